@@ -30,162 +30,126 @@ local function write_within(t, conn, op, first, at, length, requirement)
   conn:close()
 end
 
-case {
-  id = "ddp/5.1-buffers/any-offset",
+--- Declares a case with rping, for both roles of the target. `declared` has its further fields, and
+--- other roles and capabilities if the case needs them.
+local function with_rping(name, title, requirements, declared, run)
+  declared.id, declared.title = "ddp/5.1-buffers/" .. name, title
+  declared.requirements, declared.run = requirements, run
+  declared.roles = declared.roles or { "responder", "initiator" }
+  declared.capabilities = declared.capabilities or { "rping" }
+  return declared
+end
+
+case(with_rping("any-offset", "The target places a Write at any byte of its buffer, and leaves the neighbours unchanged",
+  { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" },
+  { version = 2, tags = { "write" }, parameters = { at = { 1, 2, 3, 4, 5, 7, 31 }, length = { 1, 2, 3, 4, 5, 16 } } }, function(t, p)
+  local conn, op = t:operate()
+  -- The next case covers the end of a page.
+  local into = op.to % 4096
+  local first = into > 4096 - 64 and 4096 - into or 0
+  if first + 64 > op.length then
+    first = 0
+  end
+  write_within(t, conn, op, first, p.at, p.length, { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" })
+end))
+
+case(with_rping("page", "The target accepts a Write and a Read that cross a page boundary, wherever they cross it",
+  { "RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.1-8" },
+  { roles = { "responder" }, tags = { "write" }, parameters = { before = { 1, 2, 3, 8, 15 }, length = { 1, 2, 3, 5, 16 } } }, function(t, p)
+  local conn, op = t:operate()
+  -- Page boundaries of nearly every system are multiples of 4096. The TO of nearly every buffer
+  -- is its address.
+  local page = 4096 - op.to % 4096
+  if page < 32 then
+    page = page + 4096
+  end
+  if page + 64 > op.length then
+    t:unimplemented("The buffer lies in one page.")
+  end
+  write_within(t, conn, op, page - 32, 32 - p.before, p.length, { "RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.1-8" })
+end))
+
+case(with_rping("again", "The target accepts repeated Writes to the same bytes",
+  { "DDP-5.1.1-4" }, { tags = { "write" }, parameters = { times = { 2, 3, 16 } } }, function(t, p)
+  local conn, op = t:operate()
+  for time = 1, p.times do
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = ("time %02d"):format(time) } })
+  end
+  local same = expect_data(conn, op, 0, ("time %02d"):format(p.times), 1, "DDP-5.1.1-4")
+  t:check(same, {
+    requirement = "DDP-5.1.1-4",
+    expected = "the bytes of the last Write",
+    actual = same and "as expected" or "other bytes in the buffer",
+  })
+  conn:close()
+end))
+
+case(with_rping("no-octets", "The target ignores STag and TO of a tagged message without payload", { "DDP-5.2-10", "RDMAP-5.1-12" }, {
   version = 2,
-  title = "The target places a Write at any byte of its buffer, and leaves the neighbours unchanged",
-  requirements = { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
-  tags = { "write" },
-  parameters = { at = { 1, 2, 3, 4, 5, 7, 31 }, length = { 1, 2, 3, 4, 5, 16 } },
-
-  run = function(t, p)
-    local conn, op = t:operate()
-    -- The next case covers the end of a page.
-    local into = op.to % 4096
-    local first = into > 4096 - 64 and 4096 - into or 0
-    if first + 64 > op.length then
-      first = 0
-    end
-    write_within(t, conn, op, first, p.at, p.length, { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" })
-  end,
-}
-
-case {
-  id = "ddp/5.1-buffers/page",
-  title = "The target accepts a Write and a Read that cross a page boundary, wherever they cross it",
-  requirements = { "RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.1-8" },
-  capabilities = { "rping" },
-  tags = { "write" },
-  parameters = { before = { 1, 2, 3, 8, 15 }, length = { 1, 2, 3, 5, 16 } },
-
-  run = function(t, p)
-    local conn, op = t:operate()
-    -- Page boundaries of nearly every system are multiples of 4096. The TO of nearly every buffer
-    -- is its address.
-    local page = 4096 - op.to % 4096
-    if page < 32 then
-      page = page + 4096
-    end
-    if page + 64 > op.length then
-      t:unimplemented("The buffer lies in one page.")
-    end
-    write_within(t, conn, op, page - 32, 32 - p.before, p.length, { "RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.1-8" })
-  end,
-}
-
-case {
-  id = "ddp/5.1-buffers/again",
-  title = "The target accepts repeated Writes to the same bytes",
-  requirements = { "DDP-5.1.1-4" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
-  tags = { "write" },
-  parameters = { times = { 2, 3, 16 } },
-
-  run = function(t, p)
-    local conn, op = t:operate()
-    for time = 1, p.times do
-      conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = ("time %02d"):format(time) } })
-    end
-    local same = expect_data(conn, op, 0, ("time %02d"):format(p.times), 1, "DDP-5.1.1-4")
-    t:check(same, {
-      requirement = "DDP-5.1.1-4",
-      expected = "the bytes of the last Write",
-      actual = same and "as expected" or "other bytes in the buffer",
-    })
-    conn:close()
-  end,
-}
-
-case {
-  id = "ddp/5.1-buffers/no-octets",
-  version = 2,
-  title = "The target ignores STag and TO of a tagged message without payload",
-  requirements = { "DDP-5.2-10", "RDMAP-5.1-12" },
-  roles = { "responder", "initiator" },
   capabilities = { "operation" },
   tags = { "write", "empty" },
   parameters = { stag = { 0, 1, 0x12345678, 0xffffffff }, to = { 0, 1, -1 } },
+}, function(t, p)
+  t:good_exchange()
 
-  run = function(t, p)
-    t:good_exchange()
+  local conn = t:operate()
+  conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = p.stag, tagged_offset = p.to } }, { deviates = true })
+  -- Such a message has no effect: the target sends no Terminate and does not close.
+  conn:expect_silence { requirement = { "DDP-5.2-10", "RDMAP-5.1-12" }, within = 1, open = true }
+  conn:close()
+end))
 
-    local conn = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = p.stag, tagged_offset = p.to } }, { deviates = true })
-    -- Such a message has no effect: the target sends no Terminate and does not close.
-    conn:expect_silence { requirement = { "DDP-5.2-10", "RDMAP-5.1-12" }, within = 1, open = true }
+case(with_rping("own-queues", "The target needs and uses no receive to answer a Read Request",
+  { "DDP-5.1.2-5" }, { roles = { "responder" }, tags = { "read" } }, function(t)
+  t:good_exchange()
+
+  -- No Send comes before it, so the receives that are posted for Sends are untouched. A Read of
+  -- no bytes needs no access right. The Write before it shows that it is not a ready-to-receive
+  -- message.
+  local conn = t:start_up()
+  conn:send(mpa.fpdu { ulpdu = rdmap.write() })
+  conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766 } })
+  conn:expect_fpdu { requirement = "DDP-5.1.2-5", opcode = 2, payload = "", overdue_fails = true }
+  conn:close()
+end))
+
+-- RFC 5041 neither forbids such a segment nor defines its use. A Read after it is valid: the
+-- target has to answer it, or to give the reason in a Terminate. A target that closes without a
+-- Terminate, or stops working, fails.
+case(with_rping("empty-segment", "The target places a Write that has an empty segment, or rejects it with a Terminate",
+  { "RDMAP-5.2.1-18", "RDMAP-5.5-26" },
+  { tags = { "write", "empty", "robust" }, parameters = { place = { "first", "middle", "last" }, again = { false, true } } }, function(t, p)
+  t:good_exchange()
+
+  local conn, op = t:operate()
+  local function segment(at, payload, last)
+    return mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + at, payload = payload, last = last } }
+  end
+  -- With `again` the Write continues where an earlier one ended: siw looks up the buffer of a
+  -- Write at its first segment with payload.
+  local at = p.again and 8 or 0
+  local write = ({
+    first = segment(at, "", false) .. segment(at, "weftweft", true),
+    middle = segment(at, "weft", false) .. segment(at + 4, "", false) .. segment(at + 4, "weft", true),
+    last = segment(at, "weftweft", false) .. segment(at + 8, "", true),
+  })[p.place]
+  if p.again then
+    conn:send(segment(0, "01234567", true))
+  end
+  conn:send(write)
+  conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 8, src_stag = op.stag, src_to = op.to + at } })
+  local event, answer = conn:next { within = 5 }
+  if event == "fpdu" and answer.opcode == 7 then
     conn:close()
-  end,
-}
-
-case {
-  id = "ddp/5.1-buffers/own-queues",
-  title = "The target needs and uses no receive to answer a Read Request",
-  requirements = { "DDP-5.1.2-5" },
-  capabilities = { "rping" },
-  tags = { "read" },
-
-  run = function(t)
-    t:good_exchange()
-
-    -- No Send comes before it, so the receives that are posted for Sends are untouched. A Read of
-    -- no bytes needs no access right. The Write before it shows that it is not a ready-to-receive
-    -- message.
-    local conn = t:start_up()
-    conn:send(mpa.fpdu { ulpdu = rdmap.write() })
-    conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766 } })
-    conn:expect_fpdu { requirement = "DDP-5.1.2-5", opcode = 2, payload = "", overdue_fails = true }
-    conn:close()
-  end,
-}
-
-case {
-  id = "ddp/5.1-buffers/empty-segment",
-  title = "The target places a Write that has an empty segment, or rejects it with a Terminate",
-  -- RFC 5041 neither forbids such a segment nor defines its use. A Read after it is valid: the
-  -- target has to answer it, or to give the reason in a Terminate. A target that closes without a
-  -- Terminate, or stops working, fails.
-  requirements = { "RDMAP-5.2.1-18", "RDMAP-5.5-26" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
-  tags = { "write", "empty", "robust" },
-  parameters = { place = { "first", "middle", "last" }, again = { false, true } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    local function segment(at, payload, last)
-      return mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + at, payload = payload, last = last } }
-    end
-    -- With `again` the Write continues where an earlier one ended: siw looks up the buffer of a
-    -- Write at its first segment with payload.
-    local at = p.again and 8 or 0
-    local write = ({
-      first = segment(at, "", false) .. segment(at, "weftweft", true),
-      middle = segment(at, "weft", false) .. segment(at + 4, "", false) .. segment(at + 4, "weft", true),
-      last = segment(at, "weftweft", false) .. segment(at + 8, "", true),
-    })[p.place]
-    if p.again then
-      conn:send(segment(0, "01234567", true))
-    end
-    conn:send(write)
-    conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 8, src_stag = op.stag, src_to = op.to + at } })
-    local event, answer = conn:next { within = 5 }
-    if event == "fpdu" and answer.opcode == 7 then
-      conn:close()
-      t:liveness()
-      t:unimplemented("The target rejects an empty segment that is only a part of its message. RFC 5041 leaves this open.")
-    end
-    t:check(event == "fpdu" and answer.opcode == 2, {
-      requirement = "RDMAP-5.2.1-18",
-      expected = "the Read Response, or a Terminate",
-      actual = event == "fpdu" and "an FPDU of opcode " .. answer.opcode or event or "nothing, and the connection stays open",
-    })
-    local same = answer.payload == "weftweft"
-    t:check(same, { requirement = "RDMAP-5.5-26", expected = "the bytes written", actual = same and "as expected" or "other bytes in the buffer" })
-    conn:close()
-  end,
-}
+    t:liveness()
+    t:unimplemented("The target rejects an empty segment that is only a part of its message. RFC 5041 leaves this open.")
+  end
+  t:check(event == "fpdu" and answer.opcode == 2, {
+    requirement = "RDMAP-5.2.1-18",
+    expected = "the Read Response, or a Terminate",
+    actual = event == "fpdu" and "an FPDU of opcode " .. answer.opcode or event or "nothing, and the connection stays open",
+  })
+  local same = answer.payload == "weftweft"
+  t:check(same, { requirement = "RDMAP-5.5-26", expected = "the bytes written", actual = same and "as expected" or "other bytes in the buffer" })
+  conn:close()
+end))

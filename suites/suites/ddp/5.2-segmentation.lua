@@ -71,47 +71,41 @@ local function expect_echo(t, conn, payload)
   check(echo == payload, COMPLETE, ("the %d bytes that were sent"):format(#payload), ("%d bytes that differ"):format(#echo))
 end
 
-case {
-  id = "ddp/5.2-segmentation/echo",
+--- Declares a case with an echo, for both roles of the target. `declared` has its further fields.
+local function with_echo(name, title, requirements, declared, run)
+  declared.id, declared.title = "ddp/5.2-segmentation/" .. name, title
+  declared.requirements, declared.run = requirements, run
+  declared.roles = { "responder", "initiator" }
+  declared.capabilities = { "echo" }
+  return declared
+end
+
+case(with_echo("echo", "The target sends a message with one queue and MSN, rising MO, L only in the last segment, and all data",
+  all(KIND, QUEUE, NUMBER, OFFSET, LAST, COMPLETE, MONITORED), {
   version = 2,
-  title = "The target sends a message with one queue and MSN, rising MO, L only in the last segment, and all data",
-  requirements = all(KIND, QUEUE, NUMBER, OFFSET, LAST, COMPLETE, MONITORED),
-  roles = { "responder", "initiator" },
-  capabilities = { "echo" },
   tags = { "segment", "send" },
   parameters = { length = { 1, 2, 3, 4, 1441, 1442, 1443, 2900, 4000 }, cut = { 100, 1024 } },
+}, function(t, p)
+  local conn = t:start_up()
+  local payload = text(p.length)
+  conn:send(cut(payload, 1, p.cut))
+  expect_echo(t, conn, payload)
+  conn:close()
+end))
 
-  run = function(t, p)
-    local conn = t:start_up()
-    local payload = text(p.length)
-    conn:send(cut(payload, 1, p.cut))
-    expect_echo(t, conn, payload)
-    conn:close()
-  end,
-}
+case(with_echo("empty", "The target sends an empty Send as one segment without payload",
+  { "DDP-5.2-8", "DDP-4.4-1", "RDMAP-3.1-5" }, { version = 2, tags = { "segment", "send", "empty" } }, function(t)
+  t:good_exchange()
 
-case {
-  id = "ddp/5.2-segmentation/empty",
-  version = 2,
-  title = "The target sends an empty Send as one segment without payload",
-  requirements = { "DDP-5.2-8", "DDP-4.4-1", "RDMAP-3.1-5" },
-  roles = { "responder", "initiator" },
-  capabilities = { "echo" },
-  tags = { "segment", "send", "empty" },
-
-  run = function(t)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn } })
-    conn:expect_fpdu {
-      requirement = { "DDP-5.2-8", "DDP-4.4-1", "RDMAP-3.1-5" },
-      opcode = 3, payload = "", mo = 0, last = true, overdue_fails = true,
-    }
-    conn:expect_silence { requirement = "DDP-5.2-8", within = 0.5, open = true }
-    conn:close()
-  end,
-}
+  local conn, op = t:operate()
+  conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn } })
+  conn:expect_fpdu {
+    requirement = { "DDP-5.2-8", "DDP-4.4-1", "RDMAP-3.1-5" },
+    opcode = 3, payload = "", mo = 0, last = true, overdue_fails = true,
+  }
+  conn:expect_silence { requirement = "DDP-5.2-8", within = 0.5, open = true }
+  conn:close()
+end))
 
 --- Returns a function that expects the next echo in the order of the Sends. The basic cases check
 --- that an echo arrives at all, and the number of the first.
@@ -135,85 +129,58 @@ local function numbered(number)
   return mpa.fpdu { ulpdu = rdmap.send { payload = ("no. %04d"):format(number), msn = number } }
 end
 
-case {
-  id = "ddp/5.2-segmentation/numbers",
-  version = 2,
-  title = "The target numbers its messages consecutively, and sends them in order",
-  requirements = { "DDP-4.3-6", "DDP-5.2-7", "DDP-5.3-1", "RDMAP-5.3-16" },
-  roles = { "responder", "initiator" },
-  capabilities = { "echo" },
-  tags = { "segment", "send" },
-  parameters = { sends = { 2, 5, 12 }, at_once = { true, false } },
-
-  run = function(t, p)
-    local conn = t:start_up()
-    local expect = in_order(t, conn, { "DDP-4.3-6", "DDP-5.2-7", "DDP-5.3-1", "RDMAP-5.3-16" })
-    local waiting
-    for number = 1, p.sends do
-      local fpdu = numbered(number)
-      if p.at_once then
-        waiting = waiting and waiting .. fpdu or fpdu
-      else
-        conn:send(fpdu)
-        expect(number)
-      end
-    end
-    if waiting then
-      conn:send(waiting)
-      for number = 1, p.sends do
-        expect(number)
-      end
-    end
-    conn:close()
-  end,
-}
-
-case {
-  id = "ddp/5.2-segmentation/not-too-small",
-  version = 2,
-  title = "The target sends a long Send in segments of at least 128 bytes, except for the last",
-  -- DDP may post a ULPDU of any size (RFC 5044 section 3), so a short one does not prove an MULPDU
-  -- below 128 (MPA-4.5-8).
-  requirements = { "MPA-4.5-6" },
-  roles = { "responder", "initiator" },
-  capabilities = { "echo" },
-  tags = { "segment", "send" },
-
-  run = function(t)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    conn:send(cut(text(4000), op.msn, 1024), { deviates = true })
-    repeat
-      local fpdu = conn:expect_fpdu { opcode = 3 }
-      t:check(fpdu.last or #fpdu.ulpdu >= 128, {
-        requirement = "MPA-4.5-6",
-        expected = "a ULPDU of at least 128 bytes, since the TCP segment has room for it",
-        actual = #fpdu.ulpdu .. " bytes",
-      })
-    until fpdu.last
-    conn:close()
-  end,
-}
-
-case {
-  id = "ddp/5.2-segmentation/many",
-  version = 2,
-  title = "The target numbers and accepts Sends in order after many earlier ones",
-  -- This finds a number that is kept in eight bits, and a ring of receives that wraps around.
-  requirements = { "DDP-4.3-6", "DDP-5.2-7", "RDMAP-5.3-16" },
-  roles = { "responder", "initiator" },
-  capabilities = { "echo" },
-  tags = { "segment", "send" },
-  parameters = { sends = { 300 } },
-
-  run = function(t, p)
-    local conn = t:start_up()
-    local expect = in_order(t, conn, { "DDP-4.3-6", "DDP-5.2-7", "RDMAP-5.3-16" })
-    for number = 1, p.sends do
-      conn:send(numbered(number))
+case(with_echo("numbers", "The target numbers its messages consecutively, and sends them in order",
+  { "DDP-4.3-6", "DDP-5.2-7", "DDP-5.3-1", "RDMAP-5.3-16" },
+  { version = 2, tags = { "segment", "send" }, parameters = { sends = { 2, 5, 12 }, at_once = { true, false } } }, function(t, p)
+  local conn = t:start_up()
+  local expect = in_order(t, conn, { "DDP-4.3-6", "DDP-5.2-7", "DDP-5.3-1", "RDMAP-5.3-16" })
+  local waiting
+  for number = 1, p.sends do
+    local fpdu = numbered(number)
+    if p.at_once then
+      waiting = waiting and waiting .. fpdu or fpdu
+    else
+      conn:send(fpdu)
       expect(number)
     end
-    conn:close()
-  end,
-}
+  end
+  if waiting then
+    conn:send(waiting)
+    for number = 1, p.sends do
+      expect(number)
+    end
+  end
+  conn:close()
+end))
+
+-- DDP may post a ULPDU of any size (RFC 5044 section 3), so a short one does not prove an MULPDU
+-- below 128 (MPA-4.5-8).
+case(with_echo("not-too-small", "The target sends a long Send in segments of at least 128 bytes, except for the last",
+  { "MPA-4.5-6" }, { version = 2, tags = { "segment", "send" } }, function(t)
+  t:good_exchange()
+
+  local conn, op = t:operate()
+  conn:send(cut(text(4000), op.msn, 1024), { deviates = true })
+  repeat
+    local fpdu = conn:expect_fpdu { opcode = 3 }
+    t:check(fpdu.last or #fpdu.ulpdu >= 128, {
+      requirement = "MPA-4.5-6",
+      expected = "a ULPDU of at least 128 bytes, since the TCP segment has room for it",
+      actual = #fpdu.ulpdu .. " bytes",
+    })
+  until fpdu.last
+  conn:close()
+end))
+
+-- This finds a number that is kept in eight bits, and a ring of receives that wraps around.
+case(with_echo("many", "The target numbers and accepts Sends in order after many earlier ones",
+  { "DDP-4.3-6", "DDP-5.2-7", "RDMAP-5.3-16" },
+  { version = 2, tags = { "segment", "send" }, parameters = { sends = { 300 } } }, function(t, p)
+  local conn = t:start_up()
+  local expect = in_order(t, conn, { "DDP-4.3-6", "DDP-5.2-7", "RDMAP-5.3-16" })
+  for number = 1, p.sends do
+    conn:send(numbered(number))
+    expect(number)
+  end
+  conn:close()
+end))

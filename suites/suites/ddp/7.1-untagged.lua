@@ -1,104 +1,74 @@
 -- RFC 5041 sections 7.1 and 7.2: untagged segments that a Data Sink rejects.
 
-case {
+--- Completes a case in which the target rejects an FPDU. `ulpdu` returns its ULPDU, and `refused`
+--- has the fields of the expectation.
+local function refusal(declared)
+  local ulpdu, refused = declared.ulpdu, declared.refused
+  declared.ulpdu, declared.refused = nil, nil
+  declared.version, declared.roles = 2, { "responder", "initiator" }
+  declared.run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    conn:send(mpa.fpdu { ulpdu = ulpdu(p, op) }, { deviates = true })
+    conn:expect_terminate(refused)
+    conn:expect_close()
+  end
+  return declared
+end
+
+case(refusal {
   id = "ddp/7.1-untagged/queue-number",
-  version = 2,
   title = "The target rejects a segment for a queue that the stream does not have",
   requirements = { "DDP-7.1-1", "DDP-7.2-8", "RDMAP-6.2.1-1" },
-  roles = { "responder", "initiator" },
   capabilities = { "operation" },
   tags = { "refusal" },
   -- 3 is the queue of RFC 7306's Atomic Responses.
   parameters = { qn = { 4, 5, 255, 256, 0x80000000, 0xffffffff } },
+  ulpdu = function(p, op) return rdmap.send { payload = "weft", qn = p.qn, msn = op.msn } end,
+  refused = { requirement = "DDP-7.1-1", terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-8", error = "12 01" },
+})
 
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = p.qn, msn = op.msn } }, { deviates = true })
-    conn:expect_terminate { requirement = "DDP-7.1-1", terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-8", error = "12 01" }
-    conn:expect_close()
-  end,
-}
-
-case {
+case(refusal {
   id = "ddp/7.1-untagged/msn",
-  version = 2,
   title = "The target rejects a Send whose MSN is already used or far ahead, so that no buffer belongs to it",
   requirements = { "DDP-7.1-9", "DDP-7.2-10", "RDMAP-7.2-1", "RDMAP-6.2.1-1" },
-  roles = { "responder", "initiator" },
   capabilities = { "operation" },
   tags = { "refusal" },
   -- Distances from the expected MSN. A distance of 0 is correct again after 2^32 messages.
   parameters = { ahead = { -2, -1, 100000, 0x7fffffff, 0x80000000 } },
+  ulpdu = function(p, op) return rdmap.send { payload = "weft", msn = (op.msn + p.ahead) & 0xffffffff } end,
+  -- The error depends on how the target manages its buffers.
+  refused = { requirement = { "DDP-7.1-9", "RDMAP-7.2-1" }, terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-10", error = { "12 03", "12 02" } },
+})
 
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    local msn = (op.msn + p.ahead) & 0xffffffff
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = msn } }, { deviates = true })
-    conn:expect_terminate {
-      requirement = { "DDP-7.1-9", "RDMAP-7.2-1" },
-      terminate = "RDMAP-6.2.1-1",
-      code = "DDP-7.2-10",
-      -- The error depends on how the target manages its buffers.
-      error = { "12 03", "12 02" },
-    }
-    conn:expect_close()
-  end,
-}
-
-case {
+case(refusal {
   id = "ddp/7.1-untagged/mo",
-  version = 2,
   title = "The target rejects a Send whose MO is beyond its buffer",
   requirements = { "DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1" },
-  roles = { "responder", "initiator" },
   capabilities = { "operation" },
   tags = { "refusal" },
   parameters = { mo = { 0x1000000, 0x7fffffff, 0xfffffff0, 0xffffffff } },
+  ulpdu = function(p, op) return rdmap.send { payload = "weft", msn = op.msn, mo = p.mo } end,
+  -- Such a segment is both an invalid MO and a message that is too long.
+  refused = { requirement = "DDP-7.1-7", terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-11", error = { "12 04", "12 05" } },
+})
 
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, mo = p.mo } }, { deviates = true })
-    conn:expect_terminate {
-      requirement = "DDP-7.1-7",
-      terminate = "RDMAP-6.2.1-1",
-      code = "DDP-7.2-11",
-      -- Such a segment is both an invalid MO and a message that is too long.
-      error = { "12 04", "12 05" },
-    }
-    conn:expect_close()
-  end,
-}
-
-case {
+case(refusal {
   id = "ddp/7.1-untagged/too-long",
-  version = 2,
   title = "The target rejects a Send longer than its buffer (rping's has 16 bytes)",
   requirements = { "DDP-7.1-8", "DDP-1.2-4", "RDMAP-5.3-4", "DDP-7.2-12", "RDMAP-3.2-3", "RDMAP-6.2.1-1" },
-  roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "refusal" },
   parameters = { length = { 17, 18, 20, 32, 1024 } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("w"):rep(p.length), msn = op.msn } }, { deviates = true })
-    conn:expect_terminate {
-      requirement = { "DDP-7.1-8", "DDP-1.2-4", "RDMAP-5.3-4" },
-      terminate = { "RDMAP-3.2-3", "RDMAP-6.2.1-1" },
-      code = "DDP-7.2-12",
-      error = "12 05",
-    }
-    conn:expect_close()
-  end,
-}
+  ulpdu = function(p, op) return rdmap.send { payload = ("w"):rep(p.length), msn = op.msn } end,
+  refused = {
+    requirement = { "DDP-7.1-8", "DDP-1.2-4", "RDMAP-5.3-4" },
+    terminate = { "RDMAP-3.2-3", "RDMAP-6.2.1-1" },
+    code = "DDP-7.2-12",
+    error = "12 05",
+  },
+})
 
 case {
   id = "ddp/7.1-untagged/too-long-later",

@@ -49,33 +49,27 @@ local function check_length(t, payload, answer)
   conn:close()
 end
 
-case {
-  id = "mpa/4-basic/length",
-  title = "The target reads the ULPDU_Length of an FPDU without PAD, and sets the ULPDU_Length of its answer",
-  requirements = { "MPA-4.1-1", "MPA-5.2-1" },
-  roles = { "responder", "initiator" },
-  capabilities = { "echo" },
-  tags = { "basic", "fpdu" },
-  -- The ULPDUs have 22 and 46 bytes, so the FPDUs have no PAD.
-  parameters = { payload = { 4, 28 } },
-  combine = { smoke = "all" },
+--- Declares a case with an echo, for both roles of the target. `declared` has its further fields,
+--- and other roles and capabilities if the case needs them.
+local function with_echo(name, title, requirements, declared, run)
+  declared.id, declared.title = "mpa/4-basic/" .. name, title
+  declared.requirements, declared.run = requirements, run
+  declared.roles = declared.roles or { "responder", "initiator" }
+  declared.capabilities = declared.capabilities or { "echo" }
+  return declared
+end
 
-  run = function(t, p)
-    check_length(t, ("w"):rep(p.payload), 18 + p.payload)
-  end,
-}
+-- The ULPDUs have 22 and 46 bytes, so the FPDUs have no PAD.
+case(with_echo("length", "The target reads the ULPDU_Length of an FPDU without PAD, and sets the ULPDU_Length of its answer",
+  { "MPA-4.1-1", "MPA-5.2-1" },
+  { tags = { "basic", "fpdu" }, combine = { smoke = "all" }, parameters = { payload = { 4, 28 } } }, function(t, p)
+  check_length(t, ("w"):rep(p.payload), 18 + p.payload)
+end))
 
-case {
-  id = "mpa/4-basic/length-rping",
-  title = "The target reads ULPDU_Length in rping's first Send, which has no PAD, and sets ULPDU_Length in its answer",
-  requirements = { "MPA-4.1-1", "MPA-5.2-1" },
-  capabilities = { "rping" },
-  tags = { "basic", "fpdu" },
-
-  run = function(t)
-    check_length(t, RPING, READ_REQUEST)
-  end,
-}
+case(with_echo("length-rping", "The target reads ULPDU_Length in rping's first Send, which has no PAD, and sets ULPDU_Length in its answer",
+  { "MPA-4.1-1", "MPA-5.2-1" }, { roles = { "responder" }, capabilities = { "rping" }, tags = { "basic", "fpdu" } }, function(t)
+  check_length(t, RPING, READ_REQUEST)
+end))
 
 --- CRC32c of `data`, as the four bytes of the field (RFC 5044 section 4.4).
 local function crc32c(data)
@@ -164,116 +158,73 @@ local function check_crc(t, payload, opcode)
   conn:close()
 end
 
-case {
-  id = "mpa/4-basic/crc",
-  version = 2,
-  title = "If CRCs are used, the target accepts an FPDU with a correct CRC and echoes it with a correct CRC",
-  requirements = { "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" },
-  roles = { "responder", "initiator" },
-  capabilities = { "echo" },
-  tags = { "basic", "fpdu", "crc" },
+case(with_echo("crc", "If CRCs are used, the target accepts an FPDU with a correct CRC and echoes it with a correct CRC",
+  { "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" }, { version = 2, tags = { "basic", "fpdu", "crc" } }, function(t)
+  check_crc(t, "weft", 3)
+end))
 
-  run = function(t)
-    check_crc(t, "weft", 3)
-  end,
-}
+case(with_echo("crc-rping", "If CRCs are used, the target accepts rping's first Send and sends a Read Request with a correct CRC",
+  { "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" },
+  { version = 2, roles = { "responder" }, capabilities = { "rping" }, tags = { "basic", "fpdu", "crc" } }, function(t)
+  check_crc(t, RPING, 1)
+end))
 
-case {
-  id = "mpa/4-basic/crc-rping",
-  version = 2,
-  title = "If CRCs are used, the target accepts rping's first Send and sends a Read Request with a correct CRC",
-  requirements = { "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" },
-  capabilities = { "rping" },
-  tags = { "basic", "fpdu", "crc" },
+case(with_echo("first-fpdu", "The target does not reject a correct CRC, whatever its service, and its answer has a correct CRC",
+  { "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" }, { capabilities = {}, tags = { "basic", "fpdu", "crc" } }, function(t)
+  -- A Read of no bytes needs no buffer, and thus no service. Neither its Read Request nor the
+  -- answer has a PAD.
+  local ulpdu = rdmap.read_request { sink_stag = 0x7766 }
+  local exchange = exchange_of(t, ulpdu)
+  local conn, event, fpdu, frame = exchange()
+  conn:reset()
+  if event == "close" then check_wrong_crcs(t, exchange, ulpdu, 2) end
+  if event ~= "fpdu" then
+    -- The target may reject Reads, or may have closed after start-up.
+    t:unimplemented("The target does not answer a Read of no bytes as the first message.")
+  end
+  check_answer(t, fpdu, frame.crc)
+end))
 
-  run = function(t)
-    check_crc(t, RPING, 1)
-  end,
-}
+-- The payload follows 20 bytes of length and headers.
+case(with_echo("pad", "The target accepts and sends FPDUs with a PAD of each length",
+  { "MPA-4.1-5" }, { tags = { "basic", "fpdu" }, combine = { smoke = "all" }, parameters = { pad = { 1, 2, 3 } } }, function(t, p)
+  -- The target has to accept an FPDU without PAD first, so that a failure concerns the PAD.
+  local conn, event, fpdu = first_answer(t, "weft")
+  t:check(event == "fpdu" and fpdu.payload == "weft", { expected = "the echo of an FPDU without PAD", actual = describe(event, fpdu) })
+  conn:close()
 
-case {
-  id = "mpa/4-basic/first-fpdu",
-  title = "The target does not reject a correct CRC, whatever its service, and its answer has a correct CRC",
-  requirements = { "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" },
-  roles = { "responder", "initiator" },
-  tags = { "basic", "fpdu", "crc" },
+  local payload = ("w"):rep(8 - p.pad)
+  conn, event, fpdu = first_answer(t, payload)
+  t:check(event == "fpdu" and fpdu.payload == payload, {
+    requirement = "MPA-4.1-5",
+    expected = ("the echo of an FPDU with %d bytes of PAD, with the same PAD"):format(p.pad),
+    actual = describe(event, fpdu),
+  })
+  -- A PAD that is too long would precede the next FPDU.
+  conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = 2 } })
+  event, fpdu = conn:next { within = 3 }
+  t:check(event == "fpdu" and fpdu.payload == payload, {
+    requirement = "MPA-4.1-5", expected = "the echo of a second FPDU", actual = describe(event, fpdu),
+  })
+  conn:close()
+end))
 
-  run = function(t)
-    -- A Read of no bytes needs no buffer, and thus no service. Neither its Read Request nor the
-    -- answer has a PAD.
-    local ulpdu = rdmap.read_request { sink_stag = 0x7766 }
-    local exchange = exchange_of(t, ulpdu)
-    local conn, event, fpdu, frame = exchange()
-    conn:reset()
-    if event == "close" then check_wrong_crcs(t, exchange, ulpdu, 2) end
-    if event ~= "fpdu" then
-      -- The target may reject Reads, or may have closed after start-up.
-      t:unimplemented("The target does not answer a Read of no bytes as the first message.")
-    end
-    check_answer(t, fpdu, frame.crc)
-  end,
-}
-
-case {
-  id = "mpa/4-basic/pad",
-  title = "The target accepts and sends FPDUs with a PAD of each length",
-  requirements = { "MPA-4.1-5" },
-  roles = { "responder", "initiator" },
-  capabilities = { "echo" },
-  tags = { "basic", "fpdu" },
-  -- The payload follows 20 bytes of length and headers.
-  parameters = { pad = { 1, 2, 3 } },
-  combine = { smoke = "all" },
-
-  run = function(t, p)
-    -- The target has to accept an FPDU without PAD first, so that a failure concerns the PAD.
-    local conn, event, fpdu = first_answer(t, "weft")
-    t:check(event == "fpdu" and fpdu.payload == "weft", { expected = "the echo of an FPDU without PAD", actual = describe(event, fpdu) })
-    conn:close()
-
-    local payload = ("w"):rep(8 - p.pad)
-    conn, event, fpdu = first_answer(t, payload)
-    t:check(event == "fpdu" and fpdu.payload == payload, {
-      requirement = "MPA-4.1-5",
-      expected = ("the echo of an FPDU with %d bytes of PAD, with the same PAD"):format(p.pad),
-      actual = describe(event, fpdu),
-    })
-    -- A PAD that is too long would precede the next FPDU.
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = 2 } })
+case(with_echo("sizes", "The target echoes Sends of every small size", { "MPA-5.2-1" },
+  { tags = { "basic", "fpdu" }, combine = { smoke = "all" }, parameters = { pad = { 0, 1, 2, 3 } } }, function(t, p)
+  local conn, event, fpdu = first_answer(t, ("w"):rep(8 - p.pad))
+  t:check(event == "fpdu", { expected = "an echo", actual = describe(event, fpdu) })
+  local number = 1
+  for size = (4 - p.pad) % 4, 128, 4 do
+    number = number + 1
+    local payload = octets.counted(size)
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = number } })
     event, fpdu = conn:next { within = 3 }
     t:check(event == "fpdu" and fpdu.payload == payload, {
-      requirement = "MPA-4.1-5", expected = "the echo of a second FPDU", actual = describe(event, fpdu),
+      requirement = "MPA-5.2-1", expected = ("the echo of a Send of %d bytes"):format(size), actual = describe(event, fpdu),
     })
-    conn:close()
-  end,
-}
-
-case {
-  id = "mpa/4-basic/sizes",
-  title = "The target echoes Sends of every small size",
-  requirements = { "MPA-5.2-1" },
-  roles = { "responder", "initiator" },
-  capabilities = { "echo" },
-  tags = { "basic", "fpdu" },
-  parameters = { pad = { 0, 1, 2, 3 } },
-  combine = { smoke = "all" },
-
-  run = function(t, p)
-    local conn, event, fpdu = first_answer(t, ("w"):rep(8 - p.pad))
-    t:check(event == "fpdu", { expected = "an echo", actual = describe(event, fpdu) })
-    local number = 1
-    for size = (4 - p.pad) % 4, 128, 4 do
-      number = number + 1
-      local payload = octets.counted(size)
-      conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = number } })
-      event, fpdu = conn:next { within = 3 }
-      t:check(event == "fpdu" and fpdu.payload == payload, {
-        requirement = "MPA-5.2-1", expected = ("the echo of a Send of %d bytes"):format(size), actual = describe(event, fpdu),
-      })
-    end
-    conn:close()
-  end,
-}
+  end
+  conn:close()
+end))
 
 --- Writes `payload` to rping's buffer and reads it again. Returns the event that answers the Read.
 local function write_and_read(conn, op, payload, msn)
@@ -284,59 +235,47 @@ local function write_and_read(conn, op, payload, msn)
   return conn:next { within = 3 }
 end
 
-case {
-  id = "mpa/4-basic/pad-rping",
-  title = "The target accepts Writes and sends Read Responses with a PAD of each length",
-  requirements = { "MPA-4.1-5" },
-  roles = { "responder", "initiator" },
+-- The payload follows 16 bytes of length and header. No FPDU of rping itself has a PAD.
+case(with_echo("pad-rping", "The target accepts Writes and sends Read Responses with a PAD of each length", { "MPA-4.1-5" }, {
   capabilities = { "rping" },
   tags = { "basic", "fpdu" },
-  -- The payload follows 16 bytes of length and header. No FPDU of rping itself has a PAD.
+  combine = { smoke = "all" },
   parameters = { pad = { 1, 2, 3 } },
-  combine = { smoke = "all" },
+}, function(t, p)
+  local conn, op = t:operate()
+  -- The target has to accept an FPDU without PAD first, so that a failure concerns the PAD.
+  local event, fpdu = write_and_read(conn, op, "weft", 1)
+  t:check(event == "fpdu" and fpdu.payload == "weft", { expected = "a Read Response without PAD", actual = describe(event, fpdu) })
+  local payload = ("w"):rep(8 - p.pad)
+  for msn = 2, 3 do
+    event, fpdu = write_and_read(conn, op, payload, msn)
+    t:check(event == "fpdu" and fpdu.payload == payload, {
+      requirement = "MPA-4.1-5",
+      expected = ("the data of a Write with %d bytes of PAD, in a Read Response with the same PAD"):format(p.pad),
+      actual = describe(event, fpdu),
+    })
+  end
+  conn:close()
+end))
 
-  run = function(t, p)
-    local conn, op = t:operate()
-    -- The target has to accept an FPDU without PAD first, so that a failure concerns the PAD.
-    local event, fpdu = write_and_read(conn, op, "weft", 1)
-    t:check(event == "fpdu" and fpdu.payload == "weft", { expected = "a Read Response without PAD", actual = describe(event, fpdu) })
-    local payload = ("w"):rep(8 - p.pad)
-    for msn = 2, 3 do
-      event, fpdu = write_and_read(conn, op, payload, msn)
-      t:check(event == "fpdu" and fpdu.payload == payload, {
-        requirement = "MPA-4.1-5",
-        expected = ("the data of a Write with %d bytes of PAD, in a Read Response with the same PAD"):format(p.pad),
-        actual = describe(event, fpdu),
-      })
-    end
-    conn:close()
-  end,
-}
-
-case {
-  id = "mpa/4-basic/sizes-rping",
-  title = "The target places a Write of every small size so that a Read returns it",
-  requirements = { "MPA-5.2-1" },
-  roles = { "responder", "initiator" },
+case(with_echo("sizes-rping", "The target places a Write of every small size so that a Read returns it", { "MPA-5.2-1" }, {
   capabilities = { "rping" },
   tags = { "basic", "fpdu" },
-  parameters = { pad = { 0, 1, 2, 3 } },
   combine = { smoke = "all" },
-
-  run = function(t, p)
-    local conn, op = t:operate()
-    -- The target has to accept this PAD first, so that a failure concerns the size.
-    local event, fpdu = write_and_read(conn, op, ("w"):rep(8 - p.pad), 1)
-    t:check(event == "fpdu" and #fpdu.payload == 8 - p.pad, { expected = "a Read Response", actual = describe(event, fpdu) })
-    local number = 1
-    for size = 4 - p.pad, math.min(op.length, 64), 4 do
-      number = number + 1
-      local payload = octets.counted(size)
-      event, fpdu = write_and_read(conn, op, payload, number)
-      t:check(event == "fpdu" and fpdu.payload == payload, {
-        requirement = "MPA-5.2-1", expected = ("the %d bytes of a Write"):format(size), actual = describe(event, fpdu),
-      })
-    end
-    conn:close()
-  end,
-}
+  parameters = { pad = { 0, 1, 2, 3 } },
+}, function(t, p)
+  local conn, op = t:operate()
+  -- The target has to accept this PAD first, so that a failure concerns the size.
+  local event, fpdu = write_and_read(conn, op, ("w"):rep(8 - p.pad), 1)
+  t:check(event == "fpdu" and #fpdu.payload == 8 - p.pad, { expected = "a Read Response", actual = describe(event, fpdu) })
+  local number = 1
+  for size = 4 - p.pad, math.min(op.length, 64), 4 do
+    number = number + 1
+    local payload = octets.counted(size)
+    event, fpdu = write_and_read(conn, op, payload, number)
+    t:check(event == "fpdu" and fpdu.payload == payload, {
+      requirement = "MPA-5.2-1", expected = ("the %d bytes of a Write"):format(size), actual = describe(event, fpdu),
+    })
+  end
+  conn:close()
+end))

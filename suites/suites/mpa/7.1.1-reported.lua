@@ -7,65 +7,51 @@ local DATA = ("weft octets that differ "):rep(22)
 --- bytes more.)
 local LENGTHS = { 0, 1, 3, 4, 148, 251, 255 }
 
-case {
-  id = "mpa/7.1.1-reported/request",
-  title = "The responder reports exactly the private data of a Request to its user",
-  requirements = { "MPA-7.1.1-27" },
-  capabilities = { "agent" },
-  tags = { "startup", "private-data", "agent" },
-  parameters = { length = LENGTHS },
+--- Declares a case with an agent. `declared` has its further fields.
+local function with_agent(name, title, requirements, declared, run)
+  declared.id, declared.title = "mpa/7.1.1-reported/" .. name, title
+  declared.requirements, declared.run = requirements, run
+  declared.capabilities = { "agent" }
+  return declared
+end
 
-  run = function(t, p, target)
-    t:good_exchange()
-    local private_data = DATA:sub(1, p.length)
-    local conn = t:connect()
-    conn:send(mpa.request { private_data = private_data })
-    local pair = target:expect_request { private_data = private_data, requirement = "MPA-7.1.1-27" }
-    pair:reject {}
-    conn:expect_reply { reject = true }
-    conn:close()
-  end,
-}
+case(with_agent("request", "The responder reports exactly the private data of a Request to its user",
+  { "MPA-7.1.1-27" }, { tags = { "startup", "private-data", "agent" }, parameters = { length = LENGTHS } }, function(t, p, target)
+  t:good_exchange()
+  local private_data = DATA:sub(1, p.length)
+  local conn = t:connect()
+  conn:send(mpa.request { private_data = private_data })
+  local pair = target:expect_request { private_data = private_data, requirement = "MPA-7.1.1-27" }
+  pair:reject {}
+  conn:expect_reply { reject = true }
+  conn:close()
+end))
 
-case {
-  id = "mpa/7.1.1-reported/long-request",
-  title = "The responder reports more than 255 bytes of private data in a Request",
-  requirements = { "MPA-7.1.1-27" },
-  capabilities = { "agent" },
-  tags = { "startup", "private-data", "agent" },
-  parameters = { length = { 256, 257, 512 } },
+case(with_agent("long-request", "The responder reports more than 255 bytes of private data in a Request", { "MPA-7.1.1-27" },
+  { tags = { "startup", "private-data", "agent" }, parameters = { length = { 256, 257, 512 } } }, function(t, p, target)
+  t:good_exchange()
+  local private_data = DATA:sub(1, p.length)
+  local conn = t:connect()
+  conn:send(mpa.request { private_data = private_data })
+  local pair = target:expect_request { private_data = private_data, requirement = "MPA-7.1.1-27", overdue_fails = true }
+  pair:reject {}
+  conn:expect_reply { reject = true }
+  conn:close()
+end))
 
-  run = function(t, p, target)
-    t:good_exchange()
-    local private_data = DATA:sub(1, p.length)
-    local conn = t:connect()
-    conn:send(mpa.request { private_data = private_data })
-    local pair = target:expect_request { private_data = private_data, requirement = "MPA-7.1.1-27", overdue_fails = true }
-    pair:reject {}
-    conn:expect_reply { reject = true }
-    conn:close()
-  end,
-}
-
-case {
-  id = "mpa/7.1.1-reported/reply",
-  title = "The initiator reports exactly the private data of an accepting Reply to its user",
-  requirements = { "MPA-7.1.1-27" },
+case(with_agent("reply", "The initiator reports exactly the private data of an accepting Reply to its user", { "MPA-7.1.1-27" }, {
   roles = { "initiator" },
-  capabilities = { "agent" },
   tags = { "startup", "private-data", "agent" },
   parameters = { length = { 0, 1, 3, 4, 148, 251 } },
-
-  run = function(t, p, target)
-    t:good_exchange()
-    local private_data = DATA:sub(1, p.length)
-    local conn, pair = target:connect {}
-    conn:expect_request {}
-    conn:send(conn:reply { private_data = private_data })
-    pair:expect_event { event = "established", private_data = private_data, requirement = "MPA-7.1.1-27" }
-    conn:reset()
-  end,
-}
+}, function(t, p, target)
+  t:good_exchange()
+  local private_data = DATA:sub(1, p.length)
+  local conn, pair = target:connect {}
+  conn:expect_request {}
+  conn:send(conn:reply { private_data = private_data })
+  pair:expect_event { event = "established", private_data = private_data, requirement = "MPA-7.1.1-27" }
+  conn:reset()
+end))
 
 local OWN = { "MPA-7.1.1-24", "MPA-7.1.1-29" }
 
@@ -81,45 +67,34 @@ local function expect_private_data(t, conn, frame, private_data)
   conn:expect_silence { within = 0.5, requirement = OWN }
 end
 
-case {
-  id = "mpa/7.1.1-reported/sent-in-request",
-  title = "The initiator's Request has exactly the private data of its user, and PD_Length counts it",
-  requirements = OWN,
+case(with_agent("sent-in-request", "The initiator's Request has exactly the private data of its user, and PD_Length counts it", OWN, {
   roles = { "initiator" },
-  capabilities = { "agent" },
   tags = { "startup", "private-data", "agent" },
   parameters = { length = { 0, 1, 3, 148 } },
+}, function(t, p, target)
+  t:good_exchange()
+  local private_data = DATA:sub(1, p.length)
+  local conn = target:connect { private_data = private_data }
+  expect_private_data(t, conn, conn:expect_request { requirement = OWN }, private_data)
+  conn:reset()
+end))
 
-  run = function(t, p, target)
-    t:good_exchange()
-    local private_data = DATA:sub(1, p.length)
-    local conn = target:connect { private_data = private_data }
-    expect_private_data(t, conn, conn:expect_request { requirement = OWN }, private_data)
-    conn:reset()
-  end,
-}
-
-case {
-  id = "mpa/7.1.1-reported/sent-in-reply",
-  title = "The responder's Reply, accepting or not, has exactly its user's private data, and PD_Length counts it",
-  requirements = OWN,
-  capabilities = { "agent" },
+case(with_agent("sent-in-reply", "The responder's Reply, accepting or not, has exactly its user's private data, and PD_Length counts it",
+  OWN, {
   tags = { "startup", "private-data", "agent" },
   parameters = { length = { 0, 1, 3, 148 }, reject = { true, false } },
-
-  run = function(t, p, target)
-    t:good_exchange()
-    local private_data = DATA:sub(1, p.length)
-    local conn = t:connect()
-    conn:send(t:request {})
-    local pair = target:expect_request {}
-    if p.reject then
-      pair:reject { private_data = private_data }
-    else
-      pair:open {}
-      pair:accept { private_data = private_data }
-    end
-    expect_private_data(t, conn, conn:expect_reply { requirement = OWN, reject = p.reject }, private_data)
-    conn:reset()
-  end,
-}
+}, function(t, p, target)
+  t:good_exchange()
+  local private_data = DATA:sub(1, p.length)
+  local conn = t:connect()
+  conn:send(t:request {})
+  local pair = target:expect_request {}
+  if p.reject then
+    pair:reject { private_data = private_data }
+  else
+    pair:open {}
+    pair:accept { private_data = private_data }
+  end
+  expect_private_data(t, conn, conn:expect_reply { requirement = OWN, reject = p.reject }, private_data)
+  conn:reset()
+end))

@@ -13,17 +13,6 @@ local function is_enhanced(request)
   return request.revision == 2 and request.flags & 0x10 ~= 0
 end
 
---- Expects that the Initiator closes. With `at_once`, the close has to come before a start-up timer
---- could cause it.
-local function expect_refusal(t, conn, request, requirement, at_once)
-  local seconds = conn:expect_close { requirement = requirement, after_terminate = is_enhanced(request) }
-  t:check(seconds < 3, {
-    requirement = at_once,
-    expected = "a close at once, within 3 s",
-    actual = ("a close after %.1f s"):format(seconds),
-  })
-end
-
 --- Sends two pieces of four bytes back to back, and the rest a moment later. A reader that runs
 --- once per piece finds both pieces the first time, and nothing the second time.
 local function send_in_a_burst(t, conn, message)
@@ -33,282 +22,187 @@ local function send_in_a_burst(t, conn, message)
   conn:send(octets:sub(9))
 end
 
-case {
-  id = "mpa/7.1.2-reply/accepted",
+--- Declares a case of the initiator. `declared` has its further fields.
+local function of_initiator(name, title, requirements, declared, run)
+  declared.id, declared.title = "mpa/7.1.2-reply/" .. name, title
+  declared.requirements, declared.run = requirements, run
+  declared.roles = { "initiator" }
+  return declared
+end
+
+case(of_initiator("accepted", "The initiator reaches Full Operation after a correct Reply in whatever pieces TCP delivers it",
+  { "MPA-7.1.2-16" }, {
   version = 3,
-  title = "The initiator reaches Full Operation after a correct Reply in whatever pieces TCP delivers it",
-  requirements = { "MPA-7.1.2-16" },
-  roles = { "initiator" },
   capabilities = { "operation" },
   tags = { "startup", "segments" },
   parameters = { pieces = { false, true } },
+}, function(t, p)
+  local function accept(send)
+    local conn = expect_request(t)
+    send(conn, conn:reply())
+    conn:expect_fpdu { requirement = "MPA-7.1.2-16", overdue_fails = true }
+    conn:close()
+  end
 
-  run = function(t, p)
-    local function accept(send)
-      local conn = expect_request(t)
-      send(conn, conn:reply())
-      conn:expect_fpdu { requirement = "MPA-7.1.2-16", overdue_fails = true }
-      conn:close()
-    end
-
-    if not p.pieces then
+  if not p.pieces then
+    accept(function(conn, reply)
+      conn:send(reply)
+    end)
+  else
+    -- The pieces race with the target's reader, and a target that sometimes misses a Reply has to
+    -- fail. One variant per size would pass or fail by chance.
+    for _ = 1, 4 do
       accept(function(conn, reply)
-        conn:send(reply)
+        send_in_a_burst(t, conn, reply)
       end)
-    else
-      -- The pieces race with the target's reader, and a target that sometimes misses a Reply has to
-      -- fail. One variant per size would pass or fail by chance.
-      for _ = 1, 4 do
+    end
+    for _, every in ipairs { 1, 2, 7, 16, 19 } do
+      for _, pause in ipairs { 0.01, 0.003, 0.001, 0.0003 } do
         accept(function(conn, reply)
-          send_in_a_burst(t, conn, reply)
+          conn:send(reply, { deviates = reply, every = every, pause = pause })
         end)
       end
-      for _, every in ipairs { 1, 2, 7, 16, 19 } do
-        for _, pause in ipairs { 0.01, 0.003, 0.001, 0.0003 } do
-          accept(function(conn, reply)
-            conn:send(reply, { deviates = reply, every = every, pause = pause })
-          end)
-        end
-      end
     end
-  end,
-}
+  end
+end))
 
-case {
-  id = "mpa/7.1.2-reply/wrong-key",
-  title = "The initiator closes at once on a Reply with one wrong key byte",
-  requirements = { "MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-8-4", "MPA-8-9" },
-  roles = { "initiator" },
-  tags = { "startup", "refusal" },
-  parameters = { octet = range(0, 15) },
-
-  run = function(t, p)
+--- Declares a case of a Reply on which the initiator closes before a start-up timer could cause the
+--- close. `reply` returns the Reply.
+local function refused_at_once(name, title, requirements, parameters, reply)
+  local declared = { tags = { "startup", "refusal" }, parameters = parameters }
+  return of_initiator(name, title, { requirements, "MPA-8-9" }, declared, function(t, p)
     local conn, request = expect_request(t)
-    conn:send(conn:reply():flip(p.octet))
-    expect_refusal(t, conn, request, { "MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-8-4" }, "MPA-8-9")
-  end,
-}
+    conn:send(reply(conn, p))
+    local seconds = conn:expect_close { requirement = requirements, after_terminate = is_enhanced(request) }
+    t:check(seconds < 3, {
+      requirement = "MPA-8-9",
+      expected = "a close at once, within 3 s",
+      actual = ("a close after %.1f s"):format(seconds),
+    })
+  end)
+end
 
-case {
-  id = "mpa/7.1.2-reply/a-request",
-  title = "The initiator closes if a Request answers its Request, because both sides began as initiator",
-  requirements = { "MPA-7.1.2-22", "MPA-7.1-8", "MPA-7.1.2-14", "MPA-8-9" },
-  roles = { "initiator" },
-  tags = { "startup", "refusal" },
+case(refused_at_once("wrong-key", "The initiator closes at once on a Reply with one wrong key byte",
+  { "MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-8-4" }, { octet = range(0, 15) }, function(conn, p)
+  return conn:reply():flip(p.octet)
+end))
 
-  run = function(t)
-    local conn, request = expect_request(t)
-    conn:send(conn:reply { key = "MPA ID Req Frame" })
-    expect_refusal(t, conn, request, { "MPA-7.1.2-22", "MPA-7.1-8", "MPA-7.1.2-14" }, "MPA-8-9")
-  end,
-}
+case(refused_at_once("a-request", "The initiator closes if a Request answers its Request, because both sides began as initiator",
+  { "MPA-7.1.2-22", "MPA-7.1-8", "MPA-7.1.2-14" }, {}, function(conn)
+  return conn:reply { key = "MPA ID Req Frame" }
+end))
 
-case {
-  id = "mpa/7.1.2-reply/revision",
-  title = "The initiator closes on a Reply of a revision that it does not support",
-  requirements = { "MPA-7.1.1-21", "MPA-7.1.1-22", "MPA-7.1.2-14", "MPA-8-9" },
-  roles = { "initiator" },
-  tags = { "startup", "refusal" },
-  parameters = { revision = { 3, 4, 128, 255 } },
+case(refused_at_once("revision", "The initiator closes on a Reply of a revision that it does not support",
+  { "MPA-7.1.1-21", "MPA-7.1.1-22", "MPA-7.1.2-14" }, { revision = { 3, 4, 128, 255 } }, function(conn, p)
+  return conn:reply { revision = p.revision }
+end))
 
-  run = function(t, p)
-    local conn, request = expect_request(t)
-    conn:send(conn:reply { revision = p.revision })
-    expect_refusal(t, conn, request, { "MPA-7.1.1-21", "MPA-7.1.1-22", "MPA-7.1.2-14" }, "MPA-8-9")
-  end,
-}
+case(of_initiator("revision-0", "The initiator closes gracefully on a Reply of revision 0, unless it is permissive",
+  { "MPA-C.2.2-1", "MPA-C.2-1" }, { tags = { "startup", "refusal" } }, function(t)
+  local conn, request = expect_request(t)
+  conn:send(mpa.reply { revision = 0, markers = true })
+  conn:expect_close { requirement = { "MPA-C.2.2-1", "MPA-C.2-1" }, graceful = true, after_terminate = is_enhanced(request) }
+end))
 
-case {
-  id = "mpa/7.1.2-reply/revision-0",
-  title = "The initiator closes gracefully on a Reply of revision 0, unless it is permissive",
-  requirements = { "MPA-C.2.2-1", "MPA-C.2-1" },
-  roles = { "initiator" },
-  tags = { "startup", "refusal" },
-
-  run = function(t)
-    local conn, request = expect_request(t)
-    conn:send(mpa.reply { revision = 0, markers = true })
-    conn:expect_close { requirement = { "MPA-C.2.2-1", "MPA-C.2-1" }, graceful = true, after_terminate = is_enhanced(request) }
-  end,
-}
-
-case {
-  id = "mpa/7.1.2-reply/private-data",
-  title = "The initiator accepts a Reply with up to 512 bytes of private data",
-  requirements = { "MPA-7.1.2-25" },
-  roles = { "initiator" },
+case(of_initiator("private-data", "The initiator accepts a Reply with up to 512 bytes of private data", { "MPA-7.1.2-25" }, {
   capabilities = { "operation" },
   tags = { "startup", "private-data" },
   parameters = { length = { 1, 4, 255, 256, 257, 508 } },
+}, function(t, p)
+  local conn = expect_request(t)
+  conn:send(conn:reply { private_data = ("x"):rep(p.length) })
+  conn:expect_fpdu { requirement = "MPA-7.1.2-25", overdue_fails = true }
+  conn:close()
+end))
 
-  run = function(t, p)
-    local conn = expect_request(t)
-    conn:send(conn:reply { private_data = ("x"):rep(p.length) })
-    conn:expect_fpdu { requirement = "MPA-7.1.2-25", overdue_fails = true }
-    conn:close()
-  end,
-}
+case(of_initiator("long", "The initiator closes on a Reply with more than 512 bytes of private data",
+  { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" },
+  { tags = { "startup", "private-data", "refusal" }, parameters = { length = { 513, 600, 1024, 65535 } } }, function(t, p)
+  local conn, request = expect_request(t)
+  conn:send(mpa.reply { pd_length = p.length, private_data = ("x"):rep(math.min(p.length, 2048)) }, {
+    deviates = conn:reply { private_data = "12345678" },
+  })
+  conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" }, after_terminate = is_enhanced(request) }
+end))
 
-case {
-  id = "mpa/7.1.2-reply/long",
-  title = "The initiator closes on a Reply with more than 512 bytes of private data",
-  requirements = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" },
-  roles = { "initiator" },
-  tags = { "startup", "private-data", "refusal" },
-  parameters = { length = { 513, 600, 1024, 65535 } },
+case(of_initiator("joined", "The initiator closes if more bytes arrive with the Reply than PD_Length counts",
+  { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27" },
+  { tags = { "startup", "private-data", "refusal" }, parameters = { what = { "octet", "words", "fpdu" } } }, function(t, p)
+  local conn, request = expect_request(t)
+  local extra = ({ octet = "x", words = "12345678", fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = "early" } } })[p.what]
+  conn:send(conn:reply() .. extra)
+  conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27" }, after_terminate = is_enhanced(request) }
+end))
 
-  run = function(t, p)
-    local conn, request = expect_request(t)
-    conn:send(mpa.reply { pd_length = p.length, private_data = ("x"):rep(math.min(p.length, 2048)) }, {
-      deviates = conn:reply { private_data = "12345678" },
-    })
-    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" }, after_terminate = is_enhanced(request) }
-  end,
-}
+case(of_initiator("short", "The initiator does not wait forever for a missing or incomplete Reply", { "MPA-7.1.2-28" },
+  { tags = { "startup", "slow" }, tier = "default", parameters = { octets = { 0, 1, 19, 20, 23 } } }, function(t, p)
+  local conn, request = expect_request(t)
+  if p.octets > 0 then
+    conn:send(conn:reply { pd_length = 8, private_data = "12345678" }:cut(p.octets))
+  end
+  conn:expect_close { requirement = "MPA-7.1.2-28", within = 120, overdue_fails = true, after_terminate = is_enhanced(request) }
+end))
 
-case {
-  id = "mpa/7.1.2-reply/joined",
-  title = "The initiator closes if more bytes arrive with the Reply than PD_Length counts",
-  requirements = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27" },
-  roles = { "initiator" },
-  tags = { "startup", "private-data", "refusal" },
-  parameters = { what = { "octet", "words", "fpdu" } },
+case(of_initiator("reserved", "The initiator ignores reserved bits of a Reply", { "MPA-7.1.1-19" },
+  { capabilities = { "operation" }, tags = { "startup" }, parameters = { bits = { 0x01, 0x02, 0x04, 0x08, 0x0f } } }, function(t, p)
+  local conn = expect_request(t)
+  conn:send(conn:reply():flip(16, p.bits), { deviates = conn:reply() })
+  conn:expect_fpdu { requirement = "MPA-7.1.1-19", overdue_fails = true }
+  conn:close()
+end))
 
-  run = function(t, p)
-    local conn, request = expect_request(t)
-    local extra = ({ octet = "x", words = "12345678", fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = "early" } } })[p.what]
-    conn:send(conn:reply() .. extra)
-    conn:expect_close { requirement = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27" }, after_terminate = is_enhanced(request) }
-  end,
-}
+case(of_initiator("rejected", "The initiator sends no FPDU after a Reply with R=1",
+  { "MPA-7.1.2-15" }, { tags = { "startup", "refusal" }, parameters = { private_data = { "", "no" } } }, function(t, p)
+  local conn = expect_request(t)
+  conn:send(conn:reply { reject = true, private_data = p.private_data })
+  -- The target may close, or leave TCP to its ULP.
+  conn:expect_silence { requirement = "MPA-7.1.2-15", within = 3 }
+  conn:close()
+end))
 
-case {
-  id = "mpa/7.1.2-reply/short",
-  title = "The initiator does not wait forever for a missing or incomplete Reply",
-  requirements = { "MPA-7.1.2-28" },
-  roles = { "initiator" },
-  tags = { "startup", "slow" },
-  tier = "default",
-  parameters = { octets = { 0, 1, 19, 20, 23 } },
+case(of_initiator("crc", "The initiator sends correct CRCs if either side has C=1", { "MPA-7.1.1-12", "MPA-4.1-6", "MPA-4.4-14" },
+  { capabilities = { "crc", "operation" }, tags = { "startup", "crc" }, parameters = { crc = { true, false } } }, function(t, p)
+  local conn = t:connect()
+  local request = conn:expect_request()
+  conn:send(conn:reply { crc = p.crc })
+  if not (p.crc or request.crc) then
+    t:unimplemented("The target does not request CRCs by itself.")
+  end
+  conn:expect_fpdu { requirement = { "MPA-7.1.1-12", "MPA-4.1-6", "MPA-4.4-14" }, crc = true, overdue_fails = true }
+  conn:close()
+end))
 
-  run = function(t, p)
-    local conn, request = expect_request(t)
-    if p.octets > 0 then
-      conn:send(conn:reply { pd_length = 8, private_data = "12345678" }:cut(p.octets))
-    end
-    conn:expect_close { requirement = "MPA-7.1.2-28", within = 120, overdue_fails = true, after_terminate = is_enhanced(request) }
-  end,
-}
+case(of_initiator("markers", "The initiator sends a marker before its first FPDU if the Reply has M=1",
+  { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" },
+  { capabilities = { "markers", "operation" }, tags = { "startup", "markers" } }, function(t)
+  local conn = expect_request(t)
+  conn:send(conn:reply { markers = true })
+  conn:expect_octets { requirement = { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" }, begins = "\0\0\0\0", overdue_fails = true }
+  conn:reset()
+end))
 
-case {
-  id = "mpa/7.1.2-reply/reserved",
-  title = "The initiator ignores reserved bits of a Reply",
-  requirements = { "MPA-7.1.1-19" },
-  roles = { "initiator" },
-  capabilities = { "operation" },
-  tags = { "startup" },
-  parameters = { bits = { 0x01, 0x02, 0x04, 0x08, 0x0f } },
+case(of_initiator("no-markers", "The initiator sends no markers if the Reply has M=0",
+  { "MPA-7.1.1-8", "MPA-7.1.2-21" }, { capabilities = { "operation" }, tags = { "startup", "markers" } }, function(t)
+  local conn = expect_request(t)
+  conn:send(conn:reply { markers = false })
+  -- A marker before the first FPDU would look like a ULPDU_Length of zero.
+  local fpdu = conn:expect_fpdu { requirement = { "MPA-7.1.1-8", "MPA-7.1.2-21" }, overdue_fails = true }
+  t:check(#fpdu.ulpdu > 0, {
+    requirement = { "MPA-7.1.1-8", "MPA-7.1.2-21" },
+    expected = "the stream begins with a ULPDU_Length that is not zero",
+    actual = "it begins with zeros",
+  })
+  conn:close()
+end))
 
-  run = function(t, p)
-    local conn = expect_request(t)
-    conn:send(conn:reply():flip(16, p.bits), { deviates = conn:reply() })
-    conn:expect_fpdu { requirement = "MPA-7.1.1-19", overdue_fails = true }
-    conn:close()
-  end,
-}
-
-case {
-  id = "mpa/7.1.2-reply/rejected",
-  title = "The initiator sends no FPDU after a Reply with R=1",
-  requirements = { "MPA-7.1.2-15" },
-  roles = { "initiator" },
-  tags = { "startup", "refusal" },
-  parameters = { private_data = { "", "no" } },
-
-  run = function(t, p)
-    local conn = expect_request(t)
-    conn:send(conn:reply { reject = true, private_data = p.private_data })
-    -- The target may close, or leave TCP to its ULP.
-    conn:expect_silence { requirement = "MPA-7.1.2-15", within = 3 }
-    conn:close()
-  end,
-}
-
-case {
-  id = "mpa/7.1.2-reply/crc",
-  title = "The initiator sends correct CRCs if either side has C=1",
-  requirements = { "MPA-7.1.1-12", "MPA-4.1-6", "MPA-4.4-14" },
-  roles = { "initiator" },
-  capabilities = { "crc", "operation" },
-  tags = { "startup", "crc" },
-  parameters = { crc = { true, false } },
-
-  run = function(t, p)
-    local conn = t:connect()
-    local request = conn:expect_request()
-    conn:send(conn:reply { crc = p.crc })
-    if not (p.crc or request.crc) then
-      t:unimplemented("The target does not request CRCs by itself.")
-    end
-    conn:expect_fpdu { requirement = { "MPA-7.1.1-12", "MPA-4.1-6", "MPA-4.4-14" }, crc = true, overdue_fails = true }
-    conn:close()
-  end,
-}
-
-case {
-  id = "mpa/7.1.2-reply/markers",
-  title = "The initiator sends a marker before its first FPDU if the Reply has M=1",
-  requirements = { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" },
-  roles = { "initiator" },
-  capabilities = { "markers", "operation" },
-  tags = { "startup", "markers" },
-
-  run = function(t)
-    local conn = expect_request(t)
-    conn:send(conn:reply { markers = true })
-    conn:expect_octets { requirement = { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" }, begins = "\0\0\0\0", overdue_fails = true }
-    conn:reset()
-  end,
-}
-
-case {
-  id = "mpa/7.1.2-reply/no-markers",
-  title = "The initiator sends no markers if the Reply has M=0",
-  requirements = { "MPA-7.1.1-8", "MPA-7.1.2-21" },
-  roles = { "initiator" },
-  capabilities = { "operation" },
-  tags = { "startup", "markers" },
-
-  run = function(t)
-    local conn = expect_request(t)
-    conn:send(conn:reply { markers = false })
-    -- A marker before the first FPDU would look like a ULPDU_Length of zero.
-    local fpdu = conn:expect_fpdu { requirement = { "MPA-7.1.1-8", "MPA-7.1.2-21" }, overdue_fails = true }
-    t:check(#fpdu.ulpdu > 0, {
-      requirement = { "MPA-7.1.1-8", "MPA-7.1.2-21" },
-      expected = "the stream begins with a ULPDU_Length that is not zero",
-      actual = "it begins with zeros",
-    })
-    conn:close()
-  end,
-}
-
-case {
-  id = "mpa/7.1.2-reply/opens",
-  title = "The initiator sends the first message, a Send with QN 0, MSN 1 and MO 0",
-  requirements = { "DDP-4.3-7", "RDMAP-5.3-16" },
-  roles = { "initiator" },
-  capabilities = { "revision-1", "operation" },
-  tags = { "startup", "send" },
-
-  run = function(t)
-    local conn = t:connect()
-    local request = conn:expect_request()
-    if request.peer_to_peer then
-      t:unimplemented("The target begins with a ready-to-receive message.")
-    end
-    conn:send(conn:reply())
-    conn:expect_fpdu { requirement = { "DDP-4.3-7", "RDMAP-5.3-16" }, qn = 0, msn = 1, mo = 0, overdue_fails = true }
-    conn:close()
-  end,
-}
+case(of_initiator("opens", "The initiator sends the first message, a Send with QN 0, MSN 1 and MO 0",
+  { "DDP-4.3-7", "RDMAP-5.3-16" }, { capabilities = { "revision-1", "operation" }, tags = { "startup", "send" } }, function(t)
+  local conn = t:connect()
+  local request = conn:expect_request()
+  if request.peer_to_peer then
+    t:unimplemented("The target begins with a ready-to-receive message.")
+  end
+  conn:send(conn:reply())
+  conn:expect_fpdu { requirement = { "DDP-4.3-7", "RDMAP-5.3-16" }, qn = 0, msn = 1, mo = 0, overdue_fails = true }
+  conn:close()
+end))

@@ -76,228 +76,156 @@ local function bits_of(terminate)
   return ("M=%s D=%s R=%s"):format(terminate.m, terminate.d, terminate.r)
 end
 
-case {
-  id = "rdmap/4.8-terminate/layout",
+--- Declares a case with rping and CRCs, for both roles of the target. `declared` has its further
+--- fields, and other capabilities if the case needs them.
+local function with_rping(name, title, requirements, declared, run)
+  declared.id, declared.title = "rdmap/4.8-terminate/" .. name, title
+  declared.requirements, declared.run = requirements, run
+  declared.roles = { "responder", "initiator" }
+  declared.capabilities = declared.capabilities or { "rping", "crc" }
+  return declared
+end
+
+case(with_rping("layout", "The target's Terminate is the first message of queue 2, has the layout of Figures 7 and 8, and is the last message", {
+  "RDMAP-6.2.1-1", "RDMAP-7.1-2", "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-5", "RDMAP-4.8-6", "RDMAP-4.8-37",
+  "RDMAP-4.8-38", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41", "RDMAP-4.8-13", "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-2",
+  "RDMAP-5.4-7", "RDMAP-5.4-8", "RDMAP-4.2-5", "RDMAP-5.4-12", "DDP-7.1-19",
+}, {
   version = 3,
-  title = "The target's Terminate is the first message of queue 2, has the layout of Figures 7 and 8, and is the last message",
-  requirements = {
-    "RDMAP-6.2.1-1", "RDMAP-7.1-2", "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-5", "RDMAP-4.8-6", "RDMAP-4.8-37",
-    "RDMAP-4.8-38", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41", "RDMAP-4.8-13", "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-2",
-    "RDMAP-5.4-7", "RDMAP-5.4-8", "RDMAP-4.2-5", "RDMAP-5.4-12", "DDP-7.1-19",
-  },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "crc" },
   tags = { "terminate", "refusal" },
   parameters = { kind = { "untagged", "tagged", "operation", "read", "read-number", "read-version", "crc" } },
+}, function(t, p)
+  t:good_exchange()
 
-  run = function(t, p)
-    t:good_exchange()
+  local conn, terminate, octets, check = provoke(t, p.kind, {
+    terminate = { "RDMAP-6.2.1-1", "RDMAP-7.1-2" },
+    code = { "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-37", "RDMAP-4.8-38" },
+  })
+  local kind = KINDS[p.kind]
+  check(not terminate.tagged and terminate.qn == 2, { "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-7", "RDMAP-5.4-8" },
+    "T=0, QN 2", ("T=%d, QN %s"):format(terminate.tagged and 1 or 0, terminate.qn))
+  check(terminate.msn == 1 and terminate.mo == 0 and terminate.last, "RDMAP-5.4-2",
+    "MSN 1, MO 0, L=true", ("MSN %s, MO %s, L=%s"):format(terminate.msn, terminate.mo, terminate.last))
+  check(terminate.reserved == 0, "RDMAP-4.8-6", "reserved bits of zero", ("%#x in the reserved bits"):format(terminate.reserved))
 
-    local conn, terminate, octets, check = provoke(t, p.kind, {
-      terminate = { "RDMAP-6.2.1-1", "RDMAP-7.1-2" },
-      code = { "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-37", "RDMAP-4.8-38" },
-    })
-    local kind = KINDS[p.kind]
-    check(not terminate.tagged and terminate.qn == 2, { "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-7", "RDMAP-5.4-8" },
-      "T=0, QN 2", ("T=%d, QN %s"):format(terminate.tagged and 1 or 0, terminate.qn))
-    check(terminate.msn == 1 and terminate.mo == 0 and terminate.last, "RDMAP-5.4-2",
-      "MSN 1, MO 0, L=true", ("MSN %s, MO %s, L=%s"):format(terminate.msn, terminate.mo, terminate.last))
-    check(terminate.reserved == 0, "RDMAP-4.8-6", "reserved bits of zero", ("%#x in the reserved bits"):format(terminate.reserved))
+  local parts, request = kind.parts or false, kind.request or false
+  check(terminate.m == parts and terminate.d == parts and terminate.r == request,
+    { "RDMAP-4.8-5", "RDMAP-4.8-13", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41" },
+    ("M=%s D=%s R=%s"):format(parts, parts, request), bits_of(terminate))
+  local length = parts and 2 + #header_of(octets) + (request and 28 or 0) or 0
+  check(#terminate.rest == length, "RDMAP-4.2-5", ("%d bytes after the control field"):format(length), ("%d bytes"):format(#terminate.rest))
 
-    local parts, request = kind.parts or false, kind.request or false
-    check(terminate.m == parts and terminate.d == parts and terminate.r == request,
-      { "RDMAP-4.8-5", "RDMAP-4.8-13", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41" },
-      ("M=%s D=%s R=%s"):format(parts, parts, request), bits_of(terminate))
-    local length = parts and 2 + #header_of(octets) + (request and 28 or 0) or 0
-    check(#terminate.rest == length, "RDMAP-4.2-5", ("%d bytes after the control field"):format(length), ("%d bytes"):format(#terminate.rest))
+  conn:expect_close { requirement = END }
+end))
 
-    conn:expect_close { requirement = END }
-  end,
-}
+case(with_rping("segment", "The target's Terminate for a segment in error has the segment's length and DDP header",
+  { "RDMAP-4.8-8", "RDMAP-4.8-9", "RDMAP-4.8-10", "RDMAP-4.8-39", "RDMAP-4.8-40" },
+  { version = 2, tags = { "terminate", "refusal" }, parameters = { kind = { "untagged", "tagged", "operation", "read" } } }, function(t, p)
+  t:good_exchange()
 
-case {
-  id = "rdmap/4.8-terminate/segment",
-  version = 2,
-  title = "The target's Terminate for a segment in error has the segment's length and DDP header",
-  requirements = { "RDMAP-4.8-8", "RDMAP-4.8-9", "RDMAP-4.8-10", "RDMAP-4.8-39", "RDMAP-4.8-40" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "crc" },
-  tags = { "terminate", "refusal" },
-  parameters = { kind = { "untagged", "tagged", "operation", "read" } },
+  local _, terminate, octets, check = provoke(t, p.kind, {})
+  local header = header_of(octets)
+  check(#terminate.rest >= 2 + #header, { "RDMAP-4.8-9", "RDMAP-4.8-39", "RDMAP-4.8-40" },
+    ("a length and %d bytes of header"):format(#header), ("%d bytes"):format(#terminate.rest))
+  local copied = terminate.rest:sub(3, 2 + #header)
+  check(copied == header, "RDMAP-4.8-10", "the header " .. hexadecimal(header), hexadecimal(copied))
+  local length = string.unpack(">I2", terminate.rest)
+  check(length == #octets, "RDMAP-4.8-8", ("the length of the segment, %d bytes"):format(#octets), ("%d bytes"):format(length))
+end))
 
-  run = function(t, p)
-    t:good_exchange()
+case(with_rping("ddp-error", "The target reports a DDP error with the codes of RFC 5041, the length and the DDP header only",
+  { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31", "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" },
+  { version = 2, tags = { "terminate", "refusal" }, parameters = { kind = { "untagged", "tagged" } } }, function(t, p)
+  t:good_exchange()
 
-    local _, terminate, octets, check = provoke(t, p.kind, {})
-    local header = header_of(octets)
-    check(#terminate.rest >= 2 + #header, { "RDMAP-4.8-9", "RDMAP-4.8-39", "RDMAP-4.8-40" },
-      ("a length and %d bytes of header"):format(#header), ("%d bytes"):format(#terminate.rest))
-    local copied = terminate.rest:sub(3, 2 + #header)
-    check(copied == header, "RDMAP-4.8-10", "the header " .. hexadecimal(header), hexadecimal(copied))
-    local length = string.unpack(">I2", terminate.rest)
-    check(length == #octets, "RDMAP-4.8-8", ("the length of the segment, %d bytes"):format(#octets), ("%d bytes"):format(length))
-  end,
-}
+  local _, terminate, _, check = provoke(t, p.kind, { code = { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31" } })
+  check(terminate.m and terminate.d and not terminate.r, { "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" },
+    "M=true D=true R=false", bits_of(terminate))
+end))
 
-case {
-  id = "rdmap/4.8-terminate/ddp-error",
-  version = 2,
-  title = "The target reports a DDP error with the codes of RFC 5041, the length and the DDP header only",
-  requirements = { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31", "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "crc" },
-  tags = { "terminate", "refusal" },
-  parameters = { kind = { "untagged", "tagged" } },
+case(with_rping("operation-error", "The target reports a Remote Operation error with the length and the DDP header only",
+  { "RDMAP-4.8-15" }, { version = 2, tags = { "terminate", "refusal" } }, function(t)
+  t:good_exchange()
 
-  run = function(t, p)
-    t:good_exchange()
+  local _, terminate, _, check = provoke(t, "operation", {})
+  check(terminate.m and terminate.d and not terminate.r, "RDMAP-4.8-15", "M=true D=true R=false", bits_of(terminate))
+end))
 
-    local _, terminate, _, check = provoke(t, p.kind, { code = { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31" } })
-    check(terminate.m and terminate.d and not terminate.r, { "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" },
-      "M=true D=true R=false", bits_of(terminate))
-  end,
-}
+case(with_rping("read-error", "The target's Terminate has the complete Read Request if its source is rejected",
+  { "RDMAP-4.8-12", "RDMAP-4.8-41", "RDMAP-4.8-42", "RDMAP-7.1-5" },
+  { version = 2, tags = { "terminate", "refusal", "read" } }, function(t)
+  t:good_exchange()
 
-case {
-  id = "rdmap/4.8-terminate/operation-error",
-  version = 2,
-  title = "The target reports a Remote Operation error with the length and the DDP header only",
-  requirements = { "RDMAP-4.8-15" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "crc" },
-  tags = { "terminate", "refusal" },
+  local _, terminate, octets, check = provoke(t, "read", {})
+  local request = octets:sub(19)
+  local copied = terminate.rest:sub(3 + 18)
+  check(copied == request, { "RDMAP-4.8-12", "RDMAP-4.8-42" }, "the request " .. hexadecimal(request), hexadecimal(copied))
+  check(terminate.r, { "RDMAP-4.8-41", "RDMAP-7.1-5" }, "M=true D=true R=true", bits_of(terminate))
+end))
 
-  run = function(t)
-    t:good_exchange()
+case(with_rping("llp-error", "The target reports a wrong CRC as an MPA error, without headers, which are not reliable",
+  { "RDMAP-4.8-11", "RDMAP-4.8-33", "MPA-8-5", "MPA-8-2", "MPA-4.4-20" },
+  { version = 2, capabilities = { "operation", "crc" }, tags = { "terminate", "refusal", "crc" } }, function(t)
+  t:good_exchange()
 
-    local _, terminate, _, check = provoke(t, "operation", {})
-    check(terminate.m and terminate.d and not terminate.r, "RDMAP-4.8-15", "M=true D=true R=false", bits_of(terminate))
-  end,
-}
+  local conn, terminate, _, check = provoke(t, "crc", { requirement = { "MPA-8-2", "MPA-4.4-20" }, terminate = "MPA-8-5", code = { "MPA-8-5", "RDMAP-4.8-33" } })
+  check(#terminate.rest == 0 and not terminate.d, "RDMAP-4.8-11", "D=false, and no byte after the control field",
+    ("D=%s, %d bytes"):format(terminate.d, #terminate.rest))
+  conn:expect_close()
+end))
 
-case {
-  id = "rdmap/4.8-terminate/read-error",
-  version = 2,
-  title = "The target's Terminate has the complete Read Request if its source is rejected",
-  requirements = { "RDMAP-4.8-12", "RDMAP-4.8-41", "RDMAP-4.8-42", "RDMAP-7.1-5" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "crc" },
-  tags = { "terminate", "refusal", "read" },
+case(with_rping("first-error", "The target's Terminate reports the first of several errors",
+  { "RDMAP-7.1-6", "RDMAP-5.4-12", "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" },
+  { version = 2, capabilities = { "rping" }, tags = { "terminate", "refusal" } }, function(t)
+  t:good_exchange()
 
-  run = function(t)
-    t:good_exchange()
+  local conn, op = t:operate()
+  local first = rdmap.send { payload = "first", qn = 77, msn = op.msn }
+  local second = rdmap.send { payload = "second", qn = 78, msn = op.msn }
+  conn:send(mpa.fpdu { ulpdu = first } .. mpa.fpdu { ulpdu = second }, { deviates = true })
+  local terminate = conn:expect_terminate { terminate = "RDMAP-7.1-6" }
+  local header = terminate.rest:sub(3, 20)
+  t:check(header == first:octets():sub(1, 18), {
+    requirement = "RDMAP-7.1-6",
+    expected = "the header of the first segment in error, " .. hexadecimal(first:octets():sub(1, 18)),
+    actual = hexadecimal(header),
+  })
+  conn:expect_close { requirement = { "RDMAP-5.4-12", "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" } }
+end))
 
-    local _, terminate, octets, check = provoke(t, "read", {})
-    local request = octets:sub(19)
-    local copied = terminate.rest:sub(3 + 18)
-    check(copied == request, { "RDMAP-4.8-12", "RDMAP-4.8-42" }, "the request " .. hexadecimal(request), hexadecimal(copied))
-    check(terminate.r, { "RDMAP-4.8-41", "RDMAP-7.1-5" }, "M=true D=true R=true", bits_of(terminate))
-  end,
-}
+case(with_rping("nothing-after", "The target ignores messages after an error",
+  { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-7-4" },
+  { version = 2, capabilities = { "rping" }, tags = { "terminate", "refusal" } }, function(t)
+  t:good_exchange()
 
-case {
-  id = "rdmap/4.8-terminate/llp-error",
-  version = 2,
-  title = "The target reports a wrong CRC as an MPA error, without headers, which are not reliable",
-  requirements = { "RDMAP-4.8-11", "RDMAP-4.8-33", "MPA-8-5", "MPA-8-2", "MPA-4.4-20" },
-  roles = { "responder", "initiator" },
-  capabilities = { "operation", "crc" },
-  tags = { "terminate", "refusal", "crc" },
+  local conn, op = t:operate()
+  local bad = mpa.fpdu { ulpdu = rdmap.send { payload = "bad", qn = 77, msn = op.msn } }
+  local good = mpa.fpdu {
+    ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to },
+  }
+  conn:send(bad .. good, { deviates = true })
+  conn:expect_close { requirement = { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-7-4" }, after_terminate = true, overdue_fails = true }
+end))
 
-  run = function(t)
-    t:good_exchange()
+case(with_rping("then-closes", "The target closes TCP with a FIN after its Terminate, and not before",
+  { "RDMAP-7-3", "DDP-3-11", "RDMAP-6.2.1-8", "DDP-6.2.1-8", "DDP-6.2-1", "DDP-6.2.2-3", "DDP-6.2.2-4" },
+  { version = 2, capabilities = { "operation" }, tags = { "terminate", "refusal" } }, function(t)
+  t:good_exchange()
 
-    local conn, terminate, _, check = provoke(t, "crc", { requirement = { "MPA-8-2", "MPA-4.4-20" }, terminate = "MPA-8-5", code = { "MPA-8-5", "RDMAP-4.8-33" } })
-    check(#terminate.rest == 0 and not terminate.d, "RDMAP-4.8-11", "D=false, and no byte after the control field",
-      ("D=%s, %d bytes"):format(terminate.d, #terminate.rest))
-    conn:expect_close()
-  end,
-}
+  local conn, op = t:operate()
+  conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } }, { deviates = true })
+  conn:expect_terminate { terminate = { "DDP-6.2-1", "DDP-6.2.2-3", "DDP-6.2.2-4" } }
+  -- A reset may discard a Terminate that the peer has not read yet.
+  conn:expect_close { requirement = { "RDMAP-6.2.1-8", "DDP-6.2.1-8" }, shows = { "RDMAP-7-3", "DDP-3-11" }, graceful = true }
+end))
 
-case {
-  id = "rdmap/4.8-terminate/first-error",
-  version = 2,
-  title = "The target's Terminate reports the first of several errors",
-  requirements = { "RDMAP-7.1-6", "RDMAP-5.4-12", "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
-  tags = { "terminate", "refusal" },
+case(with_rping("ends-the-connection", "The target does not keep the connection open after its Terminate",
+  { "RDMAP-7-3", "DDP-3-11" },
+  { version = 2, capabilities = { "operation" }, tags = { "terminate", "refusal", "slow" } }, function(t)
+  t:good_exchange()
 
-  run = function(t)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    local first = rdmap.send { payload = "first", qn = 77, msn = op.msn }
-    local second = rdmap.send { payload = "second", qn = 78, msn = op.msn }
-    conn:send(mpa.fpdu { ulpdu = first } .. mpa.fpdu { ulpdu = second }, { deviates = true })
-    local terminate = conn:expect_terminate { terminate = "RDMAP-7.1-6" }
-    local header = terminate.rest:sub(3, 20)
-    t:check(header == first:octets():sub(1, 18), {
-      requirement = "RDMAP-7.1-6",
-      expected = "the header of the first segment in error, " .. hexadecimal(first:octets():sub(1, 18)),
-      actual = hexadecimal(header),
-    })
-    conn:expect_close { requirement = { "RDMAP-5.4-12", "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" } }
-  end,
-}
-
-case {
-  id = "rdmap/4.8-terminate/nothing-after",
-  version = 2,
-  title = "The target ignores messages after an error",
-  requirements = { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-7-4" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
-  tags = { "terminate", "refusal" },
-
-  run = function(t)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    local bad = mpa.fpdu { ulpdu = rdmap.send { payload = "bad", qn = 77, msn = op.msn } }
-    local good = mpa.fpdu {
-      ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to },
-    }
-    conn:send(bad .. good, { deviates = true })
-    conn:expect_close { requirement = { "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-7-4" }, after_terminate = true, overdue_fails = true }
-  end,
-}
-
-case {
-  id = "rdmap/4.8-terminate/then-closes",
-  version = 2,
-  title = "The target closes TCP with a FIN after its Terminate, and not before",
-  requirements = { "RDMAP-7-3", "DDP-3-11", "RDMAP-6.2.1-8", "DDP-6.2.1-8", "DDP-6.2-1", "DDP-6.2.2-3", "DDP-6.2.2-4" },
-  roles = { "responder", "initiator" },
-  capabilities = { "operation" },
-  tags = { "terminate", "refusal" },
-
-  run = function(t)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } }, { deviates = true })
-    conn:expect_terminate { terminate = { "DDP-6.2-1", "DDP-6.2.2-3", "DDP-6.2.2-4" } }
-    -- A reset may discard a Terminate that the peer has not read yet.
-    conn:expect_close { requirement = { "RDMAP-6.2.1-8", "DDP-6.2.1-8" }, shows = { "RDMAP-7-3", "DDP-3-11" }, graceful = true }
-  end,
-}
-
-case {
-  id = "rdmap/4.8-terminate/ends-the-connection",
-  version = 2,
-  title = "The target does not keep the connection open after its Terminate",
-  requirements = { "RDMAP-7-3", "DDP-3-11" },
-  roles = { "responder", "initiator" },
-  capabilities = { "operation" },
-  tags = { "terminate", "refusal", "slow" },
-
-  run = function(t)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } }, { deviates = true })
-    conn:expect_terminate()
-    conn:expect_close { requirement = { "RDMAP-7-3", "DDP-3-11" }, within = 60, overdue_fails = true }
-  end,
-}
+  local conn, op = t:operate()
+  conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = op.msn } }, { deviates = true })
+  conn:expect_terminate()
+  conn:expect_close { requirement = { "RDMAP-7-3", "DDP-3-11" }, within = 60, overdue_fails = true }
+end))

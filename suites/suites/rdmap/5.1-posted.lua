@@ -4,91 +4,84 @@
 local DATA = ("weft octets that differ "):rep(200)
 local STAG = 0x77656601
 
-case {
-  id = "rdmap/5.1-posted/write",
-  title = "The target sends a posted Write to the STag and the Tagged Offset that the user gives",
-  requirements = { "RDMAP-5.1-1", "RDMAP-5.1-6", "DDP-4.2-5", "DDP-5.2-6", "RDMAP-4.3-1" },
-  roles = { "responder", "initiator" },
-  capabilities = { "agent" },
-  tags = { "write", "agent" },
-  parameters = { size = { 1, 64, 4096 }, to = { 0, 5, -8192 } },
+--- Declares a case with an agent, for both roles of the target. `declared` has its further fields.
+local function with_agent(name, title, requirements, declared, run)
+  declared.id, declared.title = "rdmap/5.1-posted/" .. name, title
+  declared.requirements, declared.run = requirements, run
+  declared.roles = { "responder", "initiator" }
+  declared.capabilities = { "agent" }
+  return declared
+end
 
-  run = function(t, p, target)
-    t:good_exchange()
-    local conn, pair = target:operate {}
-    local region = target:region { octets = 4096, access = { "local_write" }, put = DATA:sub(1, 4096) }
-    local work = pair:post_write { region = region, length = p.size, stag = STAG, to = p.to }
-    local written = ""
-    repeat
-      local fpdu = conn:expect_fpdu { requirement = { "RDMAP-5.1-1", "RDMAP-5.1-6" }, opcode = 0 }
-      t:check(fpdu.tagged, { requirement = "RDMAP-5.1-1", expected = "a tagged segment", actual = "an untagged segment" })
-      -- A Write may end with an empty segment, whose STag and TO do not matter (RFC 5041 section
-      -- 5.2).
-      if #fpdu.payload > 0 then
-        t:check(fpdu.stag == STAG, {
-          requirement = "DDP-4.2-5",
-          expected = ("STag %#x"):format(STAG),
-          actual = ("STag %#x"):format(fpdu.stag),
-        })
-        t:check(fpdu.tagged_offset == p.to + #written, {
-          requirement = "DDP-5.2-6",
-          expected = ("Tagged Offset %#x"):format(p.to + #written),
-          actual = ("Tagged Offset %#x"):format(fpdu.tagged_offset),
-        })
-      end
-      written = written .. fpdu.payload
-    until fpdu.last or #written > p.size
-    t:check(written == DATA:sub(1, p.size), {
-      requirement = "RDMAP-4.3-1",
-      expected = ("the %d bytes of the user's buffer"):format(p.size),
-      actual = octets.difference(written, DATA:sub(1, p.size)),
-    })
-    pair:expect_completion { work = work, operation = "write" }
-    conn:reset()
-  end,
-}
-
-case {
-  id = "rdmap/5.1-posted/order",
-  title = "The target sends Writes and Sends in the order in which they were posted, each Write to its own STag",
-  requirements = { "RDMAP-5.1-9", "DDP-4.2-5" },
-  roles = { "responder", "initiator" },
-  capabilities = { "agent" },
-  tags = { "write", "send", "agent" },
-
-  run = function(t, p, target)
-    t:good_exchange()
-    local conn, pair = target:operate {}
-    local region = target:region { octets = 64, put = DATA:sub(1, 64) }
-    -- A Send with Invalidate comes first. The STag that it names is invalid afterwards.
-    local gone, why = pair:post_send { region = region, length = 1, invalidate = STAG, may_refuse = true }
-    if not gone then t:unimplemented("The device rejects such a Send: " .. why) end
-    for nth = 2, 7 do
-      if nth % 3 == 1 then
-        pair:post_send { region = region, length = nth }
-      else
-        pair:post_write { region = region, length = nth, stag = STAG + nth, to = 4096 * nth }
-      end
-    end
-    for nth = 1, 7 do
-      local opcode = nth == 1 and 4 or nth % 3 == 1 and 3 or 0
-      local fpdu = conn:expect_fpdu {}
-      t:check(fpdu.opcode == opcode and #fpdu.payload == nth, {
-        requirement = "RDMAP-5.1-9",
-        expected = ("opcode %d with %d bytes as message %d"):format(opcode, nth, nth),
-        actual = ("opcode %d with %d bytes"):format(fpdu.opcode, #fpdu.payload),
+case(with_agent("write", "The target sends a posted Write to the STag and the Tagged Offset that the user gives",
+  { "RDMAP-5.1-1", "RDMAP-5.1-6", "DDP-4.2-5", "DDP-5.2-6", "RDMAP-4.3-1" },
+  { tags = { "write", "agent" }, parameters = { size = { 1, 64, 4096 }, to = { 0, 5, -8192 } } }, function(t, p, target)
+  t:good_exchange()
+  local conn, pair = target:operate {}
+  local region = target:region { octets = 4096, access = { "local_write" }, put = DATA:sub(1, 4096) }
+  local work = pair:post_write { region = region, length = p.size, stag = STAG, to = p.to }
+  local written = ""
+  repeat
+    local fpdu = conn:expect_fpdu { requirement = { "RDMAP-5.1-1", "RDMAP-5.1-6" }, opcode = 0 }
+    t:check(fpdu.tagged, { requirement = "RDMAP-5.1-1", expected = "a tagged segment", actual = "an untagged segment" })
+    -- A Write may end with an empty segment, whose STag and TO do not matter (RFC 5041 section
+    -- 5.2).
+    if #fpdu.payload > 0 then
+      t:check(fpdu.stag == STAG, {
+        requirement = "DDP-4.2-5",
+        expected = ("STag %#x"):format(STAG),
+        actual = ("STag %#x"):format(fpdu.stag),
       })
-      if opcode == 0 then
-        t:check(fpdu.stag == STAG + nth, {
-          requirement = "DDP-4.2-5",
-          expected = ("STag %#x"):format(STAG + nth),
-          actual = ("STag %#x"):format(fpdu.stag),
-        })
-      end
+      t:check(fpdu.tagged_offset == p.to + #written, {
+        requirement = "DDP-5.2-6",
+        expected = ("Tagged Offset %#x"):format(p.to + #written),
+        actual = ("Tagged Offset %#x"):format(fpdu.tagged_offset),
+      })
     end
-    conn:reset()
-  end,
-}
+    written = written .. fpdu.payload
+  until fpdu.last or #written > p.size
+  t:check(written == DATA:sub(1, p.size), {
+    requirement = "RDMAP-4.3-1",
+    expected = ("the %d bytes of the user's buffer"):format(p.size),
+    actual = octets.difference(written, DATA:sub(1, p.size)),
+  })
+  pair:expect_completion { work = work, operation = "write" }
+  conn:reset()
+end))
+
+case(with_agent("order", "The target sends Writes and Sends in the order in which they were posted, each Write to its own STag",
+  { "RDMAP-5.1-9", "DDP-4.2-5" }, { tags = { "write", "send", "agent" } }, function(t, p, target)
+  t:good_exchange()
+  local conn, pair = target:operate {}
+  local region = target:region { octets = 64, put = DATA:sub(1, 64) }
+  -- A Send with Invalidate comes first. The STag that it names is invalid afterwards.
+  local gone, why = pair:post_send { region = region, length = 1, invalidate = STAG, may_refuse = true }
+  if not gone then t:unimplemented("The device rejects such a Send: " .. why) end
+  for nth = 2, 7 do
+    if nth % 3 == 1 then
+      pair:post_send { region = region, length = nth }
+    else
+      pair:post_write { region = region, length = nth, stag = STAG + nth, to = 4096 * nth }
+    end
+  end
+  for nth = 1, 7 do
+    local opcode = nth == 1 and 4 or nth % 3 == 1 and 3 or 0
+    local fpdu = conn:expect_fpdu {}
+    t:check(fpdu.opcode == opcode and #fpdu.payload == nth, {
+      requirement = "RDMAP-5.1-9",
+      expected = ("opcode %d with %d bytes as message %d"):format(opcode, nth, nth),
+      actual = ("opcode %d with %d bytes"):format(fpdu.opcode, #fpdu.payload),
+    })
+    if opcode == 0 then
+      t:check(fpdu.stag == STAG + nth, {
+        requirement = "DDP-4.2-5",
+        expected = ("STag %#x"):format(STAG + nth),
+        actual = ("STag %#x"):format(fpdu.stag),
+      })
+    end
+  end
+  conn:reset()
+end))
 
 local SINK = 4096
 
@@ -104,184 +97,153 @@ local function respond(conn, request, data, cut, complete)
   end
 end
 
-case {
-  id = "rdmap/5.1-posted/read",
-  version = 2,
-  title = "The target completes a posted Read when all of its Response has arrived, and not before",
-  requirements = { "RDMAP-4.4-2", "RDMAP-5.2.2-9", "RDMAP-5.5-23", "RDMAP-5.5-21", "DDP-4.1-8" },
-  roles = { "responder", "initiator" },
-  capabilities = { "agent" },
-  tags = { "read", "agent" },
+case(with_agent("read", "The target completes a posted Read when all of its Response has arrived, and not before",
+  { "RDMAP-4.4-2", "RDMAP-5.2.2-9", "RDMAP-5.5-23", "RDMAP-5.5-21", "DDP-4.1-8" },
+  { version = 2, tags = { "read", "agent" } }, function(t, p, target)
+  t:good_exchange()
+  local conn, pair, op = target:operate { ird = 1, ord = 1 }
+  local region = target:region { octets = SINK }
+  local received = pair:post_receive { region = target:region { octets = 16, access = { "local_write" } } }
+  local work = pair:post_read { region = region, length = 3000, stag = STAG, to = 8192 }
+  local request = conn:expect_fpdu { opcode = 1 }
+  t:check(#request.payload == 28, { expected = "a Read Request of 28 bytes", actual = #request.payload .. " bytes" })
+  local size = string.unpack(">I4", request.payload, 13)
+  t:check(size == 3000, { requirement = "RDMAP-4.4-2", expected = "RDMARDSZ 3000", actual = ("RDMARDSZ %d"):format(size) })
+  respond(conn, request, DATA:sub(1, 3000), 1024, false)
+  pair:expect_no_completion { within = 1, requirement = { "RDMAP-5.5-21", "DDP-4.1-8" } }
+  local stag, to = string.unpack(">I4i8", request.payload)
+  local rest = DATA:sub(2049, 3000)
+  conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to + 2048, payload = rest, last = true } })
+  -- A message after the Response shows that the device still reports arrivals.
+  conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = "later" } })
+  pair:expect_completion { work = received, operation = "receive" }
+  pair:expect_completion { work = work, operation = "read", requirement = { "RDMAP-5.2.2-9", "RDMAP-5.5-23" }, overdue_fails = true }
+  local got = region:get { length = 3000 }
+  t:check(got == DATA:sub(1, 3000), {
+    requirement = "RDMAP-5.2.2-9",
+    expected = "the bytes of the Response in the user's buffer",
+    actual = octets.difference(got, DATA:sub(1, 3000)),
+  })
+  conn:reset()
+end))
 
-  run = function(t, p, target)
-    t:good_exchange()
-    local conn, pair, op = target:operate { ird = 1, ord = 1 }
-    local region = target:region { octets = SINK }
-    local received = pair:post_receive { region = target:region { octets = 16, access = { "local_write" } } }
-    local work = pair:post_read { region = region, length = 3000, stag = STAG, to = 8192 }
+case(with_agent("reads-in-order", "The target completes waiting Reads, and a Send between them, in the order in which they were posted",
+  { "RDMAP-5.5-12", "RDMAP-5.5-19" }, { version = 2, tags = { "read", "send", "agent" } }, function(t, p, target)
+  t:good_exchange()
+  local conn, pair = target:operate { ird = 2, ord = 2 }
+  local region = target:region { octets = SINK, put = "later" }
+  local works = {
+    pair:post_read { region = region, offset = 64, length = 64, stag = STAG, to = 0 },
+    pair:post_send { region = region, length = 5 },
+    pair:post_read { region = region, offset = 128, length = 64, stag = STAG, to = 64 },
+  }
+  -- If the connection allows one Read at a time, the second Request may wait for the first
+  -- answer.
+  local requests, sends = 0, 0
+  while requests < 2 or sends < 1 do
+    local fpdu = conn:expect_fpdu {}
+    if fpdu.opcode == 1 then
+      requests = requests + 1
+      respond(conn, fpdu, DATA:sub(1, 64), 1024, true)
+    else
+      sends = sends + 1
+    end
+  end
+  local completions, reads = {}, {}
+  for nth = 1, 3 do
+    completions[nth] = pair:expect_completion {}
+    if completions[nth].work ~= works[2] then reads[#reads + 1] = completions[nth].work end
+  end
+  -- A Send in the wrong place proves nothing about Read Responses.
+  local is_reads = reads[1] == works[1] and reads[2] == works[3]
+  local is_all = is_reads and completions[2].work == works[2]
+  t:check(is_all, {
+    requirement = is_reads and not is_all and "RDMAP-5.5-12" or { "RDMAP-5.5-12", "RDMAP-5.5-19" },
+    expected = "the first Read, the Send, the second Read",
+    actual = ("work requests %d, %d, %d of %d, %d, %d in the order of posting"):format(completions[1].work, completions[2].work, completions[3].work, table.unpack(works)),
+  })
+  conn:reset()
+end))
+
+-- siw continued after the first answer ("Fix broken RDMA Read Fence/Resume logic", Linux 5.17).
+case(with_agent("fence", "The target sends work with a Read Fence after all earlier Reads are answered, not before",
+  { "VERBS-8.2.2.2-2" },
+  { tags = { "read", "send", "write", "agent" }, parameters = { verb = { "send", "write" }, reads = { 1, 2, 3 } } }, function(t, p, target)
+  t:good_exchange()
+  local conn, pair = target:operate { ird = 4, ord = 4 }
+  local region = target:region { octets = SINK, put = "fenced" }
+  for nth = 1, p.reads do
+    pair:post_read { region = region, offset = 64 * nth, length = 64, stag = STAG, to = 64 * nth }
+  end
+  local fields = { region = region, length = 6, fence = true }
+  if p.verb == "send" then
+    pair:post_send(fields)
+  else
+    fields.stag, fields.to = STAG, 0
+    pair:post_write(fields)
+  end
+  local waiting, answered = {}, 0
+  while answered < p.reads do
+    -- A Request that has to come gets enough time. A message that may not come arrives at once or
+    -- not at all.
+    local event, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
+    if event == "fpdu" then
+      t:check(fpdu.opcode == 1, {
+        requirement = "VERBS-8.2.2.2-2",
+        expected = ("only Read Requests, while %d of %d Reads are answered"):format(answered, p.reads),
+        actual = ("opcode %d"):format(fpdu.opcode),
+      })
+      waiting[#waiting + 1] = fpdu
+    else
+      t:check(event == nil and #waiting > 0, { expected = "a Read Request", actual = event or "nothing" })
+      respond(conn, table.remove(waiting, 1), DATA:sub(1, 64), 1024, true)
+      answered = answered + 1
+    end
+  end
+  local opcode = p.verb == "send" and 3 or 0
+  conn:expect_fpdu { requirement = "VERBS-8.2.2.2-2", opcode = opcode, payload = "fenced", overdue_fails = true }
+  conn:reset()
+end))
+
+case(with_agent("long", "The target sends posted messages of more than 64 KiB completely, and completes Reads of this size",
+  { "RDMAP-4.3-1", "DDP-5.2-5", "DDP-5.2-6", "RDMAP-4.4-2", "RDMAP-5.2.2-9" }, {
+  tags = { "write", "send", "read", "segment", "agent" },
+  parameters = { verb = { "send", "write", "read" }, size = { 65536, 200000 } },
+}, function(t, p, target)
+  local ALL = { "RDMAP-4.3-1", "DDP-5.2-5", "DDP-5.2-6", "RDMAP-4.4-2", "RDMAP-5.2.2-9" }
+  t:good_exchange()
+  local conn, pair = target:operate { ird = 1, ord = 1 }
+  local data = octets.counted(p.size)
+  local region = target:region { octets = p.size, put = p.verb ~= "read" and data or nil }
+  local work
+  if p.verb == "read" then
+    work = pair:post_read { region = region, length = p.size, stag = STAG, to = 8192 }
     local request = conn:expect_fpdu { opcode = 1 }
     t:check(#request.payload == 28, { expected = "a Read Request of 28 bytes", actual = #request.payload .. " bytes" })
     local size = string.unpack(">I4", request.payload, 13)
-    t:check(size == 3000, { requirement = "RDMAP-4.4-2", expected = "RDMARDSZ 3000", actual = ("RDMARDSZ %d"):format(size) })
-    respond(conn, request, DATA:sub(1, 3000), 1024, false)
-    pair:expect_no_completion { within = 1, requirement = { "RDMAP-5.5-21", "DDP-4.1-8" } }
-    local stag, to = string.unpack(">I4i8", request.payload)
-    local rest = DATA:sub(2049, 3000)
-    conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to + 2048, payload = rest, last = true } })
-    -- A message after the Response shows that the device still reports arrivals.
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = "later" } })
-    pair:expect_completion { work = received, operation = "receive" }
-    pair:expect_completion { work = work, operation = "read", requirement = { "RDMAP-5.2.2-9", "RDMAP-5.5-23" }, overdue_fails = true }
-    local got = region:get { length = 3000 }
-    t:check(got == DATA:sub(1, 3000), {
-      requirement = "RDMAP-5.2.2-9",
-      expected = "the bytes of the Response in the user's buffer",
-      actual = octets.difference(got, DATA:sub(1, 3000)),
-    })
-    conn:reset()
-  end,
-}
-
-case {
-  id = "rdmap/5.1-posted/reads-in-order",
-  version = 2,
-  title = "The target completes waiting Reads, and a Send between them, in the order in which they were posted",
-  requirements = { "RDMAP-5.5-12", "RDMAP-5.5-19" },
-  roles = { "responder", "initiator" },
-  capabilities = { "agent" },
-  tags = { "read", "send", "agent" },
-
-  run = function(t, p, target)
-    t:good_exchange()
-    local conn, pair = target:operate { ird = 2, ord = 2 }
-    local region = target:region { octets = SINK, put = "later" }
-    local works = {
-      pair:post_read { region = region, offset = 64, length = 64, stag = STAG, to = 0 },
-      pair:post_send { region = region, length = 5 },
-      pair:post_read { region = region, offset = 128, length = 64, stag = STAG, to = 64 },
-    }
-    -- If the connection allows one Read at a time, the second Request may wait for the first
-    -- answer.
-    local requests, sends = 0, 0
-    while requests < 2 or sends < 1 do
-      local fpdu = conn:expect_fpdu {}
-      if fpdu.opcode == 1 then
-        requests = requests + 1
-        respond(conn, fpdu, DATA:sub(1, 64), 1024, true)
-      else
-        sends = sends + 1
-      end
-    end
-    local completions, reads = {}, {}
-    for nth = 1, 3 do
-      completions[nth] = pair:expect_completion {}
-      if completions[nth].work ~= works[2] then reads[#reads + 1] = completions[nth].work end
-    end
-    -- A Send in the wrong place proves nothing about Read Responses.
-    local is_reads = reads[1] == works[1] and reads[2] == works[3]
-    local is_all = is_reads and completions[2].work == works[2]
-    t:check(is_all, {
-      requirement = is_reads and not is_all and "RDMAP-5.5-12" or { "RDMAP-5.5-12", "RDMAP-5.5-19" },
-      expected = "the first Read, the Send, the second Read",
-      actual = ("work requests %d, %d, %d of %d, %d, %d in the order of posting"):format(completions[1].work, completions[2].work, completions[3].work, table.unpack(works)),
-    })
-    conn:reset()
-  end,
-}
-
-case {
-  id = "rdmap/5.1-posted/fence",
-  title = "The target sends work with a Read Fence after all earlier Reads are answered, not before",
-  -- siw continued after the first answer ("Fix broken RDMA Read Fence/Resume logic", Linux 5.17).
-  requirements = { "VERBS-8.2.2.2-2" },
-  roles = { "responder", "initiator" },
-  capabilities = { "agent" },
-  tags = { "read", "send", "write", "agent" },
-  parameters = { verb = { "send", "write" }, reads = { 1, 2, 3 } },
-
-  run = function(t, p, target)
-    t:good_exchange()
-    local conn, pair = target:operate { ird = 4, ord = 4 }
-    local region = target:region { octets = SINK, put = "fenced" }
-    for nth = 1, p.reads do
-      pair:post_read { region = region, offset = 64 * nth, length = 64, stag = STAG, to = 64 * nth }
-    end
-    local fields = { region = region, length = 6, fence = true }
+    t:check(size == p.size, { requirement = ALL, expected = ("RDMARDSZ %d"):format(p.size), actual = ("RDMARDSZ %d"):format(size) })
+    respond(conn, request, data, 1024, true)
+    pair:expect_completion { work = work, operation = "read", requirement = ALL, overdue_fails = true }
+    local got = region:get { length = p.size }
+    t:check(got == data, { requirement = ALL, expected = "the bytes of the Response", actual = octets.difference(got, data) })
+  else
     if p.verb == "send" then
-      pair:post_send(fields)
+      work = pair:post_send { region = region, length = p.size }
     else
-      fields.stag, fields.to = STAG, 0
-      pair:post_write(fields)
+      work = pair:post_write { region = region, length = p.size, stag = STAG, to = 0 }
     end
-    local waiting, answered = {}, 0
-    while answered < p.reads do
-      -- A Request that has to come gets enough time. A message that may not come arrives at once or
-      -- not at all.
-      local event, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
-      if event == "fpdu" then
-        t:check(fpdu.opcode == 1, {
-          requirement = "VERBS-8.2.2.2-2",
-          expected = ("only Read Requests, while %d of %d Reads are answered"):format(answered, p.reads),
-          actual = ("opcode %d"):format(fpdu.opcode),
-        })
-        waiting[#waiting + 1] = fpdu
-      else
-        t:check(event == nil and #waiting > 0, { expected = "a Read Request", actual = event or "nothing" })
-        respond(conn, table.remove(waiting, 1), DATA:sub(1, 64), 1024, true)
-        answered = answered + 1
+    local pieces, got = {}, 0
+    repeat
+      local fpdu = conn:expect_fpdu { requirement = ALL, opcode = p.verb == "send" and 3 or 0, overdue_fails = true }
+      local at = p.verb == "send" and fpdu.mo or fpdu.tagged_offset
+      if #fpdu.payload > 0 then
+        t:check(at == got, { requirement = ALL, expected = ("offset %d"):format(got), actual = ("offset %d"):format(at) })
       end
-    end
-    local opcode = p.verb == "send" and 3 or 0
-    conn:expect_fpdu { requirement = "VERBS-8.2.2.2-2", opcode = opcode, payload = "fenced", overdue_fails = true }
-    conn:reset()
-  end,
-}
-
-case {
-  id = "rdmap/5.1-posted/long",
-  title = "The target sends posted messages of more than 64 KiB completely, and completes Reads of this size",
-  requirements = { "RDMAP-4.3-1", "DDP-5.2-5", "DDP-5.2-6", "RDMAP-4.4-2", "RDMAP-5.2.2-9" },
-  roles = { "responder", "initiator" },
-  capabilities = { "agent" },
-  tags = { "write", "send", "read", "segment", "agent" },
-  parameters = { verb = { "send", "write", "read" }, size = { 65536, 200000 } },
-
-  run = function(t, p, target)
-    local ALL = { "RDMAP-4.3-1", "DDP-5.2-5", "DDP-5.2-6", "RDMAP-4.4-2", "RDMAP-5.2.2-9" }
-    t:good_exchange()
-    local conn, pair = target:operate { ird = 1, ord = 1 }
-    local data = octets.counted(p.size)
-    local region = target:region { octets = p.size, put = p.verb ~= "read" and data or nil }
-    local work
-    if p.verb == "read" then
-      work = pair:post_read { region = region, length = p.size, stag = STAG, to = 8192 }
-      local request = conn:expect_fpdu { opcode = 1 }
-      t:check(#request.payload == 28, { expected = "a Read Request of 28 bytes", actual = #request.payload .. " bytes" })
-      local size = string.unpack(">I4", request.payload, 13)
-      t:check(size == p.size, { requirement = ALL, expected = ("RDMARDSZ %d"):format(p.size), actual = ("RDMARDSZ %d"):format(size) })
-      respond(conn, request, data, 1024, true)
-      pair:expect_completion { work = work, operation = "read", requirement = ALL, overdue_fails = true }
-      local got = region:get { length = p.size }
-      t:check(got == data, { requirement = ALL, expected = "the bytes of the Response", actual = octets.difference(got, data) })
-    else
-      if p.verb == "send" then
-        work = pair:post_send { region = region, length = p.size }
-      else
-        work = pair:post_write { region = region, length = p.size, stag = STAG, to = 0 }
-      end
-      local pieces, got = {}, 0
-      repeat
-        local fpdu = conn:expect_fpdu { requirement = ALL, opcode = p.verb == "send" and 3 or 0, overdue_fails = true }
-        local at = p.verb == "send" and fpdu.mo or fpdu.tagged_offset
-        if #fpdu.payload > 0 then
-          t:check(at == got, { requirement = ALL, expected = ("offset %d"):format(got), actual = ("offset %d"):format(at) })
-        end
-        pieces[#pieces + 1], got = fpdu.payload, got + #fpdu.payload
-      until fpdu.last or got > p.size
-      local sent = table.concat(pieces)
-      t:check(sent == data, { requirement = ALL, expected = ("the %d bytes of the user's buffer"):format(p.size), actual = octets.difference(sent, data) })
-      pair:expect_completion { work = work }
-    end
-    conn:reset()
-  end,
-}
+      pieces[#pieces + 1], got = fpdu.payload, got + #fpdu.payload
+    until fpdu.last or got > p.size
+    local sent = table.concat(pieces)
+    t:check(sent == data, { requirement = ALL, expected = ("the %d bytes of the user's buffer"):format(p.size), actual = octets.difference(sent, data) })
+    pair:expect_completion { work = work }
+  end
+  conn:reset()
+end))

@@ -34,10 +34,7 @@ local FIELDS = { "RDMAP-4.4-1", "RDMAP-4.4-2", "RDMAP-5.2.1-16" }
 case {
   id = "rdmap/5.1-write/read-request",
   title = "The target's Read Request is one segment of 28 bytes on queue 1, for the buffer that the client names",
-  requirements = {
-    "RDMAP-4.1-7", "RDMAP-5.2.1-1", "RDMAP-5.2.1-10", "RDMAP-5.2.1-11", "RDMAP-5.2.1-12", "RDMAP-4.4-3", "RDMAP-4.2-3", "RDMAP-4.2-4",
-    "RDMAP-4-1", "RDMAP-4.4-1", "RDMAP-4.4-2", "RDMAP-5.2.1-16",
-  },
+  requirements = { KIND, SIZE, FIELDS },
   capabilities = { "rping" },
   tags = { "read" },
   parameters = { stag = { 1, 0x77656601, 0xffffffff }, to = { 0, 5, 0x7fffffffffffff00, -4096 } },
@@ -76,13 +73,7 @@ local DATA = { "DDP-5.2-3", "DDP-5.2-4", "RDMAP-4.3-1", "RDMAP-5.5-23" }
 case {
   id = "rdmap/5.1-write/to-the-sink",
   title = "The target's Write has the client's STag, TOs that rise from the client's, and the data of the Read",
-  requirements = {
-    "DDP-4.1-2", "DDP-4.2-4", "DDP-4.2-10", "RDMAP-4.1-6", "RDMAP-4.1-18", "RDMAP-4.1-19", "RDMAP-5.1-1", "RDMAP-5.1-6", "RDMAP-3.1-3",
-    "RDMAP-5.2.2-15",
-    "DDP-4.2-1", "DDP-4.2-5", "DDP-4.2-6", "DDP-4.2-11", "DDP-4.2-12", "DDP-4.2-13", "RDMAP-4.1-21", "RDMAP-5.1-11", "RDMAP-3.1-4",
-    "DDP-4.2-9", "DDP-5.2-6", "DDP-5.3-2", "DDP-4.1-4", "DDP-4.1-5", "DDP-5.2-3", "DDP-5.2-4", "RDMAP-4.3-1", "RDMAP-5.5-23",
-    "RDMAP-5.1-9", "DDP-5.3-1", "DDP-4.1-13",
-  },
+  requirements = { WRITE, STAG, OFFSET, LAST, DATA, "RDMAP-5.1-9", "DDP-5.3-1", "DDP-4.1-13" },
   capabilities = { "rping" },
   tags = { "write", "segment" },
   parameters = { size = { 23, 64, 1500, 4096, 65535 }, to = { 0, 5, 0x7fffffffffff0000, -65536 } },

@@ -30,183 +30,146 @@ local SERVED = {
   "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4", "RDMAP-4.4-6",
 }
 
-case {
-  id = "rdmap/5.2-read/sink",
-  title = "The target sends a Read Response to the SinkSTag and SinkTO of its request, whatever they are",
-  requirements = {
-    "RDMAP-4.4-5", "RDMAP-4.4-8", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-18", "RDMAP-5.2.1-3", "RDMAP-5.2-1", "RDMAP-1.2-1",
-    "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4", "RDMAP-4.4-6",
-  },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
+--- Declares a case with rping, for both roles of the target. `declared` has its further fields, and
+--- other roles and capabilities if the case needs them.
+local function with_rping(name, title, requirements, declared, run)
+  declared.id, declared.title = "rdmap/5.2-read/" .. name, title
+  declared.requirements, declared.run = requirements, run
+  declared.roles = declared.roles or { "responder", "initiator" }
+  declared.capabilities = declared.capabilities or { "rping" }
+  return declared
+end
+
+case(with_rping("sink", "The target sends a Read Response to the SinkSTag and SinkTO of its request, whatever they are", SERVED, {
   tags = { "read" },
   parameters = { stag = { 0, 1, 0x12345678, 0xffffffff }, to = { 0, 1, 3, 0x7fffffffffffffc0, -64 } },
+}, function(t, p)
+  local conn, op = t:operate()
+  local data = fill(conn, op, 64)
+  conn:send(mpa.fpdu {
+    ulpdu = rdmap.read_request { sink_stag = p.stag, sink_to = p.to, rdmardsz = 63, src_stag = op.stag, src_to = op.to + 1 },
+  })
+  local read = expect_response(conn, p.stag, p.to, SERVED)
+  t:check(read == data:sub(2), {
+    requirement = { "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-4.4-6" },
+    expected = "the 63 bytes after the first",
+    actual = read == data:sub(2) and "as expected" or #read .. " bytes that differ",
+  })
+  -- The target may answer only once.
+  conn:expect_silence { requirement = { "RDMAP-5.2-1", "RDMAP-1.2-1" }, within = 0.5, open = true }
+  conn:close()
+end))
 
-  run = function(t, p)
-    local conn, op = t:operate()
-    local data = fill(conn, op, 64)
-    conn:send(mpa.fpdu {
-      ulpdu = rdmap.read_request { sink_stag = p.stag, sink_to = p.to, rdmardsz = 63, src_stag = op.stag, src_to = op.to + 1 },
-    })
-    local read = expect_response(conn, p.stag, p.to, SERVED)
-    t:check(read == data:sub(2), {
-      requirement = { "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-4.4-6" },
-      expected = "the 63 bytes after the first",
-      actual = read == data:sub(2) and "as expected" or #read .. " bytes that differ",
-    })
-    -- The target may answer only once.
-    conn:expect_silence { requirement = { "RDMAP-5.2-1", "RDMAP-1.2-1" }, within = 0.5, open = true }
-    conn:close()
-  end,
-}
-
-case {
-  id = "rdmap/5.2-read/source",
-  title = "The target answers a Read of any part of a buffer with the bytes that a Write just put there",
-  requirements = {
-    "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "RDMAP-5.2.2-14",
-    "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6", "DDP-5.2-3", "RDMAP-B-6",
-  },
-  capabilities = { "rping" },
+case(with_rping("source", "The target answers a Read of any part of a buffer with the bytes that a Write just put there", {
+  "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "RDMAP-5.2.2-14",
+  "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6", "DDP-5.2-3", "RDMAP-B-6",
+}, {
+  roles = { "responder" },
   tags = { "read" },
   parameters = { from = { 0, 1, 7, 4095 }, length = { 1, 2, 3, 64, 1500, 9001, 60000 } },
+}, function(t, p)
+  local conn, op = t:operate()
+  if p.from + p.length > op.length then
+    t:unimplemented(("The target's rping uses %d bytes (-S of rping, rping_size of the target file)."):format(op.length))
+  end
+  local data = fill(conn, op, p.from + p.length)
+  conn:send(mpa.fpdu {
+    ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = 5, rdmardsz = p.length, src_stag = op.stag, src_to = op.to + p.from },
+  })
+  local SEGMENTS = {
+    "RDMAP-5.2.2-14", "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6", "RDMAP-5.2.1-17",
+  }
+  local read = expect_response(conn, 0x7766, 5, SEGMENTS)
+  local same = read == data:sub(p.from + 1)
+  t:check(same, {
+    requirement = {
+      "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "DDP-5.2-3", "RDMAP-B-6",
+    },
+    expected = ("%d bytes from %d on"):format(p.length, p.from),
+    actual = same and "as expected" or #read .. " bytes that differ",
+  })
+  conn:close()
+end))
 
-  run = function(t, p)
-    local conn, op = t:operate()
-    if p.from + p.length > op.length then
-      t:unimplemented(("The target's rping uses %d bytes (-S of rping, rping_size of the target file)."):format(op.length))
-    end
-    local data = fill(conn, op, p.from + p.length)
-    conn:send(mpa.fpdu {
-      ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = 5, rdmardsz = p.length, src_stag = op.stag, src_to = op.to + p.from },
-    })
-    local SEGMENTS = {
-      "RDMAP-5.2.2-14", "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6", "RDMAP-5.2.1-17",
-    }
-    local read = expect_response(conn, 0x7766, 5, SEGMENTS)
-    local same = read == data:sub(p.from + 1)
-    t:check(same, {
-      requirement = {
-        "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "DDP-5.2-3", "RDMAP-B-6",
+case(with_rping("no-octets", "The target answers an empty Read with an empty Read Response, and ignores its source",
+  { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8", "DDP-5.2-9", "RDMAP-5.2.2-1" },
+  { tags = { "read", "empty" }, parameters = { stag = { 0, 1, 0xffffffff, "own" }, to = { 0, -1 } } }, function(t, p)
+  t:good_exchange()
+
+  local conn, op = t:operate()
+  local stag = p.stag == "own" and op.stag or p.stag
+  conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, src_stag = stag, src_to = p.to } })
+  local fpdu = conn:expect_fpdu {
+    requirement = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8" },
+    shows = "DDP-5.2-9",
+    opcode = 2, last = true, overdue_fails = true,
+  }
+  t:check(fpdu.stag == 0x7766, {
+    requirement = "RDMAP-5.2.2-1", expected = "a tagged header with the STag of the sink", actual = fpdu.stag and "another STag" or "an untagged header",
+  })
+  t:check(fpdu.payload == "", {
+    requirement = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8" }, expected = "no bytes", actual = #fpdu.payload .. " bytes",
+  })
+  conn:expect_silence { requirement = "DDP-5.2-8", within = 0.5, open = true }
+  conn:close()
+end))
+
+case(with_rping("first", "The target answers an empty Read also as the first message", { "RDMAP-5.2.1-18" },
+  { roles = { "responder" }, capabilities = { "operation" }, tags = { "read", "empty", "startup" } }, function(t)
+  t:good_exchange()
+
+  local conn = t:start_up()
+  conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = 3 } })
+  conn:expect_fpdu { requirement = "RDMAP-5.2.1-18", opcode = 2, payload = "", overdue_fails = true }
+  conn:close()
+end))
+
+case(with_rping("pipelined", "The target accepts as many waiting Reads as negotiated, and answers them in order", {
+  "RDMAP-5.2.1-2", "RDMAP-5.2.1-14", "RDMAP-5.2.2-2", "RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-6.1-4",
+}, { capabilities = { "rping", "revision-2" }, tags = { "read" }, parameters = { ord = { 1, 2, 16 } } }, function(t, p)
+  t:good_exchange()
+
+  local ALL = { "RDMAP-5.2.1-2", "RDMAP-5.2.1-14", "RDMAP-5.2.2-2", "RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-6.1-4" }
+  local conn, op = t:operate { revision = 2, enhanced = true, ird = 16, ord = p.ord }
+  local reads = math.min(p.ord, op.ird or 1)
+  local requests
+  for read = 1, reads do
+    local request = mpa.fpdu {
+      ulpdu = rdmap.read_request {
+        sink_stag = 0x7700 + read, sink_to = read, rdmardsz = read, src_stag = op.stag, src_to = op.to, msn = read,
       },
-      expected = ("%d bytes from %d on"):format(p.length, p.from),
-      actual = same and "as expected" or #read .. " bytes that differ",
-    })
-    conn:close()
-  end,
-}
-
-case {
-  id = "rdmap/5.2-read/no-octets",
-  title = "The target answers an empty Read with an empty Read Response, and ignores its source",
-  requirements = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8", "DDP-5.2-9", "RDMAP-5.2.2-1" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
-  tags = { "read", "empty" },
-  parameters = { stag = { 0, 1, 0xffffffff, "own" }, to = { 0, -1 } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    local stag = p.stag == "own" and op.stag or p.stag
-    conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, src_stag = stag, src_to = p.to } })
-    local fpdu = conn:expect_fpdu {
-      requirement = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8" },
-      shows = "DDP-5.2-9",
-      opcode = 2, last = true, overdue_fails = true,
     }
-    t:check(fpdu.stag == 0x7766, {
-      requirement = "RDMAP-5.2.2-1", expected = "a tagged header with the STag of the sink", actual = fpdu.stag and "another STag" or "an untagged header",
-    })
-    t:check(fpdu.payload == "", {
-      requirement = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8" }, expected = "no bytes", actual = #fpdu.payload .. " bytes",
-    })
-    conn:expect_silence { requirement = "DDP-5.2-8", within = 0.5, open = true }
+    requests = requests and requests .. request or request
+  end
+  conn:send(requests)
+  for read = 1, reads do
+    expect_response(conn, 0x7700 + read, read, ALL)
+  end
+  conn:close()
+end))
+
+case(with_rping("all", "The target serves as many Reads at a time as the IRD of its Reply allows",
+  { "RDMAP-6.1-4" }, { roles = { "responder" }, capabilities = { "rping", "revision-2" }, tags = { "read" } }, function(t)
+  t:good_exchange()
+
+  local conn, op = t:operate { revision = 2, enhanced = true, ird = 16, ord = 0x3ffe }
+  local reads = op.ird or 0
+  if reads < 1 or reads > 4096 then
     conn:close()
-  end,
-}
-
-case {
-  id = "rdmap/5.2-read/first",
-  title = "The target answers an empty Read also as the first message",
-  requirements = { "RDMAP-5.2.1-18" },
-  capabilities = { "operation" },
-  tags = { "read", "empty", "startup" },
-
-  run = function(t)
-    t:good_exchange()
-
-    local conn = t:start_up()
-    conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = 3 } })
-    conn:expect_fpdu { requirement = "RDMAP-5.2.1-18", opcode = 2, payload = "", overdue_fails = true }
-    conn:close()
-  end,
-}
-
-case {
-  id = "rdmap/5.2-read/pipelined",
-  title = "The target accepts as many waiting Reads as negotiated, and answers them in order",
-  requirements = {
-    "RDMAP-5.2.1-2", "RDMAP-5.2.1-14", "RDMAP-5.2.2-2", "RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-6.1-4",
-  },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "revision-2" },
-  tags = { "read" },
-  parameters = { ord = { 1, 2, 16 } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local ALL = { "RDMAP-5.2.1-2", "RDMAP-5.2.1-14", "RDMAP-5.2.2-2", "RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-6.1-4" }
-    local conn, op = t:operate { revision = 2, enhanced = true, ird = 16, ord = p.ord }
-    local reads = math.min(p.ord, op.ird or 1)
-    local requests
-    for read = 1, reads do
-      local request = mpa.fpdu {
-        ulpdu = rdmap.read_request {
-          sink_stag = 0x7700 + read, sink_to = read, rdmardsz = read, src_stag = op.stag, src_to = op.to, msn = read,
-        },
-      }
-      requests = requests and requests .. request or request
-    end
-    conn:send(requests)
-    for read = 1, reads do
-      expect_response(conn, 0x7700 + read, read, ALL)
-    end
-    conn:close()
-  end,
-}
-
-case {
-  id = "rdmap/5.2-read/all",
-  title = "The target serves as many Reads at a time as the IRD of its Reply allows",
-  requirements = { "RDMAP-6.1-4" },
-  capabilities = { "rping", "revision-2" },
-  tags = { "read" },
-
-  run = function(t)
-    t:good_exchange()
-
-    local conn, op = t:operate { revision = 2, enhanced = true, ird = 16, ord = 0x3ffe }
-    local reads = op.ird or 0
-    if reads < 1 or reads > 4096 then
-      conn:close()
-      t:unimplemented(("The target's IRD is %d."):format(reads))
-    end
-    local requests = ""
-    for msn = 1, reads do
-      requests = requests .. mpa.fpdu {
-        ulpdu = rdmap.read_request { sink_stag = 0x7700, rdmardsz = 4, src_stag = op.stag, src_to = op.to, msn = msn },
-      }
-    end
-    conn:send(requests)
-    for _ = 1, reads do
-      conn:expect_fpdu { requirement = "RDMAP-6.1-4", opcode = 2, overdue_fails = true }
-    end
-    conn:close()
-  end,
-}
+    t:unimplemented(("The target's IRD is %d."):format(reads))
+  end
+  local requests = ""
+  for msn = 1, reads do
+    requests = requests .. mpa.fpdu {
+      ulpdu = rdmap.read_request { sink_stag = 0x7700, rdmardsz = 4, src_stag = op.stag, src_to = op.to, msn = msn },
+    }
+  end
+  conn:send(requests)
+  for _ = 1, reads do
+    conn:expect_fpdu { requirement = "RDMAP-6.1-4", opcode = 2, overdue_fails = true }
+  end
+  conn:close()
+end))
 
 --- Expects that the target rejects a Read.
 local function expect_rejected(t, op, conn, fields, expectation)
@@ -216,132 +179,96 @@ local function expect_rejected(t, op, conn, fields, expectation)
   conn:expect_close()
 end
 
-case {
-  id = "rdmap/5.2-read/invalid-stag",
+case(with_rping("invalid-stag", "The target rejects a Read of an invalid STag",
+  { "RDMAP-7.2-4", "RDMAP-5.2.1-20", "RDMAP-5.2.1-5", "RDMAP-4.8-18", "RDMAP-3.2-8", "RDMAP-6.2.1-1" }, {
   version = 2,
-  title = "The target rejects a Read of an invalid STag",
-  requirements = { "RDMAP-7.2-4", "RDMAP-5.2.1-20", "RDMAP-5.2.1-5", "RDMAP-4.8-18", "RDMAP-3.2-8", "RDMAP-6.2.1-1" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
   tags = { "read", "refusal" },
   parameters = { change = { 0x00000001, 0x000000ff, 0x00000100, 0x40000000, 0x80000000, 0xffffffff, "zero" } },
+}, function(t, p)
+  t:good_exchange()
 
-  run = function(t, p)
-    t:good_exchange()
+  local conn, op = t:operate()
+  local stag = p.change == "zero" and 0 or op.stag ~ p.change
+  expect_rejected(t, op, conn, { src_stag = stag, src_to = op.to, rdmardsz = 4 }, {
+    requirement = { "RDMAP-7.2-4", "RDMAP-5.2.1-20", "RDMAP-5.2.1-5" },
+    terminate = { "RDMAP-3.2-8", "RDMAP-6.2.1-1" },
+    code = "RDMAP-4.8-18",
+    error = "01 00",
+  })
+end))
 
-    local conn, op = t:operate()
-    local stag = p.change == "zero" and 0 or op.stag ~ p.change
-    expect_rejected(t, op, conn, { src_stag = stag, src_to = op.to, rdmardsz = 4 }, {
-      requirement = { "RDMAP-7.2-4", "RDMAP-5.2.1-20", "RDMAP-5.2.1-5" },
-      terminate = { "RDMAP-3.2-8", "RDMAP-6.2.1-1" },
-      code = "RDMAP-4.8-18",
-      error = "01 00",
-    })
-  end,
-}
-
-case {
-  id = "rdmap/5.2-read/bounds",
+case(with_rping("bounds", "The target rejects a Read with any byte outside the buffer",
+  { "RDMAP-7.2-7", "RDMAP-7.2-18", "RDMAP-8.1.1-3", "RDMAP-4.8-19", "RDMAP-6.2.1-1" }, {
   version = 2,
-  title = "The target rejects a Read with any byte outside the buffer",
-  requirements = { "RDMAP-7.2-7", "RDMAP-7.2-18", "RDMAP-8.1.1-3", "RDMAP-4.8-19", "RDMAP-6.2.1-1" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
   tags = { "read", "refusal" },
   parameters = { from = { "begin", "end" }, at = { -16, -1, 0, 1, 4096 }, length = { 1, 17 } },
-
-  run = function(t, p)
-    local conn, op = t:operate()
-    local to = op.to + p.at + (p.from == "end" and op.length or 0)
-    local inside = p.from == "end" and p.at + p.length <= 0 or p.from == "begin" and p.at >= 0 and p.at + p.length <= op.length
-    local ALL = { "RDMAP-7.2-7", "RDMAP-7.2-18", "RDMAP-8.1.1-3" }
-    if inside then
-      conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = p.length, src_stag = op.stag, src_to = to } })
-      conn:expect_fpdu { requirement = ALL, shows = { "RDMAP-4.8-19", "RDMAP-6.2.1-1" }, opcode = 2, overdue_fails = true }
-      conn:close()
-    else
-      expect_rejected(t, op, conn, { src_to = to, rdmardsz = p.length }, {
-        requirement = ALL,
-        terminate = "RDMAP-6.2.1-1",
-        code = "RDMAP-4.8-19",
-        -- Before a buffer whose first TO is 0, the Read also wraps.
-        error = p.at < 0 and { "01 01", "01 04" } or "01 01",
-      })
-    end
-  end,
-}
-
-case {
-  id = "rdmap/5.2-read/far-too-long",
-  version = 2,
-  title = "The target rejects every Read that is longer than the buffer",
-  requirements = { "RDMAP-7.2-18", "RDMAP-8.1.1-3", "RDMAP-4.8-19", "RDMAP-6.2.1-1" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
-  tags = { "read", "refusal" },
-  -- Some sizes are negative, or the smallest possible, for a target that treats RDMARDSZ as a
-  -- signed number.
-  parameters = { length = { 0x01000000, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    expect_rejected(t, op, conn, { src_to = op.to, rdmardsz = p.length }, {
-      requirement = { "RDMAP-7.2-18", "RDMAP-8.1.1-3" },
+}, function(t, p)
+  local conn, op = t:operate()
+  local to = op.to + p.at + (p.from == "end" and op.length or 0)
+  local inside = p.from == "end" and p.at + p.length <= 0 or p.from == "begin" and p.at >= 0 and p.at + p.length <= op.length
+  local ALL = { "RDMAP-7.2-7", "RDMAP-7.2-18", "RDMAP-8.1.1-3" }
+  if inside then
+    conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = p.length, src_stag = op.stag, src_to = to } })
+    conn:expect_fpdu { requirement = ALL, shows = { "RDMAP-4.8-19", "RDMAP-6.2.1-1" }, opcode = 2, overdue_fails = true }
+    conn:close()
+  else
+    expect_rejected(t, op, conn, { src_to = to, rdmardsz = p.length }, {
+      requirement = ALL,
       terminate = "RDMAP-6.2.1-1",
       code = "RDMAP-4.8-19",
-      -- If the first TO of the buffer is near the greatest, the Read wraps.
-      error = { "01 01", "01 04" },
+      -- Before a buffer whose first TO is 0, the Read also wraps.
+      error = p.at < 0 and { "01 01", "01 04" } or "01 01",
     })
-  end,
-}
+  end
+end))
 
-case {
-  id = "rdmap/5.2-read/wrap",
+-- Some sizes are negative, or the smallest possible, for a target that treats RDMARDSZ as a
+-- signed number.
+case(with_rping("far-too-long", "The target rejects every Read that is longer than the buffer",
+  { "RDMAP-7.2-18", "RDMAP-8.1.1-3", "RDMAP-4.8-19", "RDMAP-6.2.1-1" }, {
   version = 2,
-  title = "The target rejects a Read that goes beyond the greatest TO",
-  requirements = { "RDMAP-7.2-8", "RDMAP-4.8-22", "RDMAP-6.2.1-1" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
   tags = { "read", "refusal" },
-  parameters = { before = { 1, 8, 15 }, length = { 16, 0xffffffff } },
+  parameters = { length = { 0x01000000, 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff } },
+}, function(t, p)
+  t:good_exchange()
 
-  run = function(t, p)
-    t:good_exchange()
+  local conn, op = t:operate()
+  expect_rejected(t, op, conn, { src_to = op.to, rdmardsz = p.length }, {
+    requirement = { "RDMAP-7.2-18", "RDMAP-8.1.1-3" },
+    terminate = "RDMAP-6.2.1-1",
+    code = "RDMAP-4.8-19",
+    -- If the first TO of the buffer is near the greatest, the Read wraps.
+    error = { "01 01", "01 04" },
+  })
+end))
 
-    local conn, op = t:operate()
-    expect_rejected(t, op, conn, { src_to = -p.before, rdmardsz = p.length }, {
-      requirement = "RDMAP-7.2-8",
-      terminate = "RDMAP-6.2.1-1",
-      code = "RDMAP-4.8-22",
-      -- Its first byte is already outside the buffer.
-      error = { "01 04", "01 01" },
-    })
-  end,
-}
+case(with_rping("wrap", "The target rejects a Read that goes beyond the greatest TO",
+  { "RDMAP-7.2-8", "RDMAP-4.8-22", "RDMAP-6.2.1-1" },
+  { version = 2, tags = { "read", "refusal" }, parameters = { before = { 1, 8, 15 }, length = { 16, 0xffffffff } } }, function(t, p)
+  t:good_exchange()
 
-case {
-  id = "rdmap/5.2-read/size-of-request",
-  version = 3,
-  title = "The target sends a Terminate if a Read Request does not have 28 bytes",
-  requirements = { "RDMAP-5.2.1-5", "RDMAP-7.1-2" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
-  tags = { "read", "refusal" },
-  parameters = { more = { -28, -4, -1, 1, 4, 100 } },
+  local conn, op = t:operate()
+  expect_rejected(t, op, conn, { src_to = -p.before, rdmardsz = p.length }, {
+    requirement = "RDMAP-7.2-8",
+    terminate = "RDMAP-6.2.1-1",
+    code = "RDMAP-4.8-22",
+    -- Its first byte is already outside the buffer.
+    error = { "01 04", "01 01" },
+  })
+end))
 
-  run = function(t, p)
-    t:good_exchange()
+case(with_rping("size-of-request", "The target sends a Terminate if a Read Request does not have 28 bytes",
+  { "RDMAP-5.2.1-5", "RDMAP-7.1-2" },
+  { version = 3, tags = { "read", "refusal" }, parameters = { more = { -28, -4, -1, 1, 4, 100 } } }, function(t, p)
+  t:good_exchange()
 
-    local conn, op = t:operate()
-    local right = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to }
-    local request = p.more < 0 and right:cut(#right + p.more) or right .. ("\0"):rep(p.more)
-    conn:send(mpa.fpdu { ulpdu = request }, { deviates = true })
-    conn:expect_terminate { requirement = "RDMAP-5.2.1-5", terminate = "RDMAP-7.1-2" }
-    conn:expect_close()
-  end,
-}
+  local conn, op = t:operate()
+  local right = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to }
+  local request = p.more < 0 and right:cut(#right + p.more) or right .. ("\0"):rep(p.more)
+  conn:send(mpa.fpdu { ulpdu = request }, { deviates = true })
+  conn:expect_terminate { requirement = "RDMAP-5.2.1-5", terminate = "RDMAP-7.1-2" }
+  conn:expect_close()
+end))
 
 --- Sends a correct Read, then one with these numbers, which the target has to reject.
 local function expect_refusal(t, fields, requirement)
@@ -359,107 +286,72 @@ local function expect_refusal(t, fields, requirement)
   conn:expect_close()
 end
 
-case {
-  id = "rdmap/5.2-read/msn",
+case(with_rping("msn", "The target rejects a Read Request whose MSN is used or far ahead", { "RDMAP-7.2-15", "DDP-7.1-9" },
+  { version = 2, tags = { "read", "refusal" }, parameters = { msn = { 0, 1, 100000, 0x80000000, 0xffffffff } } }, function(t, p)
+  expect_refusal(t, { msn = p.msn }, { "RDMAP-7.2-15", "DDP-7.1-9" })
+end))
+
+case(with_rping("mo", "The target rejects a Read Request whose MO is beyond its 28 bytes", { "RDMAP-7.2-15", "DDP-7.1-7" },
+  { version = 2, tags = { "read", "refusal" }, parameters = { mo = { 0x1000000, 0x7fffffff, 0xffffffff } } }, function(t, p)
+  expect_refusal(t, { msn = 2, mo = p.mo }, { "RDMAP-7.2-15", "DDP-7.1-7" })
+end))
+
+case(with_rping("many", "The target answers Reads also after many earlier ones",
+  { "RDMAP-5.2.1-18", "RDMAP-7.2-15" }, { tags = { "read" }, parameters = { reads = { 300 } } }, function(t, p)
+  local conn, op = t:operate()
+  for msn = 1, p.reads do
+    conn:send(mpa.fpdu {
+      ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = msn, rdmardsz = 4, src_stag = op.stag, src_to = op.to, msn = msn },
+    })
+    conn:expect_fpdu {
+      requirement = { "RDMAP-5.2.1-18", "RDMAP-7.2-15" }, opcode = 2, tagged_offset = msn, payload = "rdma", overdue_fails = true,
+    }
+  end
+  conn:close()
+end))
+
+case(with_rping("too-many", "The target answers Reads beyond its IRD later, or rejects them", { "RDMAP-6.1-8", "DDP-7.2-10" }, {
   version = 2,
-  title = "The target rejects a Read Request whose MSN is used or far ahead",
-  requirements = { "RDMAP-7.2-15", "DDP-7.1-9" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
-  tags = { "read", "refusal" },
-  parameters = { msn = { 0, 1, 100000, 0x80000000, 0xffffffff } },
-
-  run = function(t, p)
-    expect_refusal(t, { msn = p.msn }, { "RDMAP-7.2-15", "DDP-7.1-9" })
-  end,
-}
-
-case {
-  id = "rdmap/5.2-read/mo",
-  version = 2,
-  title = "The target rejects a Read Request whose MO is beyond its 28 bytes",
-  requirements = { "RDMAP-7.2-15", "DDP-7.1-7" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
-  tags = { "read", "refusal" },
-  parameters = { mo = { 0x1000000, 0x7fffffff, 0xffffffff } },
-
-  run = function(t, p)
-    expect_refusal(t, { msn = 2, mo = p.mo }, { "RDMAP-7.2-15", "DDP-7.1-7" })
-  end,
-}
-
-case {
-  id = "rdmap/5.2-read/many",
-  title = "The target answers Reads also after many earlier ones",
-  requirements = { "RDMAP-5.2.1-18", "RDMAP-7.2-15" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping" },
-  tags = { "read" },
-  parameters = { reads = { 300 } },
-
-  run = function(t, p)
-    local conn, op = t:operate()
-    for msn = 1, p.reads do
-      conn:send(mpa.fpdu {
-        ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = msn, rdmardsz = 4, src_stag = op.stag, src_to = op.to, msn = msn },
-      })
-      conn:expect_fpdu {
-        requirement = { "RDMAP-5.2.1-18", "RDMAP-7.2-15" }, opcode = 2, tagged_offset = msn, payload = "rdma", overdue_fails = true,
-      }
-    end
-    conn:close()
-  end,
-}
-
-case {
-  id = "rdmap/5.2-read/too-many",
-  version = 2,
-  title = "The target answers Reads beyond its IRD later, or rejects them",
-  requirements = { "RDMAP-6.1-8", "DDP-7.2-10" },
-  roles = { "responder", "initiator" },
   capabilities = { "rping", "revision-2" },
   tags = { "read", "refusal" },
   parameters = { beyond = { 1, 128 } },
+}, function(t, p, _)
+  t:good_exchange()
 
-  run = function(t, p, _)
-    t:good_exchange()
-
-    local conn, op = t:operate { revision = 2, enhanced = true }
-    local ird = op.ird or 0
-    if ird < 1 or ird > 4096 then
-      conn:close()
-      t:unimplemented(("The target's IRD is %d."):format(ird))
-    end
-    -- The Reads are long, so that they wait for each other.
-    local length = math.min(op.length, 65536)
-    local requests = ""
-    for msn = 1, ird + p.beyond do
-      requests = requests .. mpa.fpdu {
-        ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = length, src_stag = op.stag, src_to = op.to, msn = msn },
-      }
-    end
-    conn:send(requests, { deviates = true })
-    local served = 0
-    while served < ird + p.beyond do
-      local event, fpdu = conn:next { within = 5 }
-      if event == "close" then break end
-      t:check(event == "fpdu", {
-        requirement = "RDMAP-6.1-8",
-        expected = ("%d Read Responses, or a rejection"):format(ird + p.beyond),
-        actual = ("%d, then %s"):format(served, event or "nothing, and the connection stays open"),
+  local conn, op = t:operate { revision = 2, enhanced = true }
+  local ird = op.ird or 0
+  if ird < 1 or ird > 4096 then
+    conn:close()
+    t:unimplemented(("The target's IRD is %d."):format(ird))
+  end
+  -- The Reads are long, so that they wait for each other.
+  local length = math.min(op.length, 65536)
+  local requests = ""
+  for msn = 1, ird + p.beyond do
+    requests = requests .. mpa.fpdu {
+      ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = length, src_stag = op.stag, src_to = op.to, msn = msn },
+    }
+  end
+  conn:send(requests, { deviates = true })
+  local served = 0
+  while served < ird + p.beyond do
+    local event, fpdu = conn:next { within = 5 }
+    if event == "close" then break end
+    t:check(event == "fpdu", {
+      requirement = "RDMAP-6.1-8",
+      expected = ("%d Read Responses, or a rejection"):format(ird + p.beyond),
+      actual = ("%d, then %s"):format(served, event or "nothing, and the connection stays open"),
+    })
+    if fpdu.opcode == 7 then
+      local layer, code = fpdu.payload:byte(1, 2)
+      local error_code = ("%02x %02x"):format(layer or 0, code or 0)
+      t:check(error_code == "12 02" or error_code == "12 03" or error_code == "02 07", {
+        requirement = "DDP-7.2-10", expected = "Terminate 12 03, 12 02 or 02 07", actual = "Terminate " .. error_code,
       })
-      if fpdu.opcode == 7 then
-        local layer, code = fpdu.payload:byte(1, 2)
-        local error_code = ("%02x %02x"):format(layer or 0, code or 0)
-        t:check(error_code == "12 02" or error_code == "12 03" or error_code == "02 07", {
-          requirement = "DDP-7.2-10", expected = "Terminate 12 03, 12 02 or 02 07", actual = "Terminate " .. error_code,
-        })
-        break
-      end
-      if fpdu.opcode == 2 and fpdu.last then served = served + 1 end
+      break
     end
-    t:check(true, { requirement = { "RDMAP-6.1-8", "DDP-7.2-10" }, expected = "answers or a rejection", actual = served .. " answered" })
-    conn:reset()
-  end,
-}
+    if fpdu.opcode == 2 and fpdu.last then served = served + 1 end
+  end
+  t:check(true, { requirement = { "RDMAP-6.1-8", "DDP-7.2-10" }, expected = "answers or a rejection", actual = served .. " answered" })
+  conn:reset()
+end))

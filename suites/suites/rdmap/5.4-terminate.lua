@@ -6,86 +6,65 @@ local function terminate(fields)
   return mpa.fpdu { ulpdu = rdmap.send(fields) }
 end
 
-case {
-  id = "rdmap/5.4-terminate/received",
+--- Declares a case with any service, for both roles of the target. `declared` has its further
+--- fields, and other capabilities if the case needs them.
+local function with_service(name, title, requirements, declared, run)
+  declared.id, declared.title = "rdmap/5.4-terminate/" .. name, title
+  declared.requirements, declared.run = requirements, run
+  declared.roles = { "responder", "initiator" }
+  declared.capabilities = declared.capabilities or { "operation" }
+  return declared
+end
+
+case(with_service("received", "The target closes TCP after a Terminate, and sends no Terminate back",
+  { "RDMAP-5.4-3", "RDMAP-5.4-4" }, {
   version = 2,
-  title = "The target closes TCP after a Terminate, and sends no Terminate back",
-  requirements = { "RDMAP-5.4-3", "RDMAP-5.4-4" },
-  roles = { "responder", "initiator" },
-  capabilities = { "operation" },
   tags = { "terminate" },
   parameters = { control = { 0x00, 0x01, 0x02, 0x10, 0x11, 0x12, 0x20 }, code = { 0, 1, 0xff } },
+}, function(t, p)
+  t:good_exchange()
 
-  run = function(t, p)
-    t:good_exchange()
+  local conn = t:operate()
+  conn:send(terminate { payload = string.char(p.control, p.code, 0, 0) }, { deviates = true })
+  conn:expect_close { requirement = { "RDMAP-5.4-3", "RDMAP-5.4-4" }, overdue_fails = true }
+end))
 
-    local conn = t:operate()
-    conn:send(terminate { payload = string.char(p.control, p.code, 0, 0) }, { deviates = true })
-    conn:expect_close { requirement = { "RDMAP-5.4-3", "RDMAP-5.4-4" }, overdue_fails = true }
-  end,
-}
+case(with_service("reserved", "The target ignores the 13 reserved bits of a Terminate", { "RDMAP-4.8-7" },
+  { version = 2, tags = { "terminate" }, parameters = { bits = { 0x0001, 0x0100, 0x1000, 0x1fff } } }, function(t, p)
+  t:good_exchange()
 
-case {
-  id = "rdmap/5.4-terminate/reserved",
+  local conn = t:operate()
+  conn:send(terminate { payload = string.pack(">BBI2", 0x00, 0x00, p.bits) }, { deviates = true })
+  conn:expect_close { requirement = "RDMAP-4.8-7", overdue_fails = true }
+end))
+
+case(with_service("no-good", "The target ends the stream also on a malformed Terminate", { "RDMAP-5.4-10" }, {
   version = 2,
-  title = "The target ignores the 13 reserved bits of a Terminate",
-  requirements = { "RDMAP-4.8-7" },
-  roles = { "responder", "initiator" },
-  capabilities = { "operation" },
-  tags = { "terminate" },
-  parameters = { bits = { 0x0001, 0x0100, 0x1000, 0x1fff } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn = t:operate()
-    conn:send(terminate { payload = string.pack(">BBI2", 0x00, 0x00, p.bits) }, { deviates = true })
-    conn:expect_close { requirement = "RDMAP-4.8-7", overdue_fails = true }
-  end,
-}
-
-case {
-  id = "rdmap/5.4-terminate/no-good",
-  version = 2,
-  title = "The target ends the stream also on a malformed Terminate",
-  requirements = { "RDMAP-5.4-10" },
-  roles = { "responder", "initiator" },
-  capabilities = { "operation" },
   tags = { "terminate", "refusal" },
   parameters = { wrong = { "msn-0", "msn-2", "mo", "short", "empty", "version" } },
+}, function(t, p)
+  t:good_exchange()
 
-  run = function(t, p)
-    t:good_exchange()
+  local conn = t:operate()
+  local payload = "\x00\x00\x00\x00"
+  local wrong = ({
+    ["msn-0"] = { payload = payload, msn = 0 },
+    ["msn-2"] = { payload = payload, msn = 2 },
+    mo = { payload = payload, mo = 1 << 24 },
+    short = { payload = "\x00\x00" },
+    empty = {},
+    version = { payload = payload, rdmap_version = 2 },
+  })[p.wrong]
+  conn:send(terminate(wrong), { deviates = true })
+  -- The target may or may not answer with a Terminate.
+  conn:expect_close { requirement = "RDMAP-5.4-10", after_terminate = true, overdue_fails = true }
+end))
 
-    local conn = t:operate()
-    local payload = "\x00\x00\x00\x00"
-    local wrong = ({
-      ["msn-0"] = { payload = payload, msn = 0 },
-      ["msn-2"] = { payload = payload, msn = 2 },
-      mo = { payload = payload, mo = 1 << 24 },
-      short = { payload = "\x00\x00" },
-      empty = {},
-      version = { payload = payload, rdmap_version = 2 },
-    })[p.wrong]
-    conn:send(terminate(wrong), { deviates = true })
-    -- The target may or may not answer with a Terminate.
-    conn:expect_close { requirement = "RDMAP-5.4-10", after_terminate = true, overdue_fails = true }
-  end,
-}
+case(with_service("first", "The target accepts a Terminate as the first message, before any receive or Read was used",
+  { "RDMAP-5.4-3" }, { version = 2, capabilities = {}, tags = { "terminate" } }, function(t)
+  t:good_exchange()
 
-case {
-  id = "rdmap/5.4-terminate/first",
-  version = 2,
-  title = "The target accepts a Terminate as the first message, before any receive or Read was used",
-  requirements = { "RDMAP-5.4-3" },
-  roles = { "responder", "initiator" },
-  tags = { "terminate" },
-
-  run = function(t)
-    t:good_exchange()
-
-    local conn = t:start_up()
-    conn:send(terminate { payload = "\x00\x00\x00\x00" }, { deviates = true })
-    conn:expect_close { requirement = "RDMAP-5.4-3", overdue_fails = true }
-  end,
-}
+  local conn = t:start_up()
+  conn:send(terminate { payload = "\x00\x00\x00\x00" }, { deviates = true })
+  conn:expect_close { requirement = "RDMAP-5.4-3", overdue_fails = true }
+end))

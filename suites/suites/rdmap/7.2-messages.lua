@@ -1,26 +1,32 @@
 -- RFC 5040 sections 5.3, 5.4 and 7.2: messages that a receiver rejects, and the Terminate.
 
-case {
-  id = "rdmap/7.2-messages/version",
-  version = 2,
-  title = "The target rejects a message of another RDMAP version",
-  requirements = { "RDMAP-7.2-3", "RDMAP-5.3-14", "RDMAP-4.8-25", "RDMAP-6.2.1-1" },
-  roles = { "responder", "initiator" },
-  capabilities = { "operation" },
-  tags = { "refusal" },
-  parameters = { version = { 0, 2, 3 }, opcode = { 3, 5 } },
-
-  run = function(t, p)
+--- Completes a case in which the target rejects an FPDU. `ulpdu` returns its ULPDU, and `refused`
+--- has the fields of the expectation.
+local function refusal(declared)
+  local ulpdu, refused = declared.ulpdu, declared.refused
+  declared.ulpdu, declared.refused = nil, nil
+  declared.version, declared.roles = 2, { "responder", "initiator" }
+  declared.run = function(t, p)
     t:good_exchange()
 
     local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode, rdmap_version = p.version } }, { deviates = true })
-    conn:expect_terminate {
-      requirement = { "RDMAP-7.2-3", "RDMAP-5.3-14" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
-    }
+    conn:send(mpa.fpdu { ulpdu = ulpdu(p, op) }, { deviates = true })
+    conn:expect_terminate(refused)
     conn:expect_close()
-  end,
-}
+  end
+  return declared
+end
+
+case(refusal {
+  id = "rdmap/7.2-messages/version",
+  title = "The target rejects a message of another RDMAP version",
+  requirements = { "RDMAP-7.2-3", "RDMAP-5.3-14", "RDMAP-4.8-25", "RDMAP-6.2.1-1" },
+  capabilities = { "operation" },
+  tags = { "refusal" },
+  parameters = { version = { 0, 2, 3 }, opcode = { 3, 5 } },
+  ulpdu = function(p, op) return rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode, rdmap_version = p.version } end,
+  refused = { requirement = { "RDMAP-7.2-3", "RDMAP-5.3-14" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05" },
+})
 
 --- A case whose faulty segment is the first of a connection. No service is needed, because the
 --- target's service has not started yet.
@@ -55,94 +61,63 @@ rejected_at_first("version-at-first", "The target rejects another RDMAP version 
 rejected_at_first("opcode-at-first", "The target rejects an undefined opcode also in the first message of a connection",
   "RDMAP-7.2-2", "opcode", "opcode", { 12, 13, 14, 15 })
 
-case {
+--- A Read Request or a Write of four bytes.
+local function read_or_write(message, op, fields)
+  if message == "read" then
+    fields.sink_stag, fields.rdmardsz, fields.src_stag, fields.src_to = 0x7766, 4, op.stag, op.to
+    return rdmap.read_request(fields)
+  end
+  fields.stag, fields.tagged_offset, fields.payload = op.stag, op.to, "weft"
+  return rdmap.write(fields)
+end
+
+case(refusal {
   id = "rdmap/7.2-messages/version-of-others",
-  version = 2,
   title = "The target rejects a Read Request and a Write of another RDMAP version",
   requirements = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3", "RDMAP-4.8-25", "RDMAP-6.2.1-1" },
-  roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "refusal", "read", "write" },
   parameters = { version = { 0, 2, 3 }, message = { "read", "write" } },
+  ulpdu = function(p, op) return read_or_write(p.message, op, { rdmap_version = p.version }) end,
+  refused = {
+    requirement = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
+  },
+})
 
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    local made = ({
-      read = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to, rdmap_version = p.version },
-      write = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft", rdmap_version = p.version },
-    })[p.message]
-    conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
-    conn:expect_terminate {
-      requirement = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
-    }
-    conn:expect_close()
-  end,
-}
-
-case {
+case(refusal {
   id = "rdmap/7.2-messages/opcode",
-  version = 2,
   title = "The target rejects a message with an undefined opcode",
   requirements = { "RDMAP-7.2-2", "RDMAP-4.8-26", "RDMAP-6.2.1-1", "RDMAP-7306.8.2-5" },
-  roles = { "responder", "initiator" },
   capabilities = { "operation" },
   tags = { "refusal" },
   -- RFC 7306 defines the opcodes 8 to 11, and 15 is for experiments (RFC 6580 section 3.4).
   parameters = { opcode = { 12, 13, 14, 15 } },
+  ulpdu = function(p, op) return rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode } end,
+  refused = { requirement = { "RDMAP-7.2-2", "RDMAP-7306.8.2-5" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06" },
+})
 
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode } }, { deviates = true })
-    conn:expect_terminate { requirement = { "RDMAP-7.2-2", "RDMAP-7306.8.2-5" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06" }
-    conn:expect_close()
-  end,
-}
-
-case {
+case(refusal {
   id = "rdmap/7.2-messages/opcode-of-others",
-  version = 2,
   title = "The target rejects an undefined opcode in a tagged message, and a reserved opcode on queue 1",
   requirements = { "RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-5.1-3", "RDMAP-4.8-26", "RDMAP-6.2.1-1" },
-  roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "refusal", "read", "write" },
   parameters = { opcode = { 12, 13, 14, 15 }, message = { "read", "write" } },
+  ulpdu = function(p, op) return read_or_write(p.message, op, { opcode = p.opcode }) end,
+  refused = {
+    requirement = { "RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-5.1-3" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06",
+  },
+})
 
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    local made = ({
-      read = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to, opcode = p.opcode },
-      write = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft", opcode = p.opcode },
-    })[p.message]
-    conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
-    conn:expect_terminate {
-      requirement = { "RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-5.1-3" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06",
-    }
-    conn:expect_close()
-  end,
-}
-
-case {
+case(refusal {
   id = "rdmap/7.2-messages/opcode-in-wrong-place",
-  version = 2,
   title = "The target rejects an opcode on the wrong queue or in the wrong kind of segment",
   requirements = { "RDMAP-7.2-2" },
-  roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "refusal" },
   parameters = { place = { "send-tagged", "send-on-1", "read-on-0", "write-untagged", "response-untagged" } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    local made = ({
+  ulpdu = function(p, op)
+    return ({
       ["send-tagged"] = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft", opcode = 3 },
       ["send-on-1"] = rdmap.send { payload = "weft", qn = 1, msn = 1 },
       ["read-on-0"] = rdmap.read_request {
@@ -151,11 +126,9 @@ case {
       ["write-untagged"] = rdmap.send { payload = "weft", opcode = 0, msn = op.msn },
       ["response-untagged"] = rdmap.send { payload = "weft", opcode = 2, msn = op.msn },
     })[p.place]
-    conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
-    conn:expect_terminate { requirement = "RDMAP-7.2-2" }
-    conn:expect_close()
   end,
-}
+  refused = { requirement = "RDMAP-7.2-2" },
+})
 
 case {
   id = "rdmap/7.2-messages/invalidate",
@@ -331,23 +304,15 @@ case {
   end,
 }
 
-case {
+case(refusal {
   id = "rdmap/7.2-messages/response-unasked",
-  version = 2,
   title = "The target rejects an unrequested Read Response to an invalid STag",
   requirements = { "RDMAP-5.2.2-6", "DDP-7.1-10" },
-  roles = { "responder", "initiator" },
   capabilities = { "operation" },
   tags = { "refusal", "read" },
   parameters = { octets = { 1, 64 } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    local stag = (op.stag or 0x77656677) ~ 0xffffffff
-    conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, payload = ("w"):rep(p.octets) } }, { deviates = true })
-    conn:expect_terminate { requirement = { "RDMAP-5.2.2-6", "DDP-7.1-10" } }
-    conn:expect_close()
+  ulpdu = function(p, op)
+    return rdmap.write { opcode = 2, stag = (op.stag or 0x77656677) ~ 0xffffffff, payload = ("w"):rep(p.octets) }
   end,
-}
+  refused = { requirement = { "RDMAP-5.2.2-6", "DDP-7.1-10" } },
+})

@@ -40,359 +40,222 @@ local function look(conn, op, msn, requirement)
   return conn:expect_fpdu { requirement = requirement, opcode = 2, overdue_fails = true }.payload
 end
 
-case {
-  id = "rdmap/7306-extensions/fetch-add",
-  title = "The target answers FetchAdd with the original value, and adds field by field under the mask",
-  requirements = {
-    "RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5.2.1-11", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5-5", "RDMAP-7306.5.2-2",
-    "RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-4", "RDMAP-7306.4.1-10",
-    "RDMAP-7306.5.2.2-1", "RDMAP-7306.5.2.2-3", "RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.1-2", "RDMAP-7306.5.1.1-8", "RDMAP-7306.5-7",
-    "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6",
-  },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "atomics" },
-  tags = { "atomic" },
-  -- The bits of the mask stop carries.
-  parameters = { value = { 1, 0xffffffff, -1 }, add = { 1, 3 }, mask = { 0, 0x80000000 } },
+--- Declares a case with rping and Atomic Operations, for both roles of the target. `declared` has
+--- its further fields, and other roles and capabilities if the case needs them.
+local function with_atomics(name, title, requirements, declared, run)
+  declared.id, declared.title = "rdmap/7306-extensions/" .. name, title
+  declared.requirements, declared.run = requirements, run
+  declared.roles = declared.roles or { "responder", "initiator" }
+  declared.capabilities = declared.capabilities or { "rping", "atomics" }
+  return declared
+end
 
-  run = function(t, p)
-    local conn, op = t:operate()
-    put(conn, op, string.pack("<i8", p.value))
-    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, data = p.add, mask = p.mask, id = 0x0a0b0c0d }) })
-    local original = answer(t, conn, 1, 0x0a0b0c0d)
-    local order = original == p.value and "<" or ">"
-    t:check(original == string.unpack(order .. "i8", string.pack("<i8", p.value)), {
-      requirement = "RDMAP-7306.5.1.1-1",
-      expected = ("the original value, %#x"):format(p.value),
-      actual = ("%#x in the Atomic Response"):format(original),
-    })
-    local low = (original & 0xffffffff) + p.add
-    local sum = original + p.add
-    if p.mask ~= 0 then
-      sum = original & ~0xffffffff | low & 0xffffffff
-    end
-    local ALL = { "RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.1-2", "RDMAP-7306.5.1.1-8", "RDMAP-7306.5-7" }
-    local now = string.unpack(order .. "i8", look(conn, op, 2, ALL))
-    t:check(now == sum, {
-      requirement = ALL,
-      -- The monitor judges these in the response.
-      shows = { "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6" },
-      expected = ("%#x in memory"):format(sum), actual = ("%#x in memory"):format(now),
-    })
-    conn:close()
-  end,
-}
+-- The bits of the mask stop carries.
+case(with_atomics("fetch-add", "The target answers FetchAdd with the original value, and adds field by field under the mask", {
+  RESPONSE, "RDMAP-7306.5.2.2-1", "RDMAP-7306.5.2.2-3", "RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.1-2", "RDMAP-7306.5.1.1-8", "RDMAP-7306.5-7",
+  "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6",
+}, { tags = { "atomic" }, parameters = { value = { 1, 0xffffffff, -1 }, add = { 1, 3 }, mask = { 0, 0x80000000 } } }, function(t, p)
+  local conn, op = t:operate()
+  put(conn, op, string.pack("<i8", p.value))
+  conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, data = p.add, mask = p.mask, id = 0x0a0b0c0d }) })
+  local original = answer(t, conn, 1, 0x0a0b0c0d)
+  local order = original == p.value and "<" or ">"
+  t:check(original == string.unpack(order .. "i8", string.pack("<i8", p.value)), {
+    requirement = "RDMAP-7306.5.1.1-1",
+    expected = ("the original value, %#x"):format(p.value),
+    actual = ("%#x in the Atomic Response"):format(original),
+  })
+  local low = (original & 0xffffffff) + p.add
+  local sum = original + p.add
+  if p.mask ~= 0 then
+    sum = original & ~0xffffffff | low & 0xffffffff
+  end
+  local ALL = { "RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.1-2", "RDMAP-7306.5.1.1-8", "RDMAP-7306.5-7" }
+  local now = string.unpack(order .. "i8", look(conn, op, 2, ALL))
+  t:check(now == sum, {
+    requirement = ALL,
+    -- The monitor judges these in the response.
+    shows = { "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6" },
+    expected = ("%#x in memory"):format(sum), actual = ("%#x in memory"):format(now),
+  })
+  conn:close()
+end))
 
-case {
-  id = "rdmap/7306-extensions/invalidate-stag",
-  title = "The target ignores the Invalidate STag field of an Atomic Request",
-  requirements = { "RDMAP-7306.4.1-9" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "atomics" },
-  tags = { "atomic" },
-  parameters = { stag = { 1, 0x12345678, "own" } },
+case(with_atomics("invalidate-stag", "The target ignores the Invalidate STag field of an Atomic Request",
+  { "RDMAP-7306.4.1-9" }, { tags = { "atomic" }, parameters = { stag = { 1, 0x12345678, "own" } } }, function(t, p)
+  t:good_exchange()
 
-  run = function(t, p)
-    t:good_exchange()
+  local conn, op = t:operate()
+  for msn = 1, 2 do
+    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, msn = msn, word = p.stag == "own" and op.stag or p.stag }) }, { deviates = true })
+    conn:expect_fpdu { requirement = "RDMAP-7306.4.1-9", opcode = 11, overdue_fails = true }
+  end
+  conn:close()
+end))
 
-    local conn, op = t:operate()
-    for msn = 1, 2 do
-      conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, msn = msn, word = p.stag == "own" and op.stag or p.stag }) }, { deviates = true })
-      conn:expect_fpdu { requirement = "RDMAP-7306.4.1-9", opcode = 11, overdue_fails = true }
-    end
-    conn:close()
-  end,
-}
-
-case {
-  id = "rdmap/7306-extensions/cmp-swap",
-  title = "The target answers CmpSwap with the original value, and swaps under its mask if the values match",
-  requirements = {
-    "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-3", "RDMAP-7306.5-3", "RDMAP-7306.1.1-3", "RDMAP-7306.5.2.1-8", "RDMAP-7306.5.2.1-11", "RDMAP-7306.5.2.1-21", "RDMAP-7306.5-5", "RDMAP-7306.5.2-2",
-    "RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5.2.2-7", "RDMAP-7306.5.2.2-8", "RDMAP-7306.4.1-4", "RDMAP-7306.4.1-10",
-    "RDMAP-7306.5.2.2-1", "RDMAP-7306.5.2.2-3",
-  },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "atomics" },
+case(with_atomics("cmp-swap", "The target answers CmpSwap with the original value, and swaps under its mask if the values match", {
+  "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-3", RESPONSE, "RDMAP-7306.5.2.2-1", "RDMAP-7306.5.2.2-3",
+}, {
   tags = { "atomic" },
   parameters = { same = { true, false }, swap_mask = { -1, 0x00ff00ff00ff00ff }, compare_mask = { -1, 0x0f } },
+}, function(t, p)
+  local conn, op = t:operate()
+  -- This value is the same in either byte order.
+  local was, swap = 0x1122334444332211, 0x5566778888776655
+  put(conn, op, string.pack("<i8", was))
+  local compare = p.same and was or was ~ 1
+  conn:send(mpa.fpdu {
+    ulpdu = atomic(op, { kind = CMP_SWAP, data = swap, mask = p.swap_mask, compare = compare, compare_mask = p.compare_mask }),
+  })
+  local original = answer(t, conn, 1, 0x01020304)
+  t:check(original == was, {
+    requirement = "RDMAP-7306.5.1.2-1", expected = ("the original value, %#x"):format(was), actual = ("%#x in the Atomic Response"):format(original),
+  })
+  local wanted = p.same and (swap & p.swap_mask | was & ~p.swap_mask) or was
+  local ALL = { "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-3" }
+  local now = look(conn, op, 2, ALL)
+  local little, big = string.unpack("<i8", now), string.unpack(">i8", now)
+  t:check(little == wanted or big == wanted, {
+    requirement = ALL, expected = ("%#x in memory"):format(wanted), actual = ("%#x in memory"):format(little),
+  })
+  conn:close()
+end))
 
-  run = function(t, p)
-    local conn, op = t:operate()
-    -- This value is the same in either byte order.
-    local was, swap = 0x1122334444332211, 0x5566778888776655
-    put(conn, op, string.pack("<i8", was))
-    local compare = p.same and was or was ~ 1
-    conn:send(mpa.fpdu {
-      ulpdu = atomic(op, { kind = CMP_SWAP, data = swap, mask = p.swap_mask, compare = compare, compare_mask = p.compare_mask }),
-    })
-    local original = answer(t, conn, 1, 0x01020304)
-    t:check(original == was, {
-      requirement = "RDMAP-7306.5.1.2-1", expected = ("the original value, %#x"):format(was), actual = ("%#x in the Atomic Response"):format(original),
-    })
-    local wanted = p.same and (swap & p.swap_mask | was & ~p.swap_mask) or was
-    local ALL = { "RDMAP-7306.5.1.2-1", "RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-3" }
-    local now = look(conn, op, 2, ALL)
-    local little, big = string.unpack("<i8", now), string.unpack(">i8", now)
-    t:check(little == wanted or big == wanted, {
-      requirement = ALL, expected = ("%#x in memory"):format(wanted), actual = ("%#x in memory"):format(little),
-    })
-    conn:close()
-  end,
-}
-
-case {
-  id = "rdmap/7306-extensions/in-order",
-  title = "The target answers waiting Atomic Requests and Reads in order",
-  requirements = {
+case(with_atomics("in-order", "The target answers waiting Atomic Requests and Reads in order", {
+  "RDMAP-7306.5.2.1-20", "RDMAP-7306.5.2.2-11", "RDMAP-7306.5.4-1", "RDMAP-7306.5.4-11", "RDMAP-7306.5.2.1-15", "RDMAP-7306.5.2.2-9",
+  "RDMAP-7306.7-11",
+}, { capabilities = { "rping", "atomics", "revision-2" }, tags = { "atomic" } }, function(t)
+  local ALL = {
     "RDMAP-7306.5.2.1-20", "RDMAP-7306.5.2.2-11", "RDMAP-7306.5.4-1", "RDMAP-7306.5.4-11", "RDMAP-7306.5.2.1-15", "RDMAP-7306.5.2.2-9",
     "RDMAP-7306.7-11",
-  },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "atomics", "revision-2" },
-  tags = { "atomic" },
-
-  run = function(t)
-    local ALL = {
-      "RDMAP-7306.5.2.1-20", "RDMAP-7306.5.2.2-11", "RDMAP-7306.5.4-1", "RDMAP-7306.5.4-11", "RDMAP-7306.5.2.1-15", "RDMAP-7306.5.2.2-9",
-      "RDMAP-7306.7-11",
-    }
-    local conn, op = t:operate { revision = 2, enhanced = true, ird = 16, ord = 4 }
-    put(conn, op, ("\0"):rep(8))
-    local requests
-    local count = math.min(op.ird or 1, 4)
-    for msn = 1, count do
-      local request = mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, data = 1, msn = msn, id = 0x100 + msn }) }
-      requests = requests and requests .. request or request
-    end
-    conn:send(requests)
-    local first
-    for msn = 1, count do
-      local fpdu = conn:expect_fpdu { requirement = ALL, opcode = 11, qn = 3, overdue_fails = true }
-      t:check(#fpdu.payload == 12, { requirement = ALL, expected = "12 bytes", actual = #fpdu.payload .. " bytes" })
-      local id, value = string.unpack(">I4i8", fpdu.payload)
-      first = first or value
-      t:check(id == 0x100 + msn and fpdu.msn == msn and value == first + msn - 1, {
-        requirement = ALL,
-        expected = ("the answer to request %d: MSN %d, value %d"):format(msn, msn, first + msn - 1),
-        actual = ("identifier %#x, MSN %d, value %d"):format(id, fpdu.msn, value),
-      })
-    end
-    conn:close()
-  end,
-}
-
-case {
-  id = "rdmap/7306-extensions/misaligned",
-  title = "The target rejects an Atomic Operation on a misaligned address",
-  requirements = {
-    "RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.2-5", "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8", "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8", "RDMAP-4.8-27",
-    "RDMAP-7306.8.1-3",
-  },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "atomics" },
-  tags = { "atomic", "refusal" },
-  parameters = { at = { 1, 2, 4, 7 }, kind = { 0, 2 } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = p.kind, at = p.at, data = 1 }) }, { deviates = true })
-    local terminate = conn:expect_terminate {
-      requirement = { "RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.2-5" },
-      terminate = { "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8" },
-      code = { "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8", "RDMAP-4.8-27" },
-      error = "02 07",
-    }
-    t:check(not terminate.r, { requirement = "RDMAP-7306.8.1-3", expected = "R=false", actual = ("R=%s"):format(terminate.r) })
-    conn:expect_close()
-  end,
-}
-
-case {
-  id = "rdmap/7306-extensions/opcode",
-  title = "The target rejects an undefined Atomic Operation",
-  requirements = { "RDMAP-7306.5.2.1-5" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "atomics" },
-  tags = { "atomic", "refusal" },
-  parameters = { kind = { 1, 3, 15 } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = p.kind, data = 1 }) }, { deviates = true })
-    conn:expect_terminate { requirement = "RDMAP-7306.5.2.1-5" }
-    conn:expect_close()
-  end,
-}
-
-case {
-  id = "rdmap/7306-extensions/stag",
-  title = "The target rejects an Atomic Operation on memory that does not belong to the stream",
-  requirements = { "RDMAP-7306.5-8", "RDMAP-7306.9-1" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "atomics" },
-  tags = { "atomic", "refusal" },
-  parameters = { wrong = { "stag", "end", "cut" } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    local length = op.length // 8 * 8
-    local fields = ({
-      stag = { kind = FETCH_ADD, stag = op.stag ~ 0xffffffff },
-      ["end"] = { kind = FETCH_ADD, at = length + 8 },
-      -- If the buffer's length is a multiple of eight, no such place exists, and this is the place
-      -- after the buffer.
-      cut = { kind = FETCH_ADD, at = length },
-    })[p.wrong]
-    conn:send(mpa.fpdu { ulpdu = atomic(op, fields) }, { deviates = true })
-    conn:expect_terminate { requirement = { "RDMAP-7306.5-8", "RDMAP-7306.9-1" } }
-    conn:expect_close()
-  end,
-}
-
-case {
-  id = "rdmap/7306-extensions/response",
-  title = "The target rejects an Atomic Response without a request",
-  requirements = { "RDMAP-7306.5.2.2-5" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "atomics" },
-  tags = { "atomic", "refusal" },
-  parameters = { length = { 0, 11, 12, 13 } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = 11, qn = 3, payload = ("w"):rep(p.length) } }, { deviates = true })
-    conn:expect_terminate { requirement = "RDMAP-7306.5.2.2-5" }
-    conn:expect_close()
-  end,
-}
-
-case {
-  id = "rdmap/7306-extensions/immediate-size",
-  title = "The target rejects Immediate Data that does not have eight bytes",
-  requirements = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3", "RDMAP-7306.6.1-2", "RDMAP-7306.8.1-1" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "atomics" },
-  tags = { "immediate", "refusal" },
-  parameters = { length = { 0, 7, 9, 16 }, opcode = { 8, 9 } },
-
-  run = function(t, p)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = p.opcode, msn = op.msn, payload = ("w"):rep(p.length) } }, { deviates = true })
-    conn:expect_terminate { terminate = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3", "RDMAP-7306.6.1-2", "RDMAP-7306.8.1-1" } }
-    conn:expect_close()
-  end,
-}
-
-case {
-  id = "rdmap/7306-extensions/add-nothing",
-  title = "The target answers FetchAdd of zero with the current value, and changes nothing",
-  requirements = { "RDMAP-7306.1.1-4" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "atomics" },
-  tags = { "atomic" },
-
-  run = function(t)
-    t:good_exchange()
-
-    local conn, op = t:operate()
-    put(conn, op, "weftweft")
-    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD }) })
-    conn:expect_fpdu { opcode = 11, overdue_fails = true }
-    local now = look(conn, op, 2)
-    t:check(now == "weftweft", {
-      requirement = "RDMAP-7306.1.1-4", expected = "unchanged bytes", actual = now == "weftweft" and "as expected" or "other bytes in memory",
+  }
+  local conn, op = t:operate { revision = 2, enhanced = true, ird = 16, ord = 4 }
+  put(conn, op, ("\0"):rep(8))
+  local requests
+  local count = math.min(op.ird or 1, 4)
+  for msn = 1, count do
+    local request = mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, data = 1, msn = msn, id = 0x100 + msn }) }
+    requests = requests and requests .. request or request
+  end
+  conn:send(requests)
+  local first
+  for msn = 1, count do
+    local fpdu = conn:expect_fpdu { requirement = ALL, opcode = 11, qn = 3, overdue_fails = true }
+    t:check(#fpdu.payload == 12, { requirement = ALL, expected = "12 bytes", actual = #fpdu.payload .. " bytes" })
+    local id, value = string.unpack(">I4i8", fpdu.payload)
+    first = first or value
+    t:check(id == 0x100 + msn and fpdu.msn == msn and value == first + msn - 1, {
+      requirement = ALL,
+      expected = ("the answer to request %d: MSN %d, value %d"):format(msn, msn, first + msn - 1),
+      actual = ("identifier %#x, MSN %d, value %d"):format(id, fpdu.msn, value),
     })
-    conn:close()
-  end,
-}
+  end
+  conn:close()
+end))
 
-case {
-  id = "rdmap/7306-extensions/unasked",
-  title = "The target sends no Atomic Response without a request",
-  requirements = { "RDMAP-7306.5.2.1-21" },
-  capabilities = { "echo", "atomics" },
-  tags = { "atomic" },
+case(with_atomics("misaligned", "The target rejects an Atomic Operation on a misaligned address", {
+  "RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.2-5", "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8", "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8", "RDMAP-4.8-27",
+  "RDMAP-7306.8.1-3",
+}, { tags = { "atomic", "refusal" }, parameters = { at = { 1, 2, 4, 7 }, kind = { 0, 2 } } }, function(t, p)
+  t:good_exchange()
 
-  run = function(t)
-    local conn = t:start_up()
-    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } })
-    local fpdu = conn:expect_fpdu { overdue_fails = true }
-    t:check(fpdu.opcode ~= 11, {
-      requirement = "RDMAP-7306.5.2.1-21", expected = "no Atomic Response", actual = ("opcode %d"):format(fpdu.opcode),
-    })
-    conn:close()
-  end,
-}
+  local conn, op = t:operate()
+  conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = p.kind, at = p.at, data = 1 }) }, { deviates = true })
+  local terminate = conn:expect_terminate {
+    requirement = { "RDMAP-7306.5.1.1-4", "RDMAP-7306.5.1.2-5" },
+    terminate = { "RDMAP-7306.5.1.1-7", "RDMAP-7306.5.1.2-8" },
+    code = { "RDMAP-7306.8.2-7", "RDMAP-7306.8.2-8", "RDMAP-4.8-27" },
+    error = "02 07",
+  }
+  t:check(not terminate.r, { requirement = "RDMAP-7306.8.1-3", expected = "R=false", actual = ("R=%s"):format(terminate.r) })
+  conn:expect_close()
+end))
 
-case {
-  id = "rdmap/7306-extensions/fields",
-  title = "The target rejects an Atomic Request with a wrong queue, number or offset",
-  requirements = { "RDMAP-7306.8.2-4" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "atomics" },
-  tags = { "atomic", "refusal" },
-  parameters = { wrong = { "qn", "msn", "mo" } },
-
-  run = function(t, p)
+--- A case in which the target rejects the segment that `made` returns.
+local function refused(name, title, requirements, parameters, made)
+  return with_atomics(name, title, requirements, { tags = { "atomic", "refusal" }, parameters = parameters }, function(t, p)
     t:good_exchange()
 
     local conn, op = t:operate()
-    local ulpdu = atomic(op, { kind = FETCH_ADD, data = 1 })
-    -- QN is bytes 6 to 9, MSN 10 to 13, MO 14 to 17.
-    local made = ({ qn = ulpdu:flip(6, 0x01), msn = ulpdu:flip(11, 0x01), mo = ulpdu:flip(14, 0x01) })[p.wrong]
-    conn:send(mpa.fpdu { ulpdu = made }, { deviates = true })
-    conn:expect_terminate { requirement = "RDMAP-7306.8.2-4" }
+    conn:send(mpa.fpdu { ulpdu = made(p, op) }, { deviates = true })
+    conn:expect_terminate { requirement = requirements }
     conn:expect_close()
-  end,
-}
+  end)
+end
 
-case {
-  id = "rdmap/7306-extensions/version",
-  title = "The target rejects an Atomic Request of another RDMAP version",
-  requirements = { "RDMAP-7306.8.2-6" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "atomics" },
-  tags = { "atomic", "refusal" },
-  -- RV is the first two bits of byte 1. Its correct value is 1.
-  parameters = { flip = { 0x40, 0x80, 0xc0 } },
+case(refused("opcode", "The target rejects an undefined Atomic Operation", { "RDMAP-7306.5.2.1-5" }, { kind = { 1, 3, 15 } }, function(p, op)
+  return atomic(op, { kind = p.kind, data = 1 })
+end))
 
-  run = function(t, p)
-    t:good_exchange()
+case(refused("stag", "The target rejects an Atomic Operation on memory that does not belong to the stream",
+  { "RDMAP-7306.5-8", "RDMAP-7306.9-1" }, { wrong = { "stag", "end", "cut" } }, function(p, op)
+  local length = op.length // 8 * 8
+  return atomic(op, ({
+    stag = { kind = FETCH_ADD, stag = op.stag ~ 0xffffffff },
+    ["end"] = { kind = FETCH_ADD, at = length + 8 },
+    -- If the buffer's length is a multiple of eight, no such place exists, and this is the place
+    -- after the buffer.
+    cut = { kind = FETCH_ADD, at = length },
+  })[p.wrong])
+end))
 
-    local conn, op = t:operate()
-    conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD, data = 1 }):flip(1, p.flip) }, { deviates = true })
-    conn:expect_terminate { requirement = "RDMAP-7306.8.2-6" }
-    conn:expect_close()
-  end,
-}
+case(refused("response", "The target rejects an Atomic Response without a request",
+  { "RDMAP-7306.5.2.2-5" }, { length = { 0, 11, 12, 13 } }, function(p)
+  return rdmap.send { opcode = 11, qn = 3, payload = ("w"):rep(p.length) }
+end))
 
-case {
-  id = "rdmap/7306-extensions/request-size",
-  title = "The target rejects an Atomic Request that does not have 52 bytes",
-  requirements = { "RDMAP-7306.4.2-4" },
-  roles = { "responder", "initiator" },
-  capabilities = { "rping", "atomics" },
-  tags = { "atomic", "refusal" },
-  parameters = { more = { -52, -4, 1, 4, 64 } },
+case(with_atomics("immediate-size", "The target rejects Immediate Data that does not have eight bytes",
+  { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3", "RDMAP-7306.6.1-2", "RDMAP-7306.8.1-1" },
+  { tags = { "immediate", "refusal" }, parameters = { length = { 0, 7, 9, 16 }, opcode = { 8, 9 } } }, function(t, p)
+  t:good_exchange()
 
-  run = function(t, p)
-    t:good_exchange()
+  local conn, op = t:operate()
+  conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = p.opcode, msn = op.msn, payload = ("w"):rep(p.length) } }, { deviates = true })
+  conn:expect_terminate { terminate = { "RDMAP-7306.6.3-4", "RDMAP-7306.8.2-3", "RDMAP-7306.6.1-2", "RDMAP-7306.8.1-1" } }
+  conn:expect_close()
+end))
 
-    local conn, op = t:operate()
-    local right = atomic(op, { kind = FETCH_ADD, data = 1 })
-    conn:send(mpa.fpdu { ulpdu = p.more < 0 and right:cut(#right + p.more) or right .. ("\0"):rep(p.more) }, { deviates = true })
-    conn:expect_terminate { requirement = "RDMAP-7306.4.2-4" }
-    conn:expect_close()
-  end,
-}
+case(with_atomics("add-nothing", "The target answers FetchAdd of zero with the current value, and changes nothing",
+  { "RDMAP-7306.1.1-4" }, { tags = { "atomic" } }, function(t)
+  t:good_exchange()
+
+  local conn, op = t:operate()
+  put(conn, op, "weftweft")
+  conn:send(mpa.fpdu { ulpdu = atomic(op, { kind = FETCH_ADD }) })
+  conn:expect_fpdu { opcode = 11, overdue_fails = true }
+  local now = look(conn, op, 2)
+  t:check(now == "weftweft", {
+    requirement = "RDMAP-7306.1.1-4", expected = "unchanged bytes", actual = now == "weftweft" and "as expected" or "other bytes in memory",
+  })
+  conn:close()
+end))
+
+case(with_atomics("unasked", "The target sends no Atomic Response without a request",
+  { "RDMAP-7306.5.2.1-21" }, { roles = { "responder" }, capabilities = { "echo", "atomics" }, tags = { "atomic" } }, function(t)
+  local conn = t:start_up()
+  conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } })
+  local fpdu = conn:expect_fpdu { overdue_fails = true }
+  t:check(fpdu.opcode ~= 11, {
+    requirement = "RDMAP-7306.5.2.1-21", expected = "no Atomic Response", actual = ("opcode %d"):format(fpdu.opcode),
+  })
+  conn:close()
+end))
+
+case(refused("fields", "The target rejects an Atomic Request with a wrong queue, number or offset",
+  { "RDMAP-7306.8.2-4" }, { wrong = { "qn", "msn", "mo" } }, function(p, op)
+  local ulpdu = atomic(op, { kind = FETCH_ADD, data = 1 })
+  -- QN is bytes 6 to 9, MSN 10 to 13, MO 14 to 17.
+  return ({ qn = ulpdu:flip(6, 0x01), msn = ulpdu:flip(11, 0x01), mo = ulpdu:flip(14, 0x01) })[p.wrong]
+end))
+
+-- RV is the first two bits of byte 1. Its correct value is 1.
+case(refused("version", "The target rejects an Atomic Request of another RDMAP version",
+  { "RDMAP-7306.8.2-6" }, { flip = { 0x40, 0x80, 0xc0 } }, function(p, op)
+  return atomic(op, { kind = FETCH_ADD, data = 1 }):flip(1, p.flip)
+end))
+
+case(refused("request-size", "The target rejects an Atomic Request that does not have 52 bytes",
+  { "RDMAP-7306.4.2-4" }, { more = { -52, -4, 1, 4, 64 } }, function(p, op)
+  local right = atomic(op, { kind = FETCH_ADD, data = 1 })
+  return p.more < 0 and right:cut(#right + p.more) or right .. ("\0"):rep(p.more)
+end))

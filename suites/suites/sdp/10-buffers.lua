@@ -1,61 +1,66 @@
 -- Private Buffers, send credit, and changes of size (draft-pinkerton-iwarp-sdp-01 sections 6.4 and
 -- 10).
 
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-3", "SDP-10.5-4", "SDP-10.5-5", "SDP-10.5-7", "SDP-10.5-8" }
-
-  case {
-    id = "sdp/10-buffers/few-credits",
-    version = 2,
-    title = "The target sends no more messages than its credit allows",
-    requirements = { "SDP-10.2-2", "SDP-6.3.1-4", shown },
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp { hello = sdp.hello { bufs = 6 } }
-      s:counters { bufs = 6, updates = false }
-      s:command("threshold 1000000" .. ("; send 200"):rep(4))
-      s:expect_quiet { within = 0.2, past = { "data" } }
-      s:send(sdp.data { payload = (("send 200;"):rep(5)) })
-      s:expect_quiet { within = 0.2, past = { "data" } }
-      s:send(sdp.data { payload = (("send 200;"):rep(5)) })
-      local came = s:expect_quiet { within = 0.3, past = { "data" } }
-      s:send(sdp.data {})
-      local more = 0
-      for _, m in ipairs(s:expect_quiet { within = 0.3, past = { "data" } }) do
-        more = more + #m.payload
-      end
-      t:check(more > 0, { requirement = { "SDP-10.2-2", "SDP-6.3.1-4" }, overdue_fails = true, expected = "more bytes after an update gave credit", actual = "none arrived" })
-      s:counters { bufs = 16, updates = true }
-      s:close { shows = shown, past = { "data" } }
-    end,
-  }
+-- Declares a case with a driven socket. `run` gets the connection, on which SDP has started, and
+-- the HelloAck. `declared` has further fields, and `hello`, the fields of the Hello.
+local function driven(name, title, requirements, declared, run)
+  local hello = declared.hello
+  declared.hello = nil
+  declared.id, declared.title = "sdp/10-buffers/" .. name, title
+  declared.requirements = requirements
+  declared.capabilities = { "sdp-drive" }
+  declared.run = function(t)
+    local s, hello_ack = t:sdp { hello = hello and sdp.hello(hello) }
+    run(s, t, hello_ack)
+  end
+  return declared
 end
 
-case {
-  id = "sdp/10-buffers/last-credits",
-  title = "The target sends no payload with the credits that are reserved for updates",
-  requirements = { "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-3", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8" },
-  capabilities = { "sdp-drive" },
+-- The same, with the requirements that the monitor judges in the messages `shown`.
+local function observed(name, title, requirements, shown, declared, run)
+  shown = sdp.shown(shown)
+  return driven(name, title, { requirements, shown }, declared, function(s, t, hello_ack)
+    run(s, shown, t, hello_ack)
+  end)
+end
 
-  run = function(t)
-    local s = t:sdp { hello = sdp.hello { bufs = 6 } }
-    s:counters { bufs = 6, updates = false }
-    s:command("threshold 1000000;" .. ("send 9;"):rep(3))
-    s:expect_quiet { within = 0.2, past = { "data" } }
-    s:send(sdp.data { payload = ("send 90;"):rep(7) })
-    -- Six messages may follow. The last two of them have no payload.
-    local edge, with, all = s:counters().mseq_ack, 0, 0
-    for _, m in ipairs(s:expect_quiet { within = 0.5, past = { "data" } }) do
-      all = all + 1
-      with = with + (#m.payload > 0 and 1 or 0)
-    end
-    t:check(with <= 4 and all <= 6, {
-      requirement = { "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-3", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8" }, overdue_fails = true, expected = "at most 4 messages with payload and 6 in all", actual = with .. " with payload, " .. all .. " in all",
-    })
-    s:close { past = { "data" } }
-  end,
-}
+case(observed("few-credits", "The target sends no more messages than its credit allows", { "SDP-10.2-2", "SDP-6.3.1-4" },
+  { "hello_ack", "dis_conn", "data", "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-3", "SDP-10.5-4", "SDP-10.5-5", "SDP-10.5-7", "SDP-10.5-8" },
+  { version = 2, hello = { bufs = 6 } }, function(s, shown, t)
+  s:counters { bufs = 6, updates = false }
+  s:command("threshold 1000000" .. ("; send 200"):rep(4))
+  s:expect_quiet { within = 0.2, past = { "data" } }
+  s:send(sdp.data { payload = (("send 200;"):rep(5)) })
+  s:expect_quiet { within = 0.2, past = { "data" } }
+  s:send(sdp.data { payload = (("send 200;"):rep(5)) })
+  local came = s:expect_quiet { within = 0.3, past = { "data" } }
+  s:send(sdp.data {})
+  local more = 0
+  for _, m in ipairs(s:expect_quiet { within = 0.3, past = { "data" } }) do
+    more = more + #m.payload
+  end
+  t:check(more > 0, { requirement = { "SDP-10.2-2", "SDP-6.3.1-4" }, overdue_fails = true, expected = "more bytes after an update gave credit", actual = "none arrived" })
+  s:counters { bufs = 16, updates = true }
+  s:close { shows = shown, past = { "data" } }
+end))
+
+case(driven("last-credits", "The target sends no payload with the credits that are reserved for updates",
+  { "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-3", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8" }, { hello = { bufs = 6 } }, function(s, t)
+  s:counters { bufs = 6, updates = false }
+  s:command("threshold 1000000;" .. ("send 9;"):rep(3))
+  s:expect_quiet { within = 0.2, past = { "data" } }
+  s:send(sdp.data { payload = ("send 90;"):rep(7) })
+  -- Six messages may follow. The last two of them have no payload.
+  local edge, with, all = s:counters().mseq_ack, 0, 0
+  for _, m in ipairs(s:expect_quiet { within = 0.5, past = { "data" } }) do
+    all = all + 1
+    with = with + (#m.payload > 0 and 1 or 0)
+  end
+  t:check(with <= 4 and all <= 6, {
+    requirement = { "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-2", "SDP-10.5-3", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8" }, overdue_fails = true, expected = "at most 4 messages with payload and 6 in all", actual = with .. " with payload, " .. all .. " in all",
+  })
+  s:close { past = { "data" } }
+end))
 
 do
   local shown = sdp.shown { "hello_ack", "dis_conn", "data" }
@@ -84,187 +89,111 @@ do
   }
 end
 
-case {
-  id = "sdp/10-buffers/plain-updates",
-  version = 2,
-  title = "The target sets OOB_PRES with an urgent byte at the end of the payload, and not in an update",
-  requirements = { "SDP-6.1.2-7" },
-  capabilities = { "sdp-drive" },
+case(driven("plain-updates", "The target sets OOB_PRES with an urgent byte at the end of the payload, and not in an update",
+  { "SDP-6.1.2-7" }, { version = 2 }, function(s, t, hello_ack)
+  s:command "urgent 300"
+  local got = 0
+  while got < 300 do
+    local m = s:expect("data", { requirement = "SDP-6.1.2-7", overdue_fails = true })
+    got = got + #m.payload
+    t:check(m.oob_pres == (got == 300), {
+      requirement = "SDP-6.1.2-7", expected = "OOB_PRES only with the urgent byte", actual = got .. " of 300 bytes, OOB_PRES " .. tostring(m.oob_pres),
+    })
+  end
+  for _ = 1, hello_ack.bufs - 2 do
+    s:send(sdp.data { payload = ";" })
+  end
+  s:send(sdp.data {})
+  s:expect("data", { updates = true, requirement = "SDP-6.1.2-7", overdue_fails = true, fields = { payload_length = 0, oob_pres = false } })
+  s:connection():reset()
+end))
 
-  run = function(t)
-    local s, hello_ack = t:sdp {}
-    s:command "urgent 300"
-    local got = 0
-    while got < 300 do
-      local m = s:expect("data", { requirement = "SDP-6.1.2-7", overdue_fails = true })
-      got = got + #m.payload
-      t:check(m.oob_pres == (got == 300), {
-        requirement = "SDP-6.1.2-7", expected = "OOB_PRES only with the urgent byte", actual = got .. " of 300 bytes, OOB_PRES " .. tostring(m.oob_pres),
-      })
-    end
-    for _ = 1, hello_ack.bufs - 2 do
-      s:send(sdp.data { payload = ";" })
-    end
-    s:send(sdp.data {})
-    s:expect("data", { updates = true, requirement = "SDP-6.1.2-7", overdue_fails = true, fields = { payload_length = 0, oob_pres = false } })
-    s:connection():reset()
-  end,
-}
+case(observed("nobody-reads", "The target returns credit when its user reads again", {},
+  { "hello_ack", "dis_conn", "data" }, { version = 2 }, function(s, shown)
+  s:command "wait 500; read 3000"
+  for _ = 1, 30 do
+    s:send(sdp.data { payload = (";"):rep(100) })
+  end
+  s:expect_quiet { within = 1 }
+  s:command "send 10"
+  s:collect(10)
+  s:close { shows = shown }
+end))
 
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data" }
+case(driven("message-size", "The target sends no message that is larger than the tester's Private Buffers",
+  { "SDP-9.1-1", "SDP-10-6" }, { hello = { local_rcv_sz = 64 } }, function(s, t)
+  s:command "threshold 1000000; send 300"
+  local got = 0
+  while got < 300 do
+    local m = s:expect("data", { requirement = { "SDP-9.1-1", "SDP-10-6" }, overdue_fails = true })
+    t:check(#m.octets <= 64, { requirement = { "SDP-9.1-1", "SDP-10-6" }, overdue_fails = true, expected = "at most 64 bytes", actual = #m.octets .. " bytes" })
+    got = got + #m.payload
+  end
+  s:close()
+end))
 
-  case {
-    id = "sdp/10-buffers/nobody-reads",
-    version = 2,
-    title = "The target returns credit when its user reads again",
-    requirements = shown,
-    capabilities = { "sdp-drive" },
+case(observed("target-asks", "The target requests larger Private Buffers", {},
+  { "hello_ack", "dis_conn", "data", "ch_rcv_buf", "SDP-9.1-1", "SDP-10-6" }, { version = 2, hello = { local_rcv_sz = 1000 } }, function(s, shown)
+  s:command "threshold 1000000; resize 2000; send 1900; send 1900"
+  s:expect("ch_rcv_buf", { past = { "data" } })
+  s:expect_quiet { within = 0.1, past = { "data" } }
+  s:send(sdp.ch_rcv_buf_ack { act_sz = 6000 })
+  s:command "send 1900"
+  s:close { shows = shown, past = { "data" } }
+end))
 
-    run = function(t)
-      local s = t:sdp {}
-      s:command "wait 500; read 3000"
-      for _ = 1, 30 do
-        s:send(sdp.data { payload = (";"):rep(100) })
-      end
-      s:expect_quiet { within = 1 }
-      s:command "send 10"
-      s:collect(10)
-      s:close { shows = shown }
-    end,
-  }
-end
+case(driven("target-asks-for-less", "The target requests smaller Private Buffers, and keeps to them", { "SDP-10.6-2" },
+  {}, function(s, t)
+  s:command "threshold 1000000; resize 500; send 1900"
+  s:expect "ch_rcv_buf"
+  local got = 0
+  while got < 1900 do
+    local m = s:expect("data", { requirement = "SDP-10.6-2", overdue_fails = true })
+    t:check(#m.octets <= 500, { requirement = "SDP-10.6-2", overdue_fails = true, expected = "at most 500 bytes", actual = #m.octets .. " bytes" })
+    got = got + #m.payload
+  end
+  s:send(sdp.ch_rcv_buf_ack { act_sz = 500 })
+  s:close { past = { "data" } }
+end))
 
-case {
-  id = "sdp/10-buffers/message-size",
-  title = "The target sends no message that is larger than the tester's Private Buffers",
-  requirements = { "SDP-9.1-1", "SDP-10-6" },
-  capabilities = { "sdp-drive" },
+case(driven("refused-change", "The target requests no further increase after the tester answered an increase with the old size",
+  { "SDP-10.6-17", "SDP-10.6-19" }, { hello = { local_rcv_sz = 1000 } }, function(s)
+  s:command "resize 2000"
+  s:expect "ch_rcv_buf"
+  s:expect_quiet { within = 0.3, requirement = "SDP-10.6-19", overdue_fails = true }
+  s:send(sdp.ch_rcv_buf_ack { act_sz = 1000 })
+  s:command "resize 3000"
+  s:expect_quiet { within = 0.3, requirement = "SDP-10.6-17", overdue_fails = true }
+  s:close()
+end))
 
-  run = function(t)
-    local s = t:sdp { hello = sdp.hello { local_rcv_sz = 64 } }
-    s:command "threshold 1000000; send 300"
-    local got = 0
-    while got < 300 do
-      local m = s:expect("data", { requirement = { "SDP-9.1-1", "SDP-10-6" }, overdue_fails = true })
-      t:check(#m.octets <= 64, { requirement = { "SDP-9.1-1", "SDP-10-6" }, overdue_fails = true, expected = "at most 64 bytes", actual = #m.octets .. " bytes" })
-      got = got + #m.payload
-    end
-    s:close()
-  end,
-}
+case(observed("tester-asks", "The target answers ChRcvBuf when the new buffers are posted",
+  { "SDP-10.6-11", "SDP-10.6-10", "SDP-10.6-8", "SDP-10.6-9", "SDP-6.4.2-1", "SDP-6.4.2-2" },
+  { "hello_ack", "dis_conn", "data", "ch_rcv_buf_ack", "SDP-10.6-13" }, { version = 2 }, function(s, shown, t, ack)
+  s:send(sdp.ch_rcv_buf { des_sz = 2000 })
+  for _ = 1, 40 do
+    s:send(sdp.data { payload = ";;;;" })
+  end
+  local m = s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
+  t:check(#m.octets == 20, { requirement = { "SDP-6.4.2-1", "SDP-6.4.2-2" }, overdue_fails = true, expected = "20 bytes", actual = #m.octets .. " bytes" })
+  t:check(m.act_sz >= ack.act_rcv_sz, { requirement = "SDP-10.6-10", overdue_fails = true, expected = "at least the old size", actual = m.act_sz .. " bytes" })
+  s:command("send 10" .. (" "):rep(m.act_sz - 40))
+  s:collect(10)
+  s:send(sdp.ch_rcv_buf { des_sz = 500 })
+  local less = s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
+  t:check(less.act_sz >= 500 and less.act_sz <= m.act_sz, { requirement = { "SDP-10.6-8", "SDP-10.6-9" }, overdue_fails = true, expected = "500 bytes to the old size", actual = less.act_sz .. " bytes" })
+  s:command "send 10"
+  s:collect(10)
+  s:close { shows = shown }
+end))
 
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "ch_rcv_buf", "SDP-9.1-1", "SDP-10-6" }
-
-  case {
-    id = "sdp/10-buffers/target-asks",
-    version = 2,
-    title = "The target requests larger Private Buffers",
-    requirements = shown,
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
-      s:command "threshold 1000000; resize 2000; send 1900; send 1900"
-      s:expect("ch_rcv_buf", { past = { "data" } })
-      s:expect_quiet { within = 0.1, past = { "data" } }
-      s:send(sdp.ch_rcv_buf_ack { act_sz = 6000 })
-      s:command "send 1900"
-      s:close { shows = shown, past = { "data" } }
-    end,
-  }
-end
-
-case {
-  id = "sdp/10-buffers/target-asks-for-less",
-  title = "The target requests smaller Private Buffers, and keeps to them",
-  requirements = { "SDP-10.6-2" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:command "threshold 1000000; resize 500; send 1900"
-    s:expect "ch_rcv_buf"
-    local got = 0
-    while got < 1900 do
-      local m = s:expect("data", { requirement = "SDP-10.6-2", overdue_fails = true })
-      t:check(#m.octets <= 500, { requirement = "SDP-10.6-2", overdue_fails = true, expected = "at most 500 bytes", actual = #m.octets .. " bytes" })
-      got = got + #m.payload
-    end
-    s:send(sdp.ch_rcv_buf_ack { act_sz = 500 })
-    s:close { past = { "data" } }
-  end,
-}
-
-case {
-  id = "sdp/10-buffers/refused-change",
-  title = "The target requests no further increase after the tester answered an increase with the old size",
-  requirements = { "SDP-10.6-17", "SDP-10.6-19" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
-    s:command "resize 2000"
-    s:expect "ch_rcv_buf"
-    s:expect_quiet { within = 0.3, requirement = "SDP-10.6-19", overdue_fails = true }
-    s:send(sdp.ch_rcv_buf_ack { act_sz = 1000 })
-    s:command "resize 3000"
-    s:expect_quiet { within = 0.3, requirement = "SDP-10.6-17", overdue_fails = true }
-    s:close()
-  end,
-}
-
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "ch_rcv_buf_ack", "SDP-10.6-13" }
-
-  case {
-    id = "sdp/10-buffers/tester-asks",
-    version = 2,
-    title = "The target answers ChRcvBuf when the new buffers are posted",
-    requirements = { "SDP-10.6-11", "SDP-10.6-10", "SDP-10.6-8", "SDP-10.6-9", "SDP-6.4.2-1", "SDP-6.4.2-2", shown },
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s, ack = t:sdp {}
-      s:send(sdp.ch_rcv_buf { des_sz = 2000 })
-      for _ = 1, 40 do
-        s:send(sdp.data { payload = ";;;;" })
-      end
-      local m = s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
-      t:check(#m.octets == 20, { requirement = { "SDP-6.4.2-1", "SDP-6.4.2-2" }, overdue_fails = true, expected = "20 bytes", actual = #m.octets .. " bytes" })
-      t:check(m.act_sz >= ack.act_rcv_sz, { requirement = "SDP-10.6-10", overdue_fails = true, expected = "at least the old size", actual = m.act_sz .. " bytes" })
-      s:command("send 10" .. (" "):rep(m.act_sz - 40))
-      s:collect(10)
-      s:send(sdp.ch_rcv_buf { des_sz = 500 })
-      local less = s:expect("ch_rcv_buf_ack", { requirement = "SDP-10.6-11", overdue_fails = true })
-      t:check(less.act_sz >= 500 and less.act_sz <= m.act_sz, { requirement = { "SDP-10.6-8", "SDP-10.6-9" }, overdue_fails = true, expected = "500 bytes to the old size", actual = less.act_sz .. " bytes" })
-      s:command "send 10"
-      s:collect(10)
-      s:close { shows = shown }
-    end,
-  }
-end
-
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "ch_rcv_buf" }
-
-  case {
-    id = "sdp/10-buffers/crossing",
-    version = 2,
-    title = "The Accepting Peer does not answer if both sides send ChRcvBuf at once",
-    requirements = { "SDP-10.6.1-1", shown },
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp {}
-      s:command "wait 20; resize 2000; send 10"
-      s:expect_quiet { within = 0.01 }
-      s:expect "ch_rcv_buf"
-      s:send(sdp.ch_rcv_buf { des_sz = 2000, mseq_ack = 0 })
-      s:expect_quiet { within = 0.1, past = { "data" }, requirement = "SDP-10.6.1-1", overdue_fails = true }
-      s:send(sdp.ch_rcv_buf_ack { act_sz = 4096 })
-      s:close { shows = shown, past = { "data" } }
-    end,
-  }
-end
+case(observed("crossing", "The Accepting Peer does not answer if both sides send ChRcvBuf at once", { "SDP-10.6.1-1" },
+  { "hello_ack", "dis_conn", "data", "ch_rcv_buf" }, { version = 2 }, function(s, shown)
+  s:command "wait 20; resize 2000; send 10"
+  s:expect_quiet { within = 0.01 }
+  s:expect "ch_rcv_buf"
+  s:send(sdp.ch_rcv_buf { des_sz = 2000, mseq_ack = 0 })
+  s:expect_quiet { within = 0.1, past = { "data" }, requirement = "SDP-10.6.1-1", overdue_fails = true }
+  s:send(sdp.ch_rcv_buf_ack { act_sz = 4096 })
+  s:close { shows = shown, past = { "data" } }
+end))

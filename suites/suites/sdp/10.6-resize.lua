@@ -48,65 +48,59 @@ case {
   end,
 }
 
-case {
-  id = "sdp/10.6-resize/full-size",
-  title = "The target accepts messages of the new size after a ChRcvBufAck for a larger size",
-  requirements = { "SDP-10.6.2-1" },
-  capabilities = { "sdp-drive" },
+-- Declares a case with a driven socket. `run` gets the connection, on which SDP has started, and
+-- the HelloAck. `declared` has further fields, and `hello`, the fields of the Hello.
+local function driven(name, title, requirements, declared, run)
+  local hello = declared.hello
+  declared.hello = nil
+  declared.id, declared.title = "sdp/10.6-resize/" .. name, title
+  declared.requirements = requirements
+  declared.capabilities = { "sdp-drive" }
+  declared.run = function(t)
+    local s, hello_ack = t:sdp { hello = hello and sdp.hello(hello) }
+    run(s, t, hello_ack)
+  end
+  return declared
+end
 
-  run = function(t)
-    local s = t:sdp {}
-    local size = resize(s, 2000)
-    s:command("send 10" .. (" "):rep(size - 40))
-    s:collect(10, { requirement = "SDP-10.6.2-1", overdue_fails = true })
-    s:close()
-  end,
-}
+case(driven("full-size", "The target accepts messages of the new size after a ChRcvBufAck for a larger size", { "SDP-10.6.2-1" },
+  {}, function(s)
+  local size = resize(s, 2000)
+  s:command("send 10" .. (" "):rep(size - 40))
+  s:collect(10, { requirement = "SDP-10.6.2-1", overdue_fails = true })
+  s:close()
+end))
 
-case {
-  id = "sdp/10.6-resize/while-held",
-  title = "The target posts larger Private Buffers while the old ones are in use",
-  requirements = { "SDP-10.6.2-2" },
-  capabilities = { "sdp-drive" },
+case(driven("while-held", "The target posts larger Private Buffers while the old ones are in use", { "SDP-10.6.2-2" },
+  {}, function(s, t, hello_ack)
+  -- The user does not read meanwhile, so that no old buffer becomes free.
+  s:command "wait 2000"
+  for _ = 1, hello_ack.bufs - 6 do
+    s:send(sdp.data { payload = ";" })
+  end
+  s:send(sdp.ch_rcv_buf { des_sz = 2000 })
+  local edge = 0
+  for _, m in ipairs(s:expect_quiet { within = 0.3 }) do
+    edge = math.max(edge, m.mseq_ack + m.bufs)
+  end
+  -- The buffers of the command and of ChRcvBuf are free again. Any further credit comes from new
+  -- buffers.
+  local least = hello_ack.bufs + 3
+  t:check(edge >= least, {
+    requirement = "SDP-10.6.2-2", expected = "credit up to message " .. least .. " or more", actual = "up to " .. edge,
+  })
+  s:connection():reset()
+end))
 
-  run = function(t)
-    local s, hello_ack = t:sdp {}
-    -- The user does not read meanwhile, so that no old buffer becomes free.
-    s:command "wait 2000"
-    for _ = 1, hello_ack.bufs - 6 do
-      s:send(sdp.data { payload = ";" })
-    end
-    s:send(sdp.ch_rcv_buf { des_sz = 2000 })
-    local edge = 0
-    for _, m in ipairs(s:expect_quiet { within = 0.3 }) do
-      edge = math.max(edge, m.mseq_ack + m.bufs)
-    end
-    -- The buffers of the command and of ChRcvBuf are free again. Any further credit comes from new
-    -- buffers.
-    local least = hello_ack.bufs + 3
-    t:check(edge >= least, {
-      requirement = "SDP-10.6.2-2", expected = "credit up to message " .. least .. " or more", actual = "up to " .. edge,
-    })
-    s:connection():reset()
-  end,
-}
-
-case {
-  id = "sdp/10.6-resize/more-than-requested",
-  title = "The target counts DesSz in bytes, and accepts a greater ActSz",
-  requirements = { "SDP-6.4.1.1-1", "SDP-10.6-6" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp { hello = sdp.hello { local_rcv_sz = 1000 } }
-    s:command "resize 2000"
-    s:expect("ch_rcv_buf", { fields = { des_sz = 2000 }, requirement = "SDP-6.4.1.1-1", overdue_fails = true })
-    s:send(sdp.ch_rcv_buf_ack { act_sz = 6000 })
-    s:command "send 300"
-    s:expect("data", { requirement = "SDP-10.6-6", overdue_fails = true })
-    s:close()
-  end,
-}
+case(driven("more-than-requested", "The target counts DesSz in bytes, and accepts a greater ActSz",
+  { "SDP-6.4.1.1-1", "SDP-10.6-6" }, { hello = { local_rcv_sz = 1000 } }, function(s)
+  s:command "resize 2000"
+  s:expect("ch_rcv_buf", { fields = { des_sz = 2000 }, requirement = "SDP-6.4.1.1-1", overdue_fails = true })
+  s:send(sdp.ch_rcv_buf_ack { act_sz = 6000 })
+  s:command "send 300"
+  s:expect("data", { requirement = "SDP-10.6-6", overdue_fails = true })
+  s:close()
+end))
 
 -- ChRcvBufAcks that need no new buffer: `old` bytes, `requested`, and `answered`.
 for _, row in ipairs {
@@ -135,105 +129,70 @@ end
 
 local request_rows = { "SDP-10.6-1", "SDP-10.6.1-3" }
 
-case {
-  id = "sdp/10.6-resize/requested-again",
-  title = "The target answers a repeated ChRcvBuf whose first copy crossed its own",
-  requirements = request_rows,
-  capabilities = { "sdp-drive" },
+case(driven("requested-again", "The target answers a repeated ChRcvBuf whose first copy crossed its own", request_rows,
+  {}, function(s)
+  s:command "wait 20; resize 2000"
+  local before = s:counters()
+  s:expect "ch_rcv_buf"
+  s:send(sdp.ch_rcv_buf { des_sz = 2000, mseq_ack = before.mseq_ack })
+  s:send(sdp.ch_rcv_buf_ack { act_sz = 4096 })
+  resize(s, 2000, { requirement = request_rows, overdue_fails = true })
+  s:close()
+end))
 
-  run = function(t)
-    local s = t:sdp {}
-    s:command "wait 20; resize 2000"
-    local before = s:counters()
-    s:expect "ch_rcv_buf"
-    s:send(sdp.ch_rcv_buf { des_sz = 2000, mseq_ack = before.mseq_ack })
-    s:send(sdp.ch_rcv_buf_ack { act_sz = 4096 })
-    resize(s, 2000, { requirement = request_rows, overdue_fails = true })
-    s:close()
-  end,
-}
+case(driven("sink-avail-after-growth", "The target advertises receives by the new size after a ChRcvBufAck for a larger size",
+  { "SDP-10.6-16" }, {}, function(s, t, hello_ack)
+  local size = resize(s, hello_ack.act_rcv_sz + 1000)
+  s:send(sdp.mode_change { mode = 2 })
+  s:command("read " .. size - 300 .. "; send 10")
+  s:expect("data", { requirement = "SDP-10.6-16", overdue_fails = true })
+  s:connection():reset()
+end))
 
-case {
-  id = "sdp/10.6-resize/sink-avail-after-growth",
-  title = "The target advertises receives by the new size after a ChRcvBufAck for a larger size",
-  requirements = { "SDP-10.6-16" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s, hello_ack = t:sdp {}
-    local size = resize(s, hello_ack.act_rcv_sz + 1000)
-    s:send(sdp.mode_change { mode = 2 })
-    s:command("read " .. size - 300 .. "; send 10")
-    s:expect("data", { requirement = "SDP-10.6-16", overdue_fails = true })
-    s:connection():reset()
-  end,
-}
-
-case {
-  id = "sdp/10.6-resize/sink-avail-before-answer",
-  title = "The target advertises receives by the old size before a ChRcvBufAck for a smaller size",
-  requirements = { "SDP-10.6-15" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s, hello_ack = t:sdp {}
-    local size = hello_ack.act_rcv_sz
-    s:send(sdp.mode_change { mode = 2 })
-    s:send(sdp.ch_rcv_buf { des_sz = size // 2 })
-    s:command("read " .. size - 300)
-    local event
-    repeat
-      local m
-      event, m = s:next { requirement = "SDP-10.6-15", overdue_fails = true }
-      if event == "ch_rcv_buf_ack" then
-        size = m.act_sz
-      else
-        t:check(event == "sink_avail" and m.length > size, {
-          requirement = "SDP-10.6-15", expected = "a SinkAvail for more than " .. size .. " bytes", actual = event .. " for " .. tostring(m.length),
-        })
-      end
-    until event == "sink_avail"
-    s:connection():reset()
-  end,
-}
-
-case {
-  id = "sdp/10.6-resize/more-buffers",
-  title = "The target uses the additional credit of a greater Bufs",
-  requirements = { "SDP-10.3-3" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp { hello = sdp.hello { bufs = 6 } }
-    s:counters { bufs = 6, updates = false }
-    s:command("threshold 1000000" .. ("; send 100"):rep(10))
-    s:expect_quiet { within = 0.2, past = { "data" } }
-    s:counters { bufs = 16, updates = false }
-    s:send(sdp.data {})
-    local got = 0
-    for _, m in ipairs(s:expect_quiet { within = 0.2, past = { "data" } }) do
-      got = got + #m.payload
+case(driven("sink-avail-before-answer", "The target advertises receives by the old size before a ChRcvBufAck for a smaller size",
+  { "SDP-10.6-15" }, {}, function(s, t, hello_ack)
+  local size = hello_ack.act_rcv_sz
+  s:send(sdp.mode_change { mode = 2 })
+  s:send(sdp.ch_rcv_buf { des_sz = size // 2 })
+  s:command("read " .. size - 300)
+  local event
+  repeat
+    local m
+    event, m = s:next { requirement = "SDP-10.6-15", overdue_fails = true }
+    if event == "ch_rcv_buf_ack" then
+      size = m.act_sz
+    else
+      t:check(event == "sink_avail" and m.length > size, {
+        requirement = "SDP-10.6-15", expected = "a SinkAvail for more than " .. size .. " bytes", actual = event .. " for " .. tostring(m.length),
+      })
     end
-    -- Four messages used the six buffers before. Six more buffers are left.
-    t:check(got >= 500, { requirement = "SDP-10.3-3", expected = "at least five messages of 100 bytes", actual = got .. " bytes" })
-    s:connection():reset()
-  end,
-}
+  until event == "sink_avail"
+  s:connection():reset()
+end))
 
-case {
-  id = "sdp/10.6-resize/three-credits",
-  title = "The target sends payload with three credits left",
-  requirements = { "SDP-10.5-11" },
-  capabilities = { "sdp-drive" },
+case(driven("more-buffers", "The target uses the additional credit of a greater Bufs", { "SDP-10.3-3" },
+  { hello = { bufs = 6 } }, function(s, t)
+  s:counters { bufs = 6, updates = false }
+  s:command("threshold 1000000" .. ("; send 100"):rep(10))
+  s:expect_quiet { within = 0.2, past = { "data" } }
+  s:counters { bufs = 16, updates = false }
+  s:send(sdp.data {})
+  local got = 0
+  for _, m in ipairs(s:expect_quiet { within = 0.2, past = { "data" } }) do
+    got = got + #m.payload
+  end
+  -- Four messages used the six buffers before. Six more buffers are left.
+  t:check(got >= 500, { requirement = "SDP-10.3-3", expected = "at least five messages of 100 bytes", actual = got .. " bytes" })
+  s:connection():reset()
+end))
 
-  run = function(t)
-    local s = t:sdp { hello = sdp.hello { bufs = 5 } }
-    s:counters { bufs = 5, updates = false }
-    -- By then the target no longer reserves the credit of the HelloAck.
-    s:command "threshold 1000000; wait 100; send 100; send 100; send 100"
-    s:expect "data"
-    s:expect "data"
-    s:expect("data", { requirement = "SDP-10.5-11", overdue_fails = true })
-    s:connection():reset()
-  end,
-}
+case(driven("three-credits", "The target sends payload with three credits left", { "SDP-10.5-11" },
+  { hello = { bufs = 5 } }, function(s)
+  s:counters { bufs = 5, updates = false }
+  -- By then the target no longer reserves the credit of the HelloAck.
+  s:command "threshold 1000000; wait 100; send 100; send 100; send 100"
+  s:expect "data"
+  s:expect "data"
+  s:expect("data", { requirement = "SDP-10.5-11", overdue_fails = true })
+  s:connection():reset()
+end))

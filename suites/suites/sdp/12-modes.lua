@@ -1,52 +1,54 @@
 -- Flow Control Modes (draft-pinkerton-iwarp-sdp-01 section 12).
 
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "src_avail", "combined", "pipelined", "buffered", "mode_change", "to_pipelined", "to_combined", "to_buffered", "out_of_buffered", "SDP-12-7", "SDP-12-20", "SDP-12.1-2", "SDP-12.4-3", "SDP-12.5-8", "SDP-12.5-13" }
-
-  case {
-    id = "sdp/12-modes/all",
-    version = 2,
-    title = "The target changes its half-connection through all Modes, and follows the tester in the other half",
-    requirements = shown,
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp {}
-      s:command "mode out pipelined; send 2000; send 300"
-      s:expect "mode_change"
-      s:collect(2300)
-      s:command "mode out combined; send 2000; send 300"
-      s:collect(2300, { past = { "mode_change" } })
-      s:command "mode out buffered; send 900; send 300"
-      s:collect(1200, { past = { "mode_change" } })
-      s:send(sdp.mode_change { mode = 1, s = 1 })
-      s:command "send 2000"
-      s:collect(2000)
-      s:send(sdp.mode_change { mode = 0 })
-      s:command "mode in combined; send 10"
-      s:collect(10, { past = { "mode_change" } })
-      s:close { shows = shown, past = { "mode_change" } }
-    end,
-  }
+-- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
+-- `declared` has further fields.
+local function driven(name, title, requirements, declared, run)
+  declared.id, declared.title = "sdp/12-modes/" .. name, title
+  declared.requirements = requirements
+  declared.capabilities = { "sdp-drive" }
+  declared.run = function(t)
+    run(t:sdp {})
+  end
+  return declared
 end
 
-case {
-  id = "sdp/12-modes/out-of-buffered",
-  title = "The target leaves Buffered Mode if the Data Sink changes the Mode",
-  requirements = { "SDP-6.3.8-3", "SDP-6.3.8.1-1", "SDP-11-5", "SDP-12-19", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20" },
-  capabilities = { "sdp-drive" },
+-- The same, with the requirements that the monitor judges in the messages `shown`.
+local function observed(name, title, requirements, shown, declared, run)
+  shown = sdp.shown(shown)
+  return driven(name, title, { requirements, shown }, declared, function(s)
+    run(s, shown)
+  end)
+end
 
-  run = function(t)
-    local s = t:sdp {}
-    s:command "mode out buffered; wait 20; send 300"
-    s:expect "mode_change"
-    s:expect("data", { fields = { payload_length = 300 } })
-    s:send(sdp.mode_change { mode = 1, s = 1 })
-    s:command "send 2000"
-    s:expect("src_avail", { requirement = { "SDP-6.3.8.1-1", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20", "SDP-11-5", "SDP-6.3.8-3", "SDP-12-19" }, overdue_fails = true })
-    s:connection():reset()
-  end,
-}
+case(observed("all", "The target changes its half-connection through all Modes, and follows the tester in the other half", {},
+  { "hello_ack", "dis_conn", "data", "src_avail", "combined", "pipelined", "buffered", "mode_change", "to_pipelined", "to_combined", "to_buffered", "out_of_buffered", "SDP-12-7", "SDP-12-20", "SDP-12.1-2", "SDP-12.4-3", "SDP-12.5-8", "SDP-12.5-13" },
+  { version = 2 }, function(s, shown)
+  s:command "mode out pipelined; send 2000; send 300"
+  s:expect "mode_change"
+  s:collect(2300)
+  s:command "mode out combined; send 2000; send 300"
+  s:collect(2300, { past = { "mode_change" } })
+  s:command "mode out buffered; send 900; send 300"
+  s:collect(1200, { past = { "mode_change" } })
+  s:send(sdp.mode_change { mode = 1, s = 1 })
+  s:command "send 2000"
+  s:collect(2000)
+  s:send(sdp.mode_change { mode = 0 })
+  s:command "mode in combined; send 10"
+  s:collect(10, { past = { "mode_change" } })
+  s:close { shows = shown, past = { "mode_change" } }
+end))
+
+case(driven("out-of-buffered", "The target leaves Buffered Mode if the Data Sink changes the Mode",
+  { "SDP-6.3.8-3", "SDP-6.3.8.1-1", "SDP-11-5", "SDP-12-19", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20" }, {}, function(s)
+  s:command "mode out buffered; wait 20; send 300"
+  s:expect "mode_change"
+  s:expect("data", { fields = { payload_length = 300 } })
+  s:send(sdp.mode_change { mode = 1, s = 1 })
+  s:command "send 2000"
+  s:expect("src_avail", { requirement = { "SDP-6.3.8.1-1", "SDP-12.2-2", "SDP-12.5-17", "SDP-12.5-20", "SDP-11-5", "SDP-6.3.8-3", "SDP-12-19" }, overdue_fails = true })
+  s:connection():reset()
+end))
 
 case {
   id = "sdp/12-modes/out-of-pipelined",
@@ -67,72 +69,44 @@ case {
   end,
 }
 
-case {
-  id = "sdp/12-modes/written-then-combined",
-  title = "The target sends no RdmaWrCompl after the ModeChange out of Pipelined Mode",
-  requirements = { "SDP-12.4-7", "SDP-12.5-2" },
-  capabilities = { "sdp-drive" },
+case(driven("written-then-combined", "The target sends no RdmaWrCompl after the ModeChange out of Pipelined Mode",
+  { "SDP-12.4-7", "SDP-12.5-2" }, {}, function(s)
+  s:command "mode out pipelined; wait 20; send 1500; wait 1; mode out combined; wait 20; send 10"
+  s:expect "mode_change"
+  s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
+  s:expect_write { length = 1500 }
+  s:expect("rdma_wr_compl", { requirement = { "SDP-12.4-7", "SDP-12.5-2" }, overdue_fails = true })
+  s:expect("mode_change", { requirement = { "SDP-12.4-7", "SDP-12.5-2" }, overdue_fails = true, fields = { mode = 1 } })
+  s:collect(10, { requirement = { "SDP-12.4-7", "SDP-12.5-2" }, overdue_fails = true })
+  s:close()
+end))
 
-  run = function(t)
-    local s = t:sdp {}
-    s:command "mode out pipelined; wait 20; send 1500; wait 1; mode out combined; wait 20; send 10"
-    s:expect "mode_change"
-    s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
-    s:expect_write { length = 1500 }
-    s:expect("rdma_wr_compl", { requirement = { "SDP-12.4-7", "SDP-12.5-2" }, overdue_fails = true })
-    s:expect("mode_change", { requirement = { "SDP-12.4-7", "SDP-12.5-2" }, overdue_fails = true, fields = { mode = 1 } })
-    s:collect(10, { requirement = { "SDP-12.4-7", "SDP-12.5-2" }, overdue_fails = true })
-    s:close()
-  end,
-}
+case(driven("frozen", "The target sends no ModeChange after an unacknowledged ModeChange out of Pipelined Mode",
+  { "SDP-12.4-3", "SDP-12.5-8" }, {}, function(s)
+  s:command "mode out pipelined; wait 10; mode out combined; wait 10; mode out buffered"
+  s:counters { updates = false }
+  s:expect "mode_change"
+  s:expect "mode_change"
+  s:expect_quiet { within = 0.3, requirement = { "SDP-12.4-3", "SDP-12.5-8" }, overdue_fails = true }
+  s:send(sdp.data {})
+  s:expect("mode_change", { fields = { mode = 0 } })
+  s:close()
+end))
 
-case {
-  id = "sdp/12-modes/frozen",
-  title = "The target sends no ModeChange after an unacknowledged ModeChange out of Pipelined Mode",
-  requirements = { "SDP-12.4-3", "SDP-12.5-8" },
-  capabilities = { "sdp-drive" },
+case(driven("with-open-src-avail", "The target does not change to Buffered Mode while a SrcAvail is open",
+  { "SDP-12.1-2", "SDP-12.5-13" }, {}, function(s)
+  s:command "send 2000; wait 10; mode out buffered"
+  local m = s:expect "src_avail"
+  s:expect_quiet { within = 0.3, requirement = { "SDP-12.1-2", "SDP-12.5-13" }, overdue_fails = true }
+  s:fetch(m)
+  s:expect("mode_change", { fields = { mode = 0 } })
+  s:close()
+end))
 
-  run = function(t)
-    local s = t:sdp {}
-    s:command "mode out pipelined; wait 10; mode out combined; wait 10; mode out buffered"
-    s:counters { updates = false }
-    s:expect "mode_change"
-    s:expect "mode_change"
-    s:expect_quiet { within = 0.3, requirement = { "SDP-12.4-3", "SDP-12.5-8" }, overdue_fails = true }
-    s:send(sdp.data {})
-    s:expect("mode_change", { fields = { mode = 0 } })
-    s:close()
-  end,
-}
-
-case {
-  id = "sdp/12-modes/with-open-src-avail",
-  title = "The target does not change to Buffered Mode while a SrcAvail is open",
-  requirements = { "SDP-12.1-2", "SDP-12.5-13" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:command "send 2000; wait 10; mode out buffered"
-    local m = s:expect "src_avail"
-    s:expect_quiet { within = 0.3, requirement = { "SDP-12.1-2", "SDP-12.5-13" }, overdue_fails = true }
-    s:fetch(m)
-    s:expect("mode_change", { fields = { mode = 0 } })
-    s:close()
-  end,
-}
-
-case {
-  id = "sdp/12-modes/wait-for-src-avail",
-  title = "The target sends no payload after an open SrcAvail",
-  requirements = { "SDP-11-7", "SDP-11-10", "SDP-11-15", "SDP-11.2-6", "SDP-11.2-7" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:command "send 2000; send 300; send 2000"
-    s:expect "src_avail"
-    s:expect_quiet { within = 0.3, requirement = { "SDP-11.2-6", "SDP-11.2-7", "SDP-11-7", "SDP-11-10", "SDP-11-15" }, overdue_fails = true }
-    s:connection():reset()
-  end,
-}
+case(driven("wait-for-src-avail", "The target sends no payload after an open SrcAvail",
+  { "SDP-11-7", "SDP-11-10", "SDP-11-15", "SDP-11.2-6", "SDP-11.2-7" }, {}, function(s)
+  s:command "send 2000; send 300; send 2000"
+  s:expect "src_avail"
+  s:expect_quiet { within = 0.3, requirement = { "SDP-11.2-6", "SDP-11.2-7", "SDP-11-7", "SDP-11-10", "SDP-11-15" }, overdue_fails = true }
+  s:connection():reset()
+end))

@@ -6,25 +6,30 @@ local OCTETS = ("abcdefghij"):rep(200)
 
 local repeated = { "SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6" }
 
-case {
-  id = "sdp/12.4-left/repeated",
-  title = "The target repeats SrcAvails that a SinkAvail after the ModeChange has overridden",
-  requirements = repeated,
-  capabilities = { "sdp-drive" },
+-- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
+-- `declared` has further fields.
+local function driven(name, title, requirements, declared, run)
+  declared.id, declared.title = "sdp/12.4-left/" .. name, title
+  declared.requirements = requirements
+  declared.capabilities = { "sdp-drive" }
+  declared.run = function(t)
+    run((t:sdp {}), t)
+  end
+  return declared
+end
 
-  run = function(t)
-    local s = t:sdp {}
-    s:command "mode out pipelined; wait 5; send 1800; wait 5; mode out combined"
-    s:expect "mode_change"
-    s:expect "src_avail"
-    s:expect "mode_change"
-    -- Its MSeqAck shows that it crosses the ModeChange and the SrcAvail.
-    s:send(sdp.sink_avail { length = 2000, stag = 0x901, mseq_ack = s:counters().mseq_ack - 2 })
-    local m = s:expect("src_avail", { fields = { length = 1800 }, requirement = repeated, overdue_fails = true })
-    t:check(#m.payload > 0, { requirement = "SDP-12.5-6", expected = "payload, as in Combined Mode", actual = "none in the message" })
-    s:connection():reset()
-  end,
-}
+case(driven("repeated", "The target repeats SrcAvails that a SinkAvail after the ModeChange has overridden", repeated,
+  {}, function(s, t)
+  s:command "mode out pipelined; wait 5; send 1800; wait 5; mode out combined"
+  s:expect "mode_change"
+  s:expect "src_avail"
+  s:expect "mode_change"
+  -- Its MSeqAck shows that it crosses the ModeChange and the SrcAvail.
+  s:send(sdp.sink_avail { length = 2000, stag = 0x901, mseq_ack = s:counters().mseq_ack - 2 })
+  local m = s:expect("src_avail", { fields = { length = 1800 }, requirement = repeated, overdue_fails = true })
+  t:check(#m.payload > 0, { requirement = "SDP-12.5-6", expected = "payload, as in Combined Mode", actual = "none in the message" })
+  s:connection():reset()
+end))
 
 case {
   id = "sdp/12.4-left/credit-of-late-sink-avail",
@@ -46,87 +51,59 @@ case {
 
 local dropped = { "SDP-12.4-14", "SDP-12.5-10", "SDP-12.5-11", "SDP-12.5-24" }
 
-case {
-  id = "sdp/12.4-left/sink-avails-dropped",
-  title = "The target drops SinkAvails after the ModeChange to Combined Mode, and serves a SrcAvail with payload",
-  requirements = dropped,
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2 })
-    s:command "read 3000"
-    s:expect "sink_avail"
-    s:send(sdp.mode_change { mode = 1 })
-    s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
-    local read = s:expect_read { requirement = dropped, overdue_fails = true }
-    local first = read.src_to - VA
-    s:answer_read(read, OCTETS:sub(first + 1, first + read.length))
-    s:expect("rdma_rd_compl", { requirement = dropped, overdue_fails = true })
-    s:command "send 10"
-    s:collect(10, { requirement = dropped, overdue_fails = true })
-    s:close()
-  end,
-}
+case(driven("sink-avails-dropped", "The target drops SinkAvails after the ModeChange to Combined Mode, and serves a SrcAvail with payload",
+  dropped, {}, function(s)
+  s:send(sdp.mode_change { mode = 2 })
+  s:command "read 3000"
+  s:expect "sink_avail"
+  s:send(sdp.mode_change { mode = 1 })
+  s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
+  local read = s:expect_read { requirement = dropped, overdue_fails = true }
+  local first = read.src_to - VA
+  s:answer_read(read, OCTETS:sub(first + 1, first + read.length))
+  s:expect("rdma_rd_compl", { requirement = dropped, overdue_fails = true })
+  s:command "send 10"
+  s:collect(10, { requirement = dropped, overdue_fails = true })
+  s:close()
+end))
 
 local hinted = { "SDP-6.1.2-20", "SDP-12.5-12", "SDP-12-13" }
 
-case {
-  id = "sdp/12.4-left/hint-of-reader",
-  title = "The target applies REQ_PIPE in RdmaRdCompl to the half-connection that was read",
-  requirements = hinted,
-  capabilities = { "sdp-drive" },
+case(driven("hint-of-reader", "The target applies REQ_PIPE in RdmaRdCompl to the half-connection that was read", hinted,
+  {}, function(s)
+  s:command "follow; send 2000"
+  local m = s:expect "src_avail"
+  s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
+  s:expect_response {}
+  s:send(sdp.rdma_rd_compl { length = 2000 - #m.payload, req_pipe = true }, { invalidate = m.stag })
+  s:command "send 10"
+  s:expect("mode_change", { fields = { mode = 2, s = 0 }, past = { "data" }, requirement = hinted, overdue_fails = true })
+  s:connection():reset()
+end))
 
-  run = function(t)
-    local s = t:sdp {}
-    s:command "follow; send 2000"
-    local m = s:expect "src_avail"
-    s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
-    s:expect_response {}
-    s:send(sdp.rdma_rd_compl { length = 2000 - #m.payload, req_pipe = true }, { invalidate = m.stag })
-    s:command "send 10"
-    s:expect("mode_change", { fields = { mode = 2, s = 0 }, past = { "data" }, requirement = hinted, overdue_fails = true })
-    s:connection():reset()
-  end,
-}
+case(driven("hint-of-writer", "The target applies REQ_PIPE in RdmaWrCompl to the other half-connection",
+  { "SDP-6.1.2-21", "SDP-12-13" }, {}, function(s)
+  local rows = { "SDP-6.1.2-21", "SDP-12-13" }
+  s:send(sdp.mode_change { mode = 2 })
+  s:command "follow; read 2000"
+  local m = s:expect "sink_avail"
+  s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
+  s:send(sdp.rdma_wr_compl { length = 2000, req_pipe = true }, { invalidate = m.stag })
+  s:command "send 10"
+  s:expect("mode_change", { fields = { mode = 2, s = 0 }, past = { "data" }, requirement = rows, overdue_fails = true })
+  s:connection():reset()
+end))
 
-case {
-  id = "sdp/12.4-left/hint-of-writer",
-  title = "The target applies REQ_PIPE in RdmaWrCompl to the other half-connection",
-  requirements = { "SDP-6.1.2-21", "SDP-12-13" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local rows = { "SDP-6.1.2-21", "SDP-12-13" }
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2 })
-    s:command "follow; read 2000"
-    local m = s:expect "sink_avail"
-    s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
-    s:send(sdp.rdma_wr_compl { length = 2000, req_pipe = true }, { invalidate = m.stag })
-    s:command "send 10"
-    s:expect("mode_change", { fields = { mode = 2, s = 0 }, past = { "data" }, requirement = rows, overdue_fails = true })
-    s:connection():reset()
-  end,
-}
-
-case {
-  id = "sdp/12.4-left/hint-in-buffered",
-  title = "The target ignores REQ_PIPE if the half-connection is in Buffered Mode",
-  requirements = { "SDP-6.1.2-15" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2 })
-    s:command "follow; mode out buffered; wait 5; read 2000"
-    s:expect "mode_change"
-    local m = s:expect "sink_avail"
-    s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
-    s:send(sdp.rdma_wr_compl { length = 2000, req_pipe = true }, { invalidate = m.stag })
-    s:command "send 10"
-    s:expect("data", { requirement = "SDP-6.1.2-15", overdue_fails = true })
-    s:expect_quiet { within = 0.1, requirement = "SDP-6.1.2-15", overdue_fails = true }
-    s:close()
-  end,
-}
+case(driven("hint-in-buffered", "The target ignores REQ_PIPE if the half-connection is in Buffered Mode", { "SDP-6.1.2-15" },
+  {}, function(s)
+  s:send(sdp.mode_change { mode = 2 })
+  s:command "follow; mode out buffered; wait 5; read 2000"
+  s:expect "mode_change"
+  local m = s:expect "sink_avail"
+  s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
+  s:send(sdp.rdma_wr_compl { length = 2000, req_pipe = true }, { invalidate = m.stag })
+  s:command "send 10"
+  s:expect("data", { requirement = "SDP-6.1.2-15", overdue_fails = true })
+  s:expect_quiet { within = 0.1, requirement = "SDP-6.1.2-15", overdue_fails = true }
+  s:close()
+end))

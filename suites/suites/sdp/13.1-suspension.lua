@@ -36,98 +36,73 @@ case {
   end,
 }
 
-do
-  local shown = sdp.shown { "hello_ack", "data", "susp_comm_ack", "SDP-13.1.1-13" }
-
-  case {
-    id = "sdp/13.1-suspension/with-data",
-    version = 2,
-    title = "The target sends SuspCommAck after the messages that it was sending, and nothing after it",
-    requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-15", shown },
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp {}
-      s:command "threshold 1000000; send 900; send 900; wait 1; send 900"
-      s:send(sdp.susp_comm { port = 7000 })
-      s:expect("susp_comm_ack", { past = { "data" }, requirement = "SDP-13.1.1-11", overdue_fails = true })
-      s:expect_end { graceful = true, requirement = { "SDP-13.1.1-12", "SDP-13.1.1-15" }, overdue_fails = true, shows = shown }
-    end,
-  }
+-- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
+-- `declared` has further fields.
+local function driven(name, title, requirements, declared, run)
+  declared.id, declared.title = "sdp/13.1-suspension/" .. name, title
+  declared.requirements = requirements
+  declared.capabilities = { "sdp-drive" }
+  declared.run = function(t)
+    run((t:sdp {}), t)
+  end
+  return declared
 end
 
-do
-  local shown = sdp.shown { "hello_ack", "rdma_rd_compl", "susp_comm_ack", "SDP-13-2", "SDP-13.1.1-12" }
-
-  case {
-    id = "sdp/13.1-suspension/while-read",
-    version = 2,
-    title = "The target sends SuspCommAck after the RdmaRdCompl of an open Read",
-    requirements = { "SDP-13.1.1-10", "SDP-13.1.1-13", shown },
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local octets = ("abcdefghij"):rep(200)
-      local s = t:sdp {}
-      s:command "read 3000"
-      s:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 40), va = 0 })
-      local read = s:expect_read()
-      s:send(sdp.susp_comm { port = 7000 })
-      s:expect_quiet { within = 0.2, requirement = "SDP-13.1.1-10", overdue_fails = true }
-      s:answer_read(read, octets:sub(read.src_to + 1, read.src_to + read.length))
-      s:expect("rdma_rd_compl", { requirement = "SDP-13.1.1-10", overdue_fails = true })
-      s:expect("susp_comm_ack", { past = { "send_sm" }, requirement = "SDP-13.1.1-10", overdue_fails = true })
-      s:expect_end { graceful = true, requirement = "SDP-13.1.1-13", overdue_fails = true, shows = shown }
-    end,
-  }
+-- The same, with the requirements that the monitor judges in the messages `shown`.
+local function observed(name, title, requirements, shown, declared, run)
+  shown = sdp.shown(shown)
+  return driven(name, title, { requirements, shown }, declared, function(s, t)
+    run(s, shown, t)
+  end)
 end
 
-do
-  local shown = sdp.shown { "hello_ack", "data", "susp_comm", "SDP-13.1-2", "SDP-13.1.1-8", "SDP-13.1.1-9" }
+case(observed("with-data", "The target sends SuspCommAck after the messages that it was sending, and nothing after it",
+  { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-15" }, { "hello_ack", "data", "susp_comm_ack", "SDP-13.1.1-13" }, { version = 2 }, function(s, shown)
+  s:command "threshold 1000000; send 900; send 900; wait 1; send 900"
+  s:send(sdp.susp_comm { port = 7000 })
+  s:expect("susp_comm_ack", { past = { "data" }, requirement = "SDP-13.1.1-11", overdue_fails = true })
+  s:expect_end { graceful = true, requirement = { "SDP-13.1.1-12", "SDP-13.1.1-15" }, overdue_fails = true, shows = shown }
+end))
 
-  case {
-    id = "sdp/13.1-suspension/by-target",
-    title = "The target sends SuspComm with the port after all earlier messages, and nothing after it",
-    requirements = shown,
-    capabilities = { "sdp-drive" },
+case(observed("while-read", "The target sends SuspCommAck after the RdmaRdCompl of an open Read",
+  { "SDP-13.1.1-10", "SDP-13.1.1-13" }, { "hello_ack", "rdma_rd_compl", "susp_comm_ack", "SDP-13-2", "SDP-13.1.1-12" },
+  { version = 2 }, function(s, shown)
+  local octets = ("abcdefghij"):rep(200)
+  s:command "read 3000"
+  s:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 40), va = 0 })
+  local read = s:expect_read()
+  s:send(sdp.susp_comm { port = 7000 })
+  s:expect_quiet { within = 0.2, requirement = "SDP-13.1.1-10", overdue_fails = true }
+  s:answer_read(read, octets:sub(read.src_to + 1, read.src_to + read.length))
+  s:expect("rdma_rd_compl", { requirement = "SDP-13.1.1-10", overdue_fails = true })
+  s:expect("susp_comm_ack", { past = { "send_sm" }, requirement = "SDP-13.1.1-10", overdue_fails = true })
+  s:expect_end { graceful = true, requirement = "SDP-13.1.1-13", overdue_fails = true, shows = shown }
+end))
 
-    run = function(t)
-      local s = t:sdp {}
-      s:command "threshold 1000000; send 100; wait 20; suspend 7001"
-      s:expect "data"
-      local m = s:expect "susp_comm"
-      t:check(m.constant1 == 0 and m.port == 7001 and m.constant2 == 1, {
-        requirement = { "SDP-6.5.1-2", "SDP-13.1.1-6" }, expected = "the configured port, between the constants",
-        actual = ("%s, port %s, %s"):format(tostring(m.constant1), tostring(m.port), tostring(m.constant2)),
-      })
-      s:expect_quiet { within = 0.2, shows = shown }
-      s:send(sdp.susp_comm_ack {})
-      s:connection():finish()
-    end,
-  }
-end
+case(observed("by-target", "The target sends SuspComm with the port after all earlier messages, and nothing after it", {},
+  { "hello_ack", "data", "susp_comm", "SDP-13.1-2", "SDP-13.1.1-8", "SDP-13.1.1-9" }, {}, function(s, shown, t)
+  s:command "threshold 1000000; send 100; wait 20; suspend 7001"
+  s:expect "data"
+  local m = s:expect "susp_comm"
+  t:check(m.constant1 == 0 and m.port == 7001 and m.constant2 == 1, {
+    requirement = { "SDP-6.5.1-2", "SDP-13.1.1-6" }, expected = "the configured port, between the constants",
+    actual = ("%s, port %s, %s"):format(tostring(m.constant1), tostring(m.port), tostring(m.constant2)),
+  })
+  s:expect_quiet { within = 0.2, shows = shown }
+  s:send(sdp.susp_comm_ack {})
+  s:connection():finish()
+end))
 
-do
-  local shown = sdp.shown { "hello_ack", "susp_comm" }
-
-  case {
-    id = "sdp/13.1-suspension/crossing",
-    title = "The Accepting Peer does not answer if both sides send SuspComm at once",
-    requirements = { "SDP-13.1.2-1", shown },
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp {}
-      s:command "wait 20; suspend 7001"
-      local before = s:counters()
-      s:expect "susp_comm"
-      s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
-      s:expect_quiet { within = 0.2, requirement = "SDP-13.1.2-1", shows = shown, overdue_fails = true }
-      s:send(sdp.susp_comm_ack {})
-      s:connection():finish()
-    end,
-  }
-end
+case(observed("crossing", "The Accepting Peer does not answer if both sides send SuspComm at once", { "SDP-13.1.2-1" },
+  { "hello_ack", "susp_comm" }, {}, function(s, shown)
+  s:command "wait 20; suspend 7001"
+  local before = s:counters()
+  s:expect "susp_comm"
+  s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
+  s:expect_quiet { within = 0.2, requirement = "SDP-13.1.2-1", shows = shown, overdue_fails = true }
+  s:send(sdp.susp_comm_ack {})
+  s:connection():finish()
+end))
 
 -- Suspends a connection from the tester's side: the target answers, and TCP ends.
 local function suspend(s, port)
@@ -136,69 +111,44 @@ local function suspend(s, port)
   s:expect_end { graceful = true }
 end
 
-do
-  local shown = sdp.shown { "hello" }
+case(observed("resumed", "The target connects to the port of the SuspComm with a normal Hello, and continues",
+  { "SDP-6.5.1.1-1", "SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16", "SDP-13.1.1-19" }, { "hello" }, {}, function(s, shown, t)
   local rows = { "SDP-6.5.1.1-1", "SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16" }
+  s:send(sdp.susp_comm { port = 7000 })
+  s:expect("susp_comm_ack", { requirement = "SDP-13.1-1", overdue_fails = true })
+  s:expect_end { graceful = true }
+  local again, hello = t:accept_sdp { port = 7000, requirement = rows, overdue_fails = true }
+  t:check(hello.mseq == 0, { requirement = "SDP-13.1.1-19", expected = "MSeq 0", actual = "MSeq " .. hello.mseq })
+  again:command "send 10"
+  again:collect(10)
+  again:close { shows = shown, past = { "data" } }
+end))
 
-  case {
-    id = "sdp/13.1-suspension/resumed",
-    title = "The target connects to the port of the SuspComm with a normal Hello, and continues",
-    requirements = { "SDP-6.5.1.1-1", "SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16", "SDP-13.1.1-19", shown },
-    capabilities = { "sdp-drive" },
+case(driven("resumed-with-credit", "The target keeps all messages for which its Hello on the new connection gives credit",
+  { "SDP-13.1.1-18" }, {}, function(s, t)
+  suspend(s, 7000)
+  local again, hello = t:accept_sdp { port = 7000 }
+  again:command "wait 1000"
+  for _ = 1, hello.bufs - 4 do
+    again:send(sdp.data { payload = ";" })
+  end
+  again:expect_quiet { within = 0.2, requirement = "SDP-13.1.1-18", overdue_fails = true }
+end))
 
-    run = function(t)
-      local s = t:sdp {}
-      s:send(sdp.susp_comm { port = 7000 })
-      s:expect("susp_comm_ack", { requirement = "SDP-13.1-1", overdue_fails = true })
-      s:expect_end { graceful = true }
-      local again, hello = t:accept_sdp { port = 7000, requirement = rows, overdue_fails = true }
-      t:check(hello.mseq == 0, { requirement = "SDP-13.1.1-19", expected = "MSeq 0", actual = "MSeq " .. hello.mseq })
-      again:command "send 10"
-      again:collect(10)
-      again:close { shows = shown, past = { "data" } }
-    end,
-  }
-end
-
-case {
-  id = "sdp/13.1-suspension/resumed-with-credit",
-  title = "The target keeps all messages for which its Hello on the new connection gives credit",
-  requirements = { "SDP-13.1.1-18" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    suspend(s, 7000)
-    local again, hello = t:accept_sdp { port = 7000 }
-    again:command "wait 1000"
-    for _ = 1, hello.bufs - 4 do
-      again:send(sdp.data { payload = ";" })
-    end
-    again:expect_quiet { within = 0.2, requirement = "SDP-13.1.1-18", overdue_fails = true }
-  end,
-}
-
-case {
-  id = "sdp/13.1-suspension/nothing-kept",
-  title = "The target does not use earlier advertisements on the new connection",
-  requirements = { "SDP-13-3" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local octets = ("abcdefghij"):rep(200)
-    local s = t:sdp {}
-    -- The target does not read it.
-    s:command "wait 20"
-    s:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 39) .. ";", stag = 0x111 })
-    suspend(s, 7000)
-    local again = t:accept_sdp { port = 7000 }
-    again:command "read 3000"
-    again:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 40), stag = 0x222 })
-    local read = again:expect_read { requirement = "SDP-13-3", overdue_fails = true }
-    t:check(read.src_stag == 0x222, { requirement = "SDP-13-3", expected = "a Read of the new advertisement", actual = "a Read of another STag" })
-    again:connection():reset()
-  end,
-}
+case(driven("nothing-kept", "The target does not use earlier advertisements on the new connection", { "SDP-13-3" },
+  {}, function(s, t)
+  local octets = ("abcdefghij"):rep(200)
+  -- The target does not read it.
+  s:command "wait 20"
+  s:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 39) .. ";", stag = 0x111 })
+  suspend(s, 7000)
+  local again = t:accept_sdp { port = 7000 }
+  again:command "read 3000"
+  again:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 40), stag = 0x222 })
+  local read = again:expect_read { requirement = "SDP-13-3", overdue_fails = true }
+  t:check(read.src_stag == 0x222, { requirement = "SDP-13-3", expected = "a Read of the new advertisement", actual = "a Read of another STag" })
+  again:connection():reset()
+end))
 
 case {
   id = "sdp/13.1-suspension/requested-again",

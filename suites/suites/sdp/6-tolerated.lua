@@ -45,92 +45,69 @@ data("req-pipe-in-data", "The target accepts REQ_PIPE in Data, and changes no Mo
 data("oob-after-bytes", "The target accepts an Out-Of-Band byte after other bytes", { "SDP-6.1.2-9" },
   { octets = { 2, 100 } }, function(p) return { oob_pend = true, oob_pres = true, payload = ("o"):rep(p.octets) } end)
 
-case {
-  id = "sdp/6-tolerated/oob-pend-alone",
-  title = "The target accepts OOB_PEND in a message without payload, before the Out-Of-Band byte",
-  requirements = { "SDP-6.1.2-11", "SDP-9.5.3-7" },
-  capabilities = { "sdp-echo" },
+-- Declares a case with an SDP echo. `declared` has its further fields, and other capabilities if
+-- the case needs them.
+local function with_echo(name, title, requirements, declared, run)
+  declared.id, declared.title = "sdp/6-tolerated/" .. name, title
+  declared.requirements, declared.run = requirements, run
+  declared.capabilities = declared.capabilities or { "sdp-echo" }
+  return declared
+end
 
-  run = function(t)
-    local s = t:sdp {}
-    s:send(sdp.data { oob_pend = true }, { solicited = true, deviates = true })
-    s:send(sdp.data { oob_pres = true, payload = "u" }, { solicited = true })
-    s:send(sdp.data { payload = "abc" })
-    expect_echo(s, "abc", { "SDP-6.1.2-11", "SDP-9.5.3-7" })
-  end,
-}
+case(with_echo("oob-pend-alone", "The target accepts OOB_PEND in a message without payload, before the Out-Of-Band byte",
+  { "SDP-6.1.2-11", "SDP-9.5.3-7" }, {}, function(t)
+  local s = t:sdp {}
+  s:send(sdp.data { oob_pend = true }, { solicited = true, deviates = true })
+  s:send(sdp.data { oob_pres = true, payload = "u" }, { solicited = true })
+  s:send(sdp.data { payload = "abc" })
+  expect_echo(s, "abc", { "SDP-6.1.2-11", "SDP-9.5.3-7" })
+end))
 
-case {
-  id = "sdp/6-tolerated/oob-pend-elsewhere",
-  title = "The target accepts OOB_PEND in any message",
-  requirements = { "SDP-6.1.2-10" },
-  capabilities = { "sdp-echo" },
+case(with_echo("oob-pend-elsewhere", "The target accepts OOB_PEND in any message", { "SDP-6.1.2-10" }, {}, function(t)
+  local s = t:sdp {}
+  s:send(sdp.mode_change { mode = 2, oob_pend = true }, { deviates = true })
+  s:expect_open { requirement = "SDP-6.1.2-10", within = 0.3 }
+end))
 
-  run = function(t)
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2, oob_pend = true }, { deviates = true })
-    s:expect_open { requirement = "SDP-6.1.2-10", within = 0.3 }
-  end,
-}
+case(with_echo("mode-change-rsvd", "The target ignores Rsvd of a ModeChange",
+  { "SDP-6.3.8.3-2", "SDP-6.3.8-3", "SDP-12-19", "SDP-6.3.8.1-2", "SDP-12.5-21" },
+  { parameters = { rsvd = { 0, 1, 0xfffffff } } }, function(t, p)
+  local s = t:sdp {}
+  s:send(sdp.mode_change { mode = 2, rsvd = p.rsvd }, { deviates = true })
+  local rows = { "SDP-6.3.8.3-2", "SDP-6.3.8-3", "SDP-12-19", "SDP-6.3.8.1-2", "SDP-12.5-21" }
+  -- Only the new Mode allows a SrcAvail without payload.
+  s:send(sdp.src_avail { length = 2000 })
+  s:expect_open { requirement = rows, within = 0.3 }
+end))
 
-case {
-  id = "sdp/6-tolerated/mode-change-rsvd",
-  title = "The target ignores Rsvd of a ModeChange",
-  requirements = { "SDP-6.3.8.3-2", "SDP-6.3.8-3", "SDP-12-19", "SDP-6.3.8.1-2", "SDP-12.5-21" },
-  capabilities = { "sdp-echo" },
-  parameters = { rsvd = { 0, 1, 0xfffffff } },
+-- A Data Sink answers when its user wants to read (section 9.2, step 2).
+case(with_echo("odd-src-avail", "The target accepts a SrcAvail at any byte address",
+  { "SDP-6.3.2.2-1", "SDP-9-8", "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-11.2-4" },
+  { version = 2, parameters = { offset = { 0, 1, 3, 7 } } }, function(t, p)
+  local rows = { "SDP-6.3.2.2-1", "SDP-9-8", "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-11.2-4" }
+  local s = t:sdp {}
+  s:send(sdp.src_avail { length = 2000, va = 0x700000000 + p.offset, payload = ("s"):rep(40) }, { deviates = true })
+  -- The target has to read the SrcAvail or to reject it. The payload may come back before.
+  local answered
+  repeat
+    answered = s:next { requirement = rows, overdue_fails = true }
+  until answered ~= "data"
+  t:check(answered == "read" or answered == "send_sm", {
+    requirement = rows, expected = "an RDMA Read Request or SendSm", actual = answered,
+  })
+end))
 
-  run = function(t, p)
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2, rsvd = p.rsvd }, { deviates = true })
-    local rows = { "SDP-6.3.8.3-2", "SDP-6.3.8-3", "SDP-12-19", "SDP-6.3.8.1-2", "SDP-12.5-21" }
-    -- Only the new Mode allows a SrcAvail without payload.
-    s:send(sdp.src_avail { length = 2000 })
-    s:expect_open { requirement = rows, within = 0.3 }
-  end,
-}
-
-case {
-  id = "sdp/6-tolerated/odd-src-avail",
-  version = 2,
-  title = "The target accepts a SrcAvail at any byte address",
-  requirements = { "SDP-6.3.2.2-1", "SDP-9-8", "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-11.2-4" },
-  -- A Data Sink answers when its user wants to read (section 9.2, step 2).
-  capabilities = { "sdp-echo" },
-  parameters = { offset = { 0, 1, 3, 7 } },
-
-  run = function(t, p)
-    local rows = { "SDP-6.3.2.2-1", "SDP-9-8", "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-11.2-4" }
-    local s = t:sdp {}
-    s:send(sdp.src_avail { length = 2000, va = 0x700000000 + p.offset, payload = ("s"):rep(40) }, { deviates = true })
-    -- The target has to read the SrcAvail or to reject it. The payload may come back before.
-    local answered
-    repeat
-      answered = s:next { requirement = rows, overdue_fails = true }
-    until answered ~= "data"
-    t:check(answered == "read" or answered == "send_sm", {
-      requirement = rows, expected = "an RDMA Read Request or SendSm", actual = answered,
-    })
-  end,
-}
-
-case {
-  id = "sdp/6-tolerated/odd-sink-avail",
-  title = "The target writes to a SinkAvail at any byte address",
-  requirements = { "SDP-6.3.3.2-2", "SDP-9.3-6", "SDP-11.3-15" },
-  capabilities = { "sdp-drive" },
-  parameters = { offset = { 0, 1, 3, 7 } },
-
-  run = function(t, p)
-    local rows = { "SDP-6.3.3.2-2", "SDP-9.3-6", "SDP-11.3-15" }
-    local s = t:sdp {}
-    s:command "mode out pipelined; wait 50; send 1500"
-    s:expect "mode_change"
-    s:send(sdp.sink_avail { length = 2000, stag = 0x901, va = 0x700000000 + p.offset })
-    local write = s:expect_write { length = 1500, requirement = rows, overdue_fails = true }
-    t:check(write.va == 0x700000000 + p.offset and write.stag == 0x901, {
-      requirement = rows, expected = "a Write to the advertised bytes", actual = "a Write elsewhere",
-    })
-    s:expect("rdma_wr_compl", { requirement = rows, fields = { length = 1500 } })
-  end,
-}
+case(with_echo("odd-sink-avail", "The target writes to a SinkAvail at any byte address",
+  { "SDP-6.3.3.2-2", "SDP-9.3-6", "SDP-11.3-15" },
+  { capabilities = { "sdp-drive" }, parameters = { offset = { 0, 1, 3, 7 } } }, function(t, p)
+  local rows = { "SDP-6.3.3.2-2", "SDP-9.3-6", "SDP-11.3-15" }
+  local s = t:sdp {}
+  s:command "mode out pipelined; wait 50; send 1500"
+  s:expect "mode_change"
+  s:send(sdp.sink_avail { length = 2000, stag = 0x901, va = 0x700000000 + p.offset })
+  local write = s:expect_write { length = 1500, requirement = rows, overdue_fails = true }
+  t:check(write.va == 0x700000000 + p.offset and write.stag == 0x901, {
+    requirement = rows, expected = "a Write to the advertised bytes", actual = "a Write elsewhere",
+  })
+  s:expect("rdma_wr_compl", { requirement = rows, fields = { length = 1500 } })
+end))

@@ -56,18 +56,24 @@ do
   }
 end
 
-case {
-  id = "sdp/8.1.1-profiles/hello-of-target",
-  title = "The Connecting Peer's Hello has Len 32, with the most significant byte first",
-  requirements = { "SDP-6-4", "SDP-6.2.1-4" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
+-- Declares a case of a Connecting Peer. `run` gets the connection, on which SDP has started, and
+-- the Hello. `declared` has further fields.
+local function connecting(name, title, requirements, declared, run)
+  declared.id, declared.title = "sdp/8.1.1-profiles/" .. name, title
+  declared.requirements = requirements
+  declared.capabilities = { "sdp-connect" }
+  declared.run = function(t)
     local s, hello = t:accept_sdp {}
-    t:check(hello.len == 32, { requirement = { "SDP-6-4", "SDP-6.2.1-4" }, overdue_fails = true, expected = "Len 32", actual = "Len " .. hello.len })
-    s:connection():reset()
-  end,
-}
+    run(s, hello, t)
+  end
+  return declared
+end
+
+case(connecting("hello-of-target", "The Connecting Peer's Hello has Len 32, with the most significant byte first",
+  { "SDP-6-4", "SDP-6.2.1-4" }, {}, function(s, hello, t)
+  t:check(hello.len == 32, { requirement = { "SDP-6-4", "SDP-6.2.1-4" }, overdue_fails = true, expected = "Len 32", actual = "Len " .. hello.len })
+  s:connection():reset()
+end))
 
 case {
   id = "sdp/8.1.1-profiles/target-waits",
@@ -126,76 +132,47 @@ for _, row in ipairs {
   }
 end
 
-case {
-  id = "sdp/8.1.1-profiles/target-answers-resize",
-  version = 2,
-  title = "The Connecting Peer answers a ChRcvBuf that crosses its own",
-  requirements = { "SDP-10.6-11", "SDP-10.6.1-2" },
-  capabilities = { "sdp-connect" },
+case(connecting("target-answers-resize", "The Connecting Peer answers a ChRcvBuf that crosses its own",
+  { "SDP-10.6-11", "SDP-10.6.1-2" }, { version = 2 }, function(s)
+  s:command "wait 20; resize 2000"
+  local before = s:counters()
+  s:expect "ch_rcv_buf"
+  s:send(sdp.ch_rcv_buf { des_sz = 500, mseq_ack = before.mseq_ack })
+  s:expect("ch_rcv_buf_ack", { requirement = { "SDP-10.6-11", "SDP-10.6.1-2" }, overdue_fails = true })
+  s:connection():reset()
+end))
 
-  run = function(t)
-    local s = t:accept_sdp {}
-    s:command "wait 20; resize 2000"
-    local before = s:counters()
-    s:expect "ch_rcv_buf"
-    s:send(sdp.ch_rcv_buf { des_sz = 500, mseq_ack = before.mseq_ack })
-    s:expect("ch_rcv_buf_ack", { requirement = { "SDP-10.6-11", "SDP-10.6.1-2" }, overdue_fails = true })
-    s:connection():reset()
-  end,
-}
+case(connecting("target-answers-suspension", "The Connecting Peer answers a SuspComm that crosses its own",
+  { "SDP-13.1.2-2" }, {}, function(s)
+  s:command "wait 20; suspend 7001"
+  local before = s:counters()
+  s:expect "susp_comm"
+  s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
+  s:expect("susp_comm_ack", { requirement = "SDP-13.1.2-2", overdue_fails = true })
+end))
 
-case {
-  id = "sdp/8.1.1-profiles/target-answers-suspension",
-  title = "The Connecting Peer answers a SuspComm that crosses its own",
-  requirements = { "SDP-13.1.2-2" },
-  capabilities = { "sdp-connect" },
+case(connecting("target-keeps-all", "The Connecting Peer keeps all messages that its Hello gives credit for",
+  { "SDP-8.1.1-7" }, {}, function(s, hello)
+  -- The user does not read meanwhile.
+  s:command "wait 1000"
+  for _ = 1, hello.bufs - 4 do
+    s:send(sdp.data { payload = ";" })
+  end
+  s:expect_quiet { within = 0.2, requirement = "SDP-8.1.1-7", overdue_fails = true }
+end))
 
-  run = function(t)
-    local s = t:accept_sdp {}
-    s:command "wait 20; suspend 7001"
-    local before = s:counters()
-    s:expect "susp_comm"
-    s:send(sdp.susp_comm { port = 7000, mseq_ack = before.mseq_ack })
-    s:expect("susp_comm_ack", { requirement = "SDP-13.1.2-2", overdue_fails = true })
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-keeps-all",
-  title = "The Connecting Peer keeps all messages that its Hello gives credit for",
-  requirements = { "SDP-8.1.1-7" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    local s, hello = t:accept_sdp {}
-    -- The user does not read meanwhile.
-    s:command "wait 1000"
-    for _ = 1, hello.bufs - 4 do
-      s:send(sdp.data { payload = ";" })
-    end
-    s:expect_quiet { within = 0.2, requirement = "SDP-8.1.1-7", overdue_fails = true }
-  end,
-}
-
-case {
-  id = "sdp/8.1.1-profiles/target-serves-reads",
-  title = "The Connecting Peer serves as many Reads at once as its LocIRD allows",
-  requirements = { "SDP-6.2.1.6-1" },
-  capabilities = { "sdp-connect" },
-
-  run = function(t)
-    local s, hello = t:accept_sdp {}
-    s:command "send 2000"
-    local m = s:expect "src_avail"
-    for number = 1, hello.loc_ird do
-      s:read { stag = m.stag, va = m.va + number, length = 10 }
-    end
-    for _ = 1, hello.loc_ird do
-      s:expect_response { requirement = "SDP-6.2.1.6-1", overdue_fails = true }
-    end
-    s:connection():reset()
-  end,
-}
+case(connecting("target-serves-reads", "The Connecting Peer serves as many Reads at once as its LocIRD allows",
+  { "SDP-6.2.1.6-1" }, {}, function(s, hello)
+  s:command "send 2000"
+  local m = s:expect "src_avail"
+  for number = 1, hello.loc_ird do
+    s:read { stag = m.stag, va = m.va + number, length = 10 }
+  end
+  for _ = 1, hello.loc_ird do
+    s:expect_response { requirement = "SDP-6.2.1.6-1", overdue_fails = true }
+  end
+  s:connection():reset()
+end))
 
 case {
   id = "sdp/8.1.1-profiles/target-keeps-to-max-adverts",

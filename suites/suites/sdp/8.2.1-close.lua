@@ -17,90 +17,55 @@ case {
   end,
 }
 
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data" }
-
-  case {
-    id = "sdp/8.2.1-close/by-target",
-    version = 2,
-    title = "The target accepts the tester's messages after it has sent DisConn",
-    requirements = { "SDP-8.2.1-3", "SDP-8.2.1-10", "SDP-8.2.1-11", shown },
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp {}
-      s:command "send 300; shut"
-      s:collect(300)
-      s:expect "dis_conn"
-      for _ = 1, 20 do
-        s:send(sdp.data { payload = ("p"):rep(300) })
-      end
-      s:expect_quiet { within = 0.2, requirement = { "SDP-8.2.1-3", "SDP-8.2.1-10", "SDP-8.2.1-11" }, overdue_fails = true }
-      s:send(sdp.dis_conn {})
-      s:connection():finish()
-      s:expect_end { shows = shown }
-    end,
-  }
+-- Declares a case with a driven socket. `run` gets the connection, on which SDP has started, and
+-- the requirements that the monitor judges in the messages `shown`. `declared` has further fields.
+local function observed(name, title, requirements, shown, declared, run)
+  shown = sdp.shown(shown)
+  declared.id, declared.title = "sdp/8.2.1-close/" .. name, title
+  declared.requirements = { requirements, shown }
+  declared.capabilities = { "sdp-drive" }
+  declared.run = function(t)
+    run((t:sdp {}), shown)
+  end
+  return declared
 end
 
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "src_avail", "combined" }
+case(observed("by-target", "The target accepts the tester's messages after it has sent DisConn",
+  { "SDP-8.2.1-3", "SDP-8.2.1-10", "SDP-8.2.1-11" }, { "hello_ack", "dis_conn", "data" }, { version = 2 }, function(s, shown)
+  s:command "send 300; shut"
+  s:collect(300)
+  s:expect "dis_conn"
+  for _ = 1, 20 do
+    s:send(sdp.data { payload = ("p"):rep(300) })
+  end
+  s:expect_quiet { within = 0.2, requirement = { "SDP-8.2.1-3", "SDP-8.2.1-10", "SDP-8.2.1-11" }, overdue_fails = true }
+  s:send(sdp.dis_conn {})
+  s:connection():finish()
+  s:expect_end { shows = shown }
+end))
 
-  case {
-    id = "sdp/8.2.1-close/half-closed",
-    version = 2,
-    title = "The target sends DisConn after all data that its user posted",
-    requirements = shown,
-    capabilities = { "sdp-drive" },
+case(observed("half-closed", "The target sends DisConn after all data that its user posted", {},
+  { "hello_ack", "dis_conn", "data", "src_avail", "combined" }, { version = 2 }, function(s, shown)
+  s:command "wait 30; send 300; send 2000; shut"
+  s:expect_quiet { within = 0.01 }
+  s:collect(2300)
+  s:expect "dis_conn"
+  s:send(sdp.dis_conn {})
+  s:connection():finish()
+  s:expect_end { shows = shown }
+end))
 
-    run = function(t)
-      local s = t:sdp {}
-      s:command "wait 30; send 300; send 2000; shut"
-      s:expect_quiet { within = 0.01 }
-      s:collect(2300)
-      s:expect "dis_conn"
-      s:send(sdp.dis_conn {})
-      s:connection():finish()
-      s:expect_end { shows = shown }
-    end,
-  }
-end
+case(observed("aborted-after", "The target sends AbortConn after DisConn", {},
+  { "hello_ack", "dis_conn", "abort_conn", "data", "SDP-6.2.4-2" }, { version = 2 }, function(s, shown)
+  s:command "send 10; shut; wait 10; abort"
+  s:collect(10)
+  s:expect "dis_conn"
+  s:expect_end { shows = shown }
+end))
 
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "abort_conn", "data", "SDP-6.2.4-2" }
-
-  case {
-    id = "sdp/8.2.1-close/aborted-after",
-    version = 2,
-    title = "The target sends AbortConn after DisConn",
-    requirements = shown,
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp {}
-      s:command "send 10; shut; wait 10; abort"
-      s:collect(10)
-      s:expect "dis_conn"
-      s:expect_end { shows = shown }
-    end,
-  }
-end
-
-do
-  local shown = sdp.shown { "hello_ack", "data", "SDP-6.2.4-2" }
-
-  case {
-    id = "sdp/8.2.1-close/aborted",
-    version = 2,
-    title = "The target closes abortively without DisConn",
-    requirements = shown,
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp {}
-      s:command "send 10; wait 10; abort"
-      s:expect "data"
-      s:expect_end { past = { "data" }, shows = shown }
-    end,
-  }
-end
+case(observed("aborted", "The target closes abortively without DisConn", {},
+  { "hello_ack", "data", "SDP-6.2.4-2" }, { version = 2 }, function(s, shown)
+  s:command "send 10; wait 10; abort"
+  s:expect "data"
+  s:expect_end { past = { "data" }, shows = shown }
+end))

@@ -15,86 +15,71 @@ end
 
 local readable = { "SDP-9.2-23", "SDP-6.3.2-4", "SDP-14.1-1", "SDP-6.2.2.5-1" }
 
-case {
-  id = "sdp/9.2-advertised/readable",
-  title = "The target serves late Reads of its SrcAvail by STag and VA, as many at once as LocIRD allows",
-  requirements = readable,
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
+-- Declares a case with a driven socket. `run` gets the connection, on which SDP has started, and
+-- the HelloAck. `declared` has further fields.
+local function driven(name, title, requirements, declared, run)
+  declared.id, declared.title = "sdp/9.2-advertised/" .. name, title
+  declared.requirements = requirements
+  declared.capabilities = { "sdp-drive" }
+  declared.run = function(t)
     local s, hello_ack = t:sdp {}
-    s:command "send 2000"
-    local m = s:expect "src_avail"
-    t:pause(2)
-    for number = 1, hello_ack.loc_ird do
-      s:read { stag = m.stag, va = m.va + #m.payload + number, length = 10 }
-    end
-    for _ = 1, hello_ack.loc_ird do
-      s:expect_response { requirement = readable, overdue_fails = true }
-    end
-    s:connection():reset()
-  end,
-}
+    run(s, t, hello_ack)
+  end
+  return declared
+end
 
-case {
-  id = "sdp/9.2-advertised/readable-in-cancel",
-  title = "The target lets the tester read a SrcAvail that is being revoked, and accepts its RdmaRdCompl",
-  requirements = { "SDP-9.2-24", "SDP-9.5.4-11" },
-  capabilities = { "sdp-drive" },
+case(driven("readable", "The target serves late Reads of its SrcAvail by STag and VA, as many at once as LocIRD allows", readable,
+  {}, function(s, t, hello_ack)
+  s:command "send 2000"
+  local m = s:expect "src_avail"
+  t:pause(2)
+  for number = 1, hello_ack.loc_ird do
+    s:read { stag = m.stag, va = m.va + #m.payload + number, length = 10 }
+  end
+  for _ = 1, hello_ack.loc_ird do
+    s:expect_response { requirement = readable, overdue_fails = true }
+  end
+  s:connection():reset()
+end))
 
-  run = function(t)
-    local s = t:sdp {}
-    s:command "send 2000; wait 20; cancel-sends; send 1500"
-    local m = s:expect "src_avail"
-    s:expect "src_avail_cancel"
-    -- For the target, this Read crosses its SrcAvailCancel.
-    s:fetch(m, { requirement = "SDP-9.2-24", overdue_fails = true })
-    s:expect("src_avail", { requirement = "SDP-9.5.4-11", overdue_fails = true })
-    s:connection():reset()
-  end,
-}
+case(driven("readable-in-cancel", "The target lets the tester read a SrcAvail that is being revoked, and accepts its RdmaRdCompl",
+  { "SDP-9.2-24", "SDP-9.5.4-11" }, {}, function(s)
+  s:command "send 2000; wait 20; cancel-sends; send 1500"
+  local m = s:expect "src_avail"
+  s:expect "src_avail_cancel"
+  -- For the target, this Read crosses its SrcAvailCancel.
+  s:fetch(m, { requirement = "SDP-9.2-24", overdue_fails = true })
+  s:expect("src_avail", { requirement = "SDP-9.5.4-11", overdue_fails = true })
+  s:connection():reset()
+end))
 
-case {
-  id = "sdp/9.2-advertised/part-then-send-sm",
-  title = "The target sends exactly the rest in Data after the RdmaRdCompl of a part and a SendSm",
-  requirements = { "SDP-9.2-19" },
-  capabilities = { "sdp-drive" },
+case(driven("part-then-send-sm", "The target sends exactly the rest in Data after the RdmaRdCompl of a part and a SendSm",
+  { "SDP-9.2-19" }, {}, function(s, t)
+  s:command "send 2000"
+  local m = s:expect "src_avail"
+  s:read { stag = m.stag, va = m.va + #m.payload, length = 500 }
+  s:expect_response {}
+  s:send(sdp.rdma_rd_compl { length = 500 })
+  s:send(sdp.send_sm {})
+  local rest = 1500 - #m.payload
+  local got = take(s, rest, { requirement = "SDP-9.2-19", overdue_fails = true })
+  t:check(got == rest, { requirement = "SDP-9.2-19", expected = rest .. " bytes", actual = got .. " bytes" })
+  s:close()
+end))
 
-  run = function(t)
-    local s = t:sdp {}
-    s:command "send 2000"
-    local m = s:expect "src_avail"
-    s:read { stag = m.stag, va = m.va + #m.payload, length = 500 }
-    s:expect_response {}
-    s:send(sdp.rdma_rd_compl { length = 500 })
-    s:send(sdp.send_sm {})
-    local rest = 1500 - #m.payload
-    local got = take(s, rest, { requirement = "SDP-9.2-19", overdue_fails = true })
-    t:check(got == rest, { requirement = "SDP-9.2-19", expected = rest .. " bytes", actual = got .. " bytes" })
-    s:close()
-  end,
-}
-
-case {
-  id = "sdp/9.2-advertised/part-then-waits",
-  title = "The target sends no Data after the RdmaRdCompl of a part, and the next bytes after the RdmaRdCompl of the rest",
-  requirements = { "SDP-9.2-22" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:command "send 2000; send 10"
-    local m = s:expect "src_avail"
-    local rest = 2000 - #m.payload
-    s:read { stag = m.stag, va = m.va + #m.payload, length = rest }
-    s:expect_response {}
-    s:send(sdp.rdma_rd_compl { length = rest - 500 })
-    s:expect_quiet { requirement = "SDP-9.2-22", within = 0.5 }
-    s:send(sdp.rdma_rd_compl { length = 500 })
-    take(s, 10, {})
-    s:close()
-  end,
-}
+case(driven("part-then-waits", "The target sends no Data after the RdmaRdCompl of a part, and the next bytes after the RdmaRdCompl of the rest",
+  { "SDP-9.2-22" }, {}, function(s)
+  s:command "send 2000; send 10"
+  local m = s:expect "src_avail"
+  local rest = 2000 - #m.payload
+  s:read { stag = m.stag, va = m.va + #m.payload, length = rest }
+  s:expect_response {}
+  s:send(sdp.rdma_rd_compl { length = rest - 500 })
+  s:expect_quiet { requirement = "SDP-9.2-22", within = 0.5 }
+  s:send(sdp.rdma_rd_compl { length = 500 })
+  take(s, 10, {})
+  s:close()
+end))
 
 local forced = { "SDP-9.2-6", "SDP-9.5.2.1-1", "SDP-11-3", "SDP-12-13" }
 
@@ -116,95 +101,66 @@ for _, mode in ipairs { "Combined", "Pipelined" } do
   }
 end
 
-case {
-  id = "sdp/9.2-advertised/deadlock",
-  title = "The target sends its data after a SendSm if both sides have an open SrcAvail and none reads",
-  requirements = { "SDP-9.2-40" },
-  capabilities = { "sdp-drive" },
+case(driven("deadlock", "The target sends its data after a SendSm if both sides have an open SrcAvail and none reads",
+  { "SDP-9.2-40" }, {}, function(s)
+  s:command "send 2000; wait 2000"
+  local m = s:expect "src_avail"
+  s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
+  s:send(sdp.send_sm {})
+  -- The target may also send a SendSm.
+  take(s, 2000 - #m.payload, { requirement = "SDP-9.2-40", overdue_fails = true, past = { "send_sm" } })
+  s:connection():reset()
+end))
 
-  run = function(t)
-    local s = t:sdp {}
-    s:command "send 2000; wait 2000"
-    local m = s:expect "src_avail"
-    s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
-    s:send(sdp.send_sm {})
-    -- The target may also send a SendSm.
-    take(s, 2000 - #m.payload, { requirement = "SDP-9.2-40", overdue_fails = true, past = { "send_sm" } })
-    s:connection():reset()
-  end,
-}
+case(driven("requested-in-order", "The target rejects two SrcAvails, the second after all bytes of the first have come in Data",
+  { "SDP-9.2-37", "SDP-11.3-10" }, {}, function(s)
+  local rows = { requirement = { "SDP-9.2-37", "SDP-11.3-10" }, overdue_fails = true }
+  s:send(sdp.mode_change { mode = 2 })
+  s:command "answer send-sm; wait 20; read 900 700"
+  for number, len in ipairs { 900, 700 } do
+    s:send(sdp.src_avail { length = len, stag = 0x900 + number, va = VA })
+  end
+  for _, len in ipairs { 900, 700 } do
+    s:expect("send_sm", rows)
+    s:send(sdp.data { payload = OCTETS:sub(1, len - 50) })
+    s:send(sdp.data { payload = OCTETS:sub(1, 50) })
+  end
+  s:command "send 10"
+  s:collect(10, rows)
+  s:close()
+end))
 
-case {
-  id = "sdp/9.2-advertised/requested-in-order",
-  title = "The target rejects two SrcAvails, the second after all bytes of the first have come in Data",
-  requirements = { "SDP-9.2-37", "SDP-11.3-10" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local rows = { requirement = { "SDP-9.2-37", "SDP-11.3-10" }, overdue_fails = true }
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2 })
-    s:command "answer send-sm; wait 20; read 900 700"
-    for number, len in ipairs { 900, 700 } do
-      s:send(sdp.src_avail { length = len, stag = 0x900 + number, va = VA })
+case(driven("several", "The target reads several SrcAvails in Pipelined Mode in order, and reports them in order",
+  { "SDP-10.1-2", "SDP-11-11", "SDP-11.3-4", "SDP-11.3-22" }, {}, function(s, t)
+  local rows = { "SDP-10.1-2", "SDP-11-11", "SDP-11.3-4", "SDP-11.3-22" }
+  local lens = { 900, 700, 500 }
+  s:send(sdp.mode_change { mode = 2 })
+  -- These receives are too small to be advertised.
+  s:command "wait 20; read 900 700 500"
+  for number, len in ipairs(lens) do
+    s:send(sdp.src_avail { length = len, stag = 0x900 + number, va = VA })
+  end
+  local reported = 0
+  while reported < #lens do
+    local event, m = s:next { requirement = rows, overdue_fails = true }
+    if event == "read" then
+      s:answer_read(m, OCTETS:sub(1, m.length))
+    else
+      reported = reported + 1
+      t:check(event == "rdma_rd_compl" and m.length == lens[reported], {
+        requirement = rows, expected = "RdmaRdCompl of " .. lens[reported] .. " bytes", actual = event .. " of " .. tostring(m.length),
+      })
     end
-    for _, len in ipairs { 900, 700 } do
-      s:expect("send_sm", rows)
-      s:send(sdp.data { payload = OCTETS:sub(1, len - 50) })
-      s:send(sdp.data { payload = OCTETS:sub(1, 50) })
-    end
-    s:command "send 10"
-    s:collect(10, rows)
-    s:close()
-  end,
-}
+  end
+  s:connection():reset()
+end))
 
-case {
-  id = "sdp/9.2-advertised/several",
-  title = "The target reads several SrcAvails in Pipelined Mode in order, and reports them in order",
-  requirements = { "SDP-10.1-2", "SDP-11-11", "SDP-11.3-4", "SDP-11.3-22" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local rows = { "SDP-10.1-2", "SDP-11-11", "SDP-11.3-4", "SDP-11.3-22" }
-    local lens = { 900, 700, 500 }
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2 })
-    -- These receives are too small to be advertised.
-    s:command "wait 20; read 900 700 500"
-    for number, len in ipairs(lens) do
-      s:send(sdp.src_avail { length = len, stag = 0x900 + number, va = VA })
-    end
-    local reported = 0
-    while reported < #lens do
-      local event, m = s:next { requirement = rows, overdue_fails = true }
-      if event == "read" then
-        s:answer_read(m, OCTETS:sub(1, m.length))
-      else
-        reported = reported + 1
-        t:check(event == "rdma_rd_compl" and m.length == lens[reported], {
-          requirement = rows, expected = "RdmaRdCompl of " .. lens[reported] .. " bytes", actual = event .. " of " .. tostring(m.length),
-        })
-      end
-    end
-    s:connection():reset()
-  end,
-}
-
-case {
-  id = "sdp/9.2-advertised/read-at-all",
-  title = "The target reads a SrcAvail that suits a receive",
-  requirements = { "SDP-9-7" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:command "read 3000"
-    s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
-    s:expect_read { requirement = "SDP-9-7", overdue_fails = true }
-    s:connection():reset()
-  end,
-}
+case(driven("read-at-all", "The target reads a SrcAvail that suits a receive", { "SDP-9-7" }, {}, function(s)
+  s:command "read 3000"
+  s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
+  s:expect_read { requirement = "SDP-9-7", overdue_fails = true }
+  s:connection():reset()
+end))
 
 case {
   id = "sdp/9.2-advertised/one-read-at-a-time",
@@ -223,60 +179,39 @@ case {
   end,
 }
 
-case {
-  id = "sdp/9.2-advertised/revoked-in-process",
-  title = "The target reads nothing more of a SrcAvail after a SrcAvailCancel, however much is left",
-  requirements = { "SDP-9.5.4-3" },
-  capabilities = { "sdp-drive" },
+case(driven("revoked-in-process", "The target reads nothing more of a SrcAvail after a SrcAvailCancel, however much is left",
+  { "SDP-9.5.4-3" }, {}, function(s)
+  s:command "max-read 700; read 3000"
+  s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
+  local read = s:expect_read {}
+  s:send(sdp.src_avail_cancel {})
+  local first = read.src_to - VA
+  s:answer_read(read, OCTETS:sub(first + 1, first + read.length))
+  s:expect("rdma_rd_compl", { fields = { length = read.length }, requirement = "SDP-9.5.4-3", overdue_fails = true })
+  s:expect("send_sm", { requirement = "SDP-9.5.4-3", overdue_fails = true })
+  s:close()
+end))
 
-  run = function(t)
-    local s = t:sdp {}
-    s:command "max-read 700; read 3000"
-    s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40), va = VA })
-    local read = s:expect_read {}
-    s:send(sdp.src_avail_cancel {})
-    local first = read.src_to - VA
-    s:answer_read(read, OCTETS:sub(first + 1, first + read.length))
-    s:expect("rdma_rd_compl", { fields = { length = read.length }, requirement = "SDP-9.5.4-3", overdue_fails = true })
-    s:expect("send_sm", { requirement = "SDP-9.5.4-3", overdue_fails = true })
-    s:close()
-  end,
-}
+case(driven("without-invalidate", "The target allows no second Read of a SrcAvail, even if RdmaRdCompl invalidated nothing",
+  { "SDP-9.2-30" }, {}, function(s)
+  s:command "send 2000"
+  local m = s:expect "src_avail"
+  s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
+  s:expect_response {}
+  s:send(sdp.rdma_rd_compl { length = 2000 - #m.payload })
+  s:command "send 10"
+  s:collect(10)
+  s:read { stag = m.stag, va = m.va, length = 10 }
+  s:expect_end { requirement = "SDP-9.2-30", overdue_fails = true }
+end))
 
-case {
-  id = "sdp/9.2-advertised/without-invalidate",
-  title = "The target allows no second Read of a SrcAvail, even if RdmaRdCompl invalidated nothing",
-  requirements = { "SDP-9.2-30" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:command "send 2000"
-    local m = s:expect "src_avail"
-    s:read { stag = m.stag, va = m.va + #m.payload, length = 2000 - #m.payload }
-    s:expect_response {}
-    s:send(sdp.rdma_rd_compl { length = 2000 - #m.payload })
-    s:command "send 10"
-    s:collect(10)
-    s:read { stag = m.stag, va = m.va, length = 10 }
-    s:expect_end { requirement = "SDP-9.2-30", overdue_fails = true }
-  end,
-}
-
-case {
-  id = "sdp/9.2-advertised/mode-change-beside",
-  title = "The target accepts a ModeChange to Pipelined Mode while a SrcAvail of its sender is open",
-  requirements = { "SDP-12.3-2" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:command "wait 50; read 900"
-    s:send(sdp.src_avail { length = 900, payload = OCTETS:sub(1, 40), va = VA })
-    s:send(sdp.mode_change { mode = 2 })
-    local read = s:expect_read { requirement = "SDP-12.3-2", overdue_fails = true }
-    s:answer_read(read, OCTETS:sub(1, read.length))
-    s:expect("rdma_rd_compl", { requirement = "SDP-12.3-2", overdue_fails = true })
-    s:connection():reset()
-  end,
-}
+case(driven("mode-change-beside", "The target accepts a ModeChange to Pipelined Mode while a SrcAvail of its sender is open",
+  { "SDP-12.3-2" }, {}, function(s)
+  s:command "wait 50; read 900"
+  s:send(sdp.src_avail { length = 900, payload = OCTETS:sub(1, 40), va = VA })
+  s:send(sdp.mode_change { mode = 2 })
+  local read = s:expect_read { requirement = "SDP-12.3-2", overdue_fails = true }
+  s:answer_read(read, OCTETS:sub(1, read.length))
+  s:expect("rdma_rd_compl", { requirement = "SDP-12.3-2", overdue_fails = true })
+  s:connection():reset()
+end))

@@ -27,68 +27,59 @@ case {
   end,
 }
 
-case {
-  id = "sdp/9.3-written/writable-in-cancel",
-  title = "The target accepts Writes to all of a SinkAvail that is being revoked",
-  requirements = { "SDP-9.3-18" },
-  capabilities = { "sdp-drive" },
+-- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
+-- `declared` has further fields.
+local function driven(name, title, requirements, declared, run)
+  declared.id, declared.title = "sdp/9.3-written/" .. name, title
+  declared.requirements = requirements
+  declared.capabilities = { "sdp-drive" }
+  declared.run = function(t)
+    run(t:sdp {})
+  end
+  return declared
+end
 
-  run = function(t)
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2 })
-    s:command "read 2000; wait 20; cancel-receives"
-    local m = s:expect "sink_avail"
-    s:write { stag = m.stag, va = m.va, payload = ("w"):rep(1000) }
-    s:expect "sink_avail_cancel"
-    s:write { stag = m.stag, va = m.va + 1000, payload = ("w"):rep(1000) }
-    s:send(sdp.rdma_wr_compl { length = 2000 }, { invalidate = m.stag })
-    s:command "send 10"
-    s:collect(10, { requirement = "SDP-9.3-18", overdue_fails = true })
-    s:close()
-  end,
-}
+case(driven("writable-in-cancel", "The target accepts Writes to all of a SinkAvail that is being revoked", { "SDP-9.3-18" },
+  {}, function(s)
+  s:send(sdp.mode_change { mode = 2 })
+  s:command "read 2000; wait 20; cancel-receives"
+  local m = s:expect "sink_avail"
+  s:write { stag = m.stag, va = m.va, payload = ("w"):rep(1000) }
+  s:expect "sink_avail_cancel"
+  s:write { stag = m.stag, va = m.va + 1000, payload = ("w"):rep(1000) }
+  s:send(sdp.rdma_wr_compl { length = 2000 }, { invalidate = m.stag })
+  s:command "send 10"
+  s:collect(10, { requirement = "SDP-9.3-18", overdue_fails = true })
+  s:close()
+end))
 
-case {
-  id = "sdp/9.3-written/without-invalidate",
-  title = "The target allows no second Write to a SinkAvail, even if RdmaWrCompl invalidated nothing",
-  requirements = { "SDP-9.3-13" },
-  capabilities = { "sdp-drive" },
+case(driven("without-invalidate", "The target allows no second Write to a SinkAvail, even if RdmaWrCompl invalidated nothing",
+  { "SDP-9.3-13" }, {}, function(s)
+  s:send(sdp.mode_change { mode = 2 })
+  s:command "read 2000"
+  local m = s:expect "sink_avail"
+  s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
+  s:send(sdp.rdma_wr_compl { length = 2000 })
+  s:command "send 10"
+  s:collect(10)
+  s:write { stag = m.stag, va = m.va, payload = "again" }
+  s:expect_end { requirement = "SDP-9.3-13", overdue_fails = true }
+end))
 
-  run = function(t)
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2 })
-    s:command "read 2000"
-    local m = s:expect "sink_avail"
-    s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
-    s:send(sdp.rdma_wr_compl { length = 2000 })
-    s:command "send 10"
-    s:collect(10)
-    s:write { stag = m.stag, va = m.va, payload = "again" }
-    s:expect_end { requirement = "SDP-9.3-13", overdue_fails = true }
-  end,
-}
-
-case {
-  id = "sdp/9.3-written/data-between",
-  title = "The target accepts Data while SinkAvails are open, and later Writes to the remaining SinkAvails",
-  requirements = { "SDP-9.5.2.2-1", "SDP-11-14" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local rows = { requirement = { "SDP-9.5.2.2-1", "SDP-11-14" }, overdue_fails = true, past = { "sink_avail" } }
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2 })
-    s:command "read 2000 2000 2000"
-    local open = { s:expect "sink_avail", s:expect "sink_avail", s:expect "sink_avail" }
-    fill(s, open[1], 700)
-    -- This Data makes the second SinkAvail stale.
-    s:send(sdp.data { payload = "abc" })
-    fill(s, open[3], 700)
-    s:command "send 10"
-    s:collect(10, rows)
-    s:close()
-  end,
-}
+case(driven("data-between", "The target accepts Data while SinkAvails are open, and later Writes to the remaining SinkAvails",
+  { "SDP-9.5.2.2-1", "SDP-11-14" }, {}, function(s)
+  local rows = { requirement = { "SDP-9.5.2.2-1", "SDP-11-14" }, overdue_fails = true, past = { "sink_avail" } }
+  s:send(sdp.mode_change { mode = 2 })
+  s:command "read 2000 2000 2000"
+  local open = { s:expect "sink_avail", s:expect "sink_avail", s:expect "sink_avail" }
+  fill(s, open[1], 700)
+  -- This Data makes the second SinkAvail stale.
+  s:send(sdp.data { payload = "abc" })
+  fill(s, open[3], 700)
+  s:command "send 10"
+  s:collect(10, rows)
+  s:close()
+end))
 
 -- A case that answers a SinkAvail with payload in this way.
 local function transaction(name, title, row, answer)
@@ -115,25 +106,18 @@ end
 transaction("write", "The target accepts a Write as the reply to a Transaction", "SDP-9.4-4", function(s, m) fill(s, m, 900) end)
 transaction("data", "The target accepts Data as the reply to a Transaction", "SDP-9.4-5", function(s) s:send(sdp.data { payload = ("d"):rep(90) }) end)
 
-case {
-  id = "sdp/9.3-written/fresh-after-data",
-  title = "The target uses a SinkAvail whose NonDiscards counts the Data before it",
-  requirements = { "SDP-9.5.1-8", "SDP-9.5.1-11" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local rows = { "SDP-9.5.1-8", "SDP-9.5.1-11" }
-    local s = t:sdp {}
-    s:command "mode out pipelined; send 100; send 100; wait 30; send 1500"
-    s:expect "mode_change"
-    s:expect "data"
-    s:expect "data"
-    s:send(sdp.sink_avail { length = 2000, stag = 0x901, non_discards = 2 })
-    s:expect_write { length = 1500, requirement = rows, overdue_fails = true }
-    s:expect("rdma_wr_compl", { requirement = rows, overdue_fails = true })
-    s:connection():reset()
-  end,
-}
+case(driven("fresh-after-data", "The target uses a SinkAvail whose NonDiscards counts the Data before it",
+  { "SDP-9.5.1-8", "SDP-9.5.1-11" }, {}, function(s)
+  local rows = { "SDP-9.5.1-8", "SDP-9.5.1-11" }
+  s:command "mode out pipelined; send 100; send 100; wait 30; send 1500"
+  s:expect "mode_change"
+  s:expect "data"
+  s:expect "data"
+  s:send(sdp.sink_avail { length = 2000, stag = 0x901, non_discards = 2 })
+  s:expect_write { length = 1500, requirement = rows, overdue_fails = true }
+  s:expect("rdma_wr_compl", { requirement = rows, overdue_fails = true })
+  s:connection():reset()
+end))
 
 case {
   id = "sdp/9.3-written/non-discards",
@@ -154,90 +138,62 @@ case {
   end,
 }
 
-case {
-  id = "sdp/9.3-written/rest-offered",
-  title = "The target offers data in a SrcAvail if it does not fit into a SinkAvail",
-  requirements = { "SDP-11.3-17" },
-  capabilities = { "sdp-drive" },
+case(driven("rest-offered", "The target offers data in a SrcAvail if it does not fit into a SinkAvail", { "SDP-11.3-17" },
+  {}, function(s)
+  s:command "mode out pipelined; wait 20; send 3000"
+  s:expect "mode_change"
+  s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
+  s:expect_write { length = 2000 }
+  s:expect "rdma_wr_compl"
+  s:expect("src_avail", { fields = { length = 1000 }, requirement = "SDP-11.3-17", overdue_fails = true })
+  s:connection():reset()
+end))
 
-  run = function(t)
-    local s = t:sdp {}
-    s:command "mode out pipelined; wait 20; send 3000"
-    s:expect "mode_change"
-    s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
-    s:expect_write { length = 2000 }
-    s:expect "rdma_wr_compl"
-    s:expect("src_avail", { fields = { length = 1000 }, requirement = "SDP-11.3-17", overdue_fails = true })
-    s:connection():reset()
-  end,
-}
+case(driven("crossing-ignored", "The target does not read a SrcAvail that crossed SinkAvails, even after these were used",
+  { "SDP-11.3-20", "SDP-11.3-21", "SDP-9.5.2.1-4" }, {}, function(s)
+  local rows = { "SDP-11.3-20", "SDP-11.3-21", "SDP-9.5.2.1-4" }
+  s:send(sdp.mode_change { mode = 2 })
+  s:command "read 2000 2000"
+  local before = s:counters()
+  local open = { s:expect "sink_avail", s:expect "sink_avail" }
+  s:send(sdp.src_avail { length = 1500, mseq_ack = before.mseq_ack })
+  for _, m in ipairs(open) do
+    fill(s, m, 1500)
+  end
+  s:expect_quiet { within = 0.2, requirement = rows, overdue_fails = true }
+  s:command "send 10"
+  s:collect(10, { requirement = rows, overdue_fails = true })
+  s:close()
+end))
 
-case {
-  id = "sdp/9.3-written/crossing-ignored",
-  title = "The target does not read a SrcAvail that crossed SinkAvails, even after these were used",
-  requirements = { "SDP-11.3-20", "SDP-11.3-21", "SDP-9.5.2.1-4" },
-  capabilities = { "sdp-drive" },
+case(driven("revoked-in-process", "The target completes the SinkAvail in use on a SinkAvailCancel, and uses no other SinkAvail",
+  { "SDP-9.5.5-3", "SDP-6.3.10-2" }, {}, function(s)
+  local rows = { "SDP-9.5.5-3", "SDP-6.3.10-2" }
+  s:command "mode out pipelined; send 100; wait 20; send 1500"
+  s:expect "mode_change"
+  s:expect "data"
+  -- The waiting data uses the first SinkAvail at once.
+  s:expect "src_avail"
+  for stag = 0x901, 0x903 do
+    s:send(sdp.sink_avail { length = 2000, stag = stag, non_discards = 1, mseq_ack = 2 })
+  end
+  s:send(sdp.sink_avail_cancel {})
+  s:expect_write { length = 1500 }
+  s:expect "rdma_wr_compl"
+  s:expect("sink_cancel_ack", { requirement = rows, overdue_fails = true })
+  s:command "send 600"
+  s:expect("src_avail", { requirement = rows, overdue_fails = true })
+  s:connection():reset()
+end))
 
-  run = function(t)
-    local rows = { "SDP-11.3-20", "SDP-11.3-21", "SDP-9.5.2.1-4" }
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2 })
-    s:command "read 2000 2000"
-    local before = s:counters()
-    local open = { s:expect "sink_avail", s:expect "sink_avail" }
-    s:send(sdp.src_avail { length = 1500, mseq_ack = before.mseq_ack })
-    for _, m in ipairs(open) do
-      fill(s, m, 1500)
-    end
-    s:expect_quiet { within = 0.2, requirement = rows, overdue_fails = true }
-    s:command "send 10"
-    s:collect(10, { requirement = rows, overdue_fails = true })
-    s:close()
-  end,
-}
-
-case {
-  id = "sdp/9.3-written/revoked-in-process",
-  title = "The target completes the SinkAvail in use on a SinkAvailCancel, and uses no other SinkAvail",
-  requirements = { "SDP-9.5.5-3", "SDP-6.3.10-2" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local rows = { "SDP-9.5.5-3", "SDP-6.3.10-2" }
-    local s = t:sdp {}
-    s:command "mode out pipelined; send 100; wait 20; send 1500"
-    s:expect "mode_change"
-    s:expect "data"
-    -- The waiting data uses the first SinkAvail at once.
-    s:expect "src_avail"
-    for stag = 0x901, 0x903 do
-      s:send(sdp.sink_avail { length = 2000, stag = stag, non_discards = 1, mseq_ack = 2 })
-    end
-    s:send(sdp.sink_avail_cancel {})
-    s:expect_write { length = 1500 }
-    s:expect "rdma_wr_compl"
-    s:expect("sink_cancel_ack", { requirement = rows, overdue_fails = true })
-    s:command "send 600"
-    s:expect("src_avail", { requirement = rows, overdue_fails = true })
-    s:connection():reset()
-  end,
-}
-
-case {
-  id = "sdp/9.3-written/data-in-cancel",
-  title = "The target ends its cancel on Data that makes the last revoked SinkAvail stale",
-  requirements = { "SDP-9.5.5-13" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2 })
-    s:command "read 2000; wait 20; cancel-receives; read 2000"
-    s:expect "sink_avail"
-    s:expect "sink_avail_cancel"
-    -- For the target, this Data crosses its SinkAvailCancel.
-    s:send(sdp.data { payload = "abc" })
-    s:expect("sink_avail", { requirement = "SDP-9.5.5-13", overdue_fails = true })
-    s:connection():reset()
-  end,
-}
+case(driven("data-in-cancel", "The target ends its cancel on Data that makes the last revoked SinkAvail stale", { "SDP-9.5.5-13" },
+  {}, function(s)
+  s:send(sdp.mode_change { mode = 2 })
+  s:command "read 2000; wait 20; cancel-receives; read 2000"
+  s:expect "sink_avail"
+  s:expect "sink_avail_cancel"
+  -- For the target, this Data crosses its SinkAvailCancel.
+  s:send(sdp.data { payload = "abc" })
+  s:expect("sink_avail", { requirement = "SDP-9.5.5-13", overdue_fails = true })
+  s:connection():reset()
+end))

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::exit::{BadInput, unwritable};
+use crate::exit::write_file;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -24,7 +24,6 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// Writes the annotations to `file`.
 pub(crate) fn write(file: &Path) -> anyhow::Result<ExitCode> {
     let text = weft_suites::script::annotations().map_err(anyhow::Error::msg)?;
-    std::fs::write(file, text)
-        .map_err(|error| BadInput(format!("{}: {}", file.display(), unwritable(file, &error))))?;
+    write_file(file, text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use weft_core::text::visible_in_line;
 use weft_suites::store::Store;
 
-use crate::exit::BadInput;
+use crate::exit::reject;
 use crate::results::open_store;
 use crate::runtime;
 use crate::target::resolve;
@@ -51,7 +51,7 @@ const MAX_RESULTS: u32 = 200;
 pub(crate) async fn print(store: &Store, target: &str, case: &str) -> anyhow::Result<ExitCode> {
     let history = store.history(target, case, MAX_RESULTS).await?;
     if history.is_empty() {
-        return Err(BadInput(format!("the store has no result of {case} on {target}")).into());
+        reject!("the store has no result of {case} on {target}");
     }
     let mut out = std::io::stdout();
     for past in &history {

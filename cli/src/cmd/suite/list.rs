@@ -8,7 +8,7 @@ use weft_suites::model::Tier;
 use weft_suites::script::Suites;
 use weft_suites::{Filter, Plan};
 
-use crate::exit::BadInput;
+use crate::exit::reject;
 use crate::select;
 use crate::suites::load;
 
@@ -21,9 +21,9 @@ use crate::suites::load;
 pub(crate) struct Arguments {
     /// List only the cases of this id, id prefix, requirement, section or tag
     ///
-    /// weft lists a case if it matches at least one SELECT. An id is `mpa/7.1.1-key/wrong-octet`. A
-    /// prefix is the part of an id before a `/`. `id[parameter=value]` selects one variant. A
-    /// requirement is MPA-7.1.1-2. A section is mpa/7.1 or MPA-7.1.
+    /// weft lists a case if it matches at least one SELECT. Examples: the id
+    /// `mpa/7.1.1-key/wrong-octet`, the requirement MPA-7.1.1-2, the section mpa/7.1 or MPA-7.1. A
+    /// prefix is the part of an id before a `/`. `id[parameter=value]` selects one variant.
     #[arg(value_name = "SELECT")]
     select: Vec<String>,
     /// List the suites of this folder instead of the built-in ones
@@ -65,8 +65,7 @@ pub(crate) fn print(
     }
     if plan.cases.is_empty() {
         select::each_selects(suites, words, tier)?;
-        let message = format!("no case matches {}; `weft suite list` lists all cases", words.join(" "));
-        return Err(BadInput(message).into());
+        reject!("no case matches {}; `weft suite list` lists all cases", words.join(" "));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -14,7 +14,7 @@ use weft_suites::model::{CaseResult, Role, Tier};
 use weft_suites::prove::{ProofOutcome, prove};
 use weft_suites::script::Suites;
 
-use crate::exit::{BadInput, print_line, unwritable};
+use crate::exit::{print_line, reject, write_file};
 use crate::results::make_folder;
 use crate::runtime;
 use crate::select;
@@ -27,7 +27,7 @@ use crate::suites::load;
     deviation that makes the case fail, and the violated requirement.\n\n\
     Exit codes:\n  \
     0  all cases are proven\n  \
-    1  a case fails against the correct endpoint, a case passes against all of its deviations,\n     \
+    1  a case fails against the correct endpoint, a case passes with all of its deviations,\n     \
     or a deviation makes no case fail\n\n\
     Examples:\n  \
     weft suite prove                                          check all cases (takes some minutes)\n  \
@@ -36,9 +36,9 @@ use crate::suites::load;
 pub(crate) struct Arguments {
     /// Check only the cases of this id, id prefix, requirement, section or tag
     ///
-    /// weft checks a case if it matches at least one SELECT. An id is `mpa/7.1.1-key/wrong-octet`.
-    /// A prefix is the part of an id before a `/`. `id[parameter=value]` selects one variant. A
-    /// requirement is MPA-7.1.1-2. A section is mpa/7.1 or MPA-7.1.
+    /// weft checks a case if it matches at least one SELECT. Examples: the id
+    /// `mpa/7.1.1-key/wrong-octet`, the requirement MPA-7.1.1-2, the section mpa/7.1 or MPA-7.1. A
+    /// prefix is the part of an id before a `/`. `id[parameter=value]` selects one variant.
     #[arg(value_name = "SELECT")]
     select: Vec<String>,
     /// Use the suites of this folder instead of the built-in ones
@@ -68,16 +68,16 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Checks the cases, prints the matrix, and writes the proofs. Returns exit code 1 if a case fails
-/// against the correct endpoint, no case catches a deviation, or no deviation makes a case fail.
+/// against the correct endpoint, if a case passes with all of its deviations, or if a deviation
+/// makes no case fail.
 pub(crate) async fn judge(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) -> anyhow::Result<ExitCode> {
     let out = out.join("prove");
     let matrix = prove(suites, filter, jobs, &out).await?;
     if matrix.cases.is_empty() {
-        return Err(BadInput("no case matches".to_owned()).into());
+        reject!("no case matches");
     }
     let proofs = out.join("proofs.csv");
-    std::fs::write(&proofs, Proofs::from_iter(matrix.proven.iter().cloned()).to_csv())
-        .map_err(|error| BadInput(format!("{}: {}", proofs.display(), unwritable(&proofs, &error))))?;
+    write_file(&proofs, Proofs::from_iter(matrix.proven.iter().cloned()).to_csv())?;
     for row in matrix.rows.iter().filter(|row| !row.outcomes.is_empty()) {
         let breaks: Vec<&str> = row.deviation.breaks.iter().map(|requirement| requirement.as_str()).collect();
         print_line!("{}  {}", row.deviation.name, breaks.join(" "));

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use weft_suites::script::Suites;
 
-use crate::exit::BadInput;
+use crate::exit::reject;
 use crate::suites::load;
 
 /// The command line.
@@ -37,7 +37,7 @@ pub(crate) fn print(suites: &Suites, id: &str) -> anyhow::Result<ExitCode> {
             [] => "`weft suite list` lists all".to_owned(),
             near => format!("did you mean {}?", near.join(" or ")),
         };
-        return Err(BadInput(format!("there is no case {id}; {hint}")).into());
+        reject!("there is no case {id}; {hint}");
     };
     let mut out = std::io::stdout().lock();
     let joined = |words: Vec<String>| if words.is_empty() { "none".to_owned() } else { words.join(", ") };
@@ -60,8 +60,9 @@ pub(crate) fn print(suites: &Suites, id: &str) -> anyhow::Result<ExitCode> {
     let first = usize::try_from(case.source.line.saturating_sub(1)).unwrap_or(0);
     for line in suites.source_of(id).unwrap_or_default().lines().skip(first) {
         writeln!(out, "  {line}")?;
-        // A brace at the start of a line closes the case.
-        if line.starts_with('}') {
+        // A brace or `end` at the start of a line closes the case. After `},`, the arguments of the
+        // case continue.
+        if line.starts_with("end") || line.starts_with('}') && !line.starts_with("},") {
             break;
         }
     }

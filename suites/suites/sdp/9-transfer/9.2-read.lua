@@ -50,185 +50,127 @@ do
   }
 end
 
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "src_avail", "combined" }
-
-  case {
-    id = "sdp/9-transfer/src-avails",
-    version = 2,
-    title = "The target advertises large sends in Combined Mode, one after the other",
-    requirements = shown,
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp {}
-      s:command "send 2000; send 3000; send 100; send 2000"
-      s:collect(7100)
-      s:close { shows = shown }
-    end,
-  }
+-- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
+-- `declared` has further fields, and `hello`, the fields of the Hello.
+local function driven(name, title, requirements, declared, run)
+  local hello = declared.hello
+  declared.hello = nil
+  declared.id, declared.title = "sdp/9-transfer/" .. name, title
+  declared.requirements = requirements
+  declared.capabilities = { "sdp-drive" }
+  declared.run = function(t)
+    run((t:sdp { hello = hello and sdp.hello(hello) }), t)
+  end
+  return declared
 end
 
-case {
-  id = "sdp/9-transfer/consumed-in-parts",
-  title = "The target ends a SrcAvail that is read in three parts after the last part",
-  requirements = { "SDP-9.2-16", "SDP-9.2-17" },
-  capabilities = { "sdp-drive" },
+-- The same, with the requirements that the monitor judges in the messages `shown`.
+local function observed(name, title, requirements, shown, declared, run)
+  shown = sdp.shown(shown)
+  return driven(name, title, { requirements, shown }, declared, function(s, t)
+    run(s, shown, t)
+  end)
+end
 
-  run = function(t)
-    local s = t:sdp {}
-    s:command "send 2000; send 700"
-    local m = s:expect "src_avail"
-    local rest = 2000 - #m.payload
-    local parts = { 500, 600, rest - 1100 }
-    local at = #m.payload
-    for number, len in ipairs(parts) do
-      s:read { stag = m.stag, va = m.va + at, length = len }
-      s:expect_response { requirement = { "SDP-9.2-16", "SDP-9.2-17" }, overdue_fails = true }
-      s:send(sdp.rdma_rd_compl { length = len }, number == 3 and { invalidate = m.stag } or nil)
-      at = at + len
-      if number < 3 then
-        s:expect_quiet { within = 0.1, requirement = { "SDP-9.2-16", "SDP-9.2-17" }, overdue_fails = true }
-      end
+case(observed("src-avails", "The target advertises large sends in Combined Mode, one after the other", {},
+  { "hello_ack", "dis_conn", "data", "src_avail", "combined" }, { version = 2 }, function(s, shown)
+  s:command "send 2000; send 3000; send 100; send 2000"
+  s:collect(7100)
+  s:close { shows = shown }
+end))
+
+case(driven("consumed-in-parts", "The target ends a SrcAvail that is read in three parts after the last part",
+  { "SDP-9.2-16", "SDP-9.2-17" }, {}, function(s)
+  s:command "send 2000; send 700"
+  local m = s:expect "src_avail"
+  local rest = 2000 - #m.payload
+  local parts = { 500, 600, rest - 1100 }
+  local at = #m.payload
+  for number, len in ipairs(parts) do
+    s:read { stag = m.stag, va = m.va + at, length = len }
+    s:expect_response { requirement = { "SDP-9.2-16", "SDP-9.2-17" }, overdue_fails = true }
+    s:send(sdp.rdma_rd_compl { length = len }, number == 3 and { invalidate = m.stag } or nil)
+    at = at + len
+    if number < 3 then
+      s:expect_quiet { within = 0.1, requirement = { "SDP-9.2-16", "SDP-9.2-17" }, overdue_fails = true }
     end
-    s:expect("src_avail", { requirement = { "SDP-9.2-16", "SDP-9.2-17" }, overdue_fails = true })
-    s:connection():reset()
-  end,
-}
+  end
+  s:expect("src_avail", { requirement = { "SDP-9.2-16", "SDP-9.2-17" }, overdue_fails = true })
+  s:connection():reset()
+end))
 
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "send_sm", "rdma_rd_compl" }
+case(observed("read-in-parts", "The target reads a part of a SrcAvail, and rejects the rest",
+  { "SDP-9.2-11", "SDP-9-9", "SDP-6.3.7.1-1", "SDP-9.2-13" }, { "hello_ack", "dis_conn", "send_sm", "rdma_rd_compl" },
+  { version = 2 }, function(s, shown)
+  s:command "answer both; max-read 700; read 3000"
+  s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
+  local read = s:expect_read { requirement = { "SDP-9.2-11", "SDP-9-9" }, overdue_fails = true }
+  local first = read.src_to - VA
+  s:answer_read(read, OCTETS:sub(first + 1, first + read.length))
+  s:expect("rdma_rd_compl", { fields = { length = read.length }, requirement = { "SDP-6.3.7.1-1", "SDP-9.2-13" }, overdue_fails = true })
+  s:expect("send_sm", { requirement = { "SDP-9.2-11", "SDP-9-9" }, overdue_fails = true })
+  local rest = OCTETS:sub(first + read.length + 1)
+  for at = 1, #rest, 490 do
+    s:send(sdp.data { payload = rest:sub(at, at + 489) })
+  end
+  s:close { shows = shown }
+end))
 
-  case {
-    id = "sdp/9-transfer/read-in-parts",
-    version = 2,
-    title = "The target reads a part of a SrcAvail, and rejects the rest",
-    requirements = { "SDP-9.2-11", "SDP-9-9", "SDP-6.3.7.1-1", "SDP-9.2-13", shown },
-    capabilities = { "sdp-drive" },
+case(observed("pipelined", "The target sends several SrcAvails in Pipelined Mode", {},
+  { "hello_ack", "dis_conn", "data", "src_avail", "pipelined", "mode_change", "to_pipelined" }, { version = 2 }, function(s, shown)
+  s:command "mode out pipelined; send 2000; send 3000; send 2500; send 2700; send 300"
+  s:expect "mode_change"
+  s:collect(10500)
+  s:close { shows = shown }
+end))
 
-    run = function(t)
-      local s = t:sdp {}
-      s:command "answer both; max-read 700; read 3000"
-      s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
-      local read = s:expect_read { requirement = { "SDP-9.2-11", "SDP-9-9" }, overdue_fails = true }
-      local first = read.src_to - VA
-      s:answer_read(read, OCTETS:sub(first + 1, first + read.length))
-      s:expect("rdma_rd_compl", { fields = { length = read.length }, requirement = { "SDP-6.3.7.1-1", "SDP-9.2-13" }, overdue_fails = true })
-      s:expect("send_sm", { requirement = { "SDP-9.2-11", "SDP-9-9" }, overdue_fails = true })
-      local rest = OCTETS:sub(first + read.length + 1)
-      for at = 1, #rest, 490 do
-        s:send(sdp.data { payload = rest:sub(at, at + 489) })
-      end
-      s:close { shows = shown }
-    end,
-  }
-end
+case(driven("read-from-first-byte", "The target's SrcAvail advertises memory that begins with its payload",
+  { "SDP-6.3.2.2-2", "SDP-9.2-4", "SDP-9.2-5", "SDP-14.1-1" }, {}, function(s, t)
+  s:command "send 2000"
+  local m = s:expect "src_avail"
+  s:read { stag = m.stag, va = m.va, length = m.length }
+  local octets = s:expect_response { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true }
+  t:check(octets:sub(1, #m.payload) == m.payload, { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true, expected = "the payload first", actual = "other bytes than expected" })
+  s:connection():reset()
+end))
 
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "src_avail", "pipelined", "mode_change", "to_pipelined" }
+case(driven("two-read", "The target's RdmaRdCompl invalidates the STag of its own SrcAvail, if any", { "SDP-9.2-26" },
+  { version = 2 }, function(s, t)
+  s:send(sdp.mode_change { mode = 2 })
+  s:command "wait 20; read 900 900"
+  for n = 1, 2 do
+    s:send(sdp.src_avail { length = 900, stag = 0x900 + n, va = VA })
+  end
+  for _ = 1, 2 do
+    s:answer_read(s:expect_read(), OCTETS:sub(1, 900))
+  end
+  for n = 1, 2 do
+    local m = s:expect("rdma_rd_compl", { requirement = "SDP-9.2-26", overdue_fails = true })
+    local own = m.invalidates == 0 or m.invalidates == 0x900 + n
+    t:check(own, { requirement = "SDP-9.2-26", overdue_fails = true, expected = "its own STag", actual = ("%#x as the invalidated STag"):format(m.invalidates) })
+  end
+  s:connection():reset()
+end))
 
-  case {
-    id = "sdp/9-transfer/pipelined",
-    version = 2,
-    title = "The target sends several SrcAvails in Pipelined Mode",
-    requirements = shown,
-    capabilities = { "sdp-drive" },
+case(observed("max-adverts", "The target has no more open advertisements than MaxAdverts allows",
+  { "SDP-6.2.1.3-3", "SDP-11.3-23" }, { "hello_ack", "dis_conn", "src_avail", "pipelined", "mode_change", "to_pipelined" },
+  { version = 2, hello = { max_adverts = 2 } }, function(s, shown)
+  s:command "mode out pipelined; send 2000; send 3000; send 2500; send 2700"
+  s:expect "mode_change"
+  local open = { s:expect "src_avail", s:expect "src_avail" } -- They stay open for a while.
+  s:expect_quiet { within = 0.3, requirement = { "SDP-6.2.1.3-3", "SDP-11.3-23" }, overdue_fails = true }
+  for _, m in ipairs(open) do
+    s:fetch(m)
+  end
+  s:collect(5200)
+  s:close { shows = shown }
+end))
 
-    run = function(t)
-      local s = t:sdp {}
-      s:command "mode out pipelined; send 2000; send 3000; send 2500; send 2700; send 300"
-      s:expect "mode_change"
-      s:collect(10500)
-      s:close { shows = shown }
-    end,
-  }
-end
-
-case {
-  id = "sdp/9-transfer/read-from-first-byte",
-  title = "The target's SrcAvail advertises memory that begins with its payload",
-  requirements = { "SDP-6.3.2.2-2", "SDP-9.2-4", "SDP-9.2-5", "SDP-14.1-1" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:command "send 2000"
-    local m = s:expect "src_avail"
-    s:read { stag = m.stag, va = m.va, length = m.length }
-    local octets = s:expect_response { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true }
-    t:check(octets:sub(1, #m.payload) == m.payload, { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true, expected = "the payload first", actual = "other bytes than expected" })
-    s:connection():reset()
-  end,
-}
-
-case {
-  id = "sdp/9-transfer/two-read",
-  version = 2,
-  title = "The target's RdmaRdCompl invalidates the STag of its own SrcAvail, if any",
-  requirements = { "SDP-9.2-26" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2 })
-    s:command "wait 20; read 900 900"
-    for n = 1, 2 do
-      s:send(sdp.src_avail { length = 900, stag = 0x900 + n, va = VA })
-    end
-    for _ = 1, 2 do
-      s:answer_read(s:expect_read(), OCTETS:sub(1, 900))
-    end
-    for n = 1, 2 do
-      local m = s:expect("rdma_rd_compl", { requirement = "SDP-9.2-26", overdue_fails = true })
-      local own = m.invalidates == 0 or m.invalidates == 0x900 + n
-      t:check(own, { requirement = "SDP-9.2-26", overdue_fails = true, expected = "its own STag", actual = ("%#x as the invalidated STag"):format(m.invalidates) })
-    end
-    s:connection():reset()
-  end,
-}
-
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "src_avail", "pipelined", "mode_change", "to_pipelined" }
-
-  case {
-    id = "sdp/9-transfer/max-adverts",
-    version = 2,
-    title = "The target has no more open advertisements than MaxAdverts allows",
-    requirements = { "SDP-6.2.1.3-3", "SDP-11.3-23", shown },
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp { hello = sdp.hello { max_adverts = 2 } }
-      s:command "mode out pipelined; send 2000; send 3000; send 2500; send 2700"
-      s:expect "mode_change"
-      local open = { s:expect "src_avail", s:expect "src_avail" } -- They stay open for a while.
-      s:expect_quiet { within = 0.3, requirement = { "SDP-6.2.1.3-3", "SDP-11.3-23" }, overdue_fails = true }
-      for _, m in ipairs(open) do
-        s:fetch(m)
-      end
-      s:collect(5200)
-      s:close { shows = shown }
-    end,
-  }
-end
-
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "rdma_rd_compl", "hint", "SDP-6.3.7.1-3" }
-
-  case {
-    id = "sdp/9-transfer/hints",
-    version = 2,
-    title = "The target sets REQ_PIPE in a completion",
-    requirements = shown,
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp {}
-      s:command "hints; read 3000"
-      s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
-      s:serve(OCTETS, { va = VA, from = 40 })
-      s:expect "rdma_rd_compl"
-      s:close { shows = shown }
-    end,
-  }
-end
+case(observed("hints", "The target sets REQ_PIPE in a completion", {},
+  { "hello_ack", "dis_conn", "rdma_rd_compl", "hint", "SDP-6.3.7.1-3" }, { version = 2 }, function(s, shown)
+  s:command "hints; read 3000"
+  s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
+  s:serve(OCTETS, { va = VA, from = 40 })
+  s:expect "rdma_rd_compl"
+  s:close { shows = shown }
+end))

@@ -3,73 +3,63 @@
 
 local OCTETS = ("abcdefghij"):rep(200)
 
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "src_avail", "combined" }
-
-  case {
-    id = "sdp/9-transfer/refused-by-tester",
-    version = 2,
-    title = "The target sends Data after a SendSm",
-    requirements = { "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11-4", shown },
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp {}
-      s:command "send 2000"
-      local m = s:expect "src_avail"
-      s:send(sdp.send_sm {})
-      local got = 0
-      while got < 2000 - #m.payload do
-        got = got + #s:expect("data", { requirement = { "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11-4" }, overdue_fails = true }).payload
-      end
-      s:command "send 700"
-      s:collect(700)
-      s:close { shows = shown }
-    end,
-  }
+-- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
+-- `declared` has further fields.
+local function driven(name, title, requirements, declared, run)
+  declared.id, declared.title = "sdp/9-transfer/" .. name, title
+  declared.requirements = requirements
+  declared.capabilities = { "sdp-drive" }
+  declared.run = function(t)
+    run(t:sdp {})
+  end
+  return declared
 end
 
-case {
-  id = "sdp/9-transfer/refused-in-pipelined",
-  title = "The target sends Data after a SendSm for the first of two SrcAvails, and keeps the second open",
-  requirements = { "SDP-9.2-33", "SDP-11.3-9" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:command "mode out pipelined; send 2000; send 1500"
-    s:expect "mode_change"
-    s:expect "src_avail"
-    local second = s:expect "src_avail"
-    s:send(sdp.send_sm {})
-    local got = 0
-    while got < 2000 do
-      got = got + #s:expect("data", { requirement = { "SDP-11.3-9", "SDP-9.2-33" }, overdue_fails = true }).payload
-    end
-    s:fetch(second, { requirement = { "SDP-11.3-9", "SDP-9.2-33" }, overdue_fails = true })
-    s:close()
-  end,
-}
-
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "send_sm" }
-
-  case {
-    id = "sdp/9-transfer/refused-by-target",
-    version = 2,
-    title = "The target rejects a SrcAvail with SendSm",
-    requirements = { "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9-8", shown },
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp {}
-      s:command "answer send-sm; read 3000"
-      s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
-      s:expect("send_sm", { requirement = { "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9-8" }, overdue_fails = true })
-      for at = 41, 2000, 490 do
-        s:send(sdp.data { payload = OCTETS:sub(at, at + 489) })
-      end
-      s:close { shows = shown }
-    end,
-  }
+-- The same, with the requirements that the monitor judges in the messages `shown`.
+local function observed(name, title, requirements, shown, declared, run)
+  shown = sdp.shown(shown)
+  return driven(name, title, { requirements, shown }, declared, function(s)
+    run(s, shown)
+  end)
 end
+
+case(observed("refused-by-tester", "The target sends Data after a SendSm",
+  { "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11-4" },
+  { "hello_ack", "dis_conn", "data", "src_avail", "combined" }, { version = 2 }, function(s, shown)
+  s:command "send 2000"
+  local m = s:expect "src_avail"
+  s:send(sdp.send_sm {})
+  local got = 0
+  while got < 2000 - #m.payload do
+    got = got + #s:expect("data", { requirement = { "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11-4" }, overdue_fails = true }).payload
+  end
+  s:command "send 700"
+  s:collect(700)
+  s:close { shows = shown }
+end))
+
+case(driven("refused-in-pipelined", "The target sends Data after a SendSm for the first of two SrcAvails, and keeps the second open",
+  { "SDP-9.2-33", "SDP-11.3-9" }, {}, function(s)
+  s:command "mode out pipelined; send 2000; send 1500"
+  s:expect "mode_change"
+  s:expect "src_avail"
+  local second = s:expect "src_avail"
+  s:send(sdp.send_sm {})
+  local got = 0
+  while got < 2000 do
+    got = got + #s:expect("data", { requirement = { "SDP-11.3-9", "SDP-9.2-33" }, overdue_fails = true }).payload
+  end
+  s:fetch(second, { requirement = { "SDP-11.3-9", "SDP-9.2-33" }, overdue_fails = true })
+  s:close()
+end))
+
+case(observed("refused-by-target", "The target rejects a SrcAvail with SendSm", { "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9-8" },
+  { "hello_ack", "dis_conn", "send_sm" }, { version = 2 }, function(s, shown)
+  s:command "answer send-sm; read 3000"
+  s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
+  s:expect("send_sm", { requirement = { "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9-8" }, overdue_fails = true })
+  for at = 41, 2000, 490 do
+    s:send(sdp.data { payload = OCTETS:sub(at, at + 489) })
+  end
+  s:close { shows = shown }
+end))

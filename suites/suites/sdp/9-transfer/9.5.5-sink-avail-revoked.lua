@@ -1,100 +1,79 @@
 -- SinkAvails that are revoked (draft-pinkerton-iwarp-sdp-01 sections 6.3.10, 6.3.11 and 9.5.5).
 
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "sink_avail", "sink_avail_cancel" }
-
-  case {
-    id = "sdp/9-transfer/cancelled-receives",
-    version = 2,
-    title = "The target revokes SinkAvails",
-    requirements = { "SDP-9.5.5-11", "SDP-9.5.5-14", shown },
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp {}
-      s:send(sdp.mode_change { mode = 2 })
-      s:command "read 2000 2000; wait 20; cancel-receives; read 2000"
-      s:expect "sink_avail"
-      s:expect "sink_avail"
-      s:expect "sink_avail_cancel"
-      s:expect_quiet { within = 0.1, requirement = "SDP-9.5.5-11", overdue_fails = true }
-      s:send(sdp.sink_cancel_ack {})
-      local m = s:expect("sink_avail", { requirement = "SDP-9.5.5-14", overdue_fails = true })
-      s:write { stag = m.stag, va = m.va, payload = ("w"):rep(m.length) }
-      s:send(sdp.rdma_wr_compl { length = m.length }, { invalidate = m.stag })
-      s:command "send 10"
-      s:collect(10, { past = { "sink_avail" } })
-      s:close { shows = shown, past = { "sink_avail" } }
-    end,
-  }
+-- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
+-- `declared` has further fields.
+local function driven(name, title, requirements, declared, run)
+  declared.id, declared.title = "sdp/9-transfer/" .. name, title
+  declared.requirements = requirements
+  declared.capabilities = { "sdp-drive" }
+  declared.run = function(t)
+    run(t:sdp {})
+  end
+  return declared
 end
 
-case {
-  id = "sdp/9-transfer/written-in-cancel",
-  title = "The target ends its cancel on a RdmaWrCompl for all revoked SinkAvails",
-  requirements = { "SDP-9.5.5-12" },
-  capabilities = { "sdp-drive" },
-
-  run = function(t)
-    local s = t:sdp {}
-    s:send(sdp.mode_change { mode = 2 })
-    s:command "read 2000; wait 20; cancel-receives; read 2000"
-    local m = s:expect "sink_avail"
-    s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
-    s:expect "sink_avail_cancel"
-    s:send(sdp.rdma_wr_compl { length = 2000 }, { invalidate = m.stag })
-    s:expect("sink_avail", { requirement = "SDP-9.5.5-12", overdue_fails = true })
-    s:connection():reset()
-  end,
-}
-
-do
-  local shown = sdp.shown { "hello_ack", "sink_cancel_ack", "src_avail", "pipelined", "mode_change", "to_pipelined" }
-
-  case {
-    id = "sdp/9-transfer/revoked-sink-avails",
-    version = 2,
-    title = "If the tester revokes SinkAvails, the target answers with one SinkCancelAck",
-    requirements = { "SDP-6.3.11-1", "SDP-9.5.5-10", "SDP-9.5.5-4", "SDP-9.5.5-2", "SDP-6.3.10-2", shown },
-    capabilities = { "sdp-drive" },
-
-    run = function(t)
-      local s = t:sdp {}
-      s:command "mode out pipelined"
-      s:expect "mode_change"
-      s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
-      s:send(sdp.sink_avail { length = 2000, stag = 0x902 })
-      s:send(sdp.sink_avail_cancel {})
-      s:expect("sink_cancel_ack", { requirement = { "SDP-6.3.11-1", "SDP-9.5.5-10" }, overdue_fails = true })
-      s:send(sdp.sink_avail_cancel {})
-      s:expect_quiet { within = 0.1, requirement = "SDP-9.5.5-4", overdue_fails = true }
-      s:command "send 600"
-      s:expect("src_avail", { requirement = { "SDP-9.5.5-2", "SDP-6.3.10-2" }, overdue_fails = true })
-      s:expect_quiet { within = 0.01, shows = shown }
-    end,
-  }
+-- The same, with the requirements that the monitor judges in the messages `shown`.
+local function observed(name, title, requirements, shown, declared, run)
+  shown = sdp.shown(shown)
+  return driven(name, title, { requirements, shown }, declared, function(s)
+    run(s, shown)
+  end)
 end
 
-do
-  local shown = sdp.shown { "hello_ack", "dis_conn", "data", "sink_cancel_ack", "SDP-9.5.5-6", "SDP-9.5.5-7" }
+case(observed("cancelled-receives", "The target revokes SinkAvails", { "SDP-9.5.5-11", "SDP-9.5.5-14" },
+  { "hello_ack", "dis_conn", "data", "sink_avail", "sink_avail_cancel" }, { version = 2 }, function(s, shown)
+  s:send(sdp.mode_change { mode = 2 })
+  s:command "read 2000 2000; wait 20; cancel-receives; read 2000"
+  s:expect "sink_avail"
+  s:expect "sink_avail"
+  s:expect "sink_avail_cancel"
+  s:expect_quiet { within = 0.1, requirement = "SDP-9.5.5-11", overdue_fails = true }
+  s:send(sdp.sink_cancel_ack {})
+  local m = s:expect("sink_avail", { requirement = "SDP-9.5.5-14", overdue_fails = true })
+  s:write { stag = m.stag, va = m.va, payload = ("w"):rep(m.length) }
+  s:send(sdp.rdma_wr_compl { length = m.length }, { invalidate = m.stag })
+  s:command "send 10"
+  s:collect(10, { past = { "sink_avail" } })
+  s:close { shows = shown, past = { "sink_avail" } }
+end))
 
-  case {
-    id = "sdp/9-transfer/revoked-before-use",
-    title = "The target writes nothing to a revoked SinkAvail",
-    requirements = shown,
-    capabilities = { "sdp-drive" },
+case(driven("written-in-cancel", "The target ends its cancel on a RdmaWrCompl for all revoked SinkAvails", { "SDP-9.5.5-12" },
+  {}, function(s)
+  s:send(sdp.mode_change { mode = 2 })
+  s:command "read 2000; wait 20; cancel-receives; read 2000"
+  local m = s:expect "sink_avail"
+  s:write { stag = m.stag, va = m.va, payload = ("w"):rep(2000) }
+  s:expect "sink_avail_cancel"
+  s:send(sdp.rdma_wr_compl { length = 2000 }, { invalidate = m.stag })
+  s:expect("sink_avail", { requirement = "SDP-9.5.5-12", overdue_fails = true })
+  s:connection():reset()
+end))
 
-    run = function(t)
-      local s = t:sdp {}
-      s:command "mode out pipelined; send 100"
-      s:expect "mode_change"
-      s:expect "data"
-      s:send(sdp.sink_avail { length = 2000, stag = 0x901, non_discards = 1 })
-      s:send(sdp.sink_avail_cancel {})
-      s:expect "sink_cancel_ack"
-      s:command "send 200"
-      s:collect(200)
-      s:close { shows = shown }
-    end,
-  }
-end
+case(observed("revoked-sink-avails", "If the tester revokes SinkAvails, the target answers with one SinkCancelAck",
+  { "SDP-6.3.11-1", "SDP-9.5.5-10", "SDP-9.5.5-4", "SDP-9.5.5-2", "SDP-6.3.10-2" },
+  { "hello_ack", "sink_cancel_ack", "src_avail", "pipelined", "mode_change", "to_pipelined" }, { version = 2 }, function(s, shown)
+  s:command "mode out pipelined"
+  s:expect "mode_change"
+  s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
+  s:send(sdp.sink_avail { length = 2000, stag = 0x902 })
+  s:send(sdp.sink_avail_cancel {})
+  s:expect("sink_cancel_ack", { requirement = { "SDP-6.3.11-1", "SDP-9.5.5-10" }, overdue_fails = true })
+  s:send(sdp.sink_avail_cancel {})
+  s:expect_quiet { within = 0.1, requirement = "SDP-9.5.5-4", overdue_fails = true }
+  s:command "send 600"
+  s:expect("src_avail", { requirement = { "SDP-9.5.5-2", "SDP-6.3.10-2" }, overdue_fails = true })
+  s:expect_quiet { within = 0.01, shows = shown }
+end))
+
+case(observed("revoked-before-use", "The target writes nothing to a revoked SinkAvail", {},
+  { "hello_ack", "dis_conn", "data", "sink_cancel_ack", "SDP-9.5.5-6", "SDP-9.5.5-7" }, {}, function(s, shown)
+  s:command "mode out pipelined; send 100"
+  s:expect "mode_change"
+  s:expect "data"
+  s:send(sdp.sink_avail { length = 2000, stag = 0x901, non_discards = 1 })
+  s:send(sdp.sink_avail_cancel {})
+  s:expect "sink_cancel_ack"
+  s:command "send 200"
+  s:collect(200)
+  s:close { shows = shown }
+end))
