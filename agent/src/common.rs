@@ -18,19 +18,17 @@ impl Limits {
 
     /// Fails if a control connection with this number of `objects` cannot have one more object.
     pub(crate) fn check_objects(&self, objects: usize) -> Result<(), Failure> {
-        if objects < self.objects {
-            return Ok(());
-        }
-        Err(Failure::of(format!("a control connection can have at most {} objects; destroy one first", self.objects)))
+        require(objects < self.objects, || {
+            Failure::of(format!("a control connection can have at most {} objects; destroy one first", self.objects))
+        })
     }
 
     /// Fails if a region of `octets` bytes does not fit, given that other regions use `used` bytes.
     pub(crate) fn check_memory(&self, used: u64, octets: u64) -> Result<(), Failure> {
         let left = self.memory.saturating_sub(used);
-        if octets <= left {
-            return Ok(());
-        }
-        Err(Failure::of(format!("no region of {octets} bytes: this control connection may use {left} more bytes")))
+        require(octets <= left, || {
+            Failure::of(format!("no region of {octets} bytes: this control connection may use {left} more bytes"))
+        })
     }
 }
 
@@ -38,6 +36,11 @@ impl Default for Limits {
     fn default() -> Self {
         Limits { memory: 64 << 20, objects: 1024 }
     }
+}
+
+/// Fails with `failure` unless `condition` is true.
+pub(crate) fn require(condition: bool, failure: impl FnOnce() -> Failure) -> Result<(), Failure> {
+    if condition { Ok(()) } else { Err(failure()) }
 }
 
 /// Returns private data and its length, in the form that librdmacm takes. librdmacm stores the
@@ -59,10 +62,9 @@ pub(crate) fn cq_entries(depth: u32, shared: bool) -> u32 {
 /// Fails if `length` exceeds [`MAX_TRANSFER_OCTETS`], the maximum number of bytes that one request
 /// can read from a region.
 pub(crate) fn check_transfer_size(length: u64) -> Result<(), Failure> {
-    if length <= MAX_TRANSFER_OCTETS as u64 {
-        return Ok(());
-    }
-    Err(Failure::of(format!("one request can read at most {MAX_TRANSFER_OCTETS} bytes, not {length}")))
+    require(length <= MAX_TRANSFER_OCTETS as u64, || {
+        Failure::of(format!("one request can read at most {MAX_TRANSFER_OCTETS} bytes, not {length}"))
+    })
 }
 
 /// Returns the failure of a request whose `object` does not exist, or is not a `kind`.

@@ -124,10 +124,7 @@ impl<C: Backend, F: Fn() -> Result<C, Failure>> Agent<F> {
         SockRef::from(stream).set_tcp_keepalive(&keepalive)?;
         let mut control = Control::new(stream, stream, self.begin);
         let hello = control.read_hello()?;
-        let verified = match &hello {
-            Some(hello) => self.verify(&control, origin, hello)?,
-            None => None,
-        };
+        let verified = hello.as_ref().map(|hello| self.verify(&control, origin, hello)).transpose()?.flatten();
         let (Some(hello), Some(is_right)) = (hello, verified) else {
             if waiting.is_lost() {
                 return Err(control.refuse(None, "no valid `hello` arrived yet, and another connection needs the slot"));

@@ -41,21 +41,6 @@ pub trait Backend {
     }
 }
 
-#[cfg(feature = "rdma")]
-impl Backend for crate::rdma::Nic {
-    fn perform(&mut self, action: Action) -> Result<Success, Failure> {
-        crate::rdma::Nic::perform(self, action)
-    }
-
-    fn events(&mut self) -> Vec<Event> {
-        crate::rdma::Nic::events(self)
-    }
-
-    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        crate::rdma::Nic::descriptors(self).into()
-    }
-}
-
 /// Why a control connection ended, if the tester did not close it.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {

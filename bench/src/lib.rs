@@ -7,7 +7,7 @@
 
 use std::io::{self, Write};
 
-use weft_core::wire::ddp::{Tagged, Untagged, UntaggedUlp};
+use weft_core::wire::ddp::{Msn, Tagged, Untagged, UntaggedUlp};
 use weft_core::wire::mpa::{Framing, fpdu};
 use weft_core::wire::rdmap::{Control, Opcode, ReadRequest};
 
@@ -161,13 +161,17 @@ impl<W: Write> Capture<W> {
             60..80 => {
                 let msn = connection.msn[from][0];
                 connection.msn[from][0] += 1;
-                Untagged { last: true, qn: 0, msn, mo: 0 }.emit(1, untagged(Opcode::SEND), &mut header);
+                Untagged { last: true, qn: 0, msn: Msn::new(msn), mo: 0 }.emit(1, untagged(Opcode::SEND), &mut header);
                 self.fpdu(connection, from, &header, payload)
             }
             _ => {
                 let msn = connection.msn[from][1];
                 connection.msn[from][1] += 1;
-                Untagged { last: true, qn: 1, msn, mo: 0 }.emit(1, untagged(Opcode::READ_REQUEST), &mut header);
+                Untagged { last: true, qn: 1, msn: Msn::new(msn), mo: 0 }.emit(
+                    1,
+                    untagged(Opcode::READ_REQUEST),
+                    &mut header,
+                );
                 let (sink_stag, src_stag) = (0x12301, 0x12302);
                 let rdmardsz = u32::try_from(length).map_err(io::Error::other)?;
                 let (sink_to, src_to) = (tagged.tagged_offset, 0);

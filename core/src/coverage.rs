@@ -1,9 +1,10 @@
 //! Records which requirements the unit tests verify.
 //!
-//! A test creates a [`Coverage`]. It passes each requirement id to the `Coverage`, together with
-//! the assertion that fails if the requirement is violated. If the test passes and the environment
-//! variable `WEFT_COVERAGE` names a folder, `Coverage` appends the ids to a file there. A test that
-//! fails or does not run records nothing. `make coverage` collects the files.
+//! A test creates a [`Coverage`]. For each requirement, the test passes the id and an assertion to
+//! the `Coverage`. The assertion fails if the requirement is violated. If the test passes and the
+//! environment variable `WEFT_COVERAGE` names a folder, `Coverage` appends the ids to a file in
+//! this folder. A test that fails or does not run records nothing. `make coverage` collects the
+//! files.
 //!
 //! Only tests use this module.
 
@@ -24,9 +25,11 @@ pub const MAX_IDS: usize = 8;
 /// How a requirement is covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CoverageKind {
-    /// By a case of the suites. A deviation of the endpoint makes the case fail.
+    /// By a case of the suites. If weft's endpoint violates the requirement on purpose, the case
+    /// fails.
     Case,
-    /// By a rule of the monitor. One stream violates the rule, and another stream does not.
+    /// By a rule of the monitor. One test stream violates the rule, and another test stream does
+    /// not.
     Rule,
     /// By a test of the interface or the behaviour of the endpoint.
     Test,
@@ -67,7 +70,8 @@ impl Coverage {
     pub fn verify(&mut self, id: RequirementId, assertion: impl FnOnce()) {
         assertion();
         self.ids.push(id);
-        // With `--test-threads=1` all tests run in the main thread, and cannot be counted apart.
+        // With `--test-threads=1`, all tests run in the main thread. The ids of each test can then
+        // not be counted separately.
         if thread::current().name() != Some("main") {
             let shown = SHOWN.replace(SHOWN.get() + 1) + 1;
             assert!(shown <= MAX_IDS, "a test proves at most {MAX_IDS} requirements");

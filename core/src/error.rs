@@ -1,9 +1,9 @@
 //! [`WireError`]: the error type of every parser in this crate.
 //!
-//! The error names layer, field, offset, the expected and the found value, and (if one exists) the
-//! violated requirement. A user can therefore understand the error without the source code. The
-//! type borrows nothing and allocates nothing. It only describes the octets. The endpoint chooses
-//! the Terminate code for its peer.
+//! The error names layer, field, offset, the expected and the found value, and the violated
+//! requirement (if a catalogue has one). A user can therefore understand the error without the
+//! source code. The type borrows nothing and allocates nothing. A `WireError` only describes the
+//! octets. It has no Terminate code, because the endpoint chooses this code.
 
 use std::fmt;
 
@@ -55,7 +55,7 @@ impl fmt::Display for Found {
     }
 }
 
-/// The error about octets that are not a valid header, frame, segment or message.
+/// The error for octets that are not a valid header, frame, segment or message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{layer} {field} at byte {offset}: expected {expected}, found {found}{}", Citation(*.requirement))]
 pub struct WireError {
@@ -69,13 +69,13 @@ pub struct WireError {
     pub expected: &'static str,
     /// The value or length that the parser found.
     pub found: Found,
-    /// The violated requirement, if a catalogue contains one.
+    /// The violated requirement; `None` if no catalogue has a requirement for this error.
     pub requirement: Option<RequirementId>,
 }
 
 impl WireError {
-    /// The error about `have` octets that are too few for the fixed part of `field`. The error has
-    /// offset 0 and no requirement.
+    /// The error for `have` octets, if these are too few for the fixed part of `field`. The error
+    /// has offset 0 and no requirement.
     #[must_use]
     pub fn too_short(layer: Layer, field: &'static str, expected: &'static str, have: usize) -> Self {
         WireError { layer, field, offset: 0, expected, found: Found::Octets(have), requirement: None }

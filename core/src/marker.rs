@@ -3,8 +3,8 @@
 //! A marker consists of four octets: `RESERVED (16 bits, zero) | FPDUPTR (16 bits)`. A sender that
 //! uses markers inserts a marker at every stream position that is a multiple of 512. Position 0 is
 //! the first octet after the start-up frame of the sender. Positions also count the octets of
-//! markers. TCP sequence numbers wrap at 2^32. This is a multiple of 512, so the wrap does not move
-//! the markers.
+//! markers. TCP sequence numbers wrap at 2^32. Because 2^32 is a multiple of 512, the wrap does not
+//! move the markers.
 //!
 //! [`crate::wire::mpa::fpdu::Layout`] computes which markers belong to an FPDU. The peers negotiate
 //! which directions carry markers. This module does not know the result of the negotiation.

@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, Ipv6Addr};
 
-/// An IPv4 address, or the first 64 bits of an IPv6 address. A host may use every IPv6 address of
+/// An IPv4 address, or the first 64 bits of an IPv6 address. A host can use every IPv6 address of
 /// its 64-bit prefix, so a limit per IPv6 address would have no effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Origin(IpAddr);

@@ -53,8 +53,9 @@ fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A writer that passes text through [`visible`]. Bytes that are not UTF-8 pass unchanged. They are
-/// not formatted text, because a formatter writes only UTF-8.
+/// A writer that applies [`visible`] to all text before it writes the text. Bytes that are not
+/// UTF-8 are written unchanged. Such bytes are not formatted text, because a formatter writes only
+/// UTF-8.
 #[derive(Debug)]
 pub struct Visible<W>(pub W);
 

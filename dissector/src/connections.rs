@@ -3,39 +3,42 @@
 //! In this module, "ports" means the addresses and TCP ports of both endpoints.
 //!
 //! **Memory.** An open connection has a slot with its full state. If a connection loses its slot,
-//! its remaining units are delivered, and only its
-//! [`ConnectionSummary`](crate::tcp::ConnectionSummary) (a short summary) stays. A connection loses
+//! the remaining units of the connection are delivered. Only a
+//! [`ConnectionSummary`](crate::tcp::ConnectionSummary) of the connection stays. A connection loses
 //! its slot in three cases:
 //!
-//! * Its ports are used by another connection.
-//! * It was closed (by RST, or FIN from both endpoints), and since then more than
-//!   [`MAX_LINGERING`](limits::MAX_LINGERING) other connections were closed. Until then, late
-//!   retransmissions still find the full state.
+//! * Another connection uses its ports.
+//! * It was closed (by a RST, or by a FIN from each endpoint), and after that more than
+//!   [`MAX_LINGERING`](limits::MAX_LINGERING) other connections were closed. The slot stays for
+//!   this time because late retransmissions need the full state.
 //! * It is evicted because of a memory limit: more than [`MAX_OPEN`] connections are open, or all
-//!   connections together use more than [`MAX_MEMORY`] octets of memory. The second limit never
-//!   evicts the connection that just received a segment.
+//!   connections together use more than [`MAX_MEMORY`] octets of memory. Because of the second
+//!   limit, the connection of the current segment is never evicted.
 //!
-//! Connections without MPA and SDP are evicted first, and among them the connections that were idle
-//! for longest. For a connection with MPA or SDP, a [`Record`] is stored. The connection can resume
-//! from its record.
+//! Connections with neither MPA nor SDP are evicted first. Of these connections, the connection
+//! that was idle for the longest time is evicted first. If an evicted connection has MPA or SDP, a
+//! [`Record`] is stored. The connection can resume from its record.
 //!
 //! If a connection without a slot receives new octets, it continues under its number. It resumes
 //! from its record. If it has no record, it resumes like a connection whose start was not captured.
-//! [`DroppedState`] counts the lost state. A segment may not fit a connection that was evicted with
-//! a record. Such a segment does not replace the connection at once. It only starts a possible
+//! [`DroppedState`] counts the lost state. If a segment does not fit a connection that was evicted
+//! with a record, the segment does not replace this connection at once. It only starts a possible
 //! [`replacement`], as for an open connection.
 //!
-//! **Equal ports in several networks.** The first segment from another VLAN, tunnel or interface
-//! may have the ports of a known connection. This segment may be a copy of a known segment, a
-//! segment of the other direction, or a segment of another connection. If its sequence numbers fit,
-//! it counts as part of the known connection. Later a segment from that network may repeat a known
-//! sequence number. If this segment has the same octets, it is a copy. If its octets differ, the
-//! network has another connection. [`JoinedConnections`] counts the networks with copies.
+//! **Equal ports in several networks.** A network is a VLAN, a tunnel or an interface. The first
+//! segment from another network may have the ports of a known connection. This segment may be a
+//! copy of a known segment, a segment of the other direction, or a segment of another connection.
+//! If its sequence numbers fit, it counts as part of the known connection. A later segment from
+//! that network may have the same sequence number as a known segment. If it also has the same
+//! octets, it is a copy. If its octets differ, the network has a second connection with these
+//! ports. [`JoinedConnections`] counts the networks whose segments count as part of a connection of
+//! another network.
 //!
-//! **Reused ports.** A SYN with another sequence number starts another connection. If the SYN was
-//! not captured, a large distance from the known sequence numbers shows another connection. If the
-//! known connection is not closed, both connections stay open until later segments show which of
-//! them is real (see [`replacement`]).
+//! **Reused ports.** A SYN with a sequence number that differs from the SYN of the known connection
+//! starts another connection. If the SYN was not captured, a large distance from the known sequence
+//! numbers shows that a segment belongs to another connection. If the known connection is not
+//! closed, both connections stay open until later segments show which connection is real (see
+//! [`replacement`]).
 
 mod connection;
 mod eviction;
@@ -63,7 +66,7 @@ use limits::{CONNECTION_MEMORY, MAX_MEMORY, MAX_OPEN, MAX_SUSPENDED};
 use owner::Owner;
 use record::Record;
 
-/// The connections of a capture.
+/// All connections of a capture.
 #[derive(Default)]
 pub(crate) struct Connections {
     without_monitors: bool,
@@ -72,7 +75,7 @@ pub(crate) struct Connections {
     table: Table<Record>,
     slots: Vec<Option<Box<Connection>>>,
     free: Vec<usize>,
-    /// Number for the next new connection.
+    /// The number that the next new connection will get.
     next: StreamId,
     /// Memory of the open connections in bytes.
     memory: usize,
@@ -208,8 +211,8 @@ impl Connections {
         Some((connection.number, connection.monitor.as_mut()?))
     }
 
-    /// If the list of suspended connections contains `by`, removes it and returns true. A suspended
-    /// connection is resumed at most one time.
+    /// If the list of suspended connections contains `by`, removes `by` and returns true. A
+    /// suspended connection is resumed at most one time.
     fn take_suspended(&mut self, by: SuspendedConnection) -> bool {
         let at = self.suspended.iter().position(|suspended| *suspended == by);
         at.is_some_and(|at| self.suspended.remove(at).is_some())
@@ -226,8 +229,8 @@ impl Connections {
         self.open(number, (segment.src, segment.dst), (network, segment.path), sink).0
     }
 
-    /// Creates a connection in a free slot. Returns the slot, and the record of an earlier
-    /// connection with the same ports.
+    /// Creates a connection in a free slot. Returns the slot. If an earlier connection with the
+    /// same ports left a record, also returns this record.
     fn open(
         &mut self,
         number: StreamId,
@@ -241,8 +244,8 @@ impl Connections {
         self.insert(self.make(number, at.0, ports), at)
     }
 
-    /// Creates a connection without octets. It is read as SDP if one of its TCP ports is in
-    /// `sdp_ports`.
+    /// Creates a connection without octets. If one of its TCP ports is in `sdp_ports`, the
+    /// connection is read as SDP.
     fn make(&self, number: StreamId, network: u16, ports: (SocketAddr, SocketAddr)) -> Box<Connection> {
         let mut connection = Connection::new(number, network, ports, (!self.without_monitors).then(Monitor::default));
         if self.sdp_ports.iter().any(|port| [ports.0.port(), ports.1.port()].contains(port)) {

@@ -1,8 +1,8 @@
-//! Names the protocols of a capture that are not iWARP. The names help a user who captured the
-//! wrong connection or the wrong interface.
+//! Names the protocols in a capture, except iWARP. The names help a user who captured the wrong
+//! connection or the wrong interface.
 //!
 //! The first bytes of a connection identify TLS, SSH, HTTP and SMB. Ports identify all other
-//! protocols. This module does not check these protocols.
+//! protocols. The names are guesses: this module does not check more than these bytes and ports.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::link::SkipReason;
 use crate::packet::{Packet, TransportKind};
 use crate::unit::{Kind, Unit};
 
-/// Maximum number of connections whose protocol is stored, one byte per connection. Further
+/// Maximum number of connections whose protocol is stored (one byte for each connection). Further
 /// connections count as [`OTHER`].
 const MAX_CONNECTIONS: usize = 1 << 20;
 
@@ -83,8 +83,8 @@ impl Contents {
     }
 }
 
-/// Describes the unread frames that may contain connections, for example "3 frames of IPsec ESP
-/// (encrypted)". Returns `None` if there are no such frames. `unread` comes from
+/// Lists the unread frames that may contain connections, for example "3 frames of IPsec ESP
+/// (encrypted)". Returns `None` if there are no such frames. `unread` is the result of
 /// [`crate::Dissector::unread`].
 #[must_use]
 pub fn hidden(unread: &[(SkipReason, u64)]) -> Option<String> {
@@ -96,7 +96,8 @@ pub fn hidden(unread: &[(SkipReason, u64)]) -> Option<String> {
 /// The protocol whose messages start with the bytes `head`.
 fn by_bytes(head: &[u8]) -> Option<&'static str> {
     match head {
-        // A TLS record of version 3.0 to 3.4. Its type is for example handshake, alert or data.
+        // A TLS record of version 3.0 to 3.4. The first byte is the record type, for example
+        // handshake, alert or data.
         [0x14..=0x17, 3, 0..=4, ..] => Some("TLS"),
         [b'S', b'S', b'H', b'-', ..] => Some("SSH"),
         [b'H', b'T', b'T', b'P', b'/', ..] | [b'G', b'E', b'T', b' ', ..] | [b'P', b'O', b'S', b'T', b' ', ..] => {

@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 use std::ops::{Index, IndexMut};
 
-/// A direction of a connection. It also indexes arrays that have one element per direction.
+/// A direction of a connection. A direction can index an array that has one element for each
+/// direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Direction {
-    /// From the endpoint that sent the first frame of the connection. The number is 0.
+    /// From the endpoint that sent the first frame of the connection. This direction has number 0.
     #[default]
     Forward,
-    /// From the other endpoint. The number is 1.
+    /// From the other endpoint. This direction has number 1.
     Reverse,
 }
 

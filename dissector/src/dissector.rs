@@ -22,7 +22,8 @@ use crate::sink::Sink;
 use crate::source::Frame;
 use crate::unit::Unit;
 
-/// Delivers a datagram from or to a port mapper as one unit, and checks it.
+/// Delivers a datagram from or to a port mapper as one unit, and checks the message in the
+/// datagram.
 fn port_mapper(datagram: &Datagram<'_>, exchanges: &mut Exchanges, checked: &mut CheckedMessages, sink: &mut dyn Sink) {
     let wire_len = datagram.wire_len as usize;
     let cut = datagram.octets.len() < wire_len;
@@ -62,7 +63,8 @@ fn port_mapper(datagram: &Datagram<'_>, exchanges: &mut Exchanges, checked: &mut
 struct CheckedMessages {
     transactions: Transactions,
     pending: PendingFindings,
-    /// Whether an endpoint recorded the capture, so that no datagram is missing or out of order.
+    /// Whether an endpoint recorded the capture. In this case, no datagram is missing or out of
+    /// order.
     is_complete: bool,
     /// Whether no message is checked.
     is_off: bool,
@@ -102,7 +104,8 @@ impl CheckedMessages {
         found.iter().for_each(|finding| sink.finding(finding));
     }
 
-    /// Delivers the delayed findings that are due at `now`, in nanoseconds since 1970.
+    /// Delivers the delayed findings that are due at `now`. The time `now` is in nanoseconds since
+    /// 1970.
     fn due(&mut self, now: u64, sink: &mut dyn Sink) {
         self.pending.take_due(now).iter().for_each(|finding| sink.finding(finding));
     }
@@ -112,7 +115,7 @@ impl CheckedMessages {
     }
 }
 
-/// If the SYN `segment` opens a connection that an exchange with a port mapper prepared, links the
+/// If `segment` is the SYN of a connection that an exchange with a port mapper prepared, links this
 /// connection with the exchange.
 fn follow_exchange(
     segment: &Segment<'_>,
@@ -140,30 +143,32 @@ pub struct Dissector {
 }
 
 impl Dissector {
-    /// Creates a dissector without the monitor. Such a dissector needs only half the time. It
-    /// delivers units with their CRC results, but no findings, no facts and no context of units.
+    /// Creates a dissector without the monitor. Such a dissector needs half the time of a dissector
+    /// with the monitor. It delivers units with their CRC results, but no findings, no facts and no
+    /// context of units.
     #[must_use]
     pub fn units_only() -> Self {
         let checked_messages = CheckedMessages { is_off: true, ..CheckedMessages::default() };
         Dissector { connections: Connections::without_monitors(), checked_messages, ..Dissector::default() }
     }
 
-    /// Call this if an endpoint recorded the frames, so that no frame is missing or out of order.
-    /// Every answer of a port mapper then belongs to a captured request.
+    /// Call this if an endpoint recorded the frames. In such a capture, no frame is missing or out
+    /// of order, and every response of a port mapper belongs to a captured request.
     #[must_use]
     pub fn recorded_by_an_end(mut self) -> Self {
         self.checked_messages.is_complete = true;
         self
     }
 
-    /// Reads messages of connections from or to TCP port `port` as SDP, even if the capture does
-    /// not have the start of the connection. SDP rules do not check these connections.
+    /// From now on, connections from or to TCP port `port` are read as SDP, even if the capture
+    /// does not contain the start of the connection. The rules for SDP do not check connections
+    /// without a captured start.
     pub fn decode_as_sdp(&mut self, port: u16) {
         self.connections.decode_as_sdp(port);
     }
 
-    /// Returns whether the dissector has octets that it has not delivered in a unit yet. If false,
-    /// the frames read so far will produce no further units.
+    /// Returns whether the dissector has octets that it has not delivered in a unit yet. If the
+    /// result is false, the frames so far will produce no further units.
     #[must_use]
     pub fn holds_back(&self) -> bool {
         self.connections.holds_back()
@@ -179,7 +184,7 @@ impl Dissector {
     /// Reads one frame.
     pub fn frame(&mut self, frame: &Frame<'_>, sink: &mut dyn Sink) {
         self.checked_messages.due(frame.time, sink);
-        // The match is by reference, because the transport types are large.
+        // Match by reference, because the transport types are large.
         match &self.ip.read(frame) {
             Ok(Some(Transport::Tcp(segment))) => {
                 self.connections.segment(segment, sink);
@@ -200,8 +205,9 @@ impl Dissector {
         }
     }
 
-    /// The number of frames in which no TCP segment or UDP datagram was found, for each reason. An
-    /// IP fragment counts while other fragments of its packet are missing.
+    /// For each reason, the number of frames in which no TCP segment or UDP datagram was found.
+    /// While fragments of an IP packet are missing, each captured fragment of the packet counts as
+    /// such a frame.
     #[must_use]
     pub fn unread(&self) -> Vec<(SkipReason, u64)> {
         self.unread.with(SkipReason::Fragment, self.ip.lost_fragments())
@@ -219,9 +225,9 @@ impl Dissector {
         self.connections.joined()
     }
 
-    /// Remarks about joined connections, dropped state and unread frames. The remarks explain an
-    /// empty or short result. A remark is a sentence without capital letter and period. Most
-    /// captures have no remarks.
+    /// Remarks about joined connections (see [`JoinedConnections`]), dropped state and unread
+    /// frames. The remarks explain why a result is empty or short. A remark is a sentence without a
+    /// capital letter at the start and without a period. Most captures have no remarks.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let (joined, dropped) = (self.joined(), self.dropped());
@@ -301,8 +307,9 @@ mod tests {
         wire.feed_to(Dissector::default(), &mut Collected::default(), |dissector| {
             held_back.push(dissector.holds_back());
         });
-        // The first frames are SYN, SYN-ACK, Request and Reply. The next frame has octets after a
-        // gap. Then follow the missing octets with half an FPDU, and the other half of this FPDU.
+        // The first four frames are SYN, SYN-ACK, Request and Reply. The fifth frame has octets
+        // after a gap. The sixth frame has the missing octets and half an FPDU. The last frame has
+        // the other half of this FPDU.
         assert_eq!(held_back, [false, false, false, false, true, true, false]);
     }
 
@@ -317,8 +324,8 @@ mod tests {
         wire.feed_to(Dissector::default(), &mut Collected::default(), |dissector| {
             kept.push(dissector.connections.memory());
         });
-        // The state of a Read Request and of an STag takes more memory than their 28 and 4 octets
-        // on the wire.
+        // The state of a Read Request takes more memory than its 28 octets on the wire, and the
+        // state of an STag more than its 4 octets.
         assert!(kept[503] > kept[3] + 500 * 32, "{} {}", kept[3], kept[503]);
     }
 }

@@ -8,8 +8,8 @@ use crate::format::counted;
 /// a capture has very many connections, or very many bytes that wait for missing bytes.
 ///
 /// To free memory, the dissector evicts connections: it delivers their remaining units and drops
-/// their state. It keeps the stream number of an evicted connection. For a connection with iWARP or
-/// SDP, it also keeps the start-up settings.
+/// their state. The dissector keeps the stream number of an evicted connection. If the connection
+/// has iWARP or SDP, the dissector also keeps its start-up settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DroppedState {
@@ -19,8 +19,8 @@ pub struct DroppedState {
     /// Number of incomplete units and gaps that were delivered because their connection was
     /// evicted.
     pub incomplete_units: u64,
-    /// How often another connection with bytes was evicted and then continued. Before the eviction,
-    /// weft had found neither iWARP nor SDP in the connection.
+    /// The same count as `interruptions`, but for connections with bytes in which weft had found
+    /// neither iWARP nor SDP before the eviction.
     pub other_interruptions: u64,
     /// Number of segments that filled a gap of a connection without iWARP or SDP after that
     /// connection was evicted. weft did not read these segments.

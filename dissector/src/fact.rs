@@ -5,8 +5,10 @@
 //! verdict. If octets are missing in the capture, the monitor does not report facts that depend on
 //! these octets.
 
-use crate::frame_number::FrameNumber;
+use weft_core::wire::ddp::Msn;
 use weft_core::wire::rdmap::{Opcode, TerminateError};
+
+use crate::frame_number::FrameNumber;
 
 /// A fact about a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +31,7 @@ pub struct Message {
     /// RDMAP opcode in the last segment of the message.
     pub opcode: Opcode,
     /// Queue number and message sequence number; `None` for tagged messages.
-    pub queue: Option<(u32, u32)>,
+    pub queue: Option<(u32, Msn)>,
     /// Length of the payload in octets.
     pub len: u64,
     /// Number of segments.
@@ -45,12 +47,12 @@ pub struct Message {
 pub struct Operation {
     /// Number of the direction in which the requester sends: 0 or 1.
     pub direction: u8,
-    /// Whether the operation is an atomic operation. Otherwise it is a Read.
+    /// Whether the operation is an atomic operation. If false, it is a Read.
     pub atomic: bool,
     /// Number of requested octets; 8 for an atomic operation.
     pub len: u32,
-    /// Number of outstanding operations of the requester directly after the request, including this
-    /// operation.
+    /// Number of outstanding operations of the requester directly after it sent the request. The
+    /// number includes this operation.
     pub outstanding: u32,
     /// Frame numbers of the request, and of the first and the last octets of the response.
     pub frames: (FrameNumber, FrameNumber, FrameNumber),
@@ -114,7 +116,7 @@ mod tests {
     }
 
     /// Parts of a message: opcode, queue number and MSN, payload length, and number of segments.
-    type Shape = (Opcode, Option<(u32, u32)>, u64, u32);
+    type Shape = (Opcode, Option<(u32, Msn)>, u64, u32);
 
     fn messages(wire: &Wire) -> Vec<Shape> {
         let each = |fact: Fact| match fact {
@@ -135,14 +137,14 @@ mod tests {
             (0, "8140 11223344 0000000000001000 01020304"),
             (0, "c140 11223344 0000000000001004 0506"),
         ]);
-        let expected = [(Opcode::SEND, Some((0, 1)), 8, 2), (Opcode::WRITE, None, 6, 2)];
+        let expected = [(Opcode::SEND, Some((0, Msn::FIRST)), 8, 2), (Opcode::WRITE, None, 6, 2)];
         assert_eq!(messages(&wire), expected);
         // The capture does not have the first segment of this message.
         let mut wire = exchange(&[(0, "4143 00000000 00000000 00000001 00000000 01020304")]);
         wire.lose(0, &testing::fpdu(&testing::hex("8140 11223344 0000000000001000 01020304")));
         wire.send_ulpdu(0, "c140 11223344 0000000000001004 0506");
         wire.send_ulpdu(0, "c140 11223344 0000000000002000 0506");
-        let expected = [(Opcode::SEND, Some((0, 1)), 4, 1), (Opcode::WRITE, None, 2, 1)];
+        let expected = [(Opcode::SEND, Some((0, Msn::FIRST)), 4, 1), (Opcode::WRITE, None, 2, 1)];
         assert_eq!(messages(&wire), expected);
     }
 

@@ -22,8 +22,8 @@ pub struct Finding {
     pub direction: u8,
     /// The frame that shows the violation.
     pub frame: FrameNumber,
-    /// Range within the unit (see [`crate::grammar`]) of the octets that show the violation; empty
-    /// if no particular octets show it.
+    /// The octets that show the violation, as a range within the unit (see [`crate::grammar`]).
+    /// Empty if no particular octets show the violation.
     pub range: Range<usize>,
     /// Locations in the capture of the octets in `range`.
     pub locations: Vec<Location>,

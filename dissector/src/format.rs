@@ -1,7 +1,7 @@
 //! Formats numbers and octets as text. Most functions append to a buffer that the caller reuses,
 //! because `format!` is too slow for every field of every unit.
 
-/// Defines an enum with a method `name`. Each variant has its name after the sign `=`.
+/// Defines an enum with a method `name`. The name of each variant is after the sign `=`.
 macro_rules! named {
     ($(#[$meta:meta])* pub enum $type:ident { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }) => {
         $(#[$meta])*

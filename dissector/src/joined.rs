@@ -6,14 +6,15 @@ use crate::format::counted;
 use crate::frame_number::FrameNumber;
 use crate::stream_id::StreamId;
 
-/// Connections whose segments came from several VLANs, tunnels or interfaces. The dissector reads
-/// these segments as one connection.
+/// Counts connections whose segments came from several networks (VLANs, tunnels or interfaces). The
+/// dissector reads all segments of such a connection as one connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinedConnections {
-    /// Number of networks of a connection minus 1, summed over all connections.
+    /// Sum over all connections of the number of networks minus 1.
     pub count: u64,
-    /// The first connection in several networks, and its first frame from a further network.
+    /// The first connection that was captured in several networks, and its first frame from a
+    /// second network.
     pub first: Option<(StreamId, FrameNumber)>,
 }
 

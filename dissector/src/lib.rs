@@ -12,7 +12,7 @@
 //! | --- | --- |
 //! | [`source`] | reads frames from a capture |
 //! | `link`, `ip`, `tcp` | extract the bytes of each direction of a connection from the frames |
-//! | `framing` | splits these bytes into start-up frames, FPDUs and all other bytes |
+//! | `framing` | splits these bytes into start-up frames, FPDUs and other bytes |
 //! | [`parse`] | the protocol units that framing produces, for example start-up frames and FPDUs |
 //! | [`mod@unit`] | protocol units with the state of their connection |
 //! | [`grammar`] | fields of a unit: names, values, bytes |

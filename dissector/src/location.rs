@@ -9,15 +9,16 @@ pub struct Location {
     /// Number of the frame.
     pub frame: FrameNumber,
     /// Offset in the octets of the frame; `None` if the octets were reassembled from IP fragments.
-    /// The frame then contains only the last fragment.
+    /// In this case, the frame contains only the last fragment.
     pub offset: Option<u32>,
     /// Number of octets.
     pub len: u64,
 }
 
 impl Location {
-    /// Location of those octets that are in `range`. The first octet of this location has number 0.
-    /// A `range` beyond the last octet is cut.
+    /// The part of this location that is in `range`. Offset 0 in `range` is the first octet of this
+    /// location. If `range` ends after the last octet of this location, the part ends at this last
+    /// octet.
     pub(crate) fn part(self, range: Range<u64>) -> Self {
         let (start, end) = (range.start.min(self.len), range.end.min(self.len));
         let offset = self.offset.map(|at| at.saturating_add(u32::try_from(start).unwrap_or(u32::MAX)));
@@ -28,8 +29,8 @@ impl Location {
 /// Position and location of contiguous octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamLocation {
-    /// Position of the first octet in the stream. In locations that belong to a unit, it is the
-    /// offset of the first octet in the unit.
+    /// Position of the first octet in the stream. If the location belongs to a unit, `at` is
+    /// instead the offset of the first octet in the unit.
     pub at: u64,
     /// Location of the octets in the capture.
     pub location: Location,

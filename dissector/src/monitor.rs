@@ -1,4 +1,5 @@
-//! The monitor of one connection: its state, and the rules that check it.
+//! The monitor of one connection: the state of the connection, and the rules that check the
+//! connection.
 
 use crate::direction::Direction;
 use crate::finding::Finding;
@@ -11,11 +12,13 @@ use crate::sink::Sink;
 use crate::stream_id::StreamId;
 use crate::unit;
 
-/// The monitor of one connection: its state, and the rules that check it.
+/// The monitor of one connection: the state of the connection, and the rules that check the
+/// connection.
 #[derive(Default)]
 pub(crate) struct Monitor {
     pub(crate) state: follow::ConnectionState,
-    /// Buffer for findings, empty between units. It is a field to reuse its memory.
+    /// Buffer for findings. The buffer is empty between units. It is a field only to reuse its
+    /// memory.
     found: Vec<Finding>,
     /// Delayed findings about FPDUs that TCP may retransmit.
     damaged: DamagedFpdus,
@@ -30,7 +33,7 @@ impl Monitor {
 
     /// Delivers a unit, its facts, and the findings of the rules.
     pub(crate) fn unit(&mut self, unit: &Unit<'_>, sink: &mut dyn Sink) {
-        // Deliver findings that the last segments released.
+        // Deliver the delayed findings that became certain with the last segments.
         self.deliver(sink);
         let view = SegmentView::of(unit);
         if matches!(unit.kind, Kind::Startup(..)) && self.state.is_rejected() {
@@ -60,14 +63,15 @@ impl Monitor {
         sink.ended(stream, self.state.context());
     }
 
-    /// The direction and the TCP port of a SuspComm that the peer has acknowledged.
+    /// If the peer has acknowledged a SuspComm: the direction of the SuspComm, and the TCP port in
+    /// the SuspComm.
     pub(crate) fn suspended(&self) -> Option<(Direction, u16)> {
         let closing = &self.state.context().sdp.as_deref()?.closing;
         let of = |local: Direction| closing.susp_comm[local].filter(|_| closing.susp_comm_ack[local.peer()].is_some());
         Direction::BOTH.into_iter().find_map(|local| of(local).map(|suspension| (local, suspension.port)))
     }
 
-    /// Memory in bytes that grows with the activity of the connection.
+    /// Memory in bytes. Counts only the memory that grows with the activity of the connection.
     pub(crate) fn memory(&self) -> usize {
         self.state.memory() + self.damaged.memory()
     }

@@ -1,4 +1,4 @@
-//! The transport header of a frame's packet, TCP or UDP.
+//! The transport header of a frame. The transport is TCP or UDP.
 
 use std::net::SocketAddr;
 
@@ -6,8 +6,8 @@ use crate::frame_number::FrameNumber;
 use crate::ip::{Datagram, Segment};
 use crate::stream_id::StreamId;
 
-/// The transport header of a frame. If the frame completed an IP packet of several fragments, the
-/// transport header of that IP packet.
+/// The transport header of a frame. If the frame completed an IP packet of several fragments, this
+/// is the transport header of that IP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet {
     /// Number of the frame.
@@ -16,7 +16,7 @@ pub struct Packet {
     pub src: SocketAddr,
     /// The receiver.
     pub dst: SocketAddr,
-    /// Number of payload octets on the wire, captured or not.
+    /// Number of payload octets on the wire. Counts octets that were not captured, too.
     pub payload_len: u32,
     /// TCP or UDP.
     pub transport: TransportKind,

@@ -1,12 +1,13 @@
-//! [`Part`]: octets of a unit, some of which may be missing in the capture.
+//! [`Part`]: octets of a unit. Some of these octets may be missing in the capture.
 
 use std::ops::Range;
 
-/// Contiguous octets of one unit. Octets that were not captured are zero and marked as missing.
+/// Contiguous octets of one unit. If an octet was not captured, it has the value zero and a flag
+/// that marks it as missing.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
     octets: &'a [u8],
-    /// A flag for each octet, 0 if the octet is missing; `None` if no octet is missing.
+    /// A flag for each octet: the flag is 0 if the octet is missing. `None` if no octet is missing.
     known: Option<&'a [u8]>,
 }
 
@@ -18,8 +19,8 @@ impl<'a> Part<'a> {
         Part { octets, known: None }
     }
 
-    /// A part with a flag for each octet. `known` has the length of `octets`, and 0 for each
-    /// missing octet.
+    /// A part with a flag for each octet. `known` has the same length as `octets`, and has 0 at the
+    /// offset of each missing octet.
     #[must_use]
     pub fn with_known(octets: &'a [u8], known: &'a [u8]) -> Self {
         debug_assert_eq!(octets.len(), known.len());
@@ -65,7 +66,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The octets from offset `start` on; empty if the part has no octet there.
+    /// The octets from offset `start` on; empty if `start` is at or after the end of the part.
     #[must_use]
     #[inline]
     pub fn from(&self, start: usize) -> Part<'a> {
@@ -88,8 +89,8 @@ impl<'a> Part<'a> {
         &self.octets[..end.unwrap_or(self.octets.len())]
     }
 
-    /// The octets, with zero for each missing octet, and the flags of [`Part::with_known`]. The
-    /// flags are empty if no octet is missing.
+    /// The octets, with zero for each missing octet, and the flags that [`Part::with_known`] got.
+    /// If no octet is missing, the flags are empty.
     #[must_use]
     pub fn raw(&self) -> (&'a [u8], &'a [u8]) {
         (self.octets, self.known.unwrap_or(&[]))

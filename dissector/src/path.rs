@@ -1,8 +1,9 @@
 //! The network of a packet: the capture interface, VLANs, and virtual networks of tunnels.
 //!
-//! Two connections in different networks may have equal addresses and ports. Some numbers do not
-//! identify a network, so this module ignores them. MPLS labels and TEIDs of GTP differ by
-//! direction. The session numbers of ERSPAN belong to the transport of a remote capture.
+//! Two connections in different networks may have equal addresses and ports. This module ignores
+//! numbers that do not identify a network: MPLS labels and TEIDs of GTP are different in the two
+//! directions of a connection, and the session numbers of ERSPAN belong to the transport of a
+//! remote capture.
 
 /// Maximum number of stored tags. Further tags are hashed into the last tag.
 const MAX_TAGS: usize = 4;
@@ -27,7 +28,7 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// The network of a packet from interface `interface` of the capture, without tags.
+    /// The network of a packet that was captured on interface `interface`, without tags.
     pub(crate) fn on(interface: u32) -> Self {
         Path { interface, ..Path::default() }
     }

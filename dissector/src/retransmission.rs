@@ -1,18 +1,19 @@
 //! Detects FPDUs that the network damaged and that TCP repaired. Such an FPDU is first captured
-//! with a bad CRC. Before the receiver acknowledges it, the sender retransmits the FPDU with a good
+//! with a bad CRC. Before the receiver acknowledges the FPDU, the sender retransmits it with a good
 //! CRC.
 //!
 //! An MPA implementation with access to TCP segments may silently drop a damaged segment, although
-//! its TCP checksum is correct. TCP then retransmits the segment (RFC 5044 section 8). Findings
-//! about such an FPDU become notes.
+//! the TCP checksum of the segment is correct. TCP then retransmits the segment (RFC 5044 section
+//! 8). Findings about such an FPDU become notes.
 //!
-//! The dissector often reads an FPDU with a bad CRC only after the next FPDU has arrived. The
-//! retransmission may then already be captured, so this module stores retransmitted segments. If no
-//! stored segment repairs the FPDU, this module delays the findings until the retransmission
-//! arrives, until the receiver acknowledges the octets, or until the connection ends.
+//! The dissector often reads an FPDU with a bad CRC only after the next FPDU has arrived. At this
+//! time, the retransmission may already be captured. Therefore this module stores retransmitted
+//! segments. If no stored segment repairs the FPDU, this module delays the findings until the
+//! retransmission arrives, until the receiver acknowledges the octets, or until the connection
+//! ends.
 //!
 //! **Memory.** For each connection, this module stores the octets of at most [`MAX_DAMAGED`] FPDUs
-//! and [`MAX_RETRANSMISSIONS`] segments.
+//! and of at most [`MAX_RETRANSMISSIONS`] segments.
 
 use std::collections::VecDeque;
 
@@ -62,7 +63,7 @@ impl DamagedFpdu {
     }
 
     /// Overwrites octets of the FPDU with the octets of the later segment `repeat`. Returns whether
-    /// the octets differ and the CRC is then correct.
+    /// this changed octets and made the CRC correct.
     fn overlay(&mut self, repeat: &Retransmission) -> bool {
         let offset = i64::from(repeat.start.wrapping_sub(self.start).cast_signed());
         let (from, to) = (offset.max(0), (offset + repeat.octets.len() as i64).min(self.octets.len() as i64));
@@ -89,8 +90,8 @@ impl DamagedFpdu {
     }
 }
 
-/// The FPDUs of a connection with delayed findings, in the order of their delivery, and stored
-/// segments that may repair later FPDUs.
+/// For one connection: the FPDUs with delayed findings, in the order in which the FPDUs were
+/// delivered, and stored segments that may repair later FPDUs.
 #[derive(Debug, Default)]
 pub(crate) struct DamagedFpdus {
     waiting: VecDeque<DamagedFpdu>,
@@ -105,9 +106,9 @@ impl DamagedFpdus {
         waiting.chain(repeats).sum()
     }
 
-    /// Delays the findings in `found` if `unit` is an FPDU with a bad CRC and TCP may still
-    /// retransmit the FPDU. Returns true if a stored segment already repairs the FPDU. In this case
-    /// `found` contains the findings as notes.
+    /// If `unit` is an FPDU with a bad CRC and TCP may still retransmit the FPDU, delays the
+    /// findings in `found`. If a stored segment already repairs the FPDU, returns true, and changes
+    /// the findings in `found` to notes.
     pub(crate) fn hold(&mut self, state: &ConnectionState, unit: &Unit<'_>, found: &mut Vec<Finding>) -> bool {
         let Kind::Fpdu(fpdu) = &unit.kind else { return false };
         if fpdu.crc_status != CrcStatus::Bad || unit.incomplete || found.is_empty() {
@@ -133,8 +134,8 @@ impl DamagedFpdus {
     }
 
     /// Processes a segment of `direction` before `state` records it. The segment may repair FPDUs
-    /// of its direction, and may acknowledge FPDUs of the other direction. The findings about these
-    /// FPDUs are then added to `found`.
+    /// of its direction, and may acknowledge FPDUs of the other direction. If so, the findings
+    /// about these FPDUs are added to `found`.
     pub(crate) fn segment(
         &mut self,
         state: &mut ConnectionState,

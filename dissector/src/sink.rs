@@ -17,27 +17,27 @@ pub trait Sink {
 
     /// Receives a finding. A finding arrives after the unit that shows the violation, or at the end
     /// of the connection. A finding about a bad CRC arrives when the receiver has acknowledged the
-    /// FPDU. A finding about a datagram may be delayed by several seconds of capture time. It does
-    /// not arrive if another datagram explains the behaviour until then.
-    /// [`Dissector::units_only`](crate::Dissector::units_only) delivers no findings.
+    /// FPDU. A finding about a datagram may be delayed by several seconds of capture time. If
+    /// another datagram explains the behaviour before that time has passed, the finding does not
+    /// arrive. [`Dissector::units_only`](crate::Dissector::units_only) delivers no findings.
     fn finding(&mut self, finding: &Finding) {}
 
-    /// Receives a fact about the connection `stream`. A fact arrives after the unit that made it
-    /// certain, or at the end of the connection.
+    /// Receives a fact about the connection `stream`. A fact arrives after the unit that made the
+    /// fact certain, or at the end of the connection.
     /// [`Dissector::units_only`](crate::Dissector::units_only) delivers no facts.
     fn fact(&mut self, stream: StreamId, fact: &Fact) {}
 
-    /// Receives an exchange of messages with a port mapper. The exchange arrives each time a TCP
-    /// connection that the exchange prepared is opened. That connection is the last element of
-    /// `exchange.streams`, unless the list is full. The exchange arrives again with `over` set when
-    /// the dissector drops it, or when the capture ends.
+    /// Receives an exchange of messages with a port mapper. An exchange can prepare several TCP
+    /// connections. Each time such a connection is opened, the exchange arrives. The connection is
+    /// the last element of `exchange.streams`, unless the list is full. When the dissector drops
+    /// the exchange, or when the capture ends, the exchange arrives once more, with `over` set.
     fn exchange(&mut self, exchange: &Exchange, over: bool) {}
 
     /// Receives the final state of the connection `stream`, when the connection or the capture
     /// ends.
     fn ended(&mut self, stream: StreamId, context: &Context) {}
 
-    /// Receives the packet of a frame with TCP or UDP. The packet arrives before the units that the
+    /// Receives the TCP or UDP packet of a frame. The packet arrives before the units that the
     /// frame completes.
     fn packet(&mut self, packet: &Packet) {}
 

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-/// The number of a TCP connection in a capture. The first connection has number 0, the next has
-/// number 1, as in tshark's `tcp.stream`.
+/// The number of a TCP connection in a capture. As in tshark's `tcp.stream`, the first connection
+/// has number 0, and the second connection has number 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub struct StreamId(u32);
 
@@ -65,7 +65,8 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// A set of TCP connections of a capture. It uses one bit per number, up to the largest member.
+/// A set of TCP connections of a capture. The set uses one bit for each number up to the largest
+/// member.
 #[derive(Debug, Clone, Default)]
 pub struct StreamSet(Vec<u64>);
 

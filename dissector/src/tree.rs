@@ -1,5 +1,5 @@
-//! Converts a unit to a tree of fields for display. Each field has the range of its octets, so that
-//! a view can highlight them.
+//! Converts a unit to a tree of fields for display. Each field has the range of its octets. A user
+//! interface can use the range to highlight these octets.
 
 use std::fmt::Write as _;
 use std::ops::Range;

@@ -11,12 +11,13 @@ pub use crate::parse::{
     StreamOrigin,
 };
 
-/// A protocol unit with the monitor's state of its connection.
+/// A protocol unit with the state that the monitor knows of its connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Unit<'a> {
-    /// The unit. This type dereferences to it.
+    /// The unit without the state. This type dereferences to `parsed`.
     pub parsed: &'a parse::Unit<'a>,
-    /// The monitor's state of the connection, if the state concerns the unit.
+    /// The state that the monitor knows of the connection; `None` if this state does not concern
+    /// the unit.
     pub context: Option<&'a Context>,
 }
 

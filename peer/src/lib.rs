@@ -35,6 +35,7 @@ pub mod memory;
 pub mod mpa;
 pub mod portmap;
 pub mod rdmap;
+mod reject;
 pub mod sdp;
 pub mod sdp_rnic;
 pub mod service;

@@ -64,10 +64,7 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, InvalidAddress> {
         let wrong = || InvalidAddress(text.to_owned());
-        let (ip, zone) = match text.split_once('%') {
-            None => (text, None),
-            Some((ip, zone)) => (ip, Some(zone)),
-        };
+        let (ip, zone) = text.split_once('%').map_or((text, None), |(ip, zone)| (ip, Some(zone)));
         let ip: IpAddr = ip.parse().map_err(|_| wrong())?;
         let is_name =
             |zone: &str| (1..=LONGEST_ZONE).contains(&zone.len()) && zone.bytes().all(|octet| octet.is_ascii_graphic());

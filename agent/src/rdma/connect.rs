@@ -13,11 +13,11 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::abi::{CmEvent, CmId, ConnParam, PORT_SPACE_TCP, QUEUE_PAIR_RC, QpCap, QpInitAttr};
 use super::device::device_name;
 use super::names;
-use super::nic::{Connection, DeviceObject, Nic, check, failed};
+use super::nic::{Connection, DeviceObject, Nic, check, not_null};
 use super::route::router;
 use super::socket_address::socket_address;
 use crate::common::{
-    NO_ROOM, NO_ROOM_STATUS, cq_entries, no_pair, not_found, pair_exists, private_data, requests_nothing,
+    NO_ROOM, NO_ROOM_STATUS, cq_entries, no_pair, not_found, pair_exists, private_data, requests_nothing, require,
 };
 use crate::protocol::{Action, Address, Event, Failure, Object, Octets, Parameters, Success};
 
@@ -168,23 +168,15 @@ impl Nic {
             return Err(Failure::of("the request is not for a Queue Pair"));
         };
         let domain = self.find_domain(domain)?;
-        let srq = match shared {
-            None => ptr::null_mut(),
-            Some(shared) => match self.objects.get(&shared) {
-                Some(DeviceObject::Shared { queue, .. }) => *queue,
-                _ => return Err(not_found(shared, "shared receive queue")),
-            },
-        };
+        let srq = shared.map_or(Ok(ptr::null_mut()), |shared| self.find_shared(shared))?;
         let (id, cq) = {
             let connection = self.find_connection(object)?;
             (connection.id, connection.cq)
         };
-        if !cq.is_null() {
-            return Err(pair_exists(object));
-        }
+        require(cq.is_null(), || pair_exists(object))?;
         // SAFETY: an identifier of the table, bound to a device.
         let of = unsafe { (*id).verbs };
-        if of != self.context() {
+        if of != self.context {
             return Err(Failure::of(format!("connection {object} is not of this device, but of {}", device_name(of))));
         }
         let cq_entries = c_int::try_from(cq_entries(depth, !srq.is_null())).unwrap_or(c_int::MAX);
@@ -199,9 +191,7 @@ impl Nic {
                 0,
             )
         };
-        if cq.is_null() {
-            return Err(failed("ibv_create_cq"));
-        }
+        let cq = not_null("ibv_create_cq", cq)?;
         let mut attributes = QpInitAttr {
             qp_context: ptr::without_provenance_mut(object as usize),
             send_cq: cq,
@@ -269,9 +259,7 @@ impl Nic {
         };
         let id = {
             let connection = self.find_connection(parameters.connection)?;
-            if connection.cq.is_null() {
-                return Err(no_pair(parameters.connection));
-            }
+            require(!connection.cq.is_null(), || no_pair(parameters.connection))?;
             connection.id
         };
         check(what, call(self, id, &raw mut param))?;
@@ -297,9 +285,7 @@ impl Nic {
     pub(super) fn reject(&mut self, connection: Object, data: &Octets) -> Result<Success, Failure> {
         let (octets, length) = private_data(data)?;
         let requested = self.find_connection(connection)?;
-        if !requested.undecided {
-            return Err(requests_nothing(connection));
-        }
+        require(requested.undecided, || requests_nothing(connection))?;
         let id = requested.id;
         let octets = octets.as_ptr().cast::<c_void>();
         // SAFETY: the peer's request is not answered yet.

@@ -14,6 +14,7 @@ use super::nic::{Nic, check};
 use super::route::router;
 use crate::Limits;
 use crate::protocol::{Address, Device, Failure};
+use crate::serve::Backend;
 
 /// How to select a device, and the limits of one control connection.
 #[derive(Debug, Clone)]

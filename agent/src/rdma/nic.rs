@@ -14,6 +14,7 @@ use super::route::{TesterId, router};
 use crate::Limits;
 use crate::common::{check_transfer_size, not_found, out_of_bounds, repeated_hello};
 use crate::protocol::{Access, Action, Event, Failure, MAX_TRANSFER_OCTETS, Object, Octets, Success, pattern};
+use crate::serve::Backend;
 
 /// An object of a control connection.
 #[derive(Debug)]
@@ -78,12 +79,17 @@ pub struct Nic {
 
 /// Returns the failure of a function, with errno. A driver's part of libibverbs may leave errno
 /// unchanged.
-pub(super) fn failed(what: &str) -> Failure {
+fn failed(what: &str) -> Failure {
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
         Some(0) | None => Failure::of(format!("{what} failed without an error number")),
         errno => Failure { what: format!("{what}: {error}"), errno },
     }
+}
+
+/// Checks that a function returned an object.
+pub(super) fn not_null<T>(what: &str, object: *mut T) -> Result<*mut T, Failure> {
+    if object.is_null() { Err(failed(what)) } else { Ok(object) }
 }
 
 /// Checks the result of a function: 0 means success, -1 an error in errno, and any other value is
@@ -100,71 +106,6 @@ pub(super) fn check(what: &str, result: c_int) -> Result<(), Failure> {
 }
 
 impl Nic {
-    /// Returns the descriptors to poll. They report events of connections, completions,
-    /// asynchronous events, and asynchronous events that another control connection has read.
-    pub fn descriptors(&self) -> [BorrowedFd<'_>; 4] {
-        // SAFETY: all three exist, and are open as long as the device is.
-        unsafe {
-            let [channel, completions, asynchronous] =
-                [(*self.channel).fd, (*self.completions).fd, (*self.context).async_fd]
-                    .map(|fd| BorrowedFd::borrow_raw(fd));
-            [channel, completions, asynchronous, self.wake.as_fd()]
-        }
-    }
-
-    /// Executes a request.
-    pub fn perform(&mut self, action: Action) -> Result<Success, Failure> {
-        // Reading an empty channel sets errno. Clear it, so that a failure reports its own errno.
-        // SAFETY: errno belongs to this thread.
-        unsafe { *libc::__errno_location() = 0 };
-        match action {
-            Action::Hello { .. } => Err(repeated_hello()),
-            Action::Exit => std::process::abort(),
-            Action::Device => self.query_device().map(|device| Success::Device(Box::new(device))),
-            Action::Listen { address, port, backlog } => self.listen(&address, port, backlog),
-            Action::Resolve { address, port } => self.resolve(&address, port),
-            Action::Domain => self.domain(),
-            Action::Register { domain, octets, access } => self.register(domain, octets, &access),
-            Action::Window { domain, posted } => self.window(domain, posted),
-            Action::Shared { domain, depth, parts } => self.shared(domain, depth, parts),
-            Action::Limit { shared, receives } => self.limit(shared, receives),
-            Action::Pair { .. } => self.pair(&action),
-            Action::Connect(parameters) => self.connect(&parameters),
-            Action::Accept(parameters) => self.accept(&parameters),
-            Action::Reject { connection, private_data } => self.reject(connection, &private_data),
-            Action::Disconnect { connection } => self.disconnect(connection),
-            Action::Destroy { object } => {
-                let device_object = self.objects.remove(&object).ok_or_else(|| not_found(object, "object"))?;
-                self.destroy(device_object).map(|()| Success::Nothing).map_err(|(device_object, failure)| {
-                    self.objects.insert(object, device_object);
-                    failure
-                })
-            }
-            Action::PostReceive { on, work, parts } => self.post_receive(on, work, &parts),
-            Action::PostSend { .. } => self.post_send(&action),
-            Action::Put { region, offset, octets } => {
-                self.put(region, offset, octets.0.len() as u64, |index| octets.0[index])
-            }
-            Action::Fill { region, offset, length, seed } => {
-                self.put(region, offset, length, |index| pattern(seed, index as u64))
-            }
-            Action::Get { region, offset, length } => {
-                check_transfer_size(length)?;
-                self.get(region, offset, length).map(|octets| Success::Octets { octets: Octets(octets) })
-            }
-            Action::Hash { region, offset, length } => self.hash(region, offset, length),
-        }
-    }
-
-    /// Returns the events since the last call.
-    pub fn events(&mut self) -> Vec<Event> {
-        let mut events = std::mem::take(&mut self.early);
-        self.connection_events(&mut events);
-        self.completion_events(&mut events);
-        self.asynchronous_events(&mut events);
-        events
-    }
-
     /// Stores an object, if the limit allows one more. Otherwise destroys it.
     pub(super) fn insert_object(&mut self, device_object: DeviceObject) -> Result<Object, Failure> {
         if let Err(full) = self.limits.check_objects(self.objects.len()) {
@@ -187,31 +128,31 @@ impl Nic {
         }
     }
 
-    pub(super) fn context(&self) -> *mut Context {
-        self.context
-    }
-
     fn domain(&mut self) -> Result<Success, Failure> {
         // SAFETY: the device is open.
-        let domain = unsafe { (self.lib.ibv_alloc_pd)(self.context) };
-        if domain.is_null() {
-            return Err(failed("ibv_alloc_pd"));
-        }
+        let domain = not_null("ibv_alloc_pd", unsafe { (self.lib.ibv_alloc_pd)(self.context) })?;
         self.insert_object(DeviceObject::Domain(domain)).map(|domain| Success::Domain { domain })
     }
 
     pub(super) fn find_domain(&self, domain: Object) -> Result<*mut Pd, Failure> {
-        match self.objects.get(&domain) {
-            Some(DeviceObject::Domain(domain)) => Ok(*domain),
-            _ => Err(not_found(domain, "domain")),
-        }
+        let Some(DeviceObject::Domain(found)) = self.objects.get(&domain) else {
+            return Err(not_found(domain, "domain"));
+        };
+        Ok(*found)
     }
 
     pub(super) fn find_region(&self, region: Object) -> Result<&Region, Failure> {
-        match self.objects.get(&region) {
-            Some(DeviceObject::Region(region)) => Ok(region),
-            _ => Err(not_found(region, "region")),
-        }
+        let Some(DeviceObject::Region(found)) = self.objects.get(&region) else {
+            return Err(not_found(region, "region"));
+        };
+        Ok(found)
+    }
+
+    pub(super) fn find_shared(&self, shared: Object) -> Result<*mut Srq, Failure> {
+        let Some(DeviceObject::Shared { queue, .. }) = self.objects.get(&shared) else {
+            return Err(not_found(shared, "shared receive queue"));
+        };
+        Ok(*queue)
     }
 
     fn register(&mut self, domain: Object, octets: u64, access: &[Access]) -> Result<Success, Failure> {
@@ -222,9 +163,7 @@ impl Nic {
         // SAFETY: the memory exists as long as the region.
         let mr =
             unsafe { (self.lib.ibv_reg_mr)(domain, memory.begin().cast::<c_void>(), memory.octets(), flags(access)) };
-        if mr.is_null() {
-            return Err(failed("ibv_reg_mr"));
-        }
+        let mr = not_null("ibv_reg_mr", mr)?;
         let zero_based = access.contains(&Access::ZeroBased);
         // SAFETY: the library created the region.
         let (local_key, remote_key) = unsafe { ((*mr).lkey, (*mr).rkey) };
@@ -241,10 +180,7 @@ impl Nic {
             unsafe { (*self.context).ops.alloc_mw }.filter(|_| self.query_device().is_ok_and(|it| it.max_windows > 0));
         let alloc = alloc.ok_or_else(|| Failure::of("the device does not support memory windows"))?;
         // SAFETY: the domain belongs to this device.
-        let window = unsafe { alloc(domain, 1 + c_int::from(posted)) };
-        if window.is_null() {
-            return Err(failed("ibv_alloc_mw"));
-        }
+        let window = not_null("ibv_alloc_mw", unsafe { alloc(domain, 1 + c_int::from(posted)) })?;
         // SAFETY: the library created the window.
         let remote_key = unsafe { (*window).rkey };
         self.insert_object(DeviceObject::Window { window, posted }).map(|window| Success::Window { window, remote_key })
@@ -255,9 +191,7 @@ impl Nic {
         let mut attributes = SrqInitAttr { srq_context: ptr::null_mut(), max_wr: depth, max_sge: parts, srq_limit: 0 };
         // SAFETY: the domain belongs to this device.
         let shared = unsafe { (self.lib.ibv_create_srq)(domain, &raw mut attributes) };
-        if shared.is_null() {
-            return Err(failed("ibv_create_srq"));
-        }
+        let shared = not_null("ibv_create_srq", shared)?;
         let done = self.insert_object(DeviceObject::Shared { queue: shared, parts: attributes.max_sge.max(parts) });
         if done.is_ok() {
             self.register_queue(shared.addr(), None);
@@ -268,12 +202,10 @@ impl Nic {
     fn limit(&mut self, shared: Object, receives: u32) -> Result<Success, Failure> {
         /// `IBV_SRQ_LIMIT`.
         const LIMIT: c_int = 2;
-        let Some(DeviceObject::Shared { queue, .. }) = self.objects.get(&shared) else {
-            return Err(not_found(shared, "shared receive queue"));
-        };
+        let queue = self.find_shared(shared)?;
         let mut attributes = SrqAttr { max_wr: 0, max_sge: 0, srq_limit: receives };
         // SAFETY: the queue exists. The library reads only the limit.
-        let result = unsafe { (self.lib.ibv_modify_srq)(*queue, &raw mut attributes, LIMIT) };
+        let result = unsafe { (self.lib.ibv_modify_srq)(queue, &raw mut attributes, LIMIT) };
         check("ibv_modify_srq", result).map(|()| Success::Nothing)
     }
 
@@ -333,15 +265,78 @@ impl Nic {
                 }
             }
         };
-        match result {
-            Ok(()) => {
-                if let DeviceObject::Region(region) = &device_object {
-                    self.used -= region.memory.octets() as u64;
-                }
-                Ok(())
-            }
-            Err(failure) => Err((device_object, failure)),
+        if let Err(failure) = result {
+            return Err((device_object, failure));
         }
+        if let DeviceObject::Region(region) = &device_object {
+            self.used -= region.memory.octets() as u64;
+        }
+        Ok(())
+    }
+}
+
+impl Backend for Nic {
+    /// The descriptors report events of connections, completions, asynchronous events, and
+    /// asynchronous events that another control connection has read.
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        // SAFETY: all three exist, and are open as long as the device is.
+        unsafe {
+            let [channel, completions, asynchronous] =
+                [(*self.channel).fd, (*self.completions).fd, (*self.context).async_fd]
+                    .map(|fd| BorrowedFd::borrow_raw(fd));
+            vec![channel, completions, asynchronous, self.wake.as_fd()]
+        }
+    }
+
+    fn perform(&mut self, action: Action) -> Result<Success, Failure> {
+        // Reading an empty channel sets errno. Clear it, so that a failure reports its own errno.
+        // SAFETY: errno belongs to this thread.
+        unsafe { *libc::__errno_location() = 0 };
+        match action {
+            Action::Hello { .. } => Err(repeated_hello()),
+            Action::Exit => std::process::abort(),
+            Action::Device => self.query_device().map(|device| Success::Device(Box::new(device))),
+            Action::Listen { address, port, backlog } => self.listen(&address, port, backlog),
+            Action::Resolve { address, port } => self.resolve(&address, port),
+            Action::Domain => self.domain(),
+            Action::Register { domain, octets, access } => self.register(domain, octets, &access),
+            Action::Window { domain, posted } => self.window(domain, posted),
+            Action::Shared { domain, depth, parts } => self.shared(domain, depth, parts),
+            Action::Limit { shared, receives } => self.limit(shared, receives),
+            Action::Pair { .. } => self.pair(&action),
+            Action::Connect(parameters) => self.connect(&parameters),
+            Action::Accept(parameters) => self.accept(&parameters),
+            Action::Reject { connection, private_data } => self.reject(connection, &private_data),
+            Action::Disconnect { connection } => self.disconnect(connection),
+            Action::Destroy { object } => {
+                let device_object = self.objects.remove(&object).ok_or_else(|| not_found(object, "object"))?;
+                self.destroy(device_object).map(|()| Success::Nothing).map_err(|(device_object, failure)| {
+                    self.objects.insert(object, device_object);
+                    failure
+                })
+            }
+            Action::PostReceive { on, work, parts } => self.post_receive(on, work, &parts),
+            Action::PostSend { .. } => self.post_send(&action),
+            Action::Put { region, offset, octets } => {
+                self.put(region, offset, octets.0.len() as u64, |index| octets.0[index])
+            }
+            Action::Fill { region, offset, length, seed } => {
+                self.put(region, offset, length, |index| pattern(seed, index as u64))
+            }
+            Action::Get { region, offset, length } => {
+                check_transfer_size(length)?;
+                self.get(region, offset, length).map(|octets| Success::Octets { octets: Octets(octets) })
+            }
+            Action::Hash { region, offset, length } => self.hash(region, offset, length),
+        }
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        let mut events = std::mem::take(&mut self.early);
+        self.connection_events(&mut events);
+        self.completion_events(&mut events);
+        self.asynchronous_events(&mut events);
+        events
     }
 }
 

@@ -67,10 +67,7 @@ impl Nic {
         let id = self.find_connection(connection)?.id;
         // SAFETY: the identifier is in the table, so it exists.
         let pair = unsafe { (*id).qp };
-        if pair.is_null() {
-            return Err(no_pair(connection));
-        }
-        Ok(pair)
+        if pair.is_null() { Err(no_pair(connection)) } else { Ok(pair) }
     }
 
     pub(super) fn post_receive(&mut self, on: Object, work: u64, parts: &[Part]) -> Result<Success, Failure> {
@@ -246,7 +243,7 @@ impl Nic {
         loop {
             let mut event = AsyncEvent { element: ptr::null_mut(), event_type: 0 };
             // SAFETY: the descriptor does not block.
-            if unsafe { (self.lib.ibv_get_async_event)(self.context(), &raw mut event) } != 0 {
+            if unsafe { (self.lib.ibv_get_async_event)(self.context, &raw mut event) } != 0 {
                 break;
             }
             let owner = match event.event_type {
@@ -254,7 +251,7 @@ impl Nic {
                 0 | 1..=7 | 16 | 14 | 15 => EventOwner::Element(event.element.addr()),
                 _ => EventOwner::All,
             };
-            router.deliver(self.context().addr(), owner, &names::asynchronous(event.event_type));
+            router.deliver(self.context.addr(), owner, &names::asynchronous(event.event_type));
             // SAFETY: the event came from the device.
             unsafe { (self.lib.ibv_ack_async_event)(&raw mut event) };
         }

@@ -8,7 +8,7 @@ use weft_peer::verbs::{CqHandle, LlpHandle, NotifyKind, QpHandle, QpInit, QpModi
 use weft_peer::{Instant, Transmit};
 
 use super::{DeviceObject, Inner, invalid};
-use crate::common::{self, cq_entries, no_pair, not_found, pair_exists, requests_nothing};
+use crate::common::{self, cq_entries, no_pair, not_found, pair_exists, requests_nothing, require};
 use crate::protocol::{Action, Failure, Object, Octets, Parameters, Success};
 
 /// A connection. A listener creates it when a stream arrives, or [`Action::Resolve`] creates it.
@@ -58,7 +58,7 @@ pub(super) struct Pair {
 }
 
 impl Connection {
-    fn new(state: State, listener: Object, deadline: Option<Instant>) -> Self {
+    pub(super) fn new(state: State, listener: Object, deadline: Option<Instant>) -> Self {
         Connection {
             state,
             listener,
@@ -71,14 +71,6 @@ impl Connection {
             established: false,
             ended: false,
         }
-    }
-
-    pub(super) fn arrived(startup: WaitRequest, listener: Object, deadline: Instant) -> Self {
-        Connection::new(State::WaitRequest(startup), listener, Some(deadline))
-    }
-
-    pub(super) fn resolved() -> Self {
-        Connection::new(State::Resolved, 0, None)
     }
 
     pub(super) fn send(&mut self, item: Transmit) {
@@ -118,14 +110,8 @@ impl Inner {
             return Err(Failure::of("the request is not for a Queue Pair"));
         };
         let pd = self.find_domain(domain)?;
-        let srq = match shared.map(|shared| (shared, self.objects.get(&shared))) {
-            None => None,
-            Some((_, Some(DeviceObject::Shared(srq)))) => Some(*srq),
-            Some((shared, _)) => return Err(not_found(shared, "shared receive queue")),
-        };
-        if self.find_connection(connection)?.pair.is_some() {
-            return Err(pair_exists(connection));
-        }
+        let srq = shared.map(|shared| self.find_shared(shared)).transpose()?;
+        require(self.find_connection(connection)?.pair.is_none(), || pair_exists(connection))?;
         let (cq, _) = self.rnic.create_cq(cq_entries(depth, srq.is_some()), Some(self.handler)).map_err(invalid)?;
         let init = QpInit {
             srq,
@@ -136,14 +122,11 @@ impl Inner {
             max_receive_sges: parts,
             ..QpInit::new(pd, cq, cq)
         };
-        let qp = match self.rnic.create_qp(init, None) {
-            Ok((qp, _, _)) => qp,
-            Err(error) => {
-                // No Queue Pair uses the completion queue.
-                let _ = self.rnic.destroy_cq(cq);
-                return Err(invalid(error));
-            }
-        };
+        let (qp, _, _) = self.rnic.create_qp(init, None).map_err(|error| {
+            // No Queue Pair uses the completion queue.
+            let _ = self.rnic.destroy_cq(cq);
+            invalid(error)
+        })?;
         if solicited {
             self.rnic.request_completion_notification(cq, NotifyKind::NextCompletion).map_err(invalid)?;
         }
@@ -159,9 +142,8 @@ impl Inner {
         mpa.enhanced_settings.ord = Depth::negotiated(parameters.ord.into());
         let (deviations, within) = (self.settings.deviations.clone(), self.settings.startup_timeout);
         let entry = self.find_connection(parameters.connection)?;
-        if !matches!(entry.state, State::Resolved) {
-            return Err(invalid("the connection already connects, or is established"));
-        }
+        let is_new = matches!(entry.state, State::Resolved);
+        require(is_new, || invalid("the connection already connects, or is established"))?;
         let mut request = Vec::new();
         entry.state =
             State::WaitReply(WaitReply::start(mpa, &private_data, deviations, &mut request).map_err(invalid)?);

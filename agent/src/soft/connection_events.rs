@@ -7,7 +7,7 @@ use weft_peer::Instant;
 use weft_peer::Transmit;
 use weft_peer::mpa::{AfterReply, AfterRequest, Negotiated, PrivateData, StartupError, WaitRequest};
 use weft_peer::rdmap::Outbound;
-use weft_peer::verbs::{LlpSettings, QpModify, QpState};
+use weft_peer::verbs::{LlpSettings, QpModify};
 
 use super::connection::{Connection, Pair, State};
 use super::{DeviceObject, Inner, invalid};
@@ -34,8 +34,8 @@ impl Inner {
         self.limits.check_objects(self.connections.len()).ok()?;
         let startup = WaitRequest::start(self.settings.mpa, self.settings.deviations.clone());
         let object = self.number();
-        let deadline = now + self.settings.startup_timeout;
-        self.connections.insert(object, Connection::arrived(startup, listener, deadline));
+        let deadline = Some(now + self.settings.startup_timeout);
+        self.connections.insert(object, Connection::new(State::WaitRequest(startup), listener, deadline));
         Some(object)
     }
 
@@ -144,13 +144,8 @@ impl Inner {
         let settings = LlpSettings::new(negotiated, emss);
         let llp = self.rnic.attach_stream(settings).map_err(invalid)?;
         let agreed = negotiated.enhanced.map_or((ird.into(), ord.into()), |it| (it.ird.into(), it.ord.into()));
-        let modify = QpModify {
-            llp: Some(llp),
-            stream_message: reply,
-            ird: Some(agreed.0),
-            ord: Some(agreed.1),
-            ..QpModify::to(QpState::Rts)
-        };
+        let (ird, ord) = (Some(agreed.0), Some(agreed.1));
+        let modify = QpModify { stream_message: reply, ird, ord, ..QpModify::to_rts(llp) };
         if let Err(refused) = self.rnic.modify_qp(now, qp, &modify) {
             self.rnic.detach_stream(now, llp);
             return Err(invalid(refused));

@@ -38,7 +38,7 @@ use weft_peer::{Instant, Settings};
 
 pub use self::sockets::SoftAgent;
 
-use self::connection::{Connection, Pair};
+use self::connection::{Connection, Pair, State};
 use self::stream::SoftConnection;
 use crate::Limits;
 use crate::common::repeated_hello;
@@ -204,7 +204,7 @@ impl Inner {
             Action::Resolve { .. } => {
                 self.limits.check_objects(self.objects.len())?;
                 let connection = self.insert_object(DeviceObject::Connection);
-                self.connections.insert(connection, Connection::resolved());
+                self.connections.insert(connection, Connection::new(State::Resolved, 0, None));
                 Ok(Success::Connection { connection })
             }
             Action::Domain => self.domain(),

@@ -2,7 +2,7 @@
 
 use weft_core::crc::crc32c;
 use weft_peer::memory::{Access as Rights, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
-use weft_peer::verbs::{SrqInit, SrqModify};
+use weft_peer::verbs::{SrqHandle, SrqInit, SrqModify};
 
 use super::{DeviceObject, Inner, Region, invalid};
 use crate::common::{check_transfer_size, not_found, out_of_bounds};
@@ -45,16 +45,21 @@ impl Inner {
     }
 
     pub(super) fn find_domain(&self, object: Object) -> Result<weft_peer::memory::PdId, Failure> {
-        match self.objects.get(&object) {
-            Some(DeviceObject::Domain(pd)) => Ok(*pd),
-            _ => Err(not_found(object, "domain")),
-        }
+        let Some(DeviceObject::Domain(pd)) = self.objects.get(&object) else { return Err(not_found(object, "domain")) };
+        Ok(*pd)
     }
 
     pub(super) fn find_region(&self, object: Object) -> Result<Region, Failure> {
         match self.objects.get(&object) {
             Some(DeviceObject::Region(region)) => Ok(*region),
             _ => Err(not_found(object, "region")),
+        }
+    }
+
+    pub(super) fn find_shared(&self, object: Object) -> Result<SrqHandle, Failure> {
+        match self.objects.get(&object) {
+            Some(DeviceObject::Shared(srq)) => Ok(*srq),
+            _ => Err(not_found(object, "shared receive queue")),
         }
     }
 
@@ -85,14 +90,12 @@ impl Inner {
             remote: access.is_remote(),
             access,
         };
-        let stag = match self.rnic.register(&registration) {
-            Ok(registered) => registered.stag,
-            Err(error) => {
-                // The buffer was allocated above, so this cannot fail.
-                let _ = self.rnic.free_buffer(buffer);
-                return Err(invalid(error));
-            }
-        };
+        let registered = self.rnic.register(&registration).map_err(|error| {
+            // The buffer was allocated above, so this cannot fail.
+            let _ = self.rnic.free_buffer(buffer);
+            invalid(error)
+        })?;
+        let stag = registered.stag;
         let region = self.insert_object(DeviceObject::Region(Region { buffer, stag, address, octets }));
         Ok(Success::Region { region, address, local_key: stag.to_bits(), remote_key: stag.to_bits() })
     }
@@ -112,11 +115,9 @@ impl Inner {
     }
 
     pub(super) fn limit(&mut self, shared: Object, receives: u32) -> Result<Success, Failure> {
-        let Some(DeviceObject::Shared(srq)) = self.objects.get(&shared) else {
-            return Err(not_found(shared, "shared receive queue"));
-        };
+        let srq = self.find_shared(shared)?;
         let modify = SrqModify { limit: Some(receives), ..SrqModify::default() };
-        self.rnic.modify_srq(*srq, modify).map_err(invalid)?;
+        self.rnic.modify_srq(srq, modify).map_err(invalid)?;
         Ok(Success::Nothing)
     }
 

@@ -118,17 +118,13 @@ impl Socket {
             Ok(None) => stream.set_nodelay(true).and_then(|()| emss(stream)),
             Ok(Some(why)) | Err(why) => Err(why),
         };
-        match ready {
-            Ok(emss) => {
-                self.connection.set_emss(emss);
-                self.connecting = false;
-                true
-            }
-            Err(_) => {
-                self.handle_reset(now);
-                false
-            }
-        }
+        let Ok(emss) = ready else {
+            self.handle_reset(now);
+            return false;
+        };
+        self.connection.set_emss(emss);
+        self.connecting = false;
+        true
     }
 
     /// Takes the next output from the endpoint. Returns whether anything changed.

@@ -1,7 +1,6 @@
 //! The endpoint of a stream, for its driver.
 
-use weft_peer::service::DrivenConnection;
-use weft_peer::verbs::TransmitResult;
+use weft_peer::service::{DrivenConnection, poll_transmit};
 use weft_peer::{Instant, Transmit};
 
 use super::connection::State;
@@ -115,8 +114,6 @@ impl DrivenConnection for SoftConnection {
         });
     }
 
-    fn serve(&mut self, _: Instant) {}
-
     fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         self.with(now, |inner| {
             let entry = inner.connections.get_mut(&self.object)?;
@@ -124,17 +121,7 @@ impl DrivenConnection for SoftConnection {
                 return Some(item);
             }
             let State::Operating(llp) = entry.state else { return None };
-            let mut octets = Vec::new();
-            let sent = inner.rnic.poll_transmit(now, llp, |slices| {
-                slices.iter().for_each(|slice| octets.extend_from_slice(slice));
-                octets.len()
-            });
-            match sent {
-                TransmitResult::Nothing => None,
-                TransmitResult::Octets(_) => Some(Transmit::Octets(octets.into())),
-                TransmitResult::Fin => Some(Transmit::Fin),
-                TransmitResult::Reset => Some(Transmit::Reset),
-            }
+            poll_transmit(&mut inner.rnic, now, llp, usize::MAX)
         })
     }
 
@@ -158,13 +145,11 @@ impl DrivenConnection for SoftConnection {
 
     fn is_over(&self) -> bool {
         let inner = self.soft.lock();
-        match inner.connections.get(&self.object) {
-            None => true,
-            Some(entry) => match entry.state {
-                State::Operating(llp) => entry.outgoing.is_empty() && inner.rnic.is_stream_over(llp),
-                State::Closed => entry.outgoing.is_empty(),
-                _ => false,
-            },
+        let Some(entry) = inner.connections.get(&self.object) else { return true };
+        match entry.state {
+            State::Operating(llp) => entry.outgoing.is_empty() && inner.rnic.is_stream_over(llp),
+            State::Closed => entry.outgoing.is_empty(),
+            _ => false,
         }
     }
 }

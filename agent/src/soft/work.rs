@@ -10,6 +10,7 @@ use weft_peer::verbs::{
     Resource, SendWr, Sge, WorkCompletion,
 };
 
+use super::connection::Pair;
 use super::{DeviceObject, Inner, invalid, names};
 use crate::common::not_found;
 use crate::protocol::{Access, Action, Completion, Event, Failure, Object, Operation, Part, Success};
@@ -167,11 +168,8 @@ impl Inner {
                 }
             };
             let Some(kind) = names::asynchronous(event.event) else { continue };
-            let of_pair = |qp| pairs.iter().find(|(_, pair)| pair.qp == qp).map(|(object, _)| *object);
-            let connection = match event.resource {
-                Resource::Qp(qp, _) => of_pair(qp),
-                Resource::Cq(_) | Resource::Srq(_) | Resource::Rnic => None,
-            };
+            let of_event = |pair: &Pair| matches!(event.resource, Resource::Qp(qp, _) if qp == pair.qp);
+            let connection = pairs.iter().find(|(_, pair)| of_event(pair)).map(|(object, _)| *object);
             self.events.push_back((now, Event::Asynchronous { kind: kind.to_owned(), connection }));
         }
         self.report_ended(now);

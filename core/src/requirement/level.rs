@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The level of a requirement: how strongly the words of its specification bind. Most levels are
-/// keywords of RFC 2119.
+/// The level of a requirement: how strongly the specification requires the behaviour. Most levels
+/// are keywords of RFC 2119.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Level {
     /// MUST.
@@ -32,9 +32,9 @@ impl Level {
     /// Returns the severity of a violation. MAY and OPTIONAL cannot be violated, so the result is
     /// `None`.
     ///
-    /// `fixes_format` matters only for [`Level::MustLower`]. If the requirement fixes a wire format
-    /// or a value, pass `true`. The requirement then binds like a MUST. If it describes a
-    /// procedure, pass `false`. The requirement then binds like a SHOULD.
+    /// `fixes_format` matters only for [`Level::MustLower`]. If the requirement defines a wire
+    /// format or a value, pass `true`: the requirement counts as a MUST. If the requirement
+    /// describes a procedure, pass `false`: it counts as a SHOULD.
     #[must_use]
     pub fn severity(self, fixes_format: bool) -> Option<Severity> {
         match self {

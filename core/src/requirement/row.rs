@@ -73,7 +73,8 @@ pub enum Observe {
 pub enum Class {
     /// A violation can be proved by octets on the wire, or by a reaction.
     Judgeable,
-    /// The requirement permits or defines something, so that no octets can violate it.
+    /// The requirement permits or defines something. Therefore no octets can violate the
+    /// requirement.
     Permission,
     /// Whether an implementation violates the requirement depends on facts that no capture shows
     /// and no test controls.
@@ -99,7 +100,7 @@ pub struct Requirement {
     /// Section of the specification. `7306:x` means RFC 7306 section x, and `mail.n` means item n
     /// of the peer-to-peer proposal of 2007.
     pub section: &'static str,
-    /// How strongly the requirement binds.
+    /// How strongly the specification requires the behaviour.
     pub level: Level,
     /// The party that must meet the requirement, in the words of the specification.
     pub role: &'static str,

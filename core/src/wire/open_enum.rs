@@ -1,11 +1,13 @@
 //! The macro that declares enumerations of wire values, for example message types.
 //!
-//! Such an enumeration is a newtype over an integer with named constants. Values that no
-//! specification assigns therefore survive a round trip, and a test can send them.
+//! Such an enumeration is a newtype over an integer with named constants. It therefore also
+//! expresses values that no specification assigns. Such a value stays unchanged when it is read and
+//! written, and a test can send it.
 
 /// Declares a newtype over an integer with named constants, a list `ALL` of the constants,
-/// `name()`, `is_assigned()`, `Display` and `Debug`. The format of `Debug` has the value and the
-/// name as arguments. A range of unassigned values may have its own name.
+/// `name()`, `is_assigned()`, `Display` and `Debug`. The text after `debug` is the format for
+/// `Debug`; its arguments are the value and the name. The text after `otherwise` is the name of
+/// unassigned values. A range of unassigned values may have its own name.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*

@@ -2,7 +2,7 @@
 //! and without markers. The captures in `osc` are from a user-space stack, with markers and CRC.
 //! The comment of each test names the capture and the frames that have the octets of the test.
 
-use weft_core::wire::ddp::{Segment, Tagged, Untagged, UntaggedUlp};
+use weft_core::wire::ddp::{Msn, Segment, Tagged, Untagged, UntaggedUlp};
 use weft_core::wire::mpa::{Enhanced, Startup, StartupKind};
 use weft_core::wire::rdmap::{Control, Opcode, ReadRequest};
 
@@ -32,7 +32,7 @@ fn siw_starts_up_peer_to_peer() {
 fn siw_sends() {
     let ulpdu = ulpdu(0, false, &hex("001541430000000000000000000000020000000005121f0056762f8e"));
     let (header, ulp, payload) = Untagged::parse(&ulpdu, 1).unwrap();
-    assert_eq!(header, Untagged { last: true, qn: 0, msn: 2, mo: 0 });
+    assert_eq!(header, Untagged { last: true, qn: 0, msn: Msn::new(2), mo: 0 });
     assert_eq!((ulp.control, payload), (Control::new(Opcode::SEND, 1), &[0x05, 0x12, 0x1f][..]));
 }
 
@@ -42,7 +42,7 @@ fn siw_invalidates_an_stag() {
     let ulpdu = ulpdu(0, false, &hex("001e4144e4ead90000000000000000060000000005121f2c394653606d7a8794f64ea0aa"));
     let (header, ulp, payload) = Untagged::parse(&ulpdu, 1).unwrap();
     let control = Control::new(Opcode::SEND_INVALIDATE, 1);
-    assert_eq!((header.msn, ulp), (6, UntaggedUlp { control, word: 0xe4ea_d900 }));
+    assert_eq!((header.msn, ulp), (Msn::new(6), UntaggedUlp { control, word: 0xe4ea_d900 }));
     assert_eq!(payload.len(), 12);
 }
 
@@ -64,7 +64,7 @@ fn siw_reads() {
     ));
     let ulpdu = ulpdu(0, false, &octets);
     let (header, ulp, payload) = Untagged::parse(&ulpdu, 1).unwrap();
-    assert_eq!((header.qn, header.msn, ulp.control.opcode()), (1, 2, Opcode::READ_REQUEST));
+    assert_eq!((header.qn, header.msn, ulp.control.opcode()), (1, Msn::new(2), Opcode::READ_REQUEST));
     let expected = ReadRequest {
         sink_stag: 0x1229_6a00,
         sink_to: 0x7f35_2557_b000,
@@ -87,7 +87,7 @@ fn siw_terminates() {
     ));
     let ulpdu = ulpdu(0, false, &octets);
     let (header, ulp, _) = Untagged::parse(&ulpdu, 1).unwrap();
-    assert_eq!((header.qn, header.msn, ulp.control.opcode()), (2, 1, Opcode::TERMINATE));
+    assert_eq!((header.qn, header.msn, ulp.control.opcode()), (2, Msn::FIRST, Opcode::TERMINATE));
 }
 
 /// Checks a Send of the capture `osc/rfc-sweep-small-m1c1`. Its payload has `payload` octets. Each
@@ -95,7 +95,10 @@ fn siw_terminates() {
 fn osc(position: u64, msn: u32, payload: usize, octets: &str) {
     let ulpdu = ulpdu(position, true, &hex(octets));
     let (header, ulp, found) = Untagged::parse(&ulpdu, 1).unwrap();
-    assert_eq!((header, ulp.control.opcode()), (Untagged { last: true, qn: 0, msn, mo: 0 }, Opcode::SEND));
+    assert_eq!(
+        (header, ulp.control.opcode()),
+        (Untagged { last: true, qn: 0, msn: Msn::new(msn), mo: 0 }, Opcode::SEND)
+    );
     let first = found[0];
     assert_eq!(found, (0..payload).map(|i| first.wrapping_add((7 * i % 256) as u8)).collect::<Vec<u8>>());
 }

@@ -8,7 +8,7 @@ mod framing;
 mod messages;
 mod startup;
 
-use weft_core::wire::ddp::{Tagged, Untagged, UntaggedUlp};
+use weft_core::wire::ddp::{Msn, Tagged, Untagged, UntaggedUlp};
 use weft_core::wire::mpa::{Fpdu, Framing, Layout, fpdu};
 use weft_core::wire::rdmap::{Control, Opcode};
 
@@ -53,7 +53,7 @@ fn crc_field(ulpdu: &[u8], field: &str) {
 fn untagged(opcode: Opcode, qn: u32, msn: u32, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let ulp = UntaggedUlp { control: Control::new(opcode, 1), word: 0 };
-    Untagged { last: true, qn, msn, mo: 0 }.emit(1, ulp, &mut out);
+    Untagged { last: true, qn, msn: Msn::new(msn), mo: 0 }.emit(1, ulp, &mut out);
     out.extend_from_slice(payload);
     out
 }

@@ -1,5 +1,5 @@
-//! Encodes rows as octets. Numbers have a variable length. For numbers that increase from row to
-//! row, only the difference is encoded.
+//! Encodes rows as octets. Encoded numbers have a variable length. For a number that increases from
+//! row to row, only the difference from the previous row is encoded.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 

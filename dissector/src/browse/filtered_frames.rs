@@ -14,8 +14,9 @@ pub struct FilteredFrames {
     sink: RecordSink,
     /// Number of frames that [`read`](super::read) may still read.
     left: usize,
-    /// Numbers of frames that passed and that the caller has not removed yet. If a unit or finding
-    /// of a frame arrives late, the number of the frame follows numbers of later frames.
+    /// Numbers of the frames that passed, without the numbers that the caller has removed. The
+    /// numbers are nearly in capture order. But if a unit or finding of a frame arrives only after
+    /// later frames, the number of this frame can follow the numbers of the later frames.
     passed: Vec<FrameNumber>,
 }
 
@@ -47,7 +48,8 @@ impl FilteredFrames {
     }
 
     /// Frames that passed so far. The caller may remove frames from the list. A removed frame
-    /// appears again only if a further unit or finding of the frame arrives late.
+    /// returns to the list only if a further unit or finding of the frame arrives after later
+    /// frames.
     pub fn passed(&mut self) -> &mut Vec<FrameNumber> {
         &mut self.passed
     }
@@ -138,7 +140,7 @@ mod tests {
             sieve.frame(&frame);
             taken.append(sieve.passed());
         }
-        // The expected frames are those of the test above, up to frame 40.
+        // The test above expects the same frames, and frame 47.
         assert_eq!((taken, sieve.finish()), ([16, 26, 36].map(FrameNumber::from).to_vec(), vec![]));
     }
 

@@ -1,19 +1,19 @@
-//! [`Tail`] reads a file. The owner of the file limits how much may be read, for example because
-//! the file still grows.
+//! [`Tail`] reads a file. The owner of the file limits how many bytes the reader may read, for
+//! example because the file still grows.
 
 use std::io::{self, Read};
 
 /// The owner of a file. An implementation may wait in each of these functions to block the reader.
 pub trait Control {
-    /// The number of bytes that may be read at offset `at`. If the number is 0, the reader reports
-    /// the end of the file.
+    /// The number of bytes that the reader may read at offset `at`. If the number is 0, the reader
+    /// reports the end of the file.
     ///
     /// # Errors
-    /// The reason why the file must not be read.
+    /// The owner does not allow the reader to read the file. The error has the reason.
     fn readable(&mut self, at: u64) -> io::Result<u64>;
 
-    /// Called if the file has no bytes at offset `at`. Returns whether the file ends there. If the
-    /// result is `false`, the reader tries again.
+    /// Called if the file has no bytes at offset `at`. Returns whether the file ends at this
+    /// offset. If the result is `false`, the reader tries to read at the same offset again.
     fn is_end(&mut self, at: u64) -> bool {
         let _ = at;
         true
@@ -64,8 +64,8 @@ impl<R: Read, C: Control> Read for Tail<R, C> {
 mod tests {
     use super::*;
 
-    /// An owner that allows the reader to read at most two bytes at a time, and to try twice at the
-    /// end.
+    /// An owner that allows the reader to read at most two bytes at a time. At the end of the file,
+    /// the reader may try twice.
     struct Steps {
         attempts: u32,
         got: u64,

@@ -164,8 +164,7 @@ impl Collector for Index {
             + self.text.len()
             + self.findings.len() * size_of::<IndexedFinding>()
             + self.finding_octets
-            // A pair is in the list and in the map, and the map has capacity for twice its
-            // elements.
+            // Each pair is in the list and in the map. The map has capacity for twice the pairs.
             + self.pairs.len() * 4 * size_of::<(SocketAddr, SocketAddr)>()
     }
 }
@@ -188,7 +187,8 @@ impl Sink for Index {
             return;
         }
         if row.text.end != self.text.len() {
-            // If a unit arrives late, the text of its row moves to the end of all texts.
+            // This unit arrived after units of later rows. To append to the text of its row, move
+            // this text to the end of all texts.
             let start = self.text.len();
             self.text.extend_from_within(row.text.clone());
             row.text = start..self.text.len();
@@ -294,8 +294,8 @@ mod tests {
         wire.feed(&mut Both(&mut index, &mut number));
         let rows = index.rows();
         assert_eq!(rows.len(), 6);
-        // The octets of frame 5 follow those of frame 6 in the stream. So the unit of frame 5 is
-        // known only after frame 6.
+        // In the TCP stream, the octets of frame 5 come after the octets of frame 6. So the unit of
+        // frame 5 is known only after frame 6.
         assert_eq!((rows[4].units, rows[4].known_at), (1, 6.into()));
         assert!(index.text(&rows[4]).contains("MSN 2") && index.text(&rows[5]).contains("MSN 1"));
     }

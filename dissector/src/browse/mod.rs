@@ -8,10 +8,10 @@
 //! ```
 //!
 //! Each tool reads a capture from its start, because the meaning of a frame depends on earlier
-//! frames. The memory of each tool is limited, and each tool reports omitted data. [`read`] reports
-//! each frame to the caller, and the caller may cancel. For a file that still grows, [`Tail`] lets
-//! the caller limit how far the file is read. The caller manages files, threads and the user
-//! interface.
+//! frames. The memory of each tool is limited. If a tool omits data because of its limit, it
+//! reports this. After each frame, [`read`] reports the frame number to the caller, and the caller
+//! may cancel. If the file still grows, the caller can use [`Tail`] to limit how far the file is
+//! read. The caller manages files, threads and the user interface.
 
 mod codec;
 pub mod detail;

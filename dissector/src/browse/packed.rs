@@ -1,8 +1,8 @@
-//! An index for captures of many millions of frames. It has one row with text for each frame, and
-//! stores the rows in compressed pages.
+//! An index for captures of many millions of frames. The index has one row with text for each
+//! frame, and stores the rows in compressed pages.
 //!
-//! One thread can read the capture and make an [`Entry`] for each row, unit and finding. Another
-//! thread adds the entries to the index and displays the rows so far.
+//! One thread can read the capture and make an [`Entry`] for each row, unit and finding. A second
+//! thread can then add the entries to the index, and display the rows that the index has so far.
 
 use std::collections::HashSet;
 
@@ -124,7 +124,7 @@ pub struct PackedIndex {
     units: u64,
     findings: u64,
     listed: Vec<ListedFinding>,
-    /// Indices of the rows with findings, in order.
+    /// Indices of the rows with findings, in ascending order.
     marked: Vec<usize>,
     streams: HashSet<StreamId>,
 }
@@ -204,16 +204,16 @@ impl PackedIndex {
         self.marked.len()
     }
 
-    /// Index of the next row with a finding after `position`. After the last such row, the index of
-    /// the first.
+    /// Index of the next row with a finding after `position`. If `position` is at or after the last
+    /// row with a finding, the index of the first row with a finding.
     #[must_use]
     pub fn next_marked(&self, position: usize) -> Option<usize> {
         let after = self.marked.partition_point(|marked| *marked <= position);
         self.marked.get(after).or(self.marked.first()).copied()
     }
 
-    /// Index of the previous row with a finding before `position`. Before the first such row, the
-    /// index of the last.
+    /// Index of the previous row with a finding before `position`. If `position` is at or before
+    /// the first row with a finding, the index of the last row with a finding.
     #[must_use]
     pub fn previous_marked(&self, position: usize) -> Option<usize> {
         let before = self.marked.partition_point(|marked| *marked < position);

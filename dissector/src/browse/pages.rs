@@ -1,8 +1,8 @@
-//! The rows of an index in pages. Pages in use are unpacked, and other pages are packed (encoded by
-//! `codec`, and then compressed by zstd).
+//! Stores the rows of an index in pages. Pages in use are unpacked. All other pages are packed:
+//! `codec` encodes the rows, and then zstd compresses the result.
 //!
-//! A row takes about 250 bytes, mostly text. A packed row takes about a tenth of that. Unpacking a
-//! page takes less than a millisecond. An index therefore needs little memory, and no file on a
+//! An unpacked row takes about 250 bytes, mostly text. A packed row takes about 25 bytes. Unpacking
+//! a page takes less than a millisecond. An index therefore needs little memory, and no file on a
 //! disk.
 
 use std::cell::RefCell;
@@ -14,13 +14,13 @@ use crate::frame_number::FrameNumber;
 
 /// Number of rows in a page.
 const PAGE: usize = 1024;
-/// Maximum number of open (unpacked) pages: the newest page, pages that late units change, and
-/// pages on the screen.
+/// Maximum number of open (unpacked) pages. Open pages are the newest page, pages on the screen,
+/// and pages to which a unit of an earlier frame was added.
 const OPEN: usize = 12;
 /// The compression level of zstd. Higher levels are slower and hardly reduce the size.
 const LEVEL: i32 = 1;
-/// Maximum length of an encoded page in bytes. A row is always shorter than 4096 bytes, because its
-/// summary has a limit.
+/// Maximum length of an encoded page in bytes. A row is always shorter than 4096 bytes, because the
+/// length of its summary is limited.
 const MAX_PAGE: usize = PAGE * 4096;
 
 /// All rows of an index.
@@ -100,7 +100,7 @@ impl Pages {
         Some(at * PAGE + within)
     }
 
-    /// The memory of packed pages in bytes, without the few open pages.
+    /// The memory of the packed pages in bytes. The few open pages do not count.
     #[cfg(test)]
     pub(super) fn packed(&self) -> usize {
         let pages = self.inner.borrow().packed.iter().map(|page| page.len() + size_of::<Box<[u8]>>()).sum::<usize>();
@@ -152,7 +152,7 @@ mod tests {
     use crate::browse::row::{AT_END, Row};
 
     fn row(number: u64) -> OwnedRow {
-        // Frame numbers have gaps, and some times go back.
+        // Frame numbers have gaps, and some rows have an earlier time than the row before.
         let mut row = OwnedRow::from(Row::new((3 * number).into()));
         row.time = 1_769_860_800_000_000_000 + number * 1000 - number % 7 * 5000;
         row.summary = format!("DDP segment {number} of something");
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_row_takes_little_memory() {
-        // The rows are those of a bulk transfer. Each row differs from the previous row.
+        // The rows are like the rows of a bulk transfer: each row differs from the previous row.
         let mut pages = Pages::default();
         let len = 100 * PAGE as u64;
         let mut random = 1_u64;

@@ -1,5 +1,5 @@
-//! Passes over a capture. A reader receives the frames in order, until it needs no further frames,
-//! or until the caller cancels the pass.
+//! Passes over a capture. In a pass, a reader receives the frames in order, until the reader needs
+//! no further frames, or until the caller cancels the pass.
 
 use crate::frame_number::FrameNumber;
 use crate::output::connection_ladder::Timeline;
@@ -18,7 +18,7 @@ pub trait Reader {
     fn memory(&self) -> usize;
 }
 
-/// A sink that collects results of the dissector in a [`Pass`].
+/// A sink that collects results of the dissector during a [`Pass`].
 pub trait Collector: Sink {
     /// Registers a frame before the frame is dissected. Returns `false` if the collector needs
     /// neither this frame nor later frames.
@@ -30,7 +30,7 @@ pub trait Collector: Sink {
     /// Called at the end of the capture, before the results of [`Dissector::finish`].
     fn end(&mut self) {}
 
-    /// Approximate memory in bytes; 0 for a collector whose memory is always small.
+    /// Approximate memory in bytes. A collector whose memory is always small may return 0.
     fn memory(&self) -> usize {
         0
     }
@@ -59,7 +59,8 @@ impl<C: Collector> Pass<C> {
         &mut self.collector
     }
 
-    /// Returns whether the collector has refused a frame because it needs no further frames.
+    /// Returns whether the collector has rejected a frame because the collector needs no further
+    /// frames.
     pub fn is_complete(&self) -> bool {
         self.is_complete
     }
@@ -107,8 +108,9 @@ pub enum Stop {
 }
 
 /// Passes the frames of `capture` to `reader`. `before` is the number of frames in earlier files of
-/// the same capture. It is added to the frame numbers. After each frame, calls `should_continue`
-/// with the frame number. If `should_continue` returns `false`, the pass is cancelled.
+/// the same capture. `read` adds `before` to the frame numbers. After each frame, `read` calls
+/// `should_continue` with the frame number. If `should_continue` returns `false`, the pass is
+/// cancelled.
 pub fn read<R: Reader>(
     capture: &mut Capture,
     before: u64,

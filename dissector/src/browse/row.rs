@@ -10,7 +10,8 @@ use crate::source::Frame;
 use crate::stream_id::StreamId;
 use crate::{Packet, TransportKind};
 
-/// Maximum length of the text of a row in characters. The text joins the summaries of its units.
+/// Maximum length of the text of a row in characters. The text contains the summaries of the units
+/// of the row.
 pub(super) const MAX_SUMMARY_CHARS: usize = 240;
 /// [`Row::known_at`] of rows that are complete only at the end of the capture.
 pub const AT_END: FrameNumber = FrameNumber::MAX;

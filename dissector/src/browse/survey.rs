@@ -22,15 +22,15 @@ pub struct Survey {
     pub stats: Stats,
     /// Reads and atomic operations.
     pub operations: Operations,
-    /// The reason why the capture was not read to its end.
+    /// If the capture was not read to its end, the reason.
     pub note: Option<String>,
     /// Remarks about joined connections, dropped state and unread frames.
     pub remarks: Vec<String>,
 }
 
 impl Survey {
-    /// An empty survey of at most `frames` frames, with statistics of at most `connections`
-    /// connections.
+    /// An empty `Survey`. It will have at most `frames` frames, and statistics of at most
+    /// `connections` connections.
     #[must_use]
     pub fn with_room(frames: usize, connections: usize) -> Self {
         Survey {
@@ -42,8 +42,8 @@ impl Survey {
         }
     }
 
-    /// Finishes `pass` after the last frame, and returns its survey. If reading stopped before the
-    /// end of the capture, `note` is the reason.
+    /// Finishes `pass` after the last frame, and returns its `Survey`. If the caller stopped
+    /// reading before the end of the capture, `note` is the reason.
     #[must_use]
     pub fn of(mut pass: Pass<Survey>, note: Option<String>) -> Self {
         pass.finish();

@@ -16,8 +16,8 @@ use crate::tcp::direction_stream::ORIGIN;
 use crate::tcp::{DirectionStream, FAR_AFTER_CLOSE, Fingerprints, SegmentOctets, is_far};
 use crate::unit;
 
-/// While a direction has fewer octets than this, a sequence number identifies one position. The
-/// value is a quarter of the 2^32 sequence numbers.
+/// While a direction has fewer octets than this number, each sequence number identifies exactly one
+/// octet. The value is a quarter of the 2^32 sequence numbers.
 const UNAMBIGUOUS_OCTETS: u64 = 1 << 30;
 
 /// A suspended SDP connection: the endpoint that will connect again (`peer`), and the address to
@@ -35,7 +35,7 @@ pub(super) struct DirectionState {
     pub(super) reader: Reader,
     pub(super) fin: bool,
     /// First acknowledgement number that the peer sent for this direction. `latest_ack` is the
-    /// latest.
+    /// latest acknowledgement number.
     pub(super) acked: Option<u32>,
     pub(super) latest_ack: Option<u32>,
     /// Fingerprints of segments, to detect copies.
@@ -55,8 +55,8 @@ impl DirectionState {
         }
     }
 
-    /// Returns whether `seq` is at most [`NEAR`] from a known sequence number of the direction;
-    /// `None` if no sequence number is known.
+    /// Returns whether the distance between `seq` and a known sequence number of the direction is
+    /// at most [`NEAR`]; `None` if no sequence number is known.
     pub(super) fn is_near(&self, seq: u32) -> Option<bool> {
         let known = self.half.end_seq().or(self.acked)?;
         Some(!is_far(known, seq, NEAR))
@@ -69,8 +69,9 @@ impl DirectionState {
         known == [None; 2] || known.into_iter().flatten().any(|known| !is_far(known, seq, NEAR))
     }
 
-    /// Returns whether the segment is the FIN of an earlier connection with the same ports. Its
-    /// sequence number is before that of the SYN, so the receiver drops the FIN.
+    /// Returns whether the segment is the FIN of an earlier connection with the same ports. The
+    /// sequence number of such a FIN is before the sequence number of the SYN. The receiver
+    /// therefore drops the FIN.
     fn drops_fin(&self, segment: &Segment<'_>) -> bool {
         let end = segment.seq.wrapping_add(segment.wire_len);
         let is_before = |isn: u32| end.wrapping_sub(isn.wrapping_add(1)).cast_signed() < 0;
@@ -115,15 +116,15 @@ pub(super) struct Replacement {
 /// A connection. Direction 0 is the direction of its first frame.
 pub(super) struct Connection {
     pub(super) number: StreamId,
-    /// Number of the network. It distinguishes connections with the same ports in different
-    /// networks. The first network has number 0.
+    /// Number of the network. The number distinguishes connections that have the same ports in
+    /// different networks. The first network has number 0.
     pub(super) network: u16,
     pub(super) directions: [DirectionState; 2],
     /// The monitor, if the dissector has monitors.
     pub(super) monitor: Option<Monitor>,
     /// Number of the latest frame.
     pub(super) latest_frame: FrameNumber,
-    /// Memory in bytes, as last counted.
+    /// Memory in bytes at the last count.
     pub(super) memory: usize,
     /// Whether the readers of both directions know both start-up frames, so that neither reader
     /// waits for the start-up frame of the peer.
@@ -131,16 +132,16 @@ pub(super) struct Connection {
     /// Whether, at the last check, the connection had octets that no delivered unit contained.
     pub(super) holds_back: bool,
     pub(super) closed: bool,
-    /// Whether the connection lost its slot and then continued. The start of the connection was
-    /// read before it lost its slot.
+    /// Whether the connection lost its slot and then continued. The start of such a connection was
+    /// read before the connection lost its slot.
     pub(super) resumed: bool,
     /// Number of delivered units that were incomplete or gaps.
     pub(super) incomplete_units: u64,
     /// Another connection that may replace this connection.
     pub(super) replacement: Option<Replacement>,
-    /// The cost of an eviction, which is counted when the first segment with new octets arrives
-    /// after the connection resumed. `None` after that segment, and for other connections. Until
-    /// that segment, the connection has nothing to deliver.
+    /// The cost of the eviction of this connection. The cost is counted when the first segment with
+    /// new octets arrives after the connection resumed; from then on, the value is `None`. Until
+    /// then, the connection has nothing to deliver. `None` also if the connection was not evicted.
     pub(super) pending_cost: Option<DroppedState>,
 }
 
@@ -169,7 +170,8 @@ impl Connection {
         }
     }
 
-    /// Sets the sequence numbers of the SYNs. Nothing else of the connection was captured before.
+    /// Sets the sequence numbers of the SYNs. Call this only if nothing except SYNs was captured of
+    /// this connection.
     pub(super) fn begin(&mut self, syns: [Option<u32>; 2]) {
         for (direction, isn) in self.directions.iter_mut().zip(syns) {
             direction.half = isn.map_or_else(DirectionStream::default, DirectionStream::opened);
@@ -218,8 +220,9 @@ impl Connection {
         closes
     }
 
-    /// Reads direction `index`. If that reveals a start-up frame for which the other direction
-    /// waits, reads the other direction, and so on.
+    /// Reads direction `index`. If this shows a start-up frame for which the other direction waits,
+    /// also reads the other direction. Repeats this until neither direction has a new start-up
+    /// frame.
     fn poll(&mut self, mut index: Direction, sink: &mut dyn Sink) {
         loop {
             self.poll_direction(index, sink);
@@ -238,8 +241,8 @@ impl Connection {
         }
     }
 
-    /// If a start-up frame follows a rejection that both directions know, restarts both readers as
-    /// at the start of a connection. Returns whether it restarted them.
+    /// If a start-up frame follows a rejection that both readers know, restarts both readers as at
+    /// the start of a connection. Returns whether the readers were restarted.
     fn restart_after_rejection(&mut self) -> bool {
         let [forth, back] = &self.directions;
         let any = forth.reader.has_new_startup() || back.reader.has_new_startup();
@@ -314,7 +317,8 @@ impl Connection {
         self.directions.iter().any(|direction| direction.reader.is_mpa())
     }
 
-    /// How the connection will resume, if both endpoints have agreed to suspend it.
+    /// If both endpoints have agreed to suspend the connection: the addresses with which it will
+    /// resume.
     pub(super) fn suspended(&self) -> Option<SuspendedConnection> {
         let (local, port) = self.monitor.as_ref()?.suspended()?;
         let address = |direction: Direction| self.directions[direction].ends.src.ip();
@@ -348,8 +352,8 @@ fn deliver(monitor: &mut Option<Monitor>, unit: &Unit<'_>, sink: &mut dyn Sink) 
 }
 
 /// Returns whether `unit` is an SDP message of a connection whose Hello was not captured. The
-/// monitor must not process it, because the negotiated settings are unknown. The caller has already
-/// checked that the connection is read as SDP by assumption.
+/// monitor must not process such a message, because the negotiated settings are unknown. The caller
+/// has already checked that the connection is read as SDP only because of its port.
 fn is_assumed(unit: &Unit<'_>) -> bool {
     matches!(unit.kind, Kind::Sdp(Carrier::Send, ..))
 }

@@ -1,5 +1,5 @@
-//! Frees the slots of connections, and resumes connections without a slot. The parent module
-//! [`super`] explains when.
+//! Frees the slots of connections, and resumes connections that lost their slot. The parent module
+//! [`super`] explains when this happens.
 
 use super::Connections;
 use super::connection::Connection;
@@ -12,13 +12,13 @@ use crate::sink::Sink;
 use crate::tcp::ConnectionSummary;
 
 impl Connections {
-    /// Returns whether the connection was evicted and can resume without a loss of state. Then a
-    /// segment that does not fit the connection only starts a possible replacement.
+    /// Returns whether the connection was evicted and can resume from its record, or had no octets.
+    /// If true, a segment that does not fit the connection only starts a possible replacement.
     pub(super) fn may_resume(&self, past: &ConnectionSummary, network: u16, segment: &Segment<'_>) -> bool {
         past.evicted && (!past.has_octets() || self.table.has_record(segment, network))
     }
 
-    /// Gives a slot to a connection that continues. Returns the slot.
+    /// Gives a new slot to a connection that lost its slot and now continues. Returns the slot.
     pub(super) fn resume(
         &mut self,
         past: &ConnectionSummary,
@@ -73,7 +73,7 @@ impl Connections {
     pub(super) fn retire_closed(&mut self, sink: &mut dyn Sink) {
         while self.closed.len() > MAX_LINGERING {
             let Some((slot, number)) = self.closed.pop_front() else { return };
-            // Another connection may have the slot now.
+            // Meanwhile, another connection may have the slot.
             if matches!(self.slots.get(slot), Some(Some(connection)) if connection.number == number) {
                 self.retire(slot, false, sink);
             }
@@ -81,8 +81,9 @@ impl Connections {
     }
 
     /// Evicts connections for which `may` returns true, until `enough` returns true. First evicts
-    /// closed connections and connections without MPA and SDP, and then the remaining connections.
-    /// In both groups, the connection that was idle for longest comes first.
+    /// closed connections and connections with neither MPA nor SDP, and then the remaining
+    /// connections. In each of these two groups, the connection that was idle for the longest time
+    /// comes first.
     pub(super) fn evict(
         &mut self,
         may: impl Fn(&Connection) -> bool,

@@ -10,7 +10,7 @@ use crate::stream_id::StreamId;
 use crate::tcp::{Lookup, TrackedConnection};
 
 impl Connections {
-    /// The connection that owns a segment, by the ports and the network of the segment.
+    /// Finds the connection that owns a segment. Uses the ports and the network of the segment.
     pub(super) fn owner(&mut self, segment: &Segment<'_>) -> Owner {
         let (network, connection) = match self.table.find(segment) {
             Lookup::Known { network, connection, is_certain: true } => return Owner::Known(network, connection),
@@ -36,8 +36,8 @@ impl Connections {
         self.slots.get(slot).and_then(Option::as_ref).is_some_and(|connection| !connection.closed)
     }
 
-    /// The connection that owns a segment with known ports, if the segment is the first segment
-    /// from its network.
+    /// Finds the connection that owns a segment. The ports of the segment are known, and the
+    /// segment is the first segment from its network.
     fn owner_elsewhere(&mut self, segment: &Segment<'_>) -> Owner {
         for (network, connection) in self.table.networks(segment) {
             let is_copy = self.recognises(&connection, segment);
@@ -62,8 +62,8 @@ impl Connections {
         }
     }
 
-    /// Like `Connection::recognises`, also for connections without a slot. For such a connection
-    /// only the sequence numbers are compared.
+    /// Like `Connection::recognises`, but also works for a connection without a slot. For such a
+    /// connection, only the sequence numbers are compared.
     fn recognises(&self, tracked: &TrackedConnection, segment: &Segment<'_>) -> Option<bool> {
         match tracked {
             TrackedConnection::Open(slot) => {

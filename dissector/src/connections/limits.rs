@@ -1,17 +1,18 @@
 //! Limits on connections and their memory.
 
-/// Number of closed connections that keep their slot, for octets that were captured late.
+/// Number of closed connections that keep their slot, because octets of these connections may be
+/// captured late.
 pub(super) const MAX_LINGERING: usize = 1024;
 /// Maximum number of open connections.
 pub(super) const MAX_OPEN: usize = 8_192;
-/// Fixed memory of an open connection in bytes. It does not include the memory that [`MAX_MEMORY`]
-/// limits.
+/// Fixed memory of each open connection in bytes. The limit [`MAX_MEMORY`] does not count this
+/// memory.
 pub(super) const CONNECTION_MEMORY: usize = 8 << 10;
-/// Maximum memory of all open connections together for octets and state, in bytes.
+/// Maximum memory, in bytes, for the octets and the state of all open connections together.
 pub(super) const MAX_MEMORY: usize = 64 << 20;
 /// If sequence numbers in two networks differ by more than this distance, they belong to two
-/// connections. Of 2,048 pairs of random sequence numbers, one pair on average is nearer than this.
-/// weft therefore compares the sequence numbers of both directions.
+/// connections. If two sequence numbers are random, their distance is below this limit in one of
+/// 2,048 cases. To avoid such errors, weft compares the sequence numbers of both directions.
 pub(super) const NEAR: u32 = 1 << 20;
 /// Maximum number of remembered suspended SDP connections.
 pub(super) const MAX_SUSPENDED: usize = 64;

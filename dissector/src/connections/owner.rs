@@ -17,10 +17,10 @@ pub(super) enum Owner {
 }
 
 impl Connection {
-    /// Compares a segment from another network with this connection. Returns `Some(true)` if it is
-    /// a copy of a segment of this connection, and `Some(false)` if it belongs to another
-    /// connection. Returns `None` if its sequence numbers fit this connection, but no copy is
-    /// known.
+    /// Compares a segment from another network with this connection. Returns `Some(true)` if the
+    /// segment is a copy of a segment of this connection, and `Some(false)` if the segment belongs
+    /// to another connection. Returns `None` if the sequence numbers of the segment fit this
+    /// connection, but no known segment can be compared with it.
     pub(super) fn recognises(&self, segment: &Segment<'_>) -> Option<bool> {
         let mine = self.direction_of(segment);
         let (own, other) = (&self.directions[mine], &self.directions[mine.peer()]);
@@ -41,8 +41,9 @@ impl Connection {
         if fits { None } else { Some(false) }
     }
 
-    /// The sequence numbers of SYNs that were first assigned to this connection, but belong to
-    /// another connection. `segment` showed that the other connection exists.
+    /// The sequence numbers of SYNs that were first assigned to this connection, although they
+    /// belong to another connection. `segment` is the segment that showed that the other connection
+    /// exists.
     pub(super) fn syns(&self, segment: &Segment<'_>) -> [Option<u32>; 2] {
         let mine = self.direction_of(segment);
         let near = |direction: Direction, number: u32| {

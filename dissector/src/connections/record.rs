@@ -1,4 +1,4 @@
-//! The record of a connection that was evicted. The connection resumes from it.
+//! The record of a connection that was evicted. The connection can resume from its record.
 
 use super::connection::{Connection, DirectionState};
 use crate::direction::Direction;
@@ -9,8 +9,8 @@ use crate::tcp::{ConnectionSummary, DirectionRecord, DirectionStream};
 pub(super) type Record = [(DirectionRecord, ReaderRecord); 2];
 
 impl Connection {
-    /// Continues the connection from its record. If it has no record, continues it from its summary
-    /// `past`.
+    /// Resumes the connection from its record. If there is no record, resumes the connection from
+    /// its summary `past`.
     pub(super) fn resume(&mut self, past: &ConnectionSummary, record: Option<Box<Record>>) {
         let Some(record) = record else {
             self.begin(Direction::BOTH.map(|direction| past.syn_alone(direction)));

@@ -2,13 +2,14 @@
 //! replace an open connection with the same ports.
 //!
 //! A segment does not fit a connection if it is a SYN with another sequence number, or if its
-//! sequence numbers are far from those of the connection. Such a segment starts another connection,
-//! or it is a stray segment that its receiver drops. The receiver answers a stray SYN with a
-//! challenge ACK (RFC 9293 section 3.10.7.4). Only later segments show which case applies. Until
-//! then weft keeps both the connection and a replacement that starts with the segment.
+//! sequence numbers are far from the sequence numbers of the connection. Such a segment starts
+//! another connection, or it is a stray segment that its receiver drops. (If the stray segment is a
+//! SYN, the receiver sends a challenge ACK: RFC 9293 section 3.10.7.4.) Only later segments show
+//! which case applies. Until then, weft keeps the connection and also a replacement that starts
+//! with the segment.
 //!
-//! weft switches to the replacement if a SYN-ACK answers its SYN, or if octets continue at the end
-//! of its first segment.
+//! weft switches to the replacement if a SYN-ACK answers the SYN of the replacement, or if a
+//! segment continues where the first segment of the replacement ended.
 
 use super::Connections;
 use super::connection::{Connection, DirectionState, Replacement};
@@ -23,9 +24,9 @@ use crate::tcp::{FAR, FAR_AFTER_CLOSE, is_far};
 pub(super) enum Claim {
     /// The segment belongs to the connection.
     Own,
-    /// The segment is the first of another connection. The existing connection is closed.
+    /// The segment is the first segment of another connection, and the known connection is closed.
     Replaces,
-    /// The segment is the first of a replacement.
+    /// The segment is the first segment of a replacement.
     StartsReplacement,
     /// The segment belongs to the replacement, but does not prove that the replacement is real.
     OfReplacement,
@@ -70,7 +71,8 @@ impl Replacement {
         let index = Direction::sent_by(self.connection.directions[0].ends.src, current.directions[0].ends.src);
         let sender = &current.directions[index];
         let is_mine = match sender.half.end_seq().or(sender.acked) {
-            // A segment that repeats or continues octets of the current connection belongs to it.
+            // A segment that repeats or continues octets of the current connection belongs to the
+            // current connection.
             Some(end) => end.wrapping_sub(number) >= NEAR && distance(number, self.next) < distance(number, end),
             None => distance(number, self.next) < NEAR,
         };
@@ -168,8 +170,8 @@ impl Connections {
         self.slots.get(slot).and_then(Option::as_ref).map_or(Claim::Own, |connection| connection.claim(segment))
     }
 
-    /// Starts a replacement of the connection in `slot` with `segment`. Finishes an earlier
-    /// replacement.
+    /// Starts a replacement of the connection in `slot`. `segment` is the first segment of the
+    /// replacement. If the connection already had a replacement, finishes that replacement.
     fn start_replacement(&mut self, slot: usize, segment: &Segment<'_>, sink: &mut dyn Sink) {
         let number = self.next_number();
         let Some(network) = self.slots.get(slot).and_then(Option::as_ref).map(|connection| connection.network) else {
@@ -222,8 +224,8 @@ mod tests {
         (0..2).for_each(|direction| wire.send(direction, &fpdu(&send_of(msn, 30))));
     }
 
-    /// The connection number of each FPDU. Each direction has an FPDU before and an FPDU after the
-    /// segments that `happens` sends.
+    /// Returns the connection number of each FPDU. In each direction, one FPDU is sent before
+    /// `happens` runs, and one FPDU after that. `happens` sends the segments that a test is about.
     fn streams(happens: impl FnOnce(&mut Wire)) -> Vec<u32> {
         let mut wire = Wire::started();
         both(&mut wire, 1);

@@ -1,4 +1,5 @@
-//! Parses the text of a filter to a syntax tree. Field names are not looked up yet.
+//! Parses the text of a filter to a syntax tree. This module does not look up field names; `eval`
+//! does that later.
 //!
 //! ```text
 //! any   = all {("||" | "or") all}
@@ -41,7 +42,7 @@ pub(super) enum TestOperation<'t> {
     NotIn(Vec<Item<'t>>),
 }
 
-/// An item of a set: one value, or a range that includes both limits.
+/// An item of a set: one value, or a range that includes its start and its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Item<'t> {
     One(Literal<'t>),
@@ -60,8 +61,8 @@ pub(super) enum LiteralKind<'t> {
     Str(Vec<u8>),
 }
 
-/// A comparison operator. It also determines which values of a field must match if the field occurs
-/// several times.
+/// A comparison operator. If a field occurs several times, the operator also determines how many of
+/// the values must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     /// At least one occurrence is equal.
@@ -141,7 +142,8 @@ impl<'t> Parser<'t> {
         token
     }
 
-    /// An error about the next token, or about the end of the filter.
+    /// An error at the next token. If there is no next token, the error is at the end of the
+    /// filter.
     fn fault(&self, message: &str) -> FilterError {
         let span = self.tokens.get(self.at).map_or(self.text.len()..self.text.len(), |token| token.span.clone());
         FilterError::new(self.text, &span, message)

@@ -1,5 +1,5 @@
-//! Collects the requested fields of units, frames and findings. For units, a grammar visitor skips
-//! all other fields.
+//! Collects the requested fields of units, frames and findings. In units, a grammar visitor skips
+//! all fields that are not requested.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -32,8 +32,8 @@ pub struct WantedFields {
     finding_facts: Vec<(Fact, Slot)>,
     /// Whether units must be parsed to find the values of the requested fields.
     walks: bool,
-    /// Whether units must be parsed completely, because a requested group or fact depends on all of
-    /// the unit.
+    /// Whether units must be parsed completely, because a requested group or fact depends on all
+    /// octets of the unit.
     walks_all: bool,
     comments: Comments,
 }
@@ -74,7 +74,7 @@ impl WantedFields {
             }
             Source::Group(group) => {
                 self.groups.push((group, slot));
-                // These groups are in the DDP header, or after it.
+                // These groups are in the DDP header, or after the DDP header.
                 self.walks_all |= matches!(
                     group,
                     GroupKind::Ddp
@@ -156,8 +156,8 @@ impl WantedFields {
         }
     }
 
-    /// Adds the values of the frame that completed `unit`. Use this method if the facts about the
-    /// frame are no longer known.
+    /// Adds the values of the frame that completed `unit`, as far as `unit` shows them. Use this
+    /// method if the facts about the frame are no longer known.
     pub fn frame_of(&self, unit: &Unit<'_>, origin: u64, values: &mut Values) {
         self.frame_itself(&FrameFacts { number: unit.frame, time: unit.time, origin, len: None, packet: None }, values);
         self.ends(unit.ends.src, unit.ends.dst, unit.stream, values);
@@ -254,8 +254,8 @@ impl WantedFields {
         }
     }
 
-    /// Adds the values of the frame and of the connection of `finding`. Use this method if the
-    /// facts about the frame are no longer known.
+    /// Adds the values of the frame and of the connection of `finding`, as far as `finding` shows
+    /// them. Use this method if the facts about the frame are no longer known.
     pub fn frame_of_finding(&self, finding: &Finding, values: &mut Values) {
         for (fact, slot) in self.frame_facts.iter().chain(&self.packet_facts) {
             match (fact, finding.stream) {
@@ -291,7 +291,7 @@ fn is_kind(group: GroupKind, kind: &Kind<'_>) -> bool {
 struct Collector<'w> {
     wanted: &'w WantedFields,
     values: &'w mut Values,
-    /// Requested fields without a value so far.
+    /// Requested fields that have no value yet.
     left: FieldSet,
     checked: bool,
     request: bool,

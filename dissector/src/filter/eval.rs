@@ -13,10 +13,11 @@ use super::known::{self, Kind, KnownField};
 use super::literal;
 use super::values::{FieldValue, Slot, Values};
 
-/// Maximum number of regular expressions in a filter. Users can join expressions with `|`.
+/// Maximum number of regular expressions in a filter. Users can combine several expressions into
+/// one expression with `|`.
 const MAX_REGEXES: usize = 16;
-/// Maximum size in bytes of a compiled regular expression. Its state cache has the same limit. This
-/// limit and [`MAX_REGEXES`] bound the memory and the compile time of a filter.
+/// Maximum size in bytes of a compiled regular expression. The same limit applies to its state
+/// cache. This limit and [`MAX_REGEXES`] bound the memory and the compile time of a filter.
 const LARGEST_REGEX: usize = 256 << 10;
 
 #[derive(Debug, Clone)]
@@ -207,8 +208,9 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// Returns the field that has the literal as its name, for a comparison of two fields. Returns
-    /// `None` for a literal in quotation marks, and for the name of a value of `known`.
+    /// If the literal is the name of a field, returns this field; the filter then compares two
+    /// fields. Returns `None` if the literal is in quotation marks, or if it is the name of a value
+    /// of `known`.
     fn field_named(&self, literal: &Literal<'_>, known: &KnownField) -> Option<&'static KnownField> {
         let LiteralKind::Word(word) = literal.kind else { return None };
         let other = known::known(word).filter(|other| other.kind != Kind::Presence)?;

@@ -59,7 +59,7 @@ pub enum Show {
     Hex(u8),
     /// A number in hexadecimal, padded to this many octets, without `0x`.
     HexOctets(u8),
-    /// The name of the value.
+    /// The name of the value, instead of its number.
     Name,
     /// The plain value: octets in hexadecimal, text, addresses, seconds.
     Plain,
@@ -74,14 +74,15 @@ pub(super) enum Source {
     Fact(Fact),
 }
 
-/// The condition for a Wireshark field that covers only some occurrences of a field of weft.
+/// The condition of a Wireshark field that corresponds to only some occurrences of a field of weft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
     Request,
     Reply,
     /// The CRC of the FPDU was checked.
     Checked,
-    /// The Terminate has this layer and, if set, this error type.
+    /// The unit is a Terminate with this layer. If an error type is given, the Terminate also has
+    /// this error type.
     Terminated(u64, Option<u64>),
 }
 
@@ -108,9 +109,9 @@ pub(super) enum GroupKind {
     Finding,
 }
 
-/// Fields that are not in the grammar, in this order: fields of frames, from [`Fact::IpSrc`] on
-/// fields of packets, from [`Fact::Kind`] on fields of units, and from [`Fact::FindingRequirement`]
-/// on fields of findings.
+/// Fields that are not in the grammar. The order of the variants is significant. Fields of frames
+/// come first. [`Fact::IpSrc`] is the first field of packets, [`Fact::Kind`] the first field of
+/// units, and [`Fact::FindingRequirement`] the first field of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 pub(super) enum Fact {
     FrameNumber,
@@ -223,8 +224,8 @@ static GROUPS: &[(&str, &str, GroupKind)] = &[
     ("finding", "A finding", GroupKind::Finding),
 ];
 
-/// Wireshark fields that cover only some occurrences of a field of weft. Each entry has the name in
-/// Wireshark, the name in weft, and the condition.
+/// Wireshark fields that correspond to only some occurrences of a field of weft. Each entry has the
+/// name in Wireshark, the name in weft, and the condition.
 static CONDITIONAL_FIELDS: &[(&str, &str, Condition)] = &[
     ("iwarp_mpa.key.req", "iwarp_mpa.key", Condition::Request),
     ("iwarp_mpa.key.rep", "iwarp_mpa.key", Condition::Reply),
@@ -331,7 +332,7 @@ pub fn all() -> Vec<&'static KnownField> {
 pub fn nearest(name: &str) -> Option<&'static str> {
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
     let likely = |known: &str| {
-        // If only the protocol before the last dot is missing, this counts as one wrong letter.
+        // If `name` lacks only the part before the last dot, this counts as one wrong letter.
         if known.rsplit_once('.').is_some_and(|(_, last)| last == name) { 1 } else { distance(&name, known) }
     };
     let (slips, _, best) = ALL.keys().map(|known| (likely(known), known.len(), *known)).min()?;

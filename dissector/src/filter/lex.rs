@@ -22,7 +22,7 @@ pub(super) enum TokenKind<'t> {
     Sign(&'static str),
 }
 
-/// All operators. Longer operators come first, so that `===` is not read as `==` and `=`.
+/// All operators. Longer operators come first. Otherwise `===` would be read as `==` and `=`.
 const OPERATORS: [&str; 19] =
     ["===", "!==", "==", "!=", "~=", ">=", "<=", "&&", "||", ">", "<", "!", "~", "(", ")", "{", "}", ",", "&"];
 
@@ -67,8 +67,8 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '.' | ':' | '/' | '-')
 }
 
-/// Reads a string whose content starts at `from`, after the opening quotation mark. Returns the
-/// string, and its length in the text from `start` on.
+/// Reads a string that starts at `start`. Its content starts at `from`, after the opening quotation
+/// mark. Returns the string, and the length of the string in the text.
 fn string(text: &str, start: usize, from: usize, raw: bool) -> Result<(TokenKind<'_>, usize), FilterError> {
     let octets = text.as_bytes();
     let (mut value, mut at) = (Vec::new(), from);
@@ -96,8 +96,8 @@ fn string(text: &str, start: usize, from: usize, raw: bool) -> Result<(TokenKind
     }
 }
 
-/// Reads the escape at offset `at`. Returns its octet (`None` for an unknown escape), and the
-/// length of the escape in the text.
+/// Reads the escape at offset `at`. Returns the octet that the escape represents (`None` for an
+/// unknown escape), and the length of the escape in the text.
 fn escape(text: &str, at: usize) -> Result<(Option<u8>, usize), FilterError> {
     let octets = text.as_bytes();
     let octet = match octets.get(at + 1) {

@@ -1,4 +1,5 @@
-//! Reads values in filters. The field in the comparison determines the format of the value.
+//! Reads values in filters. The field to which a value is compared determines the format of the
+//! value.
 
 use std::net::IpAddr;
 
@@ -8,10 +9,11 @@ use weft_core::spelling::distance;
 
 use super::known::{Kind, KnownField};
 
-/// The range of values that are searched for a name.
+/// The numeric values among which [`named`] searches for a name.
 const NAMED_VALUES: std::ops::RangeInclusive<u64> = 0..=255;
 
-/// The values of the field `known` with the name `word`, ignoring upper and lower case.
+/// The values of the field `known` that have the name `word`. Does not distinguish upper and lower
+/// case.
 pub(super) fn named(word: &str, known: &KnownField) -> Vec<u64> {
     let Some(names) = known.names else { return Vec::new() };
     NAMED_VALUES.filter(|value| names(*value).is_some_and(|name| name.eq_ignore_ascii_case(word))).collect()
@@ -46,8 +48,8 @@ pub(super) fn numbers(text: &str, literal: &Literal<'_>, known: &KnownField) -> 
     };
     if let Some(names) = known.names {
         let word = word.to_lowercase();
-        // Prefer names that start with the word. Otherwise the nearest name for the start of a long
-        // name could be a different, short name.
+        // Prefer names that start with the word. Otherwise, if the word is the start of a long
+        // name, the nearest name could be another name that is short.
         let near = NAMED_VALUES.filter_map(names).map(|name| (name, name.to_lowercase()));
         let near = near.min_by_key(|(_, name)| (!name.starts_with(&word), distance(&word, name)));
         if let Some((near, _)) = near {
@@ -77,8 +79,8 @@ pub(super) fn time(text: &str, literal: &Literal<'_>) -> Result<u64, FilterError
     seconds.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(fraction)).ok_or_else(fault)
 }
 
-/// Reads octets. The literal may be a string. It may also be a word: the text itself for a field
-/// with text values, and `aa:bb:cc`, `aa-bb-cc`, `aabbcc` or `0xaabbcc` for any other field.
+/// Reads octets. The literal may be a string or a word. If the field has text values, a word is the
+/// text itself. Otherwise, a word has the format `aa:bb:cc`, `aa-bb-cc`, `aabbcc` or `0xaabbcc`.
 pub(super) fn octets(text: &str, literal: &Literal<'_>, known: &KnownField) -> Result<Vec<u8>, FilterError> {
     let word = match &literal.kind {
         LiteralKind::Str(octets) => return Ok(octets.clone()),
@@ -100,7 +102,7 @@ pub(super) fn octets(text: &str, literal: &Literal<'_>, known: &KnownField) -> R
     })
 }
 
-/// Returns an error if a field has a fixed set of text values, and the literal is not one of them.
+/// If a field has a fixed set of text values, and the literal is not in this set, returns an error.
 pub(super) fn among_words(
     text: &str,
     literal: &Literal<'_>,
@@ -124,7 +126,7 @@ fn octet(digits: &str) -> Option<u8> {
     (digits_only && matches!(digits.len(), 1 | 2)).then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
-/// Reads an address, or a network with its prefix length.
+/// Reads an address, or a network such as `10.0.0.0/8`. Returns the address and the prefix length.
 pub(super) fn network(text: &str, literal: &Literal<'_>, kind: Kind) -> Result<(IpAddr, u8), FilterError> {
     let fault = |what: &str| FilterError::new(text, &literal.span, format!("expected {what} here"));
     let what = match kind {

@@ -7,9 +7,9 @@
 //! iwarp_mpa.privatedata contains 72:65:76 or payload matches "^GET "
 //! ```
 //!
-//! A field that occurs several times matches if at least one of its values matches. `!=` and `not
-//! in` require that all values match, as in tshark 4. A test of an absent field fails. A filter may
-//! use the name of a value instead of its number.
+//! If a field occurs several times, a test passes if at least one of the values matches. As in
+//! tshark 4, the tests `!=` and `not in` pass only if all values match. A test of an absent field
+//! fails. A filter may use the name of a value instead of its number.
 //!
 //! | file | purpose |
 //! | --- | --- |
@@ -20,8 +20,8 @@
 //! | `collect` | collects the requested fields of a unit, frame or finding as [`Values`] |
 //!
 //! A filter and the columns of an output share one [`WantedFields`]. The grammar therefore reads a
-//! unit only once, and only requested fields are stored. weft does not support the slices of
-//! fields, arithmetic, bit masks and functions of Wireshark's language.
+//! unit only once, and only requested fields are stored. Wireshark's language also has slices of
+//! fields, arithmetic, bit masks and functions; weft does not support these.
 
 mod ast;
 mod collect;

@@ -1,4 +1,4 @@
-//! Tests the filter language with explicit values, and the errors with their columns. Also tests
+//! Tests the filter language with explicit values. Tests the messages and columns of errors. Tests
 //! that no text causes a panic.
 
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,5 +1,5 @@
-//! [`Values`]: the values of requested fields for one unit or frame. Its memory is reused for the
-//! next unit or frame.
+//! [`Values`]: the values of requested fields for one unit or frame. The next unit or frame reuses
+//! the memory of [`Values`].
 
 use std::io::Write as _;
 use std::net::IpAddr;
@@ -58,8 +58,8 @@ impl Values {
         self.entries.push((slot, FieldValue::Octets(start..start + octets.len())));
     }
 
-    /// Adds a value from the grammar. As in tshark, empty octets are not a value. Each marker is a
-    /// separate value.
+    /// Adds a value from the grammar. As in tshark, an empty sequence of octets is not a value.
+    /// Each marker is a separate value.
     #[inline]
     pub(super) fn add_value(&mut self, slot: Slot, value: Value<'_>) {
         match value {
@@ -119,8 +119,8 @@ impl Values {
         count
     }
 
-    /// Appends the first or the last value of the field `slot` to `out`. Returns whether the field
-    /// has a value.
+    /// Appends the first value of the field `slot` to `out`; if `last` is set, the last value.
+    /// Returns whether the field has a value.
     pub fn write_first_or_last(&self, slot: Slot, known: &KnownField, last: bool, out: &mut Vec<u8>) -> bool {
         let value = if last { self.of(slot).last() } else { self.of(slot).next() };
         if let Some(value) = value {

@@ -1,5 +1,7 @@
 //! Finds out when all requests are answered, after octets were missing in the capture.
 
+use weft_core::wire::ddp::Msn;
+
 /// An upper bound on the unanswered requests of one requester, if requests may be missing in the
 /// capture. Requests are counted by their MSNs, so missing requests count as well. Each captured
 /// response answers one request.
@@ -12,7 +14,7 @@ pub(super) struct Backlog {
     responses: u64,
     /// Whether requests after the last captured request may be missing or may be captured late.
     may_lack_requests: bool,
-    last_msn: Option<u32>,
+    last_msn: Option<Msn>,
 }
 
 impl Backlog {
@@ -25,10 +27,10 @@ impl Backlog {
         self.may_lack_requests |= requests;
     }
 
-    pub(super) fn record_request(&mut self, msn: u32) {
+    pub(super) fn record_request(&mut self, msn: Msn) {
         let sent = match (self.max, self.last_msn) {
-            (Some(max), Some(last)) => max + u64::from(msn.wrapping_sub(last).max(1)),
-            _ => u64::from(msn).saturating_sub(self.responses).max(1),
+            (Some(max), Some(last)) => max + u64::from(msn.messages_since(last).max(1)),
+            _ => u64::from(msn.get()).saturating_sub(self.responses).max(1),
         };
         *self = Backlog { max: Some(sent), may_lack_requests: false, last_msn: Some(msn), ..*self };
     }

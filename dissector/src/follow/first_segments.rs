@@ -1,7 +1,7 @@
 //! The first segments of each direction. Rules use them to find a ready-to-receive message (RFC
 //! 6581).
 
-use weft_core::wire::ddp::Segment;
+use weft_core::wire::ddp::{Msn, Segment};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 
 use super::stream::TerminateSummary;
@@ -20,8 +20,8 @@ pub(crate) struct FirstSegment {
     pub last: bool,
     /// Length of the payload after the DDP header, in octets.
     pub payload_len: u32,
-    /// MSN of an untagged segment (0 for a tagged segment).
-    pub msn: u32,
+    /// MSN of an untagged segment; `None` for a tagged segment.
+    pub msn: Option<Msn>,
     /// STag and TO of a tagged segment, or sink STag and TO of a Read Request. Zeros for other
     /// segments.
     pub stag_and_to: (u32, u64),
@@ -39,7 +39,7 @@ impl FirstSegment {
             opcode: view.opcode(),
             last: view.last(),
             payload_len: view.payload_len,
-            msn: 0,
+            msn: None,
             stag_and_to: (0, 0),
             read_size: None,
             terminate: TerminateSummary::read(unit, view),
@@ -47,7 +47,7 @@ impl FirstSegment {
         match &view.segment {
             Segment::Tagged(header, _) => segment.stag_and_to = (header.stag.get(), header.tagged_offset.get()),
             Segment::Untagged(header, _) => {
-                segment.msn = header.msn.get();
+                segment.msn = Some(header.msn());
                 if segment.opcode == Opcode::READ_REQUEST
                     && let Some(request) = view.payload.get(0..28).and_then(|octets| ReadRequest::parse(octets).ok())
                 {

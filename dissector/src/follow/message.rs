@@ -7,7 +7,7 @@
 //! the open messages of the direction. It compares MSNs again only from the next message on. A
 //! segment that does not fit the earlier segments becomes a [`Remark`].
 
-use weft_core::wire::ddp::{RawTagged, RawUntagged, Segment};
+use weft_core::wire::ddp::{Msn, RawTagged, RawUntagged, Segment};
 use weft_core::wire::rdmap::Opcode;
 
 use super::remark::{Remark, RemarkKind};
@@ -52,13 +52,16 @@ pub(crate) struct CompletedMessage {
     pub time: u64,
 }
 
+/// The MSN of a tagged message. Such a message has none, and nothing reads this value.
+const NO_MSN: Msn = Msn::new(0);
+
 /// A message whose last segment has not arrived.
 #[derive(Debug, Clone, Copy)]
 struct OpenMessage {
     at: SegmentLocation,
     latest: SegmentLocation,
     opcode: Opcode,
-    msn: u32,
+    msn: Msn,
     stag: u32,
     ulp: (u8, u32),
     /// Base of the offsets `first`, `next`, `low` and `high`. It is 0 for an untagged message, and
@@ -94,7 +97,7 @@ struct Jump {
 #[derive(Debug, Clone, Copy)]
 struct LastMessage {
     at: SegmentLocation,
-    msn: u32,
+    msn: Msn,
     last_mo: u32,
     stag: u32,
     /// Lowest MO or TO of the message.
@@ -121,9 +124,9 @@ pub(crate) struct UnfinishedMessage {
 struct Channel {
     /// Whether a complete message was captured after the last missing octets.
     is_synchronized: bool,
-    next_msn: Option<u32>,
+    next_msn: Option<Msn>,
     /// The latest range of skipped MSNs: the first skipped MSN, and the MSN after the range.
-    skipped: Option<(u32, u32)>,
+    skipped: Option<(Msn, Msn)>,
     open: Option<OpenMessage>,
     last_message: Option<LastMessage>,
 }
@@ -213,7 +216,7 @@ impl Messages {
         remarks: &mut Vec<Remark>,
     ) -> SegmentPosition {
         let opcode = view.opcode();
-        let (qn, msn, mo) = (header.qn.get(), header.msn.get(), header.mo.get());
+        let (qn, msn, mo) = (header.qn.get(), header.msn(), header.mo.get());
         let Some(queue) = queue_of(opcode) else { return SegmentPosition::default() };
         let (complete, number) = (self.complete, self.count);
         let channel = &mut self.channels[queue as usize];
@@ -308,7 +311,8 @@ impl Messages {
                 }
                 let partial = !(complete || channel.is_synchronized);
                 let numbers = (number, number);
-                channel.open = Some(OpenMessage { partial, numbers, ..OpenMessage::new(at, view, 0, stag, to, 0) });
+                channel.open =
+                    Some(OpenMessage { partial, numbers, ..OpenMessage::new(at, view, NO_MSN, stag, to, 0) });
                 position.first = !partial;
             }
         }
@@ -320,7 +324,7 @@ impl Messages {
                 position.completed = open.end(at, true, remarks);
                 self.ended = self.ended.max(open.numbers.0);
                 let low = open.base.wrapping_add(open.low.cast_unsigned());
-                channel.last_message = Some(LastMessage { at, msn: 0, last_mo: 0, stag: open.stag, low });
+                channel.last_message = Some(LastMessage { at, msn: NO_MSN, last_mo: 0, stag: open.stag, low });
                 channel.is_synchronized = true;
                 channel.open = None;
             }
@@ -336,17 +340,17 @@ impl Channel {
         at: SegmentLocation,
         opcode: Opcode,
         queue: u32,
-        msn: u32,
+        msn: Msn,
         complete: bool,
         remarks: &mut Vec<Remark>,
     ) {
-        let expected = self.next_msn.or(complete.then_some(1)).filter(|expected| *expected != msn);
+        let expected = self.next_msn.or(complete.then_some(Msn::FIRST)).filter(|expected| *expected != msn);
         let Some(expected) = expected else {
-            self.next_msn = Some(msn.wrapping_add(1));
+            self.next_msn = Some(msn.next());
             return;
         };
-        let ahead = msn.wrapping_sub(expected) < 1 << 31;
-        let was_skipped = self.skipped.is_some_and(|(from, to)| msn.wrapping_sub(from) < to.wrapping_sub(from));
+        let ahead = msn.is_at_or_after(expected);
+        let was_skipped = self.skipped.is_some_and(|(from, to)| msn.messages_since(from) < to.messages_since(from));
         let kind = if self.next_msn.is_none() {
             RemarkKind::FirstMsn { queue, found: msn }
         } else if ahead {
@@ -361,13 +365,13 @@ impl Channel {
             self.skipped = Some((expected, msn));
         }
         if ahead || self.next_msn.is_none() {
-            self.next_msn = Some(msn.wrapping_add(1));
+            self.next_msn = Some(msn.next());
         }
     }
 }
 
 impl OpenMessage {
-    fn new(at: SegmentLocation, view: &SegmentView<'_>, msn: u32, stag: u32, base: u64, first: i64) -> Self {
+    fn new(at: SegmentLocation, view: &SegmentView<'_>, msn: Msn, stag: u32, base: u64, first: i64) -> Self {
         let word = match view.segment {
             Segment::Untagged(header, _) => header.ulp_word.get(),
             Segment::Tagged(..) => 0,

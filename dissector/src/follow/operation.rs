@@ -13,6 +13,7 @@ mod response;
 
 use std::collections::VecDeque;
 
+use weft_core::wire::ddp::Msn;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 
 use super::backlog::Backlog;
@@ -68,7 +69,7 @@ pub(crate) struct Request {
     /// Read or atomic operation, with its fields.
     pub kind: RequestKind,
     /// MSN on queue 1.
-    pub msn: u32,
+    pub msn: Msn,
     /// The frame of the request.
     pub frame: FrameNumber,
     /// Stream position after the request's FPDU.
@@ -174,7 +175,7 @@ impl Operations {
     }
 
     /// Returns the unanswered request with `msn`.
-    pub(crate) fn request(&self, msn: u32) -> Option<&Request> {
+    pub(crate) fn request(&self, msn: Msn) -> Option<&Request> {
         self.requests.iter().find(|request| request.msn == msn)
     }
 

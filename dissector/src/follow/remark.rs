@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use weft_core::wire::ddp::Msn;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::direction::Direction;
@@ -65,16 +66,16 @@ pub(crate) enum RemarkKind {
         /// QN.
         queue: u32,
         /// The MSN of the first message.
-        found: u32,
+        found: Msn,
     },
     /// An MSN does not follow the previous MSN of its queue.
     MsnGap {
         /// QN.
         queue: u32,
         /// The previous MSN plus one.
-        expected: u32,
+        expected: Msn,
         /// The MSN of the message.
-        found: u32,
+        found: Msn,
     },
     /// A message has an MSN that its queue had skipped, because a message with a higher MSN came
     /// first.
@@ -84,23 +85,23 @@ pub(crate) enum RemarkKind {
         /// QN.
         queue: u32,
         /// The MSN of the message.
-        found: u32,
+        found: Msn,
     },
     /// A message has an MSN that an earlier message of the queue already had.
     MsnRepeated {
         /// QN.
         queue: u32,
         /// The highest MSN so far plus one.
-        expected: u32,
+        expected: Msn,
         /// The MSN of the message.
-        found: u32,
+        found: Msn,
     },
     /// A segment continues a message, but has another MSN than the segments before.
     MsnChanged {
         /// The value in the segments before.
-        from: u32,
+        from: Msn,
         /// The value in this segment.
-        to: u32,
+        to: Msn,
     },
     /// A segment continues a message, but has another QN than the segments before.
     QnChanged {

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use weft_core::wire::ddp::RawHeader;
+use weft_core::wire::ddp::{Msn, RawHeader};
 use weft_core::wire::rdmap::{HeaderControl, Opcode, RawTerminate, RawTerminateParts, TerminateError};
 use zerocopy::FromBytes;
 
@@ -43,9 +43,9 @@ impl LoggedSegment {
     }
 
     /// Returns the MSN of an untagged segment; `None` for a tagged segment.
-    pub(crate) fn msn(&self) -> Option<u32> {
+    pub(crate) fn msn(&self) -> Option<Msn> {
         (usize::from(self.header_len) == MAX_HEADER_LEN)
-            .then(|| u32::from_be_bytes([self.header[10], self.header[11], self.header[12], self.header[13]]))
+            .then(|| Msn::new(u32::from_be_bytes([self.header[10], self.header[11], self.header[12], self.header[13]])))
     }
 }
 

@@ -249,7 +249,7 @@ impl Traffic {
         let Some(ended) = position.completed else { return };
         let queue = match view.segment {
             Segment::Tagged(..) => None,
-            Segment::Untagged(header, _) => Some((header.qn.get(), header.msn.get())),
+            Segment::Untagged(header, _) => Some((header.qn.get(), header.msn())),
         };
         self.facts.push(Fact::Message(Message {
             direction: u8::from(at.direction),

@@ -1,11 +1,11 @@
-//! Determines the layout of the next FPDU. It is the layout of RFC 5044, or a layout with a known
-//! error of a real sender.
+//! Determines the layout of the next FPDU. The layout is the layout of RFC 5044, or a layout with a
+//! known error of a real sender.
 //!
 //! Known errors:
 //!
 //! - markers at wrong positions, because the sender ignores its CRC fields when it counts octets
 //! - markers at wrong positions, with a constant distance from the correct positions
-//! - FPDUPTR in little-endian order, or counted from a marker at the start of the FPDU
+//! - FPDUPTR in little-endian order, or FPDUPTR counted from a marker at the start of the FPDU
 //! - no markers although they were negotiated, or markers that were not negotiated
 //! - no CRC field
 
@@ -85,7 +85,7 @@ pub(super) fn check_markers(half: &DirectionStream, layout: &Layout) -> Result<M
     Ok(found)
 }
 
-/// Returns whether the FPDU has markers, and all of them were captured and recognised. A marker is
+/// Returns whether the FPDU has markers, and all markers were captured and recognised. A marker is
 /// recognised if it is correct, or if its FPDUPTR has a known error of real senders (see the start
 /// of this file).
 fn markers_recognised(half: &DirectionStream, layout: &Layout) -> Result<bool, Pending> {
@@ -103,8 +103,8 @@ fn markers_recognised(half: &DirectionStream, layout: &Layout) -> Result<bool, P
     Ok(any)
 }
 
-/// The header of an FPDU: `ULPDU_Length`, and whether the first four octets are [`plausible`]. Both
-/// are `None` if their octets were not captured.
+/// The header of an FPDU: `ULPDU_Length`, and whether the first four octets are [`plausible`]. If
+/// the octets of one of the two were not captured, its value is `None`.
 type Header = (Option<u16>, Option<bool>);
 
 /// The header of an FPDU that starts at `start`.
@@ -136,8 +136,8 @@ fn header_follows(half: &DirectionStream, position: u64, phase: Option<u16>) -> 
     Ok(Some(plausible(head) || header_position(position, phase) != position && after_marker(half)?))
 }
 
-/// Returns whether an FPDU certainly ends at `position`, because a plausible header or a FIN
-/// follows. The end of the capture and missing octets are no proof.
+/// Returns whether an FPDU certainly ends at `position`. A plausible header or a FIN at `position`
+/// proves this. The end of the capture, or missing octets, do not prove it.
 fn ends_for_certain(half: &DirectionStream, position: u64, phase: Option<u16>) -> Result<bool, Pending> {
     if half.is_end(position)? {
         return Ok(position == half.end() && half.ends_with_fin());
@@ -146,7 +146,7 @@ fn ends_for_certain(half: &DirectionStream, position: u64, phase: Option<u16>) -
 }
 
 impl Reader {
-    /// The layout of the FPDU at `start`; `None` if no FPDU is recognised there.
+    /// The layout of the FPDU at `start`; `None` if no FPDU is recognised at `start`.
     pub(super) fn choose<'h>(
         &mut self,
         half: &'h DirectionStream,
@@ -170,8 +170,8 @@ impl Reader {
         let within = rfc.end <= half.end();
         match captured {
             Some(_) if crc_on => {}
-            // Accept the FPDU if it ends at the end of a TCP segment. This end is as good a proof
-            // as the next header, which may arrive much later.
+            // Accept the FPDU if it ends at the end of a TCP segment. The end of the segment is as
+            // good a proof as the header of the next FPDU. The next FPDU may arrive much later.
             Some(_)
                 if check_markers(half, &rfc)?.right
                     && (plausible == Some(true) && half.segment_ends_at(rfc.end)
@@ -210,7 +210,7 @@ impl Reader {
             // The end of the previous FPDU is a guess, so this FPDU may start at another position.
             return Ok(None);
         }
-        // If all octets were captured and CRC is in use, the CRC is bad at this point.
+        // If all octets were captured and CRC is in use, this point is reached only with a bad CRC.
         let is_crc_good = (crc_on && captured.is_some()).then_some(false);
         Ok(is_accepted.then(|| ChosenLayout::new(rfc, captured, is_crc_good)))
     }
@@ -220,9 +220,10 @@ impl Reader {
         self.guesses_phase || self.guesses_no_markers && self.phase.is_none()
     }
 
-    /// Returns whether the headers of the FPDU at `start` may contain an unexpected marker. That is
-    /// possible only if neither a start-up frame nor a CRC has shown the positions of markers. Then
-    /// any four octets with the value of a correct marker (RFC 5044 section 4.3) may be a marker.
+    /// Returns whether the headers of the FPDU at `start` may contain an unexpected marker. This is
+    /// possible only while neither a start-up frame nor a CRC has shown the positions of markers.
+    /// Until then, any four octets with the value of a correct marker (RFC 5044 section 4.3) may be
+    /// a marker.
     pub(super) fn may_contain_marker(&self, half: &DirectionStream, start: u64) -> bool {
         let is_marker = |offset: u8| {
             let at = start + u64::from(offset);
@@ -238,9 +239,9 @@ impl Reader {
         if without_crc { layout.without_crc_field() } else { layout }
     }
 
-    /// The layout of the FPDU at `start` with markers, although markers were not negotiated.
-    /// Returns this layout only if it is proven and all markers are recognised. With CRC, a correct
-    /// CRC proves the layout. Without CRC, the proof is a possible end of the FPDU
+    /// The layout of the FPDU at `start` if the FPDU has markers although markers were not
+    /// negotiated. Returns this layout only if it is proven and all markers are recognised. With
+    /// CRC, a correct CRC proves the layout. Without CRC, the proof is a possible end of the FPDU
     /// ([`Reader::may_end_at`]), and a marker in the FPDU or directly after it.
     fn with_unrequested_markers(&self, half: &DirectionStream, start: u64) -> Result<Option<Layout>, Pending> {
         if self.phase.is_some() || self.settings.markers != Some(false) {
@@ -264,8 +265,9 @@ impl Reader {
         Ok(proven.then(|| self.layout(start, ulpdu_length, phase, self.without_crc)))
     }
 
-    /// Finds the marker phase of an FPDU whose CRC is correct in the layout `rfc`. The length of
-    /// this layout is therefore correct, too. Returns the layout with the found phase.
+    /// Finds the marker phase of an FPDU. In the layout `rfc`, the CRC of the FPDU is correct.
+    /// Therefore the length of this layout is also correct. Returns the layout with the marker
+    /// phase.
     fn find_marker_phase(&self, half: &DirectionStream, rfc: Layout) -> Result<Layout, Pending> {
         if rfc.phase().is_none() || check_markers(half, &rfc)?.right || markers_recognised(half, &rfc)? {
             return Ok(rfc);
@@ -282,7 +284,7 @@ impl Reader {
         Ok(rfc)
     }
 
-    /// Marker phases other than the negotiated phase. The first is the phase of a sender that
+    /// All marker phases except the negotiated phase. The first phase is the phase of a sender that
     /// ignores its CRC fields when it counts octets.
     fn other_phases(&self) -> impl Iterator<Item = u16> + use<> {
         let due = u64::from(self.phase.unwrap_or(0));
@@ -296,8 +298,8 @@ impl Reader {
 
     /// Returns whether the sender of the FPDU at `start` counts the CRC field in `ULPDU_Length`.
     /// Such an FPDU looks like an FPDU without a CRC field. This function therefore checks the next
-    /// FPDU: if it has a CRC field, this FPDU has one, too. With markers the result is always
-    /// false, because a misplaced marker has the same effect.
+    /// FPDU: if the next FPDU has a CRC field, the FPDU at `start` also has a CRC field. With
+    /// markers, the result is always false, because a misplaced marker has the same effect.
     fn length_includes_crc(&self, half: &DirectionStream, start: u64, ulpdu_length: u16) -> Result<bool, Pending> {
         let is_possible = self.phase.is_none() && !self.without_crc && !self.peer_without_crc;
         let Some(real) = ulpdu_length.checked_sub(4).filter(|_| is_possible) else { return Ok(false) };
@@ -309,7 +311,7 @@ impl Reader {
     }
 
     /// The layout of the FPDU at `start` with a known error of real senders; `None` if no such
-    /// layout is proven. Set `markers_only` if the length of the FPDU is already confirmed. The
+    /// layout is proven. If the length of the FPDU is already confirmed, set `markers_only`. The
     /// function then tries only layouts with misplaced markers.
     fn layout_with_known_error(
         &mut self,
@@ -330,8 +332,8 @@ impl Reader {
                 }
                 // For a layout without markers, check the next header with the negotiated phase.
                 let follows = phase.or(self.phase);
-                // If the peer omits the CRC field, this sender probably omits it, too. Then a
-                // weaker proof of the end is sufficient.
+                // If the peer omits the CRC field, this sender probably also omits it. In this
+                // case, a weaker proof of the end is sufficient.
                 let as_peer = without_crc && self.peer_without_crc;
                 let proven = if crc_on {
                     crc_good(octets)
@@ -348,8 +350,8 @@ impl Reader {
         Ok(None)
     }
 
-    /// Returns whether an FPDU may end at `position`. It may end at the end of the data, before
-    /// missing octets, before a plausible header, or before an FPDU with a correct CRC.
+    /// Returns whether an FPDU may end at `position`. An FPDU may end at the end of the data,
+    /// before missing octets, before a plausible header, or before an FPDU with a correct CRC.
     pub(super) fn may_end_at(
         &self,
         half: &DirectionStream,
@@ -391,7 +393,7 @@ mod tests {
         }
     }
 
-    /// The header of the next FPDU or the end of a TCP segment confirms an FPDU.
+    /// The header of the next FPDU, or the end of a TCP segment, confirms that an FPDU ends there.
     #[test]
     fn without_crc_an_fpdu_that_ends_with_its_segment_does_not_wait() {
         let mut wire = Wire::started_as(&startup_frame(0, 1, &[]), &reply_frame(0, 1, &[]));
@@ -410,9 +412,9 @@ mod tests {
         assert_eq!(fpdus.0, [5, 6, 8, 10, 9, 11].map(FrameNumber::from));
     }
 
-    /// If a sender does not count its CRC fields for marker positions, some FPDUs have one marker
-    /// too many or too few. Without CRC such an FPDU looks as if its length counted the CRC field,
-    /// or as if it had no CRC field.
+    /// If a sender does not count its CRC fields for marker positions, some of its FPDUs have one
+    /// marker too many or too few. If CRC is not in use, such an FPDU looks as if its length
+    /// counted the CRC field, or as if it had no CRC field.
     #[test]
     fn without_crc_drifting_markers_do_not_hide_fpdus() {
         for len in [38, 102, 230, 358, 486] {

@@ -1,5 +1,5 @@
-//! Delivers units. The octets of a unit without markers are borrowed if they are contiguous, and
-//! copied otherwise.
+//! Delivers units. If the octets of a unit are contiguous and have no markers, they are borrowed.
+//! Otherwise they are copied.
 
 use weft_core::crc::CRC_LEN;
 use weft_core::wire::mpa::fpdu::Piece;
@@ -76,8 +76,8 @@ impl Reader {
             crc_status,
         };
         let frame = out.arrived.map_or_else(|| half.frame_of(layout.start, stop), SegmentOctets::frame);
-        // The receiver received correct octets instead of these damaged octets, but the correct
-        // octets are missing in the capture.
+        // If set, the capture has damaged octets. The receiver received correct octets, but the
+        // capture does not have the correct octets.
         let is_damaged = crc_status == CrcStatus::Bad && half.is_damaged(layout.start, stop);
         out.unit(half, layout.start, frame, captured.is_none() || is_damaged, Kind::Fpdu(fpdu));
         if self.sdp.is_some() || self.as_sdp {

@@ -1,4 +1,4 @@
-//! Looks for a simple error of the sender if no FPDU was found at the expected position.
+//! If no FPDU was found at the expected position, looks for a simple error of the sender.
 //!
 //! The result ([`SenderError`]) does not change how octets are split into units. It is delivered
 //! with the octets in which no FPDU was found.
@@ -14,7 +14,8 @@ use crate::parse::SenderError;
 use crate::tcp::{DirectionStream, Pending};
 
 /// Numbers of octets that a sender may wrongly include in `ULPDU_Length`. 2 is the length field
-/// itself, 4 is the CRC, and 6 is both. The other numbers are PAD (1 and 3) and markers (8 to 20).
+/// itself, 4 is the CRC, and 6 is the length field and the CRC. 1 and 3 are PAD, and 8 to 20 are
+/// markers.
 const COUNTED: [u8; 9] = [2, 4, 6, 1, 3, 8, 12, 16, 20];
 
 impl Reader {
@@ -22,8 +23,9 @@ impl Reader {
     /// reason that no FPDU was found.
     pub(super) fn explain(&self, half: &DirectionStream, start: u64) -> Option<SenderError> {
         if self.fpdus == 0 && self.peer_startup_follows_hole && may_begin(half.contiguous(start), true) {
-            // This may be a second start-up frame, which the captured Reply answers. The capture
-            // may lack the Reply that rejected the first start-up frame.
+            // These octets may be a second start-up frame, and the captured Reply may answer this
+            // second frame. The Reply that rejected the first start-up frame may be missing in the
+            // capture.
             return None;
         }
         if self.guesses_phase || self.guesses_end || self.may_contain_marker(half, start) {
@@ -51,7 +53,8 @@ impl Reader {
         if !plausible(head) {
             return Some(SenderError::Unexplained);
         }
-        // A plausible header of an FPDU that was not captured completely needs no explanation.
+        // If the header is plausible and the FPDU was not captured completely, no explanation is
+        // needed.
         captured(start, Layout::new(start, ulpdu_length, self.phase).crc)?;
         if let Ok(Some(pad)) = self.wrong_pad(half, start) {
             return Some(SenderError::Pad(pad));
@@ -69,7 +72,7 @@ impl Reader {
     }
 
     /// Returns whether the CRC field of the FPDU at `start` is at position `crc`. If CRC is in use,
-    /// a correct CRC proves that. Otherwise a plausible header after the field proves that.
+    /// a correct CRC proves this. Otherwise, a plausible header after the field proves this.
     fn crc_field_proves(&self, half: &DirectionStream, start: u64, crc: u64) -> Result<bool, Pending> {
         let end = crc + CRC_LEN as u64;
         Ok(if self.settings.crc == Some(true) {
@@ -79,8 +82,9 @@ impl Reader {
         })
     }
 
-    /// The number of PAD octets of the FPDU at `start`, if this number is wrong. Returns `None` if
-    /// the number is correct or unknown. In an FPDU with markers it is unknown.
+    /// If the number of PAD octets of the FPDU at `start` is wrong, returns this number. Returns
+    /// `None` if the number is correct or unknown. In an FPDU with markers, the number is always
+    /// unknown.
     pub(super) fn wrong_pad(&self, half: &DirectionStream, start: u64) -> Result<Option<u8>, Pending> {
         let Some(&[high, low]) = half.octets(start, start + 2)? else { return Ok(None) };
         if self.phase.is_some() {

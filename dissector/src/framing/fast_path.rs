@@ -1,8 +1,9 @@
-//! Reads FPDUs directly from their TCP segment, without storing the octets. This fast path reads
+//! Reads FPDUs directly from their TCP segment, and does not store the octets. This fast path reads
 //! most FPDUs.
 //!
-//! All other FPDUs have markers, no CRC or a bad CRC, or are in several segments. The stream stores
-//! the octets of these FPDUs, and [`choose`](super::choose) determines their layout.
+//! An FPDU cannot use the fast path if it has markers, no CRC or a bad CRC, or if it is in several
+//! segments. The stream stores the octets of such an FPDU, and [`choose`](super::choose) determines
+//! its layout.
 
 use weft_core::wire::mpa::Layout;
 
@@ -12,7 +13,7 @@ use super::unit_output::UnitOutput;
 use crate::tcp::{DirectionStream, SegmentOctets};
 
 impl Reader {
-    /// Reads the next FPDUs as long as they are complete in `arrived` and have a correct CRC.
+    /// Reads FPDUs. Stops at the first FPDU that is incomplete in `arrived` or has no correct CRC.
     pub(crate) fn read_fast(
         &mut self,
         half: &mut DirectionStream,
@@ -47,8 +48,8 @@ mod tests {
     use crate::unit::{CrcStatus, Kind, Location, Unit};
     use crate::{Dissector, Sink};
 
-    /// The properties of an FPDU that are compared: frame, CRC status, body, stream octets and body
-    /// location.
+    /// The properties of an FPDU that the tests compare: frame, CRC status, body, stream octets and
+    /// body location.
     type FpduSummary = (FrameNumber, CrcStatus, Vec<u8>, Option<Vec<u8>>, Vec<Location>);
 
     #[derive(Default)]
@@ -64,7 +65,7 @@ mod tests {
     }
 
     /// Twenty FPDUs of 36 octets in segments of `cut` octets. The first FPDU and each `bad`th FPDU
-    /// after it have a bad CRC.
+    /// after that have a bad CRC.
     fn in_segments_of(cut: usize, bad: usize) -> (Vec<Vec<u8>>, Vec<FpduSummary>, Vec<bool>) {
         let mut fpdus: Vec<Vec<u8>> = (1..=20).map(|msn| fpdu(&send_of(msn, 30))).collect();
         fpdus.iter_mut().step_by(bad).for_each(|octets| octets[30] ^= 1);

@@ -1,5 +1,5 @@
 //! Starts to read FPDUs at a known position. If the start-up frame of the peer is not in the
-//! capture, this module derives markers and CRC from the first FPDUs.
+//! capture, this module derives from the first FPDUs whether markers and CRC are in use.
 
 use super::choose::plausible;
 use super::reader::{MAX_BUFFERED_OCTETS, Reader, State};
@@ -8,7 +8,8 @@ use super::unit_output::UnitOutput;
 use crate::tcp::{DirectionStream, Pending};
 
 impl Reader {
-    /// Reads the direction with markers at `phase`, and with or without CRC, from now on.
+    /// From now on, reads the direction with markers at `phase`, or without markers if `phase` is
+    /// `None`. `crc` determines whether CRCs are checked.
     pub(super) fn assume(&mut self, phase: Option<u16>, crc: bool) {
         self.phase = phase;
         self.guesses_no_markers = phase.is_none() && self.settings.markers.is_none();
@@ -54,10 +55,10 @@ impl Reader {
         Ok(())
     }
 
-    /// Determines markers and CRC from the first FPDUs. Tries the variants with and without
-    /// markers, and takes the variant with more consecutive FPDUs that have correct CRCs and
-    /// markers. If there is no such FPDU, accepts a plausible header without CRC. Returns whether a
-    /// variant was found.
+    /// Determines markers and CRC from the first FPDUs. Tries the layout with markers and the
+    /// layout without markers. Takes the layout in which more consecutive FPDUs have correct CRCs
+    /// and markers. If there is no such FPDU, accepts a plausible header without CRC. Returns
+    /// whether a layout was found.
     fn guess(&mut self, half: &DirectionStream) -> Result<bool, Pending> {
         if !self.skipped.is_empty() {
             return Ok(false);

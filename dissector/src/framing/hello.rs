@@ -11,7 +11,7 @@ use crate::tcp::DirectionStream;
 /// Length of an SDP Hello in octets.
 pub(super) const HELLO_LEN: u64 = 32;
 
-/// An SDP Hello. It shows that a connection uses SDP.
+/// An SDP Hello. A Hello shows that a connection uses SDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hello {
     /// The carrier of the Hello.
@@ -21,7 +21,8 @@ pub(crate) struct Hello {
 }
 
 /// If `octets` start with an SDP Hello (MID 0, Len 32, MSeq 0, MSeqAck 0), returns the order of its
-/// fields. Also accepts a Hello in which one of these fields or Flags has a wrong value.
+/// fields. Also accepts a Hello in which one of these fields, or the field Flags, has a wrong
+/// value.
 pub(super) fn hello_order(octets: &[u8]) -> Option<FieldOrder> {
     let octets = octets.get(..HELLO_LEN as usize)?;
     if octets[4..16] != [0, 0, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0] {
@@ -70,8 +71,9 @@ pub(super) fn private_hello(half: &DirectionStream) -> Option<Hello> {
     order.map(|order| Hello { carrier: Carrier::PrivateData, order })
 }
 
-/// Offset in octets of the ULP's private data within the private data of a start-up frame. It is
-/// the length of the words that RFC 6581 adds, or 0 if the frame does not have these words.
+/// Offset in octets of the ULP's private data within the private data of a start-up frame. The
+/// offset is the length of the words that RFC 6581 adds before it, or 0 if the frame does not have
+/// these words.
 pub(super) fn private_at(header: &RawStartup) -> usize {
     if header.revision >= 2 && header.flags & FLAG_S != 0 { ENHANCED_LEN } else { 0 }
 }

@@ -1,6 +1,6 @@
 //! Finds the first FPDU of a direction without a start-up frame. Correct CRCs of two consecutive
-//! FPDUs prove the position. In this module, a "run" is a sequence of consecutive FPDUs with
-//! correct CRCs and markers.
+//! FPDUs prove the position of the first FPDU. In this module, a "run" is a sequence of consecutive
+//! FPDUs with correct CRCs and markers.
 
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::marker::INTERVAL;
@@ -11,7 +11,7 @@ use super::reader::Reader;
 use crate::parse::marker_positions;
 use crate::tcp::{DirectionStream, Pending};
 
-/// Maximum number of FPDUs of a run that are checked to distinguish possible settings.
+/// Maximum number of FPDUs that are checked in a run. The checks distinguish possible settings.
 const LONGEST_RUN: u32 = 64;
 
 /// Length in octets of `ULPDU_Length` and the longest DDP header.
@@ -22,8 +22,8 @@ const LONGEST_HEADER: u64 = 2 + 18;
 pub(super) struct FpduRun {
     /// Number of FPDUs.
     pub(super) count: u32,
-    /// The possible marker phases (remainders of marker positions modulo 512); `None` if there are
-    /// no markers.
+    /// The possible marker phases; `None` if there are no markers. A phase is the remainder of the
+    /// marker positions modulo 512.
     pub(super) phases: Option<Vec<u16>>,
     /// Set if the run may continue when further octets have arrived.
     pub(super) more: Option<Pending>,
@@ -40,8 +40,8 @@ pub(super) struct Lock {
 }
 
 impl Reader {
-    /// Searches positions `from..to` for the first position that starts a run of at least two
-    /// FPDUs.
+    /// Searches positions `from..to` for the first position at which a run of at least two FPDUs
+    /// starts.
     pub(super) fn lock(&mut self, half: &DirectionStream, from: u64, to: u64) -> Lock {
         if self.settings.crc == Some(false) {
             return Lock { found: false, to, pending: None };
@@ -109,12 +109,13 @@ impl Reader {
         Ok(Some(*at))
     }
 
-    /// Checks the CRC of an FPDU whose header is at position `header`. Returns whether the CRC is
-    /// correct if the FPDU has no markers, and whether it is correct if the FPDU has markers.
+    /// Checks the CRC of an FPDU whose header is at position `header`. The first result is whether
+    /// the CRC is correct without markers. The second result is whether the CRC is correct with
+    /// markers.
     ///
-    /// An FPDU with markers has one of two numbers of markers, depending on the phase. With the
-    /// FPDU without markers, there are three possible ends. The function computes three CRCs, and
-    /// each computation continues the previous one.
+    /// Without markers, the FPDU has one possible end. With markers, the number of markers depends
+    /// on the phase: there are two possible numbers, and so two possible ends. The function
+    /// therefore computes three CRCs. Each computation continues the previous computation.
     fn may_begin(&self, half: &DirectionStream, header: u64) -> Result<(bool, bool), Pending> {
         let Some(head) = half.octets(header, header + 2)? else { return Ok((false, false)) };
         let ulpdu_length = u16::from_be_bytes([head[0], head[1]]);
@@ -125,7 +126,7 @@ impl Reader {
         let ends = [Layout::new(header, ulpdu_length, None).crc, marked(INTERVAL - 4), marked(4)];
         for (index, (end, good)) in ends.into_iter().zip(&mut good).enumerate() {
             if self.settings.markers == Some(index == 0) {
-                // This variant does not match the settings of the direction.
+                // This possible end does not match the settings of the direction.
                 continue;
             }
             let Some(octets) = half.octets(at, end + CRC_LEN as u64)? else { break };
@@ -137,7 +138,7 @@ impl Reader {
         Ok((good[0], good[1] || good[2]))
     }
 
-    /// The run of FPDUs that starts at `start`, with markers in one of `phases`.
+    /// The run of FPDUs that starts at `start`. Markers have one of the phases in `phases`.
     pub(super) fn fpdu_run(&self, half: &DirectionStream, start: u64, phases: Option<Vec<u16>>) -> FpduRun {
         self.fpdu_run_up_to(half, start, phases, LONGEST_RUN)
     }
@@ -173,8 +174,8 @@ impl Reader {
         run
     }
 
-    /// Checks the FPDU at `at`. Returns its end and the phases that are still possible, or `None`
-    /// if CRC or markers are wrong in all `phases`.
+    /// Checks the FPDU at `at`. Returns the end of the FPDU and the phases that are still possible.
+    /// Returns `None` if, for each phase in `phases`, the CRC or a marker is wrong.
     #[allow(clippy::type_complexity)]
     fn next_in_run(
         &self,
@@ -211,7 +212,7 @@ impl Reader {
             }
         }
         // A header field may look like a marker, for example the MSN 12 at offset 12. So a phase
-        // with a marker in the header counts only if there is no other phase.
+        // with a marker in the header is kept only if no other phase is possible.
         if kept.is_empty() {
             kept = in_header;
         }
@@ -229,14 +230,15 @@ impl Reader {
 mod tests {
     use crate::testing::{Marked, Wire, send_of};
 
-    /// An FPDU with MSN 12 has its marker in the payload. The MSN is at offset 12 and therefore
-    /// looks like a marker, too.
+    /// An FPDU with MSN 12 has its marker in the payload. The MSN is at offset 12. Therefore the
+    /// MSN also looks like a marker.
     #[test]
     fn an_msn_that_looks_like_a_marker_is_none() {
         let (mut wire, mut marked) = (Wire::started_with_markers(), Marked::default());
         (1..=16).for_each(|msn| wire.send(0, &marked.fpdu(&send_of(msn, 35))));
         assert_eq!(marked.markers, 2);
-        // The capture lacks the SYNs, the start-up frames and the first FPDU with its marker.
+        // The SYNs, the start-up frames, and the first FPDU with its marker are missing in the
+        // capture.
         let from_the_middle = wire.changed(|mut frames| frames.split_off(5));
         assert_eq!(from_the_middle.errors(), []);
     }
@@ -256,7 +258,7 @@ mod tests {
         assert_eq!(from_the_middle.errors(), []);
     }
 
-    /// The Request asks for markers and the Reply is missing. All FPDUs before the first truncated
+    /// The Request requests markers, and the Reply is missing. All FPDUs before the first truncated
     /// frame are too short to show the positions of the markers.
     #[test]
     fn unknown_places_of_markers_accuse_nobody() {
@@ -267,7 +269,7 @@ mod tests {
             (first + 1..=first + 3).for_each(|msn| wire.send(1, &marked.fpdu(&send_of(msn, 22))));
             (first + 4..=first + 9).for_each(|msn| wire.send(1, &marked.fpdu(&send_of(msn, 700))));
             (first + 10..=first + 13).for_each(|msn| wire.send(1, &marked.fpdu(&send_of(msn, 22))));
-            // The capture lacks the start-up frame and the first FPDUs of the responder.
+            // The start-up frame and the first FPDUs of the responder are missing in the capture.
             let without_begin = wire.changed(|mut frames| {
                 frames.drain(3..lost);
                 frames

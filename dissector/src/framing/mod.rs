@@ -14,15 +14,16 @@
 //! | [`second_startup`] | detects a new start-up frame after a rejected connection |
 //! | [`skipped_octets`] | stores octets outside start-up frames and FPDUs until delivery |
 //! | [`emit`] | delivers units |
-//! | [`record`] | stores the settings when reading is interrupted |
+//! | [`record`] | stores the settings while a connection without a slot is not read (see `connections`) |
 //!
 //! Octets arrive in capture order. A step that needs octets that have not arrived returns
 //! [`Pending`](crate::tcp::Pending) and changes nothing. The step is repeated when the octets have
 //! arrived.
 //!
 //! If the start-up frame of a direction was not captured, weft takes the settings of the direction
-//! from the start-up frame of the peer. That frame has no effect if it arrives after the first FPDU
-//! is found. This module does not check requirements (see [`crate::rules`]).
+//! from the start-up frame of the peer. If the start-up frame of the peer arrives only after the
+//! first FPDU is found, it has no effect. This module does not check requirements (see
+//! [`crate::rules`]).
 
 mod choose;
 mod emit;

@@ -9,8 +9,8 @@ use super::unit_output::{Scratch, UnitOutput};
 use crate::tcp::{DirectionStream, Pending};
 
 /// Maximum number of octets that a direction stores while it waits for the start-up frame of the
-/// peer. If the capture starts in mid-stream, also the maximum while it waits for octets before the
-/// first captured octet.
+/// peer. The same maximum applies if the capture starts in mid-stream and the direction waits for
+/// octets before the first captured octet.
 pub(super) const MAX_BUFFERED_OCTETS: usize = 256 << 10;
 
 /// The state of a direction.
@@ -27,7 +27,7 @@ pub(super) enum State {
     InSync,
     /// No FPDU was found at the expected position. The reader searches for the next FPDU.
     Lost,
-    /// The connection was rejected. Octets are not MPA until a new start-up frame arrives.
+    /// The connection was rejected. Until a new start-up frame arrives, octets are not MPA.
     Rejected,
     /// A new start-up frame has arrived after the rejection. The other direction has no new
     /// start-up frame yet.
@@ -41,8 +41,7 @@ pub(crate) struct Reader {
     pub(crate) startup: Option<OwnStartup>,
     /// The SDP Hello of this direction.
     pub(super) hello: Option<Hello>,
-    /// The SDP Hello of this direction. If this direction has no Hello, the SDP Hello of the other
-    /// direction.
+    /// The SDP Hello of this direction or, if this direction has no Hello, of the other direction.
     pub(super) sdp: Option<Hello>,
     /// Whether the user requested to read the connection as SDP, even without a Hello.
     pub(crate) as_sdp: bool,
@@ -50,14 +49,15 @@ pub(crate) struct Reader {
     /// Whether the absence of markers is a guess. A start-up frame, or a correct FPDU of at least
     /// 512 octets without markers, confirms the absence.
     pub(super) guesses_no_markers: bool,
-    /// Remainder of marker positions modulo 512; `None` if there are no markers.
+    /// The marker phase: the remainder of marker positions modulo 512; `None` if there are no
+    /// markers.
     pub(super) phase: Option<u16>,
     /// Whether `phase` is only one of several possible phases.
     pub(super) guesses_phase: bool,
     /// Whether the end of the last FPDU is a guess, because the FPDU was not captured completely
     /// and may have markers.
     pub(super) guesses_end: bool,
-    /// Position of the first FPDU. The distance of later FPDUs from it is a multiple of four.
+    /// Position of the first FPDU. The distance from here to each later FPDU is a multiple of four.
     pub(super) origin: u64,
     /// Lowest position of the direction.
     pub(super) zero: u64,
@@ -155,7 +155,7 @@ impl Reader {
         self.skipped.memory() + self.scratch.memory() + self.collector.memory()
     }
 
-    /// Returns whether there are read octets whose unit is not delivered yet.
+    /// Returns whether the reader has read octets whose unit is not delivered yet.
     pub(crate) fn has_skipped(&self) -> bool {
         !self.skipped.is_empty()
     }
@@ -165,8 +165,8 @@ impl Reader {
         self.as_sdp && self.sdp.is_none()
     }
 
-    /// The SDP Hello of this direction, even while octets before the first captured octet may still
-    /// arrive.
+    /// The SDP Hello of this direction. Also returns the Hello while octets before the first
+    /// captured octet may still arrive.
     pub(crate) fn hello(&self, half: &DirectionStream) -> Option<Hello> {
         if half.has_octets() && !half.has_begun() {
             streaming_hello(half).or_else(|| private_hello(half))
@@ -217,7 +217,8 @@ impl Reader {
         half.consume(to);
     }
 
-    /// Delivers the octets before the FPDU at `position` as unread, and resumes at this FPDU.
+    /// Delivers the octets before the FPDU at `position` as unread octets, and resumes at this
+    /// FPDU.
     pub(super) fn sync_at(&mut self, half: &mut DirectionStream, position: u64, out: &mut UnitOutput<'_>) {
         self.skip_to(half, position);
         self.skipped.deliver_unread(half, out);

@@ -1,4 +1,4 @@
-//! The record of a direction whose reading was interrupted. It has the settings, but no octets.
+//! The record of a direction of an evicted connection. The record has the settings, but no octets.
 
 use super::hello::Hello;
 use super::reader::{Reader, State};

@@ -1,5 +1,5 @@
 //! Finds the next FPDU after octets in which no FPDU was found. A correct CRC, correct markers, or
-//! the boundaries of a TCP segment prove its position.
+//! the boundaries of a TCP segment prove the position of the next FPDU.
 
 use super::choose::{check_markers, crc_good, header_at};
 use super::reader::Reader;
@@ -9,8 +9,8 @@ impl Reader {
     /// The position of the first proven FPDU in the unread octets. Returns `None` at the end of the
     /// capture if there is no such FPDU.
     pub(super) fn resync(&mut self, half: &mut DirectionStream) -> Result<Option<u64>, Pending> {
-        // No FPDU was found at the first unread octet, so start after it. If octets were already
-        // skipped, the first unread octet is not checked yet.
+        // No FPDU was found at the first unread octet. So start after this octet. But if octets
+        // were already skipped, the first unread octet is not checked yet.
         let from = half.consumed() + u64::from(self.skipped.is_empty());
         let captured: Vec<_> = half.spans(from, half.settled()).filter(|span| span.captured).collect();
         for span in captured {

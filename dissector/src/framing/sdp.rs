@@ -1,6 +1,6 @@
 //! Assembles SDP messages from the DDP segments of Sends.
 
-use weft_core::wire::ddp::Segment;
+use weft_core::wire::ddp::{Msn, Segment};
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
 use super::unit_output::UnitOutput;
@@ -20,17 +20,18 @@ const PAYLOAD_AT: u64 = 2 + 18;
 /// The message of one direction whose segments are arriving.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    open: bool,
-    msn: u32,
+    /// MSN of the message; `None` before a message begins, and if octets of the message are
+    /// missing.
+    open: Option<Msn>,
     octets: Vec<u8>,
     known: Vec<u8>,
     /// Number and capture time of the latest frame that supplied octets.
     frame: (FrameNumber, u64),
     start: u64,
-    /// The field order of an earlier message of this direction, for a connection without a Hello.
+    /// If the connection has no Hello: the field order of an earlier message of this direction.
     shown: Option<FieldOrder>,
-    /// Locations of the first octets of the message. They cover all segments that contain the first
-    /// [`MIN_LOCATED_OCTETS`] octets.
+    /// Locations of the first octets of the message. The locations include all segments that
+    /// contain the first [`MIN_LOCATED_OCTETS`] octets.
     locations: Vec<StreamLocation>,
 }
 
@@ -43,12 +44,12 @@ impl Collector {
         self.octets.capacity() + self.known.capacity() + self.locations.capacity() * size_of::<StreamLocation>()
     }
 
-    /// Processes the Send segment in `fpdu`. If the segment is the last of a message, delivers the
-    /// message.
+    /// Processes the Send segment in `fpdu`. If the segment is the last segment of a message,
+    /// delivers the message.
     ///
-    /// `order` is the field order of the Hello. Without a Hello, `order` is `None`, and the
-    /// messages must show the order. Messages before the first message that shows the order are
-    /// dropped.
+    /// `order` is the field order of the Hello. If there is no Hello, `order` is `None`, and the
+    /// function derives the order from the messages (see [`order_of`]). Until a message shows the
+    /// order, messages are dropped.
     pub(super) fn segment(
         &mut self,
         half: &DirectionStream,
@@ -67,21 +68,20 @@ impl Collector {
             return;
         }
         // If octets of the DDP header are missing, the message is lost.
-        let header = ulpdu.get(0..18).map(|_| (header.msn.get(), header.mo.get()));
-        let continues =
-            header.is_some_and(|(msn, mo)| self.open && (msn, mo as usize) == (self.msn, self.octets.len()));
+        let header = ulpdu.get(0..18).map(|_| (header.msn(), header.mo.get()));
+        let continues = header.is_some_and(|(msn, mo)| self.open == Some(msn) && mo as usize == self.octets.len());
         match header {
             Some((msn, 0)) => {
                 self.octets.clear();
                 self.known.clear();
                 self.locations.clear();
-                (self.open, self.msn, self.frame, self.start) = (true, msn, frame, start);
+                (self.open, self.frame, self.start) = (Some(msn), frame, start);
             }
             _ if continues => self.frame = self.frame.max(frame),
-            _ => self.open = false,
+            _ => self.open = None,
         }
-        if !self.open || self.octets.len() > LONGEST_MESSAGE {
-            self.open = false;
+        if self.open.is_none() || self.octets.len() > LONGEST_MESSAGE {
+            self.open = None;
             return;
         }
         if self.octets.len() < MIN_LOCATED_OCTETS {
@@ -100,7 +100,7 @@ impl Collector {
         }
         let last = ulpdu.get(0..1).is_some_and(|octet| octet[0] & 0x40 != 0);
         if last {
-            self.open = false;
+            self.open = None;
             let part = Part::with_known(&self.octets, &self.known);
             let incomplete = !part.is_complete();
             self.shown = self.shown.or_else(|| order_of(part));
@@ -111,9 +111,10 @@ impl Collector {
     }
 }
 
-/// Derives the field order from a message. In a plausible order, the MID is assigned and is not
-/// Hello, Len is the length of the message, the headers fit, and reserved flags are clear. If both
-/// orders are plausible, returns the order with the smaller Bufs, which is more likely.
+/// Derives the field order from a message. An order is plausible if, in this order, the MID is
+/// assigned and is not Hello, Len is the length of the message, the headers fit, and reserved flags
+/// are clear. If both orders are plausible, returns the order with the smaller Bufs, which is more
+/// likely.
 fn order_of(part: Part<'_>) -> Option<FieldOrder> {
     let octets = part.get(0..RawBsdh::LEN)?;
     let orders = [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().filter_map(|order| {
@@ -147,8 +148,8 @@ mod tests {
         assert_eq!(order("ff 00 0006 00000014 00000001 00000002 01020304"), Some(FieldOrder::Mirrored));
         // These 20 octets would also be an RdmaRdCompl in figure order, with 65280 Private Buffers.
         assert_eq!(order("0006 00 06 00000014 00000001 00000002 00001000"), Some(FieldOrder::Figure));
-        // Len differs from the length, the MID is unassigned, a reserved flag is set, or the MID
-        // allows no payload.
+        // In these messages, Len differs from the length, the MID is unassigned, a reserved flag is
+        // set, or the MID allows no payload.
         for octets in [
             "0006 00 ff 00000015 00000001 00000002 01020304",
             "0006 00 40 00000014 00000001 00000002 01020304",

@@ -6,13 +6,13 @@
 //! headers, each with an FPDU of up to 64 KB.
 //!
 //! Therefore a budget limits the number of octets over which CRCs are computed. The budget starts
-//! with [`MAX_BUDGET`] octets, and grows by [`BUDGET_PER_OCTET`] for each octet of the stream that
-//! the search has passed. When the budget is used up, only headers at the start of a TCP segment
-//! are candidates, because senders align FPDUs with segments (RFC 5044 section 5). When the budget
-//! has grown again, all plausible headers are candidates.
+//! with [`MAX_BUDGET`] octets, and grows by [`BUDGET_PER_OCTET`] octets for each octet of the
+//! stream that the search has passed. When the budget is used up, only headers at the start of a
+//! TCP segment are candidates, because senders align FPDUs with segments (RFC 5044 section 5). When
+//! the budget has grown again, all plausible headers are candidates.
 
-/// Initial and maximum budget in octets. It is enough for 16 KB in which every octet starts a
-/// candidate of 16 KB.
+/// Initial and maximum budget in octets. This budget is enough for 16 KB in which a candidate of 16
+/// KB starts at every octet.
 const MAX_BUDGET: u64 = 256 << 20;
 /// Growth of the budget in octets per octet of the stream. For random octets, a growth of about 50
 /// is enough.
@@ -35,7 +35,7 @@ impl Default for SearchBudget {
 
 impl SearchBudget {
     /// Returns whether the budget allows a CRC over `octets` octets for a candidate at `position`.
-    /// If it does, subtracts `octets` from the budget.
+    /// If the budget allows it, subtracts `octets` from the budget.
     pub(super) fn allows(&mut self, position: u64, octets: u64) -> bool {
         let passed = position.saturating_sub(self.position);
         self.position = self.position.max(position);

@@ -1,5 +1,6 @@
-//! Detects a new start-up frame after a rejection. The TCP connection stays open after a rejection,
-//! and the ULP may use it for any purpose (RFC 5044 section 7.1.2), also for another MPA start-up.
+//! Detects a new start-up frame after a rejection. After a rejection, the TCP connection may stay
+//! open. The ULP may use the connection for any purpose (RFC 5044 section 7.1.2), for example for
+//! another MPA start-up.
 
 use weft_core::wire::mpa::startup::{KEY_LEN, MAX_PD_LENGTH, MAX_REVISION, REPLY_KEY, REQUEST_KEY};
 use weft_core::wire::mpa::{RawStartup, StartupKind};
@@ -9,7 +10,8 @@ use super::reader::{Reader, State};
 use crate::tcp::{DirectionStream, Pending};
 
 impl Reader {
-    /// Skips octets after a rejection, up to a TCP segment that starts with a start-up frame.
+    /// After a rejection, skips octets up to the next TCP segment that starts with a start-up
+    /// frame.
     pub(super) fn skip_rejected(&mut self, half: &mut DirectionStream) -> Result<(), Pending> {
         let mut at = half.consumed();
         loop {
@@ -45,9 +47,9 @@ impl Reader {
     }
 }
 
-/// Returns whether `octets` start with a valid start-up frame. If `octets` are too short and
-/// further octets may arrive (`is_finished` is false), returns whether `octets` are the start of a
-/// key.
+/// Returns whether `octets` start with a valid start-up frame. If `octets` are too short for this
+/// check and further octets may arrive (`is_finished` is false), returns whether `octets` are the
+/// start of a key.
 pub(super) fn may_begin(octets: &[u8], is_finished: bool) -> bool {
     match RawStartup::ref_from_prefix(octets) {
         Ok((raw, _)) => {
@@ -124,8 +126,8 @@ mod tests {
         assert_eq!(after_rejection(swapped), (4, 2));
     }
 
-    /// The capture has two Requests without a Reply between them. It may lack a Reply with a
-    /// rejection.
+    /// The capture has two Requests and no Reply between them. A Reply with a rejection may be
+    /// missing.
     #[test]
     fn the_rejection_may_be_missing() {
         let rejected = |captured: bool| {

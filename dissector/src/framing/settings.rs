@@ -16,17 +16,18 @@ pub(crate) struct OwnStartup {
 }
 
 impl OwnStartup {
-    /// Returns whether flag M is set. It means that the sender wants to receive markers.
+    /// Returns whether flag M is set. A set flag M means that the sender wants to receive markers.
     pub(crate) fn wants_markers(&self) -> bool {
         self.header.flags & FLAG_M != 0
     }
 
-    /// Returns whether flag C is set. It means that the sender wants CRCs in both directions.
+    /// Returns whether flag C is set. A set flag C means that the sender wants CRCs in both
+    /// directions.
     pub(crate) fn wants_crc(&self) -> bool {
         self.header.flags & FLAG_C != 0
     }
 
-    /// Returns whether flag R is set. It means that the sender rejects the connection.
+    /// Returns whether flag R is set. A set flag R means that the sender rejects the connection.
     pub(crate) fn rejects(&self) -> bool {
         self.header.flags & FLAG_R != 0
     }

@@ -6,7 +6,7 @@ use crate::location::StreamLocation;
 use crate::parse::{Kind, STREAMING_HEAD, SenderError};
 use crate::tcp::DirectionStream;
 
-/// A range of octets. Either all octets in the range were captured, or none of them.
+/// A range of octets. Either all octets in the range were captured, or none of these octets.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
     start: u64,
@@ -18,8 +18,8 @@ struct Piece {
     first: (FrameNumber, u64),
 }
 
-/// Maximum number of pieces, for captures with very many gaps. Further octets extend the last
-/// piece.
+/// Maximum number of pieces. If a capture has very many gaps and the limit is reached, further
+/// octets extend the last piece.
 const MAX_PIECES: usize = 4096;
 
 /// The octets that were skipped since the last unit.

@@ -45,7 +45,7 @@ impl Reader {
             self.peer.held_back && unread < MAX_BUFFERED_OCTETS as u64
         };
         if wait || self.blocked.is_some_and(|pending| half.still_awaits(&pending)) {
-            // Wait, because the start-up frame of the peer may show the settings for the search.
+            // Wait for the start-up frame of the peer, which may show the settings for the search.
             return Err(Pending::NEXT);
         }
         self.settings = negotiate(None, self.peer.startup.as_ref());
@@ -79,8 +79,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The position and kind of the first start-up frame from `searched` on. The 20 octets of its
-    /// fixed part have arrived.
+    /// The position and kind of the first start-up frame at or after `searched`. All 20 octets of
+    /// its fixed part have arrived.
     fn find_key(&mut self, half: &DirectionStream) -> Result<Option<(u64, StartupKind)>, Pending> {
         let from = self.searched.max(half.consumed());
         let captured: Vec<(u64, u64)> =
@@ -182,8 +182,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns whether it is certain that this direction starts neither with a start-up frame nor
-    /// with a Hello and a start-up frame.
+    /// Returns whether this direction certainly has no start-up frame, neither at its start nor
+    /// after a Hello at its start.
     pub(crate) fn has_no_startup(&self, half: &DirectionStream) -> bool {
         let skip = if self.hello.is_some() { HELLO_LEN } else { 0 };
         self.startup.is_none() && (self.zero != 0) && {

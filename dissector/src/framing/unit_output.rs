@@ -10,7 +10,8 @@ use crate::part::Part;
 use crate::stream_id::StreamId;
 use crate::tcp::{DirectionStream, SegmentOctets};
 
-/// Delivers the units of one direction. Its fields are common to all units of a call.
+/// Delivers the units of one direction. The values in the fields apply to all units that one call
+/// of the reader delivers.
 pub(crate) struct UnitOutput<'t> {
     /// Number of the connection.
     pub stream: StreamId,
@@ -41,9 +42,9 @@ impl UnitOutput<'_> {
         self.deliver_with_locations(half, (start, &[]), (frame, time), incomplete, kind, None);
     }
 
-    /// Delivers a unit like [`UnitOutput::unit`]. Use this method if the stream may have dropped
-    /// the octets of the unit. `kept` has the locations of the first octets. `sender_error` is the
-    /// probable error of the sender.
+    /// Delivers a unit like [`UnitOutput::unit`]. Use this method if the stream may already have
+    /// dropped the octets of the unit. `kept` has the locations of the first octets. `sender_error`
+    /// is the probable error of the sender.
     #[inline]
     pub(super) fn deliver_with_locations(
         &mut self,
@@ -68,8 +69,8 @@ impl UnitOutput<'_> {
     }
 }
 
-/// A buffer that collects the octets of a unit if they are not contiguous in the stream. The next
-/// unit reuses the buffer.
+/// A buffer for the octets of a unit that are not contiguous in the stream. The next unit reuses
+/// the buffer.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     octets: Vec<u8>,
@@ -83,7 +84,8 @@ impl Scratch {
     }
 
     /// Collects the octets at the stream positions in `ranges`, in this order. Octets that were not
-    /// captured are marked as missing. A single captured range is borrowed, and not copied.
+    /// captured are marked as missing. If there is only one range, and it was captured, its octets
+    /// are borrowed and not copied.
     pub(super) fn part<'a>(
         &'a mut self,
         half: &'a DirectionStream,

@@ -1,4 +1,5 @@
-//! DDP segments (RFC 5041 section 4), including the octets that a DDP header reserves for RDMAP.
+//! Fields of DDP segments (RFC 5041 section 4), and of the octets that a DDP header reserves for
+//! RDMAP.
 
 use weft_core::wire::rdmap::Opcode;
 

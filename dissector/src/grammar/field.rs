@@ -28,15 +28,15 @@ pub struct Field {
     pub label: &'static str,
     /// Display format of the value.
     pub base: Base,
-    /// The bits of the field, for a field that shares its octets with other fields. The value 0
-    /// means that the field has all bits of its octets.
+    /// If the field shares its octets with other fields, the bits of this field. Otherwise 0: the
+    /// field has all bits of its octets.
     pub mask: u64,
     /// Section of the specification.
     pub section: &'static str,
     /// Function that returns the name of a value, for fields with named values.
     pub names: Option<fn(u64) -> Option<&'static str>>,
-    /// Number of the protocol, and the bit of the field in the integer that [`FieldSet`] has for
-    /// this protocol.
+    /// Number of the protocol, and the bit of the field in a [`FieldSet`]. A [`FieldSet`] has one
+    /// integer for each protocol.
     pub(crate) bit: (usize, u64),
 }
 
@@ -98,7 +98,7 @@ pub enum Value<'a> {
 
 /// Receives the fields that a grammar finds, in the order of the octets.
 pub trait Visitor {
-    /// A header starts. `at` is the range of its octets in the unit.
+    /// A header starts. `at` is the range of the header's octets in the unit.
     fn enter(&mut self, group: &'static Group, at: Range<usize>) {
         let _ = (group, at);
     }
@@ -112,8 +112,8 @@ pub trait Visitor {
         false
     }
 
-    /// Receives a field. `at` is the range of its octets in the unit; empty for a derived value
-    /// without octets.
+    /// Receives a field. `at` is the range of the field's octets in the unit. If the value is
+    /// derived and has no octets, `at` is empty.
     fn field(&mut self, field: &'static Field, value: Value<'_>, at: Range<usize>);
 }
 
@@ -122,8 +122,8 @@ pub(crate) fn nth_name(names: &[&'static str], value: u64) -> Option<&'static st
     names.get(usize::try_from(value).ok()?).copied()
 }
 
-/// Declares each field of a protocol as a static, and a list of these fields. The macro gets a
-/// different number for each protocol.
+/// Declares each field of a protocol as a static, and declares a list of these fields. Each
+/// protocol must pass a different number to the macro.
 macro_rules! fields {
     ($protocol:literal: $($(#[$doc:meta])* $id:ident: $name:literal, $label:literal, $base:expr, $section:literal $(, mask $mask:literal)? $(, names $names:expr)?;)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]

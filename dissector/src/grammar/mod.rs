@@ -1,15 +1,16 @@
 //! Splits units into fields with name, value and octets.
 //!
-//! Each protocol has one file with its fields and the nom grammar that reads them. A field that
-//! Wireshark knows has Wireshark's name. A grammar reads the octets and passes each field to a
-//! [`Visitor`]. JSON, text, the field tree and the display filter are visitors, so that each field
-//! is defined once. A field whose octets were not captured is not passed to the visitor.
+//! Each protocol has one file. The file defines the fields of the protocol and the nom grammar that
+//! reads the fields. A field that Wireshark knows has Wireshark's name. A grammar reads the octets
+//! and passes each field to a [`Visitor`]. JSON, text, the field tree and the display filter are
+//! visitors. Therefore each field is defined only once. If the octets of a field were not captured,
+//! the field is not passed to the visitor.
 //!
-//! **Offsets in a unit.** The range of a field counts octets from the start of its unit. A start-up
-//! frame starts at its key, and an FPDU at `ULPDU_Length`. In an FPDU, offsets count first
-//! `ULPDU_Length`, ULPDU and PAD without markers, then the CRC field, and then the markers in
-//! stream order. [`Unit::locate`](crate::parse::Unit::locate) converts a range to locations in the
-//! capture.
+//! **Offsets in a unit.** The range of a field counts octets from the start of the unit that
+//! contains the field. A start-up frame starts at its key, and an FPDU at `ULPDU_Length`. In an
+//! FPDU, `ULPDU_Length`, ULPDU and PAD have the first offsets, without the markers between them.
+//! The CRC field has the next offsets, and all markers have the last offsets, in stream order.
+//! [`Unit::locate`](crate::parse::Unit::locate) converts a range to locations in the capture.
 //!
 //! This module does not check values.
 
@@ -48,7 +49,7 @@ pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
 }
 
 /// The label of the payload that [`walk`] returns. For a Terminate, the payload consists of the
-/// octets after the Terminate header. These octets do not belong to the upper-layer protocol.
+/// octets after the Terminate header. These octets do not belong to the protocol above RDMAP.
 #[must_use]
 pub fn payload_label(unit: &Unit<'_>) -> &'static str {
     use weft_core::wire::{ddp::Segment, rdmap::Opcode};

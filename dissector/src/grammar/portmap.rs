@@ -55,9 +55,9 @@ fn pm_time_name(pm_time: u64) -> Option<&'static str> {
     }
 }
 
-/// Visits the exchange of a unit. For a datagram of the exchange, the fields are the state after
-/// the datagram. For a start-up frame or Hello of a connection that the exchange prepared, the
-/// fields are the requested address and port.
+/// Visits the port mapper exchange to which a unit belongs. If the unit is a datagram of the
+/// exchange, the fields are the state after this datagram. If the unit is a start-up frame or Hello
+/// of the connection that the exchange prepared, the fields are the requested address and port.
 pub(super) fn visit_exchange<V: Visitor>(exchange: &Exchange, is_datagram: bool, at: usize, visitor: &mut V) {
     visitor.enter(&EXCHANGE_STATE, at..at);
     visitor.field(&EXCHANGE, Value::Uint(exchange.exchange), at..at);

@@ -1,5 +1,5 @@
-//! RDMAP (RFC 5040, RFC 7306): the control octet inside the DDP header, and the RDMAP headers after
-//! the DDP header.
+//! Fields of RDMAP (RFC 5040, RFC 7306): the control octet inside the DDP header, and the RDMAP
+//! headers after the DDP header.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -82,8 +82,8 @@ static ERRORS: LazyLock<BTreeMap<TerminateError, String>> = LazyLock::new(|| {
     TerminateError::ALL.iter().map(named).collect()
 });
 
-/// The name of a Terminate error, which has the names of layer, type and code. The result is
-/// "reserved" if no specification assigns the error.
+/// The name of a Terminate error. It consists of the names of layer, type and code. If no
+/// specification assigns the error, the name is "reserved".
 #[must_use]
 pub fn error_name(error: TerminateError) -> &'static str {
     // For a Local Catastrophic Error, any code is acceptable (RFC 5040 Figure 9).
@@ -95,8 +95,8 @@ pub fn error_name(error: TerminateError) -> &'static str {
     ERRORS.get(&key).map_or("reserved", String::as_str)
 }
 
-/// Finds the names of the values of EType and Error Code. These names depend on the earlier fields
-/// of the Terminate.
+/// Finds the names of the values of EType and Error Code. These names depend on earlier fields of
+/// the Terminate.
 #[derive(Debug, Default)]
 pub struct TerminateNames {
     layer: u8,
@@ -105,7 +105,7 @@ pub struct TerminateNames {
 
 impl TerminateNames {
     /// Records the value of a field. If the field is EType or Error Code, returns the name of the
-    /// value. Call this method for the fields of a Terminate in their order.
+    /// value. Call this method for each field of a Terminate, in the order of the fields.
     pub fn name(&mut self, field: &'static Field, value: Value<'_>) -> Option<&'static str> {
         let Value::Uint(value) = value else { return None };
         let value = u8::try_from(value).ok()?;
@@ -127,8 +127,8 @@ pub(super) fn control<V: Visitor>(reader: &mut Reader<'_, '_, V>) -> Option<u8> 
     Some((octet & 0xf) as u8)
 }
 
-/// Reads the four octets that an untagged DDP header reserves for the protocol above DDP. They
-/// follow the control octet.
+/// Reads the four octets that an untagged DDP header reserves for the protocol above DDP. These
+/// octets follow the control octet.
 pub(super) fn ulp_word<V: Visitor>(opcode: u8, reader: &mut Reader<'_, '_, V>) {
     if Opcode(opcode).invalidates() {
         reader.u32(&INVAL_STAG);
@@ -192,8 +192,8 @@ fn terminate_fields<V: Visitor>(reader: &mut Reader<'_, '_, V>) -> bool {
     if octets.get(2..4).is_some() {
         reader.bits(2, &[&TERM_HDRCT_M, &HDRCT_D, &HDRCT_R, &TERM_RSVD]);
     } else {
-        // The second octet was not captured. The first octet has all flags, but not all reserved
-        // bits.
+        // The second octet was not captured. The first octet contains all flags, but only some of
+        // the reserved bits.
         for field in [&TERM_HDRCT_M, &HDRCT_D, &HDRCT_R] {
             reader.derived(field, super::field::Value::Uint(u64::from(flags & field.mask != 0)), 1);
         }

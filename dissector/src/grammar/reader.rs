@@ -13,7 +13,7 @@ use super::field::{Field, Group, Value, Visitor};
 /// A position in the octets of a unit.
 pub struct Reader<'a, 'v, V> {
     part: Part<'a>,
-    /// Offset of the first octet of the part in the unit.
+    /// Offset in the unit of the first octet of the part.
     base: usize,
     at: usize,
     visitor: &'v mut V,
@@ -41,7 +41,7 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         self.part.len() - self.at.min(self.part.len())
     }
 
-    /// Offset of the next octet in the unit.
+    /// Offset in the unit of the next octet.
     #[inline]
     pub fn position(&self) -> usize {
         self.base + self.at

@@ -1,8 +1,8 @@
 //! Fields for the state of an SDP connection after a message. These fields have no octets.
 //!
-//! All fields describe the state of the sender directly after the message. Uncertain values are
-//! omitted. The values of `iwarp_sdp.state` are `hello`, `open`, `half_closed`, `closed`,
-//! `aborted`, `suspending` and `suspended`.
+//! All fields describe the state of the sender directly after the message. A field with an
+//! uncertain value is omitted. The values of `iwarp_sdp.state` are `hello`, `open`, `half_closed`,
+//! `closed`, `aborted`, `suspending` and `suspended`.
 
 use crate::follow::sdp::SdpState;
 

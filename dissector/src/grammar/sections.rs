@@ -3,8 +3,9 @@
 use crate::filter::known;
 
 /// Sections 5 to 13 of draft-pinkerton-iwarp-sdp-01 with their titles. Some titles in the draft end
-/// with bit numbers, which are omitted here. The headings of the sections 6.2.1.8, 6.2.2.7, 6.3.8.1
-/// and 8.1.1 are not on separate lines in the draft, but inside a paragraph.
+/// with bit numbers. The titles here do not have these numbers. The headings of the sections
+/// 6.2.1.8, 6.2.2.7, 6.3.8.1 and 8.1.1 are not on separate lines in the draft, but inside a
+/// paragraph.
 const SDP: &[(&str, &str)] = &[
     ("5", "Definitions"),
     ("6", "SDP Message Formats"),

@@ -45,8 +45,8 @@ fn assert_has(fields: &[String], expected: &str) {
     assert_eq!(found, expected, "{fields:#?}");
 }
 
-/// RFC 6581 section 9: if S is set, the private data starts with two words. The first has A, B and
-/// IRD, the second has C, D and ORD.
+/// RFC 6581 section 9: if S is set, the private data starts with two words of 16 bits. The first
+/// word has A, B and IRD, the second word has C, D and ORD.
 #[test]
 fn reads_a_request_of_revision_2() {
     let octets = [b"MPA ID Req Frame".as_slice(), &hex("50 02 0006 8001 c002 aabb")].concat();
@@ -190,7 +190,7 @@ fn missing_octets_are_no_fields() {
     let fields = fields_with(&known);
     assert_has(&fields, "iwarp_ddp.qn = 0x0 @ 6..10\niwarp_ddp.mo = 0x0 @ 14..18");
     assert!(!fields.iter().any(|field| field.contains("msn")), "{fields:#?}");
-    // If the opcode is missing, the layout of the rest of the header is unknown.
+    // If the opcode was not captured, the layout of the rest of the header is unknown.
     known[1] = 0;
     assert_eq!(fields_with(&known).len(), 4);
 }
@@ -222,7 +222,7 @@ fn reads_sdp_in_both_orders() {
     }
 }
 
-/// Section 7.3 of the draft: the format of addresses depends on IPV.
+/// Section 7.3 of the draft: the format of addresses depends on the field IPV.
 #[test]
 fn reads_a_port_mapper_message() {
     let octets = hex("14 08 0000 1389 9c41 000000000000004d

@@ -1,15 +1,15 @@
 //! Reassembles IP packets from fragments.
 //!
-//! A sender may reuse the identification of a packet, so an incomplete packet is dropped after
-//! [`MAX_REASSEMBLY_TIME`]. If fragments contradict each other, they belong to two packets with the
-//! same identification, and it is unknown which fragments belong together. All fragments with this
-//! identification are then dropped, as in Linux.
+//! A sender may later use the identification of a packet for another packet. Therefore an
+//! incomplete packet is dropped after [`MAX_REASSEMBLY_TIME`]. If fragments contradict each other,
+//! they belong to two packets with the same identification, and it is unknown which fragments
+//! belong together. In this case, all fragments with this identification are dropped, as in Linux.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
-/// Maximum number of incomplete packets. The oldest packet is dropped first. Each octet of a packet
-/// has one octet of state, so 256 packets of 65,535 octets take 32 MiB.
+/// Maximum number of incomplete packets. The oldest packet is dropped first. For each octet of a
+/// packet, one octet of state is stored. So 256 packets of 65,535 octets take 32 MiB.
 const MAX_INCOMPLETE: usize = 256;
 const LONGEST: usize = 65535;
 /// Maximum capture time from the first to the last fragment of a packet, in nanoseconds. Linux
@@ -54,8 +54,8 @@ impl Packet {
         Packet { began, ..Packet::default() }
     }
 
-    /// Returns whether the fragment contradicts the earlier fragments: its octets differ from their
-    /// octets at the same offset, or it gives the packet a different end.
+    /// Returns whether the fragment contradicts the earlier fragments. It contradicts them if they
+    /// have other octets at the same offset, or if the fragment gives the packet another end.
     fn contradicts(&self, offset: usize, octets: &[u8], wire_len: usize, more: bool) -> bool {
         let end = offset + wire_len;
         let is_other_end = self.total.is_some_and(|total| end > total || !more && end != total);
@@ -156,7 +156,7 @@ impl Fragments {
         Some(ReassembledPayload { octets: packet.octets, captured, wire_len: total })
     }
 
-    /// Number of frames with fragments of packets that were dropped or are incomplete.
+    /// Number of frames with a fragment of a packet that was dropped or is still incomplete.
     pub(super) fn lost(&self) -> u64 {
         self.lost + self.waiting.values().map(|packet| packet.frames).sum::<u64>()
     }
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(packet(&[(0, first, true), (0, first, true), (16, last, false)]), (vec![complete.clone()], 0));
         assert_eq!(packet(&[(0, first, true), (8, &first[8..], true), (16, last, false)]), (vec![complete], 0));
         assert_eq!(packet(&[(0, first, true), (0, other, true), (16, last, false), (0, first, true)]), (vec![], 4));
-        // The fragments give the packet different ends, in both orders.
+        // The fragments give the packet two different ends. Test both orders of the two fragments.
         assert_eq!(packet(&[(16, last, false), (32, last, false), (0, first, true)]), (vec![], 3));
         assert_eq!(packet(&[(24, last, true), (16, last, false), (0, first, true)]), (vec![], 3));
     }

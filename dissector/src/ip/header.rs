@@ -20,13 +20,13 @@ pub(super) struct Header {
     pub(super) dst: IpAddr,
     /// The protocol of the payload.
     pub(super) protocol: u8,
-    /// Number of bytes before the payload.
+    /// Length of all headers before the payload, in bytes.
     pub(super) head: usize,
     /// Length of the payload on the wire in bytes.
     pub(super) payload_len: usize,
     /// Position of the payload in its packet, if the payload is a fragment.
     pub(super) fragment: Option<Piece>,
-    /// Whether the packet may be fragmented in transit: IPv4 with Don't Fragment clear.
+    /// Whether a router may fragment the packet: the packet is IPv4, and Don't Fragment is clear.
     pub(super) may_fragment: bool,
 }
 
@@ -48,8 +48,8 @@ pub(super) fn read(octets: &[u8], wire_len: usize) -> Result<Header, SkipReason>
     }
 }
 
-/// Returns the reason why a header with a minimum of `least` bytes cannot be read: the header is
-/// truncated or malformed.
+/// Returns the reason why a header cannot be read: if `octets` have less than `least` bytes, the
+/// header is truncated; otherwise it is malformed.
 fn skip_reason(octets: &[u8], least: usize) -> SkipReason {
     if octets.len() < least { SkipReason::Truncated } else { SkipReason::Malformed }
 }
@@ -69,8 +69,8 @@ fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, SkipReason> {
         offset: usize::from(header.fragments_offset().value()) * 8,
         more: header.more_fragments(),
     });
-    // Only the first fragment has the authentication header. So the header is not read here if the
-    // packet is fragmented.
+    // Only the first fragment of a packet has the authentication header. So if the packet is
+    // fragmented, do not read this header here.
     if protocol == AUTHENTICATION && fragment.is_none() {
         (protocol, head) = authentication(octets, head)?;
     }
@@ -87,7 +87,7 @@ fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, SkipReason> {
 
 fn ipv6(octets: &[u8], wire_len: usize) -> Result<Header, SkipReason> {
     let header = Ipv6HeaderSlice::from_slice(octets).map_err(|_| skip_reason(octets, IPV6_LEN))?;
-    // A jumbogram has a payload length of 0, and segmentation offload leaves a payload length of 0.
+    // The payload length is 0 in a jumbogram, and also after segmentation offload.
     let end = match usize::from(header.payload_length()) {
         0 => wire_len,
         length => (IPV6_LEN + length).min(wire_len),

@@ -1,9 +1,9 @@
-//! Finds the TCP segment or UDP datagram in a frame. For this purpose, it reads link headers,
-//! tunnels, IPv4 and IPv6, and reassembles IP fragments.
+//! Finds the TCP segment or UDP datagram in a frame. For this purpose, this module reads link
+//! headers, tunnels, IPv4 and IPv6, and reassembles IP fragments.
 //!
 //! For a packet in a tunnel, only the innermost addresses and ports count. This module does not
-//! verify checksums. If the snap length cuts off octets of a packet, the lengths on the wire stay
-//! known.
+//! verify checksums. If the snap length cuts off octets of a packet, this module still knows the
+//! lengths that the packet had on the wire.
 
 mod fragments;
 mod header;
@@ -18,8 +18,8 @@ use crate::path::Path;
 use crate::source::Frame;
 use fragments::{Fragments, Key};
 
-/// Maximum length of a packet in octets. Segmentation offload can make a captured packet longer
-/// than any packet on the wire. A packet above this limit has a damaged length.
+/// Maximum length of a packet in octets. With segmentation offload, a captured packet can be longer
+/// than any packet on the wire. If a packet is longer than this limit, its length field is damaged.
 const LONGEST_PACKET: usize = 1 << 20;
 /// Maximum number of headers before the transport header. Real frames have less than twelve
 /// headers.
@@ -36,8 +36,8 @@ const ETHER_IP: u8 = 97;
 const MPLS: u8 = 137;
 
 const UDP_LEN: usize = 8;
-/// UDP port of ESP in UDP (RFC 3948). A payload that starts with four zero bytes is not ESP, but a
-/// message of the key exchange.
+/// UDP port of ESP in UDP (RFC 3948). If the payload starts with four zero bytes, it is not ESP,
+/// but a message of the key exchange.
 const ESP_PORT: u16 = 4500;
 
 /// The transport header and payload of a frame.
@@ -72,7 +72,7 @@ pub(crate) struct Segment<'a> {
     pub rst: bool,
     /// ACK.
     pub ack_flag: bool,
-    /// Acknowledgement number, only valid with ACK.
+    /// Acknowledgement number. It is valid only if ACK is set.
     pub ack: u32,
     /// The window field without scaling.
     pub window: u16,
@@ -80,11 +80,11 @@ pub(crate) struct Segment<'a> {
     pub options: &'a [u8],
     /// Whether the snap length cut the options.
     pub options_cut: bool,
-    /// Whether the IP packet may be fragmented in transit (IPv4 with Don't Fragment clear).
+    /// Whether a router may fragment the IP packet (IPv4 with Don't Fragment clear).
     pub may_fragment: bool,
     /// The captured payload octets.
     pub octets: &'a [u8],
-    /// The captured octets of TCP header and payload.
+    /// The captured octets of the TCP header and the payload.
     pub packet: &'a [u8],
     /// Length of the payload on the wire in octets, at least `octets.len()`.
     pub wire_len: u32,
@@ -113,7 +113,7 @@ pub(crate) struct Datagram<'a> {
     pub offset: Option<u32>,
 }
 
-/// The unread bytes of the frame, or of the packet that was reassembled from fragments.
+/// The unread bytes of a frame, or of a packet that was reassembled from fragments.
 #[derive(Clone, Copy)]
 struct UnreadBytes {
     reassembled: bool,
@@ -155,8 +155,8 @@ struct Packet {
 }
 
 impl Packet {
-    /// Offset in the frame of the byte that is `head` bytes after the start of the transport
-    /// header; `None` for a reassembled packet.
+    /// The offset in the frame of a byte of the packet; `None` for a reassembled packet. This byte
+    /// is `head` bytes after the start of the transport header.
     fn offset(&self, head: usize) -> Option<u32> {
         u32::try_from(self.rest.at + head).ok().filter(|_| !self.rest.reassembled)
     }
@@ -182,8 +182,8 @@ impl IpReader {
         let mut rest = UnreadBytes { reassembled: false, at: 0, end: captured, wire_len };
         let mut header = Header::Link(frame.link_type);
         let mut path = Path::on(frame.interface);
-        // The result is built after the loop, because it borrows `self.reassembled`, which the loop
-        // may change.
+        // The result borrows `self.reassembled`, and the loop may change `self.reassembled`.
+        // Therefore the result is built after the loop.
         let mut found = None;
         for _ in 0..MAX_HEADERS {
             let octets = rest.of(frame.octets, &self.reassembled);
@@ -246,8 +246,9 @@ impl IpReader {
     }
 }
 
-/// Returns the tunnel header after a UDP header; `None` if the datagram has no tunnel header. A
-/// datagram with the port of a tunnel also has no tunnel header if its payload is not a valid one.
+/// Returns the tunnel header after a UDP header; `None` if the datagram has no tunnel header. If a
+/// datagram has the port of a tunnel, but its payload is not a valid tunnel header, the result is
+/// also `None`.
 fn udp_tunnel(octets: &[u8]) -> Result<Option<Header>, SkipReason> {
     let Some(&[s0, s1, d0, d1]) = octets.first_chunk::<4>() else { return Ok(None) };
     let (from, to) = (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1]));

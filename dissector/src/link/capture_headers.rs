@@ -4,15 +4,15 @@
 use super::header::{Header, Step, u8_at, u32_le};
 use super::skip_reason::SkipReason;
 
-/// Reads a PPI header. It contains the length of the header and the link type of the frame, both
-/// little-endian.
+/// Reads a PPI header. It contains the length of the header and the link type of the frame, in
+/// little-endian order.
 pub(super) fn ppi(bytes: &[u8]) -> Step {
     let length = u16::from_le_bytes([u8_at(bytes, 2)?, u8_at(bytes, 3)?]);
     after(u32_le(bytes, 4)?, usize::from(length), 8)
 }
 
 /// Reads a pktap header. It contains the length of the header, the record type (1 for a packet) and
-/// the link type, all little-endian.
+/// the link type, in little-endian order.
 pub(super) fn pktap(bytes: &[u8]) -> Step {
     if u32_le(bytes, 4)? != 1 {
         return Err(SkipReason::TunnelControl);
@@ -21,11 +21,11 @@ pub(super) fn pktap(bytes: &[u8]) -> Step {
     after(u32_le(bytes, 8)?, length, 12)
 }
 
-/// Returns the step to a frame of link type `link_type` at offset `length`. The header is malformed
-/// if it has less than `least` bytes.
+/// Returns the step to the frame after the header. `link_type` is the link type of the frame, and
+/// `length` is the length of the header. If `length` is less than `least`, the header is malformed.
 fn after(link_type: u32, length: usize, least: usize) -> Step {
-    // PPI and pktap headers inside each other are rejected. No real capture has them, and reading
-    // them could loop.
+    // Reject a PPI or pktap header after another PPI or pktap header. No real capture has two such
+    // headers, and reading them could loop.
     match u16::try_from(link_type) {
         Ok(link_type) if length >= least && link_type != super::types::PPI && link_type != super::types::PKTAP => {
             Ok((Header::Link(link_type), length))
@@ -38,8 +38,8 @@ fn after(link_type: u32, length: usize, least: usize) -> Step {
 /// attribute contains the packet.
 pub(super) fn nflog(bytes: &[u8]) -> Step {
     const PAYLOAD: u16 = 9;
-    // Attributes have the byte order of the capturing host, which is unknown. So both byte orders
-    // are tried. In the wrong byte order, the length of an attribute exceeds the frame.
+    // Attributes have the byte order of the capturing host. This byte order is unknown, so both
+    // byte orders are tried. In the wrong byte order, the length of an attribute exceeds the frame.
     for read in [u16::from_le_bytes, u16::from_be_bytes] {
         let mut at = 4_usize;
         while let Some(&[a, b, c, d]) = bytes.get(at..at + 4) {

@@ -1,9 +1,10 @@
-//! Linux "cooked" captures, version 1 and 2 (capture on the device `any`).
+//! The headers of Linux "cooked" captures, versions 1 and 2. A capture on the device `any` has
+//! these headers.
 
 use super::ether_type;
 use super::header::{Step, u16_at};
 
-/// Protocol number of IEEE 802.2. It is smaller than all EtherTypes.
+/// Protocol number of IEEE 802.2. This number is smaller than all EtherTypes.
 const LLC: u16 = 4;
 
 pub(super) fn read(bytes: &[u8]) -> Step {

@@ -7,7 +7,7 @@ pub(super) const IPV4: u16 = 0x0800;
 pub(super) const IPV6: u16 = 0x86dd;
 const VLAN: u16 = 0x8100;
 const PROVIDER_BRIDGING: u16 = 0x88a8;
-/// EtherTypes of double tagging before 802.1ad.
+/// EtherTypes that devices used for double VLAN tags before 802.1ad.
 const QINQ: [u16; 2] = [0x9100, 0x9200];
 /// 802.1ah: a service tag of four bytes, and then a complete Ethernet frame.
 pub(super) const BACKBONE: u16 = 0x88e7;
@@ -26,8 +26,8 @@ pub(super) fn is_vlan(ether_type: u16) -> bool {
     matches!(ether_type, VLAN | PROVIDER_BRIDGING) || QINQ.contains(&ether_type)
 }
 
-/// Returns the step to the header at offset `at`. An EtherType or length field announces this
-/// header.
+/// Returns the step to the header at offset `at`. `ether_type` is the value of the field that
+/// announces this header: an EtherType or a length.
 pub(super) fn named(ether_type: u16, at: usize) -> Step {
     match ether_type {
         IPV4 | IPV6 => Ok((Header::Ip, at)),

@@ -8,7 +8,7 @@ use super::skip_reason::SkipReason;
 pub(crate) const PORT: u16 = 6081;
 
 const FIXED_LEN: usize = 8;
-/// The O bit. It marks a control packet for the endpoints of the tunnel.
+/// The O bit. If it is set, the packet is a control packet for the endpoints of the tunnel.
 const CONTROL: u8 = 0x80;
 
 pub(super) fn read(bytes: &[u8]) -> Step {

@@ -37,21 +37,21 @@ pub(super) fn read(bytes: &[u8]) -> Step {
     }
 }
 
-/// Returns the offset of the network number of NVGRE, which is the upper 24 bits of the key (RFC
-/// 7637 section 3.2). Returns `None` if the header is GRE but not NVGRE.
+/// Returns the offset of the network number of NVGRE. The number is the upper 24 bits of the key
+/// (RFC 7637 section 3.2). Returns `None` if the header is GRE but not NVGRE.
 pub(super) fn vsid(bytes: &[u8]) -> Option<usize> {
     let flags = u16_at(bytes, 0).ok()?;
     let is_nvgre = flags & (KEY | VERSION) == KEY && u16_at(bytes, 2).ok()? == ether_type::TRANSPARENT_BRIDGING;
     is_nvgre.then_some(if flags & CHECKSUM == 0 { 4 } else { 8 })
 }
 
-/// Reads an ERSPAN III header. Its last bits show whether the frame is Ethernet or IP, and whether
-/// eight further bytes follow.
+/// Reads an ERSPAN III header. The last bits of the header show whether the frame is Ethernet or
+/// IP, and whether the header has eight further bytes.
 fn erspan_3(bytes: &[u8], at: usize) -> Step {
     let last = u16_at(bytes, at + 10)?;
     let frame_type = last >> 10 & 0x1f;
     let more = if last & 1 == 0 { 0 } else { 8 };
-    // Check that the further bytes were captured, although they are not used.
+    // Check that the eight further bytes were captured, although weft does not use them.
     u8_at(bytes, at + ERSPAN_3_LEN + more)?;
     let at = at + ERSPAN_3_LEN + more;
     match frame_type {

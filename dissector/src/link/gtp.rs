@@ -7,8 +7,9 @@ use super::skip_reason::SkipReason;
 pub(crate) const PORT: u16 = 2152;
 
 const FIXED_LEN: usize = 8;
-/// Length in bytes of the optional part: sequence number, N-PDU number and type of the next
-/// extension header. If one of their flags is set, all three fields are present.
+/// Length in bytes of the optional part: sequence number, N-PDU number, and type of the next
+/// extension header. Each of these three fields has a flag. If one flag is set, all three fields
+/// are present.
 const OPTIONAL_LEN: usize = 4;
 const OPTIONAL: u8 = 0x07;
 const EXTENDED: u8 = 0x04;

@@ -1,4 +1,4 @@
-//! The kinds of headers, and the step from one to the next.
+//! The kinds of headers, and the step from one header to the next header.
 
 use super::skip_reason::SkipReason;
 
@@ -35,8 +35,8 @@ pub(crate) enum Header {
     Ip,
 }
 
-/// The next header, and its offset in bytes from the start of the current header. The error is the
-/// reason why the rest of the frame is not read.
+/// The next header, and its offset in bytes from the start of the current header. If the rest of
+/// the frame cannot be read, the error has the reason.
 pub(crate) type Step = Result<(Header, usize), SkipReason>;
 
 /// The two bytes at offset `at` as a big-endian number.

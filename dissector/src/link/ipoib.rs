@@ -1,8 +1,9 @@
 //! IP over InfiniBand (RFC 4391, section 6). The header has an EtherType and two reserved bytes.
 //!
-//! There are three variants. A capture program inserts the address of the destination (20 bytes), a
-//! global route header (40 bytes), or nothing before the EtherType. The file does not name the
-//! variant. weft takes the first variant in which an IP packet follows.
+//! There are three variants: before the EtherType, a capture program inserts nothing, or the
+//! address of the destination (20 bytes), or a global route header (40 bytes). No field shows which
+//! variant a capture has. weft tries the variants in this order, and takes the first variant in
+//! which an IP packet follows.
 
 use super::ethernet;
 use super::header::{Header, Step, u16_at};
@@ -22,8 +23,8 @@ pub(super) fn read(bytes: &[u8]) -> Step {
             _ => {}
         }
     }
-    // No variant has an IP packet, for example because the packet is ARP. So the variant is
-    // unknown, and the EtherType of the last variant is a guess.
+    // In no variant, an IP packet follows; for example, the packet may be ARP. So the variant is
+    // unknown, and weft guesses the EtherType from the last variant.
     match u16_at(bytes, BEFORE[2]) {
         Ok(ether_type) => ethernet::payload(ether_type, &[]).and(Err(SkipReason::Malformed)),
         Err(_) => Err(SkipReason::Truncated),

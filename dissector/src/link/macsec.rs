@@ -1,12 +1,12 @@
-//! MACsec (IEEE 802.1AE). Frames that are authenticated but not encrypted are read. Encrypted
-//! frames are only counted.
+//! MACsec (IEEE 802.1AE). If a frame is authenticated but not encrypted, weft reads it. weft only
+//! counts encrypted frames.
 
 use super::ether_type;
 use super::header::{Step, u8_at, u16_at};
 use super::skip_reason::SkipReason;
 
-/// Bits of the TAG control information. They mark an explicit channel identifier (SCI), encryption,
-/// and changed text.
+/// Bits of the TAG control information. They mean: the frame has an explicit channel identifier
+/// (SCI), the frame is encrypted, the user data was changed.
 const HAS_CHANNEL: u8 = 0x20;
 const ENCRYPTED: u8 = 0x08;
 const CHANGED: u8 = 0x04;

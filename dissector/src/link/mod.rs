@@ -1,12 +1,12 @@
 //! Reads the headers of a frame before its IP packet: link layer, tags and tunnels. Each format has
 //! one file.
 //!
-//! A function reads one header, from the bytes that start with this header. It returns the kind and
-//! the offset of the next header, or the reason why the rest is not read. [`crate::ip`] calls these
-//! functions repeatedly, because a tunnel header may follow an IP header, and an IP header follows
-//! a tunnel header.
+//! Each function reads one header. It returns the kind and the offset of the next header, or the
+//! reason why the rest of the frame cannot be read. [`crate::ip`] calls these functions repeatedly,
+//! because a tunnel header may follow an IP header, and another IP header then follows the tunnel
+//! header.
 //!
-//! Link addresses and checksums are not checked, because no other module needs them.
+//! This module does not check link addresses and checksums, because no other module needs them.
 
 mod capture_headers;
 mod cooked;
@@ -41,8 +41,8 @@ pub fn reads_link_type(link_type: u16) -> bool {
     link_type == types::ETHERNET || !matches!(first(link_type, &[]), Err(SkipReason::LinkType(_)))
 }
 
-/// Reads the header at the start of `bytes`. This function does not read [`Header::Ip`], so the
-/// caller must read it.
+/// Reads the header at the start of `bytes`. This function does not read [`Header::Ip`]; the caller
+/// must read an IP header.
 pub(crate) fn step(header: Header, bytes: &[u8]) -> Step {
     match header {
         Header::Link(types::ETHERNET) | Header::Ethernet => ethernet::read(bytes),

@@ -9,9 +9,9 @@ const LABEL_LEN: usize = 4;
 const MAX_LABELS: usize = 32;
 
 /// Reads a label stack. No field announces the header after the last label. Like routers (RFC
-/// 4928), weft guesses the header from its first four bits: 4 and 6 mean IP, and 0 means the
-/// control word of a pseudowire. Ethernet without a control word starts with an arbitrary address.
-/// Therefore weft recognises such Ethernet by its EtherType.
+/// 4928), weft guesses the type of this header from its first four bits: 4 and 6 mean IP, and 0
+/// means the control word of a pseudowire. If an Ethernet frame has no control word, it starts with
+/// an arbitrary address. weft recognises such a frame by its EtherType.
 pub(super) fn read(bytes: &[u8]) -> Step {
     let mut at = 0;
     for _ in 0..MAX_LABELS {

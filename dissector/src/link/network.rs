@@ -10,7 +10,7 @@ use super::{ether_type, gre, types};
 pub(crate) fn tag(header: Header, bytes: &[u8]) -> Option<Tag> {
     match header {
         Header::EtherType(ether_type) if ether_type::is_vlan(ether_type) => {
-            // With the number 0, the tag has only a priority and no VLAN (IEEE 802.1Q, 9.6).
+            // If the number is 0, the tag has only a priority, and no VLAN (IEEE 802.1Q, 9.6).
             let number = u16_at(bytes, 0).ok()? & 0x0fff;
             (number > 0).then_some(Tag::Vlan(number))
         }
@@ -48,7 +48,8 @@ mod tests {
             (Header::Geneve, "0000 6558 00006400", Some(Tag::Virtual(100))),
             (Header::Gre, "2000 6558 00006401", Some(Tag::Virtual(100))),
             // NVGRE with a checksum before the key. The next two headers are not NVGRE. The key of
-            // plain GRE is not a network number, because it may differ by direction.
+            // plain GRE is not a network number, because the two directions of a connection may
+            // have different keys.
             (Header::Gre, "a000 6558 12340000 00006401", Some(Tag::Virtual(100))),
             (Header::Gre, "2000 0800 00006401", None),
             (Header::Gre, "0000 6558 00006401", None),

@@ -12,8 +12,8 @@ pub(super) fn read(bytes: &[u8]) -> Step {
     next(u8_at(bytes, 3)?, at)
 }
 
-/// Returns the step to the header at offset `at`. `protocol`, the next-protocol number of NSH or
-/// VXLAN-GPE, announces this header.
+/// Returns the step to the header at offset `at`. `protocol` is the next-protocol number of NSH or
+/// VXLAN-GPE; this number announces the header.
 pub(super) fn next(protocol: u8, at: usize) -> Step {
     match protocol {
         1 | 2 => Ok((Header::Ip, at)),

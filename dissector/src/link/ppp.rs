@@ -13,7 +13,8 @@ const MPLS: u16 = 0x0281;
 pub(super) fn read(bytes: &[u8]) -> Step {
     let at = if bytes.starts_with(&[0xff, 0x03]) { 2 } else { 0 };
     let first = u8_at(bytes, at)?;
-    // The last byte of a protocol number is odd. If the number has two bytes, the first is even.
+    // The last byte of a protocol number is odd. If the number has two bytes, its first byte is
+    // even.
     let (protocol, at) = if first & 1 == 1 { (u16::from(first), at + 1) } else { (u16_at(bytes, at)?, at + 2) };
     match protocol {
         IPV4 | IPV6 => Ok((Header::Ip, at)),
@@ -22,7 +23,8 @@ pub(super) fn read(bytes: &[u8]) -> Step {
     }
 }
 
-/// Reads a PPP header with a direction byte, which replaces the address byte or precedes it.
+/// Reads a PPP header with a direction byte. The direction byte replaces the address byte, or is
+/// before the address byte.
 pub(super) fn read_with_direction(bytes: &[u8]) -> Step {
     let address_replaced = u8_at(bytes, 1)? == 0x03;
     Ok((Header::Ppp, if address_replaced { 2 } else { 1 }))

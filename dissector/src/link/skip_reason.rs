@@ -5,8 +5,8 @@ use std::fmt;
 
 use crate::source::Media;
 
-/// Maximum number of reasons with separate counts. A hostile capture may have very many reasons, so
-/// the limit is needed to bound the memory.
+/// Maximum number of reasons with separate counts. A hostile capture may have very many reasons.
+/// This limit therefore bounds the memory.
 const MAX_REASONS: usize = 256;
 
 /// The reason why weft finds no TCP segment or UDP datagram in a frame.
@@ -35,20 +35,20 @@ pub enum SkipReason {
     MacsecEncrypted,
     /// IEEE 802.11 with encryption.
     WifiEncrypted,
-    /// An IEEE 802.11 management frame, control frame, or data frame without data.
+    /// An IEEE 802.11 management frame, a control frame, or a data frame without data.
     WifiOther,
     /// An IEEE 802.11 fragment or aggregate. weft does not reassemble fragments and does not split
     /// aggregates.
     WifiFragment,
     /// A control message of a tunnel, such as a GTP-U echo.
     TunnelControl,
-    /// A fragment of an IP packet whose other fragments have not been captured.
+    /// A fragment of an IP packet. Other fragments of the packet were not captured.
     Fragment,
 }
 
 impl SkipReason {
     /// Returns whether a frame that is unread for this reason may belong to a connection. Frames of
-    /// address resolution, routing and control cannot.
+    /// address resolution, routing and control cannot belong to a connection.
     #[must_use]
     pub fn may_hide_connections(self) -> bool {
         !matches!(
@@ -75,7 +75,7 @@ impl SkipCounts {
         *self.counts.entry(if kept { why } else { SkipReason::Malformed }).or_default() += 1;
     }
 
-    /// All counts, and additionally `count` for the reason `why`.
+    /// All counts. If `count` is above zero, the list also has `count` for the reason `why`.
     pub(crate) fn with(&self, why: SkipReason, count: u64) -> Vec<(SkipReason, u64)> {
         let counts = self.counts.iter().map(|(why, count)| (*why, *count));
         counts.chain((count > 0).then_some((why, count))).collect()

@@ -21,5 +21,5 @@ pub(super) const NFLOG: u16 = 239;
 pub(super) const IPOIB: u16 = 242;
 pub(super) const PKTAP: u16 = 258;
 pub(super) const LINUX_SLL2: u16 = 276;
-/// Raw IP has several numbers.
+/// Raw IP has several link types.
 pub(super) const RAW: [u16; 5] = [12, 14, 101, 228, 229];

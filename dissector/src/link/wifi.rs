@@ -5,7 +5,8 @@ use super::header::{Header, Step, u8_at, u32_le};
 use super::skip_reason::SkipReason;
 
 const PRISM_LEN: usize = 144;
-/// Message codes of a Prism header. Without such a code, the header is an AVS header.
+/// Message codes of a Prism header. If a header does not start with such a code, it is an AVS
+/// header.
 const PRISM_CODES: [u32; 2] = [0x41, 0x44];
 
 /// The frame type of data frames.
@@ -20,14 +21,14 @@ const FROM_DS: u8 = 0x02;
 const MORE_FRAGMENTS: u8 = 0x04;
 const PROTECTED: u8 = 0x40;
 const ORDER: u8 = 0x80;
-/// This bit in the QoS field means that the frame contains several packets.
+/// If this bit in the QoS field is set, the frame contains several packets.
 const AGGREGATE: u8 = 0x80;
 
 /// Bits in the first presence word of radiotap: time stamp (8 bytes), flags (1 byte).
 const HAS_TIME: u32 = 1;
 const HAS_FLAGS: u32 = 1 << 1;
 const MORE_PRESENCE: u32 = 1 << 31;
-/// This bit in the flags of radiotap means that the 802.11 header is padded to a multiple of four
+/// If this bit in the flags of radiotap is set, the 802.11 header is padded to a multiple of four
 /// bytes.
 const PADDED: u8 = 0x20;
 
@@ -52,7 +53,7 @@ pub(super) fn prism(bytes: &[u8]) -> Step {
     if PRISM_CODES.contains(&code) { Ok((Header::Wifi { padded: false }, PRISM_LEN)) } else { avs(bytes) }
 }
 
-/// Reads an AVS header: version and length, big-endian.
+/// Reads an AVS header: version and length, in big-endian order.
 pub(super) fn avs(bytes: &[u8]) -> Step {
     let length = bytes.get(4..8).ok_or(SkipReason::Truncated)?;
     match u32::from_be_bytes([length[0], length[1], length[2], length[3]]) {

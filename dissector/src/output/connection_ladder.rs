@@ -211,7 +211,7 @@ impl Sink for Timeline {
             self.now,
             FrameNumber::NONE,
             RowKind::Note,
-            format!("the connection follows {}", exchange_line(exchange)),
+            format!("the connection was prepared by {}", exchange_line(exchange)),
             Tone::Faint,
         );
     }

@@ -3,7 +3,7 @@
 //! Segments are joined in stream order. Missing segments are not detected. Only the first
 //! [`MAX_MESSAGE_OCTETS`] octets of a message are stored.
 
-use weft_core::wire::ddp::Segment;
+use weft_core::wire::ddp::{Msn, Segment};
 use weft_core::wire::rdmap::Opcode;
 
 use crate::format::counted;
@@ -31,7 +31,7 @@ pub enum Destination {
         /// Queue number.
         queue: u32,
         /// Message sequence number.
-        msn: u32,
+        msn: Msn,
     },
 }
 
@@ -77,7 +77,7 @@ impl Messages {
             Segment::Tagged(header, _) => {
                 Destination::Tagged { stag: header.stag.get(), offset: header.tagged_offset.get() }
             }
-            Segment::Untagged(header, _) => Destination::Untagged { queue: header.qn.get(), msn: header.msn.get() },
+            Segment::Untagged(header, _) => Destination::Untagged { queue: header.qn.get(), msn: header.msn() },
         };
         let (opcode, payload) = (segment.ulp_control().opcode(), segment.payload());
         let index = self.open.iter().position(|open| open.direction == unit.direction && continues(open, destination));

@@ -1,8 +1,9 @@
 //! Protocol units, for example start-up frames and FPDUs. Every octet of a direction of a
 //! connection belongs to a unit.
 //!
-//! A unit borrows its octets from the stream, so it is valid only during the call that delivers it.
-//! [`crate::unit`] adds the monitor's state of the connection.
+//! A unit borrows its octets from the stream. Therefore a unit is valid only during the call that
+//! delivers it. A unit of [`crate::unit`] also has the state that the monitor knows of the
+//! connection.
 
 mod segment;
 mod unit;

@@ -1,5 +1,5 @@
-//! [`SegmentView`] is a DDP segment whose captured octets are the sent octets. Rules check only
-//! such segments.
+//! [`SegmentView`] is a DDP segment whose captured octets are probably the octets that the endpoint
+//! sent. Rules check only such segments.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::Opcode;
@@ -14,11 +14,12 @@ pub(crate) const ULPDU_AT: usize = 2;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentView<'a> {
     /// The raw segment. Its T bit determines whether it is tagged or untagged. Octets of its
-    /// payload may be missing in the capture. [`SegmentView::payload`] marks the missing octets.
+    /// payload may be missing in the capture: [`SegmentView::payload`] has a flag for each missing
+    /// octet.
     pub(crate) segment: Segment<'a>,
-    /// The octets after the DDP header, with marks for octets that were not captured.
+    /// The octets after the DDP header, with a flag for each octet that was not captured.
     pub(crate) payload: Part<'a>,
-    /// Number of octets after the DDP header, captured or not.
+    /// Number of octets after the DDP header. Counts octets that were not captured, too.
     pub(crate) payload_len: u32,
     /// Length of the DDP header in octets: 14 (tagged) or 18 (untagged).
     pub(crate) header_len: usize,
@@ -27,8 +28,8 @@ pub(crate) struct SegmentView<'a> {
 }
 
 impl<'a> SegmentView<'a> {
-    /// The segment of an FPDU. Returns `None` for other units, and if [`SegmentView::new`] returns
-    /// `None`.
+    /// The segment in the FPDU `unit`. Returns `None` if `unit` is not an FPDU, or if
+    /// [`SegmentView::new`] returns `None`.
     pub(crate) fn of(unit: &Unit<'a>) -> Option<Self> {
         match &unit.kind {
             Kind::Fpdu(fpdu) => Self::new(fpdu),
@@ -55,16 +56,16 @@ impl<'a> SegmentView<'a> {
         self.segment.ulp_control().opcode()
     }
 
-    /// Returns whether the segment is the last of its message.
+    /// Returns whether the segment is the last segment of its message.
     pub(crate) fn last(&self) -> bool {
         self.segment.control().last()
     }
 
-    /// Returns whether the fixed fields of the header have the usual values. Then the rules about
-    /// these fields need not check the segment.
+    /// Returns whether the fixed fields of the header have the usual values. If true, the rules
+    /// about these fields need not check the segment.
     ///
-    /// Usual values are version 1 of DDP and RDMAP, zero in reserved bits, and T and QN that match
-    /// the opcode. In an untagged message that invalidates no STag, the STag field is zero.
+    /// The usual values are: DDP and RDMAP have version 1, reserved bits are zero, and T and QN
+    /// match the opcode. If an untagged message invalidates no STag, the STag field is zero.
     pub(crate) fn is_ordinary(&self) -> bool {
         let opcode = self.opcode();
         if self.header[0] & 0x3f != 1 || self.header[1] & 0xf0 != 0x40 {
@@ -79,9 +80,9 @@ impl<'a> SegmentView<'a> {
     }
 }
 
-/// Returns whether the octets of `fpdu` are probably the sent octets. A good CRC proves that, and a
-/// bad CRC disproves it. If the CRC was not checked, returns true if the markers are correct or
-/// absent.
+/// Returns whether the octets of `fpdu` are probably the octets that the endpoint sent. A good CRC
+/// proves this, and a bad CRC disproves this. If the CRC was not checked, returns whether the
+/// markers are correct or absent.
 pub(crate) fn is_trusted(fpdu: &Fpdu<'_>) -> bool {
     match fpdu.crc_status {
         CrcStatus::Good => true,

@@ -38,23 +38,24 @@ impl Endpoints {
 /// One protocol unit: a part of a direction of a TCP connection, or a UDP datagram.
 #[derive(Debug, Clone, Copy)]
 pub struct Unit<'a> {
-    /// Number of the TCP connection, from 0; `None` for a UDP datagram.
+    /// Number of the TCP connection; the first connection has number 0. `None` for a UDP datagram.
     pub stream: Option<StreamId>,
     /// 0 if the sender of the unit sent the first frame of the connection, otherwise 1.
     pub direction: u8,
     /// Sender and receiver.
     pub ends: &'a Endpoints,
-    /// Number of the frame that completed the unit: the last frame that supplied new octets.
+    /// Number of the frame that completed the unit: the last frame that supplied new octets of the
+    /// unit.
     pub frame: FrameNumber,
     /// Capture time of `frame` in nanoseconds since 1970.
     pub time: u64,
     /// Whether octets of the unit are missing in the capture.
     pub incomplete: bool,
-    /// The type of the unit, with its parts.
+    /// The type of the unit, with the parts of the unit.
     pub kind: Kind<'a>,
     /// Location of the octets of the unit.
     pub origin: Origin<'a>,
-    /// For octets in which no FPDU was found: the probable error of the sender.
+    /// If no FPDU was found in the octets: the probable error of the sender.
     pub sender_error: Option<SenderError>,
 }
 
@@ -66,13 +67,14 @@ pub enum SenderError {
     UnrequestedMarker,
     /// `ULPDU_Length` is little-endian.
     LengthSwapped,
-    /// `ULPDU_Length` is larger than the length of the ULPDU, by this number of octets.
+    /// `ULPDU_Length` is too large. The value is the difference to the length of the ULPDU, in
+    /// octets.
     LengthCounts(u8),
-    /// The FPDU has this number of PAD octets, which is a wrong number.
+    /// The FPDU has the wrong number of PAD octets. The value is this wrong number.
     Pad(u8),
     /// CRC is in use, but the sender omits the CRC field.
     NoCrcField,
-    /// No simple explanation.
+    /// There is no simple explanation.
     Unexplained,
 }
 
@@ -84,8 +86,8 @@ pub enum Kind<'a> {
     Startup(StartupKind, Part<'a>),
     /// An FPDU.
     Fpdu(Fpdu<'a>),
-    /// An SDP message. It is delivered after the FPDU or start-up frame that completed it. A Hello
-    /// in streaming mode has no such FPDU or frame.
+    /// An SDP message. It is delivered after the FPDU or the start-up frame that completed the
+    /// message. A Hello in streaming mode is not in an FPDU or a start-up frame.
     Sdp(Carrier, FieldOrder, Part<'a>),
     /// A datagram from or to a port mapper.
     PortMapper(Part<'a>),
@@ -93,9 +95,9 @@ pub enum Kind<'a> {
     Streaming {
         /// Number of octets.
         len: u64,
-        /// CRC-32 (of zlib) of all octets; `None` if octets are missing.
+        /// CRC-32 (as in zlib) of all octets; `None` if octets are missing.
         crc32: Option<u32>,
-        /// The first octets, at most [`STREAMING_HEAD`] of them.
+        /// The first octets, at most [`STREAMING_HEAD`] octets.
         head: &'a [u8],
     },
     /// Octets that are missing in the capture and belong to no other unit.
@@ -218,7 +220,7 @@ named! {
     }
 }
 
-/// Location of the octets of a unit, in the stream and in the capture.
+/// The source of the octets of a unit, from which their locations in the capture can be found.
 #[derive(Debug, Clone, Copy)]
 pub enum Origin<'a> {
     /// In the octets of a direction.
@@ -244,8 +246,8 @@ pub struct StreamOrigin<'a> {
     pub(crate) arrived: Option<&'a SegmentOctets<'a>>,
     /// Stream position of the unit's first octet.
     pub(crate) start: u64,
-    /// Locations of the first octets of the unit. They are stored only for a unit whose octets are
-    /// no longer in `half` or are not contiguous there.
+    /// Locations of the first octets of the unit. These locations are stored only if the octets of
+    /// the unit are no longer in `half`, or are not contiguous in `half`.
     pub(crate) kept: &'a [StreamLocation],
 }
 
@@ -264,8 +266,8 @@ impl<'a> StreamOrigin<'a> {
         }
     }
 
-    /// Calls `found` with each location of the octets `range` of an FPDU body.
-    /// [`StreamLocation::at`] is then the offset in the body.
+    /// Calls `found` with each location of the octets `range` of an FPDU body. In these locations,
+    /// [`StreamLocation::at`] is the offset in the body.
     pub(crate) fn locate_body(&self, layout: &Layout, range: Range<u64>, found: &mut impl FnMut(StreamLocation)) {
         let mut at = 0;
         for piece in layout.pieces() {
@@ -308,14 +310,14 @@ impl Unit<'_> {
         self.direction.into()
     }
 
-    /// The octets at stream positions `start..end`. Returns `None` if one of them was not captured
-    /// or is no longer in memory.
+    /// The octets at stream positions `start..end`. Returns `None` if one of these octets was not
+    /// captured or is no longer in memory.
     pub(crate) fn stream_octets(&self, start: u64, end: u64) -> Option<&[u8]> {
         self.stream_origin()?.octets(start, end)
     }
 
-    /// Returns whether the unit is an FPDU within which the data of its direction ends. All octets
-    /// from the start of the FPDU to the end of the data were captured.
+    /// Returns whether the unit is an FPDU, the data of its direction ends inside this FPDU, and
+    /// all octets from the start of the FPDU to the end of the data were captured.
     pub(crate) fn ends_with_data(&self) -> bool {
         let (Kind::Fpdu(fpdu), Origin::Stream(origin)) = (&self.kind, self.origin) else { return false };
         let end = origin.half.end();
@@ -333,14 +335,14 @@ impl Unit<'_> {
         half.sequence_number(start)
     }
 
-    /// Describes the TCP segment that contains the first octet of the unit: whether the segment
-    /// starts with that octet, and the stream position of the segment's end.
+    /// Returns two facts about the TCP segment that contains the first octet of the unit: whether
+    /// the segment starts with that octet, and the stream position of the segment's end.
     pub(crate) fn in_segment(&self) -> Option<(bool, u64)> {
         let StreamOrigin { half, start, .. } = self.stream_origin()?;
         half.segment_end_after(start).map(|end| (half.segment_starts_at(start), end))
     }
 
-    /// Location of the source and destination ports in the UDP header before a datagram. If the
+    /// Location of the source port and the destination port in the UDP header of a datagram. If the
     /// offset is unknown, only the frame is set.
     pub(crate) fn udp_ports(&self) -> Location {
         let Origin::Frame { frame, offset: Some(offset), .. } = self.origin else {
@@ -353,8 +355,8 @@ impl Unit<'_> {
         })
     }
 
-    /// Length in octets of the start-up frame, SDP message or datagram. For an FPDU, the length of
-    /// `ULPDU_Length` and ULPDU together. For other units, 0.
+    /// Length of the unit in octets, for a start-up frame, an SDP message and a datagram. For an
+    /// FPDU, the length of `ULPDU_Length` and ULPDU together. For all other units, 0.
     #[must_use]
     pub fn octets_len(&self) -> usize {
         match &self.kind {
@@ -401,7 +403,7 @@ impl Unit<'_> {
             _ => return origin.locate(origin.start + start, origin.start + end, found),
         };
         origin.locate_body(&fpdu.layout, start..end, found);
-        // Offsets after the body count the octets of the CRC field, then those of the markers.
+        // The offsets after the body belong first to the CRC field, and then to the markers.
         let at = fpdu.body.len() as u64;
         if end <= at {
             return;

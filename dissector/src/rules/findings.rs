@@ -12,19 +12,21 @@ use crate::frame_number::FrameNumber;
 use crate::parse::{Location, Unit};
 use crate::stream_id::StreamId;
 
-/// How the severity of a finding follows from the level of its requirement in the catalogue.
+/// How the level of a requirement in the catalogue (for example MUST or SHOULD) determines the
+/// severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SeverityPolicy {
-    /// The level decides. The requirement defines a format or a value, so a lower-case "must" is an
-    /// error.
+    /// For requirements that define a format or a value. The severity depends on the level, and a
+    /// lower-case "must" is an error.
     Format,
-    /// The level decides. The requirement describes behaviour, so a lower-case "must" is a warning.
+    /// For requirements that describe behaviour. The severity depends on the level, and a
+    /// lower-case "must" is a warning.
     Behaviour,
-    /// Always a note: the requirement is ambiguous, informative or a default.
+    /// For ambiguous or informative requirements, and for defaults. The severity is always note.
     Note,
 }
 
-/// Location of a violation that is not described by a range of octets of the current unit.
+/// Location of a violation, for rules that do not report a range of octets of the current unit.
 pub(crate) struct Evidence {
     /// Number of the frame that shows the violation.
     frame: FrameNumber,
@@ -57,8 +59,8 @@ impl<'f> Findings<'f> {
         Findings { stream, found, severity_policy: SeverityPolicy::Format }
     }
 
-    /// Returns a collector for requirements that describe behaviour. A violated lower-case "must"
-    /// is then a warning.
+    /// Returns a collector for requirements that describe behaviour. In this collector, a violated
+    /// lower-case "must" is a warning.
     pub(crate) fn as_behaviour(&mut self) -> Findings<'_> {
         Findings { stream: self.stream, found: self.found, severity_policy: SeverityPolicy::Behaviour }
     }
@@ -69,7 +71,8 @@ impl<'f> Findings<'f> {
         self.as_note_if(true)
     }
 
-    /// Like [`Findings::as_note`] if `is_note`. Otherwise the severity does not change.
+    /// Like [`Findings::as_note`] if `is_note`. Otherwise the returned collector keeps the
+    /// severities of this collector.
     pub(crate) fn as_note_if(&mut self, is_note: bool) -> Findings<'_> {
         let severity_policy = if is_note { SeverityPolicy::Note } else { self.severity_policy };
         Findings { stream: self.stream, found: self.found, severity_policy }

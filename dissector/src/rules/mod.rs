@@ -5,11 +5,11 @@
 //! A rule is a small function in `rules/<protocol>/<topic>.rs` and a line in the table `RULES` of
 //! its protocol. Octets that are missing in the capture (lost or cut off) cause no finding. The
 //! content of an FPDU with a bad CRC causes no finding either. Each requirement id of a rule has a
-//! test with two similar streams: one stream violates the requirement, and the other one meets it
-//! (`testing::proves`).
+//! test with two similar streams: one stream violates the requirement, and the other stream meets
+//! the requirement (`testing::proves`).
 
-/// Returns a slice of the requirements with these ids. An id that is in no catalogue does not
-/// compile.
+/// Returns a slice of the requirements with these ids. Code with an id that is in no catalogue does
+/// not compile.
 macro_rules! requirements {
     ($($id:literal),+ $(,)?) => {
         const { &[$(weft_core::requirement!($id)),+] as &[weft_core::RequirementId] }
@@ -52,8 +52,8 @@ type SdpCheck = fn(&ConnectionState, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>)
 type DatagramCheck = fn(&PmView<'_>, &Unit<'_>, &mut Findings<'_>);
 type RemarkCheck = fn(&ConnectionState, &Unit<'_>, &Remark, &mut Findings<'_>);
 
-/// The functions of all rules, in one list for each event that calls them. For a unit, the monitor
-/// calls only the functions of the lists that concern the unit.
+/// The functions of all rules: one list for each event of [`Check`]. For a unit, the monitor calls
+/// only the functions in the lists that concern this unit.
 #[derive(Default)]
 struct Tables {
     startup: Vec<UnitCheck>,

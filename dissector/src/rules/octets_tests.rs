@@ -7,7 +7,7 @@ use weft_core::{RequirementId, requirement};
 use crate::testing::sdp::SdpScript;
 use crate::testing::{self, Marked, Wire, exchange, fpdu, hex};
 
-/// The octets of the first finding with requirement `id`, in hexadecimal.
+/// Returns the octets that the first finding with requirement `id` locates, in hexadecimal.
 fn octets(wire: &Wire, id: RequirementId) -> String {
     let findings = wire.findings();
     let finding = findings.iter().find(|finding| finding.requirement == id);

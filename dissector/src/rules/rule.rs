@@ -16,27 +16,30 @@ pub struct Rule {
     pub(crate) check: Check,
 }
 
-/// The event that calls a rule, and the rule's function. The connection's state already includes
-/// the current unit (FPDU, start-up frame, SDP message, or other piece of the capture).
+/// The event that calls a rule, and the rule's function. When the function runs, the connection's
+/// state already includes the current unit (FPDU, start-up frame, SDP message, or other piece of
+/// the capture).
 #[derive(Clone, Copy)]
 pub(crate) enum Check {
     /// At each start-up frame.
     Startup(fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>)),
-    /// At each FPDU, even with a bad CRC or missing octets.
+    /// At each FPDU. The FPDU may have a bad CRC or missing octets.
     Fpdu(fn(&ConnectionState, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>)),
-    /// At each DDP segment whose header was captured and whose FPDU can be trusted.
+    /// At each DDP segment with a completely captured header, in a trusted FPDU (see
+    /// [`SegmentView`]).
     Segment(fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
-    /// At each segment as for `Segment` that also has an unusual bit or field. STag, TO, MSN, MO
-    /// and payload do not count ([`SegmentView::is_ordinary`]).
+    /// At each segment for which `Segment` rules run, if a fixed field of its header has an unusual
+    /// value (see [`SegmentView::is_ordinary`]).
     Header(fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
-    /// At each segment as for `Segment` whose opcode has its bit set in the mask. Bit 0 selects
-    /// opcode 0 (RDMA Write).
+    /// At each segment for which `Segment` rules run, if the mask selects its opcode. Bit N of the
+    /// mask selects opcode N. For example, bit 0 selects opcode 0 (RDMA Write).
     Opcode(u16, fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
     /// At each remark. A remark reports that a unit does not fit earlier units.
     Remark(fn(&ConnectionState, &Unit<'_>, &Remark, &mut Findings<'_>)),
     /// At each unit that is neither a start-up frame nor an FPDU nor an SDP message.
     Other(fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>)),
-    /// At each SDP message whose BSDH was captured and whose octets can be trusted.
+    /// At each SDP message with a completely captured BSDH and trustworthy octets (see
+    /// [`SdpView`]).
     Sdp(fn(&ConnectionState, &Unit<'_>, &SdpView<'_>, &mut Findings<'_>)),
     /// At each datagram from or to a port mapper.
     PortMapper(fn(&PmView<'_>, &Unit<'_>, &mut Findings<'_>)),
@@ -45,7 +48,7 @@ pub(crate) enum Check {
 }
 
 impl Check {
-    /// Returns a rule with this event and function that reports violations of `requirements`.
+    /// Returns a rule that reports violations of `requirements`, with this event and this function.
     pub(super) const fn covers(self, requirements: &'static [RequirementId]) -> Rule {
         Rule { requirements, check: self }
     }

@@ -70,8 +70,8 @@ fn longest() -> Wire {
     closed(wire)
 }
 
-/// The longest ULPDUs that fit a TCP segment, with short ULPDUs between them. With or without
-/// markers.
+/// The longest ULPDUs that fit into a TCP segment, and short ULPDUs between them. If `markers` is
+/// true, the stream has markers.
 fn filled(markers: bool) -> Wire {
     let flags = if markers { 0xc0 } else { 0x40 };
     let mut wire = Wire::connected_with_mss(1460);
@@ -90,11 +90,11 @@ fn filled(markers: bool) -> Wire {
     closed(wire)
 }
 
-/// Sends of many sizes up to 600 octets, so that markers occur at many positions of an FPDU.
-/// Markers go to one endpoint or to both endpoints.
+/// Sends of many sizes up to 600 octets, to place markers at many positions of an FPDU. `towards`
+/// selects the endpoints that receive markers.
 fn marked(towards: [bool; 2]) -> Wire {
     let flags = |wants: bool| if wants { 0xc0 } else { 0x40 };
-    // The receiver of markers requests them.
+    // An endpoint requests the markers that it receives.
     let request = testing::startup_frame(flags(towards[0]), 1, &[]);
     let mut wire = Wire::started_as(&request, &testing::reply_frame(flags(towards[1]), 1, &[]));
     let mut senders = [towards[1], towards[0]].map(|markers| Marked { none: !markers, ..Marked::default() });
@@ -106,7 +106,7 @@ fn marked(towards: [bool; 2]) -> Wire {
     closed(wire)
 }
 
-/// Only one endpoint requires CRC, so both directions use CRC.
+/// Only one endpoint requires CRC. That is enough: both directions use CRC.
 fn crc_for_one(request: u8, reply: u8) -> Wire {
     let mut wire = Wire::started_as(&testing::startup_frame(request, 1, &[]), &testing::reply_frame(reply, 1, &[]));
     wire.send(0, &fpdu(&testing::send_of(1, 31)));
@@ -156,7 +156,8 @@ fn crossing_terminates(reset: bool) -> Wire {
     wire
 }
 
-/// One endpoint sends a Terminate and closes its socket. Octets from its peer then cause a reset.
+/// One endpoint sends a Terminate and closes its socket. Octets that arrive from the peer after the
+/// close cause a reset.
 fn reset_after_terminate() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&testing::send_of(1, 30)));
@@ -174,8 +175,8 @@ fn reset_after_terminate() -> Wire {
     wire
 }
 
-/// Many outstanding Reads. The responder sends Sends, Writes and Reads of its own between the
-/// segments of its Responses.
+/// Many outstanding Reads. Between the segments of its Responses, the responder also sends its own
+/// Sends, Writes and Reads.
 fn interleaved() -> Wire {
     let mut wire = Wire::started();
     let (mut sends, mut reads) = (0, 0);
@@ -217,7 +218,8 @@ fn tcp_at_work() -> Wire {
         wire.send_again(0, len - from as u32, &octets[from..to]);
     }
     // First comes a keep-alive with one octet, and its answer. The octet may differ from the octet
-    // that was sent before. Then comes a keep-alive without octets, and its answer.
+    // that the sender first sent at this position. Next comes a keep-alive without octets, and its
+    // answer.
     wire.send_again(0, 1, &[0xff]);
     wire.send(1, &[]);
     wire.send_again(0, 1, &[]);
@@ -246,8 +248,8 @@ fn fin_with_octets() -> Wire {
     wire.send(1, &fpdu(&testing::send_of(1, 30)));
     let last = fpdu(&testing::send_of(2, 30));
     wire.fin_with(0, &last);
-    // The other direction stays open for a long time. Then come a keep-alive with one octet at the
-    // position of the FIN, and its answer.
+    // The other direction stays open for a long time. Therefore a keep-alive with one octet at the
+    // position of the FIN follows, and its answer.
     wire.send_again(0, 1, &[0]);
     wire.send(1, &[]);
     wire.fin_with(1, &last);
@@ -269,7 +271,7 @@ fn simultaneous_close() -> Wire {
     wire
 }
 
-/// The Responder closes before the Request reaches it.
+/// The Responder closes before the Request arrives.
 fn closed_before_the_request() -> Wire {
     let mut wire = Wire::connected();
     wire.at_once(|wire| wire.send(0, &testing::request()), |wire| wire.fin(1));
@@ -277,8 +279,8 @@ fn closed_before_the_request() -> Wire {
     wire
 }
 
-/// Start-up frames in pieces, two of them out of order. Then two FPDUs in one TCP segment, and an
-/// FPDU in the other direction.
+/// Start-up frames in pieces. Two pieces are out of order. The next TCP segment has two FPDUs, and
+/// an FPDU in the other direction follows.
 fn start_up_in_pieces() -> Wire {
     let mut wire = Wire::connected();
     let request = testing::startup_frame(0x40, 1, &[7; 40]);
@@ -371,7 +373,7 @@ fn scenarios() -> Vec<(&'static str, Wire)> {
     scenarios
 }
 
-/// Returns the connections that, after `change`, have errors or warnings.
+/// Returns the connections that have errors or warnings after `change`.
 fn alarms(change: impl Fn(&Wire) -> Vec<(String, Wire)>) -> Vec<String> {
     let mut alarms = Vec::new();
     for (name, wire) in scenarios() {

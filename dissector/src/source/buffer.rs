@@ -1,23 +1,25 @@
-//! [`Buffer`] contains the octets of a capture file that are in memory. The buffer grows only if a
-//! record needs more space.
+//! [`Buffer`] contains those octets of a capture file that are in memory. The buffer grows only if
+//! a record needs more space.
 
 use std::io::{self, Read};
 
 /// Number of octets to read at a time.
 const CHUNK: usize = 128 << 10;
-/// Maximum length of a record in octets. A length field with a larger value is damaged.
+/// Maximum length of a record in octets. If a length field has a larger value, the field is
+/// damaged.
 pub(super) const LONGEST_RECORD: usize = 64 << 20;
 
 pub(super) struct Buffer {
     reader: Box<dyn Read + Send>,
-    /// The unconsumed octets are in `start..end`. The rest is free space, which was zeroed once.
+    /// The unconsumed octets are in `start..end`. The rest is free space. It was set to zero when
+    /// the buffer grew.
     octets: Vec<u8>,
     start: usize,
     end: usize,
     /// Number of octets of the file before `start`.
     consumed: u64,
     at_end: bool,
-    /// A read error. The octets before the error are delivered first.
+    /// A read error. The error is reported only after the octets before it are delivered.
     failed: Option<io::Error>,
 }
 
@@ -26,7 +28,7 @@ impl Buffer {
         Buffer { reader, octets: Vec::new(), start: 0, end: 0, consumed: 0, at_end: false, failed: None }
     }
 
-    /// The octets that were read but not consumed.
+    /// The octets that were read, but are not consumed yet.
     pub(super) fn octets(&self) -> &[u8] {
         &self.octets[self.start..self.end]
     }
@@ -41,8 +43,8 @@ impl Buffer {
         self.consumed
     }
 
-    /// Reads more octets. Returns `false` at the end of the file, or if the buffer already has as
-    /// many unconsumed octets as the longest record.
+    /// Reads more octets. Returns `false` at the end of the file, or if the buffer already has
+    /// [`LONGEST_RECORD`] unconsumed octets.
     pub(super) fn fill(&mut self) -> io::Result<bool> {
         if let Some(error) = self.failed.take() {
             self.at_end = true;
@@ -70,8 +72,9 @@ impl Buffer {
                 }
                 Ok(n) => {
                     got += n;
-                    // A short read has returned all octets that are available now. Stop here,
-                    // because a live source should not wait for a full chunk.
+                    // If a read returns less than a full chunk, no further octets are available
+                    // now. Stop here, because the reader should not wait until a live source has a
+                    // full chunk.
                     if n < wanted {
                         break;
                     }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use lzma_rust2::{Action, Status, XzStream};
 
-/// A compression with a magic number.
+/// A compression format with a magic number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compression {
     Gzip,
@@ -28,15 +28,15 @@ pub(super) fn recognise(octets: &[u8]) -> Option<Compression> {
 
 /// Memory limit for the decompression of an xz file, in KiB. A file of `xz -9` needs 65 MiB.
 const MAX_XZ_MEMORY_KIB: u32 = 128 << 10;
-/// Number of octets of an xz file that are decompressed per call. The number is small, because a
-/// call that fails also discards the octets that it has already decoded.
+/// Number of octets of an xz file that one call decompresses. The number is small for this reason:
+/// if a call fails, it also discards the octets that it has already decoded.
 const XZ_INPUT: usize = 32;
 /// Number of compressed octets to read at a time.
 const CHUNK: usize = 32 << 10;
 
 impl Compression {
-    /// Returns a reader of the decompressed octets. Concatenated compressed files are read as one
-    /// file, as by the command-line tools.
+    /// Returns a reader of the decompressed octets. Like the command-line tools, this function
+    /// reads concatenated compressed files as one file.
     pub(super) fn decompress(self, reader: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
         Ok(match self {
             Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(reader)),
@@ -53,16 +53,17 @@ impl Compression {
 struct Progress {
     consumed: usize,
     produced: usize,
-    /// `true` at the end of the last member.
+    /// `true` at the end of the last member. A member is one of several concatenated compressed
+    /// files.
     result: io::Result<bool>,
 }
 
 /// A decompressor that receives its input as slices.
 ///
-/// The `Read` types of the libraries are not used. If a call of these types fails, it drops the
-/// octets that it has already decoded, which may be all octets of a short capture.
+/// weft does not use the `Read` types of the libraries. If a call of these types fails, it drops
+/// the octets that it has already decoded. In a short capture, these can be all octets.
 trait Decoder {
-    /// Decompresses `input` into `output`. `last` is set if no input follows.
+    /// Decompresses `input` into `output`. `last` is set if no further input follows.
     fn decode(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Progress;
 }
 
@@ -112,7 +113,8 @@ impl Decoder for Bzip2 {
     }
 }
 
-/// Reads decompressed octets: first all octets that a [`Decoder`] could decode, and then its error.
+/// Reads decompressed octets: first all octets that a [`Decoder`] could decode, and then the error
+/// of the [`Decoder`].
 struct Decompressed<D> {
     reader: Box<dyn Read + Send>,
     decoder: D,

@@ -7,11 +7,11 @@ use super::compressed;
 /// Number of octets at the start of a file that identify a compression.
 const MAGIC_LEN: u64 = 4;
 
-/// Returns the octets of `reader`, decompressed if the first octets identify a compression that
-/// [`Capture`](super::Capture) supports.
+/// Returns a reader of the octets of `reader`. If the first octets identify a compression that
+/// [`Capture`](super::Capture) supports, decompresses the octets.
 ///
 /// # Errors
-/// An error of `reader`, or an error when the decompressor is created.
+/// `reader` fails, or the decompressor cannot be created.
 pub fn decompressed(mut reader: Box<dyn Read + Send>) -> io::Result<Box<dyn Read + Send>> {
     let mut head = Vec::new();
     (&mut reader).take(MAGIC_LEN).read_to_end(&mut head)?;

@@ -9,7 +9,7 @@ const EXTENSION_LEN: usize = 8;
 /// Maximum number of extension headers.
 const MAX_EXTENSIONS: usize = 16;
 
-/// Record types of Ethernet. The next constants are the types of InfiniBand and IP.
+/// Record types of Ethernet. The next two constants are the record types of InfiniBand and IP.
 const ETHERNET: [u8; 4] = [2, 11, 16, 20];
 const INFINIBAND: u8 = 21;
 const IP: [u8; 2] = [22, 23];
@@ -27,9 +27,9 @@ impl Erf {
         Record::read(octets).is_some_and(|record| record.is_plausible())
     }
 
-    /// Recognises the format. ERF has no magic number. Therefore this function requires that the
-    /// first records are plausible. It also requires at least two records, or one record that fills
-    /// `octets` exactly.
+    /// Recognises the format. Because ERF has no magic number, this function requires that the
+    /// first records are plausible. It also requires at least two records, or one record with
+    /// exactly the length of `octets`.
     pub(super) fn recognise(octets: &[u8]) -> Option<Self> {
         let mut rest = octets;
         let mut last = 0;
@@ -68,8 +68,8 @@ struct Record {
 }
 
 impl Record {
-    /// Returns whether the type is supported, the year is from 1995 to 2099, and the lengths are
-    /// possible.
+    /// Returns whether the record type is supported, the year is from 1995 to 2099, and the lengths
+    /// are possible.
     fn is_plausible(&self) -> bool {
         let packet = ETHERNET.contains(&self.kind) || IP.contains(&self.kind) || self.kind == INFINIBAND;
         (packet && self.wire_len > 0 || NO_PACKET.contains(&self.kind))
@@ -107,7 +107,7 @@ pub(crate) fn packet(octets: &[u8]) -> Option<(u16, usize)> {
         at += EXTENSION_LEN;
     }
     match record.kind {
-        // One byte of offset and one byte of padding precede Ethernet.
+        // Before the Ethernet frame, there are one byte of offset and one byte of padding.
         kind if ETHERNET.contains(&kind) => Some((1, at + 2)),
         kind if IP.contains(&kind) => Some((101, at)),
         INFINIBAND => Some((247, at)),
@@ -129,7 +129,8 @@ impl Format for Erf {
         let Some((link_type, start)) = packet(&octets[..used]).filter(|(_, start)| *start <= used) else {
             return Next::Other { used };
         };
-        // The rest of the record may include padding. The packet is not longer than on the wire.
+        // The rest of the record may include padding. So limit the packet to its length on the
+        // wire.
         let len = (used - start).min(record.wire_len as usize);
         let (interface, wire_len) = (record.interface, record.wire_len);
         Next::Frame { start, len, used, time: record.time, interface, link_type, wire_len }

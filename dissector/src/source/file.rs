@@ -52,25 +52,26 @@ pub struct Capture {
     comments: Comments,
     used: usize,
     note: Option<String>,
-    /// The frames of interfaces that the capture does not describe: the first of these frames, and
-    /// their count.
+    /// Frames whose interface the capture does not describe: the first of these frames, and the
+    /// number of these frames.
     unreadable: Option<(FrameNumber, u64)>,
     /// The latest capture time so far.
     latest: u64,
-    /// The first frame whose time is much earlier than the latest time before it, and the
-    /// difference in nanoseconds.
+    /// The first frame whose time is much earlier than the latest time so far, and the difference
+    /// of the two times in nanoseconds.
     backwards: Option<(FrameNumber, u64)>,
 }
 
-/// Accepted time difference of frames that are out of order, in nanoseconds. A NIC with several
-/// queues may for example reorder frames by some microseconds.
+/// Accepted time difference of frames that are out of order, in nanoseconds. For example, a NIC
+/// with several queues may reorder frames by some microseconds.
 const OUT_OF_ORDER: u64 = 10_000_000;
 
 impl Capture {
     /// Opens the file at `path`; `-` is standard input.
     ///
     /// # Errors
-    /// See [`OpenError`]. Later damage in the file is not an error (see [`Capture::note`]).
+    /// See [`OpenError`]. If the file is damaged after its header, this is not an error (see
+    /// [`Capture::note`]).
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         if path == Path::new("-") {
             return Self::from_reader(Box::new(io::stdin()));
@@ -111,7 +112,8 @@ impl Capture {
             (Box::new(format), pcap::HEADER_LEN)
         } else {
             // A live source may have no further octets yet. So wait for more octets only if the
-            // format may be one of those without a short magic number.
+            // file may have the format Network Monitor or ERF. To recognise these formats, weft
+            // needs more octets.
             let head = if NetMon::may_begin(buffer.octets()) || Erf::may_begin(buffer.octets()) { HEAD } else { 0 };
             while buffer.octets().len() < head && buffer.fill()? {}
             other_format(buffer.octets())?
@@ -130,8 +132,8 @@ impl Capture {
         })
     }
 
-    /// The next frame. Returns `None` at the end of the file, or if damage makes it impossible to
-    /// continue. In the second case, [`Capture::note`] describes the damage.
+    /// The next frame. Returns `None` at the end of the file, or if the file is damaged and reading
+    /// cannot continue. In the second case, [`Capture::note`] describes the damage.
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
         self.buffer.consume(std::mem::take(&mut self.used));
         if self.note.is_some() {
@@ -182,9 +184,9 @@ impl Capture {
         }
     }
 
-    /// Describes a problem of the file. If reading stopped before the end, the text has the
-    /// position and the reason. Otherwise the text names frames that are unreadable or out of
-    /// order. Returns `None` if there was no problem so far.
+    /// A description of a problem of the file. If reading stopped before the end of the file, the
+    /// text has the position and the reason. Otherwise the text has the frames that are unreadable
+    /// or out of order. Returns `None` if there was no problem so far.
     #[must_use]
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
@@ -221,14 +223,14 @@ impl Capture {
     fn note_of_order(&self) -> Option<String> {
         let (frame, by) = self.backwards?;
         Some(format!(
-            "time runs backwards by {:.3} s at frame {frame}; if files were joined in the wrong order, weft may \
+            "time runs backwards by {:.3} s at frame {frame}; if files were joined in the wrong order, weft can \
              report captured bytes as missing; sort the capture with 'reordercap FILE SORTED'",
             by as f64 / 1e9
         ))
     }
 
-    /// Ends reading. If the file ends within a record, returns the existing part of the frame in
-    /// this record.
+    /// Ends reading. If the file ends within a record, returns the part of the frame that is in the
+    /// file.
     fn last_frame(&mut self) -> Option<Frame<'_>> {
         let left = self.buffer.octets().len();
         if left == 0 {
@@ -262,7 +264,7 @@ impl Capture {
     }
 }
 
-/// Recognises formats other than pcap and pcapng. Returns the format and the length of its file
+/// Recognises all formats except pcap and pcapng. Returns the format and the length of its file
 /// header.
 fn other_format(octets: &[u8]) -> Result<(Box<dyn Format>, usize), OpenError> {
     if let Some(format) = Snoop::recognise(octets) {
@@ -271,7 +273,7 @@ fn other_format(octets: &[u8]) -> Result<(Box<dyn Format>, usize), OpenError> {
     if let Some(format) = NetMon::recognise(octets) {
         return Ok((Box::new(format), netmon::HEADER_LEN));
     }
-    // ERF has no magic number, so it is checked last.
+    // ERF has no magic number. So check for ERF last.
     if let Some(format) = Erf::recognise(octets) {
         return Ok((Box::new(format), 0));
     }
@@ -279,7 +281,8 @@ fn other_format(octets: &[u8]) -> Result<(Box<dyn Format>, usize), OpenError> {
     Err(OpenError::UnknownFormat(first.join(" ")))
 }
 
-/// Reads a buffer as a stream: first the buffered octets, and then the rest of the file.
+/// Reads the octets of a buffer as a stream: first the buffered octets, and then the rest of the
+/// file.
 struct BufferReader(Buffer);
 
 impl Read for BufferReader {

@@ -5,14 +5,14 @@ pub(super) enum Next {
     /// A frame: `len` octets of the buffer from offset `start` on. The record of the frame consists
     /// of the first `used` octets of the buffer.
     Frame { start: usize, len: usize, used: usize, time: u64, interface: u32, link_type: u16, wire_len: u32 },
-    /// A frame of an interface that the capture does not describe. The frame cannot be read, but it
-    /// takes a frame number.
+    /// A frame whose interface the capture does not describe. The frame cannot be read, but it gets
+    /// a frame number.
     Unreadable { used: usize },
     /// A record without a frame.
     Other { used: usize },
     /// The record is incomplete in the buffer.
     Incomplete,
-    /// The octets are invalid from here on.
+    /// The octets are invalid from here on. The text is the reason.
     Damaged(String),
 }
 
@@ -21,7 +21,8 @@ pub(super) trait Format: Send {
     /// Reads the record at the start of `octets`.
     fn next(&mut self, octets: &[u8]) -> Next;
 
-    /// Returns the comments in `record`. [`Format::next`] has found a frame in this record.
+    /// Returns the comments in `record`. `record` is a record in which [`Format::next`] has found a
+    /// frame.
     fn comments(&self, record: &[u8]) -> Vec<String> {
         let _ = record;
         Vec::new()

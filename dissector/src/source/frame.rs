@@ -5,14 +5,14 @@ use crate::frame_number::FrameNumber;
 /// One captured frame.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
-    /// Number of the frame in the capture, from 1.
+    /// Number of the frame in the capture. The first frame has number 1.
     pub number: FrameNumber,
     /// Capture time in nanoseconds since 1970-01-01 UTC; 0 if the capture has no time.
     pub time: u64,
     /// Number of the interface in the capture; 0 for a capture of a single interface.
     pub interface: u32,
-    /// Link type as in <https://www.tcpdump.org/linktypes.html>. Numbers from 0x8000 on are weft's
-    /// own numbers, for media types that have no link type.
+    /// Link type as in <https://www.tcpdump.org/linktypes.html>. For media types that have no link
+    /// type, weft uses its own numbers, from 0x8000 on.
     pub link_type: u16,
     /// The captured octets.
     pub octets: &'a [u8],

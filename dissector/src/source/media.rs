@@ -1,5 +1,5 @@
-//! Media types of capture files that have no link type. weft gives them numbers above all link
-//! types. Each file format has its own range of these numbers.
+//! Media types that have no link type. Some capture formats have such media types. weft gives them
+//! numbers above all link types. Each file format has its own range of these numbers.
 
 /// A media type, with its number in the file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

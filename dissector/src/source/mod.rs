@@ -1,10 +1,10 @@
-//! Reads frames from capture files (pcap, pcapng, snoop, Network Monitor, ERF, plain or
-//! compressed), or from standard input.
+//! Reads frames from capture files, or from standard input. The formats are pcap, pcapng, snoop,
+//! Network Monitor and ERF. A file may be compressed.
 //!
 //! [`Capture`] delivers [`Frame`]s in file order. A frame borrows its octets from the buffer. This
-//! module does not interpret the octets of frames. From a damaged or truncated file, `Capture`
-//! delivers every readable frame, and [`Capture::note`] explains where and why reading stopped.
-//! Other crates implement live capture.
+//! module does not interpret the octets of frames. If a file is damaged or truncated, `Capture`
+//! delivers all frames up to the damage, and [`Capture::note`] reports where and why reading
+//! stopped. Other crates implement live capture.
 
 mod buffer;
 mod comments;

@@ -1,9 +1,10 @@
 //! The formats of Microsoft Network Monitor, versions 1 and 2. All fields are little-endian.
 //!
 //! A table at the end of the file contains the offset of each frame. weft reads the file as a
-//! stream and does not use the table. It assumes that consecutive frames follow the header, because
-//! Network Monitor and Wireshark write them like that. Times are in the time zone of the capturing
-//! host. Version 1 does not name the zone, so weft takes all times as UTC.
+//! stream and does not use the table. weft assumes that the frames directly follow the header, one
+//! after the other, because Network Monitor and Wireshark write files like this. Times are in the
+//! time zone of the capturing host. Because a file of version 1 does not contain the time zone,
+//! weft takes all times as UTC.
 
 use super::format::{Format, Next};
 use super::media::Media;
@@ -13,7 +14,8 @@ pub(super) const HEADER_LEN: usize = 128;
 pub(super) struct NetMon {
     major: u8,
     minor: u8,
-    /// Media type of all frames. From version 2.1 on, each frame has a media type.
+    /// Media type of all frames. It is used only before version 2.1: from version 2.1 on, each
+    /// frame has its own media type.
     media: u16,
     /// Start of the capture, in nanoseconds since 1970.
     begin: u64,
@@ -51,7 +53,7 @@ impl NetMon {
     }
 
     /// Number of bytes after a frame. These bytes contain the media type (from version 2.1 on), the
-    /// process (from 2.2 on), and the time and time zone (from 2.3 on).
+    /// process (from version 2.2 on), and the time and the time zone (from version 2.3 on).
     fn trailer_len(&self) -> usize {
         match (self.major, self.minor) {
             (0 | 1, _) | (2, 0) => 0,
@@ -118,8 +120,8 @@ fn u32_at(octets: &[u8], at: usize) -> Option<u32> {
     octets.get(at..at + 4).map(|w| u32::from_le_bytes([w[0], w[1], w[2], w[3]]))
 }
 
-/// Number of days from 1970-01-01 to a date of the Gregorian calendar. The calculation starts years
-/// in March, so that a leap day is the last day of a year.
+/// Number of days from 1970-01-01 to a date of the Gregorian calendar. In this calculation, years
+/// start in March. A leap day is therefore the last day of a year.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let month = (month + 9) % 12;

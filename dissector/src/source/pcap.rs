@@ -1,5 +1,5 @@
 //! Reads the classic pcap format in both byte orders, with microseconds or nanoseconds. Also reads
-//! the modified pcap format, whose records have more fields.
+//! the modified pcap format. Its records have more fields.
 
 use super::format::{Format, Next};
 
@@ -11,8 +11,8 @@ const MODIFIED: u32 = 0xa1b2_cd34;
 /// Length of the file header in octets.
 pub(super) const HEADER_LEN: usize = 24;
 const RECORD_HEADER_LEN: usize = 16;
-/// Length of a record header in the modified format (Linux patches of about 2000). It has
-/// additional fields for interface, protocol and packet type, and a byte of padding.
+/// Length of a record header in the modified format (Linux patches of about the year 2000). Such a
+/// header has additional fields for interface, protocol and packet type, and a byte of padding.
 const MODIFIED_LEN: usize = 24;
 
 pub(super) struct Pcap {

@@ -1,7 +1,7 @@
 //! Reads the pcapng format: sections in both byte orders, several interfaces, and all time
 //! resolutions.
 //!
-//! Of the options of packets, only comments are read.
+//! A packet may have options. weft reads only the comments among these options.
 
 use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption, parse_block_be, parse_block_le};
 
@@ -21,7 +21,7 @@ const BLOCK_HEADER_LEN: usize = 8;
 const ENHANCED_LEN: usize = 20;
 
 /// Maximum number of interfaces in a section. A small compressed capture may describe very many
-/// interfaces, so the limit is needed to bound the memory.
+/// interfaces. This limit therefore bounds the memory.
 const MAX_INTERFACES: usize = 65_536;
 
 #[derive(Clone, Copy)]
@@ -30,13 +30,13 @@ struct Interface {
     snap_len: u32,
     /// Time resolution in ticks per second.
     resolution: u64,
-    /// Number of seconds to add to every time.
+    /// Number of seconds that must be added to every time.
     offset: i64,
 }
 
-/// Returns the ticks per second for a value of the option `if_tsresol`. The result is a power of
-/// two if the highest bit of the value is set, otherwise a power of ten. If the power exceeds 64
-/// bits, the result is 1,000,000 (microseconds).
+/// Returns the ticks per second for a value of the option `if_tsresol`. If the highest bit of the
+/// value is set, the result is a power of two. Otherwise it is a power of ten. If the power exceeds
+/// 64 bits, the result is 1,000,000 (microseconds).
 fn ticks_a_second(resolution: u8) -> u64 {
     let exponent = u32::from(resolution & 0x7f);
     let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
@@ -152,8 +152,9 @@ impl PcapNg {
         if major == MAJOR_VERSION { Ok(()) } else { Err((major, minor)) }
     }
 
-    /// Reads the obsolete packet block of early pcapng. It has the layout of the enhanced packet
-    /// block, except that the interface number has 16 bits and a drop count follows it.
+    /// Reads the obsolete packet block of early pcapng. Its layout is the layout of the enhanced
+    /// packet block with one exception: the interface number has 16 bits, and a drop count of 16
+    /// bits follows the interface number.
     fn obsolete_packet(&self, block: &[u8], used: usize) -> Next {
         let body = &block[BLOCK_HEADER_LEN..];
         if body.len() < ENHANCED_LEN + 4 {
@@ -191,8 +192,8 @@ impl PcapNg {
         if self.big_endian { i64::from_be_bytes(*octets) } else { i64::from_le_bytes(*octets) }
     }
 
-    /// Returns type and total length of the block at the start of `octets`. For a section header,
-    /// also sets the byte order.
+    /// Returns the type and the total length of the block at the start of `octets`. If the block is
+    /// a section header, also sets the byte order.
     fn block_header(&mut self, octets: &[u8]) -> Option<(u32, usize)> {
         if octets.len() < 12 {
             return None;
@@ -203,7 +204,8 @@ impl PcapNg {
         Some((self.u32(octets), self.u32(&octets[4..]) as usize))
     }
 
-    /// The first four octets as a number. The caller has checked that they exist.
+    /// The first four octets as a number. The caller has checked that `octets` has at least four
+    /// octets.
     fn u32(&self, octets: &[u8]) -> u32 {
         let field = [octets[0], octets[1], octets[2], octets[3]];
         if self.big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) }

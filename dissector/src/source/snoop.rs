@@ -17,7 +17,8 @@ impl Snoop {
             return None;
         }
         let datalink = word(octets, 12)?;
-        // RFC 1761 defines 0 and 4 for Ethernet. The number 26 is IP over InfiniBand.
+        // RFC 1761 defines the datalink types 0 and 4 for Ethernet. The datalink type 26 is IP over
+        // InfiniBand.
         let link_type = match datalink {
             0 | 4 => 1,
             26 => 242,

@@ -39,14 +39,14 @@ pub struct ConnectionStats {
     /// Statistics of SDP at the end of the connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdp: Option<SdpConnectionStats>,
-    /// Whether octets or the start of the connection are missing. In this case, some Reads and
-    /// atomic operations may not be counted.
+    /// Whether octets or the start of the connection are missing. In this case, the counts of Reads
+    /// and atomic operations may be too low.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
-    /// Whether the end of the connection was reported. Later traffic is still counted.
+    /// Whether the end of the connection was reported. Traffic after that is still counted.
     #[serde(skip)]
     pub(super) ended: bool,
-    /// Number of findings by severity: notes, warnings, errors.
+    /// Number of findings of each severity: notes, warnings, errors.
     pub findings: [u64; 3],
 }
 
@@ -62,13 +62,13 @@ pub struct DirectionStats {
     pub ulpdu_octets: u64,
     /// Number of octets after the DDP headers.
     pub payload_octets: u64,
-    /// Number of FPDUs by opcode.
+    /// Number of FPDUs with each opcode.
     pub opcodes: BTreeMap<String, u64>,
-    /// Number of octets after the DDP headers, by opcode.
+    /// Number of octets after the DDP headers, for each opcode.
     pub opcode_octets: BTreeMap<String, u64>,
-    /// Number of FPDUs by CRC status.
+    /// Number of FPDUs with each CRC status.
     pub crc: BTreeMap<&'static str, u64>,
-    /// Number of FPDUs by marker status.
+    /// Number of FPDUs with each marker status.
     pub markers: BTreeMap<&'static str, u64>,
     /// Number of units with missing octets.
     pub incomplete: u64,
@@ -84,7 +84,8 @@ pub struct DirectionStats {
     /// Latencies of the completed atomic operations that the sender requested.
     #[serde(skip_serializing_if = "Latencies::is_empty")]
     pub atomics: Latencies,
-    /// Maximum number of simultaneously outstanding Reads and atomic operations of the sender.
+    /// Maximum number of Reads and atomic operations of the sender that were outstanding at the
+    /// same time.
     pub most_outstanding: u32,
     /// SDP messages of the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +101,7 @@ pub struct StartupStats {
     pub revision: u8,
     /// Whether the sender wants to receive markers (flag M).
     pub markers: bool,
-    /// Whether the sender wants CRC (flag C).
+    /// Whether the sender wants CRCs in both directions (flag C).
     pub crc: bool,
     /// Whether the sender rejects the connection (flag R).
     pub rejected: bool,
@@ -114,7 +115,7 @@ pub struct StartupStats {
 /// SDP messages of one direction.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct SdpStats {
-    /// Number of messages by MID.
+    /// Number of messages with each MID.
     pub messages: BTreeMap<String, u64>,
     /// Number of octets of user data in Data messages.
     pub data_octets: u64,

@@ -1,5 +1,5 @@
-//! Latencies of operations. Up to [`MAX_LATENCIES`] latencies are stored. For more operations, a
-//! uniform sample is stored.
+//! Latencies of operations. If there are more than [`MAX_LATENCIES`] operations, only every second
+//! latency is stored, and later every fourth, and so on.
 
 use serde::{Serialize, Serializer};
 
@@ -13,7 +13,7 @@ pub struct Latencies {
     least: u64,
     most: u64,
     kept: Vec<u64>,
-    /// Every 2^`stride`-th latency is stored.
+    /// One of 2^`stride` latencies is stored.
     stride: u32,
 }
 
@@ -66,7 +66,7 @@ impl Latencies {
         self.count == 0
     }
 
-    /// The percentiles by nearest rank; `None` if no latency was added.
+    /// The percentiles, computed with the method "nearest rank"; `None` if no latency was added.
     #[must_use]
     pub fn percentiles(&self) -> Option<Percentiles> {
         let mut sorted = self.kept.clone();

@@ -1,9 +1,9 @@
 //! [`Stats`]: a sink that collects statistics of each connection with iWARP or SDP.
 //!
-//! Other connections are only counted. To limit memory, `Stats` stores only the first connections
-//! with iWARP or SDP ([`MAX_CONNECTIONS`] by default), and the first [`MAX_EXCHANGES`] exchanges
-//! with port mappers. Further connections count in the totals, and further exchanges are only
-//! counted.
+//! Connections without iWARP and SDP are only counted. To limit memory, `Stats` stores only the
+//! first connections with iWARP or SDP ([`MAX_CONNECTIONS`] by default), and the first
+//! [`MAX_EXCHANGES`] exchanges with port mappers. Further connections are included in the totals.
+//! Further exchanges are only counted.
 
 mod connection;
 mod latency;
@@ -35,14 +35,14 @@ pub use latency::{Latencies, Percentiles};
 pub use sdp::{AdvertStats, HalfStats, SdpConnectionStats};
 pub use totals::Totals;
 
-/// Default number of stored connections. Further connections count only in the totals.
+/// Default number of stored connections. Further connections are included only in the totals.
 pub const MAX_CONNECTIONS: usize = 65_536;
 /// Number of stored exchanges with port mappers. Further exchanges are only counted.
 pub const MAX_EXCHANGES: usize = 10_000;
-/// Memory in bytes of a connection with several opcodes and SDP in both directions, without
-/// latencies.
+/// Estimated memory in bytes of one connection that has several opcodes, and SDP in both
+/// directions. Latencies are not included.
 const CONNECTION_MEMORY: usize = 6 << 10;
-/// Memory in bytes of an exchange with a few connections.
+/// Estimated memory in bytes of one exchange that prepared a few connections.
 const EXCHANGE: usize = 512;
 
 /// Statistics of all connections of a capture.
@@ -53,20 +53,20 @@ pub struct Stats {
     connections: BTreeMap<StreamId, ConnectionStats>,
     /// Connections after the first `most` connections.
     unstored: StreamSet,
-    /// The traffic of `unstored`, summed over both directions.
+    /// The traffic of all connections in `unstored`, summed over both directions.
     unstored_traffic: DirectionStats,
     /// Memory in bytes of the latencies of all connections.
     latencies: usize,
-    /// One more than the largest number of a TCP connection.
+    /// The largest number of a TCP connection so far, plus one.
     next: StreamId,
     port_mapper: u64,
     exchanges: BTreeMap<u64, Exchange>,
     /// Number of exchanges beyond the limit.
     further_exchanges: u64,
-    /// Number of all findings by severity: notes, warnings, errors.
+    /// Number of all findings of each severity: notes, warnings, errors.
     findings: [u64; 3],
-    /// Number of octets outside MPA in each direction of connections that have no iWARP or SDP so
-    /// far.
+    /// For each direction of each connection without iWARP and SDP so far: number of octets outside
+    /// MPA.
     streaming: HashMap<(StreamId, u8), u64>,
 }
 
@@ -77,8 +77,8 @@ impl Default for Stats {
 }
 
 impl Stats {
-    /// Statistics that store at most `most` connections. Further connections count only in the
-    /// totals.
+    /// Creates statistics that store at most `most` connections. Further connections are included
+    /// only in the totals.
     #[must_use]
     pub fn with_room(most: usize) -> Self {
         Stats {
@@ -217,7 +217,7 @@ impl Sink for Stats {
         if !over {
             return;
         }
-        // The dissector may report an exchange again after further messages.
+        // After further messages, the dissector may report an exchange a second time.
         if self.exchanges.len() < MAX_EXCHANGES || self.exchanges.contains_key(&exchange.exchange) {
             self.exchanges.insert(exchange.exchange, exchange.clone());
         } else {
@@ -230,8 +230,8 @@ impl Sink for Stats {
             self.streaming.remove(&(stream, direction));
         }
         let Some(connection) = self.connections.get_mut(&stream) else { return };
-        // A connection that continues after its end was reported has a new state, which lacks
-        // earlier facts.
+        // If a connection continues after its end was reported, it has a new state. The new state
+        // does not have the earlier facts.
         connection.partial |= std::mem::replace(&mut connection.ended, true);
         connection.ulp = context.ulp.map(Ulp::name).or(connection.ulp);
         connection.exchange = context.exchange.as_ref().map(|exchange| exchange.exchange).or(connection.exchange);

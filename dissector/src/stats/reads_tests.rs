@@ -1,4 +1,4 @@
-//! Tests that Reads are counted with correct latencies even if the capture lacks octets.
+//! Tests that Reads are counted with correct latencies even if octets are missing in the capture.
 
 use super::{ConnectionStats, Stats};
 use crate::testing::{Wire, fpdu, hex, reply_frame, send_of, startup_frame};
@@ -15,8 +15,8 @@ fn response() -> Vec<u8> {
     fpdu(&hex("c142 00000100 0000000000001000 0102030405060708"))
 }
 
-/// `READS` consecutive Reads of `requester`, all into the same buffer. Each segment follows the
-/// previous segment by one millisecond.
+/// `READS` consecutive Reads of `requester`. All Reads use the same buffer. Each segment is sent
+/// one millisecond after the segment before.
 fn reads(flags: u8, requester: usize) -> Wire {
     let mut wire = Wire::started_as(&startup_frame(flags, 1, &[]), &reply_frame(flags, 1, &[]));
     if requester == 1 {
@@ -36,8 +36,8 @@ fn stats(wire: &Wire) -> ConnectionStats {
     stats.connections().next().unwrap().clone()
 }
 
-/// The number of Reads, their minimum and maximum latency in milliseconds, and whether further
-/// Reads may be missing.
+/// The number of Reads, the minimum and maximum latency of these Reads in milliseconds, and whether
+/// further Reads may be missing.
 fn count_reads(wire: &Wire, requester: usize) -> (u64, u64, u64, bool) {
     let stats = stats(wire);
     let found = stats.directions[requester].reads.percentiles().unwrap();
@@ -61,16 +61,16 @@ fn reads_with_and_without_crc_are_counted() {
 #[test]
 fn counting_continues_after_a_loss() {
     for flags in [0x40, 0] {
-        // Frames 0 to 3 are the SYNs and the start-up frames. Requests and responses follow
-        // alternately.
+        // Frames 0 to 3 are the SYNs and the start-up frames. After that, requests and responses
+        // alternate.
         for lost in [10, 11] {
             let wire = reads(flags, 0).changed(|mut frames| {
                 frames.remove(lost);
                 frames
             });
             let (count, least, most, partial) = count_reads(&wire, 0);
-            // The count lacks the lost Read, and the Read whose message is the first after the
-            // loss.
+            // The count does not include the Read with the lost message, and the Read of the first
+            // message after the loss.
             assert!(count >= u64::from(READS) - 3, "flags {flags:x}, frame {lost} lost: {count} Reads");
             assert_eq!((least, most, partial), (1, 1, true), "flags {flags:x}, frame {lost} lost");
         }
@@ -85,7 +85,8 @@ fn a_capture_that_begins_in_mid_stream_is_partial() {
     assert_eq!((least, most, partial), (1, 1, true));
 }
 
-/// Request and Response have 48 and 24 octets after the frame headers of 54 octets.
+/// The frame headers have 54 octets. After these, a Request has 48 octets, and a Response has 24
+/// octets.
 #[test]
 fn a_snap_length_changes_no_latency() {
     for flags in [0x40, 0] {

@@ -6,6 +6,7 @@ use serde::Serialize;
 use weft_core::wire::sdp::Mode;
 
 use crate::direction::Direction;
+use crate::format::counted;
 use crate::frame_number::FrameNumber;
 use crate::sdp::{Adverts, Profile, SdpState};
 
@@ -20,15 +21,16 @@ pub struct SdpConnectionStats {
     pub state: &'static str,
     /// Whether each direction ended gracefully; null if TCP did not end.
     pub graceful: [Option<bool>; 2],
-    /// The TCP port in a SuspComm, at which the connection will resume.
+    /// The TCP port at which the connection will resume. A SuspComm contains this port.
     pub suspended_to: Option<u16>,
-    /// Whether every message was captured. If not, advertisements and NonDiscards are omitted.
+    /// Whether every message was captured. If false, advertisements and NonDiscards are omitted.
     pub certain: bool,
-    /// The half-connections. Index 0 is the half-connection whose Data Source sends in direction 0.
+    /// The half-connections. At index 0, the Data Source sends in direction 0.
     pub halves: [HalfStats; 2],
 }
 
-/// Statistics of a half-connection, in which the Data Source sends data to the Data Sink.
+/// Statistics of a half-connection. In a half-connection, one endpoint (the Data Source) sends data
+/// to the other endpoint (the Data Sink).
 #[derive(Debug, Clone, Serialize)]
 pub struct HalfStats {
     /// The last Mode.
@@ -43,7 +45,7 @@ pub struct HalfStats {
     pub buffers_consumed: u64,
     /// The last and the minimum credit of the Data Source.
     pub credits: (Option<u32>, Option<u32>),
-    /// Number of gratuitous updates: Data messages without payload that the Data Source received.
+    /// Number of gratuitous updates: Data messages without payload, sent to the Data Source.
     pub gratuitous_updates: u64,
     /// Size in octets of the Private Buffers of the Data Sink.
     pub receive_size: Option<u32>,
@@ -58,8 +60,9 @@ pub struct HalfStats {
     /// NonDiscards of the Data Sink, and PotentialNonDiscards of the Data Source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub non_discards: Option<(u32, u32)>,
-    /// Number of RdmaWrCompls, RdmaRdCompls and SendSms of the Data Source without an open
-    /// advertisement, and number of SinkAvails whose NonDiscards does not match earlier messages.
+    /// Two numbers. The first counts RdmaWrCompls, RdmaRdCompls and SendSms of the Data Source that
+    /// have no open advertisement. The second counts SinkAvails with a NonDiscards that does not
+    /// match earlier messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained: Option<(u64, u64)>,
     /// Number of announced Out-Of-Band octets that were not sent.
@@ -71,13 +74,13 @@ pub struct HalfStats {
 pub struct AdvertStats {
     /// Total number of advertisements.
     pub made: u64,
-    /// Number of open advertisements at the end.
+    /// Number of advertisements that were open at the end of the connection.
     pub open: u64,
-    /// Maximum number of simultaneously open advertisements.
+    /// Maximum number of advertisements that were open at the same time.
     pub most_open: u64,
     /// Number of advertisements that RdmaRdCompl or RdmaWrCompl completed.
     pub completed: u64,
-    /// Number of SrcAvails whose remaining octets a SendSm requested as Data.
+    /// Number of SrcAvails for which a SendSm requested the remaining octets as Data.
     pub by_data: u64,
     /// Number of SinkAvails that a message with payload made stale.
     pub stale: u64,
@@ -107,12 +110,12 @@ impl SdpConnectionStats {
             [Some(true), Some(true)] => write!(f, ", ended gracefully")?,
             [Some(false), Some(false)] => write!(f, ", ended abortively")?,
             [Some(first), Some(_)] => {
-                write!(f, ", ended gracefully for the {} only", if first { "first" } else { "second" })?;
+                write!(f, ", ended gracefully for the {} endpoint only", if first { "first" } else { "second" })?;
             }
             _ => {}
         }
         if let Some(port) = self.suspended_to {
-            write!(f, ", to be resumed at port {port}")?;
+            write!(f, ", will resume at port {port}")?;
         }
         if !self.certain {
             write!(f, "; messages are missing, so advertisements are not shown")?;
@@ -152,14 +155,14 @@ impl HalfStats {
             write!(f, "{lead} {} in frame {frame}", mode.as_deref().unwrap_or("a reserved Mode"))?;
         }
         if self.mode_changes > self.modes.len() as u64 {
-            write!(f, ", and {} more changes", self.mode_changes - self.modes.len() as u64)?;
+            write!(f, ", and {}", counted(self.mode_changes - self.modes.len() as u64, "more change"))?;
         }
         writeln!(f)?;
         write!(f, "    SDP buffers: {} advertised, {} used", self.buffers_advertised, self.buffers_consumed)?;
         if let (Some(left), Some(least)) = self.credits {
             write!(f, ", credit {left} at the end, minimum {least}")?;
         }
-        write!(f, ", {} gratuitous updates", self.gratuitous_updates)?;
+        write!(f, ", {}", counted(self.gratuitous_updates, "gratuitous update"))?;
         if let Some(size) = self.receive_size {
             write!(f, ", buffer size {size} bytes")?;
         }

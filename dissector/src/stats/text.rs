@@ -19,7 +19,7 @@ impl fmt::Display for ConnectionStats {
             writeln!(f, "  carries {ulp}")?;
         }
         if let Some(exchange) = self.exchange {
-            writeln!(f, "  follows port mapper exchange {exchange}")?;
+            writeln!(f, "  prepared by port mapper exchange {exchange}")?;
         }
         if let Some(sdp) = &self.sdp {
             sdp.head(f)?;

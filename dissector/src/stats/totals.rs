@@ -21,8 +21,8 @@ pub struct Totals {
     pub other_connections: u64,
     /// Number of SDP port mapper datagrams.
     pub port_mapper: u64,
-    /// Number of port mapper exchanges after the first [`MAX_EXCHANGES`](super::MAX_EXCHANGES),
-    /// which are not listed.
+    /// Number of port mapper exchanges that are not listed, because only the first
+    /// [`MAX_EXCHANGES`](super::MAX_EXCHANGES) exchanges are listed.
     #[serde(skip_serializing_if = "is_none")]
     pub further_exchanges: u64,
     /// Number of FPDUs.
@@ -31,16 +31,16 @@ pub struct Totals {
     pub ulpdu_octets: u64,
     /// Number of octets after the DDP headers.
     pub payload_octets: u64,
-    /// Number of FPDUs by opcode.
+    /// Number of FPDUs with each opcode.
     pub opcodes: BTreeMap<String, u64>,
-    /// Number of octets after the DDP headers, by opcode.
+    /// Number of octets after the DDP headers, for each opcode.
     pub opcode_octets: BTreeMap<String, u64>,
-    /// Number of FPDUs by CRC status.
+    /// Number of FPDUs with each CRC status.
     pub crc: BTreeMap<&'static str, u64>,
-    /// Number of FPDUs by marker status.
+    /// Number of FPDUs with each marker status.
     pub markers: BTreeMap<&'static str, u64>,
-    /// Number of findings by severity: notes, warnings, errors. Findings about datagrams count,
-    /// too.
+    /// Number of findings of each severity: notes, warnings, errors. Findings about datagrams are
+    /// included.
     pub findings: [u64; 3],
 }
 
@@ -49,7 +49,7 @@ fn is_none(count: &u64) -> bool {
 }
 
 impl Totals {
-    /// Returns whether there are neither connections with iWARP or SDP nor findings.
+    /// Returns whether there are no connections with iWARP or SDP, and no findings.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.connections == 0 && self.findings == [0; 3]

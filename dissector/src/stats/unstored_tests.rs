@@ -1,4 +1,4 @@
-//! Connections that are not stored because of the limit: their number and their traffic.
+//! Tests the number and the traffic of connections that are not stored because of the limit.
 
 use std::path::Path;
 

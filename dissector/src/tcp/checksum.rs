@@ -1,9 +1,9 @@
 //! The TCP checksum (RFC 9293 section 3.1). A wrong checksum shows that a segment was damaged in
-//! transit, and that its receiver dropped it.
+//! transit, and that the receiver dropped the segment.
 //!
-//! The network card of the sender may insert the checksum. In a capture on the sender, the field
-//! then has 0 or only the sum of the pseudo-header. Such a value does not show whether the segment
-//! was damaged.
+//! The network card of the sender may insert the checksum (checksum offload). If the capture was
+//! made on the sender, the checksum field is then 0, or has only the sum of the pseudo-header. Such
+//! a value does not show whether the segment was damaged.
 
 use std::net::IpAddr;
 
@@ -29,7 +29,7 @@ pub(crate) enum Checksum {
 }
 
 impl Checksum {
-    /// Checks the checksum of a segment. This takes time, because it reads all octets.
+    /// Checks the checksum of a segment. This is slow, because the function reads all octets.
     pub(crate) fn of(segment: &Segment<'_>) -> Self {
         let Segment { src, dst, packet, octets, .. } = segment;
         let is_captured = octets.len() == segment.wire_len as usize && packet.len() >= FIXED + octets.len();
@@ -77,8 +77,8 @@ mod tests {
         assert_eq!(Checksum::of(&captured(&damaged)), Checksum::Wrong);
         let cut = Segment { wire_len: 7, ..captured(&damaged) };
         assert_eq!(Checksum::of(&cut), Checksum::Unknown);
-        // Sums of 10.0.0.1, 10.0.0.2 and protocol 6, with and without the length 26. With checksum
-        // offload, a capture has such partial sums.
+        // Sums of 10.0.0.1, 10.0.0.2 and protocol 6, without and with the length 26. If a network
+        // card inserts the checksum, a capture has such partial sums.
         for field in [0x1409_u16, 0x1409 + 26, 0] {
             damaged[16..18].copy_from_slice(&field.to_be_bytes());
             assert_eq!(Checksum::of(&captured(&damaged)), Checksum::Unknown, "{field:#x}");
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_damaged_segment_gives_way_to_its_retransmission() {
-        // Octets of the length, the opcode, the MSN and the payload.
+        // The offsets of an octet of the length, of the opcode, of the MSN and of the payload.
         for (crc, at) in [(true, 0), (true, 3), (true, 15), (true, 25), (false, 0), (false, 3), (false, 15)] {
             let mut wire = started(crc);
             let two = [fpdu(&send_of(2, 30)), fpdu(&send_of(3, 30))].concat();
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// The capture lacks the correct octets that the receiver received later.
+    /// The receiver later received correct octets that are missing in the capture.
     #[test]
     fn a_bad_crc_of_damaged_octets_is_a_note() {
         let mut wire = started(true);

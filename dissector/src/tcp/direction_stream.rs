@@ -8,28 +8,31 @@
 //! ```
 //!
 //! Every octet has a **position**. The first octet after the SYN has the position [`ORIGIN`]. If
-//! the SYN was not captured, the first octet of the first captured segment has this position.
-//! Octets at lower positions may then arrive until [`DirectionStream::begin`]. If an octet is
-//! captured twice, the first capture counts, with two exceptions:
+//! the SYN was not captured, the first octet of the first captured segment has this position. In
+//! this case, octets at lower positions may arrive until [`DirectionStream::begin`]. A **gap** is a
+//! range of octets that were not captured. The stream waits for these octets. If it stops waiting,
+//! it **gives up** the gap, and the octets are missing. If an octet is captured twice, the first
+//! capture counts, with two exceptions:
 //!
-//! - A segment of one octet may be a keep-alive, whose octet may be arbitrary (RFC 1122 section
-//!   4.2.3.6). If the octet follows a gap, octets of longer segments replace it. If the stream
-//!   gives up the gap, the octet counts as missing.
-//! - A segment with a wrong checksum was damaged in transit, and its receiver drops it. If other
-//!   segments of the direction have correct checksums, the octets of the damaged segment are
-//!   **doubted**. Doubted octets wait, even without a gap, and octets of another segment replace
-//!   them. Doubted octets count if the receiver acknowledges them, or when the stream would
-//!   otherwise give them up as missing. If the CRC of an FPDU then shows that these octets are
-//!   wrong, the receiver received different octets, which were not captured.
+//! - A segment of one octet may be a keep-alive. The octet of a keep-alive may have any value (RFC
+//!   1122 section 4.2.3.6). If the octet follows a gap, an octet of a longer segment replaces it.
+//!   If the stream gives up the gap, the octet counts as missing.
+//! - A segment with a wrong checksum was damaged in transit, and the receiver drops it. If another
+//!   segment of the direction has a correct checksum, the octets of the damaged segment are
+//!   **doubted**. Doubted octets wait, even if there is no gap, and octets of another segment
+//!   replace them. Doubted octets count if the receiver acknowledges them, or if they would
+//!   otherwise count as missing. If the CRC of an FPDU later shows that these octets are wrong, the
+//!   receiver received other octets, and these were not captured.
 //!
-//! Octets before the position `settled` cannot change any more. Octets after this position wait for
-//! missing octets. The stream gives up a gap when more than [`MAX_WAITING_OCTETS`] octets wait
-//! after it, or at the end of the capture. Queries about settled octets return an answer. Queries
-//! about octets that may still arrive return [`Pending`], which names the awaited event.
+//! Octets before the position `settled` cannot change any more; they are **settled**. Octets after
+//! this position wait for the octets of a gap. The stream gives up a gap when more than
+//! [`MAX_WAITING_OCTETS`] octets wait after the gap, or at the end of the capture. A query about
+//! settled octets returns a result. A query about octets that may still arrive returns [`Pending`],
+//! with the event for which the caller must wait.
 //!
-//! **Memory.** Waiting octets use at most [`MAX_WAITING_OCTETS`]. Each waiting segment counts with
-//! its octets and [`SEGMENT_WEIGHT`]. Settled octets stay until the reader consumes them. The
-//! reader leaves at most the longest sequence of FPDUs that it checks together.
+//! **Memory.** Waiting octets use at most [`MAX_WAITING_OCTETS`]. Each waiting segment counts as
+//! its octets plus [`SEGMENT_WEIGHT`]. Settled octets stay until the reader consumes them. At most,
+//! the reader leaves the longest sequence of FPDUs that it checks together.
 
 mod closing;
 mod fin;
@@ -45,39 +48,39 @@ use super::checksum::Checksum;
 use super::run::{Run, Source};
 use super::segment_octets::SegmentOctets;
 
-/// Position of the first octet after a SYN. The position is far from 0, so that octets before the
-/// first captured octet also have positions. It is a multiple of the marker interval 512, so that a
-/// position and its distance from the first octet are equal modulo 512.
+/// Position of the first octet after a SYN. The position is far from 0, because octets before the
+/// first captured octet also need positions. It is a multiple of the marker interval 512. Therefore
+/// a position and its distance from the first octet are equal modulo 512.
 pub(crate) const ORIGIN: u64 = 1 << 40;
 
 /// Maximum number of waiting octets in a direction. If more octets wait, the stream gives up the
-/// gap.
+/// gap before them.
 pub(crate) const MAX_WAITING_OCTETS: usize = 1 << 20;
 
-/// Weight of a segment in addition to its octets.
+/// The number by which each segment counts in addition to its octets, because it needs memory.
 const SEGMENT_WEIGHT: usize = 64;
 
 /// The result of a query about octets that have not arrived, but may still arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pending {
-    /// Before the awaited event, octets must be settled up to this position, or the end of the
-    /// stream must reach this position.
+    /// The position that the settled octets, or the end of the stream, must reach.
     until: u64,
     awaited: AwaitedEvent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AwaitedEvent {
-    /// Any new segment.
+    /// Any new segment arrives.
     Anything,
-    /// Settled octets. `holes` is the number of gaps that were given up before the query.
+    /// Octets before `until` are settled. `holes` is the number of gaps that were given up before
+    /// the query.
     Octets { holes: u64 },
     /// The end of the stream reaches `until`.
     End,
 }
 
 impl Pending {
-    /// The caller can repeat the query after the next segment of any direction.
+    /// The caller can repeat the query after the next segment, in any direction.
     pub(crate) const NEXT: Pending = Pending { until: 0, awaited: AwaitedEvent::Anything };
 }
 
@@ -99,7 +102,7 @@ pub(crate) struct DirectionStream {
     waiting: BTreeMap<u64, (Vec<u8>, Source)>,
     /// Number of octets in `waiting`.
     waiting_octets: usize,
-    /// Number of pieces in `waiting` that may be keep-alives.
+    /// Number of pieces in `waiting` that may come from keep-alives.
     probes: usize,
     /// Number of pieces in `waiting` that are doubted.
     doubted: usize,
@@ -108,7 +111,8 @@ pub(crate) struct DirectionStream {
     /// Start positions of segments from `consumed` on, in order. `ends` has the end positions.
     starts: VecDeque<u64>,
     ends: VecDeque<u64>,
-    /// Number of octets in `runs` and `waiting`. `sources` is the number of their sources.
+    /// Number of octets in `runs` and `waiting`. `sources` is the number of sources of these octets
+    /// (see [`Source`]).
     buffered: usize,
     sources: usize,
     consumed: u64,
@@ -137,8 +141,8 @@ impl DirectionStream {
         DirectionStream { isn: Some(isn), base: Some(isn.wrapping_add(1)), ..DirectionStream::default() }
     }
 
-    /// A direction that continues at the higher of `position` and the position after its last
-    /// octet.
+    /// A direction that continues at `position` or at the position after its last octet. The higher
+    /// of these two positions counts.
     pub(crate) fn resumed(record: &DirectionRecord, position: u64) -> Self {
         let DirectionRecord { isn, base, fin, end, seen } = *record;
         let at = if seen { position.max(end) } else { 0 };
@@ -157,14 +161,14 @@ impl DirectionStream {
         }
     }
 
-    /// The record for [`DirectionStream::resumed`]. It does not contain unread octets.
+    /// The record for [`DirectionStream::resumed`]. The record does not contain unread octets.
     pub(crate) fn record(&self) -> DirectionRecord {
         DirectionRecord { isn: self.isn, base: self.base, fin: self.fin, end: self.end, seen: self.seen }
     }
 
-    /// Registers a segment. If the segment has unread octets, returns its octets for
-    /// [`DirectionStream::keep`]. Before that call, the reader may read these octets without a
-    /// copy.
+    /// Registers a segment. If the segment has unread octets, returns its octets. Next, the caller
+    /// must pass these octets to [`DirectionStream::keep`]. Before this, the reader may read them
+    /// without a copy.
     pub(crate) fn arrive<'a>(&mut self, segment: &Segment<'a>) -> Option<SegmentOctets<'a>> {
         let seq = segment.seq.wrapping_add(u32::from(segment.syn));
         if segment.syn {
@@ -233,9 +237,9 @@ impl DirectionStream {
         self.settle();
     }
 
-    /// Moves the start of the direction to `position`, when an octet before the first octet arrives
-    /// and no octet was read yet. Settled octets become waiting octets, because octets between
-    /// `position` and these octets may still arrive.
+    /// Moves the start of the direction to `position`. Call this if an octet before the first octet
+    /// arrives and no octet was read yet. Settled octets become waiting octets, because octets
+    /// between `position` and the settled octets may still arrive.
     fn reopen(&mut self, position: u64) {
         for run in std::mem::take(&mut self.runs) {
             for (octets, source) in run.pieces() {
@@ -247,8 +251,9 @@ impl DirectionStream {
         (self.consumed, self.settled) = (position, position);
     }
 
-    /// Moves the start of the direction to the octet with sequence number `seq`, when the SYN
-    /// arrives after octets of its direction. This octet gets the position [`ORIGIN`].
+    /// Moves the start of the direction to the octet with sequence number `seq`. Call this if the
+    /// SYN arrives after octets of its direction. The octet with sequence number `seq` gets the
+    /// position [`ORIGIN`].
     fn begin_at(&mut self, seq: u32) {
         let by = u64::from(self.base.map_or(0, |base| base.wrapping_sub(seq)));
         if self.consumed + by < ORIGIN {
@@ -264,7 +269,8 @@ impl DirectionStream {
         (self.consumed, self.settled) = (ORIGIN, ORIGIN);
     }
 
-    /// Converts a sequence number to the position that is nearest to the latest segment.
+    /// Converts a sequence number to a position. Of the possible positions, returns the position
+    /// that is nearest to the latest segment.
     fn position(&self, seq: u32, base: u32) -> u64 {
         let last = (self.last.wrapping_sub(ORIGIN)) as u32;
         let diff = seq.wrapping_sub(base).wrapping_sub(last).cast_signed();
@@ -292,7 +298,7 @@ impl DirectionStream {
                 return;
             }
             if let Some((_, source)) = self.waiting.get_mut(&self.settled) {
-                // The doubted octets were not replaced, so they count.
+                // No other segment has replaced the doubted octets, so they count.
                 source.is_doubted = false;
                 self.doubted -= 1;
                 continue;
@@ -317,7 +323,7 @@ impl DirectionStream {
         }
     }
 
-    /// Marks that reading has started. From now on, octets before the first octet are ignored.
+    /// Records that reading has started. From now on, octets before the first octet are ignored.
     pub(crate) fn begin(&mut self) {
         self.begun = true;
     }
@@ -344,17 +350,18 @@ impl DirectionStream {
         self.base.filter(|_| self.seen)
     }
 
-    /// Returns whether the direction has payload octets, captured or not.
+    /// Returns whether the direction has payload octets. Octets that were not captured count, too.
     pub(crate) fn has_octets(&self) -> bool {
         self.seen
     }
 
-    /// Returns whether there are unread octets, captured or not.
+    /// Returns whether there are unread octets. Octets that were not captured count, too.
     pub(crate) fn has_unread(&self) -> bool {
         self.consumed < self.end
     }
 
-    /// The first gap: sequence numbers of its first octet and of the octet after it.
+    /// The first gap. Returns two sequence numbers: of the first octet of the gap, and of the octet
+    /// after the gap.
     pub(crate) fn first_hole(&self) -> Option<(u32, u32)> {
         let after = self.waiting.first_key_value().map_or(self.end, |(position, _)| *position);
         let (first, after) = (self.sequence_number(self.settled)?, self.sequence_number(after.max(self.settled))?);
@@ -407,7 +414,7 @@ impl DirectionStream {
         }
     }
 
-    /// Returns whether the event that `pending` awaits has not happened yet.
+    /// Returns whether the caller must still wait for the event in `pending`.
     pub(crate) fn still_awaits(&self, pending: &Pending) -> bool {
         !self.finished
             && match pending.awaited {

@@ -1,5 +1,5 @@
-//! Fingerprints of the segments of a direction. They distinguish a copy of a segment from a segment
-//! of another connection.
+//! Fingerprints of the segments of a direction. Fingerprints distinguish a copy of a segment from a
+//! segment of another connection.
 //!
 //! A fingerprint is a CRC of the first octets of a segment. The octets themselves are no longer in
 //! memory when a copy arrives.
@@ -8,11 +8,11 @@ use weft_core::crc::crc32c;
 
 use crate::ip::Segment;
 
-/// Number of segments at the start of a direction whose fingerprints stay stored. These
-/// fingerprints detect a second capture of the same connection that was appended to the first
-/// capture.
+/// Number of segments at the start of a direction whose fingerprints are always stored. If a user
+/// appended a second capture of the same connection to the first capture, these fingerprints detect
+/// this.
 const FIRST: usize = 4;
-/// Number of latest segments whose fingerprints are stored.
+/// In addition, the fingerprints of this number of latest segments are stored.
 const LATEST: usize = 16;
 /// Maximum number of octets of a segment in its fingerprint.
 const MAX_COMPARED_OCTETS: usize = 64;
@@ -58,8 +58,9 @@ impl Fingerprints {
         self.count += 1;
     }
 
-    /// Returns whether the first octets of a segment equal those of a stored segment with the same
-    /// sequence number and length; `None` if there is no such stored segment.
+    /// Compares the first octets of a segment with a stored segment that has the same sequence
+    /// number and length. Returns whether they are equal; `None` if there is no such stored
+    /// segment.
     pub(crate) fn compare(&self, segment: &Segment<'_>) -> Option<bool> {
         let fingerprint = Fingerprint::of(segment)?;
         let known = self.first.iter().chain(&self.latest);

@@ -1,9 +1,9 @@
 //! Reassembles TCP streams: finds the connection of a segment, and puts the octets of a direction
 //! in order.
 //!
-//! The module does not check windows and congestion control. It uses checksums and acknowledgements
-//! to decide whether damaged octets count. A stream stores only unread octets. [`direction_stream`]
-//! documents the memory limit.
+//! This module does not check windows and congestion control. It uses checksums and
+//! acknowledgements only to decide whether damaged octets count. A stream stores only unread
+//! octets. [`direction_stream`] documents the memory limit.
 
 mod checksum;
 pub(crate) mod direction_stream;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::frame_number::FrameNumber;
 use crate::location::{Location, StreamLocation};
 
-/// The frame that supplied contiguous octets, and the result of checking its segment.
+/// The frame that supplied contiguous octets, and the results of checks of its segment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source {
     /// Stream position of the first octet.
@@ -13,16 +13,16 @@ pub(super) struct Source {
     pub(super) frame: FrameNumber,
     /// Capture time of the frame, in nanoseconds since 1970.
     pub(super) time: u64,
-    /// Offset of the first octet in the frame; `None` after the reassembly of IP fragments.
+    /// Offset of the first octet in the frame; `None` if the segment was reassembled from IP
+    /// fragments.
     pub(super) offset: Option<u32>,
-    /// Whether the segment has one octet, which may be the arbitrary octet of a keep-alive (RFC
-    /// 1122 section 4.2.3.6).
+    /// Whether the segment has only one octet. Such a segment may be a keep-alive, and its octet
+    /// may have any value (RFC 1122 section 4.2.3.6).
     pub(super) is_probe: bool,
     /// Whether the checksum of the segment is wrong, although the direction has segments with a
     /// correct checksum.
     pub(super) is_damaged: bool,
-    /// Whether the octets wait for a retransmission that replaces them, because the segment is
-    /// damaged.
+    /// Whether the segment is damaged and its octets wait for a retransmission that replaces them.
     pub(super) is_doubted: bool,
 }
 
@@ -42,7 +42,7 @@ const KEPT_CAPACITY: usize = 256 << 10;
 pub(super) struct Run {
     pub(super) start: u64,
     octets: Vec<u8>,
-    /// Number of octets at the front of `octets` that are consumed.
+    /// Number of consumed octets at the front of `octets`.
     head: usize,
     sources: VecDeque<Source>,
 }
@@ -136,8 +136,7 @@ impl Run {
         self.sources_of(start, end).any(|(source, until)| source.is_damaged && until > start)
     }
 
-    /// Locations in the capture of the octets at positions `start..end`, as far as the run has
-    /// them.
+    /// Locations in the capture of those octets at positions `start..end` that are in the run.
     pub(super) fn locate(&self, start: u64, end: u64) -> impl Iterator<Item = StreamLocation> {
         self.sources_of(start, end).filter_map(move |(source, until)| {
             let (from, to) = (source.position.max(start), until.min(end));

@@ -1,4 +1,5 @@
-//! The octets of one segment with their stream position, before the stream stores them.
+//! The octets of one segment, with the stream position of these octets, before the stream stores
+//! them.
 
 use crate::frame_number::FrameNumber;
 use crate::location::{Location, StreamLocation};
@@ -43,14 +44,13 @@ impl<'a> SegmentOctets<'a> {
         self.after(position).map_or(&[], |(octets, _)| octets)
     }
 
-    /// The octets at positions `start..end`; `None` if the segment does not have all of them.
+    /// The octets at positions `start..end`; `None` if the segment does not have all these octets.
     pub(crate) fn octets(&self, start: u64, end: u64) -> Option<&'a [u8]> {
         let at = |position: u64| usize::try_from(position.checked_sub(self.source.position)?).ok();
         self.octets.get(at(start)?..at(end)?)
     }
 
-    /// Location in the capture of the octets at positions `start..end`, as far as the segment has
-    /// them.
+    /// Location in the capture of those octets at positions `start..end` that are in the segment.
     pub(crate) fn locate(&self, start: u64, end: u64) -> Option<StreamLocation> {
         let (octets, source) = self.after(start)?;
         let len = end.saturating_sub(source.position).min(octets.len() as u64);

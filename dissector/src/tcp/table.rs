@@ -1,5 +1,5 @@
-//! The table of connections, by their ports (addresses and TCP ports of both endpoints) and their
-//! network.
+//! The table of connections. The key is the ports (the addresses and TCP ports of both endpoints)
+//! and the network.
 //!
 //! Connections in different networks may have equal ports. One connection may also be captured in
 //! several networks. The [`Path`] of a segment shows its network. The table stores which path
@@ -15,21 +15,23 @@ use crate::ip::Segment;
 use crate::path::Path;
 use crate::stream_id::StreamId;
 
-/// Maximum number of remembered finished connections. Connections without a record are dropped
-/// before connections with a record. In both groups, the oldest connection is dropped first.
+/// Maximum number of stored connections without a slot. Connections without a record are dropped
+/// before connections with a record. In each of these two groups, the oldest connection is dropped
+/// first.
 const MAX_PAST: usize = 65_536;
 
-/// Maximum number of further paths for the same ports.
+/// Maximum number of further paths for the same ports, in addition to the path of the first
+/// connection.
 const MAX_PATHS: usize = 16;
 
 /// If a sequence number differs by more than this distance from the end of a closed connection, it
-/// belongs to another connection with the same ports. Retransmissions, and segments that an
-/// endpoint sends after its FIN by mistake, are nearer to the end.
+/// belongs to another connection with the same ports. Retransmissions have a smaller distance.
+/// Segments that an endpoint sends after its FIN by mistake also have a smaller distance.
 pub(crate) const FAR_AFTER_CLOSE: u32 = 1 << 20;
 
-/// The size of the largest TCP window (RFC 7323 section 2.2). A segment with a greater distance
-/// from the known octets belongs to another connection, or follows a gap that is too large to
-/// continue the connection.
+/// The size of the largest TCP window (RFC 7323 section 2.2). If the distance between a segment and
+/// the known octets is greater, the segment belongs to another connection, or the gap is too large
+/// to continue the connection.
 pub(crate) const FAR: u32 = 1 << 30;
 
 /// Returns whether two sequence numbers differ by more than `most`.
@@ -70,12 +72,12 @@ pub(crate) enum Lookup {
     /// The network of the segment, and the connection in this network. If `is_certain` is false,
     /// only further segments can show whether the path belongs to this network.
     Known { network: u16, connection: Option<TrackedConnection>, is_certain: bool },
-    /// The ports are known, but the path of the segment is not.
+    /// The ports are known, but the path of the segment is not known.
     UnknownPath,
 }
 
-/// Summary of a connection that has no slot any more. All its units were delivered. Index 0 of the
-/// arrays is the direction of its first frame.
+/// Summary of a connection that has no slot any more. All its units were delivered. In the arrays,
+/// index 0 is the direction of the first frame of the connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionSummary {
     /// Number of the connection.
@@ -89,8 +91,8 @@ pub(crate) struct ConnectionSummary {
     /// Whether the connection was evicted: it lost its slot while it was open, because of a
     /// memory limit.
     pub(crate) evicted: bool,
-    /// For a connection that was evicted without a record: the first gap of each direction, as
-    /// the sequence numbers of its first octet and of the octet after it.
+    /// If the connection was evicted without a record: the first gap of each direction. A gap has
+    /// two sequence numbers: of its first octet, and of the octet after the gap.
     pub(crate) missing: [Option<(u32, u32)>; 2],
 }
 
@@ -101,7 +103,7 @@ pub(crate) enum SegmentClass {
     NothingNew,
     /// The segment has octets that were missing when the connection was evicted.
     Late,
-    /// The segment is the first of another connection.
+    /// The segment is the first segment of another connection.
     NewConnection,
     /// The segment has new octets of the connection.
     Continues,
@@ -167,14 +169,15 @@ impl ConnectionSummary {
 /// The state of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum TrackedConnection {
-    /// Open, in this slot.
+    /// The connection is open, and has this slot.
     Open(usize),
-    /// Without a slot.
+    /// The connection has no slot any more.
     Past(ConnectionSummary),
 }
 
-/// Whether a finished connection has a record, and its position in the order of closing. The
-/// connection with the smallest age is dropped first.
+/// The order in which connections without a slot are dropped: the connection with the smallest
+/// value is dropped first. The first part is whether the connection has a record. The second part
+/// is its position in the order in which connections lost their slots.
 type Age = (bool, u64);
 
 /// A connection: its state, its age, and the path of its first segment.
@@ -185,7 +188,7 @@ struct Entry {
     path: Path,
 }
 
-/// A further path with the same ports, and its network.
+/// A further path on which segments with known ports were captured, and the network of this path.
 #[derive(Debug)]
 struct KnownPath {
     path: Path,
@@ -193,22 +196,23 @@ struct KnownPath {
     is_certain: bool,
 }
 
-/// Finds the open or latest connection with given ports and network. A finished connection may have
-/// a record of type `R`.
+/// Finds a connection by its ports and its network. If several connections had these ports, finds
+/// the open or the latest connection. A connection without a slot may have a record of type `R`.
 pub(crate) struct Table<R> {
     connections: HashMap<ConnectionKey, Entry>,
-    /// Further paths with the same ports. Most ports have a single path.
+    /// For each ports: further paths on which their segments were captured. For most connections,
+    /// there is only one path, and no entry here.
     paths: HashMap<Ports, Vec<KnownPath>>,
     past: BTreeMap<Age, (ConnectionKey, Option<Box<R>>)>,
     /// Number of connections that were closed so far.
     count: u64,
-    /// The last result of [`Table::find`]. It is stored because consecutive segments often belong
-    /// to one connection.
+    /// The last result of [`Table::find`]. This result is stored because consecutive segments often
+    /// belong to the same connection.
     last: Option<(SocketAddr, SocketAddr, Path, u16, usize)>,
     /// Number of stored records. `forgotten` is the number of dropped records.
     records: usize,
     pub(crate) forgotten: u64,
-    /// Number of dropped connections with octets that were evicted without a record.
+    /// Number of dropped connections that had octets, and were evicted without a record.
     pub(crate) others_forgotten: u64,
 }
 
@@ -220,7 +224,8 @@ impl<R> Default for Table<R> {
 }
 
 impl<R> Table<R> {
-    /// Approximate memory in bytes. It assumes that each map has capacity for twice its elements.
+    /// Approximate memory in bytes. The calculation assumes that each map has capacity for twice
+    /// its elements.
     pub(crate) fn memory(&self) -> usize {
         self.connections.len() * 2 * size_of::<(ConnectionKey, Entry)>()
             + self.paths.len() * (2 * size_of::<(Ports, Vec<KnownPath>)>() + 4 * size_of::<KnownPath>())
@@ -265,8 +270,8 @@ impl<R> Table<R> {
         (0..=self.highest(ports)).filter_map(connection).collect()
     }
 
-    /// Returns whether the connection with the ports of the segment in `network` has no slot, but a
-    /// record.
+    /// Returns whether the connection with the ports of the segment in `network` has no slot any
+    /// more, but has a record.
     pub(crate) fn has_record(&self, segment: &Segment<'_>, network: u16) -> bool {
         let key = ConnectionKey { ports: Ports::of(segment), network };
         self.connections
@@ -303,8 +308,8 @@ impl<R> Table<R> {
         Some(network)
     }
 
-    /// Stores the connection in `slot` for the given ports and network. Returns the record of the
-    /// previous connection, if it has a record.
+    /// Stores that the connection in `slot` has the given ports and network. If the previous
+    /// connection with these ports and network has a record, returns the record.
     pub(crate) fn open(&mut self, (a, b): (SocketAddr, SocketAddr), at: (u16, Path), slot: usize) -> Option<Box<R>> {
         self.last = None;
         let (network, path) = at;
@@ -315,7 +320,8 @@ impl<R> Table<R> {
         self.take_record(&before?)
     }
 
-    /// Replaces the open connection with the given ports and network by its summary and record.
+    /// In the table, replaces the open connection with the given ports and network by the summary
+    /// and the record of this connection.
     pub(crate) fn close(
         &mut self,
         a: SocketAddr,
@@ -360,7 +366,7 @@ impl<R> Table<R> {
         }
     }
 
-    /// Removes and returns the record of `entry`, which another connection has replaced in the
+    /// Removes and returns the record of `entry`. Another connection has replaced `entry` in the
     /// table.
     fn take_record(&mut self, entry: &Entry) -> Option<Box<R>> {
         let TrackedConnection::Past(_) = entry.connection else { return None };
@@ -482,7 +488,8 @@ mod tests {
         table.open((src, dst), (1, on(2).path), 11);
         let found = [0, 1, 2].map(|interface| slot(&mut table, interface));
         assert_eq!(found, [Some((10, true)), Some((10, false)), Some((11, true))]);
-        // A path that was joined without certainty turns out to be another network.
+        // A path was assigned to a network without certainty. Now the path turns out to be another
+        // network.
         assert_eq!(table.separate(&on(1)), Some(2));
         assert_eq!(table.networks(&on(9)).len(), 2);
         table.close(src, dst, 0, PAST, None);

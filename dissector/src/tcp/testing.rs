@@ -43,7 +43,7 @@ pub(crate) fn packet(seq: u32, octets: &[u8]) -> Vec<u8> {
     [&header.to_bytes()[..], octets].concat()
 }
 
-/// The segment in a packet from [`packet`].
+/// The segment in a packet that [`packet`] returned.
 pub(crate) fn captured(packet: &[u8]) -> Segment<'_> {
     let seq = u32::from_be_bytes(*packet[4..].first_chunk().unwrap());
     Segment { packet, ..segment(seq, &packet[20..]) }

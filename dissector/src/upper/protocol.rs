@@ -5,7 +5,8 @@ use std::fmt;
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
-/// A protocol above RDMAP, with the state that its recognition needs on one connection.
+/// A protocol above RDMAP. The type has the state that is needed to recognise the protocol on one
+/// connection.
 ///
 /// The state stores only the parsed start of a message, and allocates no memory.
 pub(super) trait Protocol: fmt::Debug + Clone + Default {
@@ -16,11 +17,12 @@ pub(super) trait Protocol: fmt::Debug + Clone + Default {
     /// A parsed message.
     type Message: Message;
 
-    /// Tests the first bytes of a Send. `is_complete` is set if `bytes` are the complete Send.
+    /// Tests whether the first bytes of a Send belong to the protocol. `is_complete` is set if
+    /// `bytes` are the complete Send.
     fn read(bytes: &[u8], is_complete: bool) -> Verdict<Self::Message>;
 
-    /// Records a complete message that passed the test. This method is called only until a protocol
-    /// is recognised.
+    /// Records a complete message that passed the test of [`Protocol::read`]. This method is called
+    /// only until a protocol is recognised.
     fn message(&mut self, _direction: Direction, _message: &Self::Message) {}
 
     /// Records a Read Request. This method is called only until a protocol is recognised.
@@ -41,14 +43,15 @@ pub(super) trait Message {
     ///
     /// # Errors
     ///
-    /// If writing fails.
+    /// Writing to `f` fails.
     fn details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 }
 
-/// The test result for the first bytes of a message.
+/// The result of a test of the first bytes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict<M> {
-    /// The bytes start a message of the protocol, provided that the length of the message is `len`.
+    /// The bytes are the start of a message of the protocol, if the length of the message fits
+    /// `len`.
     Is {
         parsed: M,
         len: Len,
@@ -72,7 +75,8 @@ impl<M> Verdict<M> {
     }
 }
 
-/// The length in bytes that a message must have to belong to the protocol.
+/// A condition for the length of a message in bytes. A message that does not meet it does not
+/// belong to the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Len {
     Exactly(u64),

@@ -1,15 +1,15 @@
 //! Recognises the protocol above RDMAP on a connection.
 //!
-//! The folder of each protocol has a test for complete messages. When a message proves a protocol,
-//! the connection gets this protocol. If a later message fails the test of this protocol, the proof
-//! may have been an accident. The protocol of the connection then stays unknown. A message whose
+//! The folder of each protocol has a test for messages. When a message proves a protocol, the
+//! connection gets this protocol. If a later message fails the test of this protocol, the proof may
+//! have been an accident. From then on, the protocol of the connection is unknown. A message whose
 //! first bytes were not captured neither proves nor disproves a protocol. If the first
 //! `MAX_TESTED_SENDS` messages prove no protocol, later messages are not tested.
 //!
-//! For a Send of several segments, the test uses the first bytes of its first segment and the total
-//! length from its last segment.
+//! If a Send has several segments, the test uses the bytes of the first segment, and the total
+//! length, which the last segment shows.
 
-use weft_core::wire::ddp::Segment;
+use weft_core::wire::ddp::{Msn, Segment};
 use weft_core::wire::rdmap::Opcode;
 
 use super::protocol::Verdict;
@@ -17,13 +17,13 @@ use super::table::{Connections, Ulp, UlpMessage};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
-/// Maximum number of Sends that are tested while the protocol is not recognised.
+/// Maximum number of Sends that are tested before a protocol is recognised.
 pub(super) const MAX_TESTED_SENDS: u8 = 32;
 
 /// An incomplete Send: its MSN, and the test results for its first bytes.
 #[derive(Debug, Clone, Copy)]
 struct PartialSend {
-    msn: u32,
+    msn: Msn,
     verdicts: [Verdict<UlpMessage>; Ulp::COUNT],
 }
 
@@ -74,7 +74,7 @@ impl Recognition {
             }
             return None;
         }
-        let (msn, mo) = (header.msn.get(), header.mo.get());
+        let (msn, mo) = (header.msn(), header.mo.get());
         if mo == 0 {
             let verdicts = Connections::read(view.payload.beginning(), view.last(), self.name());
             self.partial[direction] = Some(PartialSend { msn, verdicts });
@@ -86,7 +86,7 @@ impl Recognition {
         self.complete_send(direction, partial, u64::from(mo) + u64::from(view.payload_len))
     }
 
-    /// Processes a tagged segment. If it belongs to a Read Response, it may prove a protocol.
+    /// Processes a tagged segment. A segment of a Read Response may prove a protocol.
     fn tagged(&mut self, direction: Direction, view: &SegmentView<'_>) {
         if !matches!(self.state, State::Looking(_)) || view.opcode() != Opcode::READ_RESPONSE {
             return;

@@ -8,8 +8,8 @@ use super::{rpcrdma, rping, smb_direct};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
-/// Generates the types of this file. Each protocol module has a type `Connection`, which implements
-/// [`Protocol`], and a type `Message`.
+/// Generates the types of this file. Each protocol module must have a type `Connection` that
+/// implements [`Protocol`], and a type `Message`.
 macro_rules! protocols {
     ($($name:ident => $module:ident,)*) => {
         /// A protocol above RDMAP.
@@ -80,9 +80,9 @@ macro_rules! protocols {
         }
 
         impl Connections {
-            /// Tests the first bytes of a Send for every protocol, or for the protocol `only`. The
-            /// results are in the order of the table. `is_complete` is set if `bytes` are the
-            /// complete Send.
+            /// Tests the first bytes of a Send for every protocol; if `only` is set, for this
+            /// protocol only. The results are in the order of the table. `is_complete` is set if
+            /// `bytes` are the complete Send.
             pub(super) fn read(
                 bytes: &[u8],
                 is_complete: bool,

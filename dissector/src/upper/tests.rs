@@ -1,6 +1,6 @@
-//! Tests the recognition with synthetic Sends. The messages of rping are as in librdmacm, those of
-//! RPC-over-RDMA as in RFC 8166 section 4 and its XDR, and those of SMB Direct as in MS-SMBD
-//! sections 2.2.1 to 2.2.3.
+//! Tests the recognition with synthetic Sends. The source of the messages of rping is librdmacm.
+//! The source for RPC-over-RDMA is RFC 8166 section 4 with its XDR, and the source for SMB Direct
+//! is MS-SMBD sections 2.2.1 to 2.2.3.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -132,8 +132,8 @@ fn rpc_over_rdma_is_named_by_a_call() {
 #[test]
 fn chunk_lists_are_read_to_their_end() {
     let segment = "00000100 00001000 0000000000002000";
-    // The lists have two read segments at position 0, one write chunk of two segments, and a reply
-    // chunk of one segment.
+    // The chunk lists have two read segments at position 0, one write chunk of two segments, and a
+    // reply chunk of one segment.
     let lists = format!(
         "00000001 00000000 {segment} 00000001 00000000 {segment} 00000000
          00000001 00000002 {segment} {segment} 00000000 00000001 00000001 {segment}"
@@ -165,7 +165,8 @@ fn chunk_lists_are_read_to_their_end() {
 fn what_proves_nothing_may_follow_and_what_fails_contradicts() {
     let mut talk = TestConnection::new();
     talk.send_one(0, CALL);
-    // The first RDMA_ERROR has ERR_CHUNK. The second has ERR_VERS with the versions 1 to 1.
+    // The first RDMA_ERROR has ERR_CHUNK. The second RDMA_ERROR has ERR_VERS with the versions 1 to
+    // 1.
     talk.send_one(1, "12345678 00000001 00000020 00000004 00000002");
     talk.send_one(1, "12345678 00000001 00000020 00000004 00000001 00000001 00000001");
     assert_eq!(talk.read(), (["RDMA_MSG", "RDMA_ERROR", "RDMA_ERROR"].map(str::to_owned).into(), Some(Ulp::RpcRdma)));
@@ -221,8 +222,8 @@ fn smb_direct_is_named_in_the_middle_by_lengths_that_add_up() {
         let mut talk = TestConnection::new();
         talk.send_one(0, &wrong);
         assert_eq!(talk.read().1, None, "{wrong}");
-        // After the protocol is recognised, each of these messages makes the protocol unknown,
-        // except the message in which only the data is different.
+        // After the protocol is recognised, each of these messages makes the protocol unknown. The
+        // only exception is the message that differs only in the data.
         let mut talk = TestConnection::new();
         talk.send_one(0, REQUEST);
         talk.send_one(0, &wrong);

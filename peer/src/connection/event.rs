@@ -7,14 +7,14 @@ use weft_core::{RequirementId, requirement};
 use crate::mpa::{FpduError, Negotiated, PeerFrame, StartupError};
 use crate::rdmap::{SendId, StreamError};
 
-/// Commands to the driver. The driver executes them in order.
+/// Commands to the driver. The driver executes the commands in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transmit {
     /// Send these bytes: one start-up frame, one FPDU, or data of streaming mode.
     Octets(Bytes),
-    /// Close this endpoint's direction gracefully. Only `Reset` can follow.
+    /// Close this endpoint's direction gracefully. After this command, only `Reset` can follow.
     Fin,
-    /// Abort the connection. Nothing follows.
+    /// Abort the connection. No command follows.
     Reset,
 }
 
@@ -49,7 +49,7 @@ pub enum Event {
     /// `poll_transmit` has returned the last bytes of this Send to the driver.
     SendCompleted(SendId),
     /// The peer closed its direction gracefully, so no more data arrives. Sends can still be posted
-    /// until the user closes (DDP-6.2.1-6).
+    /// until the user closes the connection (DDP-6.2.1-6).
     HalfClosed,
     /// This endpoint has queued a Terminate for the peer. The error is a violation by the peer, or
     /// an error of this endpoint. The connection then closes.
@@ -96,8 +96,8 @@ pub enum CloseCause {
     /// The peer closed its direction gracefully.
     #[error("FIN")]
     Fin,
-    /// The first FPDU that a Responder received is invalid. The Responder may not send an FPDU
-    /// then, not even a Terminate.
+    /// The first FPDU that a Responder received is invalid. The Responder must not send any FPDU
+    /// before a valid FPDU has arrived, not even a Terminate.
     #[error("the first FPDU is invalid: {0}")]
     FirstFpdu(FpduError),
     /// No FPDU arrived in time after an accepting Reply.

@@ -13,9 +13,9 @@
 //! user can answer them with commands. Then the driver calls
 //! [`poll_transmit`](Connection::poll_transmit), which can create new events. When both functions
 //! return `None`, the driver waits for input or until [`poll_timeout`](Connection::poll_timeout).
-//! The time passed to the calls must never decrease. The driver does not have to poll transmits
-//! while TCP accepts no more bytes. The settings and the posts of the user limit the memory of the
-//! connection. The peer cannot increase this memory.
+//! The time that the driver passes must never decrease. The driver does not have to poll transmits
+//! while TCP accepts no more bytes. The memory of the connection depends only on the settings and
+//! on what the user posts. The peer cannot increase this memory.
 //!
 //! ```
 //! use weft_peer::{Connection, Event, Instant, Settings, Transmit};
@@ -47,6 +47,7 @@ use self::stream::{Stream, StreamEnd};
 use crate::hostile::{self, Conduct};
 use crate::mpa::{PrivateDataTooLong, StartupError, WaitDecision, WaitReply, WaitRequest};
 use crate::rdmap::{Delivery, Outbound, SendId, StreamError};
+use crate::reject::reject_if;
 use crate::time::Instant;
 
 /// A connection, as MPA Initiator or Responder. The [module](self) explains how to drive it.
@@ -149,8 +150,8 @@ impl Connection {
         matches!(self.state, State::Closed) && self.outgoing.is_empty() && self.events.is_empty()
     }
 
-    /// Returns whether the next transmit is a reset. The driver can drop bytes that TCP has not
-    /// accepted then.
+    /// Returns whether the next transmit is a reset. If so, the driver can drop bytes that TCP has
+    /// not accepted.
     #[must_use]
     pub fn is_aborting(&self) -> bool {
         matches!(self.outgoing.front(), Some(Transmit::Reset))
@@ -159,7 +160,7 @@ impl Connection {
     /// Returns whether Sends can be posted.
     #[must_use]
     pub fn is_operating(&self) -> bool {
-        matches!(self.state, State::Operating(_)) && self.fin == Fin::Open
+        self.operating().is_some() && self.fin == Fin::Open
     }
 
     /// Returns whether the peer closed or reset the connection in answer to an enhanced Request. If
@@ -173,34 +174,29 @@ impl Connection {
     /// Number of posted Sends that are incomplete.
     #[must_use]
     pub fn outstanding_sends(&self) -> usize {
-        match &self.state {
-            State::Operating(stream) => stream.outbound.outstanding(),
-            _ => 0,
-        }
+        self.operating().map_or(0, |stream| stream.outbound.outstanding())
     }
 
     /// Number of payload bytes of all incomplete Sends. Some of these bytes may already be sent.
     #[must_use]
     pub fn outstanding_octets(&self) -> usize {
-        match &self.state {
-            State::Operating(stream) => stream.outbound.outstanding_octets(),
-            _ => 0,
-        }
+        self.operating().map_or(0, |stream| stream.outbound.outstanding_octets())
     }
 
     /// Number of posted receives that are unused.
     #[must_use]
     pub fn posted_receives(&self) -> usize {
-        match &self.state {
-            State::Operating(stream) => stream.inbound.posted_receives(),
-            _ => 0,
-        }
+        self.operating().map_or(0, |stream| stream.inbound.posted_receives())
+    }
+
+    fn operating(&self) -> Option<&Stream> {
+        if let State::Operating(stream) = &self.state { Some(stream) } else { None }
     }
 }
 
 /// Input from TCP and the clock.
 impl Connection {
-    /// Processes received bytes. TCP may have segmented them in any way.
+    /// Processes received bytes. TCP may have segmented the bytes in any way.
     pub fn handle_octets(&mut self, now: Instant, mut octets: &[u8]) {
         match mem::replace(&mut self.state, State::Silent) {
             State::Streaming => {
@@ -211,7 +207,7 @@ impl Connection {
             }
             State::WaitRequest(state) => self.handle_request(now, state, octets),
             State::WaitReply(state) => self.handle_reply(now, state, octets),
-            // An Initiator may not send before it has the Reply.
+            // An Initiator must not send before it has the Reply.
             State::WaitDecision(_) if !octets.is_empty() => {
                 let error = StartupError::Surplus { octets: octets.len() };
                 self.end(now, ClosedBy::Library, CloseCause::Startup(error));
@@ -241,23 +237,24 @@ impl Connection {
                 let (at_boundary, may_send) = (stream.is_at_boundary(), stream.may_send);
                 if !at_boundary {
                     self.end(now, ClosedBy::Peer, CloseCause::CutShort);
-                } else if may_send && !self.conduct.stops_at_fin {
-                    self.ending.get_or_insert(Closed { by: ClosedBy::Peer, why: CloseCause::Fin });
-                    self.events.push_back(Event::HalfClosed);
                 } else {
-                    // A Responder may send only after a valid FPDU, and no FPDU can arrive any
-                    // more.
-                    self.events.push_back(Event::HalfClosed);
-                    self.end(now, ClosedBy::Peer, CloseCause::Fin);
+                    self.half_close();
+                    if !may_send || self.conduct.stops_at_fin {
+                        // A Responder may send only after a valid FPDU, and no FPDU can arrive any
+                        // more.
+                        self.end(now, ClosedBy::Peer, CloseCause::Fin);
+                    }
                 }
             }
-            State::Streaming | State::Silent if self.fin == Fin::Open => {
-                self.ending.get_or_insert(Closed { by: ClosedBy::Peer, why: CloseCause::Fin });
-                self.events.push_back(Event::HalfClosed);
-            }
+            State::Streaming | State::Silent if self.fin == Fin::Open => self.half_close(),
             State::Streaming | State::Draining(_) | State::Silent | State::Closed => {}
         }
         self.finish_when_closed();
+    }
+
+    fn half_close(&mut self) {
+        self.ending.get_or_insert(Closed { by: ClosedBy::Peer, why: CloseCause::Fin });
+        self.events.push_back(Event::HalfClosed);
     }
 
     /// Processes a reset of the connection.
@@ -304,12 +301,8 @@ impl Connection {
         let (State::Operating(stream), Fin::Open) = (&mut self.state, self.fin) else {
             return Err(CommandError::NotOperating);
         };
-        if stream.outbound.outstanding() >= max {
-            return Err(CommandError::QueueFull(max));
-        }
-        if u32::try_from(payload.len()).is_err() {
-            return Err(CommandError::TooLong(payload.len()));
-        }
+        reject_if(stream.outbound.outstanding() >= max, CommandError::QueueFull(max))?;
+        reject_if(u32::try_from(payload.len()).is_err(), CommandError::TooLong(payload.len()))?;
         Ok(stream.outbound.post_send(payload))
     }
 
@@ -320,9 +313,7 @@ impl Connection {
     pub fn post_receive(&mut self, length: u32) -> Result<(), CommandError> {
         let max = self.settings.max_receives;
         let State::Operating(stream) = &mut self.state else { return Err(CommandError::NotOperating) };
-        if stream.inbound.posted_receives() >= max {
-            return Err(CommandError::QueueFull(max));
-        }
+        reject_if(stream.inbound.posted_receives() >= max, CommandError::QueueFull(max))?;
         stream.inbound.post_receive(length);
         Ok(())
     }
@@ -374,13 +365,12 @@ impl Connection {
             _ => None,
         };
         if let Some(mut fpdu) = fpdu {
+            self.events.extend(fpdu.completes.map(Event::SendCompleted));
             if fpdu.octets.is_empty() {
-                // A deviation delays this FPDU.
-                self.events.extend(fpdu.completes.map(Event::SendCompleted));
+                // A [deviation](crate::hostile) delays this FPDU.
                 return self.poll_transmit(now);
             }
             self.split_or_cut_fpdu(&mut fpdu.octets);
-            self.events.extend(fpdu.completes.map(Event::SendCompleted));
             if self.fin == Fin::Wanted {
                 self.deadline = Some(now + self.settings.close_timeout);
             }

@@ -9,17 +9,18 @@ use crate::mpa::{EnhancedUse, MpaSettings, PrivateData};
 /// Initiator sends a Request of revision 1, and a Responder accepts revisions 1 and 2.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// A Responder accepts each valid Request automatically if the Reply can carry `private_data`.
-    /// Otherwise [`Event::Request`](super::Event::Request) lets the user decide. Default true.
+    /// True: a Responder accepts each valid Request automatically if the Reply can carry
+    /// `private_data`. In all other cases, [`Event::Request`](super::Event::Request) lets the user
+    /// decide. Default true.
     pub accept: bool,
     /// Time-out while this endpoint is closing. When the time-out expires, the endpoint resets the
     /// connection. Each transmission restarts the time-out. Unless the endpoint closes because of
     /// an error, bytes that arrive after start-up also restart the time-out. Default 10 s.
     pub close_timeout: Duration,
-    /// Deliberate protocol violations. None by default.
+    /// Deliberate protocol violations ([deviations](crate::hostile)). None by default.
     pub deviations: Deviations,
-    /// Effective maximum segment size of the TCP connection in bytes. Messages are cut so that
-    /// their FPDUs fit. Default 1460.
+    /// Effective maximum segment size of the TCP connection in bytes. Messages are cut into
+    /// segments whose FPDUs fit into a TCP segment. Default 1460.
     pub emss: u32,
     /// A Responder closes if no FPDU arrives within this time after the accepting Reply
     /// (MPA-7.1.2-29). Default 60 s.

@@ -12,6 +12,7 @@ use crate::mpa::{
     SetupError, StartupError, WaitDecision, WaitReply, WaitRequest, plain_reply,
 };
 use crate::rdmap::{Outbound, StreamError};
+use crate::reject::reject_if;
 use crate::time::Instant;
 
 /// Construction.
@@ -78,16 +79,14 @@ impl Connection {
     /// driver.
     pub fn post_streaming(&mut self, octets: impl Into<Bytes>) -> Result<(), CommandError> {
         self.check_streaming()?;
-        if self.outgoing.len() >= self.settings.max_sends {
-            return Err(CommandError::QueueFull(self.settings.max_sends));
-        }
+        reject_if(self.outgoing.len() >= self.settings.max_sends, CommandError::QueueFull(self.settings.max_sends))?;
         self.outgoing.push_back(Transmit::Octets(octets.into()));
         Ok(())
     }
 
     /// Leaves streaming mode as MPA Initiator. The Request is sent after all posted bytes. Call
     /// this function when the peer's last streaming message has arrived (MPA-7.1.5-1). `unread` has
-    /// the bytes received after that message. A Responder may not send before it has the Request.
+    /// the bytes received after that message. A Responder must not send before it has the Request.
     /// If `unread` is not empty, the connection therefore closes with an error.
     ///
     /// # Errors
@@ -137,9 +136,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Rejects the waiting Request with a Reply with R=1. The connection does not use MPA then. TCP
-    /// stays open until [`close`](Self::close) (MPA-7.1.2-7). Data that arrives until then is
-    /// dropped.
+    /// Rejects the waiting Request with a Reply with R=1. After this, the connection does not use
+    /// MPA. TCP stays open until [`close`](Self::close) is called (MPA-7.1.2-7). Data that arrives
+    /// during this time is dropped.
     ///
     /// # Errors
     /// No Request waits. The private data is too long for an enhanced Reply.
@@ -166,23 +165,15 @@ impl Connection {
 
     fn check_streaming(&self) -> Result<(), CommandError> {
         let open = matches!(self.state, State::Streaming) && self.fin == Fin::Open && !self.peer_fin;
-        if open { Ok(()) } else { Err(CommandError::NotStreaming) }
+        reject_if(!open, CommandError::NotStreaming)
     }
 
     fn take_decision(&mut self, private_data: &PrivateData) -> Result<WaitDecision, CommandError> {
-        match mem::replace(&mut self.state, State::Silent) {
-            State::WaitDecision(decision) => {
-                if let Err(error) = decision.check(private_data) {
-                    self.state = State::WaitDecision(decision);
-                    return Err(CommandError::PrivateData(error));
-                }
-                Ok(decision)
-            }
-            state => {
-                self.state = state;
-                Err(CommandError::NoRequest)
-            }
-        }
+        let State::WaitDecision(decision) = &self.state else { return Err(CommandError::NoRequest) };
+        decision.check(private_data).map_err(CommandError::PrivateData)?;
+        let decision = decision.clone();
+        self.state = State::Silent;
+        Ok(decision)
     }
 }
 
@@ -282,7 +273,8 @@ impl Connection {
         Outbound::new(FpduSender::deviating(sent, deviations.clone()), mulpdu, negotiated.version)
     }
 
-    /// Sends a Write of 0 bytes although no FPDU is allowed (a deviation).
+    /// As a [deviation](crate::hostile), sends a Write of 0 bytes at a time when no FPDU is
+    /// allowed.
     fn send_stray_fpdu(&mut self) {
         let mut sender = FpduSender::new(Framing { markers: false, crc: true });
         if let Ok(octets) = sender.fpdu(&[&Rtr::Write.ulpdu(1)]) {

@@ -12,7 +12,7 @@ pub(super) struct Stream {
     deframer: Deframer,
     pub(super) inbound: Inbound,
     pub(super) outbound: Outbound,
-    /// This endpoint may send FPDUs, because it is the Initiator or a valid FPDU has arrived
+    /// True if this endpoint may send FPDUs: it is the Initiator, or a valid FPDU has arrived
     /// (MPA-7.1.2-17).
     pub(super) may_send: bool,
     /// Responder: no valid FPDU has arrived yet.
@@ -30,7 +30,7 @@ pub(super) struct Stream {
 pub(super) enum StreamEnd {
     /// The peer violated the protocol.
     Fault(StreamError),
-    /// The first FPDU is invalid, so this endpoint may not send FPDUs.
+    /// The first FPDU is invalid, so this endpoint must not send FPDUs.
     FirstFpdu(FpduError),
 }
 
@@ -96,7 +96,7 @@ impl Stream {
             if first {
                 match ArrivedRtr::of(ulpdu, self.version) {
                     // Answer the Read even if no ready-to-receive message was agreed, because some
-                    // Initiators of revision 1 send one.
+                    // Initiators of revision 1 send a Read without such an agreement.
                     Some(ArrivedRtr::Read { sink_stag, sink_to }) => {
                         if !self.conduct.withholds_read_response {
                             self.outbound.send_ahead(read_response(self.version, sink_stag, sink_to));
@@ -106,7 +106,7 @@ impl Stream {
                     // The ULP does not know about this Send, so the Send uses no receive buffer
                     // (RFC 6581 section 4.4.2).
                     Some(ArrivedRtr::Send) if self.rtr.send => {
-                        self.inbound.skip_send();
+                        self.inbound.receiver.skip_send();
                         continue;
                     }
                     // A Write of 0 bytes needs no special treatment.
@@ -131,6 +131,6 @@ impl Stream {
 
     /// Returns whether all received FPDUs and messages are complete.
     pub(super) fn is_at_boundary(&self) -> bool {
-        self.deframer.is_at_boundary() && !self.inbound.is_mid_message()
+        self.deframer.is_at_boundary() && !self.inbound.receiver.is_mid_message()
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! [`Segmenter`] cuts one tagged or untagged message into segments of at most MULPDU (maximum ULPDU
 //! size). [`UntaggedQueue`] checks message sequence number (MSN) and message offset (MO) of the
-//! inbound segments of one queue number (QN). Neither holds payload: both return offsets and
+//! inbound segments of one queue number (QN). These types hold no payload. They return offsets and
 //! lengths, and the owner of the buffers copies the payload.
 
 mod segmenter;

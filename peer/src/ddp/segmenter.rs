@@ -6,7 +6,7 @@
 
 use core::ops::Range;
 
-use weft_core::wire::ddp::{self, RawHeader, RawTagged, RawUntagged};
+use weft_core::wire::ddp::{self, Msn, RawHeader, RawTagged, RawUntagged};
 use weft_core::wire::rdmap;
 
 /// Destination of a message at the Data Sink.
@@ -24,7 +24,7 @@ pub enum Destination {
         /// Queue number (QN).
         qn: u32,
         /// Message sequence number (MSN).
-        msn: u32,
+        msn: Msn,
         /// The four bytes after RDMAP's control byte: the STag to invalidate, or 0.
         word: u32,
     },
@@ -35,7 +35,7 @@ pub enum Destination {
 #[derive(Debug, Clone)]
 pub struct Segmenter {
     destination: Destination,
-    /// RDMAP control byte of each segment. The DDP header uses the same version.
+    /// RDMAP control byte of each segment. The DDP header has the same version as this byte.
     control: rdmap::Control,
     length: u32,
     done: u32,
@@ -47,7 +47,7 @@ pub struct Segmenter {
 pub struct OutSegment {
     /// DDP and RDMAP header of the segment.
     pub header: RawHeader,
-    /// Range of the message in bytes that is the payload of this segment.
+    /// Payload of this segment, as a range of bytes in the message.
     pub payload: Range<u32>,
 }
 
@@ -60,7 +60,7 @@ impl Segmenter {
 
     /// Returns the next segment, or `None` after the last segment. Header and payload together have
     /// at most `mulpdu` bytes. If the message is not empty, each segment has at least one byte of
-    /// payload, even if `mulpdu` is too small for it.
+    /// payload, even if the segment is then longer than `mulpdu`.
     pub fn next_segment(&mut self, mulpdu: u16) -> Option<OutSegment> {
         if self.finished {
             return None;
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn the_examples_of_the_rfc() {
         let mut proof = Coverage::new(CoverageKind::Test);
-        let untagged = Destination::Untagged { qn: 0, msn: 7, word: 0 };
+        let untagged = Destination::Untagged { qn: 0, msn: Msn::new(7), word: 0 };
         let segments = cut(untagged, Opcode::SEND, 2048, 1500);
         let offsets: Vec<u32> = segments
             .iter()
@@ -142,8 +142,11 @@ mod tests {
 
     #[test]
     fn the_longest_message_is_cut_to_its_end() {
-        let mut segmenter =
-            Segmenter::new(Destination::Untagged { qn: 0, msn: 1, word: 0 }, Control::new(Opcode::SEND, 1), u32::MAX);
+        let mut segmenter = Segmenter::new(
+            Destination::Untagged { qn: 0, msn: Msn::FIRST, word: 0 },
+            Control::new(Opcode::SEND, 1),
+            u32::MAX,
+        );
         let (mut octets, mut segments) = (0u64, 0u64);
         while let Some(segment) = segmenter.next_segment(64_768) {
             octets += segment.payload.len() as u64;
@@ -153,14 +156,14 @@ mod tests {
     }
 
     proptest! {
-        /// The payloads join to the message. No segment exceeds MULPDU. Only the last segment has
-        /// L. All segments have the same STag, or the same QN and MSN.
+        /// The payloads together are the message. No segment exceeds MULPDU. Only the last segment
+        /// has L. All segments have the same STag, or the same QN and MSN.
         #[test]
         fn segments_make_the_message(tagged: bool, length in 0u32..200_000, mulpdu in 128u16..=64_768, version in 0u8..2) {
             let destination = if tagged {
                 Destination::Tagged { stag: 9, tagged_offset: u64::MAX - 50_000 }
             } else {
-                Destination::Untagged { qn: 0, msn: 3, word: 77 }
+                Destination::Untagged { qn: 0, msn: Msn::new(3), word: 77 }
             };
             let mut segmenter = Segmenter::new(destination, Control::new(Opcode::SEND, version), length);
             let mut next = 0;

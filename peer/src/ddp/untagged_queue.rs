@@ -4,15 +4,20 @@
 //! MPA delivers the segments in the order in which the Data Source sent them. A segment that does
 //! not continue its message is rejected, and not placed. Over one TCP stream, such a segment has
 //! one of two causes. Either the Data Source violates DDP-5.3-1 (messages in the order of
-//! submission), or it does not follow DDP-5.3-2 (segments in the order of their offsets), which is
-//! only a SHOULD. This module does not hold buffers and needs only their lengths.
+//! submission), or the Data Source does not follow DDP-5.3-2 (segments in the order of their
+//! offsets). DDP-5.3-2 is only a SHOULD. This module does not hold buffers and needs only their
+//! lengths.
 
-use weft_core::wire::ddp::RawUntagged;
+use weft_core::wire::ddp::{Msn, RawUntagged};
+
+use crate::reject::reject_if;
 
 /// The expected MSN and MO of the next segment in a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UntaggedQueue {
-    msn: u32,
+    /// MSN of the current message, or of the next message if no message is in progress.
+    msn: Msn,
+    /// Number of placed bytes of the current message.
     mo: u32,
     open: bool,
 }
@@ -41,7 +46,7 @@ pub enum QueueError {
 impl Default for UntaggedQueue {
     /// The first message of a queue has MSN 1 (DDP-4.3-7).
     fn default() -> Self {
-        UntaggedQueue { msn: 1, mo: 0, open: false }
+        UntaggedQueue { msn: Msn::FIRST, mo: 0, open: false }
     }
 }
 
@@ -52,36 +57,23 @@ impl UntaggedQueue {
         self.open
     }
 
-    /// MSN of the current message, or of the next message if no message is in progress.
-    #[must_use]
-    pub const fn msn(&self) -> u32 {
-        self.msn
-    }
-
-    /// Number of placed bytes of the current message.
-    #[must_use]
-    pub const fn placed(&self) -> u32 {
-        self.mo
-    }
-
     /// Counts a message that uses no buffer.
     pub const fn skip(&mut self) {
-        self.msn = self.msn.wrapping_add(1);
+        self.msn = self.msn.next();
     }
 
     /// Continues after a segment whose fault a deviation ignores.
     pub(crate) const fn skip_to(&mut self, header: &RawUntagged) {
-        let next = if header.control.last() { 1 } else { 0 };
-        *self = UntaggedQueue { msn: header.msn.get().wrapping_add(next), mo: 0, open: false };
+        let msn = if header.control.last() { header.msn().next() } else { header.msn() };
+        *self = UntaggedQueue { msn, mo: 0, open: false };
     }
 
-    /// Checks whether the MSN is the expected one.
+    /// Checks whether the MSN is the expected MSN.
     ///
     /// # Errors
     /// `MissingLast`, `MsnGap` or `MsnRange`.
     pub fn check_msn(&self, header: &RawUntagged) -> Result<(), QueueError> {
-        let ahead = header.msn.get().wrapping_sub(self.msn);
-        match ahead {
+        match header.msn().messages_since(self.msn) {
             0 => Ok(()),
             1 if self.open && header.mo.get() == 0 => Err(QueueError::MissingLast),
             1..=0x7fff_ffff => Err(QueueError::MsnGap),
@@ -94,13 +86,8 @@ impl UntaggedQueue {
     /// # Errors
     /// `MessageOffset` or `TooLong`.
     pub fn check_offset(&self, header: &RawUntagged, payload_len: usize, buffer: u64) -> Result<(), QueueError> {
-        if header.mo.get() != self.mo {
-            return Err(QueueError::MessageOffset);
-        }
-        if u64::from(self.mo) + payload_len as u64 > buffer.min(u64::from(u32::MAX)) {
-            return Err(QueueError::TooLong);
-        }
-        Ok(())
+        reject_if(header.mo.get() != self.mo, QueueError::MessageOffset)?;
+        reject_if(u64::from(self.mo) + payload_len as u64 > buffer.min(u64::from(u32::MAX)), QueueError::TooLong)
     }
 
     /// Counts a valid segment as placed. Returns the length of the message in bytes if the segment
@@ -108,7 +95,7 @@ impl UntaggedQueue {
     pub fn advance(&mut self, header: &RawUntagged, payload_len: usize) -> Option<u32> {
         let length = self.mo.saturating_add(u32::try_from(payload_len).unwrap_or(u32::MAX));
         if header.control.last() {
-            *self = UntaggedQueue { msn: self.msn.wrapping_add(1), mo: 0, open: false };
+            *self = UntaggedQueue { msn: self.msn.next(), mo: 0, open: false };
             return Some(length);
         }
         (self.mo, self.open) = (length, true);
@@ -124,7 +111,7 @@ mod tests {
     use weft_core::wire::{ddp, rdmap};
 
     fn header(last: bool, msn: u32, mo: u32) -> RawUntagged {
-        ddp::Untagged { last, qn: 0, msn, mo }
+        ddp::Untagged { last, qn: 0, msn: Msn::new(msn), mo }
             .to_raw(1, ddp::UntaggedUlp { control: rdmap::Control::new(rdmap::Opcode::SEND, 1), word: 0 })
     }
 
@@ -137,7 +124,7 @@ mod tests {
         assert!(queue.is_open());
         assert_eq!(queue.check_offset(&header(true, 1, 3), 2, 5), Ok(()));
         proof.verify(requirement!("DDP-5.4-6"), || assert_eq!(queue.advance(&header(true, 1, 3), 2), Some(5)));
-        assert_eq!((queue.is_open(), queue.msn(), queue.placed()), (false, 2, 0));
+        assert_eq!((queue.is_open(), queue.msn, queue.mo), (false, Msn::new(2), 0));
         proof.verify(requirement!("DDP-5.3-5"), || {
             assert_eq!(queue.check_msn(&header(true, 1, 0)), Err(QueueError::MsnRange));
         });
@@ -166,7 +153,7 @@ mod tests {
     #[test]
     fn msn_wraps() {
         let mut proof = Coverage::new(CoverageKind::Test);
-        let mut queue = UntaggedQueue { msn: u32::MAX, ..UntaggedQueue::default() };
+        let mut queue = UntaggedQueue { msn: Msn::new(u32::MAX), ..UntaggedQueue::default() };
         queue.advance(&header(true, u32::MAX, 0), 0);
         proof.verify(requirement!("DDP-4.3-8"), || assert_eq!(queue.check_msn(&header(true, 0, 0)), Ok(())));
     }

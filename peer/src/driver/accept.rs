@@ -4,14 +4,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio::net::{TcpListener, TcpSocket};
-use tokio::time::{sleep_until, timeout_at};
+use tokio::net::TcpListener;
+use tokio::time::timeout_at;
 
 use super::accept_error::is_connection_error;
-use super::clock::Clock;
 use super::link_error::LinkError;
-use super::tcp::{SEND_TIMEOUT, TcpTester, reset};
-use super::traffic_log::TrafficLog;
+use super::tcp::{RealLink, SEND_TIMEOUT, bound_socket, reset};
+use super::tester::TesterConnection;
 use crate::time::Instant;
 
 /// Listens for the connections of targets. Clones listen on the same address.
@@ -30,10 +29,7 @@ impl LinkListener {
     /// # Errors
     /// The address cannot be bound.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        let listener = Arc::new(socket.listen(BACKLOG)?);
+        let listener = Arc::new(bound_socket(address)?.listen(BACKLOG)?);
         let address = listener.local_addr()?;
         Ok(LinkListener { listener, address })
     }
@@ -47,7 +43,7 @@ impl LinkListener {
     /// A new link on this listener. Its clock starts now, and its traffic log is empty.
     #[must_use]
     pub fn link(&self) -> AcceptLink {
-        AcceptLink { listener: self.clone(), clock: Clock::start(), traffic: TrafficLog::default(), connections: 0 }
+        AcceptLink { listener: self.clone(), real: RealLink::start() }
     }
 
     /// Resets the connections that arrived while no link was accepting.
@@ -64,9 +60,7 @@ impl LinkListener {
 #[derive(Debug)]
 pub struct AcceptLink {
     listener: LinkListener,
-    clock: Clock,
-    traffic: TrafficLog,
-    connections: u32,
+    pub(super) real: RealLink,
 }
 
 impl AcceptLink {
@@ -76,33 +70,17 @@ impl AcceptLink {
         self.listener.address
     }
 
-    pub(super) async fn accept(&mut self, deadline: Instant) -> Result<Option<TcpTester>, LinkError> {
+    pub(super) async fn accept(&mut self, deadline: Instant) -> Result<Option<TesterConnection>, LinkError> {
         let failed = |source| LinkError::Io { doing: "accept", source };
         loop {
-            let accepted = timeout_at(self.clock.to_tokio(deadline), self.listener.listener.accept()).await;
+            let accepted = timeout_at(self.real.clock.to_tokio(deadline), self.listener.listener.accept()).await;
             let (stream, target) = match accepted {
                 Err(_) => return Ok(None),
                 Ok(Ok(accepted)) => accepted,
                 Ok(Err(error)) if is_connection_error(&error) => continue,
                 Ok(Err(error)) => return Err(failed(error)),
             };
-            let number = self.connections;
-            self.connections += 1;
-            return TcpTester::new(stream, target, number, &self.traffic, self.clock, SEND_TIMEOUT)
-                .map(Some)
-                .map_err(failed);
+            return self.real.connection(stream, target, SEND_TIMEOUT).map(Some).map_err(failed);
         }
-    }
-
-    pub(super) fn now(&self) -> Instant {
-        self.clock.now()
-    }
-
-    pub(super) async fn pause(&self, until: Instant) {
-        sleep_until(self.clock.to_tokio(until)).await;
-    }
-
-    pub(super) fn traffic(&self) -> &TrafficLog {
-        &self.traffic
     }
 }

@@ -1,6 +1,7 @@
 //! Real time for the state machines.
 
 use core::time::Duration;
+use std::future::pending;
 
 use crate::time::Instant;
 
@@ -21,5 +22,13 @@ impl Clock {
     pub(super) fn to_tokio(self, at: Instant) -> tokio::time::Instant {
         let year = Duration::from_secs(365 * 24 * 3600);
         self.0 + at.since_origin().min(self.0.elapsed() + year)
+    }
+
+    /// Sleeps until `at`, or for ever if `at` is `None`.
+    pub(super) async fn sleep_until(self, at: Option<Instant>) {
+        match at {
+            Some(at) => tokio::time::sleep_until(self.to_tokio(at)).await,
+            None => pending().await,
+        }
     }
 }

@@ -9,19 +9,21 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::{Mutex, Semaphore, mpsc};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::accept_error::{ACCEPT_PAUSE, is_connection_error};
 use super::device::Device;
 use super::stream::{Opener, Stream};
+use super::tcp::bound_socket;
 use crate::mpa::{
     AfterReply, AfterRequest, EnhancedUse, Model, MpaSettings, Negotiated, PeerFrame, PrivateData, PrivateDataTooLong,
     SetupError, StartupError, WaitDecision, WaitReply, WaitRequest,
 };
 use crate::rdmap::Outbound;
+use crate::reject::reject_if;
 use crate::verbs::{LlpSettings, QpError, QpHandle, QpModify, QpState};
 
 /// Settings of a connection, for either side.
@@ -185,8 +187,8 @@ impl Device {
         };
         let connected = timeout(settings.startup_timeout, answered).await.map_err(|_| CmError::TimedOut)??;
         let llp = LlpSettings::new(&connected.negotiated, stream.emss()?);
-        let agreed = agreed_depths(&connected.negotiated);
-        self.join(stream, llp, qp, |llp| QpModify { llp: Some(llp), ..agreed })?;
+        let (ird, ord) = agreed_depths(&connected.negotiated);
+        self.join(stream, llp, qp, |llp| QpModify { ird, ord, ..QpModify::to_rts(llp) })?;
         Ok(connected)
     }
 
@@ -206,7 +208,7 @@ impl Device {
 pub struct Listener {
     address: SocketAddr,
     arrived: Mutex<mpsc::Receiver<Result<ConnectRequest, CmError>>>,
-    accepting: AbortHandle,
+    _accepting: JoinSet<()>,
 }
 
 /// Maximum number of connections that TCP queues while the listener is busy.
@@ -220,10 +222,7 @@ impl Listener {
     /// # Errors
     /// The address cannot be bound.
     pub fn bind(device: &Device, address: SocketAddr, settings: CmSettings) -> io::Result<Self> {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        let listener = socket.listen(BACKLOG)?;
+        let listener = bound_socket(address)?.listen(BACKLOG)?;
         let address = listener.local_addr()?;
         let (sender, arrived) = mpsc::channel(MAX_STARTUPS);
         let listener = Arc::new(listener);
@@ -231,9 +230,9 @@ impl Listener {
             let listener = Arc::clone(&listener);
             async move { listener.accept().await.map(|(tcp, _)| tcp) }
         };
-        let accepting = accept_all(device.clone(), settings, sender, accept, || sleep(ACCEPT_PAUSE));
-        let accepting = tokio::spawn(accepting).abort_handle();
-        Ok(Listener { address, arrived: Mutex::new(arrived), accepting })
+        let mut accepting = JoinSet::new();
+        accepting.spawn(accept_all(device.clone(), settings, sender, accept, || sleep(ACCEPT_PAUSE)));
+        Ok(Listener { address, arrived: Mutex::new(arrived), _accepting: accepting })
     }
 
     /// The address that the listener is bound to.
@@ -250,12 +249,6 @@ impl Listener {
     pub async fn next(&self) -> Result<ConnectRequest, CmError> {
         // The accepting task ends only when the listener is dropped.
         self.arrived.lock().await.recv().await.unwrap_or(Err(CmError::Closed))
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        self.accepting.abort();
     }
 }
 
@@ -338,7 +331,7 @@ impl ConnectRequest {
     /// # Errors
     /// The connection is closed.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.stream.peer_addr()
+        self.stream.tcp.peer_addr()
     }
 
     /// Accepts on an idle Queue Pair, whose receives should already be posted. Work Requests of
@@ -352,8 +345,8 @@ impl ConnectRequest {
         let mut reply = Vec::new();
         let negotiated = self.decision.accept(private_data, &mut reply);
         let llp = LlpSettings::new(&negotiated, self.stream.emss()?);
-        let agreed = agreed_depths(&negotiated);
-        let modify = |llp| QpModify { llp: Some(llp), stream_message: Some(reply.into()), ..agreed };
+        let (ird, ord) = agreed_depths(&negotiated);
+        let modify = |llp| QpModify { stream_message: Some(reply.into()), ird, ord, ..QpModify::to_rts(llp) };
         self.device.join(self.stream, llp, qp, modify)?;
         Ok(Connected { negotiated, peer })
     }
@@ -373,24 +366,16 @@ impl ConnectRequest {
     }
 }
 
-/// Returns the change of a Queue Pair to RTS. If IRD and ORD were negotiated (RFC 6581), the change
-/// sets the negotiated values.
-fn agreed_depths(negotiated: &Negotiated) -> QpModify {
-    let agreed = negotiated.enhanced;
-    QpModify {
-        ird: agreed.map(|agreed| agreed.ird.into()),
-        ord: agreed.map(|agreed| agreed.ord.into()),
-        ..QpModify::to(QpState::Rts)
-    }
+/// Returns IRD and ORD, if they were negotiated (RFC 6581).
+fn agreed_depths(negotiated: &Negotiated) -> (Option<u32>, Option<u32>) {
+    negotiated.enhanced.map(|agreed| (agreed.ird.into(), agreed.ord.into())).unzip()
 }
 
 /// Reads at least one byte of a start-up frame.
 async fn read_some(stream: &Stream) -> Result<Vec<u8>, CmError> {
     let mut octets = vec![0; 1024];
     let read = stream.read_some(&mut octets).await?;
-    if read == 0 {
-        return Err(CmError::Closed);
-    }
+    reject_if(read == 0, CmError::Closed)?;
     octets.truncate(read);
     Ok(octets)
 }

@@ -16,14 +16,6 @@ pub struct DatagramSocket {
 }
 
 impl DatagramSocket {
-    pub(super) fn in_process(tester: SocketAddr, target: SocketAddr) -> Self {
-        DatagramSocket { tester, target, udp: None }
-    }
-
-    pub(super) fn real(tester: SocketAddr, target: SocketAddr, udp: UdpSocket) -> Self {
-        DatagramSocket { tester, target, udp: Some(udp) }
-    }
-
     /// Returns `address` as the traffic log shows it. The traffic log shows the target's port
     /// mapper with the port number of the specification, whatever its real port is, because readers
     /// of the log recognise a port mapper by that number.

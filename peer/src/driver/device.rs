@@ -292,7 +292,7 @@ impl Device {
 
     fn leave(&self, llp: LlpHandle) {
         let mut state = self.lock();
-        let qp = state.streams.remove(&llp).map(|driven| driven.qp());
+        let qp = state.streams.remove(&llp).map(|driven| driven.qp);
         state.rnic.detach_stream(self.0.clock.now(), llp);
         state.notify(qp);
     }

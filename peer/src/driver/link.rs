@@ -45,11 +45,11 @@ use weft_core::wire::portmap::UDP_PORT;
 use super::accept::AcceptLink;
 use super::datagram_socket::DatagramSocket;
 use super::link_error::LinkError;
-use super::mapper_link::{MapperCall, MapperLink};
+use super::mapper_link::MapperLink;
 use super::tcp::TcpLink;
 use super::tester::TesterConnection;
 use super::traffic_log::{Direction, EventContent, TrafficLog};
-use super::virtual_link::{VirtualCall, VirtualLink};
+use super::virtual_link::{VirtualLink, tester_mapper};
 use crate::time::Instant;
 
 /// The connection to one target. See the [module](self).
@@ -94,8 +94,8 @@ impl Link {
     /// The target refuses, does not answer within the link's connect time-out, or is an initiator.
     pub async fn connect(&mut self) -> Result<TesterConnection, LinkError> {
         let connection = match self {
-            Link::Tcp(link) => link.connect().await.map(TesterConnection::from_tcp)?,
-            Link::Virtual(link) => link.connect().await.map(TesterConnection::from_virtual)?,
+            Link::Tcp(link) => link.connect_to(link.target, None).await?,
+            Link::Virtual(link) => link.open(false).await?,
             Link::Accept(_) | Link::Mapper(_) => return Err(LinkError::Initiator),
         };
         self.record(&connection);
@@ -114,8 +114,8 @@ impl Link {
         from: Option<SocketAddr>,
     ) -> Result<TesterConnection, LinkError> {
         let connection = match self {
-            Link::Tcp(link) => link.connect_to(address, from).await.map(TesterConnection::from_tcp)?,
-            Link::Virtual(link) => link.connect_to(address).await.map(TesterConnection::from_virtual)?,
+            Link::Tcp(link) => link.connect_to(address, from).await?,
+            Link::Virtual(link) => link.connect_to(address).await?,
             Link::Accept(_) | Link::Mapper(_) => return Err(LinkError::Initiator),
         };
         self.record(&connection);
@@ -123,10 +123,13 @@ impl Link {
     }
 
     fn record(&self, connection: &TesterConnection) {
-        let (tester, target) = connection.addresses();
-        let content = EventContent::Connected { tester, target };
         let target_opens = matches!(self, Link::Virtual(link) if link.target_opens);
-        connection.record(if target_opens { Direction::FromTarget } else { Direction::ToTarget }, content);
+        connection.record_opened(if target_opens { Direction::FromTarget } else { Direction::ToTarget });
+    }
+
+    fn record_datagram(&self, direction: Direction, tester: SocketAddr, target: SocketAddr, octets: Bytes) {
+        let content = EventContent::Datagram { tester, target, octets };
+        self.traffic().record(self.now(), 0, direction, content);
     }
 
     /// Opens a UDP socket to the target's port mapper, for IPv6 if `v6` is set, otherwise for IPv4.
@@ -138,7 +141,8 @@ impl Link {
         match self {
             Link::Tcp(link) => link.datagrams(v6).await,
             Link::Virtual(link) => {
-                Ok(DatagramSocket::in_process(link.datagram_address(v6), VirtualLink::mapper(v6, false)))
+                let tester = link.datagram_address(v6);
+                Ok(DatagramSocket { tester, target: VirtualLink::mapper(v6, false), udp: None })
             }
             Link::Accept(_) | Link::Mapper(_) => Err(LinkError::Initiator),
         }
@@ -149,10 +153,8 @@ impl Link {
     /// # Errors
     /// The operating system reported an error.
     pub async fn send_datagram(&mut self, socket: &DatagramSocket, octets: &[u8]) -> Result<(), LinkError> {
-        let sent = Bytes::copy_from_slice(octets);
-        let content =
-            EventContent::Datagram { tester: socket.tester, target: socket.named(socket.target), octets: sent };
-        self.traffic().record(self.now(), 0, Direction::ToTarget, content);
+        let (target, sent) = (socket.named(socket.target), Bytes::copy_from_slice(octets));
+        self.record_datagram(Direction::ToTarget, socket.tester, target, sent);
         match (&mut *self, &socket.udp) {
             (Link::Virtual(link), _) => link.send_datagram(socket.tester, octets),
             (Link::Tcp(_), Some(udp)) => {
@@ -180,9 +182,7 @@ impl Link {
             (Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_), _) => None,
         };
         if let Some((from, octets)) = &received {
-            let content =
-                EventContent::Datagram { tester: socket.tester, target: socket.named(*from), octets: octets.clone() };
-            self.traffic().record(self.now(), 0, Direction::FromTarget, content);
+            self.record_datagram(Direction::FromTarget, socket.tester, socket.named(*from), octets.clone());
         }
         Ok(received)
     }
@@ -191,10 +191,7 @@ impl Link {
     /// picks the address later.
     #[must_use]
     pub fn next_address(&self) -> Option<SocketAddr> {
-        match self {
-            Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_) => None,
-            Link::Virtual(link) => Some(link.next_address()),
-        }
+        if let Link::Virtual(link) = self { Some(link.next_address()) } else { None }
     }
 
     /// Waits for the next TCP connection of a target that connects itself. No MPA frame was
@@ -205,21 +202,17 @@ impl Link {
     /// The operating system reported an error, or the target is a responder.
     pub async fn accept(&mut self, deadline: Instant) -> Result<Option<TesterConnection>, LinkError> {
         let connection = match self {
-            Link::Tcp(link) => return Err(LinkError::Responder { address: link.target() }),
-            Link::Virtual(link) => link.accept().await.map(TesterConnection::from_virtual).map(Some)?,
-            Link::Accept(link) => link.accept(deadline).await?.map(TesterConnection::from_tcp),
+            Link::Tcp(link) => return Err(LinkError::Responder { address: link.target }),
+            Link::Virtual(link) => link.open(true).await.map(Some)?,
+            Link::Accept(link) => link.accept(deadline).await?,
             // This target connects to the address that the port mapper announced.
             // [`Link::next_call`] returns such a connection.
             Link::Mapper(link) => {
-                link.pause(deadline).await;
+                link.real.pause(deadline).await;
                 None
             }
         };
-        if let Some(connection) = &connection {
-            let (tester, target) = connection.addresses();
-            let content = EventContent::Connected { tester, target };
-            connection.record(Direction::FromTarget, content);
-        }
+        connection.iter().for_each(|connection| connection.record_opened(Direction::FromTarget));
         Ok(connection)
     }
 
@@ -227,10 +220,7 @@ impl Link {
     /// both an IPv4 and an IPv6 address: `v6` selects one.
     #[must_use]
     pub fn mapper_address(&self, v6: bool) -> SocketAddr {
-        match self {
-            Link::Virtual(_) => VirtualLink::tester_mapper(v6, false),
-            other => other.target(),
-        }
+        if self.is_virtual() { tester_mapper(v6, false) } else { self.target() }
     }
 
     /// Reserves a new TCP address of the tester, to announce in an answer to a target that queries
@@ -264,7 +254,7 @@ impl Link {
                 link.query(service).map_err(failed)
             }
             Link::Mapper(link) => {
-                link.forget();
+                link.mapper.forget();
                 Ok(())
             }
             Link::Tcp(_) | Link::Accept(_) => Ok(()),
@@ -279,16 +269,14 @@ impl Link {
     pub async fn answer(&mut self, other_port: bool, to: SocketAddr, octets: &[u8]) -> Result<(), LinkError> {
         let from = match self {
             Link::Virtual(link) => {
-                let from = VirtualLink::tester_mapper(to.is_ipv6(), other_port);
+                let from = tester_mapper(to.is_ipv6(), other_port);
                 link.answer(from, to, octets);
                 from
             }
             Link::Mapper(link) => link.answer(other_port, to, octets).await?,
             Link::Tcp(_) | Link::Accept(_) => return Err(LinkError::Responder { address: self.target() }),
         };
-        let content =
-            EventContent::Datagram { tester: self.named(from), target: to, octets: Bytes::copy_from_slice(octets) };
-        self.traffic().record(self.now(), 0, Direction::ToTarget, content);
+        self.record_datagram(Direction::ToTarget, self.named(from), to, Bytes::copy_from_slice(octets));
         Ok(())
     }
 
@@ -299,35 +287,18 @@ impl Link {
     /// The operating system reported an error, or the target does not query a port mapper.
     pub async fn next_call(&mut self, deadline: Instant) -> Result<Option<Call>, LinkError> {
         let call = match self {
-            Link::Virtual(link) => match link.next_call(deadline).await {
-                Some(VirtualCall::Datagram { to, from, octets }) => Call::Datagram { to, from, octets },
-                Some(VirtualCall::Connection { number, from, to }) => {
-                    let connection = TesterConnection::from_virtual(link.tester_side(number, from, to));
-                    Call::Connection { to, connection: Box::new(connection) }
-                }
-                None => return Ok(None),
-            },
-            Link::Mapper(link) => match link.next_call(deadline).await? {
-                Some(MapperCall::Datagram { to, from, octets }) => Call::Datagram { to, from, octets },
-                Some(MapperCall::Connection { to, end }) => {
-                    Call::Connection { to, connection: Box::new(TesterConnection::from_tcp(end)) }
-                }
-                None => return Ok(None),
-            },
+            Link::Virtual(link) => link.next_call(deadline).await,
+            Link::Mapper(link) => link.next_call(deadline).await?,
             Link::Tcp(_) | Link::Accept(_) => return Err(LinkError::Responder { address: self.target() }),
         };
         match &call {
-            Call::Datagram { to, from, octets } => {
-                let content = EventContent::Datagram { tester: self.named(*to), target: *from, octets: octets.clone() };
-                self.traffic().record(self.now(), 0, Direction::FromTarget, content);
+            Some(Call::Datagram { to, from, octets }) => {
+                self.record_datagram(Direction::FromTarget, self.named(*to), *from, octets.clone());
             }
-            Call::Connection { connection, .. } => {
-                let (tester, target) = connection.addresses();
-                let content = EventContent::Connected { tester, target };
-                connection.record(Direction::FromTarget, content);
-            }
+            Some(Call::Connection { connection, .. }) => connection.record_opened(Direction::FromTarget),
+            None => {}
         }
-        Ok(Some(call))
+        Ok(call)
     }
 
     /// Returns `address` as the traffic log shows it. The traffic log shows the tester's port
@@ -349,17 +320,9 @@ impl Link {
         port: u16,
         deadline: Instant,
     ) -> Result<Option<TesterConnection>, LinkError> {
-        let connection = match self {
-            Link::Virtual(link) => link.await_reconnection(port, deadline).await.map(TesterConnection::from_virtual),
-            Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_) => {
-                return Err(LinkError::Responder { address: self.target() });
-            }
-        };
-        if let Some(connection) = &connection {
-            let (tester, target) = connection.addresses();
-            let content = EventContent::Connected { tester, target };
-            connection.record(Direction::FromTarget, content);
-        }
+        let Link::Virtual(link) = self else { return Err(LinkError::Responder { address: self.target() }) };
+        let connection = link.await_reconnection(port, deadline).await;
+        connection.iter().for_each(|connection| connection.record_opened(Direction::FromTarget));
         Ok(connection)
     }
 
@@ -367,9 +330,9 @@ impl Link {
     #[must_use]
     pub fn now(&self) -> Instant {
         match self {
-            Link::Tcp(link) => link.now(),
-            Link::Accept(link) => link.now(),
-            Link::Mapper(link) => link.now(),
+            Link::Tcp(link) => link.real.clock.now(),
+            Link::Accept(link) => link.real.clock.now(),
+            Link::Mapper(link) => link.real.clock.now(),
             Link::Virtual(link) => link.now(),
         }
     }
@@ -377,9 +340,9 @@ impl Link {
     /// Waits until `until`. The target continues to run in the meantime.
     pub async fn pause(&self, until: Instant) {
         match self {
-            Link::Tcp(link) => link.pause(until).await,
-            Link::Accept(link) => link.pause(until).await,
-            Link::Mapper(link) => link.pause(until).await,
+            Link::Tcp(link) => link.real.pause(until).await,
+            Link::Accept(link) => link.real.pause(until).await,
+            Link::Mapper(link) => link.real.pause(until).await,
             Link::Virtual(link) => link.pause(until).await,
         }
     }
@@ -391,7 +354,7 @@ impl Link {
     #[must_use]
     pub fn target(&self) -> SocketAddr {
         match self {
-            Link::Tcp(link) => link.target(),
+            Link::Tcp(link) => link.target,
             Link::Accept(link) => link.local_addr(),
             Link::Mapper(link) => link.mapper_address(),
             Link::Virtual(_) => VirtualLink::TARGET,
@@ -402,10 +365,10 @@ impl Link {
     #[must_use]
     pub fn traffic(&self) -> &TrafficLog {
         match self {
-            Link::Tcp(link) => link.traffic(),
-            Link::Accept(link) => link.traffic(),
-            Link::Mapper(link) => link.traffic(),
-            Link::Virtual(link) => link.traffic(),
+            Link::Tcp(link) => &link.real.traffic,
+            Link::Accept(link) => &link.real.traffic,
+            Link::Mapper(link) => &link.real.traffic,
+            Link::Virtual(link) => &link.traffic,
         }
     }
 

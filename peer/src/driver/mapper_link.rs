@@ -10,14 +10,13 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use tokio::io::ReadBuf;
-use tokio::net::{TcpListener, TcpSocket, UdpSocket};
-use tokio::time::{sleep_until, timeout_at};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
+use tokio::time::timeout_at;
 
 use super::accept_error::is_connection_error;
-use super::clock::Clock;
+use super::link::Call;
 use super::link_error::LinkError;
-use super::tcp::{SEND_TIMEOUT, TcpTester};
-use super::traffic_log::TrafficLog;
+use super::tcp::{RealLink, SEND_TIMEOUT};
 use crate::time::Instant;
 
 /// Maximum number of connections that TCP queues on each announced address.
@@ -57,9 +56,7 @@ impl MapperSocket {
             other_port: None,
             listening: Vec::new(),
             closed: Vec::new(),
-            clock: Clock::start(),
-            traffic: TrafficLog::default(),
-            connections: 0,
+            real: RealLink::start(),
         }
     }
 
@@ -73,22 +70,13 @@ impl MapperSocket {
 /// The link to a target that queries the port mapper and then connects.
 #[derive(Debug)]
 pub struct MapperLink {
-    mapper: MapperSocket,
+    pub(super) mapper: MapperSocket,
     /// A UDP socket on another port of the tester.
     other_port: Option<UdpSocket>,
     listening: Vec<(TcpListener, SocketAddr)>,
     /// Ports that are reserved and refuse connections.
     closed: Vec<TcpSocket>,
-    clock: Clock,
-    traffic: TrafficLog,
-    connections: u32,
-}
-
-/// A datagram or connection that reached the tester.
-#[derive(Debug)]
-pub(super) enum MapperCall {
-    Datagram { to: SocketAddr, from: SocketAddr, octets: Bytes },
-    Connection { to: SocketAddr, end: TcpTester },
+    pub(super) real: RealLink,
 }
 
 impl MapperLink {
@@ -96,10 +84,6 @@ impl MapperLink {
     #[must_use]
     pub fn mapper_address(&self) -> SocketAddr {
         self.mapper.address
-    }
-
-    pub(super) fn forget(&self) {
-        self.mapper.forget();
     }
 
     /// Reserves a new TCP address of the tester, on the host of its port mapper. Connections to
@@ -139,7 +123,7 @@ impl MapperLink {
         }
     }
 
-    pub(super) async fn next_call(&mut self, deadline: Instant) -> Result<Option<MapperCall>, LinkError> {
+    pub(super) async fn next_call(&mut self, deadline: Instant) -> Result<Option<Call>, LinkError> {
         loop {
             let mut buffer = [0; MAX_DATAGRAM_LEN];
             let (mapper, other_port, listening) = (&self.mapper, self.other_port.as_ref(), &self.listening);
@@ -179,40 +163,26 @@ impl MapperLink {
                 Poll::Pending
             });
             let failed = |source| LinkError::Io { doing: "waiting for the target", source };
-            let arrival = match timeout_at(self.clock.to_tokio(deadline), next).await {
+            let arrival = match timeout_at(self.real.clock.to_tokio(deadline), next).await {
                 Err(_) => return Ok(None),
                 Ok(arrival) => arrival.map_err(failed)?,
             };
             match arrival {
                 Arrival::Nothing => {}
-                Arrival::Datagram { to, from, octets } => return Ok(Some(MapperCall::Datagram { to, from, octets })),
+                Arrival::Datagram { to, from, octets } => return Ok(Some(Call::Datagram { to, from, octets })),
                 Arrival::Connection { to, stream, from } => {
-                    let number = self.connections;
-                    self.connections += 1;
-                    let end = TcpTester::new(stream, from, number, &self.traffic, self.clock, SEND_TIMEOUT);
-                    return Ok(Some(MapperCall::Connection { to, end: end.map_err(failed)? }));
+                    let connection = self.real.connection(stream, from, SEND_TIMEOUT).map_err(failed)?;
+                    return Ok(Some(Call::Connection { to, connection: Box::new(connection) }));
                 }
             }
         }
-    }
-
-    pub(super) fn now(&self) -> Instant {
-        self.clock.now()
-    }
-
-    pub(super) async fn pause(&self, until: Instant) {
-        sleep_until(self.clock.to_tokio(until)).await;
-    }
-
-    pub(super) fn traffic(&self) -> &TrafficLog {
-        &self.traffic
     }
 }
 
 enum Arrival {
     Nothing,
     Datagram { to: SocketAddr, from: SocketAddr, octets: Bytes },
-    Connection { to: SocketAddr, stream: tokio::net::TcpStream, from: SocketAddr },
+    Connection { to: SocketAddr, stream: TcpStream, from: SocketAddr },
 }
 
 fn udp_at(address: SocketAddr) -> io::Result<UdpSocket> {

@@ -18,13 +18,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::accept_error::{ACCEPT_PAUSE, is_connection_error};
 use super::clock::Clock;
 use super::run::{drive, prepare};
+use super::tcp::bound_socket;
 use super::traffic_log::{Direction, EventContent, TrafficLog};
 use crate::connection::{Closed, Connection, Event, Settings};
 use crate::hostile::mangle::Mangling;
@@ -136,10 +137,7 @@ impl Server {
     /// # Errors
     /// The address cannot be bound.
     pub fn bind(address: SocketAddr, settings: ServerSettings) -> io::Result<Self> {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        let listener = socket.listen(BACKLOG)?;
+        let listener = bound_socket(address)?.listen(BACKLOG)?;
         let address = listener.local_addr()?;
         Ok(Server { listener, address, settings, stop: StopHandle(Arc::new(watch::Sender::new(false))) })
     }

@@ -2,17 +2,15 @@
 //! recorded in a traffic log.
 
 use std::io::{self, IoSlice, Read};
-use std::net::{Shutdown, SocketAddr};
+use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use socket2::SockRef;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
-use tokio::time::sleep_until;
 
 use super::clock::Clock;
 use super::traffic_log::{Direction, EventContent, Track, TrafficLog};
@@ -23,7 +21,7 @@ use crate::time::Instant;
 /// One connection.
 #[derive(Debug)]
 pub(super) struct Stream {
-    tcp: TcpStream,
+    pub(super) tcp: TcpStream,
     clock: Clock,
     mangled: Option<Mutex<Mangled>>,
     log: Option<Log>,
@@ -90,34 +88,14 @@ impl Stream {
         Ok(stream)
     }
 
-    pub(super) fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.tcp.peer_addr()
-    }
-
-    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.tcp.local_addr()
-    }
-
     /// TCP's effective maximum segment size in bytes.
     pub(super) fn emss(&self) -> io::Result<u32> {
         SockRef::from(&self.tcp).tcp_mss()
     }
 
     /// Waits until the connection is readable or writable.
-    pub(super) async fn ready(&self, interest: Interest) -> io::Result<()> {
+    async fn ready(&self, interest: Interest) -> io::Result<()> {
         self.tcp.ready(interest).await.map(|_| ())
-    }
-
-    /// Returns whether the connection is readable. If not, the task is woken when it is. If several
-    /// tasks poll, only the last one is woken.
-    pub(super) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.tcp.poll_read_ready(cx)
-    }
-
-    /// Returns whether the connection is writable. If not, the task is woken when it is. If several
-    /// tasks poll, only the last one is woken.
-    pub(super) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.tcp.poll_write_ready(cx)
     }
 
     /// Reads the bytes that have arrived, as many as fit. Returns 0 after the peer's FIN.
@@ -224,7 +202,7 @@ impl Stream {
         loop {
             match (self.flush()?, self.flush_timeout()) {
                 (Flushed::Blocked, _) => self.ready(Interest::WRITABLE).await?,
-                (Flushed::Idle, Some(at)) => sleep_until(self.clock.to_tokio(at)).await,
+                (Flushed::Idle, at @ Some(_)) => self.clock.sleep_until(at).await,
                 (Flushed::Idle, None) => return Ok(()),
                 (Flushed::Reset, _) => return Err(io::ErrorKind::ConnectionReset.into()),
             }

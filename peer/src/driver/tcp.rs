@@ -7,27 +7,60 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream, UdpSocket};
-use tokio::time::{sleep_until, timeout, timeout_at};
+use tokio::time::{timeout, timeout_at};
 
 use super::clock::Clock;
 use super::datagram_socket::DatagramSocket;
 use super::link_error::LinkError;
 use super::received::Received;
+use super::tester::{Side, TesterConnection};
 use super::traffic_log::TrafficLog;
 use crate::time::Instant;
 
 /// A send fails if the target accepts no bytes for this time. This is the default.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The part that all links over real TCP have in common.
+#[derive(Debug)]
+pub(super) struct RealLink {
+    pub(super) clock: Clock,
+    pub(super) traffic: TrafficLog,
+    connections: u32,
+}
+
+impl RealLink {
+    /// The clock starts now, and the traffic log is empty.
+    pub(super) fn start() -> Self {
+        RealLink { clock: Clock::start(), traffic: TrafficLog::default(), connections: 0 }
+    }
+
+    /// The tester's side of the next connection.
+    pub(super) fn connection(
+        &mut self,
+        stream: TcpStream,
+        target: SocketAddr,
+        send_timeout: Duration,
+    ) -> io::Result<TesterConnection> {
+        let number = self.connections;
+        self.connections += 1;
+        stream.set_nodelay(true)?;
+        let addresses = (stream.local_addr()?, target);
+        let tester = TcpTester { stream: Some(stream), clock: self.clock, send_timeout, buffer: BytesMut::new() };
+        Ok(TesterConnection::new(Side::Tcp(tester), number, &self.traffic, addresses))
+    }
+
+    pub(super) async fn pause(&self, until: Instant) {
+        self.clock.sleep_until(Some(until)).await;
+    }
+}
+
 /// A target at a TCP address.
 #[derive(Debug)]
 pub struct TcpLink {
-    target: SocketAddr,
+    pub(super) target: SocketAddr,
     connect_timeout: Duration,
     send_timeout: Duration,
-    clock: Clock,
-    traffic: TrafficLog,
-    connections: u32,
+    pub(super) real: RealLink,
     /// Addresses of the target's port mapper.
     mappers: Vec<SocketAddr>,
 }
@@ -41,9 +74,7 @@ impl TcpLink {
             target,
             connect_timeout: Duration::from_secs(5),
             send_timeout: SEND_TIMEOUT,
-            clock: Clock::start(),
-            traffic: TrafficLog::default(),
-            connections: 0,
+            real: RealLink::start(),
             mappers: Vec::new(),
         }
     }
@@ -80,7 +111,7 @@ impl TcpLink {
         way.connect(target).await.map_err(failed)?;
         let own = way.local_addr().map_err(failed)?.ip();
         let udp = UdpSocket::bind((own, 0)).await.map_err(failed)?;
-        Ok(DatagramSocket::real(udp.local_addr().map_err(failed)?, target, udp))
+        Ok(DatagramSocket { tester: udp.local_addr().map_err(failed)?, target, udp: Some(udp) })
     }
 
     pub(super) async fn receive_datagram(
@@ -90,7 +121,7 @@ impl TcpLink {
     ) -> Result<Option<(SocketAddr, Bytes)>, LinkError> {
         let mut buffer = [0; 2048];
         loop {
-            match timeout_at(self.clock.to_tokio(deadline), udp.recv_from(&mut buffer)).await {
+            match timeout_at(self.real.clock.to_tokio(deadline), udp.recv_from(&mut buffer)).await {
                 Err(_) => return Ok(None),
                 Ok(Ok((len, from))) => {
                     return Ok(Some((from, Bytes::copy_from_slice(buffer.get(..len).unwrap_or_default()))));
@@ -102,21 +133,15 @@ impl TcpLink {
         }
     }
 
-    pub(super) async fn connect(&mut self) -> Result<TcpTester, LinkError> {
-        self.connect_to(self.target, None).await
-    }
-
     pub(super) async fn connect_to(
         &mut self,
         address: SocketAddr,
         from: Option<SocketAddr>,
-    ) -> Result<TcpTester, LinkError> {
+    ) -> Result<TesterConnection, LinkError> {
         let failed = |source| LinkError::Connect { address, source };
         let connecting = async {
             let Some(from) = from else { return TcpStream::connect(address).await };
-            let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-            // An earlier connection from this address may still be in TIME_WAIT.
-            socket.set_reuseaddr(true)?;
+            let socket = reusable_socket(address)?;
             socket.bind(from)?;
             socket.connect(address).await
         };
@@ -124,38 +149,16 @@ impl TcpLink {
             .await
             .map_err(|_| LinkError::ConnectTimeout { address, after: self.connect_timeout })?
             .map_err(failed)?;
-        let number = self.connections;
-        self.connections += 1;
-        TcpTester::new(stream, address, number, &self.traffic, self.clock, self.send_timeout).map_err(failed)
-    }
-
-    pub(super) fn now(&self) -> Instant {
-        self.clock.now()
-    }
-
-    pub(super) async fn pause(&self, until: Instant) {
-        sleep_until(self.clock.to_tokio(until)).await;
-    }
-
-    pub(super) fn target(&self) -> SocketAddr {
-        self.target
-    }
-
-    pub(super) fn traffic(&self) -> &TrafficLog {
-        &self.traffic
+        self.real.connection(stream, address, self.send_timeout).map_err(failed)
     }
 }
 
 /// The tester's side of a TCP connection.
 #[derive(Debug)]
 pub(super) struct TcpTester {
-    pub(super) number: u32,
-    pub(super) traffic: TrafficLog,
-    pub(super) tester: SocketAddr,
-    pub(super) target: SocketAddr,
     /// `None` once the tester has reset the connection.
     stream: Option<TcpStream>,
-    clock: Clock,
+    pub(super) clock: Clock,
     send_timeout: Duration,
     buffer: BytesMut,
 }
@@ -164,27 +167,6 @@ pub(super) struct TcpTester {
 const READ_LEN: usize = 64 * 1024;
 
 impl TcpTester {
-    pub(super) fn new(
-        stream: TcpStream,
-        target: SocketAddr,
-        number: u32,
-        traffic: &TrafficLog,
-        clock: Clock,
-        send_timeout: Duration,
-    ) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
-        Ok(TcpTester {
-            tester: stream.local_addr()?,
-            target,
-            number,
-            traffic: traffic.clone(),
-            stream: Some(stream),
-            clock,
-            send_timeout,
-            buffer: BytesMut::new(),
-        })
-    }
-
     /// Sends `octets`. Sets `sent` to the number of bytes that TCP accepted, even if the send
     /// fails.
     pub(super) async fn send(&mut self, octets: &[u8], sent: &mut usize) -> Result<(), LinkError> {
@@ -220,10 +202,21 @@ impl TcpTester {
     pub(super) fn reset(&mut self) -> Result<(), LinkError> {
         self.stream.take().map_or(Ok(()), reset)
     }
+}
 
-    pub(super) fn now(&self) -> Instant {
-        self.clock.now()
-    }
+/// A TCP socket of the IP family of `address`. It can be bound to an address whose earlier
+/// connections are still in TIME_WAIT.
+pub(super) fn reusable_socket(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    Ok(socket)
+}
+
+/// A [reusable socket](reusable_socket) that is bound to `address`.
+pub(super) fn bound_socket(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = reusable_socket(address)?;
+    socket.bind(address)?;
+    Ok(socket)
 }
 
 /// Aborts a connection. With a linger time of zero, closing the socket sends RST.

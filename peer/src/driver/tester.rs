@@ -11,6 +11,7 @@ use super::received::Received;
 use super::tcp::TcpTester;
 use super::traffic_log::{Direction, EventContent, TrafficLog};
 use super::virtual_link::VirtualTester;
+use crate::reject::reject_if;
 use crate::time::Instant;
 
 /// The tester's side of one TCP connection to the target.
@@ -27,21 +28,22 @@ pub struct TesterConnection {
     over: Option<Received>,
 }
 
+/// The implementation of one kind of link.
 #[derive(Debug)]
-enum Side {
+pub(super) enum Side {
     Tcp(TcpTester),
     Virtual(VirtualTester),
 }
 
 impl TesterConnection {
-    pub(super) fn from_tcp(side: TcpTester) -> Self {
-        let (number, traffic, tester, target) = (side.number, side.traffic.clone(), side.tester, side.target);
-        TesterConnection { side: Side::Tcp(side), number, traffic, tester, target, finished: false, over: None }
-    }
-
-    pub(super) fn from_virtual(side: VirtualTester) -> Self {
-        let (number, traffic, (tester, target)) = (side.number, side.traffic.clone(), side.addresses());
-        TesterConnection { side: Side::Virtual(side), number, traffic, tester, target, finished: false, over: None }
+    /// Connection `number`, with the addresses of the tester and of the target.
+    pub(super) fn new(
+        side: Side,
+        number: u32,
+        traffic: &TrafficLog,
+        (tester, target): (SocketAddr, SocketAddr),
+    ) -> Self {
+        TesterConnection { side, number, traffic: traffic.clone(), tester, target, finished: false, over: None }
     }
 
     /// Sends bytes unchanged. All bytes are passed to TCP in one write, and therefore leave in one
@@ -51,12 +53,8 @@ impl TesterConnection {
     /// The tester has already closed or reset the connection, the target reset it, or the target
     /// accepted no bytes for the link's send time-out.
     pub async fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
-        if self.finished {
-            return Err(LinkError::Finished);
-        }
-        if self.over == Some(Received::Reset) {
-            return Err(LinkError::Reset);
-        }
+        reject_if(self.finished, LinkError::Finished)?;
+        reject_if(self.over == Some(Received::Reset), LinkError::Reset)?;
         let at = self.now();
         let mut sent = 0;
         let result = match &mut self.side {
@@ -103,9 +101,7 @@ impl TesterConnection {
     /// # Errors
     /// The tester has already closed or reset the connection, or the connection was reset.
     pub async fn finish(&mut self) -> Result<(), LinkError> {
-        if self.finished {
-            return Err(LinkError::Finished);
-        }
+        reject_if(self.finished, LinkError::Finished)?;
         self.finished = true;
         let result = match &mut self.side {
             Side::Tcp(side) => side.finish().await,
@@ -140,7 +136,7 @@ impl TesterConnection {
     #[must_use]
     pub fn now(&self) -> Instant {
         match &self.side {
-            Side::Tcp(side) => side.now(),
+            Side::Tcp(side) => side.clock.now(),
             Side::Virtual(side) => side.now(),
         }
     }
@@ -164,7 +160,12 @@ impl TesterConnection {
         }
     }
 
-    pub(super) fn record(&self, direction: Direction, content: EventContent) {
+    /// Records that `by` opened the connection.
+    pub(super) fn record_opened(&self, by: Direction) {
+        self.record(by, EventContent::Connected { tester: self.tester, target: self.target });
+    }
+
+    fn record(&self, direction: Direction, content: EventContent) {
         self.traffic.record(self.now(), self.number, direction, content);
     }
 }

@@ -13,7 +13,6 @@ mod simulation;
 mod tester;
 
 use core::time::Duration;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -21,12 +20,14 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 
-use self::pm_client::PmClient;
-pub(super) use self::pm_client::VirtualCall;
+pub(super) use self::network::tester_mapper;
+use self::pm_client::{PmClient, VirtualCall};
 use self::pm_server::PmServer;
-use self::simulation::{Machine, Simulation, lock};
+use self::simulation::{Simulation, lock};
 pub(super) use self::tester::VirtualTester;
+use super::link::Call;
 use super::link_error::LinkError;
+use super::tester::{Side, TesterConnection};
 use super::traffic_log::TrafficLog;
 use crate::connection::{Connection, Settings};
 use crate::hostile::Deviations;
@@ -45,7 +46,7 @@ type Factory = Box<dyn FnMut(Instant) -> Option<Box<dyn DrivenConnection>> + Sen
 /// A link to a target that runs in this process.
 pub struct VirtualLink {
     simulation: Arc<Mutex<Simulation>>,
-    traffic: TrafficLog,
+    pub(super) traffic: TrafficLog,
     factory: Factory,
     mangling: Option<Mangling>,
     connections: u32,
@@ -72,11 +73,6 @@ impl VirtualLink {
         network::mapper(v6, other_port)
     }
 
-    /// Address of the tester's port mapper. If `other_port` is set, the address has another port.
-    pub(super) fn tester_mapper(v6: bool, other_port: bool) -> SocketAddr {
-        network::tester_mapper(v6, other_port)
-    }
-
     /// A target that calls `factory` for the state machine and the service of each new connection.
     pub fn new(mut factory: impl FnMut(Instant) -> (Connection, Box<dyn Service>) + Send + Sync + 'static) -> Self {
         Self::serving(move |now| {
@@ -88,14 +84,8 @@ impl VirtualLink {
     /// A target that calls `factory` for its side of each new connection. `None` means that the
     /// target has no memory for another connection.
     pub fn serving(factory: impl FnMut(Instant) -> Option<Box<dyn DrivenConnection>> + Send + Sync + 'static) -> Self {
-        let simulation = Arc::new(Mutex::new(Simulation {
-            now: Instant::ORIGIN,
-            machines: BTreeMap::new(),
-            pm_server: None,
-            pm_client: None,
-        }));
         VirtualLink {
-            simulation,
+            simulation: Arc::default(),
             traffic: TrafficLog::default(),
             factory: Box::new(factory),
             mangling: None,
@@ -136,10 +126,7 @@ impl VirtualLink {
     pub fn sdp(server: SdpServer) -> Result<Self, WorkloadError> {
         drop(server.start(Instant::ORIGIN)?);
         let target_opens = server.role == crate::sdp::Role::Connecting;
-        let link = Self::serving(move |now| {
-            let end = server.start(now).ok()?;
-            Some(Box::new(end))
-        });
+        let link = Self::serving(move |now| Some(Box::new(server.start(now).ok()?)));
         Ok(VirtualLink { target_opens, ..link })
     }
 
@@ -185,50 +172,38 @@ impl VirtualLink {
 
     /// The next datagram or connection from the target's PM Client. `None` if nothing arrives
     /// before `deadline`.
-    pub(super) async fn next_call(&self, deadline: Instant) -> Option<VirtualCall> {
+    pub(super) async fn next_call(&self, deadline: Instant) -> Option<Call> {
         tokio::task::yield_now().await;
         let mut simulation = lock(&self.simulation);
-        loop {
-            let due = simulation.pm_client.as_ref().and_then(PmClient::due);
-            match (due, simulation.next()) {
-                (Some(at), next) if at <= deadline.max(simulation.now) && next.is_none_or(|next| at < next) => {
-                    simulation.now = simulation.now.max(at);
-                    return simulation.pm_client.as_mut().and_then(PmClient::take);
-                }
-                (_, Some(next)) if next <= deadline => {
-                    simulation.now = simulation.now.max(next);
-                    simulation.run_due_events();
-                }
-                _ => {
-                    simulation.now = simulation.now.max(deadline);
-                    return None;
-                }
+        let latest = deadline.max(simulation.now);
+        let arrived = simulation.run_until_arrival(deadline, latest, |simulation| simulation.pm_client.as_ref()?.due());
+        let call = simulation.pm_client.as_mut().filter(|_| arrived).and_then(PmClient::take)?;
+        Some(match call {
+            VirtualCall::Datagram { to, from, octets } => Call::Datagram { to, from, octets },
+            VirtualCall::Connection { number, from, to } => {
+                Call::Connection { to, connection: Box::new(self.tester_side(number, (to, from))) }
             }
-        }
+        })
     }
 
-    /// The tester's side of a connection that the PM Client opened.
-    pub(super) fn tester_side(&self, number: u32, from: SocketAddr, to: SocketAddr) -> VirtualTester {
-        VirtualTester {
-            number,
-            addresses: (to, from),
-            traffic: self.traffic.clone(),
-            simulation: Arc::clone(&self.simulation),
-        }
+    /// The tester's side of a connection, with the addresses of the tester and of the target.
+    fn tester_side(&self, number: u32, addresses: (SocketAddr, SocketAddr)) -> TesterConnection {
+        let side = VirtualTester { number, simulation: Arc::clone(&self.simulation) };
+        TesterConnection::new(Side::Virtual(side), number, &self.traffic, addresses)
     }
 
     /// Connects to another address of the target, which its port mapper returned.
-    pub(super) async fn connect_to(&mut self, address: SocketAddr) -> Result<VirtualTester, LinkError> {
+    pub(super) async fn connect_to(&mut self, address: SocketAddr) -> Result<TesterConnection, LinkError> {
         let from = tester_address(self.connections);
         let assignment = {
             let mut simulation = lock(&self.simulation);
             let now = simulation.now;
-            simulation.pm_server.as_mut().and_then(|server| server.connected(now, from, address))
+            simulation.pm_server.as_mut().and_then(|pm| pm.server.handle_connection(now, from, address))
         };
         if address != Self::TARGET && assignment.is_none() {
             return Err(LinkError::Connect { address, source: io::ErrorKind::ConnectionRefused.into() });
         }
-        self.connect().await
+        self.open(false).await
     }
 
     /// The address that the tester's next connection will come from.
@@ -257,23 +232,9 @@ impl VirtualLink {
     pub(super) async fn receive_datagram(&self, to: SocketAddr, deadline: Instant) -> Option<(SocketAddr, Bytes)> {
         tokio::task::yield_now().await;
         let mut simulation = lock(&self.simulation);
-        loop {
-            let due = simulation.pm_server.as_ref().and_then(|server| server.due(to));
-            match (due, simulation.next()) {
-                (Some(at), next) if at <= deadline && next.is_none_or(|next| at < next) => {
-                    simulation.now = simulation.now.max(at);
-                    return simulation.pm_server.as_mut().and_then(|server| server.take(to));
-                }
-                (_, Some(next)) if next <= deadline => {
-                    simulation.now = simulation.now.max(next);
-                    simulation.run_due_events();
-                }
-                _ => {
-                    simulation.now = simulation.now.max(deadline);
-                    return None;
-                }
-            }
-        }
+        let due = |simulation: &Simulation| simulation.pm_server.as_ref()?.due(to);
+        let arrived = simulation.run_until_arrival(deadline, deadline, due);
+        simulation.pm_server.as_mut().filter(|_| arrived)?.take(to)
     }
 
     /// The builtin initiator, which [sends one message and then echoes](EchoClient). The tester
@@ -301,15 +262,8 @@ impl VirtualLink {
         Ok(Self::serving(move |now| Some(Box::new(client.connect(now)))))
     }
 
-    pub(super) async fn connect(&mut self) -> Result<VirtualTester, LinkError> {
-        self.open(false).await
-    }
-
-    pub(super) async fn accept(&mut self) -> Result<VirtualTester, LinkError> {
-        self.open(true).await
-    }
-
-    async fn open(&mut self, accepted: bool) -> Result<VirtualTester, LinkError> {
+    /// Opens a connection. The tester accepts it if `accepted` is set, otherwise the target.
+    pub(super) async fn open(&mut self, accepted: bool) -> Result<TesterConnection, LinkError> {
         // Every wait yields to the runtime once. Otherwise a caller could not be cancelled, because
         // virtual time never blocks.
         tokio::task::yield_now().await;
@@ -319,7 +273,7 @@ impl VirtualLink {
             return Err(LinkError::Connect { address: Self::TARGET, source });
         }
         let arrival = simulation.now + Self::LATENCY;
-        simulation.run_until(arrival, None);
+        simulation.run_until(arrival);
         let Some(connection) = (self.factory)(arrival) else {
             let source = io::Error::other("the target has no memory for a connection");
             return Err(LinkError::Connect { address: Self::TARGET, source });
@@ -331,7 +285,7 @@ impl VirtualLink {
 
     /// Waits until the target opens a new TCP connection to `port` of the tester, to resume a
     /// suspended SDP connection. `None` if the target does not do so before `deadline`.
-    pub(super) async fn await_reconnection(&mut self, port: u16, deadline: Instant) -> Option<VirtualTester> {
+    pub(super) async fn await_reconnection(&mut self, port: u16, deadline: Instant) -> Option<TesterConnection> {
         tokio::task::yield_now().await;
         let mut simulation = lock(&self.simulation);
         let mut connection = simulation.reconnecting(port, deadline)?;
@@ -342,14 +296,13 @@ impl VirtualLink {
     }
 
     /// Begins a connection. If the target opens it, `port` is the tester's port.
-    fn begin(&mut self, connection: Box<dyn DrivenConnection>, port: Option<u16>) -> VirtualTester {
+    fn begin(&mut self, connection: Box<dyn DrivenConnection>, port: Option<u16>) -> TesterConnection {
         let number = self.connections;
         let mangler = self.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
         let mut simulation = lock(&self.simulation);
-        simulation.machines.insert(number, Machine::new(connection, mangler));
-        simulation.serve(number);
+        simulation.open(number, connection, mangler);
         let back = simulation.now + Self::LATENCY;
-        simulation.run_until(back, None);
+        simulation.run_until(back);
         drop(simulation);
         self.connections += 1;
         let (from, at) = (tester_address(number), Self::TARGET);
@@ -357,7 +310,7 @@ impl VirtualLink {
             None => (from, at),
             Some(port) => (SocketAddr::new(from.ip(), port), SocketAddr::new(at.ip(), from.port())),
         };
-        VirtualTester { number, addresses, traffic: self.traffic.clone(), simulation: Arc::clone(&self.simulation) }
+        self.tester_side(number, addresses)
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -366,7 +319,7 @@ impl VirtualLink {
 
     pub(super) async fn pause(&self, until: Instant) {
         tokio::task::yield_now().await;
-        lock(&self.simulation).run_until(until, None);
+        lock(&self.simulation).run_until(until);
     }
 
     /// Lets time pass until `ready` returns true, at most until `deadline`. Returns the last result
@@ -378,21 +331,11 @@ impl VirtualLink {
                 return true;
             }
             let mut simulation = lock(&self.simulation);
-            match simulation.next().filter(|at| *at <= deadline.max(simulation.now)) {
-                Some(at) => {
-                    simulation.now = simulation.now.max(at);
-                    simulation.run_due_events();
-                }
-                None => {
-                    simulation.now = simulation.now.max(deadline);
-                    return false;
-                }
+            let latest = deadline.max(simulation.now);
+            if !simulation.step(latest) {
+                return false;
             }
         }
-    }
-
-    pub(super) fn traffic(&self) -> &TrafficLog {
-        &self.traffic
     }
 }
 

@@ -51,30 +51,30 @@ deviations! {
     "ddp.overlooks-association" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::NotAssociated))]
         ["DDP-8.2-3", "DDP-8.3.1-1", "DDP-7.2-5", "RDMAP-8.1.1-1", "DDP-8.2-4", "DDP-8.3.1-2", "RDMAP-8.1.1-2", "DDP-8.2-1", "DDP-8.2-2",
         "DDP-8.3-3"]
-        "ignores a Write to an STag of another Protection Domain, without an error";
+        "ignores a Write to an STag of another Protection Domain, and reports no error";
     "ddp.overlooks-bounds" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::BaseAndBounds))]
         ["DDP-7.1-13", "DDP-7.1-12", "DDP-7.2-4", "DDP-8.3-6", "DDP-8.3.1-3", "RDMAP-8.1.1-3", "DDP-8.1-1", "DDP-8.3-1"]
-        "ignores a Write beyond the end of its buffer, without an error";
+        "ignores a Write beyond the end of its buffer, and reports no error";
     "ddp.overlooks-long-send" [Overlooks(|fault, _| fault == Fault::Queue { qn: queue::SEND, error: QueueError::TooLong })]
         ["DDP-7.1-8", "DDP-1.2-4", "DDP-7.2-12", "RDMAP-5.3-4", "RDMAP-3.2-3"]
-        "ignores a Send that is longer than its buffer, without an error";
+        "ignores a Send that is longer than its buffer, and reports no error";
     "ddp.overlooks-missing-buffer" [Overlooks(|fault, _| fault == Fault::NoBuffer)]
-        ["DDP-7.1-2", "DDP-1.2-2", "DDP-7.2-9"] "ignores a Send for which no receive is posted, without an error";
+        ["DDP-7.1-2", "DDP-1.2-2", "DDP-7.2-9"] "ignores a Send for which no receive is posted, and reports no error";
     "ddp.overlooks-mo" [Overlooks(|fault, _| matches!(fault, Fault::Queue { error: QueueError::MessageOffset, .. }))]
-        ["DDP-7.1-7", "DDP-7.2-11", "RDMAP-7306.8.2-4", "RDMAP-7.2-15"] "ignores a segment whose MO does not continue its message, without an error";
+        ["DDP-7.1-7", "DDP-7.2-11", "RDMAP-7306.8.2-4", "RDMAP-7.2-15"] "ignores a segment whose MO does not continue its message, and reports no error";
     "ddp.overlooks-msn" [Overlooks(|fault, _| matches!(fault, Fault::Queue { error: QueueError::MsnGap | QueueError::MsnRange, .. }))]
-        ["DDP-7.1-9", "DDP-7.2-10", "RDMAP-7.2-1", "RDMAP-7306.8.2-4", "RDMAP-7.2-15"] "ignores a segment that does not belong to the next message, without an error";
+        ["DDP-7.1-9", "DDP-7.2-10", "RDMAP-7.2-1", "RDMAP-7306.8.2-4", "RDMAP-7.2-15"] "ignores a segment that does not belong to the next message, and reports no error";
     "ddp.overlooks-queue-number" [Overlooks(|fault, _| fault == Fault::QueueNumber)]
-        ["DDP-7.1-1", "DDP-7.2-8", "RDMAP-7306.8.2-4"] "ignores a segment for a queue that does not exist, without an error";
+        ["DDP-7.1-1", "DDP-7.2-8", "RDMAP-7306.8.2-4"] "ignores a segment for a queue that does not exist, and reports no error";
     "ddp.overlooks-rights" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::Rights))]
-        ["DDP-7.1-11", "DDP-7.2-5", "DDP-8.3.1-5", "RDMAP-8.1.1-5"] "ignores a Write to an STag without the access right, without an error";
+        ["DDP-7.1-11", "DDP-7.2-5", "DDP-8.3.1-5", "RDMAP-8.1.1-5"] "ignores a Write to an STag without the access right, and reports no error";
     "ddp.overlooks-stag" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::InvalidStag))]
         ["DDP-7.1-10", "DDP-7.1-11", "DDP-7.2-3", "DDP-8.3-7", "DDP-8.3.1-6", "RDMAP-3.2-6", "RDMAP-8.1.1-6"]
-        "ignores a Write to an invalid STag, without an error";
+        "ignores a Write to an invalid STag, and reports no error";
     "ddp.overlooks-version" [Overlooks(|fault, _| matches!(fault, Fault::DdpVersion { .. }))]
-        ["DDP-7.2-7", "DDP-7.2-13", "DDP-4.1-13"] "ignores a segment of another DDP version, without an error";
+        ["DDP-7.2-7", "DDP-7.2-13", "DDP-4.1-13"] "ignores a segment of another DDP version, and reports no error";
     "ddp.overlooks-wrap" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::Wrap))]
-        ["DDP-7.1-14", "DDP-7.2-6"] "ignores a Write beyond the end of the address space, without an error";
+        ["DDP-7.1-14", "DDP-7.2-6"] "ignores a Write beyond the end of the address space, and reports no error";
     "ddp.resets-at-once" [Conduct(|conduct| (conduct.skips_terminate, conduct.resets) = (true, true))]
         ["DDP-6.2.2-4", "DDP-6.2-1", "DDP-6.2.2-3", "RDMAP-6.2.1-1", "RDMAP-6.2.1-8"] "resets TCP on a DDP or RDMAP error, without a Terminate";
     "ddp.refuses-later-segments" [RefusesSegment(|octets, _| {
@@ -146,43 +146,43 @@ deviations! {
         octet(octets, ATOMIC_OPCODE, |octet| *octet &= !1);
     })] ["RDMAP-7306.5.2.1-5"] "treats an unsupported AOpCode as the next lower supported AOpCode";
     "rdmap.overlooks-atomic-response" [Overlooks(|fault, _| fault == Fault::AtomicResponse)]
-        ["RDMAP-7306.5.2.2-5"] "ignores an invalid Atomic Response, without an error";
+        ["RDMAP-7306.5.2.2-5"] "ignores an invalid Atomic Response, and reports no error";
     "rdmap.overlooks-immediate-size" [Overlooks(|fault, _| fault == Fault::ImmediateSize)]
         ["RDMAP-7306.6.3-4", "RDMAP-7306.6.1-2", "RDMAP-7306.8.2-3", "RDMAP-7306.8.1-1"]
-        "ignores Immediate Data that is not eight bytes long, without an error";
+        "ignores Immediate Data that is not eight bytes long, and reports no error";
     "rdmap.overlooks-invalidate" [Overlooks(|fault, _| matches!(fault, Fault::Invalidate(_)))]
         ["RDMAP-5.3-10", "RDMAP-7.2-10", "RDMAP-7.2-14", "RDMAP-5.3-20", "RDMAP-4.8-23", "RDMAP-4.8-29", "RDMAP-8.1.1-7"]
-        "ignores a Send with Invalidate whose STag cannot be invalidated, without an error";
+        "ignores a Send with Invalidate whose STag cannot be invalidated, and reports no error";
     "rdmap.overlooks-opcode" [Overlooks(|fault, _| matches!(fault, Fault::Opcode | Fault::UnexpectedReadResponse))]
         ["RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-4.8-26", "RDMAP-7306.8.2-5", "RDMAP-7306.1.1-1", "RDMAP-5.1-3"]
-        "ignores a segment with a reserved or misplaced opcode, without an error";
+        "ignores a segment with a reserved or misplaced opcode, and reports no error";
     "rdmap.overlooks-read-bounds" [Overlooks(|fault, _| fault == Fault::Source(AccessError::BaseAndBounds))]
         ["RDMAP-7.2-18", "RDMAP-7.2-7", "RDMAP-4.8-19", "RDMAP-8.1.1-3", "RDMAP-3.2-8", "RDMAP-7306.9-1"]
-        "ignores a Read beyond the end of its source, without an error";
+        "ignores a Read beyond the end of its source, and reports no error";
     "rdmap.overlooks-read-response" [Overlooks(|fault, _| matches!(fault,
         Fault::Tagged(_) | Fault::UnexpectedReadResponse))]
-        ["RDMAP-5.2.2-6"] "ignores a Read Response that is unsolicited or has the wrong sink, without an error";
+        ["RDMAP-5.2.2-6"] "ignores a Read Response that is unsolicited or has the wrong sink, and reports no error";
     "rdmap.overlooks-read-rights" [Overlooks(|fault, _| fault == Fault::Source(AccessError::Rights))]
-        ["RDMAP-4.8-20", "RDMAP-8.1.1-5"] "ignores a Read from an STag without the access right, without an error";
+        ["RDMAP-4.8-20", "RDMAP-8.1.1-5"] "ignores a Read from an STag without the access right, and reports no error";
     "rdmap.overlooks-read-association" [Overlooks(|fault, _| fault == Fault::Source(AccessError::NotAssociated))]
         ["RDMAP-7.2-5", "RDMAP-4.8-21", "RDMAP-8.1.1-1", "RDMAP-8.1.1-2"]
-        "ignores a Read from an STag of another Protection Domain, without an error";
+        "ignores a Read from an STag of another Protection Domain, and reports no error";
     "rdmap.overlooks-read-stag" [Overlooks(|fault, _| fault == Fault::Source(AccessError::InvalidStag))]
         ["RDMAP-7.2-4", "RDMAP-5.2.1-20", "RDMAP-4.8-18", "RDMAP-3.2-8", "RDMAP-7306.5-8"]
-        "ignores a Read from an invalid STag, without an error";
+        "ignores a Read from an invalid STag, and reports no error";
     "rdmap.overlooks-read-wrap" [Overlooks(|fault, _| fault == Fault::Source(AccessError::Wrap))]
-        ["RDMAP-7.2-8", "RDMAP-4.8-22"] "ignores a Read beyond the end of the address space, without an error";
+        ["RDMAP-7.2-8", "RDMAP-4.8-22"] "ignores a Read beyond the end of the address space, and reports no error";
     "rdmap.overlooks-request-size" [Overlooks(|fault, _| fault == Fault::RequestSize)]
         ["RDMAP-5.2.1-5", "RDMAP-4.2-4", "RDMAP-7306.4.2-4"]
-        "ignores a Read Request or Atomic Request of a wrong size, without an error";
+        "ignores a Read Request or Atomic Request of a wrong size, and reports no error";
     "rdmap.overlooks-terminate" [Overlooks(|fault, _| {
         fault == Fault::Terminate || matches!(fault, Fault::Queue { qn: queue::TERMINATE, .. })
-    })] ["RDMAP-5.4-10"] "ignores an invalid Terminate, without an error";
+    })] ["RDMAP-5.4-10"] "ignores an invalid Terminate, and reports no error";
     "rdmap.overlooks-too-many-reads" [Overlooks(|fault, _| fault == Fault::TooManyReads)]
-        ["RDMAP-6.1-8"] "ignores Read Requests beyond IRD, without an error";
+        ["RDMAP-6.1-8"] "ignores Read Requests beyond IRD, and reports no error";
     "rdmap.overlooks-version" [Overlooks(|fault, _| fault == Fault::RdmapVersion)]
         ["RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-4.8-25", "RDMAP-5.3-14", "RDMAP-5.1-3", "RDMAP-7306.8.2-6"]
-        "ignores a segment of another RDMAP version, without an error";
+        "ignores a segment of another RDMAP version, and reports no error";
     "rdmap.refuses-atomic-responses" [RefusesSegment(|octets, _| {
         (opcode(octets) == Opcode::ATOMIC_RESPONSE).then_some(Fault::NoBuffer)
     })] ["RDMAP-7306.5.2.2-4"] "rejects Atomic Responses as if no buffer were posted for them";

@@ -45,15 +45,13 @@ pub struct UnknownDeviation {
 impl fmt::Display for UnknownDeviation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "no deviation is called {:?}; ", self.name)?;
-        if let Some(near) = weft_core::spelling::nearest(&self.name, all().map(|deviation| deviation.name)) {
+        let names = || all().map(|deviation| deviation.name);
+        if let Some(near) = weft_core::spelling::nearest(&self.name, names()) {
             return write!(f, "did you mean {near}?");
         }
-        let layer = self.name.split('.').next().unwrap_or_default();
-        let first_word = |deviation: &Deviation| deviation.name.split('.').next().unwrap_or_default();
-        let same_layer: Vec<_> =
-            all().map(|deviation| deviation.name).filter(|name| name.split('.').next() == Some(layer)).collect();
+        let same_layer: Vec<_> = names().filter(|name| name.split('.').next() == self.name.split('.').next()).collect();
         if same_layer.is_empty() {
-            let mut layers: Vec<_> = all().map(first_word).collect();
+            let mut layers: Vec<_> = names().filter_map(|name| name.split('.').next()).collect();
             layers.dedup();
             return write!(f, "names begin with {}.", layers.join("., "));
         }

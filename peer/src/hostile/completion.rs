@@ -4,7 +4,6 @@
 use weft_core::wire::rdmap::Immediate;
 
 use super::context::completion::is_receive;
-use super::context::conduct::Conduct;
 use crate::verbs::{CompletedOperation, CompletionStatus, EventId, WorkCompletion};
 
 /// Only Sends shorter than this number of bytes are swapped. The first Send of a pair is held back
@@ -25,21 +24,21 @@ fn is_error(event: EventId) -> bool {
 }
 
 deviations! {
-    "rdmap.completes-atomics-early" [Conduct(|conduct: &mut Conduct| conduct.completes_atomics_early = true)]
+    "rdmap.completes-atomics-early" [Conduct(|conduct| conduct.completes_atomics_early = true)]
         ["RDMAP-7306.5.4-10"] "completes an Atomic Operation when its Request is sent";
-    "rdmap.completes-reads-early" [Conduct(|conduct: &mut Conduct| conduct.completes_reads_early = true)]
+    "rdmap.completes-reads-early" [Conduct(|conduct| conduct.completes_reads_early = true)]
         ["RDMAP-5.5-21", "RDMAP-5.2.2-9", "DDP-4.1-8"] "completes a Read with the first segment of its Response";
-    "rdmap.overlooks-read-fence" [Conduct(|conduct: &mut Conduct| conduct.overlooks_fence = true)]
+    "rdmap.overlooks-read-fence" [Conduct(|conduct| conduct.overlooks_fence = true)]
         ["VERBS-8.2.2.2-2"] "sends work with a Read Fence while earlier Reads are outstanding";
-    "rdmap.completes-startup" [Conduct(|conduct: &mut Conduct| conduct.completes_startup = true)] ["P2P-5-7"]
+    "rdmap.completes-startup" [Conduct(|conduct| conduct.completes_startup = true)] ["P2P-5-7"]
         "reports the end of start-up as a completion of the user's first receive";
     "rdmap.conceals-completed-reads" [Completion(|completed| completed.out.retain(|completion| !is_read(completion)))]
         ["RDMAP-5.2.2-9", "RDMAP-5.5-23"] "does not report a completed Read to the user";
     "rdmap.conceals-empty-sends" [Completion(|completed| completed.out.retain(|completion| !is_receive(completion) || completion.octets > 0))]
         ["RDMAP-5.3-17", "RDMAP-5.3-2", "DDP-1.2-1"] "does not report Sends of zero bytes to the user";
-    "rdmap.conceals-end" [Conduct(|conduct: &mut Conduct| conduct.conceals_end = true)] ["DDP-3-10", "DDP-3-14", "DDP-6.2.1-3"]
+    "rdmap.conceals-end" [Conduct(|conduct| conduct.conceals_end = true)] ["DDP-3-10", "DDP-3-14", "DDP-6.2.1-3"]
         "does not report the end of a connection to the user";
-    "rdmap.conceals-errors" [Conceals(is_error), Conduct(|conduct: &mut Conduct| conduct.conceals_end = true), Completion(|completed| {
+    "rdmap.conceals-errors" [Conceals(is_error), Conduct(|conduct| conduct.conceals_end = true), Completion(|completed| {
         completed.out.retain(|completion| completion.status == CompletionStatus::Success);
     })] [
         "RDMAP-7.1-1", "DDP-7.1-20", "DDP-8.3-4", "DDP-6.2.2-1", "DDP-6.2.2-5", "DDP-6.2.2-6", "DDP-3-3", "RDMAP-6.2-3",
@@ -59,17 +58,17 @@ deviations! {
         "does not report that a shared receive queue has fewer receives than its limit";
     "rdmap.conceals-terminate" [Conceals(|event| event == EventId::TerminateReceived)] ["RDMAP-5.4-9", "RDMAP-3.2-4"]
         "flushes the user's work on a Terminate, but does not report the Terminate";
-    "rdmap.delivers-atomics" [Conduct(|conduct: &mut Conduct| conduct.delivers_atomics = true)] ["RDMAP-7306.5.2.1-16"]
+    "rdmap.delivers-atomics" [Conduct(|conduct| conduct.delivers_atomics = true)] ["RDMAP-7306.5.2.1-16"]
         "completes a receive on the peer's Atomic Request";
-    "rdmap.delivers-reads" [Conduct(|conduct: &mut Conduct| conduct.delivers_reads = true)]
+    "rdmap.delivers-reads" [Conduct(|conduct| conduct.delivers_reads = true)]
         ["RDMAP-5.2.1-4", "RDMAP-3.2-7"] "completes a receive on the peer's Read Request";
-    "rdmap.delivers-writes" [Conduct(|conduct: &mut Conduct| conduct.delivers_writes = true)]
+    "rdmap.delivers-writes" [Conduct(|conduct| conduct.delivers_writes = true)]
         ["RDMAP-5.1-2", "RDMAP-3.2-5"] "completes a receive on the peer's Write";
-    "rdmap.immediate-takes-two" [Conduct(|conduct: &mut Conduct| conduct.immediate_takes_two = true)] ["RDMAP-7306.6.3-2"]
+    "rdmap.immediate-takes-two" [Conduct(|conduct| conduct.immediate_takes_two = true)] ["RDMAP-7306.6.3-2"]
         "uses two receives for Immediate Data and reports only one receive to the user";
-    "rdmap.notifies-unsolicited" [Conduct(|conduct: &mut Conduct| conduct.notifies_unsolicited = true)] ["RDMAP-2.4-1"]
+    "rdmap.notifies-unsolicited" [Conduct(|conduct| conduct.notifies_unsolicited = true)] ["RDMAP-2.4-1"]
         "notifies the user of every completion although the user requested only solicited completions";
-    "rdmap.swallows-late-posts" [Conduct(|conduct: &mut Conduct| conduct.swallows_late_posts = true)] ["DDP-6.2.1-4"]
+    "rdmap.swallows-late-posts" [Conduct(|conduct| conduct.swallows_late_posts = true)] ["DDP-6.2.1-4"]
         "accepts work posted after the end of a stream and never completes it";
     "rdmap.swaps-received" [Completion(|completed| completed.swap(|completion| is_receive(completion) && completion.octets < SHORT))]
         ["RDMAP-5.3-5", "RDMAP-5.5-8", "RDMAP-B-1", "DDP-5.3-6", "DDP-5.4-5", "DDP-5.1.2-2", "MPA-2-4", "MPA-B.1-2"] "reports two Sends of fewer than eight bytes in reverse order";
@@ -80,7 +79,7 @@ deviations! {
         if let [first, second] = completed.out.as_mut_slice() {
             std::mem::swap(&mut first.wr_id, &mut second.wr_id);
         }
-    })] ["RDMAP-7306.5-6"] "exchanges the original values of two Atomic Operations";
+    })] ["RDMAP-7306.5-6"] "swaps the original values of two Atomic Operations";
     "rdmap.reports-immediate-late" [Completion(|completed| completed.delay(|completion| completion.immediate.is_some()))]
         ["RDMAP-7306.6.3-7", "RDMAP-7306.7-1"] "reports Immediate Data to the user after the Send that follows it";
     "rdmap.reports-one-byte-more" [Completion(|completed| completed.received(|completion| completion.octets = completion.octets.wrapping_add(1)))]

@@ -1,8 +1,6 @@
 //! Deviations in the FPDUs that are sent, in their markers and CRCs, and in the processing of
 //! received FPDUs.
 
-use weft_core::wire::mpa::fpdu::pad_len;
-
 use super::context::fpdu::right_marker;
 use super::context::segment::{MO, SENDS, is_last, opcode, word};
 
@@ -49,18 +47,12 @@ deviations! {
     })] ["MPA-4.4-18", "MPA-4.1-6"] "sends the CRC field of a Terminate in the wrong byte order, most significant byte first";
     "mpa.crc-unused-left-out" [Fpdu(|fpdu| if !fpdu.framing.crc { fpdu.octets.truncate(fpdu.octets.len() - 4) })]
         ["MPA-4.1-9", "MPA-4.4-13", "MPA-4.1-8", "MPA-7.1.1-13"] "does not send the CRC field if both sides have C=0";
-    "mpa.crc-without-leading-marker" [Fpdu(|fpdu| {
-        let covered = fpdu.without_markers(|layout, position| position < layout.header);
-        fpdu.set_crc(&covered);
-    })] ["MPA-4.4-17", "MPA-4.3-8", "MPA-4.4-21"] "computes the CRC without the marker before ULPDU_Length";
-    "mpa.crc-without-markers" [Fpdu(|fpdu| {
-        let covered = fpdu.without_markers(|_, _| true);
-        fpdu.set_crc(&covered);
-    })] ["MPA-4.3-1", "MPA-4.4-15", "MPA-4.4-22"] "computes the CRC without the markers";
-    "mpa.crc-without-trailing-marker" [Fpdu(|fpdu| {
-        let covered = fpdu.without_markers(|layout, position| position + 4 == layout.crc);
-        fpdu.set_crc(&covered);
-    })] ["MPA-4.4-16"] "computes the CRC without a marker between PAD and the CRC field";
+    "mpa.crc-without-leading-marker" [Fpdu(|fpdu| fpdu.leave_out_of_crc(|layout, position| position < layout.header))]
+        ["MPA-4.4-17", "MPA-4.3-8", "MPA-4.4-21"] "computes the CRC without the marker before ULPDU_Length";
+    "mpa.crc-without-markers" [Fpdu(|fpdu| fpdu.leave_out_of_crc(|_, _| true))]
+        ["MPA-4.3-1", "MPA-4.4-15", "MPA-4.4-22"] "computes the CRC without the markers";
+    "mpa.crc-without-trailing-marker" [Fpdu(|fpdu| fpdu.leave_out_of_crc(|layout, position| position + 4 == layout.crc))]
+        ["MPA-4.4-16"] "computes the CRC without a marker between PAD and the CRC field";
     "mpa.crc-zero" [Framing(|sent, _| sent.crc = false)]
         ["MPA-7.1.1-12", "MPA-4.4-9", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1", "DDP-3-7"]
         "sends zero in the CRC field, whatever was negotiated";
@@ -115,24 +107,14 @@ deviations! {
     "mpa.mulpdu-without-crc" [Mulpdu(|mulpdu| *mulpdu = mulpdu.saturating_add(4))]
         ["MPA-4.5-3", "MPA-4.5-2", "MPA-3-8", "MPA-4.5-1", "MPA-3-2", "MPA-5.1-1"]
         "sends ULPDUs four bytes longer than MULPDU, without room for the CRC";
-    "mpa.pad-left-out" [Fpdu(|fpdu| {
-        let pad = pad_len(u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX));
-        fpdu.change(|octets| octets.truncate(octets.len() - pad));
-    })] ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "sends FPDUs without PAD";
-    "mpa.pad-left-out-later" [Fpdu(|fpdu| if !fpdu.begins_stream() {
-        let pad = pad_len(u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX));
-        fpdu.change(|octets| octets.truncate(octets.len() - pad));
-    })] ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "sends PAD only in the first FPDU";
-    "mpa.pad-not-zero" [Fpdu(|fpdu| {
-        fpdu.octets = fpdu.compose(fpdu.ulpdu, fpdu.framing.phase(), right_marker, 0xff);
-    })] ["MPA-4.1-3", "MPA-2-5"] "sends 0xff in the bytes of PAD";
-    "mpa.pad-of-ulpdu" [Fpdu(|fpdu| {
-        let pad = pad_len(u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX));
-        fpdu.change(|octets| {
-            octets.truncate(octets.len() - pad);
-            octets.resize(octets.len() + (pad + 2) % 4, 0);
-        });
-    })] ["MPA-4.1-5", "MPA-4.1-6"] "pads the ULPDU instead of the FPDU to a multiple of four bytes";
+    "mpa.pad-left-out" [Fpdu(|fpdu| fpdu.resize_pad(|_| 0))]
+        ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "sends FPDUs without PAD";
+    "mpa.pad-left-out-later" [Fpdu(|fpdu| if !fpdu.begins_stream() { fpdu.resize_pad(|_| 0) })]
+        ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "sends PAD only in the first FPDU";
+    "mpa.pad-not-zero" [Fpdu(|fpdu| fpdu.octets = fpdu.compose(fpdu.ulpdu, fpdu.framing.phase(), right_marker, 0xff))]
+        ["MPA-4.1-3", "MPA-2-5"] "sends 0xff in the bytes of PAD";
+    "mpa.pad-of-ulpdu" [Fpdu(|fpdu| fpdu.resize_pad(|pad| (pad + 2) % 4))]
+        ["MPA-4.1-5", "MPA-4.1-6"] "pads the ULPDU instead of the FPDU to a multiple of four bytes";
     "mpa.refuses-marker-bits" [Refuses(|fpdu| fpdu.markers().any(|marker| marker.fpduptr & 3 != 0))]
         ["MPA-4.2-6", "MPA-4.3-9"] "rejects a marker with low bits of FPDUPTR set";
     "mpa.refuses-marker-reserved" [Refuses(|fpdu| fpdu.markers().any(|marker| marker.reserved != 0))]

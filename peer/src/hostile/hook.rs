@@ -34,15 +34,22 @@ fn each(deviations: &Deviations) -> impl Iterator<Item = &'static Hook> + use<'_
     deviations.iter().flat_map(|deviation| deviation.hooks)
 }
 
+/// Runs the effects of the deviations at one hook.
+macro_rules! run {
+    ($deviations:expr, $hook:ident($($argument:expr),*)) => {
+        for hook in each($deviations) {
+            if let Hook::$hook(change) = hook {
+                change($($argument),*);
+            }
+        }
+    };
+}
+
 macro_rules! hooks {
     ($($(#[$doc:meta])* $name:ident: $hook:ident($($argument:ident: $kind:ty),*);)+) => {$(
         $(#[$doc])*
         pub(crate) fn $name(deviations: &Deviations, $($argument: $kind),*) {
-            for hook in each(deviations) {
-                if let Hook::$hook(change) = hook {
-                    change($($argument),*);
-                }
-            }
+            run!(deviations, $hook($($argument),*));
         }
     )+};
 }
@@ -87,12 +94,8 @@ pub(crate) fn completed(
     completion: WorkCompletion,
 ) -> Vec<WorkCompletion> {
     let mut completed = Completed::right(completion, held);
-    for hook in each(deviations) {
-        if let Hook::Completion(change) = hook {
-            change(&mut completed);
-        }
-    }
-    completed.into_reported()
+    run!(deviations, Completion(&mut completed));
+    completed.out
 }
 
 /// For each asynchronous event: returns whether to hide it from the user.
@@ -110,45 +113,28 @@ pub fn conceals_outcome(deviations: &Deviations, outcome: ConnectionOutcome) -> 
 /// When a connection is created: changes its settings.
 pub(crate) fn settings(settings: &mut Settings) {
     let deviations = settings.deviations.clone();
-    for hook in each(&deviations) {
-        match hook {
-            Hook::Mpa(change) => change(&mut settings.mpa),
-            Hook::Timeouts(change) => change(&mut settings.startup_timeout, &mut settings.first_fpdu_timeout),
-            _ => {}
-        }
-    }
+    run!(&deviations, Mpa(&mut settings.mpa));
+    run!(&deviations, Timeouts(&mut settings.startup_timeout, &mut settings.first_fpdu_timeout));
 }
 
 /// When a connection is created: returns its flags.
 pub(crate) fn conduct(deviations: &Deviations) -> Conduct {
     let mut conduct = Conduct::default();
-    for hook in each(deviations) {
-        if let Hook::Conduct(change) = hook {
-            change(&mut conduct);
-        }
-    }
+    run!(deviations, Conduct(&mut conduct));
     conduct
 }
 
 /// When a port mapper is created: returns its flags.
 pub(crate) fn pm_conduct(deviations: &Deviations) -> PmConduct {
     let mut conduct = PmConduct::default();
-    for hook in each(deviations) {
-        if let Hook::PmConduct(change) = hook {
-            change(&mut conduct);
-        }
-    }
+    run!(deviations, PmConduct(&mut conduct));
     conduct
 }
 
 /// When an SDP connection is created: returns its flags.
 pub(crate) fn sdp_conduct(deviations: &Deviations) -> SdpConduct {
     let mut conduct = SdpConduct::default();
-    for hook in each(deviations) {
-        if let Hook::SdpConduct(change) = hook {
-            change(&mut conduct);
-        }
-    }
+    run!(deviations, SdpConduct(&mut conduct));
     conduct
 }
 
@@ -161,11 +147,7 @@ pub(crate) fn sdp_arrived(
     invalidated: Option<u32>,
 ) -> (Vec<u8>, Option<u32>) {
     let mut arrived = SdpArrived { order, octets: octets.to_vec(), invalidated, state: &mut hostile.state };
-    for hook in each(&hostile.deviations) {
-        if let Hook::SdpArrived(change) = hook {
-            change(&mut arrived);
-        }
-    }
+    run!(&hostile.deviations, SdpArrived(&mut arrived));
     (arrived.octets, arrived.invalidated)
 }
 
@@ -174,11 +156,7 @@ pub(crate) fn sdp_arrived(
 pub(crate) fn sdp_out(hostile: &mut SdpHostile, order: FieldOrder, output: Output, sent: &mut u32) {
     let right = is_counted(&output, order);
     let mut out = SdpOut::right(order, output, &mut hostile.state);
-    for hook in each(&hostile.deviations) {
-        if let Hook::SdpOut(change) = hook {
-            change(&mut out);
-        }
-    }
+    run!(&hostile.deviations, SdpOut(&mut out));
     *sent = sent.wrapping_sub(u32::from(right));
     hostile.out.extend(out.numbered(right, sent));
 }
@@ -215,11 +193,7 @@ pub(crate) fn pm_sent(
     let mut octets = Vec::new();
     message.emit(&mut octets);
     let mut sent = PmSent { message, answers, repeat, octets, to, from_other_port: false, copies: 1 };
-    for hook in each(deviations) {
-        if let Hook::PmSent(change) = hook {
-            change(&mut sent);
-        }
-    }
+    run!(deviations, PmSent(&mut sent));
     for _ in 0..sent.copies {
         put(Datagram { to: sent.to, octets: sent.octets.clone(), from_other_port: sent.from_other_port });
     }
@@ -228,15 +202,10 @@ pub(crate) fn pm_sent(
 /// For each FPDU that is sent: returns the FPDU to send in its place. `None` if no deviation
 /// changes FPDUs.
 pub(crate) fn fpdu(deviations: &Deviations, position: u64, ulpdu: &[&[u8]], framing: Framing) -> Option<Vec<u8>> {
-    let mut hooks = each(deviations).filter(|hook| matches!(hook, Hook::Fpdu(_))).peekable();
-    hooks.peek()?;
+    each(deviations).find(|hook| matches!(hook, Hook::Fpdu(_)))?;
     let ulpdu = ulpdu.concat();
     let mut sent = SentFpdu::right(position, &ulpdu, framing);
-    for hook in hooks {
-        if let Hook::Fpdu(change) = hook {
-            change(&mut sent);
-        }
-    }
+    run!(deviations, Fpdu(&mut sent));
     Some(sent.octets)
 }
 
@@ -248,14 +217,9 @@ pub(crate) fn refuses(deviations: &Deviations, fpdu: &Fpdu<'_>) -> bool {
 /// For each DDP segment that is sent: returns the segments to send in its place. `None` if no
 /// deviation changes segments.
 pub(crate) fn segments(deviations: &Deviations, state: &mut DeviationState, octets: &[&[u8]]) -> Option<Vec<Vec<u8>>> {
-    let mut hooks = each(deviations).filter(|hook| matches!(hook, Hook::Segment(_))).peekable();
-    hooks.peek()?;
+    each(deviations).find(|hook| matches!(hook, Hook::Segment(_)))?;
     let mut sent = SentSegment::right(octets.concat(), state);
-    for hook in hooks {
-        if let Hook::Segment(change) = hook {
-            change(&mut sent);
-        }
-    }
+    run!(deviations, Segment(&mut sent));
     Some(sent.out)
 }
 

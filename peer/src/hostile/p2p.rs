@@ -23,7 +23,7 @@ fn set_kinds(enhanced: &mut Enhanced, on: bool) {
 deviations! {
     "p2p.a-and-b-exchanged" [Frame(|octets| if octets[16] & FLAG_S != 0 && octets.len() > HEADER_LEN {
         octets[20] = octets[20] & 0x3f | octets[20] >> 1 & 0x40 | octets[20] << 1 & 0x80;
-    })] ["P2P-9-1", "P2P-9.2-3"] "exchanges A and B";
+    })] ["P2P-9-1", "P2P-9.2-3"] "swaps A and B";
     "p2p.accepts-short-words" [Arrived(|_, octets| {
         if octets.len() >= HEADER_LEN && octets[16] & FLAG_S != 0 && octets[17] == 2 && octets[18..20] < [0, 4][..] {
             octets[16] &= !FLAG_S;
@@ -146,9 +146,8 @@ deviations! {
             octets[16] &= !FLAG_S;
         })
     ] ["P2P-10-4", "P2P-10-2"] "treats an enhanced Request as unenhanced, with IRD and ORD as private data";
-    "p2p.takes-open-ird-for-none" [ReplyParameters(|enhanced| if enhanced.ird == NOT_NEGOTIATED {
-        enhanced.ird = 0;
-    })] ["P2P-9.1-15"] "treats IRD 0x3FFF of the Reply as 0 and sends no Read Request, as Initiator";
+    "p2p.takes-open-ird-for-none" [ReplyParameters(|enhanced| if enhanced.ird == NOT_NEGOTIATED { enhanced.ird = 0 })]
+        ["P2P-9.1-15"] "treats IRD 0x3FFF of the Reply as 0 and sends no Read Request, as Initiator";
     "p2p.takes-open-ord-for-a-number" [ReplyParameters(|enhanced| if enhanced.ord == NOT_NEGOTIATED {
         enhanced.ord = NOT_NEGOTIATED - 1;
     })] ["P2P-9.1-16"] "treats ORD 0x3FFF of the Reply as a number of Reads that exceeds its own IRD, as Initiator";

@@ -3,28 +3,27 @@
 
 use weft_core::wire::rdmap::Opcode;
 
-use super::context::conduct::Conduct;
-use super::context::segment::{TO, change_word, has_payload, opcode};
+use super::context::segment::{TO, add, has_payload, opcode};
 
 deviations! {
-    "ddp.keeps-revoked" [Conduct(|conduct: &mut Conduct| conduct.keeps_revoked = true)] [
+    "ddp.keeps-revoked" [Conduct(|conduct| conduct.keeps_revoked = true)] [
         "DDP-8.3-2", "DDP-8.3-1", "DDP-8.3.1-4", "DDP-8.3.1-6", "DDP-7.1-11", "RDMAP-3.2-9", "RDMAP-8.1.1-4", "RDMAP-8.1.1-6",
     ] "accepts an STag that its user has invalidated or whose region was deregistered";
     "ddp.places-further" [SegmentArrived(|octets| if opcode(octets) == Opcode::WRITE && has_payload(octets) {
-        change_word(octets, TO + 4, |word| word.wrapping_add(1));
+        add(octets, TO + 4, 1);
     })] ["DDP-5.1.1-1"] "places the data of a Write one byte after its TO";
-    "ddp.places-refused" [Conduct(|conduct: &mut Conduct| conduct.places_refused = true)]
+    "ddp.places-refused" [Conduct(|conduct| conduct.places_refused = true)]
         ["DDP-7.1-16", "DDP-7.1-11", "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1"]
         "places the part of a rejected Write that fits in its region before it reports the error";
-    "ddp.places-sends-late" [Conduct(|conduct: &mut Conduct| conduct.places_sends_late = true)] [
+    "ddp.places-sends-late" [Conduct(|conduct| conduct.places_sends_late = true)] [
         "RDMAP-3.2-2", "DDP-1.2-3", "RDMAP-B-3", "RDMAP-7306.7-12",
     ] "places the data of a Send only when the next Send arrives";
-    "ddp.places-writes-late" [Conduct(|conduct: &mut Conduct| conduct.places_writes_late = true)] [
+    "ddp.places-writes-late" [Conduct(|conduct| conduct.places_writes_late = true)] [
         "DDP-5.2-4", "RDMAP-5.5-11", "RDMAP-5.1-10", "RDMAP-B-4", "RDMAP-7306.5.4-8", "RDMAP-7306.6.4-1", "RDMAP-7306.7-5", "RDMAP-7306.7-13",
     ] "places the data of a Write only when the next Write arrives";
-    "rdmap.atomics-by-stream" [Conduct(|conduct: &mut Conduct| conduct.knows_words_by_stream = true)]
+    "rdmap.atomics-by-stream" [Conduct(|conduct| conduct.knows_words_by_stream = true)]
         ["RDMAP-7306.5-1", "RDMAP-7306.5.3-1", "RDMAP-7306.5.4-4"]
         "uses the result of the stream's own last Atomic Operation, ignoring changes by other streams";
-    "rdmap.sends-unreadable" [Conduct(|conduct: &mut Conduct| conduct.sends_unreadable = true)] ["RDMAP-7.1-3", "RDMAP-7.1-1"]
+    "rdmap.sends-unreadable" [Conduct(|conduct| conduct.sends_unreadable = true)] ["RDMAP-7.1-3", "RDMAP-7.1-1"]
         "sends zeros instead of failing if the memory of a message cannot be read";
 }

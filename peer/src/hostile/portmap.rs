@@ -57,17 +57,17 @@ fn has_padding(raw: &RawMessage) -> bool {
 
 deviations! {
     "pm.accept-cp-address" [PmSent(|sent| sent.change(ACCEPT, |raw| change_address(&mut raw.cp_ip_addr)))]
-        ["PM-7.4-26", "PM-7.3.1.9-2", "PM-7.4-18"] "sends a PMAccept with another CpIPAddr than its PMReq";
+        ["PM-7.4-26", "PM-7.3.1.9-2", "PM-7.4-18"] "sends a PMAccept whose CpIPAddr differs from the CpIPAddr of the PMReq";
     "pm.accept-cp-port" [PmSent(|sent| sent.change(ACCEPT, |raw| plus_one(&mut raw.cp_port)))]
-        ["PM-7.4-24", "PM-7.3.1.7-2", "PM-7.4-18"] "sends a PMAccept with another CpPort than its PMReq";
+        ["PM-7.4-24", "PM-7.3.1.7-2", "PM-7.4-18"] "sends a PMAccept whose CpPort differs from the CpPort of the PMReq";
     "pm.accept-from-elsewhere" [PmSent(|sent| sent.from_other_port |= sent.is(ACCEPT))]
-        ["PM-16-1", "PM-7.4-17"] "sends a PMAccept from a UDP port that its PMReq was not sent to";
+        ["PM-16-1", "PM-7.4-17"] "sends a PMAccept from another UDP port than the port to which the PMReq was sent";
     "pm.accept-goes-elsewhere" [PmSent(|sent| sent.change_port(ACCEPT))]
-        ["PM-7.4-29", "PM-7.4-17"] "sends a PMAccept to a UDP port that its PMReq did not come from";
+        ["PM-7.4-29", "PM-7.4-17"] "sends a PMAccept to another UDP port than the port from which the PMReq came";
     "pm.accept-handle" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
-        ["PM-7.4-25", "PM-7.3.1.8-2", "PM-7.4-18"] "sends a PMAccept with another AssocHandle than its PMReq";
+        ["PM-7.4-25", "PM-7.3.1.8-2", "PM-7.4-18"] "sends a PMAccept whose AssocHandle differs from the AssocHandle of the PMReq";
     "pm.accept-ipv" [PmSent(|sent| sent.change(ACCEPT, other_ipv))]
-        ["PM-7.4-20", "PM-7.4-18"] "sends a PMAccept with another IPV than its PMReq";
+        ["PM-7.4-20", "PM-7.4-18"] "sends a PMAccept whose IPV differs from the IPV of the PMReq";
     "pm.accept-nowhere" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.ap_port.set(9)))]
         ["PM-7.4-23", "PM-7.3.1.6-2", "PM-7.4-27"] "sends a PMAccept with a port where nothing listens";
     "pm.accept-padding" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.ap_ip_addr[15] = 1))]
@@ -83,21 +83,21 @@ deviations! {
     "pm.accept-version" [PmSent(|sent| sent.change(ACCEPT, version))]
         ["PM-7.4-19", "PM-7.3.1.1-1", "PM-7.4-18"] "sends a PMAccept with Ver 1";
     "pm.ack-ap-address" [PmSent(|sent| sent.change(ACK, |raw| change_address(&mut raw.ap_ip_addr)))]
-        ["PM-7.4-43", "PM-7.3.1.10-3", "PM-7.4-32"] "sends a PMAck with another ApIPAddr than its PMAccept";
+        ["PM-7.4-43", "PM-7.3.1.10-3", "PM-7.4-32"] "sends a PMAck whose ApIPAddr differs from the ApIPAddr of the PMAccept";
     "pm.ack-ap-port" [PmSent(|sent| sent.change(ACK, |raw| plus_one(&mut raw.ap_port)))]
-        ["PM-7.4-38", "PM-7.3.1.6-3", "PM-7.4-32"] "sends a PMAck with another ApPort than its PMAccept";
+        ["PM-7.4-38", "PM-7.3.1.6-3", "PM-7.4-32"] "sends a PMAck whose ApPort differs from the ApPort of the PMAccept";
     "pm.ack-cp-address" [PmSent(|sent| sent.change(ACK, |raw| change_address(&mut raw.cp_ip_addr)))]
-        ["PM-7.4-41", "PM-7.3.1.9-2", "PM-7.4-32"] "sends a PMAck with another CpIPAddr than its PMAccept";
+        ["PM-7.4-41", "PM-7.3.1.9-2", "PM-7.4-32"] "sends a PMAck whose CpIPAddr differs from the CpIPAddr of the PMAccept";
     "pm.ack-cp-port" [PmSent(|sent| sent.change(ACK, |raw| plus_one(&mut raw.cp_port)))]
-        ["PM-7.4-39", "PM-7.3.1.7-3", "PM-7.4-32"] "sends a PMAck with another CpPort than its PMAccept";
+        ["PM-7.4-39", "PM-7.3.1.7-3", "PM-7.4-32"] "sends a PMAck whose CpPort differs from the CpPort of the PMAccept";
     "pm.ack-from-elsewhere" [PmSent(|sent| sent.from_other_port |= sent.is(ACK))]
         ["PM-7.4-45", "PM-7.4-31"] "sends a PMAck from another UDP port than its PMReq";
     "pm.ack-goes-elsewhere" [PmSent(|sent| sent.change_port(ACK))]
-        ["PM-7.4-44", "PM-7.4-31"] "sends a PMAck to a UDP port that its PMAccept did not come from";
+        ["PM-7.4-44", "PM-7.4-31"] "sends a PMAck to another UDP port than the port from which the PMAccept came";
     "pm.ack-handle" [PmSent(|sent| sent.change(ACK, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
-        ["PM-7.4-40", "PM-7.3.1.8-2", "PM-7.4-32"] "sends a PMAck with another AssocHandle than its PMAccept";
+        ["PM-7.4-40", "PM-7.3.1.8-2", "PM-7.4-32"] "sends a PMAck whose AssocHandle differs from the AssocHandle of the PMAccept";
     "pm.ack-ipv" [PmSent(|sent| sent.change(ACK, other_ipv))]
-        ["PM-7.4-34", "PM-7.4-32"] "sends a PMAck with another IPV than its PMAccept";
+        ["PM-7.4-34", "PM-7.4-32"] "sends a PMAck whose IPV differs from the IPV of the PMAccept";
     "pm.ack-left-out" [PmSent(|sent| if sent.is(ACK) { sent.copies = 0; })]
         ["PM-7.4-30", "PM-7.4-46"] "sends no PMAck after a PMAccept";
     "pm.ack-time" [PmSent(|sent| sent.change(ACK, |raw| raw.pm_time = 7))]
@@ -128,23 +128,23 @@ deviations! {
     "pm.connects-after-deny" [PmConduct(|conduct| conduct.connects_after_deny = true)]
         ["PM-7-3", "PM-7.1-1", "PM-7.1-2", "PM-7.2-1"] "uses SDP at the Conventional Address after a PMDeny";
     "pm.deny-ap-address" [PmSent(|sent| sent.change(DENY, |raw| change_address(&mut raw.ap_ip_addr)))]
-        ["PM-7.4-61", "PM-7.3.1.10-4", "PM-7.4-51"] "sends a PMDeny with another ApIPAddr than its PMReq";
+        ["PM-7.4-61", "PM-7.3.1.10-4", "PM-7.4-51"] "sends a PMDeny whose ApIPAddr differs from the ApIPAddr of the PMReq";
     "pm.deny-ap-port" [PmSent(|sent| {
         let requested = sent.answers.map_or(0, |request| request.ap_port);
         sent.change(DENY, |raw| raw.ap_port.set(requested ^ 1));
     })] ["PM-7.4-57", "PM-7.3.1.6-4", "PM-7.4-51"] "sends a PMDeny whose ApPort is neither zero nor that of its PMReq";
     "pm.deny-cp-address" [PmSent(|sent| sent.change(DENY, |raw| change_address(&mut raw.cp_ip_addr)))]
-        ["PM-7.4-60", "PM-7.3.1.9-2", "PM-7.4-51"] "sends a PMDeny with another CpIPAddr than its PMReq";
+        ["PM-7.4-60", "PM-7.3.1.9-2", "PM-7.4-51"] "sends a PMDeny whose CpIPAddr differs from the CpIPAddr of the PMReq";
     "pm.deny-cp-port" [PmSent(|sent| sent.change(DENY, |raw| plus_one(&mut raw.cp_port)))]
-        ["PM-7.4-58", "PM-7.3.1.7-4", "PM-7.4-51"] "sends a PMDeny with another CpPort than its PMReq";
+        ["PM-7.4-58", "PM-7.3.1.7-4", "PM-7.4-51"] "sends a PMDeny whose CpPort differs from the CpPort of the PMReq";
     "pm.deny-from-elsewhere" [PmSent(|sent| sent.from_other_port |= sent.is(DENY))]
-        ["PM-16-1", "PM-7.4-50"] "sends a PMDeny from a UDP port that its PMReq was not sent to";
+        ["PM-16-1", "PM-7.4-50"] "sends a PMDeny from another UDP port than the port to which the PMReq was sent";
     "pm.deny-goes-elsewhere" [PmSent(|sent| sent.change_port(DENY))]
-        ["PM-7.4-62", "PM-7.4-50"] "sends a PMDeny to a UDP port that its PMReq did not come from";
+        ["PM-7.4-62", "PM-7.4-50"] "sends a PMDeny to another UDP port than the port from which the PMReq came";
     "pm.deny-handle" [PmSent(|sent| sent.change(DENY, |raw| raw.assoc_handle.set(raw.assoc_handle.get() ^ 1)))]
-        ["PM-7.4-59", "PM-7.3.1.8-2", "PM-7.4-51"] "sends a PMDeny with another AssocHandle than its PMReq";
+        ["PM-7.4-59", "PM-7.3.1.8-2", "PM-7.4-51"] "sends a PMDeny whose AssocHandle differs from the AssocHandle of the PMReq";
     "pm.deny-ipv" [PmSent(|sent| sent.change(DENY, other_ipv))]
-        ["PM-7.4-53", "PM-7.4-51"] "sends a PMDeny with another IPV than its PMReq";
+        ["PM-7.4-53", "PM-7.4-51"] "sends a PMDeny whose IPV differs from the IPV of the PMReq";
     "pm.deny-left-out" [PmSent(|sent| if sent.is(DENY) { sent.copies = 0; })]
         ["PM-7.4-49", "PM-7.4-63"] "sends no answer to a PMReq for a service that is not mapped";
     "pm.deny-time" [PmSent(|sent| sent.change(DENY, |raw| raw.pm_time = 9))]

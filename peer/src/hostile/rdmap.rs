@@ -5,8 +5,8 @@ use weft_core::wire::mpa::startup::REQUEST_KEY;
 use weft_core::wire::rdmap::Opcode;
 
 use super::context::segment::{
-    EXTENSIONS, MSN, PAYLOAD, QN, SENDS, STAG, TO, WORD, change_word, has_payload, is_last, is_tagged, make_tagged,
-    make_untagged, octet, opcode, set_word, word,
+    EXTENSIONS, MSN, PAYLOAD, QN, SENDS, STAG, TO, WORD, add, change_word, has_payload, is_last, is_untagged,
+    make_tagged, make_untagged, octet, opcode, set_word, word,
 };
 
 const REQUEST: &[Opcode] = &[Opcode::READ_REQUEST];
@@ -48,7 +48,7 @@ deviations! {
             octets.truncate(octets.len() - 4);
         }
     }))] ["RDMAP-4.6-1", "RDMAP-4.7-1"] "sends four bytes before the data of Sends of more than 1,000 bytes";
-    "rdmap.request-of-one-more" [Segment(|sent| sent.of(REQUEST, |octets| change_word(octets, PAYLOAD + 12, |size| size.wrapping_add(1))))]
+    "rdmap.request-of-one-more" [Segment(|sent| sent.of(REQUEST, |octets| add(octets, PAYLOAD + 12, 1)))]
         ["RDMAP-4.4-2"] "requests one byte more in a Read Request than its user requested";
     "rdmap.writes-swapped" [Segment(|sent| sent.swap(|octets| opcode(octets) == Opcode::WRITE && octets.len() < 100))]
         ["RDMAP-5.1-9"] "sends each pair of short Writes in reverse order";
@@ -104,9 +104,8 @@ deviations! {
     "rdmap.response-cut" [Segment(|sent| sent.of(RESPONSE, |octets| if is_last(octets) && has_payload(octets) {
         octets.pop();
     }))] ["RDMAP-4.4-9"] "omits the last byte of Read Responses";
-    "rdmap.response-elsewhere" [Segment(|sent| sent.of(RESPONSE, |octets| {
-        change_word(octets, TO + 4, |word| word.wrapping_add(4));
-    }))] ["RDMAP-4.4-8"] "sends a Read Response whose TO is SinkTO plus four";
+    "rdmap.response-elsewhere" [Segment(|sent| sent.of(RESPONSE, |octets| add(octets, TO + 4, 4)))]
+        ["RDMAP-4.4-8"] "sends a Read Response whose TO is SinkTO plus four";
     "rdmap.response-left-out" [Segment(|sent| sent.suppress(is_response))]
         ["RDMAP-5.2.1-18", "RDMAP-5.2-1", "RDMAP-1.2-1", "RDMAP-5.2.1-3"] "does not answer Read Requests";
     "rdmap.response-of-nothing-with-data" [Segment(|sent| sent.of(RESPONSE, |octets| if !has_payload(octets) {
@@ -142,9 +141,9 @@ deviations! {
         ["RDMAP-4.1-3", "RDMAP-4.1-22"] "sends RV 0 with DV 1";
     "rdmap.version-2" [Segment(|sent| sent.of(EXTENSIONS, |octets| octet(octets, 1, |octet| *octet ^= 0xc0)))]
         ["RDMAP-7306.4.1-6", "RDMAP-4.1-3"] "sends RV 2 in the messages of RFC 7306";
-    "rdmap.word-not-zero" [Segment(|sent| sent.each(|octets| {
+    "rdmap.word-not-zero" [Segment(|sent| sent.each_if(is_untagged, |octets| {
         let opcode = opcode(octets);
-        if !is_tagged(octets) && !opcode.invalidates() && opcode <= Opcode::TERMINATE {
+        if !opcode.invalidates() && opcode <= Opcode::TERMINATE {
             set_word(octets, WORD, 0x0102_0304);
         }
     }))] ["RDMAP-4.1-16", "DDP-4.3-2"] "sends an Invalidate STag that is not zero in messages that do not invalidate";

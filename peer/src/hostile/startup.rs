@@ -22,10 +22,15 @@ fn header(octets: &mut [u8]) -> Option<&mut [u8; HEADER_LEN]> {
     octets.first_chunk_mut()
 }
 
-fn set_key(octets: &mut [u8], key: [u8; KEY_LEN]) {
-    for (octet, right) in octets.iter_mut().zip(key) {
-        *octet = right;
+/// Makes a received frame invalid if `bad` returns true for its header.
+fn refuse(octets: &mut [u8], bad: impl FnOnce(&[u8; HEADER_LEN]) -> bool) {
+    if header(octets).is_some_and(|header| bad(header)) {
+        invalidate(octets);
     }
+}
+
+fn set_key(octets: &mut [u8], key: [u8; KEY_LEN]) {
+    octets.iter_mut().zip(key).for_each(|(octet, right)| *octet = right);
 }
 
 deviations! {
@@ -62,9 +67,8 @@ deviations! {
         }
         octets.resize(HEADER_LEN + 600, 0x77);
     })] ["MPA-7.1.1-28"] "sends a start-up frame with 600 bytes of private data";
-    "mpa.frame-reserved-bits" [Frame(|octets| if let Some(header) = header(octets) {
-        header[16] |= 0x0f;
-    })] ["MPA-7.1.1-18", "P2P-6-4"] "sets the four reserved bits after S in the start-up frame";
+    "mpa.frame-reserved-bits" [Frame(|octets| if let Some(header) = header(octets) { header[16] |= 0x0f })]
+        ["MPA-7.1.1-18", "P2P-6-4"] "sets the four reserved bits after S in the start-up frame";
     "mpa.frame-with-crc" [Frame(|octets| {
         let crc = weft_core::crc::to_octets(weft_core::crc::crc32c(octets));
         octets.extend(crc);
@@ -92,25 +96,14 @@ deviations! {
     ] ["MPA-C.1-8", "MPA-C.2.5-2"] "sends no CRCs, even to a peer of revision 0, as a permissive endpoint";
     "mpa.refuses-good-reply" [Arrived(|receiver, octets| if receiver == Role::Initiator { invalidate(octets) })]
         ["MPA-7.1.2-16"] "closes on a good Reply as Initiator";
-    "mpa.refuses-long-private-data" [Arrived(|_, octets| {
-        if header(octets).is_some_and(|header| u16::from_be_bytes([header[18], header[19]]) > 256) {
-            invalidate(octets);
-        }
-    })] ["MPA-7.1.2-25", "P2P-6-10"] "rejects a start-up frame with more than 256 bytes of private data";
-    "mpa.refuses-reserved-bits" [Arrived(|_, octets| {
-        if header(octets).is_some_and(|header| header[16] & 0x0f != 0) {
-            invalidate(octets);
-        }
-    })] ["MPA-7.1.1-19", "P2P-6-5"] "rejects a start-up frame with a reserved bit set";
-    "mpa.refuses-revision-1" [Arrived(|receiver, octets| {
-        if receiver == Role::Responder && header(octets).is_some_and(|header| header[17] == 1) {
-            invalidate(octets);
-        }
-    })] ["P2P-6-8", "P2P-10-10", "P2P-1.1-1"] "rejects a Request of revision 1";
+    "mpa.refuses-long-private-data" [Arrived(|_, octets| refuse(octets, |header| u16::from_be_bytes([header[18], header[19]]) > 256))]
+        ["MPA-7.1.2-25", "P2P-6-10"] "rejects a start-up frame with more than 256 bytes of private data";
+    "mpa.refuses-reserved-bits" [Arrived(|_, octets| refuse(octets, |header| header[16] & 0x0f != 0))]
+        ["MPA-7.1.1-19", "P2P-6-5"] "rejects a start-up frame with a reserved bit set";
+    "mpa.refuses-revision-1" [Arrived(|receiver, octets| refuse(octets, |header| receiver == Role::Responder && header[17] == 1))]
+        ["P2P-6-8", "P2P-10-10", "P2P-1.1-1"] "rejects a Request of revision 1";
     "mpa.refuses-markers" [Arrived(|receiver, octets| {
-        if receiver == Role::Responder && header(octets).is_some_and(|header| header[16] & FLAG_M != 0) {
-            invalidate(octets);
-        }
+        refuse(octets, |header| receiver == Role::Responder && header[16] & FLAG_M != 0);
     })] ["MPA-4.3-3", "MPA-7.1.1-6"] "rejects a Request with M=1";
     "mpa.refuses-pieces" [Arrived(|receiver, octets| {
         if receiver == Role::Responder && octets.len() < HEADER_LEN {
@@ -118,9 +111,7 @@ deviations! {
         }
     })] ["MPA-7.1.2-8"] "rejects a Request if TCP does not deliver its header at once";
     "mpa.refuses-request-r" [Arrived(|receiver, octets| {
-        if receiver == Role::Responder && header(octets).is_some_and(|header| header[16] & FLAG_R != 0) {
-            invalidate(octets);
-        }
+        refuse(octets, |header| receiver == Role::Responder && header[16] & FLAG_R != 0);
     })] ["MPA-7.1.1-16"] "rejects a Request with R=1";
     "mpa.rejects-silently" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets[16] & FLAG_R != 0 {
         octets.clear();
@@ -128,9 +119,8 @@ deviations! {
     "mpa.reject-bit-moved" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets[16] & FLAG_R != 0 {
         octets[16] ^= FLAG_R | FLAG_R >> 1;
     })] ["MPA-7.1.1-17", "MPA-7.1.1-18"] "sets the bit after R instead of R in a Reply that rejects";
-    "mpa.reply-key" [Frame(|octets| if octets.starts_with(&REPLY_KEY) {
-        set_key(octets, REQUEST_KEY);
-    })] ["MPA-7.1.1-3"] "sends the Reply with the key of a Request";
+    "mpa.reply-key" [Frame(|octets| if octets.starts_with(&REPLY_KEY) { set_key(octets, REQUEST_KEY) })]
+        ["MPA-7.1.1-3"] "sends the Reply with the key of a Request";
     "mpa.reply-markers-not-requested" [Mpa(|mpa| mpa.markers = false), Negotiated(|settled| {
         settled.markers_received = true;
     })] ["MPA-7.1.1-5", "MPA-4.3-2"] "sends M=0, but expects markers in the received stream";

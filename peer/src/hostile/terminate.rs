@@ -14,6 +14,11 @@ fn is_terminate(octets: &[u8]) -> bool {
     opcode(octets) == Opcode::TERMINATE
 }
 
+/// Returns whether the segment is a Terminate with D=1.
+fn has_ddp_header(octets: &[u8]) -> bool {
+    is_terminate(octets) && word(octets, PAYLOAD) & 0x4000 != 0
+}
+
 /// Returns whether the error has this layer and type.
 fn is_of(terminate: &Terminate, layer: ErrorLayer, error_type: u8) -> bool {
     terminate.error.layer == layer && terminate.error.error_type == error_type
@@ -66,30 +71,24 @@ deviations! {
         control.reverse();
     }))] ["RDMAP-4.8-4", "RDMAP-4.8-37", "RDMAP-4.8-38", "RDMAP-4.8-1", "RDMAP-4.8-2", "RDMAP-4.8-5", "RDMAP-4.8-6", "RDMAP-4.8-11", "RDMAP-4.2-5", "RDMAP-4.8-40"]
         "sends the first four bytes of the Terminate's header in little-endian byte order";
-    "rdmap.terminate-header-of-nothing" [Segment(|sent| sent.of(TERMINATE, |octets| {
-        if word(octets, PAYLOAD) & 0x4000 != 0 {
-            change_word(octets, PARTS + 4, |word| word ^ 0xffff);
-        }
+    "rdmap.terminate-header-of-nothing" [Segment(|sent| sent.each_if(has_ddp_header, |octets| {
+        change_word(octets, PARTS + 4, |word| word ^ 0xffff);
     }))] ["RDMAP-4.8-10"] "sends a Terminate with a header that it did not receive";
     "rdmap.terminate-layer" [Terminate(|terminate| terminate.error.layer = ErrorLayer(3))]
         ["RDMAP-4.8-2", "RDMAP-4.8-38"] "sends a Terminate with layer 3";
     "rdmap.terminate-length" [Terminate(|terminate| {
         terminate.segment_length = terminate.segment_length.map(|length| length.wrapping_add(2));
     })] ["RDMAP-4.8-8"] "counts the two bytes of ULPDU_Length in DDP Segment Length of the Terminate";
-    "rdmap.terminate-length-missing" [Segment(|sent| sent.of(TERMINATE, |octets| {
-        if word(octets, PAYLOAD) & 0x4000 != 0 && octets.len() > PARTS + 2 {
-            octets.drain(PARTS..PARTS + 2);
-        }
+    "rdmap.terminate-length-missing" [Segment(|sent| sent.each_if(has_ddp_header, |octets| if octets.len() > PARTS + 2 {
+        octets.drain(PARTS..PARTS + 2);
     }))] ["RDMAP-4.8-9", "RDMAP-4.8-39", "RDMAP-4.2-5"] "sends M=1 and D=1 in the Terminate, but no DDP Segment Length";
     "rdmap.terminate-length-of-payload" [Terminate(|terminate| if let Some(header) = &terminate.ddp_header {
         let header = u16::try_from(header.as_octets().len()).unwrap_or(0);
         terminate.segment_length = terminate.segment_length.map(|length| length.saturating_sub(header));
     })] ["RDMAP-4.8-8", "DDP-7.1-17"] "does not count the header of the segment in DDP Segment Length of the Terminate";
-    "rdmap.terminate-length-left-out" [Segment(|sent| sent.of(TERMINATE, |octets| {
-        if word(octets, PAYLOAD) & 0x4000 != 0 && octets.len() > PARTS + 2 {
-            octet(octets, CONTROL, |octet| *octet &= !0x80);
-            octets.drain(PARTS..PARTS + 2);
-        }
+    "rdmap.terminate-length-left-out" [Segment(|sent| sent.each_if(has_ddp_header, |octets| if octets.len() > PARTS + 2 {
+        octet(octets, CONTROL, |octet| *octet &= !0x80);
+        octets.drain(PARTS..PARTS + 2);
     }))] ["RDMAP-4.8-9", "RDMAP-4.8-39"] "sends a Terminate with a DDP header, but with M=0 and without DDP Segment Length";
     "rdmap.terminate-on-queue-0" [Segment(|sent| sent.of(TERMINATE, |octets| set_word(octets, QN, 0)))]
         ["RDMAP-5.4-8", "RDMAP-3.1-2", "RDMAP-4.1-13"] "sends the Terminate with QN 0";

@@ -4,9 +4,10 @@
 use super::arena::{Arena, Extent};
 use super::mapping::Mapping;
 use super::{AccessError, Entry, Memory, PdId, PhysicalAddress, QpId, Right, STAG_ZERO, Stag, StagIndex};
+use crate::reject::reject_if;
 
-/// The Queue Pair that accesses memory. For receives from a Shared Receive Queue, the PD is that of
-/// the Shared Receive Queue.
+/// The Queue Pair that accesses memory. For receives from a Shared Receive Queue, `pd` is the PD of
+/// this queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Accessor {
     /// The PD that a region must belong to.
@@ -48,8 +49,8 @@ impl MemoryRange {
 }
 
 impl Memory {
-    /// Checks whether `accessor` has the right `right` to `len` bytes from offset `to` of the
-    /// region or window `stag`.
+    /// Checks whether `accessor` has the right `right` to `len` bytes of the region or window
+    /// `stag`, from offset `to` on.
     ///
     /// An access of 0 bytes is always allowed, without any check (VERBS-7.6.3-3,
     /// VERBS-7.10.6.2-11).
@@ -78,24 +79,16 @@ impl Memory {
             Entry::Region(region) => {
                 let valid = region.mapping.as_ref().filter(|_| region.key == stag.key);
                 let mapping = valid.ok_or(AccessError::InvalidStag)?;
-                if region.pd != accessor.pd {
-                    return Err(AccessError::NotAssociated);
-                }
-                if !region.access.allows(right) {
-                    return Err(AccessError::Rights);
-                }
+                reject_if(region.pd != accessor.pd, AccessError::NotAssociated)?;
+                reject_if(!region.access.allows(right), AccessError::Rights)?;
                 let offset = within(region.base.first(), mapping.length, to, len as u64)?;
                 Ok(MemoryRange { source: RangeSource::Region(stag.index), offset, len })
             }
             Entry::Window(window) => {
                 let valid = window.binding.filter(|binding| binding.key == stag.key && right.is_remote());
                 let binding = valid.ok_or(AccessError::InvalidStag)?;
-                if binding.qp != accessor.qp {
-                    return Err(AccessError::NotAssociated);
-                }
-                if !binding.access.allows(right) {
-                    return Err(AccessError::Rights);
-                }
+                reject_if(binding.qp != accessor.qp, AccessError::NotAssociated)?;
+                reject_if(!binding.access.allows(right), AccessError::Rights)?;
                 let offset = within(binding.base.first(), binding.length, to, len as u64)?;
                 Ok(MemoryRange { source: RangeSource::Region(binding.region), offset: binding.offset + offset, len })
             }
@@ -123,16 +116,16 @@ impl Memory {
         }
     }
 
-    /// Writes `octets` to an STag and TO without a check of key, stream, rights and bounds (a
-    /// deviation). Stops at the end of the region.
+    /// As a [deviation](crate::hostile), writes `octets` to an STag and TO without a check of key,
+    /// stream, rights and bounds. Stops at the end of the region.
     pub(crate) fn write_unchecked(&mut self, stag: u32, to: u64, octets: &[u8]) {
         let Some(stag) = Stag::from_bits(stag) else { return };
         let (index, offset) = match self.entry(stag.index) {
             Some(Entry::Region(region)) => (stag.index, to.wrapping_sub(region.base.first())),
-            Some(Entry::Window(window)) => match window.binding {
-                Some(it) => (it.region, to.wrapping_sub(it.base.first()).wrapping_add(it.offset)),
-                None => return,
-            },
+            Some(Entry::Window(window)) => {
+                let Some(it) = window.binding else { return };
+                (it.region, to.wrapping_sub(it.base.first()).wrapping_add(it.offset))
+            }
             None => return,
         };
         let length =

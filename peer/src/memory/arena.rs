@@ -1,10 +1,11 @@
 //! The memory that an RNIC can access: buffers with emulated physical addresses.
 //!
-//! A buffer belongs to the RNIC. Its user has a handle and copies bytes in or out, or borrows the
-//! contents between two calls of [`Memory`](super::Memory). A physical address is only a number
-//! that identifies a byte of a buffer. Physical Buffer Lists, Fast-Register and STag 0 therefore
-//! work as on a real RNIC, but cannot access memory outside the buffers. Buffers have gaps between
-//! them. A list entry that extends past the end of a buffer is therefore invalid.
+//! A buffer belongs to the RNIC. The user of a buffer has only a handle. Between two calls of
+//! [`Memory`](super::Memory), the user can copy bytes in or out, or borrow the contents. A physical
+//! address is only a number that identifies a byte of a buffer. Physical Buffer Lists,
+//! Fast-Register and STag 0 therefore work as on a real RNIC, but cannot access memory outside the
+//! buffers. There are gaps between the buffers. A list entry that extends past the end of a buffer
+//! is therefore invalid.
 
 use std::collections::BTreeMap;
 
@@ -121,7 +122,7 @@ impl Arena {
         self.slots[slot].as_mut().map(|chunk| &mut chunk.octets[..]).ok_or(BufferError::Unknown)
     }
 
-    /// Finds the `len` bytes that start at `address`. `None` if no buffer contains all of them.
+    /// Finds the `len` bytes that start at `address`. `None` if no buffer contains all these bytes.
     pub(super) fn find(&self, address: PhysicalAddress, len: u64) -> Option<Extent> {
         let (base, slot) = self.by_address.range(..=address.0).next_back()?;
         let chunk = self.slots[*slot].as_ref()?;
@@ -156,10 +157,8 @@ impl Arena {
 
     fn slot_of(&self, buffer: Buffer) -> Result<usize, BufferError> {
         let slot = self.by_address.get(&buffer.address.0).copied().ok_or(BufferError::Unknown)?;
-        match &self.slots[slot] {
-            Some(chunk) if chunk.octets.len() == buffer.len => Ok(slot),
-            _ => Err(BufferError::Unknown),
-        }
+        let chunk = self.slots[slot].as_ref().filter(|chunk| chunk.octets.len() == buffer.len);
+        chunk.map(|_| slot).ok_or(BufferError::Unknown)
     }
 }
 

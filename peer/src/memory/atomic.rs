@@ -1,7 +1,8 @@
 //! Atomic operations on 64 bits of registered memory (RFC 7306 sections 5.1.1 and 5.1.2).
 //!
 //! The operations are atomic because a [`Memory`] executes only one call at a time. Numbers in
-//! memory have the byte order of this machine. Conversion from the wire is done elsewhere.
+//! memory have the byte order of this machine. This module does not convert numbers from or to the
+//! byte order of the wire.
 
 use weft_core::wire::rdmap::AtomicOperation;
 
@@ -16,7 +17,7 @@ impl Memory {
     /// Applies `operation` to the eight bytes of `range`. Returns the previous value.
     ///
     /// # Errors
-    /// The bytes are not 64-bit aligned. They are unchanged then.
+    /// The bytes are not 64-bit aligned. An error does not change the bytes.
     pub fn atomic(&mut self, range: MemoryRange, operation: AtomicOperation) -> Result<u64, Misaligned> {
         let extent = self.aligned_word(range).ok_or(Misaligned)?;
         let word: &mut [u8; 8] = self.arena.slice_mut(extent).try_into().map_err(|_| Misaligned)?;
@@ -43,8 +44,8 @@ fn apply(before: u64, operation: AtomicOperation) -> u64 {
 /// Adds each field of `a` and `b` separately. A set bit of `mask` is the top bit of a field. The
 /// carry out of a field is discarded.
 fn masked_add(a: u64, b: u64, mask: u64) -> u64 {
-    // First add without the top bits, so that no field can carry into the next one. Then add the
-    // top bits without carry.
+    // First add without the top bits. Thus no field can carry into the next field. Then add the top
+    // bits without carry.
     let below = (a & !mask).wrapping_add(b & !mask);
     below ^ (a ^ b) & mask
 }

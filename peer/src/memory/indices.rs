@@ -1,10 +1,10 @@
 //! Chooses the STag Index of a new region or window.
 //!
-//! A peer that knows one STag must not be able to guess the next one (RFC 5042 sections 6.2 and
+//! A peer that knows one STag must not be able to guess the next STag (RFC 5042 sections 6.2 and
 //! 7.1.1). Regions and windows are at consecutive positions of a table in
 //! [`Memory`](super::Memory). [`Indices`] converts a position into an Index by a permutation of all
-//! 24-bit numbers, which depends on a seed. The inverse permutation converts an Index into its
-//! position, so that no search is necessary.
+//! 24-bit numbers. The permutation depends on a seed. The inverse permutation converts an Index
+//! into its position. Therefore no search is necessary.
 //!
 //! The permutation hides the order of the Indices, but it is not a cipher. PDs and access rights
 //! protect the memory.
@@ -38,8 +38,8 @@ impl Indices {
         Indices { keys, rounds: ROUNDS }
     }
 
-    /// The permutation that leaves all numbers unchanged, for a deviation. Consecutive Indices are
-    /// easy to guess.
+    /// The permutation that leaves all numbers unchanged. Consecutive Indices are easy to guess, so
+    /// only a [deviation](crate::hostile) uses this permutation.
     pub(super) fn consecutive() -> Self {
         Indices { keys: [0; ROUNDS], rounds: 0 }
     }

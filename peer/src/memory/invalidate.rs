@@ -3,6 +3,7 @@
 
 use super::access::Accessor;
 use super::{Entry, InvalidateError, Memory, RegionKind, Stag};
+use crate::reject::reject_if;
 
 /// The source of an invalidation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,7 +23,7 @@ impl Memory {
     /// Key.
     ///
     /// # Errors
-    /// The reason for the rejection. The STag is unchanged then.
+    /// The reason for the rejection. An error does not change the STag.
     pub fn invalidate(&mut self, accessor: Accessor, by: InvalidateBy, stag: u32) -> Result<(), InvalidateError> {
         let stag = Stag::from_bits(stag).ok_or(InvalidateError::InvalidStag)?;
         if self.keeps_revoked && by == InvalidateBy::Local {
@@ -30,27 +31,15 @@ impl Memory {
         }
         match self.entry_mut(stag.index).ok_or(InvalidateError::InvalidStag)? {
             Entry::Region(region) => {
-                if region.kind == RegionKind::Shared {
-                    return Err(InvalidateError::InvalidStag);
-                }
-                if region.pd != accessor.pd {
-                    return Err(InvalidateError::NotAssociated);
-                }
+                reject_if(region.kind == RegionKind::Shared, InvalidateError::InvalidStag)?;
+                reject_if(region.pd != accessor.pd, InvalidateError::NotAssociated)?;
                 if region.mapping.is_none() {
                     return Ok(());
                 }
-                if region.key != stag.key {
-                    return Err(InvalidateError::InvalidStag);
-                }
-                match by {
-                    InvalidateBy::Peer { enabled } if !enabled || !region.access.is_remote() => {
-                        return Err(InvalidateError::NoRight);
-                    }
-                    InvalidateBy::Peer { .. } | InvalidateBy::Local => {}
-                }
-                if region.windows > 0 {
-                    return Err(InvalidateError::WindowsBound);
-                }
+                reject_if(region.key != stag.key, InvalidateError::InvalidStag)?;
+                let has_right = region.access.is_remote() || by == InvalidateBy::Local;
+                reject_if(!has_right || by == (InvalidateBy::Peer { enabled: false }), InvalidateError::NoRight)?;
+                reject_if(region.windows > 0, InvalidateError::WindowsBound)?;
                 let mapping = region.mapping.take();
                 self.release(mapping);
             }
@@ -58,19 +47,14 @@ impl Memory {
                 let Some(binding) = window.binding else {
                     return if window.pd == accessor.pd { Ok(()) } else { Err(InvalidateError::NotAssociated) };
                 };
-                if binding.qp != accessor.qp {
-                    return Err(InvalidateError::NotAssociated);
-                }
-                if binding.key != stag.key {
-                    return Err(InvalidateError::InvalidStag);
-                }
-                if by == (InvalidateBy::Peer { enabled: false }) {
-                    return Err(InvalidateError::NoRight);
-                }
+                reject_if(binding.qp != accessor.qp, InvalidateError::NotAssociated)?;
+                reject_if(binding.key != stag.key, InvalidateError::InvalidStag)?;
+                reject_if(by == (InvalidateBy::Peer { enabled: false }), InvalidateError::NoRight)?;
                 let bound = super::Window { pd: window.pd, binding: window.binding.take() };
                 self.unbind(&bound);
-                // The draft requires that the window's PD becomes that of the Queue Pair
-                // (VERBS-7.10.4-7). Bind has checked that both are equal.
+                // The draft requires that the window gets the PD of the Queue Pair
+                // (VERBS-7.10.4-7). Nothing has to change, because Bind has checked that the two
+                // PDs are equal.
             }
         }
         Ok(())

@@ -3,6 +3,7 @@
 
 use super::arena::{Arena, Extent};
 use super::{Buffer, MappingError, PhysicalAddress};
+use crate::reject::reject_if;
 
 /// Kind of buffer list that an RNIC accepts while it is open (draft section 5.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,16 +105,10 @@ impl Mapping {
         base: ToBase,
     ) -> Result<Self, MappingError> {
         let size = u64::from(list.entry_size);
-        if !mode.takes_size(list.entry_size) {
-            return Err(MappingError::Size);
-        }
-        if list.first_byte_offset >= list.entry_size {
-            return Err(MappingError::FirstByteOffset);
-        }
+        reject_if(!mode.takes_size(list.entry_size), MappingError::Size)?;
+        reject_if(list.first_byte_offset >= list.entry_size, MappingError::FirstByteOffset)?;
         let room = (list.entries.len() as u64).saturating_mul(size).saturating_sub(u64::from(list.first_byte_offset));
-        if list.length == 0 || list.length > room {
-            return Err(MappingError::Length);
-        }
+        reject_if(list.length == 0 || list.length > room, MappingError::Length)?;
         let (entry_size, first_byte_offset) = (list.entry_size, list.first_byte_offset);
         let mut mapping =
             Mapping { extents: Vec::new(), starts: Vec::new(), length: list.length, entry_size, first_byte_offset };
@@ -121,9 +116,7 @@ impl Mapping {
         let mut start = 0;
         let mut skip = u64::from(list.first_byte_offset);
         for address in &list.entries {
-            if !mode.takes_address(*address, list.entry_size) {
-                return Err(MappingError::Entry);
-            }
+            reject_if(!mode.takes_address(*address, list.entry_size), MappingError::Entry)?;
             let used = (size - skip).min(list.length - start);
             let first = address.0.checked_add(skip).ok_or(MappingError::Entry)?;
             if used > 0 {
@@ -135,8 +128,8 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Checks the virtual address (VA) of a VA based region. The VA must have the First Byte Offset
-    /// as its offset within an entry (VERBS-7.6.1.1-5). The region must not wrap around the end of
+    /// Checks the virtual address (VA) of a VA based region. The offset of the VA within an entry
+    /// must be the First Byte Offset (VERBS-7.6.1.1-5). The region must not wrap around the end of
     /// the address space.
     pub(super) fn check_base(&self, base: ToBase) -> Result<(), MappingError> {
         let ToBase::VaBased(address) = base else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! Registered memory of an RNIC. Segments and Work Requests access it by STag, offset and length.
-//! Each of these accesses is checked.
+//! Registered memory of an RNIC. Segments and Work Requests access this memory by STag, offset and
+//! length. Each access is checked.
 //!
 //! [`Memory`] holds the Protection Domains (PDs), [buffers](Buffer), Memory Regions and Memory
 //! Windows of one RNIC (draft-hilland-rddp-verbs chapter 7). Peers' segments and the RNIC's own
@@ -51,6 +51,8 @@ use arena::Arena;
 use indices::Indices;
 use region::Region;
 use window::Window;
+
+use crate::reject::reject_if;
 
 /// Identifies a Protection Domain of one RNIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -107,8 +109,8 @@ pub struct Memory {
     /// Regions and windows. [`Indices`] maps each STag Index to a position in this table.
     entries: Vec<Option<Entry>>,
     indices: Indices,
-    /// Unused Indices that were used before. The Index that is unused for the longest time comes
-    /// first.
+    /// Unused Indices that were used before. The Index that has been unused for the longest time
+    /// comes first.
     free: VecDeque<StagIndex>,
     regions: usize,
     windows: usize,
@@ -143,12 +145,6 @@ impl Memory {
             keeps_revoked: false,
         }
     }
-
-    /// Limits of this memory.
-    #[must_use]
-    pub fn settings(&self) -> &MemorySettings {
-        &self.settings
-    }
 }
 
 /// Protection Domains (draft section 5.2).
@@ -159,9 +155,8 @@ impl Memory {
     /// `InsufficientResources`.
     pub fn allocate_pd(&mut self) -> Result<PdId, MemoryError> {
         let id = PdId(self.next_pd);
-        if self.pds.len() >= self.settings.max_pds || self.next_pd == u32::MAX {
-            return Err(MemoryError::InsufficientResources);
-        }
+        let full = self.pds.len() >= self.settings.max_pds || self.next_pd == u32::MAX;
+        reject_if(full, MemoryError::InsufficientResources)?;
         self.next_pd += 1;
         self.pds.insert(id, 0);
         Ok(id)
@@ -173,14 +168,10 @@ impl Memory {
     /// `InvalidPdId`. `PdInUse` if a Queue Pair, Shared Receive Queue, region or window belongs to
     /// the PD.
     pub fn deallocate_pd(&mut self, pd: PdId) -> Result<(), MemoryError> {
-        match self.pds.get(&pd) {
-            None => Err(MemoryError::InvalidPdId),
-            Some(0) => {
-                self.pds.remove(&pd);
-                Ok(())
-            }
-            Some(_) => Err(MemoryError::PdInUse),
-        }
+        let members = *self.pds.get(&pd).ok_or(MemoryError::InvalidPdId)?;
+        reject_if(members > 0, MemoryError::PdInUse)?;
+        self.pds.remove(&pd);
+        Ok(())
     }
 
     /// Counts one more Queue Pair, Shared Receive Queue, region or window in `pd`.
@@ -229,7 +220,7 @@ impl Memory {
         self.arena.buffer(buffer)
     }
 
-    /// The contents of a buffer, to be changed.
+    /// The contents of a buffer. The caller may change the contents.
     ///
     /// # Errors
     /// The buffer does not exist.
@@ -267,9 +258,7 @@ impl Memory {
             self.indices = Indices::consecutive();
         }
     }
-}
 
-impl Memory {
     fn entry(&self, index: StagIndex) -> Option<&Entry> {
         self.entries.get(self.indices.position(index))?.as_ref()
     }
@@ -294,10 +283,7 @@ impl Memory {
 
     /// Assigns an Index to `entry`. The caller has checked the limit for regions or windows.
     fn insert(&mut self, entry: Entry) -> Result<StagIndex, MemoryError> {
-        let index = match self.free.pop_front() {
-            Some(index) => index,
-            None => self.fresh_index()?,
-        };
+        let index = self.free.pop_front().map_or_else(|| self.fresh_index(), Ok)?;
         let position = self.indices.position(index);
         match entry {
             Entry::Region(_) => self.regions += 1,
@@ -313,9 +299,7 @@ impl Memory {
         // attempt succeeds, unless the table is full.
         for _ in 0..2 {
             let index = self.indices.index(self.entries.len());
-            if self.entries.len() > StagIndex::MAX as usize {
-                break;
-            }
+            reject_if(self.entries.len() > StagIndex::MAX as usize, MemoryError::InsufficientResources)?;
             self.entries.push(None);
             if let Some(index) = index {
                 return Ok(index);
@@ -343,11 +327,9 @@ impl Memory {
     /// # Errors
     /// `InvalidStagIndex`. `WindowsStillBound` if windows are bound to the region.
     pub fn deallocate(&mut self, index: StagIndex) -> Result<(), MemoryError> {
-        match self.entry(index) {
-            Some(Entry::Region(region)) if region.windows > 0 => return Err(MemoryError::WindowsStillBound),
-            Some(_) => {}
-            None => return Err(MemoryError::InvalidStagIndex),
-        }
+        let entry = self.entry(index).ok_or(MemoryError::InvalidStagIndex)?;
+        let bound = matches!(entry, Entry::Region(region) if region.windows > 0);
+        reject_if(bound, MemoryError::WindowsStillBound)?;
         if self.keeps_revoked {
             return Ok(());
         }

@@ -7,6 +7,7 @@ use super::{
     Access, Entry, FastRegisterError, ListMode, MappingError, Memory, MemoryError, PdId, PhysicalBufferList, Stag,
     StagIndex, StagKey, ToBase,
 };
+use crate::reject::reject_if;
 
 /// Whether an STag allows access to memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,8 +56,8 @@ pub struct Registration {
     pub list: PhysicalBufferList,
     /// TO of the first byte.
     pub base: ToBase,
-    /// The Remote Access Flag. Without it, the region cannot get remote rights, neither now nor by
-    /// Fast-Register.
+    /// The Remote Access Flag. Without this flag, the region has no remote rights, and cannot get
+    /// remote rights by Fast-Register.
     pub remote: bool,
     /// Access rights of the region.
     pub access: Access,
@@ -120,6 +121,21 @@ pub struct RegionAttributes {
 }
 
 impl Region {
+    /// Creates a Non-Shared region in Invalid state.
+    fn new(pd: PdId, key: StagKey, remote: bool, capacity: u32) -> Self {
+        Region {
+            pd,
+            key,
+            kind: RegionKind::NonShared,
+            remote,
+            capacity,
+            base: ToBase::ZeroBased,
+            access: Access::default(),
+            windows: 0,
+            mapping: None,
+        }
+    }
+
     fn state(&self) -> StagState {
         if self.mapping.is_some() { StagState::Valid } else { StagState::Invalid }
     }
@@ -127,39 +143,24 @@ impl Region {
 
 impl Memory {
     /// Allocate Non-Shared MR STag: allocates an STag in Invalid state. Fast-Register or
-    /// RI-Reregister can use it for lists of at most `pbl_entries` entries.
+    /// RI-Reregister can use the STag for lists of at most `pbl_entries` entries.
     ///
     /// # Errors
     /// `InvalidPdId`. `InsufficientResources`: too many regions, or `pbl_entries` exceeds the limit
     /// for a list.
     pub fn allocate_stag(&mut self, pd: PdId, pbl_entries: u32, remote: bool) -> Result<Registered, MemoryError> {
-        if !self.pds.contains_key(&pd) {
-            return Err(MemoryError::InvalidPdId);
-        }
-        if pbl_entries > self.settings.max_pbl_entries {
-            return Err(MemoryError::InsufficientResources);
-        }
+        reject_if(!self.pds.contains_key(&pd), MemoryError::InvalidPdId)?;
+        reject_if(pbl_entries > self.settings.max_pbl_entries, MemoryError::InsufficientResources)?;
         let key = StagKey(0);
-        let region = Region {
-            pd,
-            key,
-            kind: RegionKind::NonShared,
-            remote,
-            capacity: pbl_entries,
-            base: ToBase::ZeroBased,
-            access: Access::default(),
-            windows: 0,
-            mapping: None,
-        };
-        let index = self.insert_region(region)?;
+        let index = self.insert_region(Region::new(pd, key, remote, pbl_entries))?;
         Ok(Registered { stag: Stag { index, key }, pbl_entries })
     }
 
     /// RI-Register: creates a region in Valid state.
     ///
     /// # Errors
-    /// All errors of draft Figure 33 except `InvalidStagIndex` and `WindowsStillBound`. No region
-    /// is created then.
+    /// All errors of draft Figure 33 except `InvalidStagIndex` and `WindowsStillBound`. An error
+    /// creates no region.
     pub fn register(&mut self, registration: &Registration) -> Result<Registered, MemoryError> {
         let region = self.new_region(registration)?;
         let pbl_entries = region.capacity;
@@ -175,12 +176,8 @@ impl Memory {
     /// of draft Figure 33, the region is deallocated (VERBS-7.3.2.3-8).
     pub fn reregister(&mut self, index: StagIndex, registration: &Registration) -> Result<Registered, MemoryError> {
         let old = self.region(index)?;
-        if old.kind == RegionKind::Shared {
-            return Err(MemoryError::InvalidStagIndex);
-        }
-        if old.windows > 0 {
-            return Err(MemoryError::WindowsStillBound);
-        }
+        reject_if(old.kind == RegionKind::Shared, MemoryError::InvalidStagIndex)?;
+        reject_if(old.windows > 0, MemoryError::WindowsStillBound)?;
         let old_capacity = old.capacity;
         let mut region = match self.new_region(registration) {
             Ok(region) => region,
@@ -199,7 +196,7 @@ impl Memory {
     }
 
     /// Register Shared MR: creates another region, with its own rights, for the memory of
-    /// `existing`. Both regions are Shared then.
+    /// `existing`. After this, both regions are Shared.
     ///
     /// # Errors
     /// `InvalidStagIndex` if `existing` is not a Valid region or has another Key. `InvalidPdId`,
@@ -208,22 +205,12 @@ impl Memory {
         let old = self.region(existing.index)?;
         let mapping = old.mapping.clone().filter(|_| old.key == existing.key).ok_or(MemoryError::InvalidStagIndex)?;
         let capacity = old.capacity;
-        if !self.pds.contains_key(&new.pd) {
-            return Err(MemoryError::InvalidPdId);
-        }
+        reject_if(!self.pds.contains_key(&new.pd), MemoryError::InvalidPdId)?;
         check_access(new.access, new.remote)?;
         mapping.check_base(new.base)?;
-        let region = Region {
-            pd: new.pd,
-            key: new.key,
-            kind: RegionKind::Shared,
-            remote: new.remote,
-            capacity,
-            base: new.base,
-            access: new.access,
-            windows: 0,
-            mapping: Some(mapping),
-        };
+        let SharedRegistration { pd, key, base, remote, access } = *new;
+        let (kind, mapping) = (RegionKind::Shared, Some(mapping));
+        let region = Region { kind, base, access, mapping, ..Region::new(pd, key, remote, capacity) };
         let index = self.insert_region(region)?;
         self.region_mut(existing.index)?.kind = RegionKind::Shared;
         Ok(Stag { index, key: new.key })
@@ -233,21 +220,13 @@ impl Memory {
     /// which must be allowed to use Fast-Register.
     ///
     /// # Errors
-    /// The status for the completion of the Work Request. The STag is unchanged then.
+    /// The status for the completion of the Work Request. An error does not change the STag.
     pub fn fast_register(&mut self, pd: PdId, new: &FastRegistration) -> Result<(), FastRegisterError> {
         let old = self.region(new.stag.index).map_err(|_| FastRegisterError::InvalidStag)?;
-        if old.kind == RegionKind::Shared {
-            return Err(FastRegisterError::InvalidStag);
-        }
-        if old.pd != pd {
-            return Err(FastRegisterError::InvalidPdId);
-        }
-        if old.state() == StagState::Valid {
-            return Err(FastRegisterError::NotInvalid);
-        }
-        if new.list.entries.len() > old.capacity as usize {
-            return Err(MappingError::TooLong.into());
-        }
+        reject_if(old.kind == RegionKind::Shared, FastRegisterError::InvalidStag)?;
+        reject_if(old.pd != pd, FastRegisterError::InvalidPdId)?;
+        reject_if(old.state() == StagState::Valid, FastRegisterError::NotInvalid)?;
+        reject_if(new.list.entries.len() > old.capacity as usize, MappingError::TooLong)?;
         check_access(new.access, old.remote)?;
         let mapping = Mapping::new(&self.arena, self.settings.mode, &new.list, new.base)?;
         self.pin(&mapping);
@@ -280,33 +259,17 @@ impl Memory {
     /// Creates a Valid region for `registration`. The caller then counts the region in its PD and
     /// pins its buffers ([`adopt`](Self::adopt)).
     fn new_region(&self, registration: &Registration) -> Result<Region, MemoryError> {
-        let Registration { pd, key, list, base, remote, access } = registration;
-        if !self.pds.contains_key(pd) {
-            return Err(MemoryError::InvalidPdId);
-        }
+        let Registration { pd, key, ref list, base, remote, access } = *registration;
+        reject_if(!self.pds.contains_key(&pd), MemoryError::InvalidPdId)?;
         let entries = u32::try_from(list.entries.len()).unwrap_or(u32::MAX);
-        if entries > self.settings.max_pbl_entries {
-            return Err(MemoryError::InsufficientResources);
-        }
-        check_access(*access, *remote)?;
-        let mapping = Mapping::new(&self.arena, self.settings.mode, list, *base)?;
-        Ok(Region {
-            pd: *pd,
-            key: *key,
-            kind: RegionKind::NonShared,
-            remote: *remote,
-            capacity: entries,
-            base: *base,
-            access: *access,
-            windows: 0,
-            mapping: Some(Arc::new(mapping)),
-        })
+        reject_if(entries > self.settings.max_pbl_entries, MemoryError::InsufficientResources)?;
+        check_access(access, remote)?;
+        let mapping = Some(Arc::new(Mapping::new(&self.arena, self.settings.mode, list, base)?));
+        Ok(Region { base, access, mapping, ..Region::new(pd, key, remote, entries) })
     }
 
     fn insert_region(&mut self, region: Region) -> Result<StagIndex, MemoryError> {
-        if self.regions >= self.settings.max_regions {
-            return Err(MemoryError::InsufficientResources);
-        }
+        reject_if(self.regions >= self.settings.max_regions, MemoryError::InsufficientResources)?;
         self.adopt(&region);
         self.insert(Entry::Region(region))
     }
@@ -315,7 +278,7 @@ impl Memory {
     fn adopt(&mut self, region: &Region) {
         // The callers have checked that the PD exists.
         let _ = self.add_pd_member(region.pd);
-        // STags that share a list pin its buffers once, at the first registration.
+        // STags that share a list pin the buffers of the list only once, at the first registration.
         if let Some(mapping) = &region.mapping
             && region.kind == RegionKind::NonShared
         {
@@ -324,17 +287,13 @@ impl Memory {
     }
 
     fn pin(&mut self, mapping: &Mapping) {
-        for slot in mapping.slots() {
-            self.arena.pin(slot);
-        }
+        mapping.slots().for_each(|slot| self.arena.pin(slot));
     }
 
     /// Unpins the buffers of a mapping if no other region uses the mapping.
     pub(super) fn release(&mut self, mapping: Option<Arc<Mapping>>) {
         if let Some(mapping) = mapping.and_then(Arc::into_inner) {
-            for slot in mapping.slots() {
-                self.arena.unpin(slot);
-            }
+            mapping.slots().for_each(|slot| self.arena.unpin(slot));
         }
     }
 

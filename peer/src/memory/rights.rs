@@ -88,7 +88,7 @@ pub enum Right {
     LocalWrite,
     /// The right to read the data that a peer's Read requests.
     RemoteRead,
-    /// The right to write the payload of a peer's Write, or of the response to an own Read.
+    /// The right to write the payload of a peer's Write, or of the response to a Read of this RNIC.
     RemoteWrite,
 }
 

@@ -25,8 +25,8 @@ impl StagIndex {
     }
 }
 
-/// The Key of an STag: eight bits. The Consumer chooses it each time the STag becomes Valid. There
-/// is no default Key.
+/// The Key of an STag: eight bits. The Consumer chooses the Key each time the STag becomes Valid.
+/// There is no default Key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StagKey(pub u8);
 
@@ -62,8 +62,8 @@ impl fmt::Debug for Stag {
     }
 }
 
-/// STag 0: physical memory, for local use on privileged Queue Pairs (draft section 7.2.1). It is
-/// not a [`Stag`], and no verb accepts it.
+/// STag 0: physical memory, for local use on privileged Queue Pairs (draft section 7.2.1). STag 0
+/// is not a [`Stag`], and no verb accepts STag 0.
 pub const STAG_ZERO: u32 = 0;
 
 #[cfg(test)]

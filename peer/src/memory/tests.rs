@@ -10,8 +10,8 @@ mod windows;
 
 use super::*;
 
-/// Checks each expression. Records in `proof` that a test has shown the requirement of the
-/// expression.
+/// Checks each expression. If the expression is true, records in `proof` that the test has verified
+/// the requirement before the expression.
 macro_rules! shows {
     ($proof:ident: $($id:literal => $check:expr;)+) => {
         $($proof.verify(weft_core::requirement!($id), || assert!($check, "{}", $id));)+

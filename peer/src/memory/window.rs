@@ -1,9 +1,10 @@
-//! Memory Windows: each gives the peer of one Queue Pair access to a range of a region (draft
-//! section 7.10).
+//! Memory Windows (draft section 7.10). Each window gives the peer of one Queue Pair access to a
+//! range of a region.
 
 use super::access::Accessor;
 use super::region::StagState;
 use super::{BindError, Entry, Memory, MemoryError, PdId, QpId, RemoteAccess, Stag, StagIndex, StagKey, ToBase};
+use crate::reject::reject_if;
 
 #[derive(Debug)]
 pub(super) struct Window {
@@ -62,9 +63,7 @@ impl Memory {
     /// # Errors
     /// `InvalidPdId`, `InsufficientResources`.
     pub fn allocate_window(&mut self, pd: PdId) -> Result<StagIndex, MemoryError> {
-        if self.windows >= self.settings.max_windows {
-            return Err(MemoryError::InsufficientResources);
-        }
+        reject_if(self.windows >= self.settings.max_windows, MemoryError::InsufficientResources)?;
         self.add_pd_member(pd)?;
         self.insert(Entry::Window(Window { pd, binding: None }))
     }
@@ -87,28 +86,19 @@ impl Memory {
     /// enabled for Bind.
     ///
     /// # Errors
-    /// The status for the completion of the Work Request. The window is unchanged then.
+    /// The status for the completion of the Work Request. An error does not change the window.
     pub fn bind(&mut self, by: Accessor, bind: &Bind) -> Result<(), BindError> {
         let Some(Entry::Window(window)) = self.entry(bind.window.index) else { return Err(BindError::InvalidWindow) };
-        if window.binding.is_some() {
-            return Err(BindError::NotInvalid);
-        }
+        reject_if(window.binding.is_some(), BindError::NotInvalid)?;
         let region = self.region(bind.region.index).map_err(|_| BindError::InvalidRegion)?;
-        let Some(mapping) = region.mapping.as_ref().filter(|_| region.key == bind.region.key) else {
-            return Err(BindError::InvalidRegion);
-        };
-        if window.pd != by.pd || region.pd != by.pd {
-            return Err(BindError::InvalidPdId);
-        }
+        let mapping = region.mapping.as_ref().filter(|_| region.key == bind.region.key);
+        let mapping = mapping.ok_or(BindError::InvalidRegion)?;
+        reject_if(window.pd != by.pd || region.pd != by.pd, BindError::InvalidPdId)?;
         let ToBase::VaBased(first) = region.base else { return Err(BindError::InvalidRegion) };
-        if !region.access.bind || !bind.access.may_be_bound_to(region.access) {
-            return Err(BindError::AccessViolation);
-        }
+        reject_if(!region.access.bind || !bind.access.may_be_bound_to(region.access), BindError::AccessViolation)?;
         let end = bind.address.checked_add(bind.length).ok_or(BindError::Wrap)?;
         let offset = bind.address.checked_sub(first).ok_or(BindError::BaseAndBounds)?;
-        if offset > mapping.length || end - first > mapping.length {
-            return Err(BindError::BaseAndBounds);
-        }
+        reject_if(offset > mapping.length || end - first > mapping.length, BindError::BaseAndBounds)?;
         let base = if bind.va_based { ToBase::VaBased(bind.address) } else { ToBase::ZeroBased };
         let binding = Binding {
             qp: by.qp,

@@ -1,19 +1,19 @@
 //! Finds the FPDUs in a TCP stream and checks their CRCs and markers (RFC 5044 sections 4, 5.2, 8).
 //! TCP may segment the stream in any way.
 //!
-//! Only `ULPDU_Length` determines where an FPDU ends (MPA-5.2-1). If the caller passes a complete
-//! FPDU, the deframer reads it in place. Without markers, it returns the ULPDU as a slice of that
-//! input, without a copy. If an FPDU is split, the deframer collects it in a buffer of at most one
-//! FPDU (66,064 bytes with markers). To remove markers, it copies the ULPDU into a second buffer of
-//! at most one ULPDU.
+//! Only `ULPDU_Length` determines where an FPDU ends (MPA-5.2-1). If the input contains a complete
+//! FPDU, the deframer reads the FPDU in place. If this FPDU has no markers, the deframer returns
+//! the ULPDU as a slice of the input, without a copy. If an FPDU is split, the deframer collects it
+//! in a buffer of at most one FPDU (66,064 bytes with markers). To remove markers, it copies the
+//! ULPDU into a second buffer of at most one ULPDU.
 //!
-//! The deframer checks the CRC first. A wrong marker after a correct CRC is a fault of the sender
-//! (MPA error 3), and not of the network.
+//! The deframer checks the CRC first. If the CRC is correct and a marker is wrong, the sender
+//! caused the fault (MPA error 3), and not the network.
 
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::wire::mpa::fpdu::{self, Fpdu, Framing, LENGTH_LEN, Layout};
 
-use super::FpduError;
+use super::{FpduError, fill};
 use crate::hostile::{self, Deviations};
 
 /// Greatest capacity in bytes that each buffer keeps between FPDUs. An FPDU of one Ethernet frame
@@ -51,7 +51,7 @@ impl Deframer {
     }
 
     /// Returns the next ULPDU and removes its FPDU from the front of `input`. Returns `None` if
-    /// `input` ends before the next FPDU is complete. All of `input` is consumed then.
+    /// `input` ends before the next FPDU is complete. In this case, all of `input` is consumed.
     ///
     /// # Errors
     /// The FPDU has a wrong CRC or a wrong marker. The caller must not call `next` again, because
@@ -80,9 +80,9 @@ impl Deframer {
             self.release_buffers();
             return None;
         }
-        self.take(input, head_len);
+        fill(&mut self.partial, input, head_len);
         let layout = self.layout(&self.partial, head_len)?;
-        self.take(input, len(&layout));
+        fill(&mut self.partial, input, len(&layout));
         let mut framing = self.framing;
         if self.partial.len() < len(&layout) {
             if !self.acts_before_crc(&layout) {
@@ -96,8 +96,8 @@ impl Deframer {
         Some(check_fpdu(&self.partial, layout, framing, &self.deviations, &mut self.ulpdu))
     }
 
-    /// Returns whether a deviation allows the use of the FPDU although bytes of its CRC field are
-    /// missing. Only bytes of the CRC field may be missing.
+    /// Returns whether a deviation allows the use of an incomplete FPDU. Only bytes of the CRC
+    /// field may be missing.
     fn acts_before_crc(&self, layout: &Layout) -> bool {
         self.partial.len() + CRC_LEN >= len(layout) && hostile::hook::conduct(&self.deviations).acts_before_crc
     }
@@ -108,9 +108,8 @@ impl Deframer {
         self.returned || self.partial.is_empty()
     }
 
-    /// Positions of the fields of the FPDU that begins with `octets`. `None` until its
-    /// `ULPDU_Length` has arrived. `head_len` is the number of bytes up to the end of
-    /// `ULPDU_Length`.
+    /// Positions of the fields of the FPDU that begins with `octets`. `None` until `ULPDU_Length`
+    /// has arrived. `head_len` is the number of bytes up to the end of `ULPDU_Length`.
     fn layout(&self, octets: &[u8], head_len: usize) -> Option<Layout> {
         let length = octets.get(..head_len)?.last_chunk()?;
         Some(Layout::new(self.position, u16::from_be_bytes(*length), self.framing.phase()))
@@ -123,13 +122,6 @@ impl Deframer {
                 *buffer = Vec::new();
             }
         }
-    }
-
-    fn take(&mut self, input: &mut &[u8], wanted: usize) {
-        let missing = wanted.saturating_sub(self.partial.len());
-        let (taken, rest) = input.split_at(missing.min(input.len()));
-        self.partial.extend_from_slice(taken);
-        *input = rest;
     }
 }
 
@@ -169,9 +161,7 @@ fn check_fpdu<'a>(
         let position = layout.start + wrong.offset as u64;
         return Err(FpduError::Marker { position, expected: wrong.expected, found: wrong.fpduptr });
     }
-    for stretch in fpdu.ulpdu() {
-        joined.extend_from_slice(stretch);
-    }
+    fpdu.ulpdu().for_each(|stretch| joined.extend_from_slice(stretch));
     Ok(joined)
 }
 
@@ -278,7 +268,7 @@ mod tests {
         let unchecked = Framing { markers: true, crc: false };
         let error = read_framed(unchecked, &[&stream]).unwrap_err();
         assert_eq!(error, FpduError::Marker { position: 0x200, expected: 0x14, found: 0x10 });
-        // With a wrong CRC as well, the deframer reports the CRC.
+        // If the CRC is wrong, too, the deframer reports the CRC.
         let framing = Framing { markers: true, crc: true };
         assert!(matches!(read_framed(framing, &[&stream]), Err(FpduError::Crc { position: 0x1ec, .. })));
         // The deframer ignores RESERVED and the two low bits.

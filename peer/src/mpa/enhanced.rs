@@ -8,7 +8,7 @@ use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 use super::settings::{EnhancedSettings, Model};
 use super::{Rtr, RtrKinds};
 
-/// The negotiated values, as seen by this endpoint.
+/// The negotiated values, from the view of this endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Agreed {
     /// Number of the peer's RDMA Read Requests that this endpoint can hold at a time.
@@ -91,7 +91,7 @@ pub(super) fn answer(request: &Enhanced, own: &EnhancedSettings) -> Answer {
     }
 }
 
-/// Enhanced data of a rejecting Reply. If the IRD of the Request is too low, the ORD is the one
+/// Enhanced data of a rejecting Reply. If the IRD of the Request is too low, the Reply has the ORD
 /// that the ULP needs (P2P-9.1-21).
 pub(super) fn rejection(answer: &Answer, own: &EnhancedSettings) -> Enhanced {
     let ord = if answer.insufficient { own.min_ord.min(super::Depth::MAX) } else { answer.enhanced.ord };

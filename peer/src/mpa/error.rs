@@ -13,7 +13,7 @@ pub enum StartupError {
     #[error("the peer also sent a Request, so both endpoints are Initiators")]
     BothInitiators,
     /// The peer closed its direction of the connection before the frame was complete.
-    #[error("the start-up frame ends after {received} bytes")]
+    #[error("the peer closed its direction after {received} bytes of the start-up frame")]
     CutShort {
         /// Number of bytes of the frame that arrived.
         received: usize,
@@ -21,13 +21,13 @@ pub enum StartupError {
     /// The bytes are not a valid frame of the expected kind.
     #[error("malformed start-up frame: {0}")]
     Malformed(WireError),
-    /// Bytes arrived after the start-up frame, at a time when the peer may not send any bytes.
-    #[error("{octets} bytes follow the start-up frame, but the peer may not send yet")]
+    /// Bytes arrived after the start-up frame, at a time when the peer must not send any bytes.
+    #[error("{octets} bytes follow the start-up frame, but the peer must not send yet")]
     Surplus {
         /// Number of bytes after the frame.
         octets: usize,
     },
-    /// The Request requests the enhanced set-up of RFC 6581, and this endpoint does not support it.
+    /// The Request is for the enhanced set-up of RFC 6581, which this endpoint does not support.
     #[error("this endpoint does not support the enhanced connection set-up that the Request requests (Rev 2, S=1)")]
     UnsupportedEnhanced,
     /// This endpoint does not support the revision of the peer's frame.
@@ -41,8 +41,8 @@ pub enum StartupError {
 }
 
 impl StartupError {
-    /// The requirement that the peer violated. If the peer violated no other requirement, the
-    /// requirement to close the connection.
+    /// The requirement that the peer violated. If the peer violated none, the requirement that made
+    /// this endpoint close the connection.
     #[must_use]
     pub fn requirement(&self) -> RequirementId {
         match self {

@@ -9,16 +9,16 @@ use weft_core::{WireError, requirement};
 use zerocopy::FromBytes;
 
 use super::peer_frame::{PeerFrame, PrivateData};
-use super::{MpaSettings, Rnic, Role, StartupError};
+use super::{MpaSettings, Rnic, Role, StartupError, fill};
 use crate::hostile::{self, Deviations};
 
 /// Collects the start-up frame that the peer has to send next. Holds at most 532 bytes.
 #[derive(Debug)]
 pub(super) struct FrameReader {
     receiver: Role,
-    settings: MpaSettings,
+    pub(super) settings: MpaSettings,
     octets: Vec<u8>,
-    deviations: Deviations,
+    pub(super) deviations: Deviations,
 }
 
 impl FrameReader {
@@ -34,20 +34,20 @@ impl FrameReader {
     /// Moves the bytes of the frame from the front of `input` into the buffer. Returns the frame
     /// when it is complete, and `None` until then.
     pub(super) fn read(&mut self, input: &mut &[u8]) -> Result<Option<PeerFrame>, StartupError> {
-        self.take(input, HEADER_LEN);
+        fill(&mut self.octets, input, HEADER_LEN);
         hostile::hook::arrived(&self.deviations, self.receiver, &mut self.octets);
         self.check_key()?;
         let Ok((header, _)) = RawStartup::ref_from_prefix(&self.octets) else { return Ok(None) };
         self.check_revision(header)?;
         let pd_length = header.pd_length.get().min(MAX_PD_LENGTH);
         check_room(header)?;
-        self.take(input, HEADER_LEN + usize::from(pd_length));
+        let length = HEADER_LEN + usize::from(pd_length);
+        fill(&mut self.octets, input, length);
 
         // The parser does not check private data. A frame that is still incomplete can therefore be
         // checked with zeros in place of the missing bytes.
         let mut complete = [0; HEADER_LEN + MAX_PD_LENGTH as usize];
         complete[..self.octets.len()].copy_from_slice(&self.octets);
-        let length = HEADER_LEN + usize::from(pd_length);
         let frame = Startup::parse(&complete[..length]).map_err(StartupError::Malformed)?;
         if self.octets.len() < length {
             return Ok(None);
@@ -68,15 +68,6 @@ impl FrameReader {
             return Ok(());
         }
         Err(StartupError::Surplus { octets: surplus.len() })
-    }
-
-    /// Moves bytes from `input` into the buffer until the buffer holds `wanted` bytes or `input` is
-    /// empty.
-    fn take(&mut self, input: &mut &[u8], wanted: usize) {
-        let missing = wanted.saturating_sub(self.octets.len());
-        let (taken, rest) = input.split_at(missing.min(input.len()));
-        self.octets.extend_from_slice(taken);
-        *input = rest;
     }
 
     /// Compares the received bytes of the key field with the expected key. Reports a wrong byte at
@@ -165,8 +156,8 @@ mod tests {
 
     proptest! {
         /// A split of the frame at any position does not change the result. This is also true if
-        /// one octet of the frame is wrong, or if fewer or more octets follow than announced. The
-        /// reader never holds more than one frame.
+        /// one octet of the frame is wrong, or if fewer or more octets follow than `PD_Length`
+        /// announces. The reader never holds more than one frame.
         #[test]
         fn a_split_changes_nothing(
             at in 0usize..24, change: u8, pd_length in 0u16..600, rest in prop::collection::vec(any::<u8>(), 0..600),

@@ -13,9 +13,7 @@ use crate::hostile::{self, Deviations};
 /// State after the Initiator has sent its Request.
 #[derive(Debug)]
 pub struct WaitReply {
-    settings: MpaSettings,
     reader: FrameReader,
-    deviations: Deviations,
 }
 
 /// Result of [`WaitReply::handle_octets`].
@@ -58,18 +56,18 @@ impl WaitReply {
         hostile::hook::request(&deviations, &mut frame);
         frame.emit(out);
         hostile::hook::frame(&deviations, out);
-        Ok(WaitReply { settings, reader: FrameReader::new(Role::Initiator, settings, deviations.clone()), deviations })
+        Ok(WaitReply { reader: FrameReader::new(Role::Initiator, settings, deviations) })
     }
 
     /// Processes bytes that arrived for the Reply.
     ///
     /// # Errors
-    /// The Reply is malformed, or bytes follow an accepting Reply. The Responder may not send
+    /// The Reply is malformed, or bytes follow an accepting Reply. The Responder must not send
     /// before it has received the first FPDU (MPA-7.1.2-17).
     pub fn handle_octets(mut self, mut input: &[u8]) -> Result<AfterReply, StartupError> {
         let Some(mut frame) = self.reader.read(&mut input)? else { return Ok(AfterReply::Waiting(self)) };
         if frame.reject {
-            hostile::hook::reported_frame(&self.deviations, &mut frame);
+            hostile::hook::reported_frame(&self.reader.deviations, &mut frame);
             return Ok(AfterReply::Rejected(frame));
         }
         self.reader.check_end(input)?;
@@ -84,25 +82,26 @@ impl WaitReply {
 
     /// Computes the result of an accepting Reply. A Reply to an enhanced Request can have a lower
     /// revision or S=0. Such a Reply is a fault of the Responder. No rule defines how the Initiator
-    /// reacts to it. This Initiator continues without the enhanced set-up.
+    /// reacts to this fault. This Initiator continues without the enhanced set-up.
     fn accepted(self, mut frame: PeerFrame) -> AfterReply {
+        let FrameReader { settings, deviations, .. } = &self.reader;
         let rdmac = frame.revision == 0;
         let mut negotiated = Negotiated {
             role: Role::Initiator,
             peer_revision: frame.revision,
             version: if rdmac { 0 } else { 1 },
-            crc: rdmac || self.settings.c() || frame.crc,
+            crc: rdmac || settings.c() || frame.crc,
             markers_sent: rdmac || frame.markers,
-            markers_received: rdmac || self.settings.m(),
+            markers_received: rdmac || settings.m(),
             enhanced: None,
-            rtr: self.settings.agreed_rtr.map_or(RtrKinds::NONE, RtrKinds::only),
+            rtr: settings.agreed_rtr.map_or(RtrKinds::NONE, RtrKinds::only),
         };
         let enhanced = frame.enhanced;
-        hostile::hook::reported_frame(&self.deviations, &mut frame);
+        hostile::hook::reported_frame(deviations, &mut frame);
         let Some(mut enhanced) = enhanced else { return AfterReply::Accepted(negotiated, frame) };
-        hostile::hook::reply_parameters(&self.deviations, &mut enhanced);
+        hostile::hook::reply_parameters(deviations, &mut enhanced);
         negotiated.rtr = RtrKinds::NONE;
-        match enhanced::conclude(&enhanced, &self.settings.enhanced_settings) {
+        match enhanced::conclude(&enhanced, &settings.enhanced_settings) {
             Ok((agreed, rtr)) => {
                 negotiated.enhanced = Some(agreed);
                 negotiated.rtr = rtr.map_or(RtrKinds::NONE, RtrKinds::only);

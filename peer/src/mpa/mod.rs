@@ -15,13 +15,13 @@
 //! ```
 //!
 //! [`MpaSettings`] configures one endpoint: MPA revision, CRCs, markers, enhanced set-up.
-//! [`Negotiated`] has the result of start-up. Values that can differ between the directions are
-//! separate. After start-up (RFC 5044: "Full Operation"), a [`Deframer`] reads the FPDUs that
-//! arrive, and an [`FpduSender`] builds the FPDUs to send. If the Responder's ULP may send first,
-//! the Initiator sends an [`Rtr`] (ready-to-receive message) as its first FPDU.
+//! [`Negotiated`] has the result of start-up. Values that can differ between the two directions
+//! have one field for each direction. After start-up (RFC 5044: "Full Operation"), a [`Deframer`]
+//! reads the FPDUs that arrive, and an [`FpduSender`] builds the FPDUs to send. If the Responder's
+//! ULP may send first, the Initiator sends an [`Rtr`] (ready-to-receive message) as its first FPDU.
 //!
 //! This module does not handle time-outs, FIN and RST, or streaming mode before start-up, and does
-//! not make the Responder wait for the first FPDU. The module [`crate::connection`] does this.
+//! not make the Responder wait for the first FPDU. The module [`crate::connection`] does all this.
 
 mod deframer;
 mod enhanced;
@@ -45,3 +45,12 @@ pub use responder::{AfterRequest, WaitDecision, WaitRequest, plain_reply};
 pub use rtr::{ArrivedRtr, Rtr, RtrKinds, is_read_response, read_response};
 pub use sender::FpduSender;
 pub use settings::{Depth, EnhancedSettings, EnhancedUse, Model, MpaSettings, Rnic};
+
+/// Moves bytes from `input` into `buffer` until the buffer holds `wanted` bytes or `input` is
+/// empty.
+fn fill(buffer: &mut Vec<u8>, input: &mut &[u8], wanted: usize) {
+    let missing = wanted.saturating_sub(buffer.len());
+    let (taken, rest) = input.split_at(missing.min(input.len()));
+    buffer.extend_from_slice(taken);
+    *input = rest;
+}

@@ -4,6 +4,8 @@ use bytes::Bytes;
 use weft_core::wire::mpa::Enhanced;
 use weft_core::wire::mpa::startup::{ENHANCED_LEN, MAX_PD_LENGTH};
 
+use crate::reject::reject_if;
+
 /// ULP private data of a start-up frame: 0 to 512 bytes (MPA-7.1.1-28). In an enhanced frame, at
 /// most 508 bytes (P2P-9-8).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -33,9 +35,7 @@ impl PrivateData {
     /// Returns the private data unchanged if a frame can carry it.
     pub(super) fn fits(self, enhanced: bool) -> Result<Self, PrivateDataTooLong> {
         let max = usize::from(MAX_PD_LENGTH) - if enhanced { ENHANCED_LEN } else { 0 };
-        if self.0.len() > max {
-            return Err(PrivateDataTooLong { octets: self.0.len(), max });
-        }
+        reject_if(self.0.len() > max, PrivateDataTooLong { octets: self.0.len(), max })?;
         Ok(self)
     }
 

@@ -11,9 +11,7 @@ use crate::hostile::{self, Deviations};
 /// Initial state of a Responder, which waits for a Request.
 #[derive(Debug)]
 pub struct WaitRequest {
-    settings: MpaSettings,
     reader: FrameReader,
-    deviations: Deviations,
 }
 
 /// Result of [`WaitRequest::handle_octets`].
@@ -30,7 +28,8 @@ pub enum AfterRequest {
 pub struct WaitDecision {
     settings: MpaSettings,
     frame: PeerFrame,
-    /// The Request as reported to the ULP. Deviations can make it differ from `frame`.
+    /// The Request that is reported to the ULP. With [deviations](crate::hostile), it can differ
+    /// from `frame`.
     reported: PeerFrame,
     /// Answer to an enhanced Request. `None` if the Request is not enhanced.
     answer: Option<Answer>,
@@ -41,20 +40,19 @@ impl WaitRequest {
     /// Creates the initial state.
     #[must_use]
     pub fn start(settings: MpaSettings, deviations: Deviations) -> Self {
-        let reader = FrameReader::new(Role::Responder, settings, deviations.clone());
-        WaitRequest { settings, reader, deviations }
+        WaitRequest { reader: FrameReader::new(Role::Responder, settings, deviations) }
     }
 
     /// Processes bytes that arrived for the Request.
     ///
     /// # Errors
-    /// The Request is malformed, or bytes follow it. An Initiator may not send between its Request
-    /// and the Reply (MPA-7.1.2-11).
+    /// The Request is malformed, or bytes follow the Request. An Initiator must not send between
+    /// its Request and the Reply (MPA-7.1.2-11).
     pub fn handle_octets(mut self, mut input: &[u8]) -> Result<AfterRequest, StartupError> {
         let Some(request) = self.reader.read(&mut input)? else { return Ok(AfterRequest::Waiting(self)) };
         self.reader.check_end(input)?;
-        let answer = request.enhanced.map(|enhanced| enhanced::answer(&enhanced, &self.settings.enhanced_settings));
-        let (settings, deviations) = (self.settings, self.deviations);
+        let FrameReader { settings, deviations, .. } = self.reader;
+        let answer = request.enhanced.map(|enhanced| enhanced::answer(&enhanced, &settings.enhanced_settings));
         let mut reported = request.clone();
         hostile::hook::reported_frame(&deviations, &mut reported);
         Ok(AfterRequest::Arrived(WaitDecision { settings, frame: request, reported, answer, deviations }))
@@ -67,8 +65,8 @@ impl WaitRequest {
     }
 }
 
-/// Returns a Reply of revision 1 that does not depend on a Request. It shows an RDMAC Initiator why
-/// this endpoint closes the connection (RFC 5044 C.2.1).
+/// Returns a Reply of revision 1 that does not depend on a Request. This Reply shows an RDMAC
+/// Initiator why this endpoint closes the connection (RFC 5044 C.2.1).
 #[must_use]
 pub fn plain_reply(settings: &MpaSettings) -> Vec<u8> {
     let mut out = Vec::new();
@@ -86,14 +84,14 @@ pub fn plain_reply(settings: &MpaSettings) -> Vec<u8> {
 }
 
 impl WaitDecision {
-    /// The Request as reported to the ULP.
+    /// The Request that is reported to the ULP.
     #[must_use]
     pub fn request(&self) -> &PeerFrame {
         &self.reported
     }
 
-    /// Returns whether the IRD of the Request is too low for this endpoint's ULP. The Responder has
-    /// to reject then (P2P-9.1-21).
+    /// Returns whether the IRD of the Request is too low for this endpoint's ULP. In this case, the
+    /// Responder has to reject the Request (P2P-9.1-21).
     #[must_use]
     pub fn is_insufficient(&self) -> bool {
         self.answer.is_some_and(|answer| answer.insufficient)
@@ -107,7 +105,7 @@ impl WaitDecision {
         private_data.clone().fits(self.answer.is_some()).map(|_| ())
     }
 
-    /// Appends an accepting Reply to `out`. The Responder may not send an FPDU before it has
+    /// Appends an accepting Reply to `out`. The Responder must not send an FPDU before it has
     /// received a valid FPDU (MPA-7.1.2-17). If the private data does not pass
     /// [`check`](Self::check), the Reply has only the part that fits.
     #[must_use]
@@ -127,8 +125,8 @@ impl WaitDecision {
         }
     }
 
-    /// Appends a rejecting Reply to `out`. After it, the connection does not use MPA (MPA-7.1.2-5,
-    /// MPA-7.1.2-7).
+    /// Appends a rejecting Reply to `out`. After this Reply, the connection does not use MPA
+    /// (MPA-7.1.2-5, MPA-7.1.2-7).
     pub fn reject(self, private_data: &PrivateData, out: &mut Vec<u8>) {
         let enhanced = self.answer.map(|answer| enhanced::rejection(&answer, &self.settings.enhanced_settings));
         self.reply(true, enhanced, private_data, out);

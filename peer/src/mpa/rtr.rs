@@ -1,5 +1,5 @@
-//! Ready-to-receive messages: an Initiator sends a zero-length message so that the Responder may
-//! send (RFC 6581 sections 4, 9.2).
+//! Ready-to-receive messages (RFC 6581 sections 4, 9.2). Such a message is the first message of an
+//! Initiator, and has length zero. It allows the Responder to send.
 //!
 //! Ready-to-receive messages are part of start-up, so this module builds and recognises complete
 //! ULPDUs. Ready-to-receive messages access no memory, and their STags have no meaning
@@ -12,8 +12,8 @@ use weft_core::wire::rdmap::{Control, Opcode, ReadRequest};
 /// A kind of ready-to-receive message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rtr {
-    /// A Read Request of 0 bytes (flag D). The Responder answers it with a Read Response of 0
-    /// bytes.
+    /// A Read Request of 0 bytes (flag D). The Responder answers this Request with a Read Response
+    /// of 0 bytes.
     Read,
     /// A Send without payload (flag B).
     Send,
@@ -31,7 +31,7 @@ impl Rtr {
     pub fn ulpdu(self, version: u8) -> Vec<u8> {
         let mut out = Vec::new();
         let control = |opcode| Control::new(opcode, version);
-        let untagged = |qn| ddp::Untagged { last: true, qn, msn: 1, mo: 0 };
+        let untagged = |qn| ddp::Untagged { last: true, qn, msn: ddp::Msn::FIRST, mo: 0 };
         match self {
             Rtr::Write => {
                 ddp::Tagged { last: true, stag: 0, tagged_offset: 0 }.emit(version, control(Opcode::WRITE), &mut out);
@@ -76,7 +76,7 @@ impl ArrivedRtr {
             return (write && header.last && payload.is_empty()).then_some(ArrivedRtr::Write);
         }
         let (header, ulp, payload) = ddp::Untagged::parse(ulpdu, version).ok()?;
-        if !header.last || header.msn != 1 || header.mo != 0 || ulp.control.version() != version {
+        if !header.last || header.msn != ddp::Msn::FIRST || header.mo != 0 || ulp.control.version() != version {
             return None;
         }
         match (ulp.control.opcode(), header.qn) {
@@ -170,7 +170,8 @@ mod tests {
         out
     }
 
-    /// The vectors come from an independent CRC implementation. All free fields are zero.
+    /// The expected octets come from an independent CRC implementation. All fields that may have
+    /// any value are zero.
     #[test]
     fn octets_of_each_kind() {
         let zeros = |count: usize| vec![0; count];
@@ -204,7 +205,8 @@ mod tests {
         }
     }
 
-    /// STags and offsets may have any value (siw sends 1 and 0, nes 1 and 1).
+    /// STags and offsets may have any value (the driver siw sends 1 and 0, and the driver nes sends
+    /// 1 and 1).
     #[test]
     fn free_fields_do_not_matter() {
         let mut write = Rtr::Write.ulpdu(1);

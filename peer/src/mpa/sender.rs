@@ -5,8 +5,8 @@ use weft_core::wire::mpa::{Framing, fpdu};
 
 use crate::hostile::{self, DeviationState, Deviations};
 
-/// Sender of the FPDUs of one direction. It counts the bytes of the stream, because the positions
-/// of markers depend on them.
+/// Sender of the FPDUs of one direction. The sender counts the bytes of the stream, because the
+/// positions of markers depend on this count.
 #[derive(Debug)]
 pub struct FpduSender {
     framing: Framing,
@@ -32,8 +32,8 @@ impl FpduSender {
     /// Returns the next FPDU. Its ULPDU is the concatenation of the slices in `ulpdu`.
     ///
     /// # Errors
-    /// The ULPDU is longer than 64,768 bytes (MPA-3-4). The position in the stream is unchanged
-    /// then.
+    /// The ULPDU is longer than 64,768 bytes (MPA-3-4). An error does not change the position in
+    /// the stream.
     pub fn fpdu(&mut self, ulpdu: &[&[u8]]) -> Result<Vec<u8>, WireError> {
         if let Some(ulpdus) = hostile::hook::segments(&self.deviations, &mut self.deviation_state, ulpdu) {
             let fpdus: Result<Vec<Vec<u8>>, WireError> = ulpdus.iter().map(|ulpdu| self.framed(&[ulpdu])).collect();

@@ -39,8 +39,8 @@ pub enum Model {
     /// The Initiator's ULP sends first (flag A=0).
     #[default]
     ClientServer,
-    /// Either ULP may send first (flag A=1). For this, the Initiator first sends a ready-to-receive
-    /// message.
+    /// The ULP of each side may send first (flag A=1). To allow this, the Initiator starts with a
+    /// ready-to-receive message.
     PeerToPeer,
 }
 
@@ -51,7 +51,8 @@ pub struct Depth {
     pub local: u16,
     /// True: the Initiator's Request has `local`, and the Reply can change the result. False: the
     /// Request has 0x3FFF, the endpoint uses `local`, and the ULPs have to agree without MPA
-    /// (P2P-9.1-12). A Responder ignores this setting and answers the values of the Request.
+    /// (P2P-9.1-12). A Responder ignores this setting: its Reply depends on the values in the
+    /// Request.
     pub negotiated: bool,
 }
 
@@ -121,11 +122,11 @@ impl Default for EnhancedSettings {
 /// Settings of the MPA layer of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MpaSettings {
-    /// Kind of ready-to-receive message for start-up frames of revision 1, agreed out of band. The
-    /// Initiator sends the message first, and the Responder accepts it before the messages of the
-    /// ULP. This is option A of an e-mail proposal of 2007. The proposal recommends a Read. Its
-    /// options B and C never got bit positions in the frames, and RFC 6581 replaced them. Default
-    /// none.
+    /// Kind of ready-to-receive message for start-up frames of revision 1, which the endpoints have
+    /// agreed on without MPA. The Initiator sends this message first, and the Responder accepts it
+    /// before the messages of the ULP. This is option A of an e-mail proposal of 2007. The proposal
+    /// recommends a Read. Options B and C of the proposal never got bit positions in the frames,
+    /// and RFC 6581 replaced these options. Default none.
     pub agreed_rtr: Option<Rtr>,
     /// For a Responder of kind [`Rnic::Ietf`]: the Responder answers a Request of revision 0 with a
     /// Reply of revision 1 before it closes, as RFC 5044 C.2.1 describes (MPA-C.2.1-1). Default

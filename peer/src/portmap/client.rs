@@ -21,6 +21,7 @@ use super::cache::Cache;
 use super::message::{self, Discarded};
 use super::query::{Fallback, Query, QueryError, Resolution};
 use crate::hostile::{Deviations, PmConduct, PmSide, hook};
+use crate::reject::reject_if;
 use crate::time::Instant;
 
 /// Maximum number of finished transactions that the client stores. It stores them only if the
@@ -153,12 +154,8 @@ impl Client {
             return Ok(transaction);
         }
         let same = |open: &Open| (open.query.service, open.query.connecting) == (query.service, query.connecting);
-        if self.open.values().any(same) {
-            return Err(QueryError::InFlight);
-        }
-        if self.open.len() >= self.settings.max_open {
-            return Err(QueryError::Busy);
-        }
+        reject_if(self.open.values().any(same), QueryError::InFlight)?;
+        reject_if(self.open.len() >= self.settings.max_open, QueryError::Busy)?;
         hook::pm_request(&self.settings.deviations, &mut request);
         self.next_transaction += 1;
         self.next_handle = self.next_handle.max(1).wrapping_add(1);
@@ -253,9 +250,8 @@ impl Client {
         /// How long finished transactions are stored. The Linux daemon repeats its PMAccept for ten
         /// seconds.
         const STORED_FOR: Duration = Duration::from_secs(60);
-        while self.done.front().is_some_and(|(_, at, _)| now.saturating_duration_since(*at) > STORED_FOR) {
-            self.done.pop_front();
-        }
+        let is_old = |(_, at, _): &mut (ThreeTuple, Instant, Open)| now.saturating_duration_since(*at) > STORED_FOR;
+        while self.done.pop_front_if(is_old).is_some() {}
         let done = self.done.iter().position(|(tuple, ..)| *tuple == three_tuple(reply));
         if self.conduct.takes_later
             && let Some((_, _, open)) = done.and_then(|at| self.done.remove(at))
@@ -285,12 +281,8 @@ impl Client {
                 let (request, mapper, sent) = (open.request, open.query.mapper, open.sent);
                 open.sent = open.sent.saturating_add(1);
                 self.send(&request, mapper, sent, None);
-            } else if let Some(open) = self.open.remove(&tuple) {
-                let (transaction, query, requests) = (open.transaction, open.query, open.sent);
-                if !self.conduct.never_falls_back {
-                    let resolution = Resolution::Conventional { address: query.service, why: Fallback::Silent };
-                    self.events.push_back(Resolved { transaction, query, resolution, requests });
-                }
+            } else if let Some(open) = self.open.remove(&tuple).filter(|_| !self.conduct.never_falls_back) {
+                self.fall_back(&open, Fallback::Silent);
             }
         }
     }
@@ -311,10 +303,15 @@ impl Client {
         let mut gone: Vec<Open> =
             self.open.extract_if(|_, open| open.query.mapper == mapper).map(|(_, open)| open).collect();
         gone.sort_unstable_by_key(|open| open.transaction);
-        for Open { transaction, query, sent, .. } in gone {
-            let resolution = Resolution::Conventional { address: query.service, why: Fallback::Absent };
-            self.events.push_back(Resolved { transaction, query, resolution, requests: sent });
+        for open in &gone {
+            self.fall_back(open, Fallback::Absent);
         }
+    }
+
+    fn fall_back(&mut self, open: &Open, why: Fallback) {
+        let Open { transaction, query, sent: requests, .. } = *open;
+        let resolution = Resolution::Conventional { address: query.service, why };
+        self.events.push_back(Resolved { transaction, query, resolution, requests });
     }
 
     /// Returns whether a query to this port mapper is open.

@@ -1,36 +1,26 @@
 //! Converts a datagram to a message, or returns the reason why the datagram is discarded.
 
-use core::fmt;
 use core::net::SocketAddr;
 
 use weft_core::error::WireError;
 use weft_core::wire::portmap::{Message, MessageType};
 
 /// Why a datagram was discarded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Discarded {
     /// The datagram is not a valid message of this version.
+    #[error("{0}")]
     Malformed(WireError),
     /// The message has a type that this role sends and never receives.
+    #[error("{0} is a message that this role never receives")]
     WrongRole(MessageType),
     /// The message belongs to no known Request (sections 7.5.1 and 7.5.2).
+    #[error("{0} matches no known Request")]
     Unknown(MessageType),
     /// A PMAccept has an SDP Address to which no connection is possible. Its port is 0, or its IP
     /// address is not the address of a single host.
+    #[error("PMAccept has the SDP Address {0}, to which no connection is possible")]
     Nowhere(SocketAddr),
-}
-
-impl fmt::Display for Discarded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Discarded::Malformed(error) => error.fmt(f),
-            Discarded::WrongRole(what) => write!(f, "{what} is a message that this role never receives"),
-            Discarded::Unknown(what) => write!(f, "{what} matches no known Request"),
-            Discarded::Nowhere(address) => {
-                write!(f, "PMAccept has the SDP Address {address}, to which no connection is possible")
-            }
-        }
-    }
 }
 
 /// Returns the SDP Address of a PMAccept, if a connection to it is possible.

@@ -1,6 +1,5 @@
 //! Queries to a PM Client, and their results.
 
-use core::fmt;
 use core::net::SocketAddr;
 
 use weft_core::wire::portmap::{Addresses, Message, MessageType, PmTime};
@@ -95,25 +94,18 @@ impl Resolution {
 }
 
 /// Why a connection does not use SDP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Fallback {
     /// The port mapper answered with a PMDeny.
+    #[error("the port mapper denied the request")]
     Denied,
     /// The port mapper did not answer, not even to the last repetition (section 7.5.1).
+    #[error("the port mapper did not answer")]
     Silent,
     /// The host has no port mapper: ICMP reported that the port is closed.
+    #[error("the host has no port mapper")]
     Absent,
     /// The SDP Address reset the connection (section 7.5.1).
+    #[error("the SDP Address reset the connection")]
     Reset,
-}
-
-impl fmt::Display for Fallback {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Fallback::Denied => "the port mapper denied the request",
-            Fallback::Silent => "the port mapper did not answer",
-            Fallback::Absent => "the host has no port mapper",
-            Fallback::Reset => "the SDP Address reset the connection",
-        })
-    }
 }

@@ -11,7 +11,6 @@
 //!
 //! The draft does not specify an answer to a malformed datagram. This server sends no answer.
 
-use core::fmt;
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -62,21 +61,14 @@ impl Default for ServerSettings {
 }
 
 /// Why a Request is denied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
     /// The service is not mapped or not available, or has no SDP Address left.
+    #[error("no SDP Address is available for this service")]
     NoMapping,
     /// Too many Requests are stored.
+    #[error("too many requests are stored")]
     Full,
-}
-
-impl fmt::Display for Denial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Denial::NoMapping => "no SDP Address is available for this service",
-            Denial::Full => "too many requests are stored",
-        })
-    }
 }
 
 /// An event of the server.

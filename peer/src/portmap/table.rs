@@ -12,6 +12,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use weft_core::wire::portmap::{Cache, PmTime};
 
+use crate::reject::reject_if;
+
 /// Destination of the SDP connections of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
@@ -112,21 +114,13 @@ impl Table {
             }
             Target::PortRange { at, ports } => (family(at), !ports.is_empty() && *ports.start() != 0),
         };
-        if !ports || mapping.service.port() == 0 {
-            return Err(TableError::NoPort);
-        }
-        if !fits {
-            return Err(TableError::Families);
-        }
-        if matches!(mapping.target, Target::PortRange { .. }) && mapping.pm_time.cache() == Cache::Forever {
-            return Err(TableError::Forever);
-        }
-        if (1..MIN_PM_TIME).contains(&mapping.pm_time.0) {
-            return Err(TableError::Short);
-        }
-        if self.entries.len() >= MAX_MAPPINGS && !self.entries.contains_key(&mapping.service) {
-            return Err(TableError::Full);
-        }
+        reject_if(!ports || mapping.service.port() == 0, TableError::NoPort)?;
+        reject_if(!fits, TableError::Families)?;
+        let is_range = matches!(mapping.target, Target::PortRange { .. });
+        reject_if(is_range && mapping.pm_time.cache() == Cache::Forever, TableError::Forever)?;
+        reject_if((1..MIN_PM_TIME).contains(&mapping.pm_time.0), TableError::Short)?;
+        let is_full = self.entries.len() >= MAX_MAPPINGS && !self.entries.contains_key(&mapping.service);
+        reject_if(is_full, TableError::Full)?;
         let entry = Entry { mapping, available: true, down: BTreeSet::new(), next: 0 };
         self.entries.insert(entry.mapping.service, entry);
         Ok(())
@@ -139,10 +133,7 @@ impl Table {
 
     /// Sets whether a service is available. Returns whether the service is mapped.
     pub fn set_available(&mut self, service: SocketAddr, available: bool) -> bool {
-        self.entries.get_mut(&service).is_some_and(|entry| {
-            entry.available = available;
-            true
-        })
+        self.entries.get_mut(&service).map(|entry| entry.available = available).is_some()
     }
 
     /// Takes a fixed SDP Address of a service out of use (`up` false) or into use again. Returns

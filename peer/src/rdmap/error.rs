@@ -32,7 +32,8 @@ pub struct SegmentError {
     pub header: Option<RawHeader>,
     /// Length of the segment in bytes, including the header.
     pub segment_length: u16,
-    /// The Read Request, if the segment is one and the peer may not read the requested memory.
+    /// The Read Request in the segment, if the peer is not allowed to read the requested memory.
+    /// Otherwise `None`.
     pub read_request: Option<ReadRequest>,
 }
 
@@ -43,8 +44,8 @@ impl SegmentError {
         let segment_length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
         let (header, payload) = RawHeader::from_prefix(ulpdu).unzip();
         let is_request = header.is_some_and(|header| header.ulp_control().opcode() == Opcode::READ_REQUEST);
-        // A Terminate returns the Read Request only if the source of the Read is rejected (RFC 5040
-        // section 4.8, Figure 10).
+        // A Terminate contains the Read Request only if the source of the Read is rejected (RFC
+        // 5040 section 4.8, Figure 10).
         let read_request = payload.filter(|_| is_request && matches!(fault, Fault::Source(_)));
         let read_request = read_request.and_then(|payload| ReadRequest::parse(payload).ok());
         SegmentError { fault, header, segment_length, read_request }
@@ -80,10 +81,10 @@ impl StreamError {
         }
     }
 
-    /// The Terminate to send. For a rejected segment, it has the length and the DDP header of the
-    /// segment (RFC 5040 Figure 10, section 7.1). It has no length and no header in two cases: the
-    /// segment is too short for a header, or MPA reports the error. After an error of MPA, the
-    /// received bytes are unreliable.
+    /// The Terminate to send. For a rejected segment, the Terminate has the length and the DDP
+    /// header of the segment (RFC 5040 Figure 10, section 7.1). The Terminate has no length and no
+    /// header in two cases: the segment is too short for a header, or MPA reports the error. After
+    /// an error of MPA, the received bytes are unreliable.
     #[must_use]
     pub fn terminate(&self) -> Terminate {
         match self {

@@ -1,5 +1,5 @@
 //! Faults in an inbound segment, and the Terminate code of each fault. The peer causes all faults
-//! except that of the local receive buffer.
+//! except [`Fault::Buffer`].
 
 use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::TerminateError;
@@ -19,7 +19,7 @@ pub enum Fault {
     /// The RNIC cannot access the local receive buffer. The peer is not at fault.
     #[error("this endpoint cannot access its receive buffer: {0}")]
     Buffer(AccessError),
-    /// The segment's DDP version is not the negotiated one.
+    /// The segment's DDP version is not the negotiated version.
     #[error("invalid DDP version")]
     DdpVersion {
         /// True for a tagged segment, false for an untagged segment.
@@ -55,7 +55,7 @@ pub enum Fault {
     /// The stream does not use this queue number.
     #[error("invalid QN")]
     QueueNumber,
-    /// The segment's RDMAP version is not the negotiated one.
+    /// The segment's RDMAP version is not the negotiated version.
     #[error("invalid RDMAP version")]
     RdmapVersion,
     /// Inbound RDMA Reads are not enabled for the stream.
@@ -97,8 +97,8 @@ impl Fault {
         }
     }
 
-    /// Layer, type and code of the Terminate, from RFC 5040, 5041 and 7306. Where the RFCs leave
-    /// the code open, the code is from Figures 23 and 24 of the verbs draft.
+    /// Layer, type and code of the Terminate, from RFC 5040, 5041 and 7306. If the RFCs do not
+    /// define a code, the code is from Figures 23 and 24 of the verbs draft.
     #[must_use]
     pub const fn code(self) -> TerminateError {
         match self {

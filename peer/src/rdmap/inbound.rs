@@ -1,22 +1,23 @@
-//! Data Sink of a connection without registered memory. It receives Sends only.
+//! Data Sink of a connection without registered memory. It receives Sends only, and its IRD is 0.
 //!
-//! A posted receive is only a length. The sink allocates memory as payload arrives, and never in
+//! A posted receive is only a length. The sink allocates memory when payload arrives, and never in
 //! advance for an announced length.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 use weft_core::wire::ddp;
-use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, ReadRequest, Terminate};
+use weft_core::wire::rdmap::Terminate;
 
 use super::{DataSink, Fault, Received, Receiver, SegmentError};
 use crate::hostile::Deviations;
-use crate::memory::{AccessError, InvalidateError};
+use crate::memory::InvalidateError;
+use crate::reject::reject_if;
 
 /// The Data Sink of one stream.
 #[derive(Debug)]
 pub struct Inbound {
-    receiver: Receiver,
+    pub(crate) receiver: Receiver,
     receives: Receives,
 }
 
@@ -36,28 +37,17 @@ pub enum Delivery {
 
 impl Default for Inbound {
     fn default() -> Self {
-        Inbound::new(ddp::Control::VERSION)
+        Inbound::deviating(ddp::Control::VERSION, Deviations::NONE)
     }
 }
 
 impl Inbound {
-    /// Creates a Data Sink. `version` is the version of DDP and RDMAP.
-    #[must_use]
-    pub fn new(version: u8) -> Self {
-        // Without RFC 7306, the opcodes above Terminate are reserved (RFC 5040 4.3).
-        Inbound { receiver: Receiver::new(version, false), receives: Receives::default() }
-    }
-
-    /// Creates a Data Sink with deliberate protocol violations (`deviations`).
+    /// Creates a Data Sink with deliberate protocol violations (`deviations`). `version` is the
+    /// version of DDP and RDMAP.
     #[must_use]
     pub fn deviating(version: u8, deviations: Deviations) -> Self {
+        // Without RFC 7306, the opcodes above Terminate are reserved (RFC 5040 4.3).
         Inbound { receiver: Receiver::deviating(version, false, deviations), receives: Receives::default() }
-    }
-
-    /// Counts a ready-to-receive message of kind Send, which uses no buffer. The next Send has MSN
-    /// 2.
-    pub fn skip_send(&mut self) {
-        self.receiver.skip_send();
     }
 
     /// Posts a receive buffer of `length` octets.
@@ -71,13 +61,7 @@ impl Inbound {
         self.receives.posted.len()
     }
 
-    /// Returns whether a message has begun and its last segment has not arrived.
-    #[must_use]
-    pub fn is_mid_message(&self) -> bool {
-        self.receiver.is_mid_message()
-    }
-
-    /// Processes one ULPDU. Returns the message that it completes, if any.
+    /// Processes one ULPDU. If the ULPDU completes a message, returns the message.
     ///
     /// # Errors
     /// The segment is rejected. The stream has to end with a Terminate.
@@ -97,14 +81,6 @@ struct Receives {
 }
 
 impl DataSink for Receives {
-    fn write(&mut self, _: u32, _: u64, _: &[u8]) -> Result<(), Fault> {
-        Err(Fault::Tagged(AccessError::InvalidStag))
-    }
-
-    fn read_response(&mut self, _: u32, _: u64, _: &[u8], _: bool) -> Result<(), Fault> {
-        Err(Fault::UnexpectedReadResponse)
-    }
-
     fn receive_buffer(&mut self) -> Result<u64, Fault> {
         self.posted.front().map(|length| u64::from(*length)).ok_or(Fault::NoBuffer)
     }
@@ -115,30 +91,11 @@ impl DataSink for Receives {
     }
 
     fn received(&mut self, message: Received) -> Result<(), Fault> {
-        if message.invalidate.is_some() {
-            return Err(Fault::Invalidate(InvalidateError::InvalidStag));
-        }
+        reject_if(message.invalidate.is_some(), Fault::Invalidate(InvalidateError::InvalidStag))?;
         self.posted.pop_front();
         let octets = Bytes::from(std::mem::take(&mut self.arrived));
         self.delivery = Some(Delivery::Message { octets, solicited: message.solicited });
         Ok(())
-    }
-
-    fn request_buffer(&mut self) -> Result<(), Fault> {
-        // This sink has an IRD of 0.
-        Err(Fault::NoBuffer)
-    }
-
-    fn read_request(&mut self, _: ReadRequest) -> Result<(), Fault> {
-        Err(Fault::NoBuffer)
-    }
-
-    fn atomic_request(&mut self, _: AtomicRequest) -> Result<(), Fault> {
-        Err(Fault::NoBuffer)
-    }
-
-    fn atomic_response(&mut self, _: AtomicResponse) -> Result<(), Fault> {
-        Err(Fault::AtomicResponse)
     }
 
     fn terminate(&mut self, terminate: Terminate) {

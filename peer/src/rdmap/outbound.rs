@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use weft_core::wire::ddp::queue;
+use weft_core::wire::ddp::{Msn, queue};
 use weft_core::wire::mpa::mulpdu::MIN_MULPDU;
 use weft_core::wire::rdmap::{Control, Opcode, Terminate};
 
@@ -36,7 +36,7 @@ pub struct Outbound {
     /// Number of payload bytes of all incomplete Sends.
     octets: usize,
     /// MSN of the next Send.
-    next_msn: u32,
+    next_msn: Msn,
     terminate: Option<Terminate>,
 }
 
@@ -60,7 +60,7 @@ impl Outbound {
     #[must_use]
     pub fn new(fpdus: FpduSender, mulpdu: u16, version: u8) -> Self {
         let (posted, ahead) = (VecDeque::new(), VecDeque::new());
-        let (next_id, octets, next_msn) = (0, 0, 1);
+        let (next_id, octets, next_msn) = (0, 0, Msn::FIRST);
         Outbound { fpdus, mulpdu, version, ahead, posted, current: None, next_id, octets, next_msn, terminate: None }
     }
 
@@ -81,7 +81,7 @@ impl Outbound {
 
     /// Counts a ready-to-receive message of kind Send, which has MSN 1. The next Send has MSN 2.
     pub fn skip_send(&mut self) {
-        self.next_msn = self.next_msn.wrapping_add(1);
+        self.next_msn = self.next_msn.next();
     }
 
     /// Posts a Send.
@@ -151,19 +151,19 @@ impl Outbound {
     fn next_message(&mut self) -> Option<Current> {
         if let Some((id, payload)) = self.posted.pop_front() {
             let message = self.message(queue::SEND, self.next_msn, Opcode::SEND, &payload);
-            self.next_msn = self.next_msn.wrapping_add(1);
+            self.next_msn = self.next_msn.next();
             return Some(Current { id: Some(id), payload, message });
         }
         let terminate = self.terminate.take()?;
         let mut payload = Vec::new();
         terminate.emit(&mut payload);
         let payload = Bytes::from(payload);
-        let message = self.message(queue::TERMINATE, 1, Opcode::TERMINATE, &payload);
+        let message = self.message(queue::TERMINATE, Msn::FIRST, Opcode::TERMINATE, &payload);
         Some(Current { id: None, payload, message })
     }
 
     /// The caller ensures that the message has at most 2^32 - 1 bytes (DDP-5.2-2).
-    fn message(&self, qn: u32, msn: u32, opcode: Opcode, payload: &Bytes) -> Segmenter {
+    fn message(&self, qn: u32, msn: Msn, opcode: Opcode, payload: &Bytes) -> Segmenter {
         let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
         let destination = Destination::Untagged { qn, msn, word: 0 };
         Segmenter::new(destination, Control::new(opcode, self.version), length)

@@ -1,11 +1,11 @@
 //! The Data Sink of one stream: checks, places and delivers each DDP segment (RFC 5040 section 7.2,
 //! RFC 5041 section 7.1, RFC 7306 section 8.2).
 //!
-//! The RFCs do not fix the order of all checks. This receiver first checks, in this order, the DDP
-//! version, the RDMAP version, whether the opcode is known, and the queue number. Then it checks
-//! MSN, MO and buffer, and whether the opcode belongs to the queue. If this endpoint does not
-//! support RFC 7306, the opcodes of RFC 7306 are unknown opcodes. The error for such an opcode is
-//! therefore "Unexpected OpCode" (RDMAP-7306.1.1-1), even if the queue number is also unknown.
+//! The RFCs do not define the order of all checks. This receiver first checks, in this order, the
+//! DDP version, the RDMAP version, whether the opcode is known, and the queue number. Then it
+//! checks MSN, MO and buffer, and whether the opcode belongs to the queue. If this endpoint does
+//! not support RFC 7306, the opcodes of RFC 7306 are unknown opcodes. The error for such an opcode
+//! is therefore "Unexpected OpCode" (RDMAP-7306.1.1-1), even if the queue number is also unknown.
 //!
 //! Memory, receive queues and requests belong to the [`DataSink`]. A receiver only holds the
 //! expected MSN and MO of each queue.
@@ -18,6 +18,7 @@ use zerocopy::FromBytes;
 use super::{DataSink, Fault, Received, SegmentError};
 use crate::ddp::{QueueError, UntaggedQueue};
 use crate::hostile::{self, DeviationState, Deviations};
+use crate::reject::reject_if;
 
 /// The receiver of the DDP segments of one stream.
 #[derive(Debug)]
@@ -86,73 +87,55 @@ impl Receiver {
     }
 
     fn check(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
-        let Some((header, payload)) = RawHeader::from_prefix(ulpdu) else {
-            return Err(SegmentError::of(Fault::SegmentSize, ulpdu));
-        };
-        self.deliver(&header, payload, sink).map_err(|fault| SegmentError::of(fault, ulpdu))
+        let split = RawHeader::from_prefix(ulpdu).ok_or(Fault::SegmentSize);
+        let delivered = split.and_then(|(header, payload)| self.deliver(&header, payload, sink));
+        delivered.map_err(|fault| SegmentError::of(fault, ulpdu))
     }
 
     /// The same as `check`, but with the deviations.
     fn check_deviating(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
         let arrived = hostile::hook::segment_arrived(&self.deviations, &mut self.deviation_state, ulpdu);
-        let judged = match arrived.map_err(|fault| SegmentError::of(fault, ulpdu)) {
+        let judged = match arrived {
             Ok(Some(lost)) if lost.is_empty() => Ok(()),
             Ok(Some(changed)) => self.check(&changed, sink),
             Ok(None) => self.check(ulpdu, sink),
-            Err(refused) => Err(refused),
+            Err(fault) => Err(SegmentError::of(fault, ulpdu)),
         };
-        judged.or_else(|error| {
-            if !hostile::hook::overlooks(&self.deviations, &mut self.deviation_state, error.fault) {
-                return Err(error);
+        let Err(error) = judged else { return Ok(()) };
+        reject_if(!hostile::hook::overlooks(&self.deviations, &mut self.deviation_state, error.fault), error)?;
+        if let Some(RawHeader::Untagged(header)) = &error.header {
+            match header.qn.get() {
+                queue::SEND => self.sends.skip_to(header),
+                queue::READ_REQUEST => self.requests.skip_to(header),
+                queue::ATOMIC_RESPONSE => self.atomics.skip_to(header),
+                _ => {}
             }
-            if let Some(RawHeader::Untagged(header)) = &error.header {
-                match header.qn.get() {
-                    queue::SEND => self.sends.skip_to(header),
-                    queue::READ_REQUEST => self.requests.skip_to(header),
-                    queue::ATOMIC_RESPONSE => self.atomics.skip_to(header),
-                    _ => {}
-                }
-            }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
     fn deliver(&mut self, header: &RawHeader, payload: &[u8], sink: &mut impl DataSink) -> Result<(), Fault> {
         let tagged = matches!(header, RawHeader::Tagged(_));
-        if header.control().version() != self.version {
-            return Err(Fault::DdpVersion { tagged });
-        }
-        if header.ulp_control().version() != self.version {
-            return Err(Fault::RdmapVersion);
-        }
-        let opcode = header.ulp_control().opcode();
+        reject_if(header.control().version() != self.version, Fault::DdpVersion { tagged })?;
+        reject_if(header.ulp_control().version() != self.version, Fault::RdmapVersion)?;
         let greatest = if self.extensions { Opcode::ATOMIC_RESPONSE } else { Opcode::TERMINATE };
-        if opcode > greatest {
-            return Err(Fault::Opcode);
-        }
+        reject_if(header.ulp_control().opcode() > greatest, Fault::Opcode)?;
         match header {
-            RawHeader::Tagged(header) => self.tagged(header, opcode, payload, sink),
+            RawHeader::Tagged(header) => self.tagged(header, payload, sink),
             RawHeader::Untagged(header) => match header.qn.get() {
-                queue::SEND => self.send(header, opcode, payload, sink),
-                queue::READ_REQUEST => self.request(header, opcode, payload, sink),
-                queue::TERMINATE => terminate(header, opcode, payload).map(|terminate| sink.terminate(terminate)),
-                queue::ATOMIC_RESPONSE if self.extensions => self.atomic_response(header, opcode, payload, sink),
+                queue::SEND => self.send(header, payload, sink),
+                queue::READ_REQUEST => self.request(header, payload, sink),
+                queue::TERMINATE => terminate(header, payload).map(|terminate| sink.terminate(terminate)),
+                queue::ATOMIC_RESPONSE if self.extensions => self.atomic_response(header, payload, sink),
                 _ => Err(Fault::QueueNumber),
             },
         }
     }
 
-    fn tagged(
-        &mut self,
-        header: &RawTagged,
-        opcode: Opcode,
-        payload: &[u8],
-        sink: &mut impl DataSink,
-    ) -> Result<(), Fault> {
+    fn tagged(&mut self, header: &RawTagged, payload: &[u8], sink: &mut impl DataSink) -> Result<(), Fault> {
+        let opcode = header.ulp_control.opcode();
         let (stag, to, last) = (header.stag.get(), header.tagged_offset.get(), header.control.last());
-        if self.sends.is_open() || self.tagged.is_some_and(|open| open != (opcode, stag)) {
-            return Err(Fault::MissingLast);
-        }
+        reject_if(self.sends.is_open() || self.tagged.is_some_and(|open| open != (opcode, stag)), Fault::MissingLast)?;
         match opcode {
             Opcode::WRITE if payload.is_empty() => {}
             Opcode::WRITE => sink.write(stag, to, payload)?,
@@ -163,29 +146,18 @@ impl Receiver {
         Ok(())
     }
 
-    fn send(
-        &mut self,
-        header: &RawUntagged,
-        opcode: Opcode,
-        payload: &[u8],
-        sink: &mut impl DataSink,
-    ) -> Result<(), Fault> {
+    fn send(&mut self, header: &RawUntagged, payload: &[u8], sink: &mut impl DataSink) -> Result<(), Fault> {
+        let opcode = header.ulp_control.opcode();
         let immediate = matches!(opcode, Opcode::IMMEDIATE | Opcode::IMMEDIATE_SE);
-        if !opcode.is_send() && !immediate {
-            return Err(Fault::Opcode);
-        }
-        if self.tagged.is_some() {
-            return Err(Fault::MissingLast);
-        }
+        reject_if(!opcode.is_send() && !immediate, Fault::Opcode)?;
+        reject_if(self.tagged.is_some(), Fault::MissingLast)?;
         let of_queue = |error| Fault::of_queue(queue::SEND, error);
         self.sends.check_msn(header).map_err(of_queue)?;
         let buffer = sink.receive_buffer()?;
         if immediate {
             let data = Immediate::parse(payload).map_err(|_| Fault::ImmediateSize)?;
             self.sends.check_offset(header, 0, 0).map_err(of_queue)?;
-            if !header.control.last() {
-                return Err(Fault::MissingLast);
-            }
+            reject_if(!header.control.last(), Fault::MissingLast)?;
             self.sends.advance(header, 0);
             let solicited = opcode == Opcode::IMMEDIATE_SE;
             return sink.received(Received { length: 0, solicited, invalidate: None, immediate: Some(data) });
@@ -201,44 +173,23 @@ impl Receiver {
     }
 
     /// Processes a Read Request or an Atomic Request, which always has one segment of fixed length.
-    fn request(
-        &mut self,
-        header: &RawUntagged,
-        opcode: Opcode,
-        payload: &[u8],
-        sink: &mut impl DataSink,
-    ) -> Result<(), Fault> {
-        if opcode != Opcode::READ_REQUEST && opcode != Opcode::ATOMIC_REQUEST {
-            return Err(Fault::Opcode);
-        }
-        if self.is_mid_message() {
-            return Err(Fault::MissingLast);
-        }
+    fn request(&mut self, header: &RawUntagged, payload: &[u8], sink: &mut impl DataSink) -> Result<(), Fault> {
+        let opcode = header.ulp_control.opcode();
+        reject_if(opcode != Opcode::READ_REQUEST && opcode != Opcode::ATOMIC_REQUEST, Fault::Opcode)?;
+        reject_if(self.is_mid_message(), Fault::MissingLast)?;
         sink.request_buffer()?;
         single(&mut self.requests, queue::READ_REQUEST, header)?;
         if opcode == Opcode::READ_REQUEST {
             return sink.read_request(ReadRequest::parse(payload).map_err(|_| Fault::RequestSize)?);
         }
         let raw = RawAtomicRequest::read_from_bytes(payload).map_err(|_| Fault::RequestSize)?;
-        if !matches!(raw.opcode(), AtomicOpcode::FETCH_ADD | AtomicOpcode::CMP_SWAP) {
-            return Err(Fault::AtomicOpcode);
-        }
+        reject_if(!matches!(raw.opcode(), AtomicOpcode::FETCH_ADD | AtomicOpcode::CMP_SWAP), Fault::AtomicOpcode)?;
         sink.atomic_request(AtomicRequest::parse(payload).map_err(|_| Fault::RequestSize)?)
     }
 
-    fn atomic_response(
-        &mut self,
-        header: &RawUntagged,
-        opcode: Opcode,
-        payload: &[u8],
-        sink: &mut impl DataSink,
-    ) -> Result<(), Fault> {
-        if opcode != Opcode::ATOMIC_RESPONSE {
-            return Err(Fault::Opcode);
-        }
-        if self.is_mid_message() {
-            return Err(Fault::MissingLast);
-        }
+    fn atomic_response(&mut self, header: &RawUntagged, payload: &[u8], sink: &mut impl DataSink) -> Result<(), Fault> {
+        reject_if(header.ulp_control.opcode() != Opcode::ATOMIC_RESPONSE, Fault::Opcode)?;
+        reject_if(self.is_mid_message(), Fault::MissingLast)?;
         single(&mut self.atomics, queue::ATOMIC_RESPONSE, header)?;
         sink.atomic_response(AtomicResponse::parse(payload).map_err(|_| Fault::AtomicResponse)?)
     }
@@ -249,25 +200,19 @@ impl Receiver {
 fn single(queue: &mut UntaggedQueue, qn: u32, header: &RawUntagged) -> Result<(), Fault> {
     queue.check_msn(header).map_err(|error| Fault::of_queue(qn, error))?;
     queue.check_offset(header, 0, u64::MAX).map_err(|error| Fault::of_queue(qn, error))?;
-    if !header.control.last() {
-        return Err(Fault::MissingLast);
-    }
+    reject_if(!header.control.last(), Fault::MissingLast)?;
     queue.advance(header, 0);
     Ok(())
 }
 
 /// The Terminate queue has one buffer, for one message of one segment (RDMAP-5.4-2, RDMAP-5.4-3).
-fn terminate(header: &RawUntagged, opcode: Opcode, payload: &[u8]) -> Result<Terminate, Fault> {
+fn terminate(header: &RawUntagged, payload: &[u8]) -> Result<Terminate, Fault> {
     let of_queue = |error| Fault::of_queue(queue::TERMINATE, error);
     let queue = UntaggedQueue::default();
     queue.check_msn(header).map_err(of_queue)?;
     queue.check_offset(header, 0, 0).map_err(of_queue)?;
-    if !header.control.last() {
-        return Err(of_queue(QueueError::TooLong));
-    }
-    if opcode != Opcode::TERMINATE {
-        return Err(Fault::Opcode);
-    }
+    reject_if(!header.control.last(), of_queue(QueueError::TooLong))?;
+    reject_if(header.ulp_control.opcode() != Opcode::TERMINATE, Fault::Opcode)?;
     Terminate::parse(payload).map_err(|_| Fault::Terminate)
 }
 

@@ -34,11 +34,10 @@ impl Connection {
         let Phase::Starting(startup) = &mut self.phase else { return };
         let progress = startup.handle_octets(octets);
         if startup.waits_for_request() {
-            let end = now + self.settings.request_wait;
             if self.settings.request_wait.is_zero() {
                 return self.no_request(now);
             }
-            self.credit_deadline = Some(end);
+            self.credit_deadline = Some(now + self.settings.request_wait);
             return;
         }
         self.progress(now, progress);
@@ -82,13 +81,12 @@ impl Connection {
         self.out.push_back(Output::Start(Box::new(start)));
         match (self.role, agreed) {
             (Role::Accepting, Some(agreed)) => {
-                let wait = now + self.settings.credit_wait;
                 if !acknowledged {
-                    let head = hello::hello_ack(&self.settings, self.pool.size(), &agreed);
+                    let head = hello::hello_ack(&self.settings, self.pool.size, &agreed);
                     let (op, payload, invalidate) = (None, None, None);
                     self.out.push_back(Output::Send { op, head, payload, solicited: true, invalidate });
                     self.credits.kept_back = 1;
-                    self.credit_deadline = Some(wait);
+                    self.credit_deadline = Some(now + self.settings.credit_wait);
                 }
                 self.open(agreed);
             }

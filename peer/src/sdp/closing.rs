@@ -12,9 +12,10 @@ pub(super) struct Closing {
     pub(super) sent: Option<u32>,
     /// The RNIC has sent this side's DisConn, or the peer has acknowledged it.
     pub(super) out: bool,
-    /// The peer's DisConn has arrived.
+    /// The peer's DisConn has arrived. The peer then sends no more data.
     pub(super) received: bool,
-    /// The peer's DisConn has arrived on the current TCP connection.
+    /// The peer's DisConn has arrived on the current TCP connection. A second DisConn on this
+    /// connection is a violation.
     pub(super) received_here: bool,
     /// This side ends TCP: the peer's DisConn arrived before this side sent its own DisConn, or the
     /// two crossed.
@@ -32,14 +33,6 @@ pub(super) struct Closing {
 }
 
 impl Closing {
-    pub(super) fn request(&mut self) {
-        self.requested = true;
-    }
-
-    pub(super) fn is_requested(&self) -> bool {
-        self.requested
-    }
-
     /// Returns whether the close is graceful: the peer's DisConn arrived, neither side sent
     /// AbortConn, and this side's DisConn was sent (section 8.2.1, steps 4 and R3).
     pub(super) fn is_graceful(&self) -> bool {
@@ -56,21 +49,6 @@ impl Closing {
     /// connection. So a DisConn that was sent before must be sent again.
     pub(super) fn restart(&mut self) {
         (self.sent, self.out, self.received_here, self.deadline) = (None, false, false, None);
-    }
-
-    pub(super) fn over(&mut self, graceful: bool) {
-        self.graceful = graceful;
-    }
-
-    /// Returns whether the peer's DisConn has arrived. The peer then sends no more data.
-    pub(super) fn has_received(&self) -> bool {
-        self.received
-    }
-
-    /// Returns whether the peer's DisConn has arrived on the current TCP connection. A second
-    /// DisConn on this connection is a violation.
-    pub(super) fn has_received_here(&self) -> bool {
-        self.received_here
     }
 
     /// Returns whether this side may send only AbortConn.

@@ -3,6 +3,7 @@
 use weft_core::wire::sdp::Mode;
 
 use super::{Connection, Half, Policy, ReceiveId, ReceiveOutcome, SendId};
+use crate::reject::reject_if;
 use crate::time::Instant;
 
 /// Maximum number of sends that a user may have posted at a time. The same limit applies to
@@ -37,15 +38,9 @@ impl Connection {
     /// # Errors
     /// See [`CommandError`].
     pub fn send(&mut self, send: SendId, len: u64, urgent: bool) -> Result<(), CommandError> {
-        if self.is_over() || self.close.is_requested() {
-            return Err(CommandError::Closed);
-        }
-        if len == 0 {
-            return Err(CommandError::Empty);
-        }
-        if self.source.sends() >= MAX_POSTED {
-            return Err(CommandError::QueueFull);
-        }
+        reject_if(self.is_over() || self.close.requested, CommandError::Closed)?;
+        reject_if(len == 0, CommandError::Empty)?;
+        reject_if(self.source.sends() >= MAX_POSTED, CommandError::QueueFull)?;
         let last = self.source.post(send, len, urgent);
         if urgent {
             self.urgent.mark(last);
@@ -60,12 +55,8 @@ impl Connection {
     /// # Errors
     /// See [`CommandError`].
     pub fn receive(&mut self, receive: ReceiveId, len: u64, wait_all: bool) -> Result<(), CommandError> {
-        if len == 0 {
-            return Err(CommandError::Empty);
-        }
-        if self.sink.receives() >= MAX_POSTED {
-            return Err(CommandError::QueueFull);
-        }
+        reject_if(len == 0, CommandError::Empty)?;
+        reject_if(self.sink.receives() >= MAX_POSTED, CommandError::QueueFull)?;
         self.sink.post(receive, len, wait_all);
         self.advance();
         if self.is_over() {
@@ -93,7 +84,7 @@ impl Connection {
 
     /// Closes the sending half-connection (section 8.2.1). DisConn is sent after all posted sends.
     pub fn shut_down(&mut self) {
-        self.close.request();
+        self.close.requested = true;
     }
 
     /// Closes the connection abortively (section 8.2.2).
@@ -109,9 +100,7 @@ impl Connection {
     /// # Errors
     /// [`CommandError::NotMaster`], [`CommandError::Closed`].
     pub fn set_mode(&mut self, half: Half, mode: Mode) -> Result<(), CommandError> {
-        if self.is_over() {
-            return Err(CommandError::Closed);
-        }
+        reject_if(self.is_over(), CommandError::Closed)?;
         match half {
             Half::Out if self.source.mode == Mode::Buffered && mode != Mode::Buffered => Err(CommandError::NotMaster),
             Half::Out => {

@@ -89,39 +89,18 @@ impl Connection {
     #[must_use]
     pub fn deviating(now: Instant, role: Role, settings: Settings, deviations: Deviations) -> Self {
         let settings = settings.clamped();
-        let mut hello = Vec::new();
-        let startup = match role {
-            Role::Connecting => Startup::connect(settings, &mut hello),
-            Role::Accepting => Startup::accept(settings),
-        };
-        let mut connection = Connection::new(now, role, settings, startup);
         let conduct = hook::sdp_conduct(&deviations);
-        connection.credits.conduct = conduct;
-        connection.source.conduct = conduct;
-        connection.sink.conduct = conduct;
-        connection.pool.conduct = conduct;
-        connection.resize.conduct = conduct;
-        connection.hostile = SdpHostile::of(deviations);
-        if role == Role::Connecting {
-            // Private Buffers are posted before the Hello is sent (section 8.1.1, step 1c).
-            connection.post_buffers(settings.recv_size);
-            connection.out.push_back(Output::Streaming(hello));
-        }
-        connection
-    }
-
-    fn new(now: Instant, role: Role, settings: Settings, startup: Startup) -> Self {
-        Connection {
+        let mut connection = Connection {
             role,
             settings,
             order: settings.order,
-            phase: Phase::Starting(Box::new(startup)),
+            phase: Phase::Closed,
             out: VecDeque::new(),
             control: VecDeque::new(),
             credits: Credits::default(),
             pool: Pool::new(settings.recv_size, settings.bufs),
-            source: Source::new(),
-            sink: Sink::new(),
+            source: Source::default(),
+            sink: Sink::default(),
             urgent: Urgent::default(),
             resize: Resize::new(0),
             close: Closing::default(),
@@ -139,8 +118,31 @@ impl Connection {
             startup_deadline: Some(now + settings.startup_timeout),
             credit_deadline: None,
             deadlock_deadline: None,
-            hostile: None,
-        }
+            hostile: SdpHostile::of(deviations),
+        };
+        connection.credits.conduct = conduct;
+        connection.source.conduct = conduct;
+        connection.sink.conduct = conduct;
+        connection.pool.conduct = conduct;
+        connection.resize.conduct = conduct;
+        connection.start_up(settings);
+        connection
+    }
+
+    /// Begins start-up on a new TCP connection.
+    pub(super) fn start_up(&mut self, settings: Settings) {
+        let startup = match self.role {
+            Role::Connecting => {
+                let mut hello = Vec::new();
+                let startup = Startup::connect(settings, &mut hello);
+                // Private Buffers are posted before the Hello is sent (section 8.1.1, step 1c).
+                self.post_buffers(settings.recv_size);
+                self.out.push_back(Output::Streaming(hello));
+                startup
+            }
+            Role::Accepting => Startup::accept(settings),
+        };
+        self.phase = Phase::Starting(Box::new(startup));
     }
 
     pub(super) fn post_buffers(&mut self, size: u32) {
@@ -155,10 +157,7 @@ impl Connection {
     /// The Mode of a half-connection.
     #[must_use]
     pub fn mode(&self, half: Half) -> Mode {
-        match half {
-            Half::Out => self.source.mode,
-            Half::In => self.sink.mode,
-        }
+        if half == Half::Out { self.source.mode } else { self.sink.mode }
     }
 
     /// Number of messages that this side may send now (section 10.2).
@@ -176,33 +175,27 @@ impl Connection {
     /// Counters of the bytes that have moved on a half-connection since start-up.
     #[must_use]
     pub fn moved(&self, half: Half) -> TransferCounts {
-        match half {
-            Half::Out => self.moved_out,
-            Half::In => self.moved_in,
-        }
+        if half == Half::Out { self.moved_out } else { self.moved_in }
     }
 
     /// Number of open advertisements of this side: SrcAvails of the sending half-connection,
     /// SinkAvails of the receiving half-connection.
     #[must_use]
     pub fn adverts(&self, half: Half) -> usize {
-        match half {
-            Half::Out => self.source.open.len(),
-            Half::In => self.sink.adverts(),
-        }
+        if half == Half::Out { self.source.open.len() } else { self.sink.adverts() }
     }
 
     /// Maximum length in bytes of a message that this side may send now. The limit is the size of
     /// the peer's Private Buffers.
     #[must_use]
     pub fn message_limit(&self) -> u32 {
-        self.resize.limit()
+        self.resize.limit
     }
 
     /// Size in bytes of the Private Buffers that are posted from now on.
     #[must_use]
     pub fn recv_size(&self) -> u32 {
-        self.pool.size()
+        self.pool.size
     }
 
     /// Data Sink Bcopy Threshold in bytes (section 9.3): a receive of at most this length is not
@@ -210,7 +203,7 @@ impl Connection {
     #[must_use]
     pub fn sink_threshold(&self) -> u64 {
         let first = self.sink.conduct.sinks_by_first_size.then_some(self.settings.recv_size);
-        self.settings.policy.sink_threshold.max(u64::from(first.unwrap_or(self.pool.size())))
+        self.settings.policy.sink_threshold.max(u64::from(first.unwrap_or(self.pool.size)))
     }
 
     /// Returns whether the connection has ended: the LLP connection has ended, or
@@ -251,7 +244,7 @@ impl Connection {
             }
             let output = self.out.pop_front()?;
             let Some(hostile) = &mut self.hostile else { return Some(output) };
-            hook::sdp_out(hostile, self.order, output, self.credits.sent_mut());
+            hook::sdp_out(hostile, self.order, output, &mut self.credits.sent);
         }
     }
 }
@@ -342,7 +335,7 @@ impl Connection {
         self.credit_request.stop();
         self.echo.stop();
         self.close.deadline = None;
-        self.close.over(!abortive);
+        self.close.graceful = !abortive;
         self.pool.close();
         self.source.abort(&mut self.out);
         let end = if abortive { ReceiveOutcome::Aborted } else { ReceiveOutcome::EndOfStream };

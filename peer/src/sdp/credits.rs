@@ -3,6 +3,7 @@
 
 use super::Violation;
 use crate::hostile::SdpConduct;
+use crate::reject::reject_if;
 
 /// Returns whether `a` is equal to `b` or after `b`, modulo 2^32.
 pub(super) fn reached(a: u32, b: u32) -> bool {
@@ -12,8 +13,9 @@ pub(super) fn reached(a: u32, b: u32) -> bool {
 /// Credit of one connection. Sequence numbers are MSeq values, modulo 2^32.
 #[derive(Debug, Default)]
 pub(super) struct Credits {
-    /// LSSeq of section 10.2: MSeq of the last message that this side sent.
-    sent: u32,
+    /// LSSeq of section 10.2: MSeq of the last message that this side sent. The hostile endpoint
+    /// adds or drops messages.
+    pub(super) sent: u32,
     /// Bufs and MSeqAck of the last header from the peer.
     window: (u16, u32),
     /// Credits that the formula of section 10.2 grants, but that this side does not use.
@@ -39,17 +41,6 @@ impl Credits {
     pub(super) fn begin(&mut self, announced: u16, window: u16) {
         self.announced = u32::from(announced);
         self.window = (window, 0);
-    }
-
-    /// MSeq of the last message that this side sent.
-    pub(super) fn sent(&self) -> u32 {
-        self.sent
-    }
-
-    /// MSeq of the last message that this side sent, to be changed. The hostile endpoint adds or
-    /// drops messages.
-    pub(super) fn sent_mut(&mut self) -> &mut u32 {
-        &mut self.sent
     }
 
     /// Returns the send credit: Bufs - (LSSeq - MSeqAck), at least 0.
@@ -109,12 +100,8 @@ impl Credits {
     /// payload.
     pub(super) fn header(&mut self, bufs: u16, mseq: u32, mseq_ack: u32, update: bool) -> Result<(), Violation> {
         let expected = self.received.wrapping_add(1);
-        if mseq != expected {
-            return Err(Violation::Sequence { expected, found: mseq });
-        }
-        if !reached(self.sent, mseq_ack) {
-            return Err(Violation::AheadOfSent { found: mseq_ack, sent: self.sent });
-        }
+        reject_if(mseq != expected, Violation::Sequence { expected, found: mseq })?;
+        reject_if(!reached(self.sent, mseq_ack), Violation::AheadOfSent { found: mseq_ack, sent: self.sent })?;
         self.received = mseq;
         self.window = (bufs, mseq_ack);
         self.kept_back = 0;
@@ -128,10 +115,7 @@ impl Credits {
     /// `pool` is the number of Private Buffers. With two credits, the peer may not send payload.
     pub(super) fn wants_update(&self, pool: u16) -> bool {
         let left = self.announced.wrapping_sub(self.received);
-        if !self.widens() {
-            return false;
-        }
-        left <= 1 || self.news && left <= u32::from(pool / 2).max(2)
+        self.widens() && (left <= 1 || self.news && left <= u32::from(pool / 2).max(2))
     }
 }
 

@@ -5,6 +5,7 @@ use weft_core::wire::sdp::{Body, FieldOrder, Flags, Hello, HelloAck, Message};
 use weft_core::{RequirementId, WireError, requirement};
 
 use super::{Role, Settings};
+use crate::reject::reject_if;
 
 /// MajV of this implementation (SDP-6.2.1.1-1).
 pub(super) const MAJV: u8 = 1;
@@ -128,9 +129,7 @@ pub(super) fn judge_hello(octets: &[u8], settings: &Settings) -> Result<Agreed, 
     let order = FieldOrder::of_hello(octets).ok_or(Refusal::Other { receiver })?;
     let message = Message::parse(octets, order).map_err(Refusal::Malformed)?;
     let Body::Hello(hello) = message.body else { return Err(Refusal::Other { receiver }) };
-    if hello.majv != MAJV {
-        return Err(Refusal::Version { found: hello.majv, receiver });
-    }
+    reject_if(hello.majv != MAJV, Refusal::Version { found: hello.majv, receiver })?;
     Ok(Agreed {
         order,
         minv: hello.minv.min(MINV),
@@ -150,9 +149,7 @@ pub(super) fn judge_hello_ack(octets: &[u8], settings: &Settings) -> Result<Agre
     let order = FieldOrder::of_hello_ack(octets).ok_or(Refusal::Other { receiver })?;
     let message = Message::parse(octets, order).map_err(Refusal::Malformed)?;
     let Body::HelloAck(ack) = message.body else { return Err(Refusal::Other { receiver }) };
-    if ack.majv != MAJV {
-        return Err(Refusal::Version { found: ack.majv, receiver });
-    }
+    reject_if(ack.majv != MAJV, Refusal::Version { found: ack.majv, receiver })?;
     Ok(Agreed {
         order,
         minv: ack.minv.min(MINV),

@@ -7,6 +7,7 @@ use super::control::Control;
 use super::phase::Phase;
 use super::transfer_counts::is_answer;
 use super::{Event, Half, Output, PrivateBuffer, Violation, hello, resize};
+use crate::reject::reject_if;
 use crate::time::Instant;
 
 impl Connection {
@@ -34,9 +35,7 @@ impl Connection {
             // 3). It counts for the credit and has no other effect.
             self.free_buffer(buffer);
             let mseq_ack = raw.mseq_ack.get();
-            self.credits.header(raw.bufs.get(), raw.mseq.get(), mseq_ack, false)?;
-            self.source.acknowledged(mseq_ack);
-            self.close.acknowledged(mseq_ack);
+            self.header(raw.bufs.get(), raw.mseq.get(), mseq_ack, false)?;
             self.finish_message(mseq_ack, true);
             return Ok(());
         }
@@ -44,14 +43,10 @@ impl Connection {
         let mid = message.mid();
         let payload = message.body.payload();
         let update = mid == Mid::DATA && payload.is_empty();
-        self.credits.header(message.bufs, message.mseq, message.mseq_ack, update)?;
-        self.source.acknowledged(message.mseq_ack);
-        self.close.acknowledged(message.mseq_ack);
-        let ended = self.close.has_received() && (!payload.is_empty() || mid == Mid::SRC_AVAIL)
-            || self.close.has_received_here() && mid == Mid::DIS_CONN;
-        if ended || matches!(mid, Mid::HELLO | Mid::HELLO_ACK) {
-            return Err(Violation::OutOfPlace(mid));
-        }
+        self.header(message.bufs, message.mseq, message.mseq_ack, update)?;
+        let ended = self.close.received && (!payload.is_empty() || mid == Mid::SRC_AVAIL)
+            || self.close.received_here && mid == Mid::DIS_CONN;
+        reject_if(ended || matches!(mid, Mid::HELLO | Mid::HELLO_ACK), Violation::OutOfPlace(mid))?;
         if message.flags.oob_pend {
             self.out.push_back(Output::Event(Event::UrgentPending));
         }
@@ -69,14 +64,36 @@ impl Connection {
         Ok(())
     }
 
+    /// Processes the header of a message. `update` is true for Data without payload.
+    fn header(&mut self, bufs: u16, mseq: u32, mseq_ack: u32, update: bool) -> Result<(), Violation> {
+        self.credits.header(bufs, mseq, mseq_ack, update)?;
+        self.source.acknowledged(mseq_ack);
+        self.close.acknowledged(mseq_ack);
+        Ok(())
+    }
+
     /// Final step for each message. `empty` is true for a message without payload.
     fn finish_message(&mut self, mseq_ack: u32, empty: bool) {
         self.has_seen(mseq_ack);
         // Only a message without payload needs one more buffer. While a SrcAvail is open, the peer
         // may not send payload (sections 11.2 and 11.3).
         if self.credits.ack_limit.is_some() && empty {
+            self.post_extra(1);
+        }
+    }
+
+    /// Posts up to `count` Private Buffers beyond the normal number.
+    pub(super) fn post_extra(&mut self, count: usize) {
+        for _ in 0..count {
             self.pool.post_extra(&mut self.out);
-            self.credits.posted = self.pool.posted();
+        }
+        self.credits.posted = self.pool.posted();
+    }
+
+    /// Changes to Pipelined Mode if the peer prefers it, and if the policy follows the peer.
+    fn follow_hint(&mut self, req_pipe: bool) {
+        if req_pipe && self.source.mode == Mode::Combined && self.settings.policy.follows_hints {
+            self.source.wanted = Some(Mode::Pipelined);
         }
     }
 
@@ -92,9 +109,7 @@ impl Connection {
         let most = self.settings.max_adverts;
         let payload = place.2;
         if payload > 0 {
-            if self.sink.comes_too_early(payload) {
-                return Err(Violation::AfterSrcAvail(message.mid()));
-            }
+            reject_if(self.sink.comes_too_early(payload), Violation::AfterSrcAvail(message.mid()))?;
             let urgent = message.flags.oob_pres;
             self.sink.arrived(place, urgent, &mut self.out);
         }
@@ -102,23 +117,15 @@ impl Connection {
             Body::Data(_) | Body::Hello(_) | Body::HelloAck(_) => {}
             Body::SrcAvail(advert, _) => self.sink.src_avail(&advert, payload, most)?,
             Body::SinkAvail(advert, _) => self.source.sink_avail(&advert, most, &mut self.out)?,
-            Body::SendSm => {
-                self.source.send_sm(message.mseq_ack, &mut self.out)?;
-            }
+            Body::SendSm => self.source.send_sm(message.mseq_ack, &mut self.out)?,
             Body::RdmaRdCompl(header) => {
                 self.source.read_completed(header.len, arrival.invalidated, &mut self.out)?;
-                let combined = self.source.mode == Mode::Combined;
-                if message.flags.req_pipe && combined && self.settings.policy.follows_hints {
-                    self.source.wanted = Some(Mode::Pipelined);
-                }
+                self.follow_hint(message.flags.req_pipe);
             }
             Body::RdmaWrCompl(header) => {
                 self.sink.write_completed(header.len, arrival.invalidated, &mut self.out)?;
                 // REQ_PIPE concerns the half-connection on which this side sends.
-                let combined = self.source.mode == Mode::Combined;
-                if message.flags.req_pipe && combined && self.settings.policy.follows_hints {
-                    self.source.wanted = Some(Mode::Pipelined);
-                }
+                self.follow_hint(message.flags.req_pipe);
             }
             Body::ModeChange(header) => self.mode_change(header.mode, header.s)?,
             Body::SrcAvailCancel => self.src_avail_cancel(message.mseq),
@@ -170,13 +177,11 @@ impl Connection {
             (Mode::Combined, Mode::Buffered | Mode::Pipelined) | (Mode::Pipelined, Mode::Combined) => !s,
             _ => false,
         };
-        if !legal {
-            return Err(Violation::Transition { from, to, by_source: !s });
-        }
+        reject_if(!legal, Violation::Transition { from, to, by_source: !s })?;
         if s {
             self.source.mode = to;
         } else {
-            if from == Mode::Combined && to == Mode::Buffered && self.sink.sources() > 0 {
+            if from == Mode::Combined && to == Mode::Buffered && !self.sink.sources.is_empty() {
                 // No SrcAvail may be open (section 12.1).
                 return Err(Violation::Transition { from, to, by_source: true });
             }
@@ -199,7 +204,7 @@ impl Connection {
         if !self.resize.answers(self.role, mseq_ack) {
             return Ok(());
         }
-        let size = resize::granted(wanted, self.pool.size(), self.settings.max_recv_size);
+        let size = resize::granted(wanted, self.pool.size, self.settings.max_recv_size);
         self.pool.resize(size, &mut self.out);
         self.credits.posted = self.pool.posted();
         self.resize.answer = Some(size);

@@ -115,11 +115,7 @@ impl Connection {
         // (SDP-8.2.1-32).
         let Some(wanted) = self.source.wanted.filter(|_| self.close.sent.is_none()) else { return false };
         let from = self.source.mode;
-        let to = match (from, wanted) {
-            (Mode::Combined, to) => to,
-            (Mode::Pipelined, Mode::Buffered) => Mode::Combined,
-            (_, to) => to,
-        };
+        let to = if (from, wanted) == (Mode::Pipelined, Mode::Buffered) { Mode::Combined } else { wanted };
         // In Buffered Mode the peer is Mode Master. Its ModeChange arrived after the request of the
         // user, so the request is dropped.
         if to == from || from == Mode::Buffered {
@@ -138,7 +134,7 @@ impl Connection {
         self.emit(Body::ModeChange(ModeChange { mode: to, s: false }), Carrier::default());
         self.source.mode = to;
         if from == Mode::Pipelined {
-            self.source.leave_pipelined(self.credits.sent());
+            self.source.leave_pipelined(self.credits.sent);
         }
         self.announce_mode(Half::Out, to);
         true
@@ -155,7 +151,7 @@ impl Connection {
         }
         if self.source.wants_cancel() {
             self.emit(Body::SrcAvailCancel, Carrier::default());
-            self.source.sent_cancel(self.credits.sent());
+            self.source.sent_cancel(self.credits.sent);
             return true;
         }
         if self.sink.revoke == Revoke::Wanted {
@@ -179,7 +175,7 @@ impl Connection {
         // While MSeqAck is held back for a SrcAvailCancel, it would indicate that a later ChRcvBuf
         // has not arrived (section 9.5.4). After both DisConns TCP ends, and this side sends
         // nothing else (SDP-8.2.1-32).
-        let shows = self.credits.ack_limit.is_none() && !(self.close.sent.is_some() && self.close.has_received());
+        let shows = self.credits.ack_limit.is_none() && !(self.close.sent.is_some() && self.close.received);
         if let Some(act_sz) = self.resize.answer.filter(|size| early || shows && fits(*size)) {
             self.resize.answer = None;
             self.emit(Body::ChRcvBufAck(ChRcvBufAck { act_sz }), Carrier::default());
@@ -188,7 +184,7 @@ impl Connection {
         // After its DisConn this side needs no other size of the peer's Private Buffers.
         if let Some(des_sz) = self.resize.request().filter(|_| self.close.sent.is_none()) {
             self.emit(Body::ChRcvBuf(ChRcvBuf { des_sz }), Carrier::default());
-            self.resize.requested(des_sz, self.credits.sent());
+            self.resize.requested(des_sz, self.credits.sent);
             return true;
         }
         false
@@ -198,7 +194,7 @@ impl Connection {
     fn octets(&mut self, now: Instant, register: Register<'_>) -> bool {
         let open = self.source.open.len() + self.sink.adverts();
         let adverts = usize::from(self.peer_max_adverts).saturating_sub(open);
-        let room = Room { message: self.resize.limit(), adverts };
+        let room = Room { message: self.resize.limit, adverts };
         let plan = self.source.plan(&self.settings.policy, room, self.unregistered);
         match plan {
             Plan::Nothing => self.advertise_sink(room, None, register),
@@ -250,7 +246,7 @@ impl Connection {
         let op = piece.map(|_| self.new_op(Op::Payload));
         let header = SrcAvail { len, stag: region.stag, va: region.va };
         self.emit(Body::SrcAvail(header, &[]), Carrier { payload: piece, op, ..Carrier::default() });
-        self.source.advertised(self.credits.sent(), start, len, payload, region.stag);
+        self.source.advertised(self.credits.sent, start, len, payload, region.stag);
         true
     }
 
@@ -295,8 +291,8 @@ impl Connection {
         }
         let op = Some(self.new_op(Op::DisConn));
         self.emit(Body::DisConn, Carrier { op, ..Carrier::default() });
-        self.close.sent = Some(self.credits.sent());
-        self.close.deadline = self.close.has_received().then(|| now + self.settings.close_timeout);
+        self.close.sent = Some(self.credits.sent);
+        self.close.deadline = self.close.received.then(|| now + self.settings.close_timeout);
         true
     }
 
@@ -318,7 +314,7 @@ impl Connection {
     /// announced.
     fn update(&mut self, now: Instant) -> bool {
         let announces = self.urgent.can_announce(self.source.settled());
-        if !self.credits.allow(false) || !announces && !self.credits.wants_update(self.pool.target()) {
+        if !self.credits.allow(false) || !announces && !self.credits.wants_update(self.pool.target) {
             self.echo.stop();
             return false;
         }

@@ -10,9 +10,9 @@ use crate::hostile::SdpConduct;
 #[derive(Debug)]
 pub(super) struct Pool {
     /// Size of the buffers that are posted from now on, in bytes.
-    size: u32,
+    pub(super) size: u32,
     /// Number of buffers that the connection normally has.
-    target: u16,
+    pub(super) target: u16,
     /// Posted buffers, in the order in which messages fill them.
     posted: VecDeque<Slot>,
     /// Filled buffers whose bytes the user has not received yet.
@@ -62,16 +62,6 @@ impl Pool {
         usize::from(self.target) + usize::from(self.extra)
     }
 
-    /// Number of buffers that the connection normally has.
-    pub(super) fn target(&self) -> u16 {
-        self.target
-    }
-
-    /// Size of the buffers that are posted from now on, in bytes.
-    pub(super) fn size(&self) -> u32 {
-        self.size
-    }
-
     /// Sets the size and the number of all buffers, while no buffer is posted. Filled buffers keep
     /// their bytes.
     pub(super) fn restart(&mut self, size: u32, target: u16) {
@@ -99,13 +89,9 @@ impl Pool {
     /// Notes that a message filled the oldest posted buffer. Returns false if that buffer is not
     /// `buffer`.
     pub(super) fn filled(&mut self, buffer: PrivateBuffer) -> bool {
-        match self.posted.pop_front() {
-            Some(slot) => {
-                self.kept.push(slot);
-                slot.buffer == buffer
-            }
-            None => false,
-        }
+        let Some(slot) = self.posted.pop_front() else { return false };
+        self.kept.push(slot);
+        slot.buffer == buffer
     }
 
     /// Notes that the bytes of a filled buffer are not needed any more. Posts the buffer again,

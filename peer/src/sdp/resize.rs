@@ -4,13 +4,14 @@
 use super::credits::reached;
 use super::{Role, Violation};
 use crate::hostile::SdpConduct;
+use crate::reject::reject_if;
 
 /// State of size changes. This side can change the size of the peer's Private Buffers, and the peer
 /// can change the size of this side's Private Buffers.
 #[derive(Debug)]
 pub(super) struct Resize {
     /// Maximum length of a message from this side.
-    limit: u32,
+    pub(super) limit: u32,
     /// Last known size of the peer's Private Buffers.
     peer: u32,
     /// Size that the user wants and that this side has not requested yet.
@@ -44,11 +45,6 @@ impl Resize {
         *self = Resize { wanted: self.wanted, conduct: self.conduct, ..Resize::new(peer) };
     }
 
-    /// Maximum length of a message that this side may send now, in bytes.
-    pub(super) fn limit(&self) -> u32 {
-        self.limit
-    }
-
     /// Stores the size that the user wants for the peer's Private Buffers.
     pub(super) fn want(&mut self, size: u32) {
         self.wanted = Some(size);
@@ -78,14 +74,10 @@ impl Resize {
         let violation = |expected| Violation::Resize { found: size, expected };
         let (requested, _) = self.requested.take().ok_or(violation("no size was requested"))?;
         if requested > self.peer {
-            if size < self.peer {
-                return Err(violation("a larger size was requested"));
-            }
+            reject_if(size < self.peer, violation("a larger size was requested"))?;
             self.no_increase |= size == self.peer && !self.conduct.repeats_request;
         } else {
-            if size > self.peer || size < requested {
-                return Err(violation("a smaller size was requested"));
-            }
+            reject_if(size > self.peer || size < requested, violation("a smaller size was requested"))?;
             self.no_decrease |= size == self.peer && !self.conduct.repeats_request;
         }
         (self.peer, self.limit) = (size, size);
@@ -129,16 +121,16 @@ mod tests {
         resize.want(2000);
         assert_eq!(resize.request(), Some(2000));
         resize.requested(2000, 1);
-        proof.verify(requirement!("SDP-10.6-3"), || assert_eq!(resize.limit(), 1000));
+        proof.verify(requirement!("SDP-10.6-3"), || assert_eq!(resize.limit, 1000));
         resize.want(3000);
         proof.verify(requirement!("SDP-10.6-19"), || assert_eq!(resize.request(), None));
         proof.verify(requirement!("SDP-10.6-4"), || {
             assert_eq!(resize.acknowledged(1500), Ok(1500));
-            assert_eq!(resize.limit(), 1500);
+            assert_eq!(resize.limit, 1500);
         });
         resize.want(500);
         resize.requested(500, 2);
-        proof.verify(requirement!("SDP-10.6-2"), || assert_eq!(resize.limit(), 500));
+        proof.verify(requirement!("SDP-10.6-2"), || assert_eq!(resize.limit, 500));
         resize.acknowledged(1500).unwrap();
         resize.want(400);
         proof.verify(requirement!("SDP-10.6-18"), || assert_eq!(resize.request(), None));

@@ -86,19 +86,16 @@ impl Startup {
             }
             Profile::PrivateData => initiate(mpa, hello, out),
         };
-        Startup { role: Role::Connecting, settings, state, kept: Vec::new(), cut: FrameCut::default(), agreed: None }
+        Startup::new(Role::Connecting, settings, state)
     }
 
     /// Starts as Accepting Peer.
     pub(super) fn accept(settings: Settings) -> Self {
-        Startup {
-            role: Role::Accepting,
-            settings,
-            state: State::WaitHello,
-            kept: Vec::new(),
-            cut: FrameCut::default(),
-            agreed: None,
-        }
+        Startup::new(Role::Accepting, settings, State::WaitHello)
+    }
+
+    fn new(role: Role, settings: Settings, state: State) -> Self {
+        Startup { role, settings, state, kept: Vec::new(), cut: FrameCut::default(), agreed: None }
     }
 
     /// Returns whether the Hello is complete and a Request may still follow.
@@ -125,13 +122,11 @@ impl Startup {
                         // program.
                         _ => return Err(Refusal::Other { receiver: Role::Connecting }),
                     }
-                    let mpa = Profile::accepting_mpa(self.settings.mpa);
-                    self.state = State::WaitRequest(WaitRequest::start(mpa, Deviations::default()));
+                    self.state = State::WaitMaybeRequest;
                 }
                 State::WaitHello => {
                     if self.kept.starts_with(b"MPA ") {
-                        let mpa = Profile::accepting_mpa(self.settings.mpa);
-                        self.state = State::WaitRequest(WaitRequest::start(mpa, Deviations::default()));
+                        self.state = State::WaitMaybeRequest;
                         continue;
                     }
                     if self.kept.len() < HELLO_LEN {

@@ -28,9 +28,9 @@ use super::credit_request::CreditRequest;
 use super::credits::Credits;
 use super::op::Op;
 use super::phase::Phase;
-use super::startup::Startup;
 use super::suspension::Suspension;
 use super::{Event, Half, Output, Role, Settings, Violation};
+use crate::reject::reject_if;
 use crate::time::Instant;
 
 /// Commands.
@@ -45,12 +45,10 @@ impl Connection {
     /// has requested a suspension, the suspension of this side follows later.
     pub fn suspend(&mut self, port: u16) -> Result<(), CommandError> {
         let begun = self.is_open() || self.is_suspended() || self.suspension.restarted;
-        if !begun || self.is_over() || self.close.is_requested() || self.close.is_aborting() {
+        if !begun || self.is_over() || self.close.requested || self.close.is_aborting() {
             return Err(CommandError::Closed);
         }
-        if self.suspension.wanted.is_some() {
-            return Err(CommandError::Suspending);
-        }
+        reject_if(self.suspension.wanted.is_some(), CommandError::Suspending)?;
         self.suspension.wanted = Some(port);
         self.sink.halted = true;
         Ok(())
@@ -73,19 +71,9 @@ impl Connection {
         self.role = role;
         (self.credit_request, self.echo, self.echoed) = (CreditRequest::new(role), CreditRequest::new(role), false);
         // The size of the Private Buffers stays as it was (SDP-13.1.1-25).
-        let size = self.pool.size();
+        let size = self.pool.size;
         let same = Settings { recv_size: size, max_recv_size: size, order: self.order, ..self.settings };
-        let startup = match role {
-            Role::Connecting => {
-                let mut hello = Vec::new();
-                let startup = Startup::connect(same, &mut hello);
-                self.post_buffers(size);
-                self.out.push_back(Output::Streaming(hello));
-                startup
-            }
-            Role::Accepting => Startup::accept(same),
-        };
-        self.phase = Phase::Starting(Box::new(startup));
+        self.start_up(same);
         self.startup_deadline = Some(now + self.settings.startup_timeout);
     }
 }
@@ -93,9 +81,7 @@ impl Connection {
 impl Connection {
     /// Processes the peer's SuspComm.
     pub(super) fn susp_comm(&mut self, now: Instant, header: SuspComm) -> Result<(), Violation> {
-        if self.suspension.answers.is_some() {
-            return Err(Violation::OutOfPlace(Mid::SUSP_COMM));
-        }
+        reject_if(self.suspension.answers.is_some(), Violation::OutOfPlace(Mid::SUSP_COMM))?;
         if self.suspension.sent {
             if self.role == Role::Accepting {
                 return Ok(());
@@ -145,8 +131,7 @@ impl Connection {
         if answering && self.credits.available() == 1 && !self.credits.allow(false) {
             // The peer gives no more credit. One more posted buffer allows SuspCommAck to use the
             // last credit (SDP-10.5-7).
-            self.pool.post_extra(&mut self.out);
-            self.credits.posted = self.pool.posted();
+            self.post_extra(1);
         }
         if !self.credits.allow(false) {
             return false;
@@ -159,10 +144,7 @@ impl Connection {
         }
         // From here on this side gives no credit, but the peer must report all open transfers. So
         // this side posts enough buffers now.
-        for _ in 0..self.source.open.len() + self.sink.adverts() + 3 {
-            self.pool.post_extra(&mut self.out);
-        }
-        self.credits.posted = self.pool.posted();
+        self.post_extra(self.source.open.len() + self.sink.adverts() + 3);
         let port = self.suspension.wanted.unwrap_or_default();
         self.suspension.sent = true;
         self.close.deadline = Some(now + self.settings.close_timeout);

@@ -55,9 +55,7 @@ impl Urgent {
     /// Forgets the Out-Of-Band bytes before `position`, because all bytes before `position` have
     /// been sent or canceled.
     pub(super) fn passed(&mut self, position: u64) {
-        while self.marks.front().is_some_and(|mark| mark.at < position) {
-            self.marks.pop_front();
-        }
+        while self.marks.pop_front_if(|mark| mark.at < position).is_some() {}
     }
 
     fn first_silent(&self) -> Option<Mark> {

@@ -13,10 +13,11 @@ use crate::memory::{Access, PdId};
 use crate::sdp::{
     Connection, Event, Exposed, OpId, Piece, PrivateBuffer, ReceiveId, Region, Role, SendId, Settings, Start,
 };
+use crate::service::poll_transmit;
 use crate::time::Instant;
 use crate::verbs::{
     CompletedOperation, CompletionStatus, CqHandle, LateSegment, LlpHandle, Node, Operation, Payload, QpHandle, QpInit,
-    QpModify, QpState, Rnic, RnicSettings, SendWr, Sge, TransmitResult,
+    QpModify, QpState, Rnic, RnicSettings, SendWr, Sge,
 };
 use crate::workload::WorkloadError;
 
@@ -189,16 +190,12 @@ impl Endpoint {
     /// Handles one output of the state machine or one completion. If there is neither, returns
     /// `None`. The caller then has to call [`settle`](Self::settle).
     pub fn advance(&mut self, now: Instant) -> Option<Progress> {
-        match binding::step(now, &mut self.machine, &mut self.buffers) {
-            Some(step) => {
-                let acted = step.and_then(|step| self.act(now, step));
-                Some(acted.unwrap_or_else(|_| {
-                    self.reset_tcp();
-                    Progress::Other
-                }))
-            }
-            None => self.complete(now),
-        }
+        let Some(step) = binding::step(now, &mut self.machine, &mut self.buffers) else { return self.complete(now) };
+        let acted = step.and_then(|step| self.act(now, step));
+        Some(acted.unwrap_or_else(|_| {
+            self.reset_tcp();
+            Progress::Other
+        }))
     }
 
     /// Closes TCP if the close is due. Returns `true` if the TCP connection has ended. The state
@@ -337,20 +334,9 @@ impl Endpoint {
             self.reset = matches!(transmit, Transmit::Reset);
             return Some(transmit);
         }
-        let mut octets = Vec::new();
-        let sent = self.buffers.rnic.poll_transmit(now, self.llp?, |slices| {
-            slices.iter().for_each(|slice| octets.extend_from_slice(slice));
-            octets.len()
-        });
-        match sent {
-            TransmitResult::Nothing => None,
-            TransmitResult::Octets(_) => Some(Transmit::Octets(octets.into())),
-            TransmitResult::Fin => Some(Transmit::Fin),
-            TransmitResult::Reset => {
-                self.reset = true;
-                Some(Transmit::Reset)
-            }
-        }
+        let transmit = poll_transmit(&mut self.buffers.rnic, now, self.llp?, usize::MAX);
+        self.reset = matches!(transmit, Some(Transmit::Reset));
+        transmit
     }
 
     /// The next deadline.

@@ -3,6 +3,7 @@
 use super::{Service, deliver_events};
 use crate::connection::{Connection, Transmit};
 use crate::time::Instant;
+use crate::verbs::{LlpHandle, Rnic, TransmitResult};
 
 /// One side of a connection, together with its user. The methods correspond to those of
 /// [`Connection`]. After each call that changes something, a driver polls as for a [`Connection`].
@@ -17,16 +18,18 @@ pub trait DrivenConnection: Send {
     fn handle_reset(&mut self, now: Instant);
 
     /// Handles the deadlines that have passed at `now`.
-    fn handle_timeout(&mut self, now: Instant);
+    fn handle_timeout(&mut self, _now: Instant) {}
 
     /// Lets the user of the connection act.
-    fn serve(&mut self, now: Instant);
+    fn serve(&mut self, _now: Instant) {}
 
     /// The next action on TCP: bytes to send, FIN or reset.
     fn poll_transmit(&mut self, now: Instant) -> Option<Transmit>;
 
     /// When [`handle_timeout`](Self::handle_timeout) has to be called.
-    fn poll_timeout(&self) -> Option<Instant>;
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
 
     /// Returns whether the driver may continue to read.
     fn is_ready(&self) -> bool {
@@ -44,6 +47,22 @@ pub trait DrivenConnection: Send {
 
     /// The new TCP connection is established. Later calls concern this connection.
     fn handle_reconnected(&mut self, _now: Instant) {}
+}
+
+/// The next action of the stream `llp` on TCP, with at most `most` bytes.
+pub fn poll_transmit(rnic: &mut Rnic, now: Instant, llp: LlpHandle, most: usize) -> Option<Transmit> {
+    let mut octets = Vec::new();
+    let sent = rnic.poll_transmit(now, llp, |slices| {
+        slices.iter().for_each(|slice| octets.extend_from_slice(slice));
+        octets.truncate(most);
+        octets.len()
+    });
+    match sent {
+        TransmitResult::Nothing => None,
+        TransmitResult::Octets(_) => Some(Transmit::Octets(octets.into())),
+        TransmitResult::Fin => Some(Transmit::Fin),
+        TransmitResult::Reset => Some(Transmit::Reset),
+    }
 }
 
 /// A [`Connection`] with its [`Service`].

@@ -17,8 +17,8 @@ mod plain_client;
 mod rping;
 mod sdp;
 
-pub use driven_connection::DrivenConnection;
 pub(crate) use driven_connection::WithService;
+pub use driven_connection::{DrivenConnection, poll_transmit};
 pub use echo::Echo;
 pub use echo_client::EchoClient;
 pub use exchange::{Exchange, Outcome};

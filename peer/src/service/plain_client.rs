@@ -38,16 +38,8 @@ impl DrivenConnection for PlainClient {
         self.over = true;
     }
 
-    fn handle_timeout(&mut self, _: Instant) {}
-
-    fn serve(&mut self, _: Instant) {}
-
     fn poll_transmit(&mut self, _: Instant) -> Option<Transmit> {
         self.out.pop_front()
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
     }
 
     fn is_over(&self) -> bool {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 
-use super::DrivenConnection;
+use super::{DrivenConnection, poll_transmit};
 use crate::connection::{Settings, Transmit};
 use crate::memory::{Access, PdId};
 use crate::mpa::{
@@ -21,21 +21,15 @@ use crate::rdmap::Outbound;
 use crate::time::Instant;
 use crate::verbs::{
     CompletedOperation, CompletionStatus, CqHandle, LlpHandle, LlpSettings, Node, Operation, Payload, QpHandle, QpInit,
-    QpModify, QpState, ReceiveWr, Rnic, RnicError, RnicSettings, SendWr, TransmitResult, WorkCompletion,
+    QpModify, QpState, ReceiveWr, Rnic, RnicError, RnicSettings, SendWr, WorkCompletion,
 };
-use crate::workload::ping::{Advertisement, text};
+use crate::workload::ping::{Advertisement, MESSAGE, RECEIVES, REMOTE, text};
 use crate::workload::{Region, WorkloadError};
 
-/// Size in bytes of each Send of the sequence.
-const MESSAGE: u32 = 16;
-/// Number of posted receives. A correct client has at most one Send in flight.
-const RECEIVES: u32 = 2;
 /// Maximum number of outstanding RDMA Reads in each direction.
 const READS: u32 = 16;
 /// Size of the Send Queue, the Receive Queue and the completion queue.
 const WORK: u32 = 64;
-
-const REMOTE: Access = Access { bind: false, ..Access::ALL };
 
 /// The server. All of its connections share one RNIC.
 #[derive(Debug, Clone)]
@@ -87,11 +81,8 @@ impl RpingClient {
         let RpingServer { rnic, settings } = self.0.clone();
         let mut request = Vec::new();
         // The private data is empty, so the Request cannot be too long.
-        let state =
-            match WaitReply::start(settings.mpa, &PrivateData::default(), settings.deviations.clone(), &mut request) {
-                Ok(waiting) => State::WaitReply(waiting),
-                Err(_) => State::Closed,
-            };
+        let reply = WaitReply::start(settings.mpa, &PrivateData::default(), settings.deviations.clone(), &mut request);
+        let state = reply.map_or(State::Closed, State::WaitReply);
         let mut rping = Rping::new(now, &rnic, settings, state, Expected::ReadDone);
         rping.outgoing.push_back(Transmit::Octets(request.into()));
         rping
@@ -220,17 +211,7 @@ impl DrivenConnection for Rping {
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         let State::Operating(llp) = self.state else { return self.outgoing.pop_front() };
-        let mut octets = Vec::new();
-        let sent = lock(&self.rnic).poll_transmit(now, llp, |slices| {
-            slices.iter().for_each(|slice| octets.extend_from_slice(slice));
-            octets.len()
-        });
-        match sent {
-            TransmitResult::Nothing => None,
-            TransmitResult::Octets(_) => Some(Transmit::Octets(octets.into())),
-            TransmitResult::Fin => Some(Transmit::Fin),
-            TransmitResult::Reset => Some(Transmit::Reset),
-        }
+        poll_transmit(&mut lock(&self.rnic), now, llp, usize::MAX)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -308,17 +289,11 @@ impl Rping {
     /// Creates the Queue Pair, which takes over the stream.
     fn operate(&mut self, now: Instant, negotiated: &Negotiated, reply: Option<Bytes>) -> Result<Verbs, WorkloadError> {
         let verbs = self.open()?;
-        let agreed = negotiated.enhanced;
+        let (ird, ord) = negotiated.enhanced.map(|agreed| (agreed.ird.into(), agreed.ord.into())).unzip();
         let mut rnic = lock(&self.rnic);
         let llp = rnic.attach_stream(LlpSettings::new(negotiated, self.settings.emss))?;
         self.state = State::Operating(llp);
-        let modify = QpModify {
-            llp: Some(llp),
-            stream_message: reply,
-            ird: agreed.map(|agreed| agreed.ird.into()),
-            ord: agreed.map(|agreed| agreed.ord.into()),
-            ..QpModify::to(QpState::Rts)
-        };
+        let modify = QpModify { stream_message: reply, ird, ord, ..QpModify::to_rts(llp) };
         rnic.modify_qp(now, verbs.qp, &modify)?;
         Ok(verbs)
     }
@@ -374,18 +349,18 @@ impl Verbs {
                 Ok(Expected::Data(source.size))
             }
             (CompletedOperation::Read, Expected::Data(size)) => {
-                self.send_signal(rnic)?;
+                self.send(rnic, [0; MESSAGE as usize])?;
                 Ok(Expected::Sink(size))
             }
             (CompletedOperation::Receive, Expected::Sink(size)) => {
                 let sink = self.receive_advertisement(rnic, done)?;
                 // rping writes a C string: all bytes up to and including the first zero byte.
-                let text = rnic.buffer(self.data.buffer())?.iter().take(size as usize).position(|octet| *octet == 0);
+                let text = rnic.buffer(self.data.buffer)?.iter().take(size as usize).position(|octet| *octet == 0);
                 let length = text.and_then(|zero| u32::try_from(zero + 1).ok()).unwrap_or(size).min(sink.size);
                 let payload = Payload::Gather(vec![self.data.part(0, length)]);
                 let write = Operation::Write { payload, remote: sink.address };
                 rnic.post_send(self.qp, vec![SendWr { signaled: false, ..SendWr::new(0, write) }])?;
-                self.send_signal(rnic)?;
+                self.send(rnic, [0; MESSAGE as usize])?;
                 Ok(Expected::Source)
             }
             (CompletedOperation::Receive, Expected::ReadDone) => {
@@ -410,7 +385,7 @@ impl Verbs {
         received: &WorkCompletion,
     ) -> Result<Advertisement, WorkloadError> {
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
-        let octets = rnic.buffer(self.messages.buffer())?.get(start..);
+        let octets = rnic.buffer(self.messages.buffer)?.get(start..);
         let advertisement = octets.filter(|_| received.octets == MESSAGE).and_then(Advertisement::parse);
         // The client may close after its last round. Then the receive can no longer be posted, and
         // is not needed.
@@ -433,16 +408,13 @@ impl Verbs {
     /// Fills the client's data for a round, and advertises `region`.
     fn advertise(&self, rnic: &mut Rnic, region: Region) -> Result<(), WorkloadError> {
         let size = RpingClient::SIZE;
-        rnic.buffer_mut(self.data.buffer())?.copy_from_slice(&text(0, size));
+        rnic.buffer_mut(self.data.buffer)?.copy_from_slice(&text(0, size));
         let advertisement = Advertisement { address: region.remote(0), size };
-        let payload = Payload::Inline(Bytes::copy_from_slice(&advertisement.emit()));
-        let send = Operation::Send { payload, solicited: false, invalidate: None };
-        rnic.post_send(self.qp, vec![SendWr { signaled: false, ..SendWr::new(0, send) }])?;
-        Ok(())
+        self.send(rnic, advertisement.emit())
     }
 
-    fn send_signal(&self, rnic: &mut Rnic) -> Result<(), WorkloadError> {
-        let payload = Payload::Inline(Bytes::from_static(&[0; MESSAGE as usize]));
+    fn send(&self, rnic: &mut Rnic, message: [u8; MESSAGE as usize]) -> Result<(), WorkloadError> {
+        let payload = Payload::Inline(Bytes::copy_from_slice(&message));
         let send = Operation::Send { payload, solicited: false, invalidate: None };
         rnic.post_send(self.qp, vec![SendWr { signaled: false, ..SendWr::new(0, send) }])?;
         Ok(())

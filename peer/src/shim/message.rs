@@ -32,6 +32,7 @@ use core::net::SocketAddr;
 use core::str::{FromStr, SplitAsciiWhitespace};
 
 use super::Route;
+use crate::reject::reject_if;
 
 /// Maximum length of a line in bytes, including its newline.
 pub const MAX_LINE_LEN: usize = 512;
@@ -205,9 +206,7 @@ impl FromStr for Request {
             Some("why") => Request::Why(address(&mut words)?),
             Some("listen") => {
                 let service = address(&mut words)?;
-                if words.next() != Some("sdp") {
-                    return Err(MessageError("the word sdp is missing"));
-                }
+                reject_if(words.next() != Some("sdp"), MessageError("the word sdp is missing"))?;
                 Request::Listen { service, sdp: address(&mut words)?, only_v6: next_is(&mut words, "only-v6") }
             }
             Some("names") => Request::Names { local: address(&mut words)?, peer: address(&mut words)? },

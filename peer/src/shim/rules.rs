@@ -23,6 +23,8 @@ use core::ops::RangeInclusive;
 
 use weft_core::wire::portmap::UDP_PORT;
 
+use crate::reject::reject_if;
+
 /// Maximum number of rules for one program.
 const MAX_RULES: usize = 4096;
 /// Maximum number of lines in the file.
@@ -237,12 +239,8 @@ impl SdpDestination {
                 Err("write an SDP range FIRST-LAST with as many ports as the pattern")
             };
         }
-        if several {
-            return Err("several service ports cannot share one SDP port; write a range FIRST-LAST of SDP ports");
-        }
-        if text.parse() == Ok(0u16) {
-            return Err("0 is not a valid SDP port; write 1 to 65535");
-        }
+        reject_if(several, "several service ports cannot share one SDP port; write a range FIRST-LAST of SDP ports")?;
+        reject_if(text.parse() == Ok(0u16), "0 is not a valid SDP port; write 1 to 65535")?;
         if let Some(port) = port(text) {
             return Ok(SdpDestination::Port(port));
         }
@@ -274,9 +272,7 @@ impl Pattern {
             None => port(ports)?..=port(ports)?,
             Some((first, last)) => port(first)?..=port(last)?,
         };
-        if ports.is_empty() {
-            return Err("the last port is below the first port");
-        }
+        reject_if(ports.is_empty(), "the last port is below the first port")?;
         if net == "*" {
             return Ok(Pattern { net: None, ports });
         }
@@ -284,18 +280,10 @@ impl Pattern {
         let (ip, prefix) =
             bare.unwrap_or(net).split_once('/').map_or((bare.unwrap_or(net), None), |(ip, prefix)| (ip, Some(prefix)));
         let ip: IpAddr = ip.parse().map_err(|_| "write an address as *, IPv4, [IPv6], IPv4/PREFIX or [IPv6/PREFIX]")?;
-        if ip.is_ipv6() != bare.is_some() {
-            return Err("write an IPv6 address in brackets, but not an IPv4 address");
-        }
+        reject_if(ip.is_ipv6() != bare.is_some(), "write an IPv6 address in brackets, but not an IPv4 address")?;
         let most = if ip.is_ipv4() { 32 } else { 128 };
-        let prefix = match prefix {
-            None => most,
-            Some(prefix) => prefix
-                .parse()
-                .ok()
-                .filter(|prefix| *prefix <= most)
-                .ok_or("a prefix has at most 32 bits (IPv6: 128)")?,
-        };
+        let prefix = prefix.map_or(Some(most), |prefix| prefix.parse().ok().filter(|prefix| *prefix <= most));
+        let prefix = prefix.ok_or("a prefix has at most 32 bits (IPv6: 128)")?;
         Ok(Pattern { net: Some((ip, prefix)), ports })
     }
 

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 
 use super::Remote;
+use super::endpoint::Endpoint;
 use crate::connection::{Connection, Event, Settings, Transmit};
 use crate::mpa::PrivateDataTooLong;
 use crate::service::{Echo, Service, deliver_events};
@@ -36,10 +37,7 @@ impl Service for User {
     }
 
     fn is_ready(&self, connection: &Connection) -> bool {
-        match self {
-            User::Echo => Echo.is_ready(connection),
-            User::Sender => true,
-        }
+        matches!(self, User::Sender) || Echo.is_ready(connection)
     }
 }
 
@@ -51,8 +49,10 @@ impl BuiltinEndpoint {
     pub(super) fn responder(now: Instant, settings: Settings) -> Self {
         BuiltinEndpoint { connection: Connection::respond(now, settings), service: User::Echo }
     }
+}
 
-    pub(super) fn arrived(&mut self, now: Instant, arrived: &Transmit) {
+impl Endpoint for BuiltinEndpoint {
+    fn arrived(&mut self, now: Instant, arrived: &Transmit) {
         match arrived {
             Transmit::Octets(octets) => self.connection.handle_octets(now, octets),
             Transmit::Fin => self.connection.handle_fin(now),
@@ -60,26 +60,26 @@ impl BuiltinEndpoint {
         }
     }
 
-    pub(super) fn reads(&self) -> bool {
+    fn reads(&self) -> bool {
         self.service.is_ready(&self.connection)
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         self.connection.poll_timeout()
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) {
         self.connection.handle_timeout(now);
     }
 
-    pub(super) fn transmit(&mut self, now: Instant, _: &mut Rng) -> Option<Transmit> {
+    fn transmit(&mut self, now: Instant, _: &mut Rng) -> Option<Transmit> {
         deliver_events(now, &mut self.connection, &mut self.service);
         let transmit = self.connection.poll_transmit(now);
         deliver_events(now, &mut self.connection, &mut self.service);
         transmit
     }
 
-    pub(super) fn perform_action(&mut self, rng: &mut Rng, _: Option<&Remote>) {
+    fn perform_action(&mut self, rng: &mut Rng, _: Option<&Remote>) {
         if matches!(self.service, User::Sender) {
             for _ in 0..rng.u32(1..=8) {
                 // The post fails if the connection is ending.
@@ -88,11 +88,11 @@ impl BuiltinEndpoint {
         }
     }
 
-    pub(super) fn close(&mut self, now: Instant) {
+    fn close(&mut self, now: Instant) {
         self.connection.close(now);
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.connection.is_over()
     }
 }

@@ -12,6 +12,7 @@
 use fastrand::Rng;
 
 use crate::memory::{Access, Buffer, MemoryError, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
+use crate::reject::reject_if;
 use crate::verbs::{RemoteAddress, Rnic, Sge};
 
 /// The byte that patterns consist of.
@@ -172,9 +173,7 @@ impl GuardedMemory {
         let mut run = 0;
         for (at, octet) in octets.iter().enumerate() {
             run = if *octet == PATTERN { run + 1 } else { 0 };
-            if run == RUN {
-                return Err(MemoryViolation::Sent(at));
-            }
+            reject_if(run == RUN, MemoryViolation::Sent(at))?;
         }
         Ok(())
     }

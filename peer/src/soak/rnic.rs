@@ -6,15 +6,15 @@ use core::time::Duration;
 use bytes::Bytes;
 use fastrand::Rng;
 
+use super::endpoint::Endpoint;
 use super::{GuardedMemory, MemoryViolation, RandomWork, Remote};
 use crate::connection::Transmit;
 use crate::hostile::Deviations;
 use crate::memory::{MemorySettings, PdId};
 use crate::mpa::{AfterReply, AfterRequest, MpaSettings, Negotiated, PrivateData, WaitReply, WaitRequest};
+use crate::service::poll_transmit;
 use crate::time::Instant;
-use crate::verbs::{
-    CqHandle, LlpHandle, LlpSettings, Node, QpHandle, QpInit, QpModify, QpState, Rnic, RnicSettings, TransmitResult,
-};
+use crate::verbs::{CqHandle, LlpHandle, LlpSettings, Node, QpHandle, QpInit, QpModify, QpState, Rnic, RnicSettings};
 
 /// Time limit for start-up.
 const STARTUP: Duration = Duration::from_secs(10);
@@ -82,18 +82,6 @@ impl RnicEndpoint {
         let _ = self.rnic.post_receive(self.qp, RandomWork::receives(rng, &self.guarded));
     }
 
-    pub(super) fn arrived(&mut self, now: Instant, arrived: &Transmit) {
-        match (&self.state, arrived) {
-            (State::Joined(llp), Transmit::Octets(octets)) => self.rnic.handle_octets(now, *llp, octets),
-            (State::Joined(llp), Transmit::Fin) => self.rnic.handle_fin(now, *llp),
-            (State::Joined(llp), Transmit::Reset) => self.rnic.handle_reset(now, *llp),
-            (State::Request(..) | State::Reply(..), Transmit::Octets(octets)) => self.start_up(now, octets),
-            (State::Request(..) | State::Reply(..), Transmit::Fin) => self.state = State::Leaving,
-            (_, Transmit::Reset) => self.state = State::Closed,
-            (State::Leaving | State::Closed, _) => {}
-        }
-    }
-
     fn start_up(&mut self, now: Instant, octets: &[u8]) {
         self.state = match std::mem::replace(&mut self.state, State::Leaving) {
             State::Request(waiting, private_data) => match waiting.handle_octets(octets) {
@@ -125,15 +113,29 @@ impl RnicEndpoint {
         }
         State::Joined(llp)
     }
+}
 
-    pub(super) fn reads(&self) -> bool {
+impl Endpoint for RnicEndpoint {
+    fn arrived(&mut self, now: Instant, arrived: &Transmit) {
+        match (&self.state, arrived) {
+            (State::Joined(llp), Transmit::Octets(octets)) => self.rnic.handle_octets(now, *llp, octets),
+            (State::Joined(llp), Transmit::Fin) => self.rnic.handle_fin(now, *llp),
+            (State::Joined(llp), Transmit::Reset) => self.rnic.handle_reset(now, *llp),
+            (State::Request(..) | State::Reply(..), Transmit::Octets(octets)) => self.start_up(now, octets),
+            (State::Request(..) | State::Reply(..), Transmit::Fin) => self.state = State::Leaving,
+            (_, Transmit::Reset) => self.state = State::Closed,
+            (State::Leaving | State::Closed, _) => {}
+        }
+    }
+
+    fn reads(&self) -> bool {
         match self.state {
             State::Joined(llp) => self.rnic.wants_octets(llp),
             _ => true,
         }
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
             State::Joined(llp) => self.rnic.poll_timeout(llp),
             State::Request(..) | State::Reply(..) => self.deadline,
@@ -141,7 +143,7 @@ impl RnicEndpoint {
         }
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, now: Instant) {
         match self.state {
             State::Joined(llp) => self.rnic.handle_timeout(now, llp),
             State::Request(..) | State::Reply(..) if self.deadline.is_some_and(|at| at <= now) => {
@@ -151,7 +153,7 @@ impl RnicEndpoint {
         }
     }
 
-    pub(super) fn transmit(&mut self, now: Instant, rng: &mut Rng) -> Option<Transmit> {
+    fn transmit(&mut self, now: Instant, rng: &mut Rng) -> Option<Transmit> {
         while self.rnic.poll_cq(self.cq).is_ok() {}
         while self.rnic.poll_notification().is_some() {}
         let llp = match &mut self.state {
@@ -167,27 +169,17 @@ impl RnicEndpoint {
         };
         // Like TCP, this may accept only a part of the bytes.
         let most = if rng.u32(0..4) == 0 { rng.usize(1..3000) } else { usize::MAX };
-        let mut octets = Vec::new();
-        let sent = self.rnic.poll_transmit(now, llp, |slices| {
-            slices.iter().for_each(|slice| octets.extend_from_slice(slice));
-            octets.truncate(most);
-            octets.len()
-        });
+        let sent = poll_transmit(&mut self.rnic, now, llp, most);
         if self.rnic.is_stream_over(llp) {
             self.rnic.detach_stream(now, llp);
             self.state = State::Closed;
         }
-        match sent {
-            TransmitResult::Nothing => None,
-            TransmitResult::Octets(_) => Some(Transmit::Octets(octets.into())),
-            TransmitResult::Fin => Some(Transmit::Fin),
-            TransmitResult::Reset => Some(Transmit::Reset),
-        }
+        sent
     }
 
-    pub(super) fn perform_action(&mut self, rng: &mut Rng, peer: Option<&Remote>) {
+    fn perform_action(&mut self, rng: &mut Rng, peer: Option<&Remote>) {
         self.receive(rng);
-        let own = self.remote();
+        let own = self.guarded.remote();
         // A peer without registered memory rejects every access, whatever the address is. The own
         // addresses of this endpoint will do.
         let operations = RandomWork::operations(rng, &self.guarded, peer.unwrap_or(&own));
@@ -195,7 +187,7 @@ impl RnicEndpoint {
         let _ = self.rnic.post_send(self.qp, operations);
     }
 
-    pub(super) fn close(&mut self, now: Instant) {
+    fn close(&mut self, now: Instant) {
         match self.state {
             // The Queue Pair may be closing already.
             State::Joined(_) => drop(self.rnic.modify_qp(now, self.qp, &QpModify::to(QpState::Closing))),
@@ -204,22 +196,23 @@ impl RnicEndpoint {
         }
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    fn is_over(&self) -> bool {
         matches!(self.state, State::Closed)
     }
 
-    pub(super) fn remote(&self) -> Remote {
-        self.guarded.remote()
+    fn remote(&self) -> Option<Remote> {
+        Some(self.guarded.remote())
     }
 
-    pub(super) fn check(&self) -> Result<(), MemoryViolation> {
+    fn check(&self) -> Result<(), MemoryViolation> {
         self.guarded.check(&self.rnic)
     }
 
-    pub(super) fn release(mut self) -> Result<(), String> {
-        self.rnic.destroy_qp(self.qp).map_err(|error| format!("QP: {error}"))?;
-        self.guarded.release(&mut self.rnic)?;
-        self.rnic.destroy_cq(self.cq).map_err(|error| format!("CQ: {error}"))?;
-        self.rnic.deallocate_pd(self.pd).map_err(|error| format!("PD: {error}"))
+    fn release(self: Box<Self>) -> Result<(), String> {
+        let RnicEndpoint { mut rnic, pd, cq, qp, guarded, .. } = *self;
+        rnic.destroy_qp(qp).map_err(|error| format!("QP: {error}"))?;
+        guarded.release(&mut rnic)?;
+        rnic.destroy_cq(cq).map_err(|error| format!("CQ: {error}"))?;
+        rnic.deallocate_pd(pd).map_err(|error| format!("PD: {error}"))
     }
 }

@@ -1,6 +1,5 @@
 //! The simulation of a run: two endpoints, the traffic in both directions, and the clock.
 
-use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -81,39 +80,13 @@ struct Channel {
     octets: usize,
 }
 
-/// The drawn endpoints of a run.
-struct Setup {
-    ends: [Endpoint; 2],
-    manglers: [Option<Mangler>; 2],
-    deviates: [bool; 2],
-    description: String,
-}
-
 /// Plays the run of a seed. If `plan` is given, it replaces the plan that the seed draws.
 ///
 /// # Errors
 /// A check failed. The function panics only if an endpoint panics.
 pub fn play(seed: u64, plan: Option<&Plan>) -> Result<RunReport, SoakError> {
-    let mut rng = Rng::with_seed(seed);
-    let setup = draw_setup(&mut rng, seed, plan).map_err(SoakError::NoEndpoint)?;
-    let Setup { ends, manglers, deviates, description } = setup;
-    let channels = manglers.map(|mangler| Channel { mangler, queue: VecDeque::new(), octets: 0 });
-    let mut action_times: Vec<Instant> =
-        (0..rng.u32(1..=6)).map(|_| after(Duration::from_millis(rng.u64(0..3000)))).collect();
-    action_times.sort_unstable();
-    let close_times = [after(CLOSED), after(CLOSED + Duration::from_secs(rng.u64(0..2)))];
-    let mut simulation = Simulation {
-        rng,
-        now: Instant::ORIGIN,
-        ends,
-        channels,
-        action_times: action_times.into(),
-        close_times,
-        octets: 0,
-        steps: 0,
-        violation: None,
-        deviates,
-    };
+    let (mut simulation, description) = draw_run(seed, plan).map_err(SoakError::NoEndpoint)?;
+    let deviates = simulation.deviates;
     simulation.run().map_err(|why| SoakError::Hang {
         after: simulation.now.since_origin(),
         description: format!("{why}; {description}"),
@@ -140,7 +113,7 @@ fn after(duration: Duration) -> Instant {
 struct Simulation {
     rng: Rng,
     now: Instant,
-    ends: [Endpoint; 2],
+    ends: [Box<dyn Endpoint>; 2],
     /// The direction from the Initiator, then the direction from the Responder.
     channels: [Channel; 2],
     /// When the users perform actions.
@@ -160,7 +133,8 @@ impl Simulation {
         while self.steps < STEPS {
             self.steps += 1;
             (0..2).for_each(|end| self.collect_output(end));
-            if self.ends.iter().all(Endpoint::is_over) && self.channels.iter().all(|channel| channel.queue.is_empty()) {
+            if self.ends.iter().all(|end| end.is_over()) && self.channels.iter().all(|channel| channel.queue.is_empty())
+            {
                 return Ok(());
             }
             let hangs = || {
@@ -266,9 +240,11 @@ impl Simulation {
     }
 }
 
-/// Draws the endpoints of a run.
-fn draw_setup(rng: &mut Rng, seed: u64, plan: Option<&Plan>) -> Result<Setup, String> {
+/// Draws a run. Returns it with its description.
+fn draw_run(seed: u64, plan: Option<&Plan>) -> Result<(Simulation, String), String> {
     let now = Instant::ORIGIN;
+    let mut generator = Rng::with_seed(seed);
+    let rng = &mut generator;
     let is_rnic = [rng.u32(0..3) > 0, rng.u32(0..3) > 0];
     let emss = *rng.choice(&[128, 536, 1460, 8960, 65_495]).unwrap_or(&1460);
     // The number of the only endpoint whose output is not mangled. 2 means that both outputs are
@@ -284,17 +260,14 @@ fn draw_setup(rng: &mut Rng, seed: u64, plan: Option<&Plan>) -> Result<Setup, St
     let deviations = [deviations(rng), deviations(rng)];
     let mpa = [draw_mpa(rng), draw_mpa(rng)];
     let data = [private_data(rng), private_data(rng)];
-    let description = format!(
-        "{} to {}, EMSS {emss}, mangled {}, deviations {deviations:?}",
-        name(is_rnic[0]),
-        name(is_rnic[1]),
-        Plans(&manglings)
-    );
-    let end = |rng: &mut Rng, end: usize| {
+    let [first, second] = is_rnic.map(|is_rnic| if is_rnic { "RNIC" } else { "builtin" });
+    let plans = manglings.each_ref().map(|mangling| mangling.as_ref().map(|mangling| mangling.plan.to_string()));
+    let description = format!("{first} to {second}, EMSS {emss}, mangled {plans:?}, deviations {deviations:?}");
+    let end = |rng: &mut Rng, end: usize| -> Result<Box<dyn Endpoint>, String> {
         let initiates = end == 0;
         if is_rnic[end] {
-            let made = RnicEndpoint::new(now, rng, mpa[end], initiates, data[end].clone(), &deviations[end], emss);
-            return made.map(|made| Endpoint::Rnic(Box::new(made)));
+            let made = RnicEndpoint::new(now, rng, mpa[end], initiates, data[end].clone(), &deviations[end], emss)?;
+            return Ok(Box::new(made));
         }
         let settings = Settings {
             mpa: mpa[end],
@@ -308,24 +281,28 @@ fn draw_setup(rng: &mut Rng, seed: u64, plan: Option<&Plan>) -> Result<Setup, St
         } else {
             BuiltinEndpoint::responder(now, settings)
         };
-        Ok(Endpoint::Builtin(Box::new(made)))
+        Ok(Box::new(made))
     };
     let ends = [end(rng, 0)?, end(rng, 1)?];
-    let manglers = manglings.each_ref().map(|mangling| mangling.as_ref().map(|mangling| mangling.mangler(0)));
-    Ok(Setup { ends, manglers, deviates: deviations.map(|set| !set.is_empty()), description })
-}
-
-fn name(is_rnic: bool) -> &'static str {
-    if is_rnic { "RNIC" } else { "builtin" }
-}
-
-struct Plans<'a>(&'a [Option<Mangling>; 2]);
-
-impl fmt::Display for Plans<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plans = self.0.each_ref().map(|mangling| mangling.as_ref().map(|mangling| mangling.plan.to_string()));
-        write!(f, "{plans:?}")
-    }
+    let manglers = manglings.map(|mangling| mangling.map(|mangling| mangling.mangler(0)));
+    let channels = manglers.map(|mangler| Channel { mangler, queue: VecDeque::new(), octets: 0 });
+    let mut action_times: Vec<Instant> =
+        (0..rng.u32(1..=6)).map(|_| after(Duration::from_millis(rng.u64(0..3000)))).collect();
+    action_times.sort_unstable();
+    let close_times = [after(CLOSED), after(CLOSED + Duration::from_secs(rng.u64(0..2)))];
+    let simulation = Simulation {
+        rng: generator,
+        now,
+        ends,
+        channels,
+        action_times: action_times.into(),
+        close_times,
+        octets: 0,
+        steps: 0,
+        violation: None,
+        deviates: deviations.map(|set| !set.is_empty()),
+    };
+    Ok((simulation, description))
 }
 
 /// Draws each kind of mangling with a probability of one half, and draws how often it happens.

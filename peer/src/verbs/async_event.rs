@@ -35,8 +35,8 @@ pub enum Resource {
 /// Kind of event (draft Figure 37).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventId {
-    /// In Closing, a segment arrived or work was unfinished. Or the LLP failed in Terminate, and no
-    /// event was reported before.
+    /// In state Closing, a segment arrived or work was unfinished. Or the LLP failed in state
+    /// Terminate, and no event was reported before this failure.
     BadClose,
     /// The peer closed while work was unfinished.
     BadLlpClose,
@@ -64,7 +64,7 @@ pub enum EventId {
     IrrqMsnGap,
     /// Read Request: the MSN is too low, so a request with this MSN arrived before.
     IrrqMsnRange,
-    /// Read Request: the source lacks the right.
+    /// Read Request or Atomic Request: the region or window lacks the necessary right.
     IrrqAccessRights,
     /// The peer sent more Read Requests than the IRD allows.
     IrrqTooManyReads,
@@ -86,7 +86,7 @@ pub enum EventId {
     LlpIntegritySegmentSize,
     /// The last segment of a message is missing.
     MissingLast,
-    /// Tagged segment: the region or window lacks the right.
+    /// Tagged segment: the region or window lacks the necessary right.
     ProtectionAccessRights,
     /// Tagged segment: the payload is outside the region or window.
     ProtectionBaseAndBounds,
@@ -116,8 +116,8 @@ pub enum EventId {
     SrqLimitReached,
     /// The peer sent a Terminate.
     TerminateReceived,
-    /// The opcode is unknown or does not belong to the queue. Also for faults without an event of
-    /// their own.
+    /// The opcode is unknown or does not belong to the queue. This event also reports each fault
+    /// that has no other event.
     UnexpectedOpcode,
     /// Inbound Writes and Read Responses are not enabled.
     WriteNotEnabled,
@@ -190,8 +190,7 @@ const fn of_queue(qn: u32, error: QueueError) -> EventId {
 }
 
 /// The Terminate code for a fault on a Queue Pair. The codes are from RFC 5040 and 5041, except for
-/// MSN errors of Sends. For MSN errors of Sends, draft Figure 24 has one code, which the RFCs also
-/// allow.
+/// MSN errors of Sends. For these errors, draft Figure 24 has one code, which the RFCs also allow.
 #[must_use]
 pub const fn terminate_code(fault: Fault) -> TerminateError {
     if fault.is_send_msn() { TerminateError::DDP_UNTAGGED_NO_BUFFER } else { fault.code() }

@@ -38,8 +38,8 @@ pub struct RnicSettings {
     /// Greatest ORD of a Queue Pair. Default 128.
     pub max_ord: u32,
     /// Size of a common pool for the IRD of all Queue Pairs. Default 0: no common pool. With a
-    /// pool, the number of Queue Pairs is at most its size, so that each Queue Pair can have an IRD
-    /// of 1 (VERBS-6.5-17).
+    /// pool, the number of Queue Pairs is at most the size of the pool. Each Queue Pair can
+    /// therefore have an IRD of at least 1 (VERBS-6.5-17).
     pub rnic_ird: u32,
     /// Size of a common pool for the ORD of all Queue Pairs, like `rnic_ird`.
     pub rnic_ord: u32,
@@ -118,7 +118,7 @@ pub struct RnicAttributes {
 }
 
 impl RnicAttributes {
-    pub(super) const fn new(settings: RnicSettings, block_lists: bool) -> Self {
+    pub(super) fn new(settings: RnicSettings, block_lists: bool) -> Self {
         RnicAttributes {
             settings: settings.effective(),
             vendor: concat!("weft ", env!("CARGO_PKG_VERSION")),
@@ -134,17 +134,12 @@ impl RnicAttributes {
 impl RnicSettings {
     /// Reduces each limit to the value that is effective together with the other limits
     /// (VERBS-6.3-7, VERBS-6.5-15).
-    pub(super) const fn effective(mut self) -> Self {
+    pub(super) fn effective(mut self) -> Self {
         if self.max_srqs == 0 {
             self.max_srq_wrs = 0;
         }
-        let pools = [self.rnic_ird, self.rnic_ord];
-        let mut n = 0;
-        while n < pools.len() {
-            if pools[n] > 0 && self.max_qps > pools[n] as usize {
-                self.max_qps = pools[n] as usize;
-            }
-            n += 1;
+        for pool in [self.rnic_ird, self.rnic_ord].into_iter().filter(|pool| *pool > 0) {
+            self.max_qps = self.max_qps.min(pool as usize);
         }
         self
     }

@@ -19,8 +19,8 @@ const FULL_OCTETS: usize = 512 << 10;
 const FULL_PIECES: usize = 48;
 /// Greatest number of slices in one write.
 const SLICES: usize = 64;
-/// Payload of at most this number of bytes is copied between its header and trailer, because a
-/// separate slice costs more.
+/// A payload of at most this number of bytes is copied between its header and trailer. A separate
+/// slice would cost more time.
 const SMALL: usize = 256;
 
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ impl Batch {
     }
 
     /// Adds the FPDU of one DDP segment. `position` is the position in the stream before the FPDU.
-    /// Returns the position after it.
+    /// Returns the position after the FPDU.
     pub(super) fn push(
         &mut self,
         memory: &Memory,
@@ -87,14 +87,13 @@ impl Batch {
         let length = u16::try_from(header.len() + payload_len).unwrap_or(u16::MAX);
         self.scratch.extend_from_slice(&length.to_be_bytes());
         self.scratch.extend_from_slice(header);
-        if let PayloadSource::Octets(octets) = payload {
-            self.scratch.extend_from_slice(octets);
-        }
         let small = payload_len <= SMALL;
-        if let PayloadSource::Ranges = payload
-            && small
-        {
-            self.ranges.iter().for_each(|range| memory.copy_to(*range, &mut self.scratch));
+        match payload {
+            PayloadSource::Octets(octets) => self.scratch.extend_from_slice(octets),
+            PayloadSource::Ranges if small => {
+                self.ranges.iter().for_each(|range| memory.copy_to(*range, &mut self.scratch));
+            }
+            PayloadSource::Ranges => {}
         }
         let mut sum = if framing.crc { crc::crc32c(&self.scratch[before..]) } else { 0 };
         self.scratch_piece(before);
@@ -141,7 +140,7 @@ impl Batch {
         }
     }
 
-    /// Adds the scratch bytes from `start` on as a piece, or extends the last piece by them.
+    /// Adds the scratch bytes from `start` on as a piece, or extends the last piece by these bytes.
     fn scratch_piece(&mut self, start: usize) {
         let end = self.scratch.len();
         match self.pieces.last_mut() {

@@ -22,9 +22,9 @@ pub struct WorkCompletion {
     pub invalidated: Option<u32>,
     /// Received Immediate Data. `None` for a Send.
     pub immediate: Option<Immediate>,
-    /// The value before an Atomic Operation changed it.
+    /// The previous value of the eight bytes that an Atomic Operation changed.
     pub original_value: Option<u64>,
-    /// True for a receive whose sender requested a solicited event.
+    /// True for a receive if the sender of its message requested a solicited event.
     pub solicited: bool,
 }
 
@@ -84,7 +84,7 @@ pub enum CompletionStatus {
     /// The operation succeeded.
     #[error("success")]
     Success,
-    /// The STag lacks a right, or windows are bound to the region to invalidate.
+    /// The STag lacks a right. Or an invalidation failed because windows are bound to the region.
     #[error("access violation")]
     AccessViolation,
     /// The access is outside the region or window.
@@ -193,8 +193,8 @@ impl From<FastRegisterError> for CompletionStatus {
 }
 
 impl From<InvalidateError> for CompletionStatus {
-    /// The status of a failed local invalidation. For bound windows, "Access Violation" is the
-    /// closest status in Figure 36.
+    /// The status of a failed local invalidation. Figure 36 has no status for bound windows.
+    /// "Access Violation" is the closest status.
     fn from(error: InvalidateError) -> Self {
         match error {
             InvalidateError::InvalidStag => CompletionStatus::InvalidStag,

@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 
 use super::slab::Key;
 use super::{CompletionHandlerId, CompletionStatus, WorkCompletion};
+use crate::reject::reject_if;
 
 /// Condition of Request Completion Notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NotifyKind {
-    /// A receive whose sender requested a solicited event, or any completion with an error.
+    /// A receive of a message whose sender requested a solicited event, or any completion with an
+    /// error.
     NextSolicited,
     /// Any completion.
     NextCompletion,
@@ -64,19 +66,16 @@ impl Cq {
         Cq { entries: VecDeque::new(), capacity, handler, armed: None, queues: 0, failed: false }
     }
 
-    /// Arms the CQ. If the CQ is already armed, the wider condition applies (VERBS-8.2.5-8).
+    /// Arms the CQ: the next completion of this kind causes a notification. If the CQ is already
+    /// armed, the wider condition applies (VERBS-8.2.5-8).
     pub(super) fn arm(&mut self, kind: NotifyKind) {
         self.armed = self.armed.max(Some(kind));
     }
 
     /// Adds a completion. Returns the handler to notify, if the CQ was armed for this completion.
     pub(super) fn push(&mut self, cqe: Cqe) -> Result<Option<CompletionHandlerId>, PushError> {
-        if self.failed {
-            return Err(PushError::Failed);
-        }
-        if self.entries.len() >= self.capacity as usize {
-            return Err(PushError::Overflow);
-        }
+        reject_if(self.failed, PushError::Failed)?;
+        reject_if(self.entries.len() >= self.capacity as usize, PushError::Overflow)?;
         let solicited = cqe.completion.solicited || cqe.completion.status != CompletionStatus::Success;
         self.entries.push_back(cqe);
         match self.armed {

@@ -1,6 +1,6 @@
 //! Immediate Errors: the results of failed verbs (draft Figures 28 to 35). A failed verb changes
-//! nothing. There are two exceptions: RI-Reregister, and a list of Work Requests of which only a
-//! part was posted.
+//! nothing. There are two exceptions: RI-Reregister, and posting a list of Work Requests. If a Work
+//! Request of the list is rejected, those before it are posted.
 //!
 //! The statuses of memory management are [`MemoryError`](crate::memory::MemoryError).
 
@@ -45,7 +45,7 @@ pub enum CqError {
     /// The RNIC is closed.
     #[error("invalid RNIC handle")]
     InvalidRnicHandle,
-    /// The CQ has more completions than the new size.
+    /// The CQ has more completions than the new size allows.
     #[error("shrink failed, too many elements present")]
     ShrinkFailed,
     /// The size exceeds the RNIC's limit for a CQ.
@@ -148,7 +148,7 @@ pub enum QpError {
 /// Reason why a Work Request is rejected (draft Figure 34).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum PostStatus {
-    /// The fence does not fit the operation, or a Read with Invalidate Local STag uses STag 0.
+    /// The operation does not allow this fence, or a Read with Invalidate Local STag uses STag 0.
     #[error("invalid modifier")]
     InvalidModifier,
     /// The Queue Pair was created without support for the operation.
@@ -180,7 +180,7 @@ pub enum PostStatus {
     TooManyWrs,
 }
 
-/// Only the first Work Requests of a list were posted.
+/// A Work Request of a list was rejected. Only the Work Requests before it were posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("the work request at index {posted} of the list was rejected: {status}")]
 pub struct PostError {

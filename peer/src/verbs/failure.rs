@@ -1,8 +1,8 @@
 //! Simulated failures of the RNIC (draft Figures 24 and 25, Local Errors).
 //!
-//! Software has no parity errors. A tester still needs to observe how a peer reacts to a failing
+//! Software has no parity errors. But a tester needs to observe how a peer reacts to a failing
 //! RNIC, and what the RNIC reports to a Consumer. Therefore a tester can make a part of the RNIC
-//! fail. The RNIC then behaves as the draft requires.
+//! fail. After this, the RNIC behaves as the draft requires for such a failure.
 
 use super::async_event::{AsyncEvent, EventId, Resource};
 use super::rnic::Rnic;
@@ -12,11 +12,11 @@ use crate::time::Instant;
 /// The part of the RNIC that fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// A CQ, which then accepts no more completions. The RNIC reports the failure at once. Each
+    /// A CQ. The failed CQ accepts no more completions. The RNIC reports the failure at once. Each
     /// Queue Pair terminates (code 0x0207) when it has a completion for the CQ.
     Cq(CqHandle),
-    /// An S-RQ, which then provides no more receives. The RNIC reports the failure at once. Each
-    /// Queue Pair terminates (code 0x0207) when it needs a receive of the S-RQ.
+    /// An S-RQ. The failed S-RQ provides no more receives. The RNIC reports the failure at once.
+    /// Each Queue Pair terminates (code 0x0207) when it needs a receive of the S-RQ.
     Srq(SrqHandle),
     /// A Queue Pair in RTS, which terminates (code 0x0207).
     Qp(QpHandle),

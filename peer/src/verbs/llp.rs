@@ -21,7 +21,7 @@ use crate::time::Instant;
 #[derive(Debug)]
 pub(super) struct Llp {
     pub(super) settings: LlpSettings,
-    /// Builds the FPDUs of a stream with deviations. `None` without deviations.
+    /// Builds the FPDUs of a stream with [deviations](crate::hostile). `None` without deviations.
     hostile: Option<FpduSender>,
     /// Deviations in the processing of FPDUs.
     pub(super) conduct: Conduct,
@@ -36,7 +36,7 @@ pub(super) struct Llp {
     pub(super) held: Vec<u8>,
     /// Bytes to send in streaming mode.
     pub(super) raw: VecDeque<Bytes>,
-    /// Bytes of FPDUs that TCP did not accept. The first `backlog_sent` of them were accepted
+    /// Bytes of FPDUs that TCP did not accept. TCP accepted the first `backlog_sent` of these bytes
     /// later.
     pub(super) backlog: Vec<u8>,
     pub(super) backlog_sent: usize,
@@ -64,7 +64,8 @@ pub(super) enum ReceivedUlpdu {
     Message,
     /// Start-up: a ready-to-receive message of this kind, which the Queue Pair only counts.
     Ready(Rtr),
-    /// Start-up: the Read Response to a ready-to-receive message. The Queue Pair ignores it.
+    /// Start-up: the Read Response to a ready-to-receive message. The Queue Pair ignores this
+    /// response.
     Answer,
 }
 
@@ -126,8 +127,8 @@ impl Llp {
         self.qp.is_none() && self.fin == Fin::Open && !self.peer_fin && !self.reset && !self.over
     }
 
-    /// Queues the ready-to-receive message when the Queue Pair enters RTS. Returns its kind,
-    /// because the Queue Pair has to count it.
+    /// Queues the ready-to-receive message when the Queue Pair enters RTS. Returns the kind of the
+    /// message, because the Queue Pair has to count the message.
     pub(super) fn send_ready(&mut self) -> Option<Rtr> {
         if !self.settings.speaks_first {
             return None;
@@ -155,7 +156,7 @@ impl Llp {
         }
         match ArrivedRtr::of(ulpdu, version).filter(|_| first) {
             // Answer the Read even if no ready-to-receive message was agreed, because some
-            // Initiators of revision 1 send one.
+            // Initiators of revision 1 send a Read without such an agreement.
             Some(ArrivedRtr::Read { sink_stag, sink_to }) => {
                 self.ahead.push_back(read_response(version, sink_stag, sink_to));
                 ReceivedUlpdu::Ready(Rtr::Read)
@@ -168,7 +169,7 @@ impl Llp {
         }
     }
 
-    /// Resets the stream. Everything queued is dropped, and nothing follows the reset.
+    /// Resets the stream. All queued bytes are dropped, and nothing is sent after the reset.
     pub(super) fn want_reset(&mut self) {
         if !self.over {
             self.reset = true;
@@ -191,8 +192,8 @@ pub enum TransmitResult {
     Nothing,
     /// TCP accepted this number of bytes. Call the function again.
     Octets(usize),
-    /// Close this endpoint's direction gracefully.
+    /// Send FIN: close this endpoint's direction gracefully.
     Fin,
-    /// Abort the connection. Nothing follows.
+    /// Abort the connection. Nothing is sent after this.
     Reset,
 }

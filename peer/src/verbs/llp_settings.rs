@@ -22,8 +22,9 @@ pub struct LlpSettings {
     /// kind that this endpoint sends as its first message. Otherwise, the set has the kinds that
     /// the peer's first message may have.
     pub rtr: RtrKinds,
-    /// Greatest number of bytes that the RNIC stores before the Queue Pair is in RTS. If more
-    /// arrive, the RNIC resets the stream, so a driver should not read more. Default 65,536.
+    /// Greatest number of bytes that the RNIC stores before the Queue Pair is in RTS. If more bytes
+    /// arrive, the RNIC resets the stream. Therefore a driver should not read more bytes. Default
+    /// 65,536.
     pub max_early: usize,
 }
 

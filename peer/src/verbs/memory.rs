@@ -52,7 +52,7 @@ impl Rnic {
         self.shared.memory.free_buffer(buffer)
     }
 
-    /// The contents of a buffer. Peers' writes are visible in the next call.
+    /// The contents of a buffer. Bytes that a peer writes later are visible in the next call.
     ///
     /// # Errors
     /// The buffer does not exist.
@@ -60,7 +60,7 @@ impl Rnic {
         self.shared.memory.buffer(buffer)
     }
 
-    /// The contents of a buffer, to be changed.
+    /// The contents of a buffer. The caller may change the contents.
     ///
     /// # Errors
     /// The buffer does not exist.

@@ -9,16 +9,16 @@
 //! For each [stream](LlpSettings), a driver passes the inputs: [`Rnic::handle_octets`] (while
 //! [`Rnic::wants_octets`] is true), [`Rnic::handle_fin`], [`Rnic::handle_reset`],
 //! [`Rnic::handle_lost`] and [`Rnic::handle_timeout`]. [`Rnic::poll_transmit`] returns what to
-//! send, and [`Rnic::poll_timeout`] the time of the next time-out. [`Rnic::poll_notification`]
-//! reports which event handlers to call.
+//! send, and [`Rnic::poll_timeout`] returns the time of the next time-out.
+//! [`Rnic::poll_notification`] reports which event handlers to call.
 //!
 //! Each kind of object has its own file: `rnic`, `cq`, `srq`, `qp` (with the state machine's
 //! [table](qp::table)), Work Requests, completions, events. Enums list the errors of the draft's
 //! Figures 28 to 37. [`Failure`] makes a part of the RNIC fail, so that a test can observe the
 //! reaction.
 //!
-//! This module has no memory that processes share. Such memory needs a kernel, and the draft has no
-//! verb for it.
+//! Processes cannot share the memory of an RNIC. Memory that processes share needs a kernel, and
+//! the draft has no verb for such memory.
 
 mod async_event;
 mod attributes;
@@ -91,8 +91,8 @@ handles! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CompletionHandlerId(u32);
 
-/// Identifies an event handler. The Consumer chooses the number, and gets it back with each
-/// [`Notification`].
+/// Identifies an event handler. The Consumer chooses the number. Each [`Notification`] contains
+/// this number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HandlerAddress(pub u64);
 

@@ -10,6 +10,7 @@ use super::work_request::{Fence, ReceiveWr, SendWr};
 use super::{EventId, LlpHandle, QpHandle};
 use crate::hostile::{self, Conduct};
 use crate::memory::QpId;
+use crate::reject::reject_if;
 use crate::time::Instant;
 
 /// Queue Pairs.
@@ -17,52 +18,39 @@ impl Rnic {
     /// Create QP: creates a Queue Pair in Idle. `privileged` enables STag 0 and Fast-Register.
     ///
     /// # Errors
-    /// The errors of draft Figure 32 for Create QP. No Queue Pair is created then.
+    /// The errors of draft Figure 32 for Create QP. After an error, no Queue Pair was created.
     pub fn create_qp(
         &mut self,
         init: QpInit,
         privileged: Option<&Privileged>,
     ) -> Result<(QpHandle, QpId, QpAllocated), QpError> {
-        if !self.open {
-            return Err(QpError::InvalidRnicHandle);
-        }
+        reject_if(!self.open, QpError::InvalidRnicHandle)?;
         let settings = self.shared.settings;
-        if init.ord > settings.max_ord {
-            return Err(QpError::OrdExceeds);
-        }
-        if init.ird > settings.max_ird {
-            return Err(QpError::IrdExceeds);
-        }
+        reject_if(init.ord > settings.max_ord, QpError::OrdExceeds)?;
+        reject_if(init.ird > settings.max_ird, QpError::IrdExceeds)?;
         let with_rq = init.srq.is_none();
-        if init.max_sq_wrs > settings.max_wrs || with_rq && init.max_rq_wrs > settings.max_wrs {
-            return Err(QpError::TooManyWrs);
-        }
+        let receive_wrs = if with_rq { init.max_rq_wrs } else { 0 };
+        reject_if(init.max_sq_wrs.max(receive_wrs) > settings.max_wrs, QpError::TooManyWrs)?;
         let receive_sges = if with_rq { init.max_receive_sges } else { 0 };
-        let too_many = init.max_send_sges > settings.max_sges || receive_sges > settings.max_sges;
-        if too_many || init.max_write_sges > settings.max_write_sges {
-            return Err(QpError::TooManySges);
-        }
+        reject_if(init.max_send_sges.max(receive_sges) > settings.max_sges, QpError::TooManySges)?;
+        reject_if(init.max_write_sges > settings.max_write_sges, QpError::TooManySges)?;
         for cq in [init.sq_cq, init.rq_cq] {
-            let key = self.cq_key(cq).map_err(|_| QpError::InvalidCqHandle)?;
-            self.shared.cqs.get(key).ok_or(QpError::InvalidCqHandle)?;
+            self.query_cq(cq).map_err(|_| QpError::InvalidCqHandle)?;
         }
-        let srq = match init.srq {
-            None => None,
-            Some(srq) => {
-                let attributes = self.query_srq(srq).map_err(|_| QpError::InvalidSrqHandle)?;
-                if init.rq_limit > attributes.max_wrs {
-                    return Err(QpError::RqLimitOutOfRange);
-                }
-                Some((srq.key, attributes.pd))
-            }
-        };
+        let mut srq = None;
+        if let Some(handle) = init.srq {
+            let attributes = self.query_srq(handle).map_err(|_| QpError::InvalidSrqHandle)?;
+            reject_if(init.rq_limit > attributes.max_wrs, QpError::RqLimitOutOfRange)?;
+            srq = Some((handle.key, attributes.pd));
+        }
         self.shared.memory.add_pd_member(init.pd).map_err(|_| QpError::InvalidPdId)?;
         let taken = self.shared.reads.take(init.ird, init.ord);
         let (ird, ord) = taken.inspect_err(|_| self.shared.memory.remove_pd_member(init.pd))?;
         let init = QpInit { ird, ord, ..init };
         let (id, rnic) = (QpId(self.next_qp), self.shared.id);
         let privileged = self.is_privileged(privileged);
-        // The real handle needs the key that `insert` returns. It replaces the placeholder below.
+        // The real handle needs the key that `insert` returns. The real handle replaces the
+        // placeholder below.
         let placeholder = QpHandle { rnic, key: init.sq_cq.key };
         let qp = Qp::new(placeholder, id, init, (init.sq_cq.key, init.rq_cq.key), srq, privileged);
         let allocated = qp.allocated();
@@ -106,10 +94,10 @@ impl Rnic {
     }
 
     /// Modify QP: changes attributes first, and then the state. Success means that the Queue Pair
-    /// reached the state. It may have left this state again.
+    /// reached the state. When the verb returns, the Queue Pair may already be in a later state.
     ///
     /// # Errors
-    /// The errors of draft Figure 32 for Modify QP. Nothing is changed then.
+    /// The errors of draft Figure 32 for Modify QP. An error changes nothing.
     pub fn modify_qp(&mut self, now: Instant, qp: QpHandle, modify: &QpModify) -> Result<QpAllocated, QpError> {
         let key = self.qp_key(qp)?;
         let settings = self.shared.settings;
@@ -117,9 +105,7 @@ impl Rnic {
         found.check_modify(modify, &settings)?;
         if let Some(limit) = modify.rq_limit {
             let srq = found.srq.and_then(|key| self.shared.srqs.get(key)).ok_or(QpError::CannotChangeAttribute)?;
-            if limit > srq.attributes.max_wrs {
-                return Err(QpError::RqLimitOutOfRange);
-            }
+            reject_if(limit > srq.attributes.max_wrs, QpError::RqLimitOutOfRange)?;
         }
         let starts = found.state == QpState::Idle && modify.next == QpState::Rts;
         let mut stream = None;
@@ -174,9 +160,7 @@ impl Rnic {
     pub fn destroy_qp(&mut self, qp: QpHandle) -> Result<(), QpError> {
         let key = self.qp_key(qp)?;
         let found = self.qps.get(key).ok_or(QpError::InvalidQpHandle)?;
-        if self.shared.memory.windows_bound_to(found.id) > 0 {
-            return Err(QpError::WindowsStillBound);
-        }
+        reject_if(self.shared.memory.windows_bound_to(found.id) > 0, QpError::WindowsStillBound)?;
         let Some(qp) = self.qps.remove(key) else { return Err(QpError::InvalidQpHandle) };
         self.shared.memory.remove_pd_member(qp.init.pd);
         self.shared.reads.give_back(qp.init.ird, qp.init.ord);
@@ -211,7 +195,8 @@ impl Rnic {
     /// [`poll_transmit`](Self::poll_transmit).
     ///
     /// # Errors
-    /// The first rejected Work Request and the reason. The Work Requests before it are posted.
+    /// The first rejected Work Request and the reason. The Work Requests before the rejected Work
+    /// Request are posted.
     pub fn post_send(&mut self, qp: QpHandle, list: impl IntoIterator<Item = SendWr>) -> Result<usize, PostError> {
         let Conduct { swallows_late_posts: swallows, overlooks_fence, .. } =
             hostile::hook::conduct(&self.shared.deviations);
@@ -231,7 +216,8 @@ impl Rnic {
     /// Work Requests, which is the length of the list.
     ///
     /// # Errors
-    /// The first rejected Work Request and the reason. The Work Requests before it are posted.
+    /// The first rejected Work Request and the reason. The Work Requests before the rejected Work
+    /// Request are posted.
     pub fn post_receive(
         &mut self,
         qp: QpHandle,
@@ -251,9 +237,7 @@ impl Rnic {
     }
 
     pub(super) fn qp_key(&self, qp: QpHandle) -> Result<Key, QpError> {
-        if !self.open {
-            return Err(QpError::InvalidRnicHandle);
-        }
+        reject_if(!self.open, QpError::InvalidRnicHandle)?;
         if qp.rnic == self.shared.id { Ok(qp.key) } else { Err(QpError::InvalidQpHandle) }
     }
 }

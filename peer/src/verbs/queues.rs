@@ -10,6 +10,7 @@ use super::slab::Key;
 use super::srq::{Srq, SrqAttributes, SrqInit, SrqModify};
 use super::work_request::ReceiveWr;
 use super::{CompletionHandlerId, CqHandle, SrqHandle, WorkCompletion};
+use crate::reject::reject_if;
 
 /// Completion Queues.
 impl Rnic {
@@ -23,15 +24,10 @@ impl Rnic {
         entries: u32,
         handler: Option<CompletionHandlerId>,
     ) -> Result<(CqHandle, u32), CqError> {
-        if !self.open {
-            return Err(CqError::InvalidRnicHandle);
-        }
-        if entries > self.shared.settings.max_cqes {
-            return Err(CqError::TooManyEntries);
-        }
-        if handler.is_some_and(|handler| !self.shared.handlers.contains_key(&handler)) {
-            return Err(CqError::InvalidHandler);
-        }
+        reject_if(!self.open, CqError::InvalidRnicHandle)?;
+        reject_if(entries > self.shared.settings.max_cqes, CqError::TooManyEntries)?;
+        let unknown = handler.is_some_and(|handler| !self.shared.handlers.contains_key(&handler));
+        reject_if(unknown, CqError::InvalidHandler)?;
         let key = self.shared.cqs.insert(Cq::new(entries, handler)).ok_or(CqError::InsufficientResources)?;
         Ok((CqHandle { rnic: self.shared.id, key }, entries))
     }
@@ -53,12 +49,8 @@ impl Rnic {
     pub fn modify_cq(&mut self, cq: CqHandle, entries: u32) -> Result<u32, CqError> {
         let max = self.shared.settings.max_cqes;
         let cq = self.cq_mut(cq)?;
-        if entries > max {
-            return Err(CqError::TooManyEntries);
-        }
-        if cq.entries.len() > entries as usize {
-            return Err(CqError::ShrinkFailed);
-        }
+        reject_if(entries > max, CqError::TooManyEntries)?;
+        reject_if(cq.entries.len() > entries as usize, CqError::ShrinkFailed)?;
         cq.capacity = entries;
         Ok(entries)
     }
@@ -68,15 +60,13 @@ impl Rnic {
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidCqHandle`, `InUse`.
     pub fn destroy_cq(&mut self, cq: CqHandle) -> Result<(), CqError> {
-        if self.cq_mut(cq)?.queues > 0 {
-            return Err(CqError::InUse);
-        }
+        reject_if(self.cq_mut(cq)?.queues > 0, CqError::InUse)?;
         self.shared.cqs.remove(cq.key);
         Ok(())
     }
 
-    /// Poll for Completion: removes and returns the oldest completion. This frees the slot of its
-    /// Work Request in the queue.
+    /// Poll for Completion: removes and returns the oldest completion. This frees the slot that the
+    /// completed Work Request occupies in its queue.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidCqHandle`, `Empty`.
@@ -112,10 +102,8 @@ impl Rnic {
         Ok(())
     }
 
-    pub(super) fn cq_key(&self, cq: CqHandle) -> Result<Key, CqError> {
-        if !self.open {
-            return Err(CqError::InvalidRnicHandle);
-        }
+    fn cq_key(&self, cq: CqHandle) -> Result<Key, CqError> {
+        reject_if(!self.open, CqError::InvalidRnicHandle)?;
         if cq.rnic == self.shared.id { Ok(cq.key) } else { Err(CqError::InvalidCqHandle) }
     }
 
@@ -133,22 +121,12 @@ impl Rnic {
     /// `InvalidRnicHandle`, `InvalidPdId`, `TooManyWrs`, `TooManySges`, `LimitOutOfRange`,
     /// `InsufficientResources`.
     pub fn create_srq(&mut self, init: SrqInit) -> Result<(SrqHandle, SrqAttributes), SrqError> {
-        if !self.open {
-            return Err(SrqError::InvalidRnicHandle);
-        }
+        reject_if(!self.open, SrqError::InvalidRnicHandle)?;
         let settings = &self.shared.settings;
-        if settings.max_srqs == 0 {
-            return Err(SrqError::InsufficientResources);
-        }
-        if init.max_wrs > settings.max_srq_wrs {
-            return Err(SrqError::TooManyWrs);
-        }
-        if init.max_sges > settings.max_sges {
-            return Err(SrqError::TooManySges);
-        }
-        if init.limit > init.max_wrs {
-            return Err(SrqError::LimitOutOfRange);
-        }
+        reject_if(settings.max_srqs == 0, SrqError::InsufficientResources)?;
+        reject_if(init.max_wrs > settings.max_srq_wrs, SrqError::TooManyWrs)?;
+        reject_if(init.max_sges > settings.max_sges, SrqError::TooManySges)?;
+        reject_if(init.limit > init.max_wrs, SrqError::LimitOutOfRange)?;
         self.shared.memory.add_pd_member(init.pd).map_err(|_| SrqError::InvalidPdId)?;
         let srq = Srq::new(init);
         let attributes = srq.attributes;
@@ -174,20 +152,14 @@ impl Rnic {
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidSrqHandle`, `TooManyWrs`, `ShrinkFailed`. `LimitOutOfRange` if
     /// a new limit exceeds the size. `InvalidModifier` if the new size is below an armed limit, or
-    /// if the RNIC cannot resize queues. Nothing is changed then.
+    /// if the RNIC cannot resize queues. An error changes nothing.
     pub fn modify_srq(&mut self, srq: SrqHandle, modify: SrqModify) -> Result<u32, SrqError> {
         let (max, resizes) = (self.shared.settings.max_srq_wrs, self.shared.settings.resizes_queues);
         let srq = self.srq_mut(srq)?;
         let max_wrs = modify.max_wrs.unwrap_or(srq.attributes.max_wrs);
-        if max_wrs != srq.attributes.max_wrs && !resizes {
-            return Err(SrqError::InvalidModifier);
-        }
-        if max_wrs > max {
-            return Err(SrqError::TooManyWrs);
-        }
-        if max_wrs < srq.used {
-            return Err(SrqError::ShrinkFailed);
-        }
+        reject_if(max_wrs != srq.attributes.max_wrs && !resizes, SrqError::InvalidModifier)?;
+        reject_if(max_wrs > max, SrqError::TooManyWrs)?;
+        reject_if(max_wrs < srq.used, SrqError::ShrinkFailed)?;
         match modify.limit {
             Some(limit) if limit > max_wrs => return Err(SrqError::LimitOutOfRange),
             None if srq.attributes.armed && srq.attributes.limit > max_wrs => return Err(SrqError::InvalidModifier),
@@ -204,9 +176,7 @@ impl Rnic {
     /// `InvalidRnicHandle`, `InvalidSrqHandle`, `QpsStillAssociated`.
     pub fn destroy_srq(&mut self, srq: SrqHandle) -> Result<(), SrqError> {
         let found = self.srq_mut(srq)?;
-        if found.qps > 0 {
-            return Err(SrqError::QpsStillAssociated);
-        }
+        reject_if(found.qps > 0, SrqError::QpsStillAssociated)?;
         let pd = found.attributes.pd;
         self.shared.srqs.remove(srq.key);
         self.shared.memory.remove_pd_member(pd);
@@ -217,7 +187,8 @@ impl Rnic {
     /// which is the length of the list.
     ///
     /// # Errors
-    /// The first rejected Work Request and the reason. The Work Requests before it are posted.
+    /// The first rejected Work Request and the reason. The Work Requests before the rejected Work
+    /// Request are posted.
     pub fn post_srq(&mut self, srq: SrqHandle, list: impl IntoIterator<Item = ReceiveWr>) -> Result<usize, PostError> {
         let status = |error| match error {
             SrqError::InvalidRnicHandle => PostStatus::InvalidRnicHandle,
@@ -226,9 +197,7 @@ impl Rnic {
         let srq = self.srq_mut(srq).map_err(|error| PostError { posted: 0, status: status(error) })?;
         post_each(list, |wr| {
             check_list(&wr.scatter, srq.attributes.max_sges)?;
-            if srq.used >= srq.attributes.max_wrs {
-                return Err(PostStatus::TooManyWrs);
-            }
+            reject_if(srq.used >= srq.attributes.max_wrs, PostStatus::TooManyWrs)?;
             srq.used += 1;
             srq.posted.push_back(wr);
             Ok(())
@@ -236,9 +205,7 @@ impl Rnic {
     }
 
     fn srq_key(&self, srq: SrqHandle) -> Result<Key, SrqError> {
-        if !self.open {
-            return Err(SrqError::InvalidRnicHandle);
-        }
+        reject_if(!self.open, SrqError::InvalidRnicHandle)?;
         if srq.rnic == self.shared.id { Ok(srq.key) } else { Err(SrqError::InvalidSrqHandle) }
     }
 

@@ -21,8 +21,8 @@ impl ReadPool {
     /// requested if a pool has less.
     ///
     /// # Errors
-    /// `InsufficientResources`: IRD or ORD is requested and its pool is empty (VERBS-6.5-3).
-    /// Nothing is taken then.
+    /// `InsufficientResources`: IRD or ORD is requested and its pool is empty (VERBS-6.5-3). An
+    /// error takes nothing from the pools.
     pub(super) fn take(&mut self, ird: u32, ord: u32) -> Result<(u32, u32), QpError> {
         let given = |left: Option<u32>, wanted: u32| match left {
             Some(0) if wanted > 0 => Err(QpError::InsufficientResources),

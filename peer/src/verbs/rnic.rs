@@ -15,6 +15,7 @@ use super::slab::Slab;
 use super::{CompletionHandlerId, HandlerAddress, Notification, RnicId};
 use crate::hostile::{self, Deviations};
 use crate::memory::{ListMode, Memory};
+use crate::reject::reject_if;
 
 /// Counts the openings of all RNICs in the process. A handle of one opening is therefore invalid on
 /// every other opening (VERBS-5.1-1).
@@ -57,9 +58,9 @@ impl Node {
         Node { open: Arc::new(Mutex::new(names)), limits }
     }
 
-    /// Open RNIC. `settings.memory.mode` selects Page or Block Mode. The RNIC is open until it is
-    /// closed or dropped. The returned [`Privileged`] gives its owner the rights of a privileged
-    /// Consumer.
+    /// Open RNIC. `settings.memory.mode` selects Page or Block Mode. The RNIC stays open until
+    /// [`Rnic::close`] is called or the [`Rnic`] is dropped. The returned [`Privileged`] gives its
+    /// owner the rights of a privileged Consumer.
     ///
     /// # Errors
     /// `InvalidName`. `InUse`: the RNIC is already open. `BlockModeNotSupported`.
@@ -68,15 +69,10 @@ impl Node {
         let mut names = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let others = names.values().filter(|open| **open).count();
         let is_open = names.get_mut(name).ok_or(RnicError::InvalidName)?;
-        if *is_open {
-            return Err(RnicError::InUse);
-        }
-        if settings.memory.mode == ListMode::Block && !self.limits.block_lists {
-            return Err(RnicError::BlockModeNotSupported);
-        }
-        if others >= self.limits.max_open {
-            return Err(RnicError::InsufficientResources);
-        }
+        reject_if(*is_open, RnicError::InUse)?;
+        let unsupported = settings.memory.mode == ListMode::Block && !self.limits.block_lists;
+        reject_if(unsupported, RnicError::BlockModeNotSupported)?;
+        reject_if(others >= self.limits.max_open, RnicError::InsufficientResources)?;
         *is_open = true;
         drop(names);
         let settings = settings.effective();
@@ -111,7 +107,7 @@ impl Node {
     }
 }
 
-/// Gives the rights of a privileged Consumer. [`Node::open`] returns it.
+/// Gives the rights of a privileged Consumer. [`Node::open`] returns this value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Privileged(RnicId);
 
@@ -143,11 +139,8 @@ impl Rnic {
     /// # Errors
     /// `InvalidRnicHandle`.
     pub fn query(&self) -> Result<RnicAttributes, RnicError> {
-        if self.open {
-            Ok(RnicAttributes::new(self.shared.settings, self.node.limits.block_lists))
-        } else {
-            Err(RnicError::InvalidRnicHandle)
-        }
+        reject_if(!self.open, RnicError::InvalidRnicHandle)?;
+        Ok(RnicAttributes::new(self.shared.settings, self.node.limits.block_lists))
     }
 
     /// Close RNIC: frees everything, and resets all open streams. The RNIC can then be opened
@@ -156,9 +149,7 @@ impl Rnic {
     /// # Errors
     /// `InvalidRnicHandle`.
     pub fn close(&mut self) -> Result<(), RnicError> {
-        if !self.open {
-            return Err(RnicError::InvalidRnicHandle);
-        }
+        reject_if(!self.open, RnicError::InvalidRnicHandle)?;
         self.open = false;
         self.qps.clear();
         self.shared.srqs.clear();
@@ -176,9 +167,9 @@ impl Rnic {
         Ok(())
     }
 
-    /// Sets deliberate protocol violations for all streams that are attached from now on, and for
-    /// their Queue Pairs. Deviations of memory have an effect only if this function is called
-    /// before the first registration.
+    /// Sets [deviations](crate::hostile) (deliberate violations) for all streams that are attached
+    /// from now on, and for their Queue Pairs. If a deviation concerns registered memory, it has an
+    /// effect only if this function is called before the first registration.
     pub fn deviate(&mut self, deviations: Deviations) {
         if hostile::hook::conduct(&deviations).numbers_stags {
             self.shared.memory.use_consecutive_indices();
@@ -234,15 +225,12 @@ impl Rnic {
         &mut self,
         operation: HandlerOperation,
     ) -> Result<CompletionHandlerId, EventError> {
-        if !self.open {
-            return Err(EventError::InvalidRnicHandle);
-        }
+        reject_if(!self.open, EventError::InvalidRnicHandle)?;
         let handlers = &mut self.shared.handlers;
         match operation {
             HandlerOperation::Register(address) => {
-                if handlers.len() >= self.shared.settings.max_handlers || self.next_handler == u32::MAX {
-                    return Err(EventError::InsufficientResources);
-                }
+                let full = handlers.len() >= self.shared.settings.max_handlers || self.next_handler == u32::MAX;
+                reject_if(full, EventError::InsufficientResources)?;
                 let id = CompletionHandlerId(self.next_handler);
                 self.next_handler += 1;
                 handlers.insert(id, address);
@@ -261,9 +249,7 @@ impl Rnic {
     /// # Errors
     /// `InvalidRnicHandle`.
     pub fn set_async_event_handler(&mut self, address: Option<HandlerAddress>) -> Result<(), EventError> {
-        if !self.open {
-            return Err(EventError::InvalidRnicHandle);
-        }
+        reject_if(!self.open, EventError::InvalidRnicHandle)?;
         self.shared.async_handler = address;
         Ok(())
     }

@@ -18,8 +18,8 @@ pub struct SrqInit {
     pub max_wrs: u32,
     /// Greatest number of scatter elements of a Work Request.
     pub max_sges: u32,
-    /// An event reports that fewer posted receives than this number are left. 0: no event. Create
-    /// S-RQ arms the event for one report.
+    /// An event reports that the number of posted receives is below this number. 0: no event.
+    /// Create S-RQ arms the event for one report.
     pub limit: u32,
 }
 
@@ -43,7 +43,7 @@ pub struct SrqAttributes {
 pub struct SrqModify {
     /// The new greatest number of outstanding Work Requests.
     pub max_wrs: Option<u32>,
-    /// The new limit. Its event is armed unless the limit is 0.
+    /// The new limit. The event for this limit is armed unless the limit is 0.
     pub limit: Option<u32>,
 }
 

@@ -15,6 +15,7 @@ use super::rnic::Rnic;
 use super::slab::Key;
 use super::{LlpHandle, QpError};
 use crate::hostile;
+use crate::reject::reject_if;
 use crate::time::Instant;
 
 /// Number of bytes that the RNIC can always store while a message waits for a receive. A driver may
@@ -28,9 +29,7 @@ impl Rnic {
     /// # Errors
     /// `InvalidRnicHandle`, `InsufficientResources`.
     pub fn attach_stream(&mut self, settings: LlpSettings) -> Result<LlpHandle, QpError> {
-        if !self.open {
-            return Err(QpError::InvalidRnicHandle);
-        }
+        reject_if(!self.open, QpError::InvalidRnicHandle)?;
         let key =
             self.llps.insert(Llp::new(settings, &self.shared.deviations)).ok_or(QpError::InsufficientResources)?;
         Ok(LlpHandle { rnic: self.shared.id, key })
@@ -45,13 +44,13 @@ impl Rnic {
         }
     }
 
-    /// Returns whether the stream is closed. Nothing more is sent or received then.
+    /// Returns whether the stream is closed. A closed stream sends and receives nothing more.
     #[must_use]
     pub fn is_stream_over(&self, llp: LlpHandle) -> bool {
         self.llp(llp).is_none_or(|llp| llp.over)
     }
 
-    /// Processes received bytes. TCP may have segmented them in any way.
+    /// Processes received bytes. TCP may have segmented the bytes in any way.
     pub fn handle_octets(&mut self, now: Instant, llp: LlpHandle, mut octets: &[u8]) {
         let Some(stream) = self.llp_mut(llp) else { return };
         if stream.qp.is_none() {
@@ -117,14 +116,14 @@ impl Rnic {
     }
 
     /// Returns whether the driver should read from the stream. False while a message waits for a
-    /// receive (draft section 13.2). TCP's window then closes, so that the peer also waits.
+    /// receive (draft section 13.2). TCP's window then closes, and the peer also waits.
     #[must_use]
     pub fn wants_octets(&self, llp: LlpHandle) -> bool {
         self.llp(llp).is_none_or(|llp| llp.waiting.is_none())
     }
 
     /// Processes the waiting message if a receive is posted now, or if the Queue Pair no longer
-    /// needs one. Then processes the bytes after the message.
+    /// needs a receive. Then processes the bytes after the message.
     fn resume(&mut self, now: Instant, llp: LlpHandle) {
         let Some(ulpdu) = self.llp_mut(llp).and_then(|llp| llp.waiting.take()) else { return };
         let Some(mut context) = self.context(now, llp.key) else { return };
@@ -180,7 +179,8 @@ impl Rnic {
     }
 
     /// Passes the next bytes to `take`, which returns the number of bytes that TCP accepted. The
-    /// driver calls this function until it returns `Nothing`, or until TCP accepts no more bytes.
+    /// driver calls this function repeatedly, until the function returns `Nothing` or TCP accepts
+    /// no more bytes.
     pub fn poll_transmit(
         &mut self,
         now: Instant,

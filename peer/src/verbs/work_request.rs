@@ -11,8 +11,8 @@ use crate::memory::{Bind, FastRegistration, Stag};
 /// An element of a scatter/gather list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sge {
-    /// The 32 bits of an STag. 0 is physical memory, for privileged Queue Pairs. Ignored if
-    /// `length` is 0.
+    /// The 32 bits of an STag. STag 0 means physical memory, which only privileged Queue Pairs may
+    /// use. Ignored if `length` is 0.
     pub stag: u32,
     /// TO of the first byte.
     pub tagged_offset: u64,
@@ -32,7 +32,7 @@ pub struct RemoteAddress {
 /// The payload of a Send or Write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Payload {
-    /// The payload is in registered memory. An empty list is a message of 0 bytes.
+    /// The payload is in registered memory. An empty list means a message of 0 bytes.
     Gather(Vec<Sge>),
     /// The payload is in the Work Request itself. The Consumer can discard its copy after posting.
     Inline(Bytes),
@@ -41,7 +41,7 @@ pub enum Payload {
 /// A Send Queue operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// One of the four Sends.
+    /// One of the four kinds of Send.
     Send {
         /// Payload of the Send.
         payload: Payload,
@@ -75,7 +75,7 @@ pub enum Operation {
         invalidate_local: bool,
     },
     /// Atomic Operation (RFC 7306 section 5) on eight bytes of the peer's memory. The completion
-    /// returns their previous value.
+    /// returns the previous value of these bytes.
     Atomic {
         /// The eight bytes in the peer's memory.
         remote: RemoteAddress,

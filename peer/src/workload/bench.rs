@@ -384,16 +384,11 @@ pub async fn serve(device: &Device, request: ConnectRequest) -> Result<(), Workl
     side.peer = memory;
     let reply = PrivateData::new(emit_memory(side.data.remote(0))).map_err(crate::driver::cm::CmError::from)?;
     side.endpoint.accept(request, &reply)?;
-    let served = if plan.reverse { serve_source(side).await } else { serve_sink(side).await };
+    let served = if plan.reverse { serve_source(side).await } else { Sink(side).answer(u64::MAX).await };
     match served {
         Err(WorkloadError::Ended { operation: CompletedOperation::Receive, terminate: None }) => Ok(()),
         served => served,
     }
-}
-
-async fn serve_sink(side: Side) -> Result<(), WorkloadError> {
-    let sink = Sink(side);
-    sink.answer(u64::MAX).await
 }
 
 async fn serve_source(side: Side) -> Result<(), WorkloadError> {

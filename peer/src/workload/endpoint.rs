@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::WorkloadError;
 use crate::driver::Device;
 use crate::driver::cm::{CmError, CmSettings, ConnectRequest, Connected};
-use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, QpId, Registration, Stag, StagIndex, StagKey, ToBase};
+use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, QpId, Registration, Stag, StagKey, ToBase};
 use crate::mpa::PrivateData;
 use crate::verbs::{
     CompletedOperation, CompletionStatus, CqHandle, Operation, Payload, PostError, PostStatus, QpHandle, QpInit,
@@ -40,8 +40,7 @@ impl Default for EndpointSettings {
 /// Registered memory of an [`Endpoint`]: one buffer, and a zero-based region over all of it.
 #[derive(Debug, Clone, Copy)]
 pub struct Region {
-    buffer: Buffer,
-    index: StagIndex,
+    pub(crate) buffer: Buffer,
     stag: Stag,
 }
 
@@ -76,7 +75,7 @@ impl Region {
         let (key, base) = (StagKey(key), ToBase::ZeroBased);
         let registration = Registration { pd, key, list, base, remote: access.is_remote(), access };
         match rnic.register(&registration) {
-            Ok(registered) => Ok(Region { buffer, index: registered.stag.index, stag: registered.stag }),
+            Ok(registered) => Ok(Region { buffer, stag: registered.stag }),
             Err(error) => {
                 rnic.free_buffer(buffer)?;
                 Err(WorkloadError::from(error))
@@ -88,13 +87,8 @@ impl Region {
     pub(crate) fn deregister(self, rnic: &mut Rnic) {
         // The call fails if a Memory Window is bound to the region, or if the STag is already
         // deallocated.
-        let _ = rnic.deallocate_stag(self.index);
+        let _ = rnic.deallocate_stag(self.stag.index);
         let _ = rnic.free_buffer(self.buffer);
-    }
-
-    /// The region's buffer.
-    pub(crate) fn buffer(&self) -> Buffer {
-        self.buffer
     }
 
     /// Size of the region in bytes.

@@ -30,9 +30,9 @@ use crate::verbs::{CompletedOperation, Operation, Payload, RemoteAddress, SendWr
 pub const SIZES: std::ops::RangeInclusive<u32> = 23..=65_535;
 
 /// Size of each Send in bytes.
-const MESSAGE: u32 = 16;
+pub(crate) const MESSAGE: u32 = 16;
 /// Number of posted receives. A correct peer has at most one Send in flight.
-const RECEIVES: u32 = 2;
+pub(crate) const RECEIVES: u32 = 2;
 
 /// Memory that the peer has to read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub fn printed(data: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-const REMOTE: Access = Access { bind: false, ..Access::ALL };
+pub(crate) const REMOTE: Access = Access { bind: false, ..Access::ALL };
 
 /// The memory of a side's receives.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::{Control, RawTagged, RawUntagged};
 
-/// Owned raw DDP header. Its T bit shows whether it is tagged or untagged. Nothing is checked:
-/// version and reserved bits may have any value.
+/// Owned raw DDP header. The T bit shows whether the header is tagged or untagged. Nothing is
+/// checked: version and reserved bits may have any value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RawHeader {
     /// T=1, 14 octets.

@@ -8,12 +8,14 @@
 mod check;
 mod control;
 mod header;
+mod msn;
 mod segment;
 mod tagged;
 mod untagged;
 
 pub use control::Control;
 pub use header::RawHeader;
+pub use msn::Msn;
 pub use segment::Segment;
 pub use tagged::{RawTagged, Tagged};
 pub use untagged::{RawUntagged, Untagged, UntaggedUlp, queue};

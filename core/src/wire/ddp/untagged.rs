@@ -17,8 +17,8 @@
 use zerocopy::network_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use super::Control;
 use super::check::{check_header, short};
+use super::{Control, Msn};
 use crate::error::WireError;
 use crate::requirement;
 use crate::wire::rdmap;
@@ -45,6 +45,12 @@ pub struct RawUntagged {
 impl RawUntagged {
     /// Length of the header in octets.
     pub const LEN: usize = 18;
+
+    /// The message sequence number.
+    #[must_use]
+    pub const fn msn(&self) -> Msn {
+        Msn::new(self.msn.get())
+    }
 }
 
 /// Queue numbers that RDMAP uses (RFC 5040 section 4.3, RFC 7306 section 4).
@@ -66,8 +72,8 @@ pub struct Untagged {
     pub last: bool,
     /// Queue number.
     pub qn: u32,
-    /// Message sequence number, modulo 2^32.
-    pub msn: u32,
+    /// Message sequence number.
+    pub msn: Msn,
     /// Offset of the payload in its message, in octets.
     pub mo: u32,
 }
@@ -91,7 +97,7 @@ impl Untagged {
         let (raw, payload) = RawUntagged::ref_from_prefix(ulpdu)
             .map_err(|_| short(ulpdu, "18 octets of untagged header", requirement!("DDP-4.3-1")))?;
         check_header(raw.control, false, version)?;
-        let untagged = Untagged { last: raw.control.last(), qn: raw.qn.get(), msn: raw.msn.get(), mo: raw.mo.get() };
+        let untagged = Untagged { last: raw.control.last(), qn: raw.qn.get(), msn: raw.msn(), mo: raw.mo.get() };
         Ok((untagged, UntaggedUlp { control: raw.ulp_control, word: raw.ulp_word.get() }, payload))
     }
 
@@ -103,7 +109,7 @@ impl Untagged {
             ulp_control: ulp.control,
             ulp_word: U32::new(ulp.word),
             qn: U32::new(self.qn),
-            msn: U32::new(self.msn),
+            msn: self.msn.into(),
             mo: U32::new(self.mo),
         }
     }
@@ -126,7 +132,7 @@ mod tests {
     /// has version 1, and the specification of the RDMA Consortium has version 0.
     #[test]
     fn both_versions() {
-        let untagged = Untagged { last: false, qn: 0, msn: 0x0102_0304, mo: 0x0506_0708 };
+        let untagged = Untagged { last: false, qn: 0, msn: Msn::new(0x0102_0304), mo: 0x0506_0708 };
         for (version, first, second) in [(1, 0x01, 0x44), (0, 0x00, 0x04)] {
             let mut out = vec![9];
             let ulp = UntaggedUlp { control: rdmap::Control::new(Opcode::SEND_INVALIDATE, version), word: 0x1122_3344 };
@@ -154,7 +160,7 @@ mod tests {
         fn what_is_emitted_is_read_back(
             last: bool, qn: u32, msn: u32, mo: u32, version in 0u8..2, ulp: u8, word: u32, payload: Vec<u8>,
         ) {
-            let (untagged, mut out) = (Untagged { last, qn, msn, mo }, Vec::new());
+            let (untagged, mut out) = (Untagged { last, qn, msn: Msn::new(msn), mo }, Vec::new());
             let ulp = UntaggedUlp { control: rdmap::Control(ulp), word };
             let at = untagged.emit(version, ulp, &mut out);
             out.extend_from_slice(&payload);

@@ -2,9 +2,10 @@
 //! is a marker at every stream position that is a multiple of 512 (RFC 5044 sections 4.1, 4.3).
 //!
 //! [`Layout`] computes the stream position of each part of one FPDU. [`emit()`] writes a complete
-//! FPDU at these positions, and [`Fpdu`] reads one. The phase (the remainder of marker positions
-//! modulo 512) is 0 according to the RFC. The monitor also uses other phases, to read FPDUs with
-//! markers at wrong positions. A `Layout` contains no octets and checks nothing.
+//! FPDU with its parts at these positions, and [`Fpdu`] reads the parts at these positions. The
+//! phase (the remainder of marker positions modulo 512) is 0 according to the RFC. The monitor also
+//! uses other phases, to read FPDUs with markers at wrong positions. A `Layout` contains no octets
+//! and checks nothing.
 
 mod emit;
 mod read;
@@ -54,15 +55,15 @@ pub enum Piece {
 /// frame of the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Position of the first octet of the FPDU. If a marker is due there, the FPDU starts with that
-    /// marker.
+    /// Position of the first octet of the FPDU. If a marker is due at this position, the FPDU
+    /// starts with that marker.
     pub start: u64,
     /// Position of the first octet of `ULPDU_Length`.
     pub header: u64,
     /// The value of `ULPDU_Length`.
     pub ulpdu_length: u16,
-    /// Position of the CRC field, after PAD and a marker that may follow PAD. The CRC covers
-    /// `start..crc`.
+    /// Position of the CRC field, after PAD and after the marker that follows PAD (if there is
+    /// one). The CRC covers `start..crc`.
     pub crc: u64,
     /// Position of the first octet after the FPDU.
     pub end: u64,

@@ -1,6 +1,7 @@
 //! MULPDU: the largest ULPDU whose FPDU fits in one TCP segment (RFC 5044 section 4.5).
 //!
-//! This module does not measure the EMSS (effective maximum segment size). The caller passes it in.
+//! This module does not measure the EMSS (effective maximum segment size). The caller passes the
+//! EMSS.
 
 use super::fpdu::{LENGTH_LEN, MAX_ULPDU};
 use crate::crc::CRC_LEN;
@@ -52,8 +53,8 @@ mod tests {
         }
     }
 
-    /// RFC 5044 4.5: if a ULPDU has MULPDU octets, its FPDU fits in the segment. This is so at
-    /// every distance from a marker.
+    /// RFC 5044 4.5: if a ULPDU has MULPDU octets, its FPDU fits in the segment, at every distance
+    /// from a marker.
     #[test]
     fn an_fpdu_of_mulpdu_fits_at_every_marker_phase() {
         for emss in 140u32..2_200 {

@@ -44,7 +44,7 @@ pub const FLAG_M: u8 = 0x80;
 pub const FLAG_C: u8 = 0x40;
 /// R: the Responder rejects the connection.
 pub const FLAG_R: u8 = 0x20;
-/// S: the two RFC 6581 words follow the header. Before revision 2 this bit is reserved.
+/// S: the two RFC 6581 words follow the header. In revisions 0 and 1, this bit is reserved.
 pub const FLAG_S: u8 = 0x10;
 
 /// Raw view of the fixed part of a frame.
@@ -98,7 +98,7 @@ impl StartupKind {
 }
 
 /// The content of the two RFC 6581 words (section 9): the depths IRD and ORD, and the flags A to D.
-/// The flags B to D select messages that may be the ready-to-receive (RTR) message.
+/// Each of the flags B to D allows one kind of message as the ready-to-receive (RTR) message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Enhanced {
     /// A: the sender requests (Request) or accepts (Reply) the peer-to-peer model.
@@ -115,7 +115,7 @@ pub struct Enhanced {
     pub ord: u16,
 }
 
-/// Maximum value of IRD and ORD, 14 one bits. It means "not negotiated".
+/// Maximum value of IRD and ORD: all 14 bits are one. This value means "not negotiated".
 pub const NOT_NEGOTIATED: u16 = 0x3FFF;
 
 impl Enhanced {

@@ -19,8 +19,8 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! The Linux daemon also maps the address and port of the connecting side. Its Requests have 64
-//! octets, with the mapped port in Reserved. [`Message::parse`] reads both lengths.
+//! The Linux daemon also replaces (maps) the address and port of the connecting side. Its Requests
+//! have 64 octets, with the mapped port in Reserved. [`Message::parse`] reads both lengths.
 //! [`Message::emit`] writes 64 octets if [`Message::mapped`] is set in a Request.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -74,7 +74,7 @@ impl RawMessage {
     /// Length of the message in octets, without the extension of the Linux daemon.
     pub const LEN: usize = 48;
 
-    /// Combines three fields to octet 0. Each field is cut to its width.
+    /// Combines three fields into octet 0. Each field is cut to its width.
     #[must_use]
     pub const fn first_octet(ver: u8, mt: MessageType, ipv: u8) -> u8 {
         ver << 6 | (mt.0 & 3) << 4 | ipv & 0xf
@@ -172,7 +172,7 @@ impl Addresses {
 }
 
 /// The address and port from which the connecting side will connect. The Linux daemon of that side
-/// has mapped them.
+/// has chosen them as a replacement for the address and port of the application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mapped {
     /// Mapped TCP port, sent in Reserved.
@@ -194,7 +194,7 @@ pub struct Message {
     pub ap_port: u16,
     /// CpPort: the connecting side's TCP port.
     pub cp_port: u16,
-    /// AssocHandle: chosen by the client. The server copies it into its answers.
+    /// AssocHandle: chosen by the client. The server copies this handle into its answers.
     pub assoc_handle: u64,
     /// CpIPAddr, ApIPAddr and IPV.
     pub addresses: Addresses,

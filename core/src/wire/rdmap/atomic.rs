@@ -44,11 +44,11 @@ use crate::wire::open_enum::open_enum;
 open_enum! {
     /// AOpCode, four bits (RFC 7306 Figure 5 and section 10.1).
     AtomicOpcode(u8), debug "{:#x} ({})", otherwise "unassigned" {
-        /// Adds under a mask and returns the value before the addition.
+        /// Adds with a mask and returns the value before the addition.
         FETCH_ADD = 0 => "FetchAdd",
         /// Named "Reserved" in the IANA registry.
         RESERVED = 1 => "reserved",
-        /// Compares and swaps under masks and returns the value before the swap.
+        /// Compares with a mask, swaps with another mask, and returns the value before the swap.
         CMP_SWAP = 2 => "CmpSwap",
     }
 }
@@ -260,7 +260,7 @@ mod tests {
         out
     }
 
-    /// RFC 7306 Figure 4, with the operands that section 5.2.1 requires of a FetchAdd.
+    /// RFC 7306 Figure 4, with the operands that section 5.2.1 requires for a FetchAdd.
     #[test]
     fn fetch_add_sends_compare_mask_all_ones() {
         let operation = AtomicOperation::FetchAdd { add_data: 5, add_mask: 0 };

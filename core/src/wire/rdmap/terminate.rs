@@ -14,9 +14,9 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! The bits M, D and R announce the variable parts. If D is set, DDP Segment Length is present even
-//! without M (RFC 5040 4.8, RDMAP-4.8-9), but then has no meaning. For each error, Figure 10
-//! requires certain copied headers. Only the monitor checks that they are present. Octets after the
+//! The bits M, D and R announce the variable parts. If D is set and M is clear, DDP Segment Length
+//! is present (RFC 5040 4.8, RDMAP-4.8-9), but has no meaning. For each error, Figure 10 requires
+//! certain copied headers. Only the monitor checks that these headers are present. Octets after the
 //! last announced part are ignored, because some implementations send parts without announcing
 //! them.
 

@@ -20,8 +20,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 use super::{Mid, RawHeader};
 
-/// OOB_PRES: the last payload octet is Out-Of-Band data. weft takes flag position 0 of the draft as
-/// the least significant bit.
+/// OOB_PRES: the last payload octet is Out-Of-Band data. weft assumes that flag position 0 of the
+/// draft is the least significant bit.
 pub const FLAG_OOB_PRES: u8 = 0x01;
 /// OOB_PEND: Out-Of-Band data is pending.
 pub const FLAG_OOB_PEND: u8 = 0x02;

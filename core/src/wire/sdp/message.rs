@@ -23,7 +23,8 @@ pub enum Body<'a> {
     DisConn,
     /// AbortConn: the sender changes its earlier DisConn into an abortive close.
     AbortConn,
-    /// SendSm: the sender requests the rest of the oldest SrcAvail buffer as Data.
+    /// SendSm: the sender requests that the peer sends the rest of the oldest buffer that a
+    /// SrcAvail advertised, as Data.
     SendSm,
     /// RdmaWrCompl.
     RdmaWrCompl(RdmaWrCompl),
@@ -216,7 +217,7 @@ impl<'a> Message<'a> {
     /// MPA.
     ///
     /// The parser does not check fields that receivers must ignore: reserved flags, Rsvd fields,
-    /// MSeq and MSeqAck of Hello and HelloAck, REQ_PIPE.
+    /// REQ_PIPE, and MSeq and MSeqAck of Hello and HelloAck.
     ///
     /// # Errors
     /// - The BSDH is incomplete, or Len differs from the number of octets.

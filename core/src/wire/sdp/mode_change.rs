@@ -9,8 +9,8 @@
 //! +-------------------------------------------------------+-----+-+
 //! ```
 //!
-//! The draft allows each peer to request certain Modes, which depend on the current Mode. This
-//! module does not know the current Mode, and accepts all requests.
+//! Which Modes a peer may request depends on the current Mode. This module does not know the
+//! current Mode, and accepts all requests.
 
 use std::fmt;
 
@@ -23,11 +23,12 @@ use crate::error::WireError;
 use crate::requirement;
 
 /// A Flow Control Mode of a half-connection (Figure 12).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
     /// BUFF_MODE, 0.
     Buffered,
     /// COMB_MODE, 1: the initial Mode of each half-connection.
+    #[default]
     Combined,
     /// PIPE_MODE, 2.
     Pipelined,
@@ -75,7 +76,7 @@ pub struct RawModeChange {
 }
 
 impl RawModeChange {
-    /// Combines three fields to the header word. Mode is cut to three bits, Rsvd to 28 bits.
+    /// Combines three fields into the header word. Mode is cut to three bits, Rsvd to 28 bits.
     #[must_use]
     pub const fn new(rsvd: u32, mode: u8, s: bool) -> Self {
         RawModeChange { word: U32::from_bytes((rsvd << 4 | (mode as u32 & 7) << 1 | s as u32).to_be_bytes()) }
@@ -118,7 +119,7 @@ pub struct ModeChange {
     /// The requested Mode.
     pub mode: Mode,
     /// S: if set, the Mode applies to the half-connection in which the receiver of the ModeChange
-    /// sends. If clear, it applies to the half-connection in which that peer receives.
+    /// sends. If S is clear, the Mode applies to the half-connection in which that peer receives.
     pub s: bool,
 }
 
@@ -153,7 +154,7 @@ mod tests {
     use super::super::FieldOrder::{Figure, Mirrored};
     use super::*;
 
-    /// Tests the four useful words of Figure 11 in both field orders. In mirrored order, S is the
+    /// Tests four valid words of Figure 11 in both field orders. In mirrored order, S is the
     /// highest bit.
     #[test]
     fn both_orders() {

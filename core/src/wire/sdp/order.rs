@@ -1,11 +1,11 @@
 //! The two field orders of SDP's 32-bit words, and the trait of raw headers that supports both.
 //!
-//! The draft is ambiguous. Its figures, read from left to right like RFC figures, give the **figure
-//! order**, for example `Bufs | Flags | MID`. Other parts of the draft number the bits of a word
-//! from the least significant bit. That numbering reverses the fields: `MID | Flags | Bufs`, as in
-//! the SDP of InfiniBand. This is the **mirrored order**. The figure order is the default. In both
-//! orders each field is big endian. Words with a single field and the 64-bit VA are the same in
-//! both orders.
+//! The draft is ambiguous. If its figures are read from left to right, as in an RFC, they give the
+//! **figure order**, for example `Bufs | Flags | MID`. Other parts of the draft number the bits of
+//! a word from the least significant bit. That numbering reverses the fields: `MID | Flags | Bufs`,
+//! as in the SDP of InfiniBand. This is the **mirrored order**. The figure order is the default. In
+//! both orders each field is big endian. Words with a single field and the 64-bit VA are the same
+//! in both orders.
 //!
 //! The mirrored order also reverses fields that are smaller than an octet: `MinV | MajV` becomes
 //! `MajV | MinV`, and the S bit of a ModeChange moves from the lowest to the highest bit.
@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The order of the fields of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum FieldOrder {
-    /// As the draft's figures show them, leftmost first.
+    /// As in the draft's figures, with the leftmost field first.
     #[default]
     Figure,
     /// Reversed within each 32-bit word, as in InfiniBand.
@@ -49,8 +49,8 @@ impl FieldOrder {
         }
     }
 
-    /// Converts the octet range of a field in figure order to its range in this order. Ranges count
-    /// from the start of the message.
+    /// Converts the octet range that a field has in figure order to the octet range that it has in
+    /// this order. Ranges count from the start of the message.
     ///
     /// A field that is not within one 32-bit word (the VA, a payload) has the same range in both
     /// orders.
@@ -65,7 +65,7 @@ impl FieldOrder {
 }
 
 /// A raw SDP header. The struct has the fields in figure order, but the methods read and write both
-/// orders. They accept all values of all fields.
+/// orders. The methods accept all values of all fields.
 pub trait RawHeader: Copy + FromBytes + IntoBytes + Immutable + KnownLayout + Unaligned {
     /// Length of the header in octets.
     const LEN: usize = size_of::<Self>();

@@ -119,7 +119,7 @@ fn the_ladder_begins_with_the_exchange() {
     let ladder = timeline.ladder().unwrap();
     let rows: Vec<_> = ladder.rows.iter().map(|row| (row.time, row.frame.map(u64::from), row.label.as_str())).collect();
     assert_eq!(rows[..2], [(0, Some(1), "SDP port mapper PMReq"), (1_000_000, Some(2), "SDP port mapper PMAccept")]);
-    assert!(rows[2].2.starts_with("the connection follows port mapper exchange 0"), "{rows:?}");
+    assert!(rows[2].2.starts_with("the connection was prepared by port mapper exchange 0"), "{rows:?}");
     assert!(rows[3..].iter().any(|row| row.2 == "SYN"));
 }
 

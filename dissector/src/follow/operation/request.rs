@@ -1,6 +1,6 @@
 //! Processes requests of RDMA Reads and of atomic operations.
 
-use weft_core::wire::ddp::Segment;
+use weft_core::wire::ddp::{Msn, Segment};
 use weft_core::wire::rdmap::{AtomicOpcode, Opcode, RawAtomicRequest, RawReadRequest, ReadRequest};
 use zerocopy::FromBytes;
 
@@ -41,7 +41,7 @@ impl Operations {
                 }),
         };
         let Segment::Untagged(header, _) = view.segment else { return None };
-        let msn = header.msn.get();
+        let msn = header.msn();
         let is_full = self.requests.len() >= MAX_REQUESTS;
         let Some(kind) = kind.filter(|_| !is_full) else {
             self.record_loss(false);
@@ -70,7 +70,7 @@ impl Operations {
         self.requests.push_back(request);
         // The zero-length Read that ends the start-up does not count. A responder may increase its
         // IRD for that Read, but does not have to (RFC 6581 section 9.1).
-        let is_ready_to_receive = msn == 1 && matches!(kind, RequestKind::Read(read) if read.rdmardsz == 0);
+        let is_ready_to_receive = msn == Msn::FIRST && matches!(kind, RequestKind::Read(read) if read.rdmardsz == 0);
         if let Some(limit) = self.limit.filter(|_| self.certain)
             && outstanding > limit
             && !is_ready_to_receive

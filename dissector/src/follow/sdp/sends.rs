@@ -1,7 +1,7 @@
 //! Records the Sends that carry SDP messages, with opcode and MSN, and whether the octets of a Send
 //! are trustworthy.
 
-use weft_core::wire::ddp::Segment;
+use weft_core::wire::ddp::{Msn, Segment};
 use weft_core::wire::rdmap::Opcode;
 
 use crate::parse::SegmentView;
@@ -22,14 +22,14 @@ pub(crate) struct SdpSend {
     pub rdma: u32,
     /// Location of RDMAP's control octet.
     pub control: Location,
-    msn: u32,
+    msn: Msn,
 }
 
 /// The Sends of one direction.
 #[derive(Debug, Clone)]
 pub(super) struct Sends {
     /// The MSN of the previous Send; `None` if octets after it are missing.
-    previous_msn: Option<u32>,
+    previous_msn: Option<Msn>,
     /// The latest Send; `None` if not all of its octets are trustworthy.
     current: Option<SdpSend>,
     rdma: u32,
@@ -38,13 +38,13 @@ pub(super) struct Sends {
 impl SdpSend {
     /// Returns whether this Send is the first of its direction.
     pub(crate) fn is_first(&self) -> bool {
-        self.msn == 1
+        self.msn == Msn::FIRST
     }
 }
 
 impl Default for Sends {
     fn default() -> Self {
-        Sends { previous_msn: Some(0), current: None, rdma: 0 }
+        Sends { previous_msn: Some(Msn::new(0)), current: None, rdma: 0 }
     }
 }
 
@@ -76,9 +76,9 @@ impl Sends {
             self.rdma += u32::from(opcode == Opcode::READ_REQUEST);
             return;
         }
-        let msn = header.msn.get();
+        let msn = header.msn();
         if header.mo.get() == 0 {
-            let follows = self.previous_msn.is_some_and(|previous_msn| previous_msn.wrapping_add(1) == msn);
+            let follows = self.previous_msn.is_some_and(|previous_msn| previous_msn.next() == msn);
             let invalidates = opcode.invalidates().then_some(header.ulp_word.get());
             let (control, rdma) = (unit.locate_first(3..4), std::mem::take(&mut self.rdma));
             self.current = Some(SdpSend { opcode, invalidates, follows, rdma, control, msn });

@@ -8,8 +8,8 @@ use crate::rules::rule::{Check, Findings, Rule};
 
 pub(super) static DIGEST: Rule = Check::End(digest).covers(requirements!["DDP-3-7"]);
 
-/// Reports each direction without checked CRCs once. The finding is a note, because MPA lets peers
-/// agree to omit the CRC, while DDP requires a digest without exception.
+/// Reports each direction that does not use CRC, with one finding. The finding is a note, because
+/// MPA allows peers to agree on no CRC, but DDP requires a digest without exception.
 fn digest(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.directions) {
         let Some((frame, has_field)) = side.unchecked_crc else { continue };

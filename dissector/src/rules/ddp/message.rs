@@ -1,19 +1,21 @@
 //! Checks DDP messages and their segments: the fields MO, TO, L, MSN and QN, and the fields that
 //! have the same value in all segments of a message.
 //!
-//! A message of another queue or tagged opcode may come between the segments of a message, for
-//! example a Send in the middle of a Write. These rules allow such messages. RFC 5041 section 5.3
-//! requires messages in the order of their submission, and the segments of one message in the order
-//! of MO or TO. The section does not require contiguous segments. In the example, the Send was
-//! submitted after the Write and begins after the Write, and the sink delivers the Send after the
-//! Write (section 5.4). A stricter interpretation of section 5.3 would call the example a violation
-//! of DDP-5.3-1, but a finding has to be certain.
+//! A message of another queue or of another tagged opcode may come between the segments of a
+//! message, for example a Send in the middle of a Write. These rules allow such messages. RFC 5041
+//! section 5.3 requires messages in the order of their submission, and the segments of one message
+//! in the order of MO or TO. Section 5.3 does not require that the segments of a message are
+//! contiguous. In the example, the Send was submitted after the Write and begins after the Write,
+//! and the sink delivers the Send after the Write (section 5.4). A stricter interpretation of
+//! section 5.3 would call the example a violation of DDP-5.3-1. But a finding has to be certain, so
+//! there is no finding.
 //!
 //! In one queue, a new message ends the previous message. A new Write ends the previous Write, and
 //! a new Read Response ends the previous Read Response. Tagged segments have no message number:
 //! only their order shows to which message they belong.
 
 use weft_core::requirement;
+use weft_core::wire::ddp::Msn;
 
 use crate::follow::{ConnectionState, Remark, RemarkKind};
 use crate::parse::Unit;
@@ -120,7 +122,7 @@ fn last(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Fi
 
 fn numbers(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let (ids, expected, queue, found) = match remark.kind {
-        RemarkKind::FirstMsn { queue, found } => (requirements!["DDP-4.3-7"], 1, queue, found),
+        RemarkKind::FirstMsn { queue, found } => (requirements!["DDP-4.3-7"], Msn::FIRST, queue, found),
         RemarkKind::MsnGap { queue, expected, found } => (requirements!["DDP-4.3-6"], expected, queue, found),
         RemarkKind::MsnRepeated { queue, expected, found } => {
             (requirements!["DDP-4.3-6", "DDP-5.2-7"], expected, queue, found)

@@ -161,7 +161,7 @@ fn a_response_has_the_stag_of_the_sink() {
 
 #[test]
 fn two_messages_are_not_taken_for_one() {
-    // Each Write is complete, and the second Write begins where the first one ends.
+    // Each Write is complete, and the second Write begins where the first Write ends.
     let next = "c140 11223344 000000000000100c 2a";
     assert_eq!(forth(&[WRITE_THIRDS[0], WRITE_THIRDS[1], WRITE_THIRDS[2], next]).findings(), []);
     // A Read Response comes between two segments of a Send.

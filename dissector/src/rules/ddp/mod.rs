@@ -1,4 +1,4 @@
-//! Rules of RFC 5041.
+//! Rules of RFC 5041 (DDP).
 
 mod digest;
 mod header;

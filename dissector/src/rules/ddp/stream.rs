@@ -21,7 +21,8 @@ pub(super) static ERRORS: Rule = Check::End(errors).covers(requirements!["DDP-7-
 fn not_an_fpdu(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Kind::Unparsed { len } = unit.kind else { return };
     let side = &state.traffic.directions[unit.direction()];
-    // If only one start-up frame was captured, it is unknown whether the peer accepted.
+    // If only one start-up frame was captured, it is unknown whether the Responder accepted the
+    // connection.
     let in_rdma_mode = side.fpdus.is_some() || state.connection.startup_pair().is_some_and(|pair| pair.is_accepted());
     // If `sender_error` is `None`, the octets may be the beginning of an FPDU that was captured
     // only in part.
@@ -36,10 +37,11 @@ fn not_an_fpdu(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings
     findings.report_in_frame(requirement!("RDMAP-6.1-3"), direction, octets, expected, found);
 }
 
-/// Reports a message without a last segment if its sender closed the connection gracefully. In case
-/// 1, an earlier segment with L=1 has the octets directly after the message. That segment was sent
-/// too early. In case 2, the sender sent another complete message before the close. The close did
-/// not cut the first message off, so L=1 is missing.
+/// Reports a message whose last segment is missing, if the message's sender closed the connection
+/// gracefully. There are two cases. In case 1, an earlier segment with L=1 has the octets directly
+/// after the message, so that segment was sent too early. In case 2, the sender sent another
+/// complete message before the close. So the close did not cut off the unfinished message, and its
+/// segment with L=1 is missing.
 fn unfinished(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
     if traffic.directions.iter().any(|side| side.terminate.is_some()) || connection.rst.iter().any(Option::is_some) {
@@ -53,14 +55,15 @@ fn unfinished(state: &ConnectionState, findings: &mut Findings<'_>) {
         if message.frame > fin {
             continue;
         }
-        // All segments of the message are known, so missing octets come before the message. The
-        // missing octets may contain a complete Response. This message is then the next Response,
-        // and the close cut it off.
+        // If octets of the direction are missing (`lost`), they come before this message, because
+        // all segments of this message are known. The missing octets may belong to a Response that
+        // the segment with L=1 ended. In that case, this message is the next Response, and the
+        // close cut it off.
         let opcode = message.opcode;
         let is_early = message.has_later_message || opcode == Opcode::READ_RESPONSE && !side.lost;
         if let Some(last) = message.early_last.filter(|_| is_early) {
             let expected = "the segment with L=1 after all other segments of its message";
-            let found = format!("a later segment of the {opcode}, with L=0 and with earlier bytes");
+            let found = format!("a later segment of the {opcode}, with L=0 and a lower offset");
             findings.report_in_frame(requirement!("DDP-4.1-6"), direction, last, expected, found);
         } else if message.has_later_message
             && state.mpa.tcp[direction].had_fin(fin, &state.mpa.tcp[direction.peer()]) != Some(true)
@@ -87,7 +90,8 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
         {
             let expected = "all segments of each message before the close";
             let found = format!("a close in the middle of a message ({opcode})");
-            // The capture does not show whether the ULP requested a graceful close.
+            // The capture does not show whether the ULP requested a graceful close, so the findings
+            // are notes.
             findings.as_note().report_in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found.clone());
             let tcp = &state.mpa.tcp;
             if tcp[direction].had_fin(fin, &tcp[direction.peer()]) == Some(true) {
@@ -121,14 +125,16 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
 }
 
 /// Reports a receiver that closed after a bad CRC without a Terminate about that CRC. Section 6.2.2
-/// allows the ULP to send more messages after an error, but does not require such messages.
+/// allows the ULP to send more messages after an error, but does not require such messages, so this
+/// rule does not expect them.
 fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
     for direction in Direction::BOTH {
         let (own, receiver) = (&traffic.directions[direction], &traffic.directions[direction.peer()]);
         let closed = [connection.fin[direction.peer()], connection.rst[direction.peer()]].into_iter().flatten().min();
         let closed = closed.filter(|_| !receiver.lost);
-        // MPA forbids a Responder to send a Terminate before it has received a valid FPDU.
+        // MPA forbids a Responder to send a Terminate before the Responder has received a valid
+        // FPDU.
         let Some(bad) = own.bad_crc.filter(|bad| own.fpdus.is_some_and(|(first, _)| first < bad.frame)) else {
             continue;
         };
@@ -254,8 +260,7 @@ mod tests {
         };
         let id = requirement!("DDP-4.1-6");
         proves(id, &closed(&[WRITE_LAST, WRITE_ON, SEND]), &closed(&[WRITE_ON, WRITE_LAST, SEND]));
-        // The Write continues after the other message, and its sender closed in the middle of the
-        // Write.
+        // WRITE_ON may begin a new Write, and the close may have cut off that Write.
         proves(id, &closed(&[WRITE_LAST, WRITE_ON, SEND]), &closed(&[WRITE_LAST, WRITE_ON]));
         let response = |last_first: bool| {
             let mut parts = ["8142 00000100 0000000000001000 0102", "c142 00000100 0000000000001002 0304"];
@@ -292,8 +297,8 @@ mod tests {
         proves(id, &wrong, &closed(&[SEND, WRITE_ON, WRITE_LAST, second]));
         proves(id, &wrong, &closed(&[WRITE_LAST, SEND, WRITE_ON, second]));
         proves(id, &wrong, &closed(&[WRITE_LAST, WRITE_ON, SEND, second]));
-        // The first Response may answer a Request that is missing. The close may then cut off the
-        // second Response.
+        // The first Response may answer a Request that is missing in the capture. In that case, the
+        // close may have cut off the second Response.
         let parts = ["c142 00000100 0000000000001002 0304", "8142 00000100 0000000000001000 0102"];
         let mut responses = exchange(&[(0, READ)]);
         responses.lose(1, &missing);

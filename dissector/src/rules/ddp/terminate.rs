@@ -51,7 +51,7 @@ fn report(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, find
         let found = format!("{:?}", seen.error);
         findings.report(requirement!("DDP-7.2-1"), unit, at..at + 2, "a type and code of RFC 5041 section 7.2", found);
     } else if let Some(target) = seen.reported_segment() {
-        // Tagged and untagged segments each have an error code for a wrong version.
+        // A wrong version has different error codes for tagged segments and for untagged segments.
         let is_tagged = target.header().len() == RawTagged::LEN;
         let (id, expected) = match seen.error {
             TerminateError::DDP_TAGGED_INVALID_VERSION if !is_tagged => {
@@ -66,8 +66,8 @@ fn report(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, find
     }
 }
 
-/// Reports an STag that the receiver rejected by a Terminate, because the STag is unknown or does
-/// not belong to this stream.
+/// Reports an STag that the receiver rejected by a Terminate. The error in the Terminate is that
+/// the STag is unknown, or does not belong to this stream.
 fn stag(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
     if let Some(target) = seen.reported_segment() {
@@ -75,8 +75,8 @@ fn stag(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings:
     }
 }
 
-/// Like [`stag`], for a segment that the monitor processed after the Terminate, because octets
-/// before the segment are missing.
+/// Like [`stag`], but octets before the segment are missing. Therefore the monitor processed the
+/// segment after the Terminate.
 fn late_stag(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.directions) {
         let sender = direction.peer();
@@ -105,7 +105,8 @@ fn rejected_stag(
     let (expected, found) =
         ("an STag that is valid on this stream", format!("STag {stag:#010x}, rejected in frame {}", seen.frame));
     // If the STag was used before, its owner may have invalidated it, or the receiver may be wrong.
-    // An earlier use of the STag may be missing in the capture.
+    // So the finding is a note. The finding is also a note if an earlier use of the STag may be
+    // missing in the capture.
     let log = &state.traffic.directions[sender].log;
     let is_late = seen.reported_segment().is_none();
     let mut findings = findings.as_note_if(log.has_earlier_stag_use(header) || is_late && !log.is_complete());
@@ -149,7 +150,7 @@ mod tests {
     }
 
     /// If octets before the segment are missing, the dissector processes the segment after the
-    /// Terminate. The missing octets may contain an earlier use of the STag that was accepted.
+    /// Terminate. In the missing octets, the receiver may have accepted the same STag.
     #[test]
     fn an_stag_is_refused_after_missing_octets() {
         let report = "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000";

@@ -53,7 +53,7 @@ mod tests {
         let (bad, good) = (windows(plain, [65535, 65498, 65462]), windows(plain, [65535, 65499, 65463]));
         proves(requirement!("DDP-A-2"), &bad, &good);
         // With window scale, a window that shrinks by one unit of 128 octets may have been rounded.
-        // A window that shrinks by two units was not rounded: 256 > 36 + 127.
+        // Rounding cannot explain a window that shrinks by two units: 256 > 36 + 127.
         let (bad, good) = (windows(SCALED, [65535, 65533, 65533]), windows(SCALED, [65535, 65534, 65534]));
         proves(requirement!("DDP-A-2"), &bad, &good);
     }

@@ -1,5 +1,5 @@
-//! CRC32c of FPDUs. If a CRC is wrong, the finding names the other octets, or the other algorithm,
-//! for which the value is correct.
+//! CRC32c of FPDUs. If a CRC is wrong, the findings also name a probable cause: other octets or
+//! another algorithm, for which the value would be correct.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -55,8 +55,8 @@ fn crc_is_right(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
     let layout = &fpdu.layout;
     let (Some(octets), Some(field)) = (unit.stream_octets(layout.start, layout.crc), fpdu.crc) else { return };
     let direction = unit.direction();
-    // If both start-up frames are Requests, nothing was agreed on. A later message (a Terminate)
-    // does not need the CRC that one of the Requests requires.
+    // If both start-up frames are Requests, the endpoints have agreed on nothing. A later message
+    // (a Terminate) does not need a CRC, even if one of the Requests requires CRC.
     let requests = |seen: &&StartupFrame| seen.kind == StartupKind::Request;
     if field == [0; 4] && state.connection.startup.iter().flatten().filter(requests).count() == 2 {
         return;
@@ -103,8 +103,8 @@ fn crc_is_right(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
     }
 }
 
-/// Finds octets and an algorithm for which `field` is the correct CRC. Returns the violated
-/// requirements, each with a description.
+/// Finds out for which octets and which algorithm `field` would be the correct CRC. Returns the
+/// violated requirements, each with a description.
 fn explain(fpdu: &Fpdu<'_>, octets: &[u8], field: [u8; 4]) -> Vec<(RequirementId, &'static str)> {
     let is = |octets: &[u8]| crc::to_octets(crc::crc32c(octets)) == field;
     let mut swapped = field;
@@ -156,14 +156,14 @@ mod tests {
 
     const SEND: &str = "0013 4143 00000000 00000000 00000001 00000000 2a 000000";
 
-    /// A Send whose CRC field is computed by `field` from the octets before it.
+    /// A Send. `field` computes its CRC field from the octets before the CRC field.
     fn send(field: impl Fn(&[u8]) -> [u8; 4]) -> Wire {
         let mut wire = Wire::started();
         append(&mut wire, 0, &testing::hex(SEND), field);
         wire
     }
 
-    /// Sends an FPDU whose CRC field is computed by `field`, and a valid FPDU after it.
+    /// Sends an FPDU, and a valid FPDU after it. `field` computes the CRC field of the first FPDU.
     fn append(wire: &mut Wire, direction: usize, covered: &[u8], field: impl Fn(&[u8]) -> [u8; 4]) {
         wire.send(direction, &[covered, &field(covered)].concat());
         wire.send(direction, &testing::fpdu(&testing::hex("4143 00000000 00000000 00000002 00000000")));
@@ -249,8 +249,8 @@ mod tests {
         let good = marked(&ulpdus, 9, right);
         proves(requirement!("MPA-4.3-1"), &marked(&ulpdus, 0, |o| right(&without(o, &[0, 512]))), &good);
         proves(requirement!("MPA-4.4-17"), &marked(&ulpdus, 0, |o| right(&o[4..])), &good);
-        // With 478 octets of ULPDU, marker, length, ULPDU and CRC end at octet 488. The next FPDU
-        // has 19 octets of ULPDU, so that a marker at octet 512 is between its PAD and CRC.
+        // The first FPDU has 478 octets of ULPDU and ends at octet 488. The second FPDU has 19
+        // octets of ULPDU, so the marker at octet 512 is between PAD and CRC of the second FPDU.
         let ulpdus = [478, 19, 30];
         let good = marked(&ulpdus, 9, right);
         proves(requirement!("MPA-4.4-16"), &marked(&ulpdus, 1, |o| right(&o[..o.len() - 4])), &good);

@@ -16,7 +16,7 @@ pub(super) static ONE_ULPDU: Rule = Check::Fpdu(one_ulpdu).covers(requirements![
 
 fn pad_is_zero(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     // With a bad CRC, the octets may differ from the octets that were sent. With misplaced markers,
-    // the octets at this position may belong to another field than PAD.
+    // the octets at the position of PAD may belong to another field.
     if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked)
         || !matches!(fpdu.marker_status, MarkerStatus::None | MarkerStatus::Good)
     {
@@ -58,8 +58,8 @@ fn fixed_len(opcode: Opcode) -> Option<usize> {
     }
 }
 
-/// Reports an FPDU that does not contain exactly one DDP segment. In case 1, the ULPDU is too short
-/// for a header. In case 2, a second segment follows a message of fixed length.
+/// Reports an FPDU that does not contain exactly one DDP segment: either the ULPDU is too short for
+/// a DDP header, or a second segment follows a message of fixed length.
 fn one_ulpdu(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = usize::from(fpdu.layout.ulpdu_length);
     if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked) || length > 70 + 70 {
@@ -90,7 +90,7 @@ mod tests {
 
     use crate::testing::{self, Wire, proves};
 
-    /// An untagged Send of one octet has 19 octets of ULPDU and three of PAD.
+    /// An untagged Send of one octet has 19 octets of ULPDU and three octets of PAD.
     fn send_with_pad(pad: [u8; 3]) -> Wire {
         let mut wire = Wire::started();
         let mut octets = testing::hex("0013 4143 00000000 00000000 00000001 00000000 2a");
@@ -105,7 +105,8 @@ mod tests {
         proves(requirement!("MPA-2-5"), &send_with_pad([0, 0, 1]), &send_with_pad([0, 0, 0]));
     }
 
-    /// Three Sends without CRC, with or without the CRC field.
+    /// Three Sends on a connection without CRC. `field` is the CRC field of each Send; it may be
+    /// empty.
     fn without_crc(field: &[u8]) -> Wire {
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
         for msn in 1..4 {
@@ -125,7 +126,7 @@ mod tests {
         proves(requirement!("MPA-7.1.1-13"), &bad, &good);
     }
 
-    /// The capture ends before the CRC field, or octets are missing there.
+    /// The capture ends before the CRC field, or the octets of the CRC field are missing.
     #[test]
     fn a_crc_field_that_was_not_captured_is_not_missing() {
         let without_field =
@@ -136,7 +137,7 @@ mod tests {
         wire.lose(0, &[0; 4]);
         wire.send(0, &without_field(2));
         assert_eq!(wire.errors(), []);
-        // Nothing is missing before a FIN.
+        // No octets come after a FIN, so the CRC field of the last FPDU is really absent.
         wire.fin(0);
         let ids: Vec<_> = wire.errors().iter().map(|finding| finding.requirement).collect();
         assert!(ids.contains(&requirement!("MPA-4.4-13")), "{ids:?}");

@@ -58,7 +58,7 @@ fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
             at(requirement!("MPA-7.1.1-29"), PD_LENGTH_AT, HEADER_LEN, "PD_Length in network byte order", found);
         }
     }
-    // Check whether the two octets are swapped. The first octet is then a valid revision, and the
+    // Check whether the two octets are swapped. If so, the first octet is a valid revision, and the
     // second octet has flags, with reserved bits of zero.
     if revision > MAX_REVISION && revision & 0x0f == 0 && flags <= MAX_REVISION {
         let found = format!("byte 16 is {flags:#04x}, byte 17 is {revision:#04x}");
@@ -86,13 +86,13 @@ fn crc_by_default(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findi
     if is_off {
         let found = "C = 0 in Request and Reply";
         notes.report(requirement!("MPA-4.4-5"), unit, at.clone(), "CRC in use by default", found);
-        let expected = "CRC in use, unless the path is known to protect as well as CRC";
+        let expected = "CRC in use, unless the path is known to protect data equally well";
         notes.report(requirement!("MPA-1.2-3"), unit, at, expected, found);
     }
 }
 
-/// Reports Rev 0 from a sender that then uses version 1 of DDP. Rev 0 announces version 0 of DDP
-/// and RDMAP.
+/// Reports Rev 0 from a sender that uses version 1 of DDP after the start-up. Rev 0 announces
+/// version 0 of DDP and RDMAP.
 fn revision_fits_version(
     state: &ConnectionState,
     unit: &Unit<'_>,

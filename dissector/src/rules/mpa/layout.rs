@@ -23,8 +23,9 @@ fn framing_is_intact(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Fi
     let direction = unit.direction();
     let Some(sender_error) = unit.sender_error else { return };
     let stream = &state.mpa.streams[direction];
-    // The connection's state already includes this unit. If octets of the direction could not be
-    // parsed before, no more findings are reported.
+    // The connection's state already includes this unit. So `after_startup` is this unit if the
+    // unit comes directly after the start-up frame. All other octets that are not an FPDU are
+    // reported only if an FPDU precedes them.
     let first = stream.after_startup == Some(AfterStartup::Unparsed { frame: unit.frame, len: *len });
     if !(first || stream.fpdus > 0) {
         return;
@@ -117,7 +118,8 @@ mod tests {
         let swapped = with_crc(testing::hex("1300 4143 00000000 00000000 00000001 00000000 2a 000000"));
         let many = |first: &[u8]| {
             let mut wire = then_good(first);
-            // Send more octets than the length announces in network byte order.
+            // Send more octets than the swapped length announces when it is read in network byte
+            // order.
             (0..200).for_each(|_| wire.send(0, &fpdu(&testing::send_of(3, 34))));
             wire
         };
@@ -139,7 +141,7 @@ mod tests {
         for len in 1..=3 {
             proves(requirement!("MPA-4.1-1"), &ending(&[0xff; 3][..len]), &ending(&[]));
         }
-        // Without the FIN, the rest of an FPDU may come after the capture.
+        // Without the FIN, the rest of an FPDU may come after the end of the capture.
         let mut open = good();
         open.send(0, &[0; 2]);
         assert!(open.findings().iter().all(|found| found.requirement != requirement!("MPA-4.1-1")));

@@ -35,7 +35,7 @@ pub(super) static NOT_REQUESTED: Rule = Check::Other(not_requested).covers(requi
     "MPA-C.3-1"
 ]);
 
-/// Returns the octets of an FPDU where its first marker is due. If that position is not known, the
+/// Returns the range of an FPDU where its first marker is due. If that position is not known, the
 /// result is the range of `ULPDU_Length`.
 fn due_in(state: &ConnectionState, fpdu: &Fpdu<'_>, direction: Direction) -> std::ops::Range<usize> {
     let (start, end) = (fpdu.layout.start, fpdu.layout.end);
@@ -60,7 +60,7 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
     if !state.markers_are_certain(direction) {
         return;
     }
-    // In offsets within a unit, the markers come after the body and the CRC field.
+    // Offsets within a unit count the markers after the body and the CRC field.
     let body = fpdu.body.len() + 4;
     let octets = body..body + 4 * fpdu.markers.len();
     let first_fpdu = stream.fpdus == 1 && !stream.broken;
@@ -77,8 +77,9 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
     let Some(phase) = fpdu.layout.phase() else {
         let due = due_in(state, fpdu, direction);
         findings.report(requirement!("MPA-4.3-4"), unit, due.clone(), expected, "no markers in this FPDU");
-        // A sender that has sent markers supports markers. If this FPDU has no markers, the sender
-        // may have computed wrong positions, for example without its CRC fields.
+        // A sender that has sent markers supports markers. So if this FPDU has no markers, the
+        // sender may have computed wrong positions, for example because it did not count its CRC
+        // fields.
         if stream.unmarked > 1
             || stream.has_markers
             || state.connection.peer_startup(direction).is_none_or(|frame| !frame.wants_markers())
@@ -135,7 +136,7 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
     }
 }
 
-/// Reports violations of Appendix C of RFC 5044, which repeats when markers are due.
+/// Reports violations of Appendix C of RFC 5044. The appendix repeats when markers are due.
 fn informative(state: &ConnectionState, unit: &Unit<'_>, direction: Direction, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.startup_pair() else { return };
     let mut notes = findings.as_note();
@@ -157,8 +158,8 @@ fn is_declined(state: &ConnectionState, direction: Direction) -> bool {
     state.connection.peer_startup(direction).is_some_and(|frame| !frame.wants_markers())
 }
 
-/// Reports the first markers to a peer that wants no markers, with `report`. `is_first` is set if
-/// no FPDU precedes them.
+/// Calls `report` for the first markers to a peer that wants no markers. `is_first` is true if no
+/// FPDU precedes these markers.
 fn unrequested(
     is_first: bool,
     findings: &mut Findings<'_>,
@@ -202,7 +203,7 @@ mod tests {
         let mut wire =
             Wire::started_as(&testing::startup_frame(frames[0], 1, &[]), &testing::reply_frame(frames[1], 1, &[]));
         if direction == 1 {
-            // The Initiator begins.
+            // The Initiator has to send the first FPDU.
             let octets = if frames[1] & 0x80 == 0 {
                 testing::fpdu(&testing::send_of(1, 30))
             } else {

@@ -27,8 +27,8 @@ struct Marker {
     /// The correct FPDUPTR, in octets.
     due: u16,
     reserved: u16,
-    /// The actual FPDUPTR, in octets. It is read in little-endian order if only that value is
-    /// plausible.
+    /// The actual FPDUPTR, in octets. The field is read in little-endian order if only the
+    /// little-endian value is plausible.
     value: u16,
     little_endian: bool,
 }
@@ -43,8 +43,8 @@ impl Marker {
         Marker { due, reserved: u16::from_be_bytes([a, b]), value, little_endian }
     }
 
-    /// Returns the requirements that the marker violates. `leading` is set if the marker is in
-    /// front of the FPDU, and `first` if it is the first marker of its direction.
+    /// Returns the requirements that the marker violates. `leading` is true if the marker is in
+    /// front of the FPDU. `first` is true if the marker is the first marker of its direction.
     fn violated(&self, leading: bool, first: bool) -> Vec<RequirementId> {
         let mut ids = Vec::new();
         let mut add = |is: bool, id: RequirementId| {
@@ -123,8 +123,8 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, proves};
 
-    /// Sends of these lengths, with markers. `change` gets the index of a marker and its correct
-    /// value, and returns the value that is sent.
+    /// Sends of these lengths, with markers. `change` receives the index and the correct value of a
+    /// marker, and returns the value to send.
     fn sends(ulpdus: &[usize], change: impl Fn(usize, [u8; 4]) -> [u8; 4]) -> Wire {
         let mut wire = Wire::started_with_markers();
         let mut sender = Marked::default();
@@ -185,9 +185,9 @@ mod tests {
         );
     }
 
-    /// This sender exists in the field. Its markers are in the byte order of its host, and it does
-    /// not count CRC fields when it computes the positions of markers. It sends sixteen FPDUs of
-    /// 1052 octets.
+    /// A real implementation sends markers as in this test. The markers are in the byte order of
+    /// the host, and the sender does not count CRC fields when it computes the positions of
+    /// markers. It sends sixteen FPDUs of 1052 octets.
     #[test]
     fn drifting_little_endian_markers() {
         let sends = |crc_counts: bool, swap: bool| {
@@ -214,8 +214,7 @@ mod tests {
     /// RFC 5044 Figure 4: the header is at octet 500, and the marker at octet 512.
     #[test]
     fn figure_4() {
-        // The first FPDU has 500 octets: a marker of 4, 2 + 490 of length and ULPDU, and a CRC of
-        // 4.
+        // The first FPDU has 500 octets: marker (4), `ULPDU_Length` (2), ULPDU (490) and CRC (4).
         let good = sends(&[490, 40, 30], right);
         proves(requirement!("MPA-4.3-16"), &sends(&[490, 40, 30], pointer(1, |_| 8)), &good);
     }

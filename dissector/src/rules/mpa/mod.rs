@@ -1,4 +1,4 @@
-//! Rules of RFC 5044.
+//! Rules of RFC 5044 (MPA).
 //!
 //! | file | subject |
 //! | --- | --- |
@@ -6,7 +6,7 @@
 //! | [`order`], [`switch`] | the order of messages, and the end of streaming mode |
 //! | [`fpdu`], [`layout`], [`crc`] | FPDUs |
 //! | [`marker_place`], [`marker_value`] | markers |
-//! | [`size`], [`segments`] | how FPDUs fit into TCP segments |
+//! | [`size`], [`segments`] | FPDUs in TCP segments |
 //! | [`version`], [`terminate`] | versions of DDP and RDMAP, and MPA errors in Terminates |
 
 mod crc;

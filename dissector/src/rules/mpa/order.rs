@@ -72,7 +72,7 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
     let expected = "no FPDU before both start-up frames";
     let none = connection.startup.iter().all(Option::is_none);
-    // Missing octets may be an SDP Hello, after which no start-up frames are needed.
+    // Missing octets may be an SDP Hello. After an SDP Hello, no start-up frames are needed.
     let may_be_sdp = state.mpa.streams.iter().any(|stream| stream.begins_with_hole);
     if none && connection.syn == [true; 2] && !may_be_sdp {
         // There are no start-up frames, although the connection was captured from its beginning.
@@ -114,9 +114,9 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
 }
 
 /// Reports a Responder that sends an FPDU before it has received a valid FPDU. Rule 4 of section
-/// 7.1.2 forbids such an FPDU without exception. The rule applies even if the ULP of the Responder
-/// sends first, or knows that the Initiator is ready. A note of the RFC below the rule
-/// mentions that the rule was debated.
+/// 7.1.2 forbids such an FPDU without exception. Rule 4 applies even if the ULP of the Responder
+/// sends first, or knows that the Initiator is ready. A note below rule 4 mentions that the rule
+/// was debated.
 fn initiator_begins(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.startup_pair().filter(StartupPair::is_accepted) else { return };
     let (own, other) = (&state.mpa.streams[pair.responder], &state.mpa.streams[pair.initiator]);
@@ -183,7 +183,7 @@ fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     let closes = connection.fin[responder].or(connection.rst[responder]);
     let gone = connection.fin[initiator].or(connection.rst[initiator]);
     let Some(frame) = closes.filter(|closes| gone.is_none_or(|gone| *closes < gone)) else { return };
-    // A Responder that closes before the Request reaches it owes no Reply.
+    // A Responder that closes before the Request arrives owes no Reply.
     let tcp = &state.mpa.tcp;
     let had = tcp[responder].had_received(frame, &tcp[initiator], request.end) == Some(true);
     if !(good && silent && alone && had) {
@@ -191,10 +191,13 @@ fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
     let found = "the connection closed without a Reply";
     let expected = "a Reply with R = 0, or with R = 1 if the Private Data is not acceptable";
-    // Whether the Responder must answer revision 0 depends on the Responder (RFC 5044 Appendix C).
-    // The capture does not show whether the Private Data was acceptable. Most likely it was not
-    // acceptable. For that case, rule 6 repeats rule 2. So one of the three findings keeps its
-    // severity, and the two others are notes.
+    // Revision 0: whether the Responder must answer depends on the Responder (RFC 5044 Appendix C),
+    // so all findings are notes.
+    //
+    // Other revisions: the capture does not show whether the Private Data was acceptable. Most
+    // likely it was not acceptable, so the finding about rule 2 for this case keeps its severity.
+    // The two other findings are notes: one is about acceptable Private Data, and the other is
+    // about rule 6, which repeats rule 2.
     let unacceptable = requirement!("MPA-7.1.2-5");
     for id in [unacceptable, requirement!("MPA-7.1.2-8"), requirement!("MPA-7.1.2-20")] {
         let is_note = request.revision == 0 || id != unacceptable;
@@ -225,7 +228,7 @@ fn nothing_after_rejection(state: &ConnectionState, unit: &Unit<'_>, findings: &
         && (layer, code) != (0x20, 0x06)
     {
         let found = format!("a Terminate with error {layer:02x} {code:02x}");
-        let expected = "no Terminate, or one with error 20 06";
+        let expected = "no Terminate, or a Terminate with error 20 06";
         findings.as_note().report_in_frame(requirement!("P2P-9.1-22"), direction, frame, expected, found);
     }
 }
@@ -327,8 +330,8 @@ mod tests {
         let bad = play(&[Request, Closes(1)]);
         proves(requirement!("MPA-7.1.2-5"), &bad, &good);
         proves(requirement!("MPA-7.1.2-20"), &bad, &good);
-        // The capture does not show whether the Private Data was acceptable, so there is one
-        // warning.
+        // The capture does not show whether the Private Data was acceptable, so only one of the
+        // three findings is a warning.
         let loud: Vec<_> = bad.errors().iter().map(|finding| finding.requirement).collect();
         assert_eq!(loud, [requirement!("MPA-7.1.2-5")]);
         proves(requirement!("MPA-7.1.2-8"), &bad, &play(&[Request, Reply, Closes(1)]));
@@ -351,7 +354,7 @@ mod tests {
         major_2[19] = 0x22;
         assert!(
             rejected(&major_2).errors().iter().all(|finding| finding.direction == 0),
-            "the end that rejects it is not at fault"
+            "the endpoint that rejects the Hello is not at fault"
         );
     }
 

@@ -4,10 +4,10 @@
 //!
 //! Appendix A of RFC 5044 is informative, so its findings are notes. Section 5.1 allows TCP to
 //! split an FPDU between two segments if small FPDUs fill the first segment, or if a congestion or
-//! receive window limits the segment. So a few split FPDUs prove nothing. A finding about section
-//! 5.1 needs that more than half of the FPDUs of a direction were split without such a cause. A
-//! split counts only if the segment was not full, and if the next segment followed before the peer
-//! acknowledged more octets.
+//! receive window limits the segment. So a few split FPDUs prove nothing. There is a finding about
+//! section 5.1 only if more than half of the FPDUs of a direction were split without such a cause.
+//! A split counts only if the segment was not full, and if the next segment followed before the
+//! peer acknowledged more octets.
 
 use weft_core::requirement;
 

@@ -66,13 +66,13 @@ fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
     }
 }
 
-/// Reports a direction whose DDP segments are shorter than MULPDU allows, except for the last
-/// segment of each message.
+/// Reports a direction whose DDP segments are much shorter than MULPDU. The last segment of each
+/// message does not count.
 ///
-/// The path may carry shorter segments than the SYNs allow. Two sizes are certain: the largest
-/// segment that this endpoint has sent, and the size that every path carries. Findings about a
-/// MULPDU below 128 are notes. "DDP MAY post a ULPDU of any size" (section 3), so short ULPDUs do
-/// not prove a small MULPDU.
+/// The path may limit segments to a shorter length than the SYNs allow. Two lengths certainly fit
+/// the path: the length of the longest segment that this endpoint has sent, and the minimum length
+/// that every path carries. Findings about a MULPDU below 128 are notes. "DDP MAY post a ULPDU of
+/// any size" (section 3), so short ULPDUs do not prove a small MULPDU.
 fn fills_segment(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
         let (Some(capacity), (count, longest)) = (stream.capacity, stream.non_last_segments) else { continue };
@@ -152,8 +152,8 @@ mod tests {
         );
         proves(requirement!("MPA-4.5-8"), &writes(88, 0x40, &[82; 3], false), &writes(88, 0x40, &[128; 3], false));
         assert!(writes(88, 0x40, &[82; 3], false).errors().is_empty(), "DDP may choose short segments");
-        // A longer ULPDU shows that the other segments could have been longer, even if it is the
-        // last segment of its message.
+        // A longer ULPDU shows that the other segments could have been longer. This also applies if
+        // the longer ULPDU is the last segment of its message.
         let mut wire = writes(1460, 0x40, &[82; 3], false);
         assert!(wire.findings().iter().any(|finding| finding.requirement == requirement!("MPA-3-3")));
         let mut ulpdu = testing::hex("c140 00000001");
@@ -162,7 +162,7 @@ mod tests {
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("MPA-3-3")));
     }
 
-    /// The SYNs allow 1460 octets, but the path may carry fewer.
+    /// The SYNs allow segments of 1460 octets, but the path may require shorter segments.
     #[test]
     fn a_path_may_carry_less_than_the_syns_allow() {
         let is_blamed =

@@ -19,13 +19,14 @@ fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
         let initiator = responder.peer();
         let Some(reply) = connection.startup[responder].filter(|s| s.kind == StartupKind::Reply) else { continue };
         let Some(start) = &connection.streaming_start[initiator] else { continue };
-        // Without the SYN, earlier octets of the direction may be missing. If a Request follows
-        // streaming data, the parser has found that Request.
+        // Without the SYN, earlier octets of the direction may be missing. If the parser has found
+        // a Request after these octets, the octets are streaming data and not a Request with a
+        // wrong key.
         if !connection.syn[initiator] || connection.startup[initiator].is_some() || start.head.len() < HEADER_LEN {
             continue;
         }
-        // The Request may be missing in the capture: either before these octets, or after them, if
-        // the Reply acknowledges more octets.
+        // The Request may be missing in the capture. It may come before these octets. If the Reply
+        // acknowledges more octets, the Request may also come after these octets.
         let tcp = &state.mpa.tcp;
         let had_more = tcp[responder].had_received(reply.frame, &tcp[initiator], start.end + 1) != Some(false);
         let begins_stream = start.position == ORIGIN;
@@ -44,7 +45,8 @@ fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
 pub(super) static KEY_IS_RIGHT: Rule =
     Check::End(key_is_right).covers(requirements!["MPA-7.1.1-1", "MPA-7.1.1-3", "MPA-7.1.2-1"]);
 
-/// Maximum number of wrong octets with which 16 octets still count as a key.
+/// Maximum number of wrong octets in a key. With more wrong octets, 16 octets do not count as a
+/// key.
 const MAX_WRONG_OCTETS: usize = 6;
 
 /// Reports a direction that begins with octets similar to a key, but not equal to a key.

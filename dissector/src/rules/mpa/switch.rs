@@ -1,5 +1,5 @@
-//! The end of streaming mode. Start-up frames are complete and have no markers, and FPDUs follow
-//! the start-up frames directly.
+//! Checks the end of streaming mode: start-up frames must be complete and without markers, and
+//! FPDUs must follow the start-up frames directly.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -58,7 +58,7 @@ fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut
         .is_some_and(|peer| frame == own.frame || own.kind == StartupKind::Request && frame < peer.frame);
     if early {
         let expected = format!("{} bytes of Private Data, as PD_Length announces", own.pd_length);
-        found(requirement!("MPA-7.1.1-24"), &expected, format!("{len} more bytes after them"));
+        found(requirement!("MPA-7.1.1-24"), &expected, format!("{len} more bytes after the Private Data"));
         if own.pd_length == 0 {
             found(requirement!("MPA-7.1.1-25"), "no Private Data with PD_Length 0", format!("{len} bytes"));
         }

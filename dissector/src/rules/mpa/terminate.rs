@@ -1,4 +1,5 @@
-//! Terminate messages with MPA's errors: the codes, and the end of the connection after them.
+//! Terminates with an error of MPA: the error codes, and the end of the connection after the
+//! Terminate.
 
 use weft_core::requirement;
 
@@ -45,8 +46,8 @@ fn markers_as_declared(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentV
     {
         return;
     }
-    let found = "an error about markers from an end that sent M = 0";
-    let expected = "M = 1 from an end that needs markers";
+    let found = "an error about markers from an endpoint that sent M = 0";
+    let expected = "M = 1 from an endpoint that needs markers";
     findings.report(requirement!("MPA-7.1.1-5"), unit, CONTROL_AT..CONTROL_AT + 2, expected, found);
 }
 
@@ -88,7 +89,9 @@ mod tests {
     #[test]
     fn the_error_is_one_of_mpa() {
         proves(requirement!("MPA-8-5"), &terminate(0x40, [0x20, 0x20]), &terminate(0x40, [0x20, 2]));
-        // With exchanged nibbles, 21 02 is the DDP error 1/2/02, not an unknown MPA error.
+        // As sent, 21 02 is layer 2, type 1, which is not assigned. With the nibbles of the first
+        // octet exchanged, it is 12 02: a DDP error (layer 1, type 2, code 02). So it is not an
+        // unknown MPA error.
         proves(requirement!("MPA-8-5"), &terminate(0x40, [0x21, 0x20]), &terminate(0x40, [0x21, 2]));
     }
 

@@ -20,8 +20,8 @@ pub(super) static AS_NEGOTIATED: Rule = Check::Segment(as_negotiated).covers(req
 
 pub(super) static SAME_BOTH_WAYS: Rule = Check::Segment(same_both_ways).covers(requirements!["MPA-C.1-7"]);
 
-/// Reports the first segment of a direction that has other versions than the start-up frames
-/// negotiated.
+/// Reports the first segment with wrong versions in each direction. The start-up frames determine
+/// the right versions.
 fn as_negotiated(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = unit.direction();
     if state.mpa.streams[direction].wrong_versions != 1 || !state.mpa.streams[direction].has_wrong_version {
@@ -59,7 +59,7 @@ fn same_both_ways(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'
     let direction = unit.direction();
     let (own, other) = (&state.mpa.streams[direction], &state.mpa.streams[direction.peer()]);
     let version = view.segment.control().version();
-    // Report only the endpoint that sends second.
+    // Report only the endpoint whose first segment comes later.
     if own.fpdus != 1 || other.version.is_none_or(|other| other == version) {
         return;
     }

@@ -1,5 +1,5 @@
-//! The fields of an enhanced start-up frame: the flags (octet 16), and the two 16-bit words with
-//! IRD and ORD.
+//! The fields of an enhanced start-up frame (S = 1): the flags (octet 16), and the two 16-bit words
+//! with IRD and ORD.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;

@@ -4,10 +4,10 @@
 //! | file | subject |
 //! | --- | --- |
 //! | [`frame`] | the fields of one enhanced frame |
-//! | [`reply`] | how the Reply must match the Request |
+//! | [`reply`] | the Reply, compared with the Request |
 //! | [`rtr`] | the ready-to-receive message |
-//! | [`terminate`] | errors of connection establishment |
-//! | [`reads`] | how many Read Requests IRD and ORD allow |
+//! | [`terminate`] | Terminates that report an error of connection establishment |
+//! | [`reads`] | the number of unanswered Read Requests, compared with IRD and ORD |
 
 mod frame;
 mod reads;

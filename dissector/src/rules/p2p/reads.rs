@@ -1,5 +1,5 @@
-//! The number of unanswered Read Requests, compared with IRD and ORD that both endpoints agreed on
-//! (RFC 6581 section 9.1).
+//! Compares the number of unanswered Read Requests with the IRD and ORD that both endpoints agreed
+//! on (RFC 6581 section 9.1).
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::{Opcode, TerminateError};
@@ -39,7 +39,8 @@ fn within_depths(state: &ConnectionState, findings: &mut Findings<'_>) {
         if let Some(excess) = own {
             let (limit, most) = ("ORD of the requester", reads.ord.max);
             // The MPA Request has the Initiator's first ORD. The Initiator may later increase its
-            // ORD up to the Responder's IRD.
+            // ORD up to the Responder's IRD. So the finding is a note if the Responder's IRD is
+            // known and was not exceeded.
             let is_certain = !is_initiator || peer.is_some() || reads.ird.max.is_none();
             let id = if is_initiator { requirement!("P2P-9.1-2") } else { requirement!("P2P-9.1-3") };
             for id in [requirement!("P2P-3-2"), requirement!("P2P-4.1-2"), id] {
@@ -61,8 +62,8 @@ fn within_depths(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// Reports a Terminate about a Read Request that exceeds the queue, although at most IRD requests
-/// were outstanding.
+/// Reports a Terminate that rejects a Read Request because the queue has no room, although at most
+/// IRD requests were outstanding.
 fn accepted(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let requester = unit.direction().peer();
     let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.opcode == Some(Opcode::READ_REQUEST)) else {
@@ -71,7 +72,7 @@ fn accepted(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findi
     let no_place =
         [TerminateError::DDP_UNTAGGED_NO_BUFFER, TerminateError::DDP_UNTAGGED_MSN_RANGE].contains(&seen.error);
     let (reads, sender) = (&state.mpa.reads[requester], &state.traffic.directions[requester]);
-    // A receiver may also reject a Read Request with wrong numbers or a wrong length.
+    // A receiver may also reject a Read Request because its numbers or its length are wrong.
     let is_right = sender.fault.is_none() && !sender.lost;
     let target = seen.reported_segment().filter(|target| target.ulpdu_len == REQUEST);
     if let Some(target) = target.filter(|_| no_place && is_right && reads.is_within_ird()) {
@@ -98,8 +99,8 @@ mod tests {
         fpdu(&ulpdu)
     }
 
-    /// Start-up frames with these IRD and ORD fields, then two Reads of `direction`. With
-    /// `at_once`, the first Read is answered after the second request, otherwise before.
+    /// Start-up frames with these IRD and ORD fields, then two Reads from `direction`. If `at_once`
+    /// is true, the first Read is answered after the second Read Request, otherwise before it.
     fn reads(request: &str, reply: &str, direction: usize, at_once: bool) -> Wire {
         let request = testing::startup_frame(0x50, 2, &testing::hex(request));
         let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));

@@ -31,7 +31,7 @@ pub(super) static MODEL: Rule = Check::Startup(model).covers(requirements![
     "P2P-mail.2-1"
 ]);
 
-/// Returns both start-up frames if the later one is in `unit`, and `None` otherwise. So each rule
+/// Returns both start-up frames if the later frame is in `unit`, and `None` otherwise. So each rule
 /// reports once, when both frames have arrived.
 fn pair<'b>(state: &'b ConnectionState, unit: &Unit<'_>) -> Option<StartupPair<'b>> {
     let pair = state.connection.startup_pair()?;
@@ -147,8 +147,8 @@ fn model(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) 
     let id = requirement!("P2P-9.2-6");
     report(findings, unit, pair, (id, 20..24), "a ready-to-receive type that the Responder supports", found());
     if request.rtr_send || request.rtr_write || request.rtr_read {
-        // The Responder violates one of these two requirements. Which one depends on whether the
-        // Responder supports an offered type.
+        // The Responder violates one of these two requirements: the first requirement if it
+        // supports an offered type, and otherwise the second requirement.
         let expected = "one of the offered types, or another type that the Responder supports";
         report(findings, unit, pair, (requirement!("P2P-9.2-20"), 20..24), expected, found());
         report(findings, unit, pair, (requirement!("P2P-9.2-22"), 20..24), expected, found());

@@ -2,6 +2,7 @@
 //! section 9.2).
 
 use weft_core::requirement;
+use weft_core::wire::ddp::Msn;
 use weft_core::wire::rdmap::Opcode;
 
 use crate::follow::{ConnectionState, FirstSegment, StartupPair};
@@ -49,8 +50,8 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     };
     let at = ULPDU_AT..ULPDU_AT + view.header_len;
     if pair.request.revision == 1 && first.is_empty_write() {
-        // A Write without payload has no other purpose. In revision 1 it can only be a
-        // ready-to-receive message that both endpoints agreed on outside MPA.
+        // The only purpose of a Write without payload is to be a ready-to-receive message. In
+        // revision 1, the endpoints must have agreed on this message outside MPA.
         let expected = "a zero-length RDMA Read, as the e-mail before RFC 6581 recommends";
         findings.as_note().report(requirement!("P2P-mail.7-1"), unit, at, expected, describe(&first));
         return;
@@ -94,10 +95,10 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
         Opcode::WRITE if reply.rtr_write && !(write && first.last) => {
             report(requirement!("P2P-9.2-10"), "an RDMA Write with L = 1 and no payload");
         }
-        Opcode::READ_REQUEST if reply.rtr_read && (!read || first.msn != 1) => {
+        Opcode::READ_REQUEST if reply.rtr_read && (!read || first.msn != Some(Msn::FIRST)) => {
             report(requirement!("P2P-9.2-11"), "a Read Request with MSN 1 and RDMARDSZ 0");
         }
-        opcode if opcode.is_send() && reply.rtr_send && (!send || first.msn != 1) => {
+        opcode if opcode.is_send() && reply.rtr_send && (!send || first.msn != Some(Msn::FIRST)) => {
             report(requirement!("P2P-9.2-13"), "a Send (opcode 3) with MSN 1 and no payload");
         }
         _ => {}
@@ -143,8 +144,9 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
         let expected = "Request, Reply, ready-to-receive message, then all other messages";
         findings.report_in_frame(requirement!("P2P-9.3-1"), pair.initiator, own.first_octets, expected, found());
     }
-    // Without the SYN, the acknowledgement cannot be compared with stream positions. It is then
-    // enough that the Responder acknowledged octets that the capture has only later.
+    // If the SYN is missing, acknowledgements cannot be compared with stream positions. In this
+    // case, the message counts as received if the Responder acknowledged octets that come later in
+    // the capture.
     let had_own = |frame: FrameNumber| {
         let had = tcp[pair.responder].had_received(frame, &tcp[pair.initiator], own.first_valid_end);
         had.unwrap_or_else(|| tcp[pair.initiator].may_be_late_at(frame))
@@ -173,8 +175,8 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
 }
 
 /// Checks the answer to a Read that is the ready-to-receive message. The answer has to be an empty
-/// Read Response to the Read's sink. A Responder that answers such a Read supports the type, so its
-/// Reply should have D = 1 if the Request had D = 1.
+/// Read Response to the Read's sink. A Responder that answers such a Read supports Reads as
+/// ready-to-receive messages, so its Reply should have D = 1 if the Request had D = 1.
 fn is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.startup_pair().filter(StartupPair::is_peer_to_peer) else { return };
     let first_segments = &state.mpa.first_segments;
@@ -212,8 +214,8 @@ mod tests {
     const SEND: &str = "4143 00000000 00000000 00000001 00000000";
     const RESPONSE: &str = "c142 00000009 0000000000000090";
 
-    /// Start-up frames with IRD 1 and ORD 1, then messages of the Initiator. `reply` has the fields
-    /// of the Reply.
+    /// Start-up frames with IRD 1 and ORD 1, then messages of the Initiator. `reply` has the IRD
+    /// and ORD fields of the Reply.
     fn start(reply: &str, messages: &[&str]) -> Wire {
         let request = testing::startup_frame(0x50, 2, &testing::hex("c001 c001"));
         let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
@@ -325,8 +327,8 @@ mod tests {
         proves(requirement!("P2P-9.2-5"), &answered(ONLY_WRITE, RESPONSE), &good);
     }
 
-    /// The capture consists of two files, one for each direction, that were appended. The SYN is
-    /// missing.
+    /// The capture consists of two files, one after the other. Each file has one direction. The SYN
+    /// is missing.
     #[test]
     fn acknowledged_messages_came_before_the_first_fpdu_of_the_responder() {
         let mut wire = start(ALL, &[WRITE]);

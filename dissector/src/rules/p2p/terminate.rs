@@ -2,7 +2,7 @@
 //! sections 8 and 9).
 
 use weft_core::requirement;
-use weft_core::wire::ddp::Segment;
+use weft_core::wire::ddp::{Msn, Segment, queue};
 use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 
 use crate::follow::{ConnectionState, TerminateSummary};
@@ -16,7 +16,7 @@ pub(super) static RIGHT_CODE: Rule =
     Check::Opcode(1 << 7, right_code).covers(requirements!["P2P-9.1-24", "P2P-9.2-9", "P2P-9.2-23", "P2P-9.3-4"]);
 
 const CONTROL_AT: usize = ULPDU_AT + 18;
-/// Length in octets of a Terminate that copies no header. The DDP header does not count.
+/// Length in octets of a Terminate that copies no header, without the Terminate's own DDP header.
 const BARE: u32 = 4;
 
 fn establishment_error(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
@@ -26,7 +26,8 @@ fn establishment_error(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<
     }
     let Some(&header_control) = view.payload.get(2..3).and_then(<[u8]>::first) else { return };
     let bare = header_control >> 5 == 0 && view.payload_len == BARE;
-    let place = matches!(&view.segment, Segment::Untagged(h, _) if (h.qn.get(), h.msn.get()) == (2, 1));
+    let place =
+        matches!(&view.segment, Segment::Untagged(h, _) if (h.qn.get(), h.msn()) == (queue::TERMINATE, Msn::FIRST));
     if error.etype == 0 && bare && place {
         return;
     }
@@ -58,7 +59,8 @@ fn right_code(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     let common = request.rtr_send && reply.rtr_send
         || request.rtr_write && reply.rtr_write
         || request.rtr_read && reply.rtr_read;
-    // If IRD or ORD is 0, the Initiator cannot send a Read as ready-to-receive message.
+    // If the Request's ORD or the Reply's IRD is 0, the Initiator cannot send a Read as
+    // ready-to-receive message.
     let ready = request.rtr_send && reply.rtr_send
         || request.rtr_write && reply.rtr_write
         || common && request.ord > 0 && reply.ird > 0;
@@ -83,7 +85,7 @@ fn right_code(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
             findings.report(requirement!("P2P-9.2-9"), unit, at, expected, found);
         }
         // Section 9.3 describes the sequence with A = 1. With A = 0, the connection is established
-        // after the Reply.
+        // after the Reply, so the Initiator may report other errors.
         (false, false)
             if pair.is_peer_to_peer() && !(error.layer == 2 && error.etype == 0 && (4..=7).contains(&error.code)) =>
         {
@@ -118,7 +120,8 @@ mod tests {
             &terminate(words.0, words.1, copied),
             &terminate(words.0, words.1, "2006 0000"),
         );
-        // With exchanged nibbles, 21 06 is the DDP error 1/2/06.
+        // As sent, 21 06 is layer 2, type 1, which is not assigned. With the nibbles of the first
+        // octet exchanged, it is 12 06: a DDP error (layer 1, type 2, code 06).
         let exchanged = terminate(words.0, words.1, "2106 0000");
         proves(requirement!("P2P-8-4"), &terminate(words.0, words.1, copied), &exchanged);
     }

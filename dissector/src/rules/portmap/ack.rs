@@ -1,8 +1,8 @@
 //! Compares a PMAck with its PMAccept (section 7.4).
 //!
 //! Several PMAccepts may answer copies of one PMReq and name different SDP Addresses. The PMAck
-//! must match one of them. If the capture has fewer answers than PMReqs, the PMAck may match a
-//! missing PMAccept.
+//! must match one of these PMAccepts. If the capture has fewer answers than PMReqs, the PMAck may
+//! match a missing PMAccept.
 
 use weft_core::RequirementId;
 use weft_core::requirement;

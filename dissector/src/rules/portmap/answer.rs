@@ -71,8 +71,8 @@ fn deny(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         let ids = [requirement!("PM-7.4-61"), requirement!("PM-7.3.1.10-4"), all];
         findings.report_each(&ids, unit, 32..48, "ApIPAddr of the PMReq", "another address");
     }
-    // The draft requires 0 in one sentence, and the port of the PMReq in another. So a finding
-    // about one of these two values is only a note.
+    // One sentence of the draft requires 0, and another sentence requires the port of the PMReq. So
+    // a finding about one of these two values is only a note.
     let (zero, echo) = (requirement!("PM-7.3.1.6-4"), requirement!("PM-7.4-57"));
     let (requested, port) = (request.raw.ap_port.get(), seen.raw.ap_port.get());
     let found = format!("ApPort {port}");
@@ -193,7 +193,7 @@ mod tests {
         proves(requirement!("PM-7.4-50"), &way(DENY, true), &way(DENY, false));
     }
 
-    /// If the capture starts after the PMReq, an answer cannot be compared with it.
+    /// If the capture starts after the PMReq, an answer cannot be compared with the PMReq.
     #[test]
     fn reports_nothing_about_a_lone_answer() {
         let mut wire = Datagrams::default();

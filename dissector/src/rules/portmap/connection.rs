@@ -1,6 +1,6 @@
-//! The port mapper's rules for TCP (sections 7.1 and 7.4). No PMReq is sent over TCP. On a
-//! connection to an SDP Address, only iWARP follows the Hello. The SDP Address is the address that
-//! a PMAccept contains.
+//! The port mapper's rules for TCP (sections 7.1 and 7.4). No PMReq is sent over TCP. An SDP
+//! Address is the address that a PMAccept contains. On a connection to an SDP Address, only iWARP
+//! follows the Hello.
 
 use weft_core::requirement;
 use weft_core::wire::portmap::{Message, MessageType, RawMessage, UDP_PORT};
@@ -54,7 +54,7 @@ mod tests {
     use crate::rules::portmap::testing::{ACCEPT, Datagram, REQ, datagram};
     use crate::testing::{self, Wire, proves};
 
-    /// A connection to 10.0.0.1:4210. With `follows`, a port mapper exchange precedes the
+    /// A connection to 10.0.0.1:4210. If `follows` is true, a port mapper exchange precedes the
     /// connection.
     fn connected(follows: bool) -> Wire {
         if !follows {

@@ -1,12 +1,12 @@
 //! Rules of the SDP port mapper (draft-pinkerton-iwarp-sdp-01 section 7).
 //!
-//! | file | what it checks |
+//! | file | subject |
 //! | --- | --- |
 //! | [`message`] | the fields of a single datagram |
-//! | [`kind`] | whether the sender of the datagram may use MT (message type) |
-//! | [`request`] | how a PMReq differs from earlier PMReqs |
-//! | [`answer`] | how PMAccept and PMDeny match their PMReq |
-//! | [`ack`] | how a PMAck matches its PMAccept |
+//! | [`kind`] | MT (message type), compared with the sender of the datagram |
+//! | [`request`] | a PMReq, compared with earlier PMReqs |
+//! | [`answer`] | PMAccept and PMDeny, compared with their PMReq |
+//! | [`ack`] | a PMAck, compared with its PMAccept |
 //! | [`connection`] | PMReqs over TCP, and the data on a mapped SDP connection |
 //! | [`pending`] | findings that wait, because a later PMReq may explain the datagram |
 //!

@@ -1,16 +1,17 @@
 //! Delays findings about a datagram that a later PMReq may explain.
 //!
-//! AssocHandle, CpPort and CpIPAddr are the key of a transaction. Some datagrams have only some of
-//! these fields. Such a datagram may be wrong. It may also belong to another transaction whose
-//! PMReq is missing in the capture or comes after the answer. Section 7.5.2 of the draft allows a
-//! new AssocHandle for the same four-tuple. Section 7.4 allows the same AssocHandle for the next
-//! four-tuple, because it requires different handles only for transactions in flight. UDP has no
-//! sequence numbers, so the capture does not show which case applies. A finding waits for
-//! [`IN_FLIGHT`], or until the capture ends. Then the finding
+//! AssocHandle, CpPort and CpIPAddr are the key of a transaction. If only some of these fields of a
+//! datagram match a transaction, the datagram may be wrong. Or the datagram may belong to another
+//! transaction, whose PMReq is missing in the capture or comes after the answer. Section 7.5.2 of
+//! the draft allows a new AssocHandle for the same four-tuple. Section 7.4 allows the same
+//! AssocHandle for the next four-tuple, because section 7.4 requires different AssocHandles only
+//! for transactions in flight. UDP has no sequence numbers, so the capture does not show whether
+//! the datagram is wrong. A finding waits for the time [`IN_FLIGHT`], or until the capture ends.
+//! Then the finding
 //!
 //! * is dropped if a PMReq explains the datagram,
-//! * becomes a note if the peer uses the same key as the datagram, if the transaction also has
-//!   its correct answer, or if the capture lost or reordered other port mapper messages,
+//! * becomes a note if a message of the peer has the same key as the datagram, if the transaction
+//!   also has its correct answer, or if the capture lost or reordered other port mapper messages,
 //! * is reported with the severity of its requirement in all other cases.
 
 use std::collections::VecDeque;
@@ -21,7 +22,8 @@ use weft_core::wire::portmap::MessageType;
 use crate::finding::Finding;
 use crate::follow::portmap::{IN_FLIGHT, PmDatagram, RequestConflict, Role, TransactionKey, Transactions};
 
-/// Maximum number of datagrams with waiting findings, and of kept messages without PMReq.
+/// Maximum number of datagrams with waiting findings, and maximum number of kept messages without
+/// PMReq.
 const MAX_PENDING: usize = 256;
 
 /// The reason why findings about a datagram are uncertain.
@@ -65,7 +67,7 @@ impl UncertainMatch {
     }
 
     /// Returns whether the findings compare the datagram with a transaction that may be the wrong
-    /// one.
+    /// transaction.
     pub(crate) fn has_doubtful_transaction(&self) -> bool {
         self.doubt != Doubt::Handle
     }
@@ -194,7 +196,7 @@ impl PendingFindings {
     }
 
     /// Moves the findings about the oldest datagram to `found`. If the findings did not wait long
-    /// enough (`is_over` is false), they become notes.
+    /// enough (`is_over` is false), the findings become notes.
     fn release(&mut self, is_over: bool, found: &mut Vec<Finding>) {
         let Some(Pending { is_proven, uncertain, findings, .. }) = self.waiting.pop_front() else { return };
         let repeated = uncertain.doubt == Doubt::Handle;
@@ -239,7 +241,7 @@ mod tests {
     #[test]
     fn a_wrong_handle_is_an_error_where_nothing_explains_it() {
         assert_eq!(reported(&capture(&[(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1))])), HANDLE);
-        // The client repeats the request, and later acknowledges the answer.
+        // The client repeats the PMReq, and later sends a PMAck with the AssocHandle of the PMReq.
         let again = [(0, with(REQ, 1, 1)), (1, with(ACCEPT, 9, 1)), (0, with(REQ, 1, 1)), (0, with(ACK, 1, 1))];
         assert_eq!(reported(&capture(&again)), HANDLE);
         // The finding is reported before the capture ends, once a later PMReq is unlikely.

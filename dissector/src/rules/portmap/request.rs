@@ -53,8 +53,8 @@ mod tests {
 
     use crate::rules::portmap::testing::{ACCEPT, Datagram, Datagrams, REQ, datagram, other_host, proves};
 
-    /// Two PMReqs, `seconds` apart. `change` changes the second PMReq. With `answered`, the first
-    /// PMReq has an answer.
+    /// Two PMReqs, `seconds` apart. `change` changes the second PMReq. If `answered` is true, the
+    /// first PMReq has an answer.
     fn two(answered: bool, seconds: u64, change: impl Fn(&mut Vec<u8>)) -> Datagrams {
         let mut wire = Datagrams::default();
         wire.put(0, &Datagram::new(REQ).octets());

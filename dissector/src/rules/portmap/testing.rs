@@ -143,7 +143,7 @@ pub(crate) fn denied(deny: impl Fn(&mut Vec<u8>)) -> Datagrams {
     wire
 }
 
-/// Proves that a rule covers `id`. The rule reports a finding for `bad`, and none for `good`.
+/// Proves that a rule covers `id`. The rule reports a finding for `bad`, and no finding for `good`.
 /// `good` differs from `bad` as little as possible.
 pub(crate) fn proves(id: RequirementId, bad: &Datagrams, good: &Datagrams) {
     let names = |wire: &Datagrams| wire.findings().iter().any(|finding| finding.requirement == id);

@@ -1,11 +1,12 @@
 //! Unusual but legal exchanges must not cause errors, even if the capture has defects. Each test
-//! removes at most one datagram. Without a repeated PMReq and its answer, a correct PMAck would
-//! look like a wrong PMAck.
+//! removes at most one datagram. If both a repeated PMReq and its answer were missing, a correct
+//! PMAck would look like a wrong PMAck.
 
 use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagrams, REQ, datagram};
 
-/// Senders and messages. Sender 0 is the client, 1 the server, 2 the server if it sends to the
-/// client's earlier port, and 3 the client's earlier port.
+/// The sender and the octets of each message. Sender 0 is the client, and sender 3 is the earlier
+/// port of the client. Sender 1 is the server that sends to the client, and sender 2 is the server
+/// that sends to the client's earlier port.
 type Scenario = Vec<(usize, Vec<u8>)>;
 
 fn with(first: u8, ap_port: u16, cp_port: u16, handle: u8) -> Vec<u8> {
@@ -20,7 +21,7 @@ fn with(first: u8, ap_port: u16, cp_port: u16, handle: u8) -> Vec<u8> {
 fn scenarios() -> Vec<Scenario> {
     vec![
         // The client sends a PMReq twice, and the server answers with different addresses in turn.
-        // The later answer arrives first.
+        // The later answer reaches the client first, so the client acknowledges the later answer.
         vec![
             (0, with(REQ, 5001, 1, 1)),
             (0, with(REQ, 5001, 1, 1)),

@@ -8,7 +8,7 @@ use crate::follow::portmap::{PmDatagram, RequestConflict, Role, Transaction};
 
 /// A datagram, and the state of its transaction before the datagram.
 pub(crate) struct PmView<'a> {
-    /// The message; `None` if the datagram is too short or was cut by the capture.
+    /// The message; `None` if the datagram is too short, or if the capture cut it.
     pub(crate) datagram: Option<&'a PmDatagram>,
     /// The transaction that the datagram's fields identify.
     pub(crate) transaction: Option<&'a Transaction>,
@@ -27,8 +27,8 @@ pub(super) enum IntendedType {
 
 impl PmView<'_> {
     /// Returns the type in the field MT (message type) if the sender's role may send that type.
-    /// Otherwise the result depends on the transaction and on ApPort. `None` if the sender's role
-    /// is unknown, or if these fields show no type.
+    /// Otherwise the result depends on the transaction and on ApPort. Returns `None` if the
+    /// sender's role is unknown, or if transaction and ApPort do not show the type.
     pub(super) fn intended_type(&self) -> Option<IntendedType> {
         let seen = self.datagram?;
         match (seen.role()?, seen.raw.mt()) {
@@ -53,7 +53,8 @@ impl PmView<'_> {
 }
 
 impl IntendedType {
-    /// Returns the requirement of section 7.4 that all fields of this type are set as listed.
+    /// Returns the requirement that all fields of a message of this type have the values that
+    /// section 7.4 lists.
     pub(super) fn all_fields(self) -> RequirementId {
         match self {
             IntendedType::Request => requirement!("PM-7.4-4"),

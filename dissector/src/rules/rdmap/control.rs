@@ -45,7 +45,8 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
         findings.report(requirement!("RDMAP-4.1-2"), unit, at.clone(), expected, found);
     }
     let version = view.segment.control().version();
-    // If the start-up frames fix one of the two versions, only the other version is wrong.
+    // RV and DV must be equal. If RV is right and DV is wrong, DDP-4.1-12 reports DV, and this rule
+    // reports nothing.
     let is_right = |version| state.traffic.wrong_version(version).is_none();
     if control.version() != version && (is_right(version) || !is_right(control.version())) {
         let expected = format!("RV {version}, since DV is {version}");
@@ -103,7 +104,7 @@ mod tests {
         let right = of_revision_0("4003 00000000 00000000 00000001 00000000 2a");
         let mixed = of_revision_0("4043 00000000 00000000 00000001 00000000 2a");
         proves(requirement!("RDMAP-4.1-22"), &mixed, &right);
-        // DV 2 violates only DDP.
+        // DV 2 violates only requirements of DDP.
         proves(requirement!("RDMAP-4.1-22"), &mixed, &one("4243 00000000 00000000 00000001 00000000 2a"));
         assert!(right.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-4.1-3")));
     }

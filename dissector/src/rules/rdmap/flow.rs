@@ -20,7 +20,8 @@ pub(super) static DEPTH: Rule = Check::End(depth).covers(requirements!["RDMAP-6.
 
 fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
-    // If octets were cut off, or if a SYN was not captured, the monitor processes FPDUs late.
+    // If octets were cut off, or if a SYN was not captured, the monitor processes FPDUs late. A
+    // Response may then seem to have no Request.
     let is_late = state.mpa.tcp.iter().any(|tcp| tcp.cut) || connection.syn != [true; 2];
     if is_late || !traffic.is_complete() || traffic.directions.iter().any(|side| side.terminate.is_some()) {
         return;
@@ -49,7 +50,7 @@ fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
         // If the requester closes first, its close may cut off a Response that is not complete.
         // DDP-6.2.1-6 covers DDP's half-closed state.
         let gave_up = connection.fin[requester].is_some_and(|first| first < fin);
-        // A responder that closes before a request reaches it owes no response.
+        // A responder that closes before a request arrives owes no response.
         let tcp = &state.mpa.tcp;
         let had = |end: u64| tcp[responder].had_received(fin, &tcp[requester], end) == Some(true);
         let missed = operations.unanswered().filter(|request| request.frame < fin && had(request.end)).take(1);
@@ -219,7 +220,7 @@ mod tests {
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")));
     }
 
-    /// The capture consists of two files, one for each direction, that were appended.
+    /// The capture consists of two files, one after the other. Each file has one direction.
     #[test]
     fn requests_that_acknowledge_responses_were_sent_after_them() {
         let mut wire = agreed(1);
@@ -248,8 +249,8 @@ mod tests {
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")));
     }
 
-    /// A snap length cuts a Request, so that not all Requests are known. The snap length also cuts
-    /// an FPDU of the responder, so that the monitor processes the Responses later.
+    /// A snap length cuts a Request, so not all Requests are known. The snap length also cuts an
+    /// FPDU of the responder. Therefore the monitor processes the Responses later.
     #[test]
     fn requests_that_were_not_all_known_are_not_counted() {
         let mut wire = agreed(3);
@@ -262,7 +263,7 @@ mod tests {
             wire.send_ulpdu(0, &read(msn));
         }
         (0..3).for_each(|_| wire.send_ulpdu(1, READ_RESPONSE));
-        // The fourth Request lacks only its payload.
+        // Of the fourth Request, the snap length cuts only the payload.
         let found = wire.cut_to(512).findings();
         assert!(found.iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")), "{found:#?}");
     }

@@ -35,7 +35,11 @@ fn same(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Fi
                 findings.report_remark(requirements!["RDMAP-3.1-3"], unit, remark, &expected, &found);
             }
             if !tagged && Opcode(from.0 & 0xf).invalidates() {
-                let expected = format!("Invalidate STag {:#010x} in a {}, as before", from.1, Opcode(from.0 & 0xf));
+                let expected = format!(
+                    "Invalidate STag {:#010x} in a {}, as in the earlier segments",
+                    from.1,
+                    Opcode(from.0 & 0xf)
+                );
                 let found = format!("{:#010x} in a {}", to.1, Opcode(to.0 & 0xf));
                 findings.report_remark(requirements!["RDMAP-5.3-19"], unit, remark, &expected, &found);
             }

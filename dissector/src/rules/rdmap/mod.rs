@@ -1,4 +1,4 @@
-//! Rules of RFC 5040 and RFC 7306.
+//! Rules of RFC 5040 (RDMAP) and RFC 7306 (RDMAP extensions).
 
 mod atomic;
 mod control;

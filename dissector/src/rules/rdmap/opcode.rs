@@ -11,7 +11,7 @@ use crate::parse::{SegmentView, ULPDU_AT, Unit, queue_of};
 use crate::rules::rule::{Check, Findings, Rule};
 
 /// The requirements for one opcode. A message with a wrong T bit violates `tagged`, and a message
-/// with a wrong QN violates `queue`. Both also violate the requirements in `either`.
+/// with a wrong QN violates `queue`. A message with any of these two errors also violates `either`.
 struct Row {
     tagged: &'static [RequirementId],
     queue: &'static [RequirementId],

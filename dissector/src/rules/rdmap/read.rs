@@ -133,7 +133,7 @@ mod tests {
         proves(requirement!("RDMAP-5.2.2-15"), &same, &right);
     }
 
-    /// Both endpoints read into the same STag, and octets of one of them are missing.
+    /// Both endpoints read into the same STag, and octets that one endpoint sent are missing.
     #[test]
     fn a_request_that_is_missing_may_have_the_same_stag() {
         let mut wire = exchange(&[(0, FIRST)]);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     /// Both endpoints read into the same STag and TO. The monitor processes one direction late,
-    /// because its SYN is missing or segments come late.
+    /// because the SYN of this direction is missing or its segments come late.
     #[test]
     fn both_sides_may_read_into_the_same_stag() {
         let send = "4143 00000000 00000000 00000001 00000000 2a";
@@ -251,8 +251,9 @@ mod tests {
         let wrong_after = |open: u32| {
             let mut wire = exchange(&[]);
             wire.send(0, &into_one_sink(1, 8)[0]);
-            // The responder's FPDU has a bad CRC, so it may have been the first Response. If that
-            // Response follows (`open` is 1), all Reads are answered, and rules apply again.
+            // The responder sends an FPDU with a bad CRC, which may have been the first Response.
+            // If the first Response follows this FPDU (`open` is 1), all Reads are answered, and
+            // the rules check Reads again.
             let mut damaged = testing::fpdu(&testing::send_of(1, 30));
             damaged[20] ^= 1;
             wire.send(1, &damaged);

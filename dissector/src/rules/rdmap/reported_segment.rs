@@ -43,8 +43,8 @@ fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findin
         }
         if let Some(fault) = sender.fault
             && fault.number < target.number
-            // If several segments have the same header, the Terminate does not show which of them
-            // it reports.
+            // If several segments have the same header, the Terminate may report any of these
+            // segments.
             && !sender.log.has(fault.number, target.header())
         {
             let expected = format!("the header of the first segment in error, in frame {}", fault.frame);
@@ -55,8 +55,8 @@ fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findin
     by_opcode(state, unit, seen, findings);
 }
 
-/// Reports a Terminate that copies the header of no segment of the other direction. This rule runs
-/// when the connection ends, because all segments of the other direction are known only then.
+/// Reports a Terminate with a copied header that no segment of the other direction has. This rule
+/// runs when the connection ends, because all segments of the other direction are known only then.
 fn synthetic(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.directions) {
         let Some(seen) = &side.terminate else { continue };
@@ -131,8 +131,8 @@ fn misaligned(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateMessage,
     }
 }
 
-/// Compares the copied Read Request with the original. The copy may be unchanged, or advanced by
-/// the octets already answered.
+/// Compares the copied Read Request with the original. The copy may be equal to the original, or
+/// advanced by the number of octets that were already answered.
 fn read(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.control.r()) else { return };
     let requester = &state.traffic.directions[unit.direction().peer()];
@@ -171,8 +171,8 @@ fn read(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findin
     findings.report(id, unit, start..start + RawReadRequest::LEN, &expected, shown(copied));
 }
 
-/// Reports a Send with Invalidate whose STag its receiver rejects, because the STag does not belong
-/// to this stream.
+/// Reports a Send with Invalidate if its receiver rejects the STag: the STag is invalid, does not
+/// belong to this stream, or cannot be invalidated.
 fn invalidation(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
     let Some(target) = seen.reported_segment().filter(|target| target.opcode().invalidates()) else { return };
@@ -227,7 +227,7 @@ mod tests {
         proves(requirement!("RDMAP-4.8-44"), &protection, &tagged);
         let no_length = about(write, "11004000 000f c140 deadbeef 0000000000002000");
         proves(requirement!("RDMAP-7.1-4"), &no_length, &tagged);
-        // Two segments are wrong, and the Terminate reports the second.
+        // Two segments are wrong. The Terminate reports the segment with this header.
         let two = |header: &str| {
             exchange(&[
                 (0, "4143 00000000 00000009 00000001 00000000 2a"),
@@ -240,7 +240,7 @@ mod tests {
             &two("4143 00000000 00000008 00000001 00000000"),
             &two("4143 00000000 00000009 00000001 00000000"),
         );
-        // Both segments have the same header, so the Terminate may report the first.
+        // Both segments have the same header, so the Terminate may report the first segment.
         let again = "4143 00000000 00000009 00000001 00000000 2a";
         let report = "4147 00000000 00000002 00000001 00000000 1201c000 0013 4143 00000000 00000009 00000001 00000000";
         let found = exchange(&[(0, again), (0, again), (1, report)]).findings();
@@ -268,7 +268,8 @@ mod tests {
             ])
         };
         proves(requirement!("RDMAP-4.8-43"), &half_way(READ_BODY), &half_way(advanced));
-        // The answered octets are missing in the capture. Their number may match the Terminate.
+        // The answered octets are missing in the capture. Their number may match the copy in the
+        // Terminate.
         let lost = |body: &str| {
             let mut wire = exchange(&[(0, READ)]);
             wire.lose(1, &fpdu(&hex("8142 00000100 0000000000001000 01020304")));

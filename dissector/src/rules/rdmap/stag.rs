@@ -36,8 +36,8 @@ fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
         let (low, high) =
             stags.iter().fold((*first, *last), |(low, high), (stag, _)| (low.min(*stag), high.max(*stag)));
         // The key is the low octet of an STag, and the ULP chooses it. If the STags differ only in
-        // their keys, and the keys are not in order, the STags are of one buffer that is registered
-        // repeatedly.
+        // their keys, and the keys are not in order, all STags belong to one buffer that is
+        // registered repeatedly.
         let ordered = stags.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let one_index = stags.iter().all(|(stag, _)| stag >> 8 == first >> 8);
         if one_index && !ordered {
@@ -53,7 +53,7 @@ fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
 
 fn invalidated(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let RemarkKind::Invalidated { stag, by } = remark.kind else { return };
-    // A message that made the STag valid again may be missing.
+    // A message that made the STag valid again may be missing in the capture.
     if !state.is_in_send_order() {
         return;
     }
@@ -116,8 +116,8 @@ mod tests {
         assert_eq!(after(&[], "c140 00000007 0000000000000000").findings(), []);
     }
 
-    /// Without CRC, the monitor accepts an FPDU only if it ends with its TCP segment, or if another
-    /// FPDU follows.
+    /// Without CRC, the monitor accepts an FPDU only if the FPDU ends at the end of a TCP segment,
+    /// or if another FPDU follows.
     #[test]
     fn an_stag_is_advertised_again_without_crc() {
         let flags = |mut frame: Vec<u8>| {

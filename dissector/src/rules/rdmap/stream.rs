@@ -48,7 +48,8 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
         if own.lost {
             continue;
         }
-        // MPA forbids a Responder to send a Terminate before it has received a valid FPDU.
+        // MPA forbids a Responder to send a Terminate before the Responder has received a valid
+        // FPDU.
         let bad_crc = peer.bad_crc.filter(|bad| peer.fpdus.is_some_and(|(first, _)| first < bad.frame));
         let closed = fin.into_iter().chain(rst).min();
         let expected = "a Terminate before the close";

@@ -2,7 +2,7 @@
 //! section 4.8).
 
 use weft_core::requirement;
-use weft_core::wire::ddp::{RawHeader, Segment};
+use weft_core::wire::ddp::{Msn, RawHeader, Segment};
 use weft_core::wire::rdmap::{ErrorLayer, RawReadRequest, RawTerminate, RawTerminateParts};
 use zerocopy::FromBytes;
 
@@ -54,8 +54,8 @@ fn fixed<'a>(view: &SegmentView<'a>) -> Option<&'a RawTerminate> {
 
 fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Segment::Untagged(header, _) = view.segment else { return };
-    let (msn, mo) = (header.msn.get(), header.mo.get());
-    if (msn, mo, view.last()) != (1, 0, true) {
+    let (msn, mo) = (header.msn(), header.mo.get());
+    if (msn, mo, view.last()) != (Msn::FIRST, 0, true) {
         let found = format!("MSN {msn}, MO {mo}, L={}", u8::from(view.last()));
         let expected = "MSN 1, MO 0 and L=1 in a Terminate";
         findings.report(requirement!("RDMAP-5.4-2"), unit, ULPDU_AT..AT, expected, found);
@@ -63,8 +63,8 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, finding
 }
 
 /// Returns whether the bits of a Terminate's first octets are in another order than in Figure 8.
-/// Either layer and type are exchanged, or the sender put HdrCt into the reserved bits. Rules
-/// should then not interpret the values.
+/// Either layer and type are exchanged, or the sender put HdrCt into the reserved bits. If so,
+/// rules should not interpret the values.
 pub(crate) fn has_swapped_bits(unit: &Unit<'_>, view: &SegmentView<'_>) -> bool {
     let Some(fixed) = fixed(view) else { return false };
     let has_more = view.payload_len as usize > RawTerminate::LEN;
@@ -118,8 +118,8 @@ fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
         wrong = true;
         let expected = format!("{announced} bytes after HdrCt, with {bits_text}");
         findings.report(requirement!("RDMAP-4.8-5"), unit, range.clone(), &expected, found.clone());
-        // Check whether the sender omitted the length. A DDP header then begins in place of the
-        // length, and ends with the message.
+        // Check whether the sender omitted the length. If so, a DDP header begins in place of the
+        // length, and the message ends after this header or after the RDMA header.
         let bare = bits.d()
             && RawHeader::from_prefix(rest).is_some_and(|(header, tail)| {
                 header.control().reserved() == 0
@@ -154,8 +154,8 @@ fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
     }
 }
 
-/// Checks the header control bits against Figure 10. The figure lists the errors with which a
-/// Terminate copies length and DDP header of the reported segment.
+/// Checks the header control bits against Figure 10. The figure lists for which errors a Terminate
+/// copies length and DDP header of the reported segment.
 fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(fixed) = fixed(view) else { return };
     let (error, bits) = (fixed.error(), fixed.header_control);
@@ -176,8 +176,8 @@ fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findi
             }
         }
         (ErrorLayer::RDMAP, error_type @ (1 | 2)) => {
-            // Figure 10 has "if possible", so a Terminate may lack both length and header. It must
-            // not have only one of them. Setting the bits is a SHOULD.
+            // Figure 10 contains "if possible", so a Terminate may omit both length and header. But
+            // it must not have only one of the two. Setting the bits is a SHOULD.
             if bits.d() && !bits.m() {
                 findings.report(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=1 with D=1", found.clone());
             }
@@ -243,7 +243,8 @@ mod tests {
         proves(requirement!("RDMAP-4.8-4"), &about_send("20080000"), &about_send("20020000"));
         proves(requirement!("RDMAP-4.8-38"), &about_send("20000000"), &about_send("20010000"));
         proves(requirement!("RDMAP-4.8-31"), &about_send(&format!("1207c000 0013 {HEADER}")), &right());
-        // 0x21 is layer 1, type 2 with exchanged nibbles. Layer 2 does not have a type 1.
+        // 0x21 is 0x12 (layer 1, type 2) with exchanged nibbles. As sent, it is layer 2, type 1,
+        // which is not assigned.
         proves(requirement!("RDMAP-4.8-37"), &about_send(&format!("2105c000 0013 {HEADER}")), &right());
         proves(requirement!("RDMAP-4.8-6"), &about_send(&format!("1205c001 0013 {HEADER}")), &right());
     }

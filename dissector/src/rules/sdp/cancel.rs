@@ -19,7 +19,8 @@ pub(super) static SINK_CANCEL_ACK: Rule = Check::Sdp(sink_cancel_ack).covers(req
     "SDP-9.5.5-10"
 ]);
 
-/// Reports an endpoint that acknowledges a SrcAvailCancel before it has reported its RDMA Reads.
+/// Reports an endpoint that acknowledges a SrcAvailCancel before the endpoint has reported its RDMA
+/// Reads by an RdmaRdCompl.
 fn acknowledged(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
     let is_new = sender.cancels.src_avail_received && !sender.cancels.src_avail_was_received;

@@ -32,7 +32,7 @@ fn after_dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, find
         findings.report_each(ids, unit, view.range(3..4), "no ULP data after the sender's own DisConn", &found);
     }
     // After both endpoints have sent DisConn, the sender has to close TCP or send an AbortConn. A
-    // message that only grants credit does no harm.
+    // message that only grants credit causes no finding.
     let is_credit = mid == Mid::DATA && payload == 0;
     if sender.certain && sender.received.has(Mid::DIS_CONN) && mid != Mid::ABORT_CONN && !is_credit {
         let expected = "the end of the connection after the second DisConn";
@@ -51,7 +51,8 @@ fn dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: 
         findings.report(requirement!("SDP-8.2.1-7"), unit, view.range(3..4), expected, "a second DisConn");
         return;
     }
-    // If the sender has withdrawn data by a SrcAvailCancel, it does not have to send that data.
+    // If the sender has withdrawn data by a SrcAvailCancel, the sender does not have to send that
+    // data.
     if let Some(open) = sender.src_avails.oldest.filter(|_| sender.certain && !sender.cancels.src_avail) {
         let expected =
             format!("first an RdmaRdCompl, or a SendSm and its Data, for the SrcAvail of frame {}", open.frame);
@@ -70,7 +71,7 @@ fn after_abort_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, fi
 fn abort_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
     if view.mid() == Mid::ABORT_CONN && sender.certain && !sender.sent.has(Mid::DIS_CONN) {
-        let expected = "an earlier DisConn from the same end";
+        let expected = "an earlier DisConn from the same endpoint";
         findings.report(requirement!("SDP-6.2.4-2"), unit, view.range(3..4), expected, "AbortConn without DisConn");
     }
 }
@@ -100,7 +101,8 @@ fn end_of_tcp(state: &ConnectionState, findings: &mut Findings<'_>) {
     } else {
         // An endpoint that gives up the connection may close TCP at once (section 8.2.2), with FIN
         // or RST (an interpretation of the draft).
-        let (expected, found) = ("DisConn before FIN, unless the end gives up the connection", "no DisConn".to_owned());
+        let (expected, found) =
+            ("DisConn before FIN, unless the endpoint gives up the connection", "no DisConn".to_owned());
         findings.as_note().report_in_frame(requirement!("SDP-6.2-2"), first, fin, expected, found);
     }
 }

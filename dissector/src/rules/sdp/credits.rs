@@ -36,7 +36,7 @@ fn has_credit(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
     let credit = granted.wrapping_sub(mseq.wrapping_sub(1)).cast_signed();
     let has_payload = view.mid().may_carry_payload() && view.payload_len() > 0;
     let edge = view.bsdh.mseq_ack.get().wrapping_add(view.bsdh.bufs.get().into());
-    // In its first message after Hello or HelloAck, an endpoint may announce another number of
+    // In its first message after Hello or HelloAck, an endpoint may announce a different number of
     // buffers than in Hello or HelloAck (an interpretation of the draft).
     let widens = known.edge.is_none_or(|edge_before| !reached(edge_before, edge));
     let (own, expected) = match (credit, has_payload) {
@@ -81,7 +81,7 @@ fn not_taken_back(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// Reports the messages of `direction` that take credit back. They violate `id`.
+/// Reports the messages of `direction` that take credit back, as violations of `id`.
 pub(super) fn credit_decreases(id: RequirementId, sdp: &SdpState, direction: Direction, findings: &mut Findings<'_>) {
     for decrease in &sdp.unexplained[direction].credit_decreases {
         let expected = format!("MSeqAck + Bufs of at least {}, as in an earlier message", decrease.from);
@@ -98,8 +98,9 @@ mod tests {
     use crate::rules::sdp::sdp_script::proves_each_way;
     use crate::testing::sdp::SdpScript;
 
-    /// The peer announced 16 buffers. `count` messages without payload use buffers. Then a message
-    /// with `payload` octets follows, which grants credit if `gives` is true.
+    /// The peer announced 16 buffers. `count` messages without payload use `count` of these
+    /// buffers. Then a message with `payload` octets follows. If `gives` is true, this message
+    /// grants credit.
     fn after_messages(count: u32, payload: usize, gives: bool) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
             (0..count).for_each(|_| script.send(way, Mid::DATA, "", 0));

@@ -1,5 +1,5 @@
-//! The requirements of Figure 25 for each pair of Modes, and the requirements that Combined Mode is
-//! the first Mode.
+//! The requirements of Figure 25 for each pair of Modes, and the requirements by which Combined
+//! Mode is the first Mode.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -23,10 +23,11 @@ pub(super) fn pair(sender: &SenderState) -> Option<RequirementId> {
     })
 }
 
-/// Requirements that Combined Mode is the first Mode. If no ModeChange preceded a message in the
-/// wrong Mode, the sender may have begun in another Mode, which violates these requirements. But
-/// the message may also violate only a requirement of Combined Mode. So findings with these ids are
-/// notes.
+/// The requirements by which Combined Mode is the first Mode. If Combined Mode does not allow a
+/// message, and no ModeChange preceded the message, there are two possible errors. The sender may
+/// have begun in another Mode, which violates these requirements. Or the sender began in Combined
+/// Mode, and the message violates only a requirement of Combined Mode. So findings with these ids
+/// are notes.
 pub(super) const FIRST_MODE: [RequirementId; 3] =
     [requirement!("SDP-11-2"), requirement!("SDP-12-2"), requirement!("SDP-12-23")];
 

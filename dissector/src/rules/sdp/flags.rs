@@ -47,8 +47,8 @@ fn flags(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
             wrong(requirements!["SDP-6.1.2-2"], "payload, because OOB_PRES announces an Out-Of-Band byte here");
         }
         let sender = view.sender_state();
-        // On a resumed connection, the octet may have been announced before the suspension (section
-        // 13).
+        // On a resumed connection, the Out-Of-Band octet may have been announced before the
+        // suspension (section 13).
         let known = sender.certain && !state.connection.resumes;
         if known && sender.oob_pending == 0 && !flags.oob_pend {
             wrong(requirements!["SDP-6.1.2-3"], "OOB_PEND in this message or in an earlier one");

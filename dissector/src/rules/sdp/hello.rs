@@ -76,7 +76,7 @@ struct FieldCheck<'a, 'f, 'u> {
     unit: &'a Unit<'u>,
     view: &'a SdpView<'u>,
     findings: &'a mut Findings<'f>,
-    /// Requirements that each failed check violates in addition.
+    /// Additional requirements: each failed check violates them as well.
     also: &'static [RequirementId],
 }
 
@@ -188,8 +188,8 @@ fn hello_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
     check.require(raw.loc_ord.get() > 0, ids, 26..28, "LocORD of 1 or more", 0);
 }
 
-/// Reports a peer that continues after a Hello or HelloAck with a faulty version, MaxAdverts,
-/// LocIRD or LocORD.
+/// Reports a peer that continues although the received Hello or HelloAck has a faulty version,
+/// MaxAdverts, LocIRD or LocORD.
 fn refused(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let accepts = view.mid() == Mid::HELLO_ACK && view.direction != view.state.connecting;
     let is_first = !view.is_setup_message() && view.sender_state().mseq.is_none();
@@ -239,8 +239,8 @@ mod tests {
 
     type Octets = (usize, &'static [u8]);
 
-    /// A Hello with the octets of `bad` has findings with `ids`. A Hello with those of `good` has
-    /// none.
+    /// A Hello with the octets of `bad` has findings with `ids`. A Hello with the octets of `good`
+    /// has no such findings.
     fn hello(ids: &[RequirementId], bad: Octets, good: Octets) {
         let greeted = |(at, octets): Octets| {
             move |order: FieldOrder| {
@@ -258,14 +258,14 @@ mod tests {
         script
     }
 
-    /// A HelloAck with the octets of `bad` has findings with `ids`. A HelloAck with those of `good`
-    /// has none.
+    /// A HelloAck with the octets of `bad` has findings with `ids`. A HelloAck with the octets of
+    /// `good` has no such findings.
     fn answer(ids: &[RequirementId], bad: Octets, good: Octets) {
         ids.iter().for_each(|id| proves_of(*id, |order| answered(order, bad), |order| answered(order, good)));
     }
 
     /// A connection whose suspension announces port 5000, and a new connection to `port`. The new
-    /// connection begins with a Hello that has this MSeq.
+    /// connection begins with a Hello with MSeq `mseq`.
     fn resumed(port: u16, mseq: u8) -> SdpScript {
         let mut script = SdpScript::bare();
         script.send(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
@@ -343,7 +343,8 @@ mod tests {
         answer(&[requirement!("SDP-6.2.2.6-2"), requirement!("SDP-8.1.1-25")], (26, &[0, 0]), (26, &[0, 1]));
     }
 
-    /// A connection with a faulty Hello. The peer answers with HelloAck, or does not answer.
+    /// A connection with a faulty Hello has findings with `ids` if the peer answers with a
+    /// HelloAck, and no such findings if the peer does not answer.
     fn accepted(ids: &[RequirementId], at: usize, octets: &'static [u8]) {
         let greeted = |answers: bool| {
             move |order: FieldOrder| {

@@ -3,6 +3,7 @@
 
 use weft_core::RequirementId;
 use weft_core::requirement;
+use weft_core::wire::ddp::Msn;
 use weft_core::wire::rdmap::Opcode;
 use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 
@@ -82,7 +83,7 @@ fn begins_with_bsdh(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView
     // The zero-length Send that is the ready-to-receive message of RFC 6581 (section 9) is not an
     // SDP message.
     let is_ready =
-        view.payload_len == 0 && header.msn.get() == 1 && state.connection.startup.iter().any(Option::is_some);
+        view.payload_len == 0 && header.msn() == Msn::FIRST && state.connection.startup.iter().any(Option::is_some);
     if (view.payload_len as usize) < RawBsdh::LEN && !is_ready {
         let at = ULPDU_AT + view.header_len;
         let (range, found) = (at..at + view.payload_len as usize, format!("{} bytes", view.payload_len));
@@ -142,8 +143,8 @@ fn header(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     }
 }
 
-/// Returns the requirements about the length of a message with this MID. The first one is the row
-/// of Figure 3. The others come from the section of the draft about the message.
+/// Returns the requirements about the length of a message with this MID. The first requirement is
+/// the row of Figure 3. The other requirements are in the section of the draft about the message.
 fn rows(mid: Mid) -> &'static [RequirementId] {
     match mid {
         Mid::HELLO => requirements!["SDP-6.1.1-2", "SDP-6.2.1-1", "SDP-6.2.1-4"],
@@ -180,7 +181,8 @@ fn lengths(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     let expected = format!("{expected} bytes in a {mid}");
     findings.report(requirement!("SDP-6.1.1-1"), unit, range.clone(), &expected, found.clone());
     findings.report_each(rows(mid), unit, range, &expected, &found);
-    // The extended header has to follow the BSDH directly, without octets after it.
+    // The extended header has to follow the BSDH directly, without octets after the extended
+    // header.
     if mid.extension_len().is_some_and(|len| len > 0) && size_violation(mid, size).is_some() {
         findings.report(requirement!("SDP-6-2"), unit, 0..size, &expected, format!("{size} bytes"));
     }

@@ -1,4 +1,5 @@
-//! Rules of the Sockets Direct Protocol (draft-pinkerton-iwarp-sdp-01), in both field orders.
+//! Rules of the Sockets Direct Protocol (draft-pinkerton-iwarp-sdp-01), in both orders of the
+//! fields in a 32-bit word ([`FieldOrder`](weft_core::wire::sdp::FieldOrder)).
 //!
 //! | file | what it checks |
 //! | --- | --- |
@@ -20,7 +21,7 @@
 //! | [`sink_avail`] | SinkAvails: Mode, size, count, MaxAdverts (9.3 to 9.5, 11) |
 //! | [`wr_compl`] | whether RdmaWrCompl fits its SinkAvail (9.3, 9.5.1) |
 //! | [`rdma`] | whether advertisements allow RDMA Writes and Reads (9, 11, 12.4) |
-//! | [`cancel`] | how a receiver answers SrcAvailCancel and SinkAvailCancel (9.5.4, 9.5.5) |
+//! | [`cancel`] | the answers to SrcAvailCancel and SinkAvailCancel (9.5.4, 9.5.5) |
 //! | [`oob`] | Out-Of-Band octets (9.5.3) |
 //! | [`buffers`] | Private Buffers: number and size (10, 10.3) |
 //! | [`credits`] | send credit (10.1 to 10.5) |
@@ -29,7 +30,7 @@
 //!
 //! A rule compares a message with the state that its sender knew
 //! ([`crate::follow::sdp::SenderState`]). The rule assumes that the sender had received only the
-//! messages that it acknowledges.
+//! messages that MSeqAck acknowledges.
 //!
 //! Most rules run at each message ([`SdpView`]). If the order of frames does not show which event
 //! was first, the rule runs at the end of the capture

@@ -19,11 +19,12 @@ pub(super) static MASTER: Rule =
 
 /// A ModeChange to one of the three Modes.
 pub(super) struct Change {
-    /// The Mode that the ModeChange ends, as its sender knows it; `None` if uncertain.
+    /// The Mode that the ModeChange ends, as far as its sender knows; `None` if the Mode is
+    /// uncertain.
     pub(super) from: Option<Mode>,
     /// The Mode that the ModeChange starts.
     pub(super) to: Mode,
-    /// Whether the Data Sink sends the ModeChange (bit S). Otherwise the Data Source does.
+    /// Whether the Data Sink sends the ModeChange (bit S). Otherwise the Data Source sends it.
     pub(super) by_sink: bool,
 }
 
@@ -97,8 +98,8 @@ mod tests {
     const SINK_TO_COMBINED: u32 = 3;
     const TO_PIPELINED: u32 = 4;
 
-    /// ModeChanges: the sender and the 32-bit extended header of each. Both endpoints receive all
-    /// messages before the next ModeChange is sent.
+    /// ModeChanges: the sender and the 32-bit extended header of each ModeChange. Both endpoints
+    /// receive all messages before the next ModeChange is sent.
     fn changes(words: &'static [(usize, u32)]) -> impl Fn(&mut SdpScript) {
         move |script: &mut SdpScript| {
             for (direction, value) in words {

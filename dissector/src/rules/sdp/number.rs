@@ -44,8 +44,8 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     }
     let (due, found) = (format!("MSeq {expected}"), format!("MSeq {mseq}"));
     if sender.mseq.is_none() && mseq == 0 {
-        // By another interpretation of the section, Hello and HelloAck have no MSeq, and the first
-        // message after them has MSeq 0. So the finding is a note.
+        // By another interpretation of section 6.1.5, Hello and HelloAck have no MSeq, and the
+        // first message after the HelloAck has MSeq 0. So the finding is a note.
         return findings.as_note().report(requirement!("SDP-6.1.5-2"), unit, MSEQ, &due, found);
     }
     findings.report(requirement!("SDP-6.1.5-2"), unit, MSEQ, &due, found.clone());
@@ -180,8 +180,8 @@ mod tests {
         assert_eq!(swapped.errors(), []);
     }
 
-    /// The capture consists of two files, one for each direction, that were appended. The second
-    /// file ends early.
+    /// The capture consists of two files, one after the other. Each file has one direction, and the
+    /// second file ends early.
     #[test]
     fn an_acknowledged_message_may_be_missing_at_the_end() {
         let appended = acknowledged(|frames| {
@@ -206,7 +206,7 @@ mod tests {
             }
         };
         proves(requirement!("SDP-6.1.3-1"), bufs([16, 14]), bufs([16, 15]));
-        // Until the SrcAvailCancel is settled, MSeqAck does not advance.
+        // Until the SrcAvailCancel is answered, MSeqAck does not advance.
         let held = |cancel: bool| {
             move |script: &mut SdpScript| {
                 data(script, 0);
@@ -222,8 +222,8 @@ mod tests {
         proves(requirement!("SDP-6.1.3-1"), held(false), held(true));
     }
 
-    /// By the interpretation that the first message has MSeq 0, MSeqAck stays 0 when that message
-    /// arrives.
+    /// If the first message has MSeq 0 (an interpretation of the draft), MSeqAck stays 0 when that
+    /// message arrives.
     #[test]
     fn a_message_with_number_0_takes_a_buffer() {
         let errors = |bufs: [u16; 3]| {

@@ -27,14 +27,14 @@ fn announced(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findi
     let range = view.range(2..3);
     if view.mid() == Mid::DIS_CONN && oob.count > 0 {
         // A user may withdraw announced octets before they are sent, and the capture does not show
-        // that. So the finding is a note.
+        // whether a user did so. So the finding is a note.
         let expected = "one OOB_PEND for each Out-Of-Band byte, unless the user withdrew the byte";
         let found = format!("number of announced bytes that did not arrive before DisConn: {}", oob.count);
         findings.as_note().report(requirement!("SDP-9.5.3-4"), unit, range.clone(), expected, found);
     }
     let comes = view.mid() == Mid::DATA && flags & FLAG_OOB_PRES != 0;
-    // The octet of the oldest announcement is too late once a message passes the last allowed
-    // position. Only that message has the finding.
+    // The octet of the oldest announcement is too late when a message passes the last allowed
+    // position. Only the first such message has the finding.
     let is_late = |position: i64| oob.oldest.is_some_and(|at| position.saturating_sub(at) > MAX_DISTANCE);
     let passed = oob.position.saturating_add(i64::try_from(view.payload_len()).unwrap_or(i64::MAX));
     if !comes && view.mid() == Mid::DATA && is_late(passed) && !is_late(oob.position) {
@@ -48,8 +48,8 @@ fn announced(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findi
     }
     let at = if flags & FLAG_OOB_PEND != 0 { oob.oldest.or(Some(oob.position)) } else { oob.oldest };
     let Some(at) = at else {
-        // On a resumed connection, the octet may have been announced before the suspension (section
-        // 13).
+        // On a resumed connection, the Out-Of-Band octet may have been announced before the
+        // suspension (section 13).
         if state.connection.resumes {
             return;
         }
@@ -106,8 +106,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.5.3-4"), with(&[PEND, PEND], PRES), with(&[PEND], PRES));
     }
 
-    /// Advertised octets count as well. Between announcement and Out-Of-Band octet are the octets
-    /// of the SrcAvail, and four more.
+    /// Advertised octets count as well. Between the announcement and the Out-Of-Band octet are the
+    /// octets of the SrcAvails, and the first four octets of the last message.
     #[test]
     fn it_is_not_announced_too_early() {
         let given_back = |script: &mut SdpScript, way: usize| {

@@ -129,8 +129,8 @@ mod tests {
         proves_each_way(requirement!("SDP-11.3-8"), sends(51), sends(50));
     }
 
-    /// A SendSm requests 40 octets. The Data Source sends `octets` octets of them, then a message
-    /// with `mid`.
+    /// A SendSm requests 40 octets. The Data Source sends `octets` of these octets as Data, then a
+    /// message with `mid`.
     fn after_data(octets: usize, mid: Mid) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
             src_avail(script, way, 50, 10);

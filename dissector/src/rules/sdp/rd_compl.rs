@@ -81,7 +81,7 @@ fn invalidate(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
         }
         Some(stag) if stag != source.stag => {
             let found = format!("Invalidate STag {stag:#010x}");
-            // The STag may be that of a newer SrcAvail.
+            // The STag may be the STag of a newer SrcAvail.
             let sources = &view.state.peers[view.direction].sink.sources;
             if sources.iter().any(|newer| newer.stag == stag && newer.mseq != source.mseq) {
                 let ids = requirements!["SDP-9.2-15", "SDP-9.5.2.1-3"];
@@ -97,7 +97,8 @@ fn awaited(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     let sender = view.sender_state();
     if view.mid() == Mid::RDMA_RD_COMPL && sender.certain && sender.awaited > 0 {
         let ids = requirements!["SDP-9.2-34", "SDP-9.2-36"];
-        let expected = format!("no RdmaRdCompl until {} bytes arrive as Data, as a SendSm requested", sender.awaited);
+        let expected =
+            format!("no RdmaRdCompl until {} bytes arrive as Data, because a SendSm requested them", sender.awaited);
         findings.report_each(ids, unit, view.range(3..4), &expected, "an RdmaRdCompl");
     }
 }

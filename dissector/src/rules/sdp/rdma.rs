@@ -147,7 +147,8 @@ fn ended(reason: Option<EndReason>) -> (&'static [RequirementId], &'static str) 
     }
 }
 
-/// Reports an endpoint that starts an RDMA Read or Write after it has acknowledged a cancel.
+/// Reports an endpoint that starts an RDMA Read or Write after the endpoint has acknowledged a
+/// SrcAvailCancel or SinkAvailCancel.
 fn canceled(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
     if !sender.certain {
@@ -274,8 +275,8 @@ mod tests {
         }
     }
 
-    /// The writer sends no message after the Write. Its earlier SinkCancelAck shows what it had
-    /// received.
+    /// The writer sends no message after the Write. Its earlier SinkCancelAck shows that it had
+    /// received the SinkAvailCancel.
     #[test]
     fn no_write_after_the_last_sink_cancel_ack() {
         let writes = |acknowledged: bool| {
@@ -411,7 +412,8 @@ mod tests {
         proves_each_way(requirement!("SDP-12.4-12"), writes(2, true), writes(1, true));
     }
 
-    /// An RDMA Read while the peer's data is in Buffered Mode, for each Mode of the reader's data.
+    /// An RDMA Read while the data that the peer sends is in Buffered Mode. The data that the
+    /// reader sends is in each of the three Modes.
     #[test]
     fn no_read_in_buffered_mode() {
         let reads = |own: &'static [u32], buffered: bool| {

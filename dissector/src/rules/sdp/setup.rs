@@ -113,8 +113,8 @@ fn framed(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
     }
 }
 
-/// Reports a SrcAvail without payload, or a SinkAvail, before any ModeChange. Combined Mode, the
-/// first Mode, does not allow them.
+/// Reports a SrcAvail without payload, or a SinkAvail, before any ModeChange. The first Mode is
+/// Combined Mode, which does not allow these messages.
 fn combined_first(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (state, mid) = (view.state, view.mid());
     let (half, expected, found) = match mid {
@@ -132,9 +132,9 @@ fn combined_first(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, find
 
 /// Reports more unanswered Read Requests than the requester's LocORD or its peer's LocIRD allow.
 ///
-/// This rule runs at the end of the capture. If a direction lacks octets until their
-/// retransmission, the dissector processes that direction after the other, so the order of
-/// Responses and requests is known only later.
+/// This rule runs at the end of the capture. If octets of one direction are missing until their
+/// retransmission, the dissector processes that direction later than the other direction. Therefore
+/// the order of Responses and Read Requests is known only at the end.
 fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|_| state.traffic.is_complete()) else { return };
     for (direction, reads) in Direction::BOTH.into_iter().zip(&state.mpa.reads) {

@@ -191,7 +191,8 @@ mod tests {
     }
 
     /// A SinkAvail after ModeChanges with these extended headers. `own` changes the Mode of the
-    /// data that the endpoint sends, `peer` the Mode of the data that it receives.
+    /// data that the endpoint sends. `peer` changes the Mode of the data that the endpoint
+    /// receives.
     fn in_modes(own: &'static [u32], peer: &'static [u32], payload: usize) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
             own.iter().for_each(|word| change(script, way, *word));

@@ -32,8 +32,8 @@ pub(super) static OPCODE: Rule = Check::Sdp(opcode).covers(requirements![
     "SDP-14.2-18"
 ]);
 
-/// Returns whether the message must use a Send with Solicited Event, and the requirement for that.
-/// `None` if the draft does not define this MID.
+/// Returns whether the message must use a Send with Solicited Event, and the requirement that
+/// defines this. `None` if the draft does not define this MID.
 fn due(view: &SdpView<'_>) -> Option<(bool, RequirementId)> {
     // Only Data uses these flags. In other messages, OOB_PEND has no effect (an interpretation of
     // the draft).

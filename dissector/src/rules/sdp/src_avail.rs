@@ -93,8 +93,10 @@ fn combined(sender: &SenderState, payload: usize, report: &mut impl FnMut(&[Requ
         }
     }
     if sender.src_avails.count > 0 {
-        let (expected, found) =
-            ("one SrcAvail at a time in Combined Mode", format!("one more besides {}", sender.src_avails.count));
+        let (expected, found) = (
+            "one SrcAvail at a time in Combined Mode",
+            format!("another SrcAvail; already open: {}", sender.src_avails.count),
+        );
         report(requirements!["SDP-11.2-7", "SDP-11-7"], expected, &found);
         report(pair(sender).as_slice(), expected, &found);
         if was_pipelined {

@@ -86,8 +86,8 @@ fn no_rdma(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, fin
     findings.report_each(ids, unit, ULPDU_AT..ULPDU_AT + view.header_len, &expected, &view.opcode().to_string());
 }
 
-/// Reports an endpoint that suspends the connection before it has reported all its RDMA Writes and
-/// Reads.
+/// Reports an endpoint that suspends the connection before the endpoint has reported all its RDMA
+/// Writes and Reads.
 fn rdma_reported(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let ids = match view.mid() {
         Mid::SUSP_COMM => requirements!["SDP-13-2", "SDP-13.1.1-5", "SDP-13.1-2"],

@@ -7,8 +7,9 @@ use weft_core::wire::sdp::FieldOrder;
 
 use crate::testing::sdp::SdpScript;
 
-/// Proves that a rule covers `id`, in both field orders. The rule reports a finding on an open
-/// connection after `bad`, and none after `good`. `good` differs from `bad` as little as possible.
+/// Proves that a rule covers `id`, in both field orders. On an open connection, the rule reports a
+/// finding after `bad`, and no finding after `good`. `good` differs from `bad` as little as
+/// possible.
 pub(crate) fn proves(id: RequirementId, bad: impl Fn(&mut SdpScript), good: impl Fn(&mut SdpScript)) {
     let with = |happens: &dyn Fn(&mut SdpScript), order| {
         let mut script = SdpScript::open(order);
@@ -18,7 +19,7 @@ pub(crate) fn proves(id: RequirementId, bad: impl Fn(&mut SdpScript), good: impl
     proves_of(id, |order| with(&bad, order), |order| with(&good, order));
 }
 
-/// Like [`proves`], for complete connections.
+/// Like [`proves`], but `bad` and `good` create complete connections.
 pub(crate) fn proves_of(
     id: RequirementId,
     bad: impl Fn(FieldOrder) -> SdpScript,
@@ -49,7 +50,7 @@ pub(crate) fn proves_each_way(
 
 const ORDERS: [FieldOrder; 2] = [FieldOrder::Figure, FieldOrder::Mirrored];
 
-/// Asserts that `bad` has a finding with `id`, and that `good` has none.
+/// Asserts that `bad` has a finding with `id`, and that `good` has no such finding.
 fn differ(id: RequirementId, bad: &SdpScript, good: &SdpScript) {
     let names = |script: &SdpScript| script.wire.findings().iter().any(|finding| finding.requirement == id);
     let order = bad.order;

@@ -45,7 +45,7 @@ fn written(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
 fn read(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let Some(raw) = view.extension_of::<RawRdmaRdCompl>(Mid::RDMA_RD_COMPL) else { return };
     let sender = view.sender_state();
-    // While the sender holds MSeqAck back, the state is not certain. The sender may then have
+    // While the sender holds MSeqAck back, the state is not certain, because the sender may have
     // received a later advertisement.
     let Some(advert) = sender.sources.oldest.filter(|_| sender.certain) else { return };
     let (len, found) = (u64::from(raw.len.get()), format!("Len {}", raw.len.get()));
@@ -54,7 +54,7 @@ fn read(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
         findings.report(requirement!("SDP-6.3.7-1"), unit, LEN, &expected, found.clone());
     }
     let moved = sender.moved;
-    // A message that invalidates the buffer is the last message about it.
+    // A message that invalidates the buffer is the last message about this buffer.
     let is_last = view.state.latest.send.is_some_and(|sent| sent.invalidates == Some(advert.stag));
     let falls_short = is_last && len < advert.left && moved.is_some_and(|moved| moved.read >= advert.left);
     if len > advert.left || falls_short {
@@ -110,8 +110,9 @@ mod tests {
         proves(requirement!("SDP-6.3.4-1"), written(&[], 300), written(&[300], 300));
     }
 
-    /// A SrcAvail of 100 octets, which carries `payload` of them. Then RDMA Reads of these lengths
-    /// from the first octet on, and RdmaRdCompls with the lengths `reported`.
+    /// A SrcAvail of 100 octets, which carries the first `payload` octets as payload. Then RDMA
+    /// Reads of these lengths from the first octet on, and RdmaRdCompls with the lengths
+    /// `reported`.
     fn read(payload: usize, reads: &'static [u32], reported: &'static [u32]) -> impl Fn(&mut SdpScript) {
         read_in(5, payload, reads, reported)
     }

@@ -93,7 +93,7 @@ fn timing(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     if sender.changes.leaves_pipelined {
         let ids = requirements!["SDP-12.4-3", "SDP-12.5-8", "SDP-12.4-5"];
         let expected = "no other ModeChange until the ModeChange that ended Pipelined Mode is acknowledged";
-        findings.report_each(ids, unit, range.clone(), expected, "an earlier ModeChange");
+        findings.report_each(ids, unit, range.clone(), expected, "a ModeChange before that acknowledgement");
     }
     if to == Mode::Buffered && sender.src_avails.count > 0 {
         let ids = requirements!["SDP-12.1-2", "SDP-12.5-13"];
@@ -122,7 +122,7 @@ mod tests {
     const TO_PIPELINED: u32 = 4;
 
     /// ModeChanges: the sender (0 for the endpoint under test, 1 for its peer) and the extended
-    /// header of each.
+    /// header of each ModeChange.
     fn changes(list: &[(usize, u32)]) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
             for (who, change) in list {
@@ -161,8 +161,8 @@ mod tests {
         either(requirement!("SDP-11-2"), &[(0, TO_COMBINED)], &[(0, TO_BUFFERED)]);
     }
 
-    /// An extended header with S=1 changes the Mode of the peer's data: 1 is Buffered Mode, 5 is
-    /// Pipelined Mode.
+    /// An extended header with S=1 changes the Mode of the peer's data: 1 starts Buffered Mode, and
+    /// 5 starts Pipelined Mode.
     #[test]
     fn the_data_sink_changes_buffered_mode_alone() {
         either(requirement!("SDP-12-3"), &[(0, 1)], &[(0, TO_BUFFERED)]);

@@ -108,8 +108,8 @@ fn crossing(order: FieldOrder) -> Wire {
     closed(script)
 }
 
-/// A SrcAvailCancel arrives during an RDMA Read. Until a SendSm settles the cancel, MSeqAck does
-/// not advance and Bufs decreases.
+/// A SrcAvailCancel arrives during an RDMA Read. Until a SendSm answers the SrcAvailCancel, MSeqAck
+/// does not advance and Bufs decreases.
 fn held_back(order: FieldOrder) -> Wire {
     let mut script = SdpScript::open(order);
     data(&mut script, 1, 0);
@@ -152,7 +152,7 @@ fn small_things(order: FieldOrder) -> Wire {
     closed(script)
 }
 
-/// Both endpoints close at the same time. Then one of them aborts.
+/// Both endpoints close at the same time. Then one endpoint aborts.
 fn crossed_dis_conns(order: FieldOrder) -> Wire {
     let mut script = SdpScript::open(order);
     data(&mut script, 0, 10);
@@ -164,7 +164,7 @@ fn crossed_dis_conns(order: FieldOrder) -> Wire {
     script.wire
 }
 
-/// One half-connection is closed, and the other one continues.
+/// One half-connection is closed, and the other half-connection continues.
 fn half_closed(order: FieldOrder) -> Wire {
     let mut script = swapped(order);
     send(&mut script, 0, Mid::DIS_CONN, "", 0);
@@ -180,7 +180,8 @@ fn half_closed(order: FieldOrder) -> Wire {
     script.wire
 }
 
-/// One endpoint hands its socket over to another process. If `crossing`, both endpoints do.
+/// One endpoint hands its socket over to another process. If `crossing` is true, both endpoints
+/// hand their sockets over.
 fn suspended(order: FieldOrder, crossing: bool) -> Wire {
     let mut script = swapped(order);
     data(&mut script, 1, 10);

@@ -17,8 +17,9 @@ fn closed(mut script: SdpScript) -> Wire {
     script.wire
 }
 
-/// Uses the last credits. With three credits left, the sender sends a message with payload, with
-/// two a message without payload, and with one a message that grants credit.
+/// Uses the last credits. When three credits are left, the sender sends a message with payload.
+/// When two credits are left, it sends a message without payload. When one credit is left, it sends
+/// a message that grants credit.
 fn last_credits(order: FieldOrder) -> Wire {
     let mut script = SdpScript::open(order);
     for _ in 0..14 {
@@ -64,8 +65,8 @@ fn sizes(order: FieldOrder) -> Wire {
     closed(script)
 }
 
-/// The largest allowed number of SrcAvails. The peer declines the first, and reads the second in
-/// several parts. The third is canceled.
+/// The largest allowed number of SrcAvails. The peer declines the first SrcAvail, and reads the
+/// second SrcAvail in several parts. The third SrcAvail is canceled.
 fn many_src_avails(order: FieldOrder) -> Wire {
     let mut script = SdpScript::open(order);
     pipelined(&mut script, 1);
@@ -107,7 +108,7 @@ fn many_sink_avails(order: FieldOrder) -> Wire {
     script.write(0, STAG, VA, 4000);
     script.write(0, STAG, VA + 4000, 5000);
     script.send_in(SEND_SE_INV, 0, Mid::RDMA_WR_COMPL, &word(9000), 0);
-    // The second SinkAvail becomes stale, and the next one is partly used.
+    // The second SinkAvail becomes stale, and the next SinkAvail is partly used.
     script.send(0, Mid::DATA, "", 10);
     script.both_receive_all();
     sink_avail(&mut script, 1, 9000, 0, 0);

@@ -11,7 +11,8 @@ use crate::follow::sdp;
 use crate::parse::{Carrier, Kind, Unit};
 use crate::part::Part;
 
-/// An SDP message whose BSDH was captured and whose octets are trustworthy.
+/// An SDP message whose BSDH was captured and whose octets are trustworthy: the captured octets are
+/// probably the octets that were sent.
 ///
 /// `state` already includes the message. [`SdpView::sender_state`] is the state of the sender
 /// before the message.
@@ -31,7 +32,8 @@ pub(crate) struct SdpView<'a> {
 }
 
 impl<'a> SdpView<'a> {
-    /// Returns `None` if `unit` is not an SDP message, or if its octets may differ from those sent.
+    /// Returns `None` if `unit` is not an SDP message, or if its octets may differ from the octets
+    /// that were sent.
     pub(crate) fn of(state: &'a ConnectionState, unit: &Unit<'a>) -> Option<Self> {
         let Kind::Sdp(carrier, order, part) = unit.kind else { return None };
         let state = state.context().sdp.as_deref()?;
@@ -44,7 +46,7 @@ impl<'a> SdpView<'a> {
     }
 
     /// Returns whether the message is a Hello or HelloAck. A message outside a Send counts as well,
-    /// because only a Hello may be sent there.
+    /// because only a Hello is allowed outside a Send.
     pub(crate) fn is_setup_message(&self) -> bool {
         self.carrier != Carrier::Send || matches!(self.mid(), Mid::HELLO | Mid::HELLO_ACK)
     }

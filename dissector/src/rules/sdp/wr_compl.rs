@@ -239,7 +239,8 @@ mod tests {
     }
 
     /// An RdmaWrCompl after ModeChanges with these extended headers. `own` changes the Mode of the
-    /// data that the endpoint sends, `peer` the Mode of the data that it receives.
+    /// data that the endpoint sends. `peer` changes the Mode of the data that the endpoint
+    /// receives.
     fn in_modes(own: &'static [u32], peer: &'static [u32]) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
             peer.iter().for_each(|word| change(script, 1 - way, *word));

@@ -1,9 +1,10 @@
 //! Tests with captures of an independent SDP peer: compares the tracked state with the messages
 //! that `captures/README.md` lists for each half-connection.
 //!
-//! NonDiscards of a Data Sink and PotentialNonDiscards of its Data Source are equal at the end of a
-//! correct connection (section 9.5.1). No message field contains PotentialNonDiscards. Equal values
-//! therefore show that the monitor tracks stale and crossing advertisements correctly.
+//! At the end of a correct connection, NonDiscards of a Data Sink equals PotentialNonDiscards of
+//! its Data Source (section 9.5.1). No message contains PotentialNonDiscards: the monitor computes
+//! it. So if the two values are equal, the monitor tracks stale and crossing advertisements
+//! correctly.
 
 use std::path::Path;
 
@@ -23,7 +24,7 @@ fn connections(name: &str) -> Vec<ConnectionStats> {
     stats.connections().cloned().collect()
 }
 
-/// Messages by MID, without Hello and HelloAck, in the format of the peer.
+/// Number of messages with each MID, in the format of the peer. Hello and HelloAck are not counted.
 fn sent(connection: &ConnectionStats, direction: usize) -> String {
     let messages = &connection.directions[direction].sdp.as_ref().unwrap().messages;
     let counted = messages.iter().filter(|(name, _)| !name.starts_with("Hello"));
@@ -73,8 +74,8 @@ fn modes_and_stale_advertisements() {
 fn writes_complete_sink_avails() {
     let sdp = one("writes.pcap", "Data 3, DisConn 1, ModeChange 1, RdmaWrCompl 2", "DisConn 1, SinkAvail 6");
     let sinks = sdp.halves[0].sink_avails.unwrap();
-    // Each of the three Data messages makes an open SinkAvail stale. The DisConn makes the rest
-    // void.
+    // Each of the three Data messages makes an open SinkAvail stale. The DisConn makes the
+    // remaining SinkAvail void.
     assert_eq!((sinks.made, sinks.completed, sinks.stale + sinks.void), (6, 2, 4));
 }
 
@@ -89,7 +90,8 @@ fn a_canceled_src_avail_is_revoked() {
 #[test]
 fn mirrored_words_and_few_buffers() {
     let sdp = one("mirrored.pcap", "Data 2, DisConn 1", "Data 3, DisConn 1");
-    // Each peer starts with three buffers. A sender with payload keeps two credits (section 10.5).
+    // Each peer starts with three buffers. A sender that sends payload keeps two credits (section
+    // 10.5).
     assert!(
         sdp.halves.iter().all(|half| half.credits.1.unwrap() >= 1 && half.buffers_advertised >= half.buffers_consumed)
     );

@@ -1,5 +1,5 @@
-//! Handles the FIN of a direction. Only the FIN can show that octets at the end of the direction
-//! are missing.
+//! Handles the FIN of a direction. If octets at the end of the direction are missing, only the FIN
+//! can show this.
 
 use crate::frame_number::FrameNumber;
 use crate::ip::Segment;
@@ -24,8 +24,8 @@ impl DirectionStream {
         }
     }
 
-    /// At the end of the capture, extends the direction to the FIN, because the octets before the
-    /// FIN were sent, too. Ignores a FIN that is outside every possible window.
+    /// At the end of the capture, extends the direction up to the FIN, because the sender sent all
+    /// octets before the FIN. Ignores a FIN that is outside every possible window.
     pub(super) fn extend_to_fin(&mut self) {
         if let Some(position) = self.fin_position()
             && let Some(segment) = &mut self.fin_segment
@@ -92,15 +92,15 @@ mod tests {
         lines(wire).iter().any(|(_, line)| line.starts_with("not captured"))
     }
 
-    /// The missing FPDU has 28 octets: the length (2), the DDP header (18), the payload (4) and the
-    /// CRC (4).
+    /// The FPDU that was not captured has 28 octets: the length (2), the DDP header (18), the
+    /// payload (4) and the CRC (4).
     #[test]
     fn octets_missing_before_a_fin_are_a_gap_at_its_frame() {
         let mut wire = exchange(&[(0, SEND)]);
         wire.lose(0, &fpdu(&hex(SEND)));
         wire.fin(0);
-        // The first frames are SYN, SYN-ACK, Request, Reply and Send. The missing segment has no
-        // frame.
+        // The first five frames are SYN, SYN-ACK, Request, Reply and Send. The missing segment has
+        // no frame.
         let gap = |frame: u64| Some((frame.into(), "not captured  28 bytes".to_owned()));
         assert_eq!(lines(&wire).pop(), gap(6));
         // The result is the same without the SYNs.
@@ -116,7 +116,7 @@ mod tests {
         assert!(!has_gap(&wire));
     }
 
-    /// The frame of the FIN stays open until no segment can fill the gap any more.
+    /// The dissector holds back the frame of the FIN as long as a segment can fill the gap.
     #[test]
     fn a_hole_before_a_fin_holds_its_frame_back() {
         struct Nothing;
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(lines(&wire), expected.map(|(frame, line)| (frame.into(), line.to_owned())));
     }
 
-    /// The octets are captured after the FIN, so no octets are missing.
+    /// The octets before the FIN are captured only after the FIN. So no octets are missing.
     #[test]
     fn octets_captured_after_the_fin_fill_the_hole() {
         let mut wire = exchange(&[(0, SEND)]);

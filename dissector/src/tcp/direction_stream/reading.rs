@@ -1,5 +1,5 @@
-//! The methods of [`DirectionStream`] for a reader. They return octets, the frames of octets and
-//! the boundaries of segments, and they consume octets.
+//! The methods of [`DirectionStream`] for a reader. These methods return octets, the frames of
+//! octets and the boundaries of segments, and consume octets.
 
 use crate::frame_number::FrameNumber;
 use crate::location::StreamLocation;
@@ -8,7 +8,7 @@ use super::super::run::Run;
 use super::super::segment_octets::SegmentOctets;
 use super::{AwaitedEvent, DirectionStream, Pending};
 
-/// A range of positions. Either all octets in the range were captured, or none of them.
+/// A range of positions. Either all octets in the range were captured, or none of these octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamSpan {
     /// First position.
@@ -34,7 +34,7 @@ impl DirectionStream {
         self.runs.partition_point(|run| run.end() <= position)
     }
 
-    /// The octets at positions `start..end`; `None` if some of them are not in the capture.
+    /// The octets at positions `start..end`; `None` if some of these octets are not in the capture.
     ///
     /// # Errors
     /// [`Pending`] if some of the octets are not settled yet.
@@ -74,7 +74,7 @@ impl DirectionStream {
     }
 
     /// Number and capture time of the latest frame that supplied octets at positions `start..end`.
-    /// Both are zero if no frame supplied octets there.
+    /// If no frame supplied octets at these positions, both numbers are zero.
     #[inline]
     pub(crate) fn frame_of(&self, start: u64, end: u64) -> (FrameNumber, u64) {
         if let Some(run) = self.run_at(start).filter(|run| start < end && end <= run.end()) {
@@ -84,8 +84,8 @@ impl DirectionStream {
         runs.map(|run| run.latest_frame(start, end)).max().unwrap_or_default()
     }
 
-    /// Returns whether captured octets at positions `start..end` are from a segment with a wrong
-    /// checksum, although other segments of the direction have correct checksums.
+    /// Returns whether a captured octet at positions `start..end` is from a damaged segment. Such a
+    /// segment has a wrong checksum, although the direction has segments with a correct checksum.
     pub(crate) fn is_damaged(&self, start: u64, end: u64) -> bool {
         let runs = self.runs.range(self.first_run_after(start)..).take_while(|run| run.start < end);
         runs.into_iter().any(|run| run.is_damaged(start, end))
@@ -97,17 +97,18 @@ impl DirectionStream {
         runs.flat_map(move |run| run.locate(start, end))
     }
 
-    /// Returns whether a TCP segment starts at the unread `position`.
+    /// Returns whether a TCP segment starts at `position`. `position` must not be consumed yet.
     pub(crate) fn segment_starts_at(&self, position: u64) -> bool {
         self.starts.binary_search(&position).is_ok()
     }
 
-    /// Returns whether a TCP segment ends at the unread `position`.
+    /// Returns whether a TCP segment ends at `position`. `position` must not be consumed yet.
     pub(crate) fn segment_ends_at(&self, position: u64) -> bool {
         self.ends.binary_search(&position).is_ok()
     }
 
-    /// The smallest end position of a TCP segment that is after the unread `position`.
+    /// The smallest position after `position` at which a TCP segment ends. `position` must not be
+    /// consumed yet.
     pub(crate) fn segment_end_after(&self, position: u64) -> Option<u64> {
         self.ends.get(self.ends.partition_point(|end| *end <= position)).copied()
     }
@@ -118,7 +119,7 @@ impl DirectionStream {
         arrived.position() == self.consumed && self.consumed == self.settled && self.waiting.is_empty()
     }
 
-    /// Consumes the octets before `position` of a segment that is not stored yet. The caller has
+    /// Consumes the octets before `position` from a segment that is not stored yet. The caller has
     /// checked [`DirectionStream::continues_with`] for this segment.
     pub(crate) fn consume_unstored(&mut self, position: u64) {
         self.settled = position;

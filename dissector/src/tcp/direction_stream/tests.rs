@@ -67,7 +67,7 @@ fn the_octet_of_a_keep_alive_gives_way_to_the_one_that_was_sent() {
     half.add(&segment(103, b"?"));
     half.add(&segment(100, b"abcd"));
     assert_eq!(half.octets(at(0), at(4)), Ok(Some(&b"abcd"[..])));
-    // The original octet is not in the capture, so this octet counts as missing.
+    // The octet that was sent is not in the capture. So this octet counts as missing.
     half.add(&segment(107, b"?"));
     half.add(&segment(108, b"ijkl"));
     half.finish();
@@ -93,7 +93,7 @@ fn sequence_numbers_wrap() {
 }
 
 /// A keep-alive probe repeats an octet below the window (RFC 9293 section 3.8.4). The octet of the
-/// first probe has a sequence number below ISN+1.
+/// first keep-alive probe has a sequence number below ISN+1.
 #[test]
 fn octets_below_the_first_are_ignored() {
     let mut half = opened(99);
@@ -158,7 +158,8 @@ fn gives_up_a_hole_when_too_much_waits_after_it() {
     let mut half = opened(99);
     let octets = [7; 1000];
     let mut seq = 101;
-    // A segment weighs 1064 octets, and the limit is 2^20. So 985 segments may wait, but not 986.
+    // Each segment counts as 1064 octets, and the limit is 2^20. So 985 segments may wait, but not
+    // 986.
     for _ in 0..985 {
         half.add(&segment(seq, &octets));
         seq += 1000;
@@ -172,7 +173,7 @@ fn gives_up_a_hole_when_too_much_waits_after_it() {
     assert_eq!(half.octets(at(0), at(1)), Ok(None), "what is settled stays so");
 }
 
-/// With a snap length that cuts off all payload, only the weight of segments counts.
+/// If the snap length cuts off all payload, only [`SEGMENT_WEIGHT`] counts for each segment.
 #[test]
 fn segments_without_captured_octets_are_given_up_too() {
     let mut half = opened(99);
@@ -237,8 +238,8 @@ impl Model {
 }
 
 /// Generates random segments as triples of offset, length, and number of octets that the snap
-/// length cuts off. Segments of one octet are excluded, because a later segment may replace their
-/// octet.
+/// length cuts off. There are no segments of one octet, because a later segment may replace the
+/// octet of such a segment.
 fn segments() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
     proptest::collection::vec((0u64..300, 2u64..60, prop_oneof![3 => Just(0u64), 1 => 0u64..60]), 1..60)
 }
@@ -257,12 +258,14 @@ proptest! {
             half.add(&syn(isn));
         }
         half.begin();
-        // Without a SYN, the first octet of the first segment is the first octet of the direction.
+        // If there is no SYN, the first octet of the first segment is the first octet of the
+        // direction.
         let zero = if has_syn { 0 } else { sent[0].0 };
         let mut read = 0;
         for (n, (offset, len, cut)) in sent.iter().enumerate() {
             let frame = FrameNumber::from(n as u64 + 1);
-            // The copies of an octet differ, so the result shows which copy counts.
+            // Different segments have different values for the same octet. So the result shows
+            // which copy counts.
             let octets: Vec<u8> = (0..*len).map(|k| (offset + k) as u8 ^ fill ^ (n as u8) << 3).collect();
             let kept = &octets[..(len - cut.min(len)) as usize];
             let seq = isn.wrapping_add(1).wrapping_add(u32::try_from(*offset).unwrap());
@@ -285,8 +288,8 @@ proptest! {
                 }
                 half.keep(&arrived, &next);
             }
-            // While no gap is given up, the settled octets are the octets of the model before the
-            // first gap.
+            // As long as no gap is given up, the settled octets are the octets of the model before
+            // the first gap.
             let settled = (0..).take_while(|n| model.octets.contains_key(n)).count() as u64;
             prop_assert_eq!(half.settled(), at(settled));
             prop_assert_eq!(half.end(), at(model.end));

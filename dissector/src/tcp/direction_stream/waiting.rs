@@ -5,8 +5,8 @@ use super::super::run::Source;
 use super::DirectionStream;
 
 impl DirectionStream {
-    /// Accepts doubted octets before the acknowledgement number `ack`, because their receiver has
-    /// accepted them. Returns whether there were such octets.
+    /// Accepts doubted octets before the acknowledgement number `ack`, because the receiver has
+    /// accepted these octets. Returns whether there were such octets.
     pub(crate) fn acknowledge(&mut self, ack: u32) -> bool {
         let Some(base) = self.base.filter(|_| self.doubted > 0) else { return false };
         let (acknowledged, before) = (self.position(ack, base), self.doubted);
@@ -70,8 +70,8 @@ impl DirectionStream {
         positions.into_iter().filter_map(|position| self.take(position)).collect()
     }
 
-    /// Removes waiting octets that may belong to keep-alives at positions `start..end`, because a
-    /// longer segment has these positions.
+    /// Removes waiting octets at positions `start..end` that may belong to keep-alives. A longer
+    /// segment has octets at these positions.
     fn replace_probes(&mut self, start: u64, end: u64) {
         let waiting = self.waiting.range(start..end);
         let probes: Vec<u64> =

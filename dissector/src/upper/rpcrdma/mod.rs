@@ -1,10 +1,11 @@
-//! RPC-over-RDMA version 1 (RFC 8166 section 4). A message has XID, version, credits and procedure,
-//! then chunk lists, and then an RPC message.
+//! RPC-over-RDMA version 1 (RFC 8166 section 4). A message consists of XID, version, credits and
+//! procedure, then chunk lists, and then an RPC message.
 //!
-//! **Proof**: One of two messages proves the protocol. The first is an `RDMA_MSG` with complete
-//! chunk lists, followed by an RPC call or reply (RFC 5531) with the same XID. The second is an
-//! `RDMA_NOMSG` whose chunk lists end at the end of the message and are not all empty. A later Send
-//! disproves the protocol if it does not have a header of version 1 with valid lists.
+//! **Proof**: Two kinds of messages prove the protocol. The first kind is an `RDMA_MSG` with
+//! complete chunk lists, and after them an RPC call or reply (RFC 5531) with the same XID. The
+//! second kind is an `RDMA_NOMSG` with chunk lists that end at the end of the message; at least one
+//! list must not be empty. If a later Send does not have a header of version 1 with valid lists, it
+//! disproves the protocol.
 
 use std::fmt;
 
@@ -78,7 +79,8 @@ impl Protocol for Connection {
         let is = |chunks, len, proves| Verdict::Is { parsed: Message { xid, credits, procedure, chunks }, len, proves };
         let lists_at = match procedure {
             RDMA_DONE => return is([0; 3], Len::Exactly(FIXED as u64), false),
-            // Two version numbers follow ERR_VERS. Nothing follows ERR_CHUNK (section 4.5).
+            // After ERR_VERS, there are two version numbers. After ERR_CHUNK, there is nothing
+            // (section 4.5).
             RDMA_ERROR => {
                 return match word(bytes, FIXED) {
                     Some(1) => is([0; 3], Len::Exactly(FIXED as u64 + 12), false),
@@ -97,8 +99,8 @@ impl Protocol for Connection {
         if procedure == RDMA_NOMSG {
             return is(chunks, Len::Exactly(end as u64), chunks != [0; 3]);
         }
-        // An RPC message starts with the XID. A call then has 0 and the RPC version 2. A reply has
-        // 1, and then 0 or 1.
+        // An RPC message starts with the XID. In a call, 0 and the RPC version 2 follow. In a
+        // reply, 1 follows, and then 0 or 1.
         match (word(bytes, end), word(bytes, end + 4), word(bytes, end + 8)) {
             (Some(inner), Some(kind), Some(next)) => {
                 let message = matches!((kind, next), (0, 2) | (1, 0 | 1));
@@ -109,8 +111,8 @@ impl Protocol for Connection {
     }
 }
 
-/// Reads the three lists from offset `at` on. Returns the number of chunks of each list, and the
-/// offset of the end of the lists.
+/// Reads the three chunk lists, which start at offset `at`. Returns the number of chunks in each
+/// list, and the offset of the end of the lists.
 fn lists(bytes: &[u8], mut at: usize, short: Verdict<Message>) -> Result<([u32; 3], usize), Verdict<Message>> {
     let mut chunks = [0; 3];
     // Each item of the read list has a position and a segment.
@@ -143,7 +145,7 @@ fn more(bytes: &[u8], at: &mut usize, short: Verdict<Message>) -> Result<bool, V
 /// Skips a counted array of segments.
 fn segments(bytes: &[u8], at: &mut usize, short: Verdict<Message>) -> Result<(), Verdict<Message>> {
     let count = word(bytes, *at).ok_or(short)? as usize;
-    // No message can contain more segments.
+    // No message can contain more than this number of segments.
     if count > (1 << 24) {
         return Err(Verdict::Not);
     }

@@ -1,13 +1,13 @@
-//! rping, the ping of librdmacm. A Send has 16 bytes that describe a buffer: `buf` (64 bits),
-//! `rkey` and `size` (32 bits each), all big-endian.
+//! rping, the ping program of librdmacm. A Send has 16 bytes with the fields of a buffer: `buf` (64
+//! bits), `rkey` and `size` (32 bits each), in big-endian order.
 //!
 //! The client announces its source buffer, and the server reads from this buffer. Then the server
-//! sends 16 zero bytes as a signal to continue. The client announces its sink buffer. The server
-//! writes to this buffer and sends the signal again.
+//! sends a signal to continue: a Send of 16 zero bytes. The client announces its sink buffer. The
+//! server writes to this buffer, and sends the signal a second time.
 //!
-//! **Proof**: A Read proves the protocol if its Read Request has exactly the address, `rkey` and
-//! size in a Send of the peer, and if its Response starts with `rdma-ping-`. A later Send disproves
-//! the protocol if it does not have 16 bytes.
+//! **Proof**: A Read proves the protocol if its Read Request has exactly the address, the `rkey`
+//! and the size from a Send of the peer, and if its Response starts with `rdma-ping-`. If a later
+//! Send does not have 16 bytes, it disproves the protocol.
 
 use std::fmt;
 
@@ -35,7 +35,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Returns whether the message is the signal of the server to continue: all fields are zero.
+    /// Returns whether all fields are zero. Such a message is the signal of the server to continue.
     fn is_empty(&self) -> bool {
         (self.buf, self.rkey, self.size) == (0, 0, 0)
     }
@@ -59,7 +59,8 @@ impl protocol::Message for Message {
 pub(crate) struct Connection {
     /// The last buffer that each direction announced.
     announced: [Option<Message>; 2],
-    /// For each direction, the latest Read of the announced buffer: STag and TO of its Data Sink.
+    /// For each direction, the latest Read of the announced buffer. Stores the STag and the TO of
+    /// the Data Sink of this Read.
     sink: [Option<(u32, u64)>; 2],
 }
 
@@ -92,8 +93,8 @@ impl Protocol for Connection {
             .map(|read| (read.sink_stag, read.sink_to));
     }
 
-    /// Returns whether this segment is the start of the Response to a recorded Read, and contains
-    /// the data of a ping.
+    /// Returns whether this segment is the start of the Response to a recorded Read, and also
+    /// contains the data of a ping.
     fn is_proved_by_response(&self, direction: Direction, view: &SegmentView<'_>) -> bool {
         let Segment::Tagged(header, _) = view.segment else { return false };
         let place = (header.stag.get(), header.tagged_offset.get());

@@ -1,10 +1,11 @@
 //! SMB Direct (MS-SMBD section 2.2): Negotiate Request and Response, then Data Transfer messages.
 //! All fields are little-endian.
 //!
-//! **Proof**: A Negotiate Request of 20 bytes or a Negotiate Response of 32 bytes proves the
-//! protocol if it has versions 0x0100, zero in reserved fields, and sizes not below the specified
-//! minimum. A Data Transfer proves the protocol if its data starts like an SMB message. If a Data
-//! Transfer has data, the sum of DataOffset and DataLength must be the length of the message.
+//! **Proof**: A Negotiate Request of 20 bytes, or a Negotiate Response of 32 bytes, proves the
+//! protocol if its versions are 0x0100, its reserved fields are zero, and its sizes are not below
+//! the specified minimum. A Data Transfer proves the protocol if its data starts like an SMB
+//! message. In a Data Transfer with data, the sum of DataOffset and DataLength must be the length
+//! of the message.
 
 use std::fmt;
 
@@ -14,11 +15,11 @@ const REQUEST_LEN: usize = 20;
 const RESPONSE_LEN: usize = 32;
 /// Length in bytes of a Data Transfer header without padding.
 const DATA_LEN: usize = 20;
-/// Minimum PreferredSendSize and MaxReceiveSize (section 3.1.5.2), and minimum MaxFragmentedSize
-/// (section 3.1.5.2).
+/// Minimum of PreferredSendSize and of MaxReceiveSize (section 3.1.5.2). The next constant is the
+/// minimum of MaxFragmentedSize (section 3.1.5.2).
 const LEAST_SIZE: u32 = 128;
 const LEAST_FRAGMENTED: u32 = 131_072;
-/// The only flag: SMB_DIRECT_RESPONSE_REQUESTED.
+/// The only flag that the specification defines: SMB_DIRECT_RESPONSE_REQUESTED.
 const FLAGS: u16 = 1;
 
 /// A message.
@@ -134,8 +135,8 @@ fn data(bytes: &[u8]) -> Verdict<Message> {
     }
     let parsed = Message::Data { credits, len, remaining };
     if len == 0 {
-        // Without data, the message only carries credits. Then DataOffset and RemainingDataLength
-        // are 0.
+        // If the message has no data, it only carries credits, and DataOffset and
+        // RemainingDataLength are 0.
         let fits = offset == 0 && remaining == 0;
         return if fits {
             Verdict::Is { parsed, len: Len::AtLeast(DATA_LEN as u64), proves: false }

@@ -82,9 +82,9 @@ impl Drive<'_> {
             }
             rounds += 1;
             let reads = self.open && self.wanted;
-            if reads && self.stream.poll_readable(cx).is_ready() {
+            if reads && self.stream.tcp.poll_read_ready(cx).is_ready() {
                 processed |= self.read(cx.waker());
-            } else if self.blocked && self.stream.poll_writable(cx).is_ready() {
+            } else if self.blocked && self.stream.tcp.poll_write_ready(cx).is_ready() {
                 self.polling.work_arrived(self.device.0.clock.now());
                 self.process(cx.waker(), |_, _| {});
                 processed = true;

@@ -32,7 +32,7 @@ pub(super) struct State {
 #[derive(Debug)]
 pub(super) struct Driven {
     stream: Arc<Stream>,
-    qp: QpHandle,
+    pub(super) qp: QpHandle,
     task: Option<Waker>,
 }
 
@@ -49,10 +49,6 @@ impl Driven {
     /// A stream that belongs to this Queue Pair.
     pub(super) fn new(stream: Arc<Stream>, qp: QpHandle) -> Self {
         Driven { stream, qp, task: None }
-    }
-
-    pub(super) fn qp(&self) -> QpHandle {
-        self.qp
     }
 
     /// Wakes the stream's task, for work that only this task can do.
@@ -110,7 +106,7 @@ impl State {
 
     /// The Queue Pair that a stream belongs to.
     pub(super) fn qp_of(&self, llp: LlpHandle) -> Option<QpHandle> {
-        self.streams.get(&llp).map(Driven::qp)
+        self.streams.get(&llp).map(|driven| driven.qp)
     }
 
     /// Sets the task that is woken when another task gives the stream work.

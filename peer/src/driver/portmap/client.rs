@@ -1,12 +1,12 @@
 //! A client that queries port mappers, over one UDP socket for each address family.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::{future, io};
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::AbortHandle;
-use tokio::time::sleep_until;
+use tokio::task::JoinSet;
 
 use super::socket::{MAX_DATAGRAM_LEN, Role, Socket};
 use super::watch::{Event, Watches};
@@ -39,16 +39,7 @@ enum Command {
 #[derive(Debug, Clone)]
 pub struct PmClient {
     commands: mpsc::Sender<Command>,
-    _task: std::sync::Arc<Ending>,
-}
-
-#[derive(Debug)]
-struct Ending(AbortHandle);
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+    _task: Arc<JoinSet<()>>,
 }
 
 impl PmClient {
@@ -58,12 +49,8 @@ impl PmClient {
     /// # Errors
     /// No socket can be bound for either address family.
     pub fn bind(settings: ClientSettings, traffic: Option<&TrafficLog>) -> io::Result<Self> {
-        let any = |ip| SocketAddr::new(ip, 0);
-        Self::bind_to(
-            &[any(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), any(IpAddr::V6(Ipv6Addr::UNSPECIFIED))],
-            settings,
-            traffic,
-        )
+        let any: [SocketAddr; 2] = [(Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv6Addr::UNSPECIFIED, 0).into()];
+        Self::bind_to(&any, settings, traffic)
     }
 
     /// A client at these addresses. For each address family it uses the last address that can be
@@ -91,8 +78,9 @@ impl PmClient {
         let [v4, v6] = sockets;
         let client = Client::new(settings, random_seed());
         let task = Task { clock, v4, v6, client, waiting: HashMap::new(), watches: Watches::new() };
-        let task = tokio::spawn(task.run(arrived)).abort_handle();
-        Ok(PmClient { commands, _task: std::sync::Arc::new(Ending(task)) })
+        let mut tasks = JoinSet::new();
+        tasks.spawn(task.run(arrived));
+        Ok(PmClient { commands, _task: Arc::new(tasks) })
     }
 
     /// Queries a port mapper, or returns a cached answer. If the port mapper does not answer, this
@@ -138,13 +126,7 @@ impl Task {
     async fn run(mut self, mut arrived: mpsc::Receiver<Command>) {
         let (mut in_4, mut in_6) = ([0; MAX_DATAGRAM_LEN], [0; MAX_DATAGRAM_LEN]);
         loop {
-            let deadline = self.client.deadline().map(|at| self.clock.to_tokio(at));
-            let timer = async {
-                match deadline {
-                    Some(at) => sleep_until(at).await,
-                    None => future::pending().await,
-                }
-            };
+            let timer = self.clock.sleep_until(self.client.deadline());
             let received = tokio::select! {
                 command = arrived.recv() => {
                     let Some(command) = command else { return };

@@ -7,6 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 
 use super::client::{PmClient, PmError};
+use crate::driver::tcp::bound_socket;
 use crate::portmap::{Query, Resolution};
 
 /// A connection, and the result of its query.
@@ -52,9 +53,7 @@ pub async fn source_for(target: SocketAddr) -> io::Result<IpAddr> {
 /// # Errors
 /// The address cannot be bound.
 pub fn socket_at(from: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
-    let socket = if from.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    socket.bind(from)?;
+    let socket = bound_socket(from)?;
     let local = socket.local_addr()?;
     Ok((socket, local))
 }

@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::sleep_until;
 
 use super::socket::{MAX_DATAGRAM_LEN, Role, Socket};
 use crate::driver::clock::Clock;
@@ -131,15 +130,9 @@ async fn answer(shared: Arc<Shared>, socket: Socket) {
 
 async fn expire(shared: Arc<Shared>) {
     loop {
-        let deadline = shared.lock().deadline().map(|at| shared.clock.to_tokio(at));
-        let timer = async {
-            match deadline {
-                Some(at) => sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
+        let deadline = shared.lock().deadline();
         tokio::select! {
-            () = timer => {
+            () = shared.clock.sleep_until(deadline) => {
                 let mut machine = shared.lock();
                 machine.handle_timeout(shared.clock.now());
                 shared.flush(&mut machine);

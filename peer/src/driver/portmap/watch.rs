@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 
 use tokio::net::UdpSocket;
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
+use tokio::task::JoinSet;
 
 use super::socket::{MAX_DATAGRAM_LEN, Socket};
 
@@ -29,7 +29,7 @@ pub(super) enum Event {
 /// The watched port mappers, each with its task.
 #[derive(Debug)]
 pub(super) struct Watches {
-    tasks: HashMap<SocketAddr, AbortHandle>,
+    tasks: HashMap<SocketAddr, JoinSet<()>>,
     sender: mpsc::Sender<Event>,
     receiver: mpsc::Receiver<Event>,
 }
@@ -48,8 +48,8 @@ impl Watches {
         }
         match socket.connected(mapper) {
             Ok(connected) => {
-                let task = tokio::spawn(watch(connected, mapper, self.sender.clone()));
-                self.tasks.insert(mapper, task.abort_handle());
+                let task = watch(connected, mapper, self.sender.clone());
+                self.tasks.entry(mapper).or_default().spawn(task);
             }
             Err(error) => tracing::debug!(%mapper, %error, "a port mapper is not watched"),
         }
@@ -57,24 +57,12 @@ impl Watches {
 
     /// Stops watching all port mappers that are no longer used.
     pub(super) fn keep(&mut self, is_used: impl Fn(SocketAddr) -> bool) {
-        self.tasks.retain(|mapper, task| {
-            let keep = is_used(*mapper);
-            if !keep {
-                task.abort();
-            }
-            keep
-        });
+        self.tasks.retain(|mapper, _| is_used(*mapper));
     }
 
     /// Waits for the next event.
     pub(super) async fn next(&mut self) -> Option<Event> {
         self.receiver.recv().await
-    }
-}
-
-impl Drop for Watches {
-    fn drop(&mut self) {
-        self.keep(|_| false);
     }
 }
 

@@ -203,21 +203,17 @@ impl SdpStream {
     /// [`receive`](super::SdpSettings::receive), from 1 to 4096 receives. A smaller value takes
     /// effect as posted receives end.
     pub fn set_receive_buffer(&self, octets: usize) {
-        let mut engine = self.lock();
-        engine.set_receive_buffer(octets);
-        self.go(&mut engine);
+        self.change(|engine| engine.set_receive_buffer(octets));
     }
 
     /// Ends one half of the connection. With `Out`, written data is still sent, followed by a
     /// DisConn, and further writes fail with `BrokenPipe`. With `In`, reads return 0 bytes,
     /// arriving data is dropped, and the peer is not informed.
     pub fn shut_down(&self, half: Half) {
-        let mut engine = self.lock();
-        match half {
+        self.change(|engine| match half {
             Half::Out => engine.machine.shut_down(),
             Half::In => engine.stop_reading(),
-        }
-        self.go(&mut engine);
+        });
     }
 
     /// The connection's state and counters.

@@ -99,9 +99,7 @@ impl Area {
     /// Copies `len` bytes from offset `from` on to offset `at` of another area.
     pub(super) fn copy(&self, rnic: &mut Rnic, from: usize, len: usize, other: &Area, at: usize) {
         let octets = self.octets(rnic, from, from + len).to_vec();
-        if let Some(to) = rnic.buffer_mut(other.buffer).ok().and_then(|all| all.get_mut(at..at + octets.len())) {
-            to.copy_from_slice(&octets);
-        }
+        other.put(rnic, at, &octets);
     }
 
     /// Deregisters the area and frees its buffer.

@@ -25,9 +25,9 @@ pub(super) struct Arrived {
     /// Out-Of-Band bytes stay in the stream (SO_OOBINLINE).
     pub(super) inline: bool,
     /// The newest Out-Of-Band byte that was removed from the stream and not taken.
-    urgent: Option<u8>,
+    pub(super) urgent: Option<u8>,
     /// Number of Out-Of-Band bytes that were announced and have not arrived.
-    announced: u64,
+    pub(super) announced: u64,
 }
 
 impl Arrived {
@@ -147,9 +147,7 @@ impl Arrived {
             return;
         }
         self.read += octets as u64;
-        while self.marks.front().is_some_and(|mark| *mark < self.read) {
-            self.marks.pop_front();
-        }
+        while self.marks.pop_front_if(|mark| *mark < self.read).is_some() {}
         let mut left = octets;
         while let Some(front) = self.ready.front_mut() {
             let len = left.min(front.to - front.from);
@@ -172,16 +170,6 @@ impl Arrived {
     /// Returns whether the next read begins at the position of an Out-Of-Band byte.
     pub(super) fn at_mark(&self) -> bool {
         self.marks.front() == Some(&self.read)
-    }
-
-    /// Takes the Out-Of-Band byte that was removed from the stream.
-    pub(super) fn take_urgent(&mut self) -> Option<u8> {
-        self.urgent.take()
-    }
-
-    /// Returns whether an announced Out-Of-Band byte has not arrived.
-    pub(super) fn is_announced(&self) -> bool {
-        self.announced > 0
     }
 
     /// Returns whether an Out-Of-Band byte is announced, or has arrived and was not read.

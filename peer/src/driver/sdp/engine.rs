@@ -184,10 +184,8 @@ impl Engine {
     /// Returns whether the connection's task has work that no other task does. Such work is a move
     /// of the connection, its end, an earlier deadline, or a wait for TCP.
     pub(super) fn wants_task(&self) -> bool {
-        let sooner = match (self.machine.poll_timeout(), self.watched) {
-            (Some(deadline), Some(watched)) => deadline < watched,
-            (deadline, _) => deadline.is_some(),
-        };
+        let deadline = self.machine.poll_timeout();
+        let sooner = deadline.is_some_and(|deadline| self.watched.is_none_or(|watched| deadline < watched));
         let unwatched = !self.is_idle() && !self.watches_sends;
         sooner || unwatched || self.machine.is_over() || self.machine.is_suspended()
     }

@@ -6,16 +6,16 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpSocket, TcpStream};
+use tokio::net::TcpStream;
 
 use super::addresses::Addresses;
 use super::area::Area;
 use super::engine::{Engine, queue_pair};
-use super::stream::{Shared, set_up, until, wait};
+use super::stream::{Shared, set_up, wait};
 use super::{SdpError, SdpListener, SdpStream};
 use crate::driver::Device;
 use crate::driver::stream::Opener;
-use crate::memory::PdId;
+use crate::driver::tcp::reusable_socket;
 use crate::verbs::Rnic;
 
 /// How long the peer may take to close the TCP connection that both sides leave. SuspCommAck is the
@@ -38,7 +38,7 @@ impl SdpStream {
     /// The connection is shut down or is already moving, or it is lost during the move.
     pub async fn fail_over(&self, listener: &SdpListener) -> Result<(), SdpError> {
         let port = listener.local_addr()?.port();
-        let shared = self.shared();
+        let shared = &self.shared;
         let moves = {
             let mut engine = self.lock();
             let refused =
@@ -71,10 +71,7 @@ impl SdpStream {
         }
         wait(shared, |engine| engine.moves > moves || engine.machine.is_over()).await;
         let engine = self.lock();
-        if engine.machine.is_over() {
-            return Err(engine.error.clone().unwrap_or(SdpError::Closed));
-        }
-        Ok(())
+        if engine.machine.is_over() { Err(engine.error.clone().unwrap_or(SdpError::Closed)) } else { Ok(()) }
     }
 }
 
@@ -111,7 +108,7 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
         None => {
             tokio::select! {
                 () = wait(shared, |engine| engine.successor.is_some() || engine.machine.is_over()) => {}
-                () = until(shared, deadline) => {}
+                () = shared.clock.sleep_until(deadline) => {}
             }
             let (device, tcp) = shared.lock().successor.take().ok_or_else(late)?;
             (device, tcp, Opener::Peer)
@@ -134,7 +131,7 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
 /// free port. The port is bound explicitly. The operating system then gives the port to no other
 /// connection, so this side can use the port again when the peer moves (section 13.1.1).
 pub(super) async fn connect(before: Option<SocketAddr>, to: SocketAddr) -> std::io::Result<TcpStream> {
-    let socket = reusable(to)?;
+    let socket = reusable_socket(to)?;
     let any = if to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
     // If another socket uses the port, the peer may still accept a connection from a different
     // port.
@@ -146,16 +143,9 @@ pub(super) async fn connect(before: Option<SocketAddr>, to: SocketAddr) -> std::
 
 /// Connects from `source` only.
 pub(super) async fn connect_from(source: SocketAddr, to: SocketAddr) -> std::io::Result<TcpStream> {
-    let socket = reusable(to)?;
+    let socket = reusable_socket(to)?;
     socket.bind(source)?;
     socket.connect(to).await
-}
-
-/// A socket of the same address family as `like`, whose port can be bound again.
-fn reusable(like: SocketAddr) -> std::io::Result<TcpSocket> {
-    let socket = if like.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-    socket.set_reuseaddr(true)?;
-    Ok(socket)
 }
 
 impl Engine {
@@ -178,14 +168,10 @@ impl Engine {
             area.move_to(&from, device)?;
         }
         (self.device, self.pd) = (device.clone(), pd);
-        deallocate_pd(&from, old);
+        // The connection has no objects left in this Protection Domain.
+        let _ = from.verbs(|rnic| rnic.deallocate_pd(old));
         Ok(())
     }
-}
-
-fn deallocate_pd(device: &Device, pd: PdId) {
-    // The connection has no objects left in this Protection Domain.
-    let _ = device.verbs(|rnic| rnic.deallocate_pd(pd));
 }
 
 impl Area {

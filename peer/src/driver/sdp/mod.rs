@@ -44,7 +44,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use socket2::{SockRef, TcpKeepalive};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
@@ -54,6 +54,7 @@ pub use stream::SdpStream;
 
 use super::device::Device;
 use super::stream::Opener;
+use super::tcp::reusable_socket;
 use crate::sdp::{Refusal, Role, Settings, Violation};
 use crate::verbs::{CqError, PostError, QpError};
 
@@ -103,10 +104,8 @@ impl Default for SdpSettings {
 impl SdpSettings {
     /// Turns on TCP's keep-alive if the settings require it.
     fn apply_keep_alive(&self, tcp: &TcpStream) -> io::Result<()> {
-        match self.keep_alive {
-            Some(idle) => SockRef::from(tcp).set_tcp_keepalive(&TcpKeepalive::new().with_time(idle)),
-            None => Ok(()),
-        }
+        let Some(idle) = self.keep_alive else { return Ok(()) };
+        SockRef::from(tcp).set_tcp_keepalive(&TcpKeepalive::new().with_time(idle))
     }
 }
 
@@ -203,8 +202,7 @@ impl SdpListener {
     /// # Errors
     /// The address cannot be bound.
     pub fn bind(device: &Device, address: SocketAddr, settings: SdpSettings) -> io::Result<Self> {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        socket.set_reuseaddr(true)?;
+        let socket = reusable_socket(address)?;
         if address.is_ipv6() && settings.only_v6 {
             SockRef::from(&socket).set_only_v6(true)?;
         }

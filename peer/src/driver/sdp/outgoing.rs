@@ -28,7 +28,8 @@ pub(super) struct Outgoing {
     sends: VecDeque<Send>,
     /// Number of the first send.
     first_send: u64,
-    octets: usize,
+    /// Number of bytes that are not sent yet.
+    pub(super) octets: usize,
 }
 
 /// An area, and the sends in it.
@@ -49,11 +50,6 @@ struct Send {
 }
 
 impl Outgoing {
-    /// Number of bytes that are not sent yet.
-    pub(super) fn octets(&self) -> usize {
-        self.octets
-    }
-
     /// The ID of the next send.
     pub(super) fn next_id(&self) -> SendId {
         SendId(self.first_send + self.sends.len() as u64)
@@ -112,8 +108,7 @@ impl Outgoing {
         self.octets -= send.len;
         let chunk = usize::try_from(send.chunk - self.first_chunk).ok().and_then(|at| self.chunks.get_mut(at));
         chunk.into_iter().for_each(|chunk| chunk.sends -= 1);
-        while self.sends.front().is_some_and(|send| send.over) {
-            self.sends.pop_front();
+        while self.sends.pop_front_if(|send| send.over).is_some() {
             self.first_send += 1;
         }
         self.drop_unused(device, spare);

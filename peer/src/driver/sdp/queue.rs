@@ -23,7 +23,7 @@ pub(super) struct SendQueue {
     in_queue: u32,
     /// Headers of messages whose payload is gathered: a ring with one slot for each Work Request
     /// that the Send Queue can hold.
-    heads: Option<Area>,
+    pub(super) heads: Option<Area>,
     next_head: u64,
 }
 
@@ -106,16 +106,6 @@ impl SendQueue {
     pub(super) fn clear(&mut self) {
         self.waiting.clear();
         self.in_queue = 0;
-    }
-
-    /// The memory of the headers, to move it to another device.
-    pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
-        self.heads.iter_mut()
-    }
-
-    /// The memory of the headers, to free it.
-    pub(super) fn into_area(self) -> Option<Area> {
-        self.heads
     }
 }
 

@@ -15,21 +15,19 @@ const MAX_AREAS: usize = 256;
 /// Unused areas. The last area was used most recently.
 #[derive(Debug, Default)]
 pub(super) struct SpareMemory {
-    areas: Vec<Area>,
+    pub(super) areas: Vec<Area>,
     octets: usize,
 }
 
 impl SpareMemory {
     /// An area whose size in bytes is in this range. A newly allocated area has the smallest size.
     pub(super) fn take(&mut self, device: &Device, octets: RangeInclusive<usize>) -> Result<Area, SdpError> {
-        match self.areas.iter().rposition(|area| octets.contains(&area.len())) {
-            Some(at) => {
-                let area = self.areas.remove(at);
-                self.octets -= area.len();
-                Ok(area)
-            }
-            None => device.verbs(|rnic| Area::new(rnic, *octets.start())),
-        }
+        let Some(at) = self.areas.iter().rposition(|area| octets.contains(&area.len())) else {
+            return device.verbs(|rnic| Area::new(rnic, *octets.start()));
+        };
+        let area = self.areas.remove(at);
+        self.octets -= area.len();
+        Ok(area)
     }
 
     /// Keeps an area that is no longer used, or frees it if enough areas are kept already.
@@ -43,11 +41,6 @@ impl SpareMemory {
 
     pub(super) fn is_empty(&self) -> bool {
         self.areas.is_empty()
-    }
-
-    /// All memory, to move it to another device.
-    pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
-        self.areas.iter_mut()
     }
 
     /// All memory, to free it.

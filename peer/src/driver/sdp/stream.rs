@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
-use tokio::time::{sleep, sleep_until};
+use tokio::time::sleep;
 use weft_core::wire::sdp::Mode;
 
 use super::addresses::Addresses;
@@ -24,13 +24,11 @@ use crate::verbs::{CqHandle, QpModify, QpState};
 
 /// A connection on which nothing has completed for this time frees its unused memory.
 const IDLE_TIME: Duration = Duration::from_secs(1);
-/// Used in place of a missing deadline.
-const NO_DEADLINE: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// An SDP connection. Dropping it shuts the connection down. Written data is still sent.
 #[derive(Debug)]
 pub struct SdpStream {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     local: SocketAddr,
     peer: SocketAddr,
 }
@@ -66,7 +64,7 @@ impl SdpStream {
         role: Role,
         settings: SdpSettings,
     ) -> Result<Self, SdpError> {
-        let (clock, local, peer) = (device.clock(), stream.local_addr()?, stream.peer_addr()?);
+        let (clock, local, peer) = (device.clock(), stream.tcp.local_addr()?, stream.tcp.peer_addr()?);
         let addresses = Addresses { local, peer, connected: role == Role::Connecting };
         let engine = Mutex::new(Engine::new(device, clock.now(), role, settings, addresses)?);
         let shared = Arc::new(Shared { engine, command: Notify::new(), clock });
@@ -78,7 +76,7 @@ impl SdpStream {
         // Complete the exchange of Hello and HelloAck before the caller gets the socket.
         let over = tokio::select! {
             () = &mut task => true,
-            () = opened(&shared) => false,
+            () = wait(&shared, |engine| engine.opened) => false,
         };
         if !over {
             tokio::spawn(task);
@@ -100,14 +98,17 @@ impl SdpStream {
         self.shared.go(engine);
     }
 
+    /// Changes the engine, and lets the state machine act on the change.
+    pub(super) fn change(&self, change: impl FnOnce(&mut Engine)) {
+        let mut engine = self.lock();
+        change(&mut engine);
+        self.go(&mut engine);
+    }
+
     /// This side's address when the connection was opened.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.local
-    }
-
-    pub(super) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
     }
 
     /// The peer's address when the connection was opened.
@@ -135,16 +136,12 @@ impl SdpStream {
 
     /// Changes the policy that selects the transfer mechanisms.
     pub fn set_policy(&self, policy: Policy) {
-        let mut engine = self.shared.lock();
-        *engine.machine.policy_mut() = policy;
-        self.shared.go(&mut engine);
+        self.change(|engine| *engine.machine.policy_mut() = policy);
     }
 
     /// Requests that the peer change the size of its Private Buffers to `octets` bytes.
     pub fn resize(&self, octets: u32) {
-        let mut engine = self.shared.lock();
-        engine.machine.resize(octets);
-        self.shared.go(&mut engine);
+        self.change(|engine| engine.machine.resize(octets));
     }
 
     /// Number of bytes that this side copied from or to the user, or for Bcopy.
@@ -155,9 +152,7 @@ impl SdpStream {
 
     /// Closes the connection abortively.
     pub fn abort(&self) {
-        let mut engine = self.shared.lock();
-        engine.machine.abort(self.shared.clock.now());
-        self.shared.go(&mut engine);
+        self.change(|engine| engine.machine.abort(self.shared.clock.now()));
     }
 
     /// Waits until the connection is over and its resources are free.
@@ -185,10 +180,10 @@ impl SdpStream {
 
 impl Drop for SdpStream {
     fn drop(&mut self) {
-        let mut engine = self.shared.lock();
-        engine.machine.shut_down();
-        engine.stop_reading();
-        self.shared.go(&mut engine);
+        self.change(|engine| {
+            engine.machine.shut_down();
+            engine.stop_reading();
+        });
     }
 }
 
@@ -344,7 +339,7 @@ pub(super) async fn set_up(shared: &Arc<Shared>, stream: Stream) -> Result<(), S
                     engine.disconnect.get_or_insert(true);
                 }
             }
-            () = until(shared, deadline) => {
+            () = shared.clock.sleep_until(deadline) => {
                 shared.lock().machine.handle_timeout(shared.clock.now());
             }
         }
@@ -418,7 +413,7 @@ async fn drive(shared: Arc<Shared>) {
             () = completion(&shared, &device, cqs.send), if !idle => {}
             _ = device.ended(qp) => shared.lock().ended(shared.clock.now()),
             () = shared.command.notified() => {}
-            () = until(&shared, deadline), if deadline.is_some() => {
+            () = shared.clock.sleep_until(deadline) => {
                 shared.lock().machine.handle_timeout(shared.clock.now());
             }
             () = &mut idle_timer, if idle_timer_runs => {
@@ -441,18 +436,6 @@ async fn completion(shared: &Shared, device: &Device, cq: CqHandle) {
         next.as_mut().poll(cx).map(|completion| engine.handle_completion(shared.clock.now(), completion))
     })
     .await;
-}
-
-pub(super) async fn until(shared: &Shared, deadline: Option<crate::Instant>) {
-    let at = match deadline {
-        Some(deadline) => shared.clock.to_tokio(deadline),
-        None => tokio::time::Instant::now() + NO_DEADLINE,
-    };
-    sleep_until(at).await;
-}
-
-async fn opened(shared: &Shared) {
-    wait(shared, |engine| engine.opened).await;
 }
 
 async fn over(shared: &Shared) {

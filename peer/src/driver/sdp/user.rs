@@ -8,7 +8,7 @@ use weft_core::wire::sdp::Mode;
 use super::engine::Engine;
 use super::statistics::{HalfStatistics, Statistics};
 use super::{SdpError, outgoing};
-use crate::sdp::Half;
+use crate::sdp::{CommandError, Half};
 
 /// Maximum size in bytes of a send that goes out by Data messages or Writes.
 const PART: usize = 256 << 10;
@@ -34,14 +34,10 @@ impl Engine {
             return Some(Err(error));
         }
         if let Err(refused) = self.machine.send(self.outgoing.next_id(), len as u64, urgent && len == wanted) {
-            return match refused {
-                // Acts as if the buffer were full. The writer is woken when a send ends.
-                crate::sdp::CommandError::QueueFull => None,
-                _ => {
-                    let closed = "this side has shut down sending".to_owned();
-                    Some(Err(SdpError::Io(ErrorKind::BrokenPipe, closed)))
-                }
-            };
+            let closed = || SdpError::Io(ErrorKind::BrokenPipe, "this side has shut down sending".to_owned());
+            // If the queue is full, acts as if the buffer were full. The writer is woken when a
+            // send ends.
+            return (refused != CommandError::QueueFull).then(|| Err(closed()));
         }
         self.outgoing.push(&self.device, octets, len);
         self.copied += len as u64;
@@ -64,7 +60,7 @@ impl Engine {
 
     /// Number of bytes that are written and not sent yet.
     pub(super) fn unsent(&self) -> usize {
-        self.outgoing.octets()
+        self.outgoing.octets
     }
 
     /// Copies unread bytes to `to`, as many as fit. Returns `None` if the reader has to wait, and 0
@@ -84,10 +80,8 @@ impl Engine {
         if !self.ended && !self.gone {
             return None;
         }
-        if self.error.is_some() || self.graceful == Some(false) {
-            return Some(Err(self.end_error()));
-        }
-        Some(Ok(0))
+        let is_broken = self.error.is_some() || self.graceful == Some(false);
+        Some(if is_broken { Err(self.end_error()) } else { Ok(0) })
     }
 
     /// Ends reading: unread and arriving data is dropped.
@@ -103,10 +97,10 @@ impl Engine {
 
     /// Takes the Out-Of-Band byte.
     pub(super) fn take_urgent(&mut self) -> Result<u8, SdpError> {
-        if let Some(octet) = self.arrived.take_urgent() {
+        if let Some(octet) = self.arrived.urgent.take() {
             return Ok(octet);
         }
-        Err(if self.arrived.is_announced() && !self.arrived.inline {
+        Err(if self.arrived.announced > 0 && !self.arrived.inline {
             SdpError::Io(ErrorKind::WouldBlock, "the Out-Of-Band byte has not arrived".to_owned())
         } else {
             SdpError::Io(ErrorKind::InvalidInput, "no Out-Of-Band byte was received outside the stream".to_owned())

@@ -35,6 +35,6 @@ pub(super) fn other_ip(v6: bool) -> IpAddr {
 }
 
 /// Address of the tester's port mapper. If `other_port` is set, the address has another port.
-pub(super) fn tester_mapper(v6: bool, other_port: bool) -> SocketAddr {
+pub(in crate::driver) fn tester_mapper(v6: bool, other_port: bool) -> SocketAddr {
     SocketAddr::new(tester_ip(v6), if other_port { OTHER_PORT } else { UDP_PORT })
 }

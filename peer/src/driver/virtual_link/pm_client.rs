@@ -44,7 +44,7 @@ struct Attempt {
 
 /// What the target sends to the tester, apart from bytes of connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::driver) enum VirtualCall {
+pub(super) enum VirtualCall {
     /// A datagram to a UDP socket of the tester.
     Datagram { to: SocketAddr, from: SocketAddr, octets: Bytes },
     /// Connection `number` to an address on which the tester listens.

@@ -14,7 +14,7 @@ const MAX_IN_FLIGHT: usize = 1 << 16;
 
 /// The server, and its datagrams in flight.
 pub(super) struct PmServer {
-    server: Server,
+    pub(super) server: Server,
     /// Datagrams to the server: time of arrival, sender, payload.
     pub(super) to_target: VecDeque<(Instant, SocketAddr, Vec<u8>)>,
     /// Datagrams to the tester: time of arrival, destination, sender, payload.
@@ -47,12 +47,6 @@ impl PmServer {
             self.server.handle_timeout(now);
         }
         while self.server.poll_event().is_some() {}
-    }
-
-    /// A TCP connection from the tester arrived at `to`. Returns the service that the server mapped
-    /// to this address, or `None`.
-    pub(super) fn connected(&mut self, now: Instant, from: SocketAddr, to: SocketAddr) -> Option<SocketAddr> {
-        self.server.handle_connection(now, from, to)
     }
 
     /// When the next datagram for this socket arrives.

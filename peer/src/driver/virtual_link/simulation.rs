@@ -16,6 +16,7 @@ use crate::service::DrivenConnection;
 use crate::time::Instant;
 
 /// The clock, all connections, and the port mapper's client or server.
+#[derive(Default)]
 pub(super) struct Simulation {
     pub(super) now: Instant,
     pub(super) machines: BTreeMap<u32, Machine>,
@@ -44,7 +45,7 @@ pub(super) enum Item {
 }
 
 impl Machine {
-    pub(super) fn new(connection: Box<dyn DrivenConnection>, mangler: Option<Mangler>) -> Self {
+    fn new(connection: Box<dyn DrivenConnection>, mangler: Option<Mangler>) -> Self {
         Machine {
             connection,
             mangler,
@@ -58,14 +59,14 @@ impl Machine {
 
     /// When the next event at the target's side is due.
     pub(super) fn next(&self) -> Option<Instant> {
-        let arrival = if self.reads() { self.to_target.front().map(|(at, _)| *at) } else { None };
+        let arrival = self.to_target.front().map(|(at, _)| *at).filter(|_| self.connection.is_ready());
         let mangled = self.mangler.as_ref().filter(|_| !self.is_held_back()).and_then(Mangler::poll_timeout);
         [arrival, self.connection.poll_timeout(), mangled].into_iter().flatten().min()
     }
 
     /// Handles all events that are due at `now`.
     fn handle(&mut self, now: Instant) {
-        while self.reads()
+        while self.connection.is_ready()
             && let Some((_, item)) = self.to_target.pop_front_if(|(at, _)| *at <= now)
         {
             match item {
@@ -91,10 +92,6 @@ impl Machine {
 
     fn is_over(&self) -> bool {
         self.connection.is_over() && self.mangler.as_ref().is_none_or(Mangler::is_idle)
-    }
-
-    fn reads(&self) -> bool {
-        self.connection.is_ready()
     }
 
     fn serve(&mut self, now: Instant) {
@@ -138,15 +135,7 @@ impl DrivenConnection for MovedConnection {
 
     fn handle_reset(&mut self, _: Instant) {}
 
-    fn handle_timeout(&mut self, _: Instant) {}
-
-    fn serve(&mut self, _: Instant) {}
-
     fn poll_transmit(&mut self, _: Instant) -> Option<Transmit> {
-        None
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
         None
     }
 
@@ -156,35 +145,44 @@ impl DrivenConnection for MovedConnection {
 }
 
 impl Simulation {
-    /// Runs until `deadline`, or until something has reached the tester on connection `wanted`.
-    /// Something may have arrived already before the call.
-    pub(super) fn run_until(&mut self, deadline: Instant, wanted: Option<u32>) {
+    /// Runs until `deadline`.
+    pub(super) fn run_until(&mut self, deadline: Instant) {
+        while self.step(deadline) {}
+    }
+
+    /// Runs until `deadline`, or until something for the tester arrives, at `latest` or earlier.
+    /// Returns whether it arrived, which may have been before the call. `next` returns when it
+    /// arrives.
+    pub(super) fn run_until_arrival(
+        &mut self,
+        deadline: Instant,
+        latest: Instant,
+        next: impl Fn(&Simulation) -> Option<Instant>,
+    ) -> bool {
         loop {
-            let here = wanted.and_then(|number| self.machines.get(&number)?.to_tester.front().map(|(at, _)| *at));
-            let machines = self.next();
             // If both are due at the same time, the event at the target comes first. It cannot
             // change what reaches the tester now.
-            let next = match (here, machines) {
-                (Some(here), machines) if machines.is_none_or(|at| here < at) => {
-                    if here <= deadline.max(self.now) {
-                        self.now = self.now.max(here);
-                        return;
-                    }
-                    None
-                }
-                (_, machines) => machines,
-            };
-            match next {
-                Some(at) if at <= deadline => {
-                    self.now = self.now.max(at);
-                    self.run_due_events();
-                }
-                _ => {
-                    self.now = self.now.max(deadline);
-                    return;
-                }
+            if let Some(arrival) = next(self).filter(|at| *at <= latest)
+                && self.next().is_none_or(|at| arrival < at)
+            {
+                self.now = self.now.max(arrival);
+                return true;
+            }
+            if !self.step(deadline) {
+                return false;
             }
         }
+    }
+
+    /// Advances the time to the next event at the target, and handles it. If no event is due by
+    /// `deadline`, advances the time to `deadline` and returns false.
+    pub(super) fn step(&mut self, deadline: Instant) -> bool {
+        let next = self.next().filter(|at| *at <= deadline);
+        self.now = self.now.max(next.unwrap_or(deadline));
+        if next.is_some() {
+            self.run_due_events();
+        }
+        next.is_some()
     }
 
     /// When the next event at the target is due.
@@ -205,28 +203,19 @@ impl Simulation {
                     return Some(std::mem::replace(&mut machine.connection, Box::new(MovedConnection)));
                 }
             }
-            match self.next().filter(|at| *at <= deadline) {
-                Some(at) => {
-                    self.now = self.now.max(at);
-                    self.run_due_events();
-                }
-                None => {
-                    self.now = self.now.max(deadline);
-                    return None;
-                }
+            if !self.step(deadline) {
+                return None;
             }
         }
     }
 
-    pub(super) fn run_due_events(&mut self) {
+    fn run_due_events(&mut self) {
         let now = self.now;
         if let Some(mapper) = &mut self.pm_server {
             mapper.handle(now);
         }
         for (number, connection) in self.pm_client.as_mut().map(|client| client.handle(now)).unwrap_or_default() {
-            let mut machine = Machine::new(connection, None);
-            machine.serve(now);
-            self.machines.insert(number, machine);
+            self.open(number, connection, None);
         }
         for machine in self.machines.values_mut() {
             if machine.next().is_some_and(|at| at <= now) {
@@ -236,11 +225,11 @@ impl Simulation {
         self.machines.retain(|_, machine| !(machine.abandoned && machine.is_over()));
     }
 
-    pub(super) fn serve(&mut self, number: u32) {
-        let now = self.now;
-        if let Some(machine) = self.machines.get_mut(&number) {
-            machine.serve(now);
-        }
+    /// Opens connection `number`.
+    pub(super) fn open(&mut self, number: u32, connection: Box<dyn DrivenConnection>, mangler: Option<Mangler>) {
+        let mut machine = Machine::new(connection, mangler);
+        machine.serve(self.now);
+        self.machines.insert(number, machine);
     }
 
     /// What has reached the tester on this connection by now.

@@ -2,7 +2,6 @@
 //! link's latency. The simulation advances while the tester waits.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -11,24 +10,15 @@ use super::network::{LATENCY, SEND_TIMEOUT, WINDOW};
 use super::simulation::{Item, Simulation, lock};
 use crate::driver::link_error::LinkError;
 use crate::driver::received::Received;
-use crate::driver::traffic_log::TrafficLog;
 use crate::time::Instant;
 
 /// The tester's side of a virtual connection.
 pub(in crate::driver) struct VirtualTester {
-    pub(in crate::driver) number: u32,
-    /// Addresses of the tester and of the target, in this order.
-    pub(super) addresses: (SocketAddr, SocketAddr),
-    pub(in crate::driver) traffic: TrafficLog,
+    pub(super) number: u32,
     pub(super) simulation: Arc<Mutex<Simulation>>,
 }
 
 impl VirtualTester {
-    /// Addresses of the tester and of the target, in this order.
-    pub(in crate::driver) fn addresses(&self) -> (SocketAddr, SocketAddr) {
-        self.addresses
-    }
-
     /// Sends bytes. If the target does not read, the call waits in virtual time and then fails with
     /// the same send time-out as over TCP.
     pub(in crate::driver) fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
@@ -39,7 +29,7 @@ impl VirtualTester {
                 break;
             }
             let until = simulation.now + wait;
-            simulation.run_until(until, None);
+            simulation.run_until(until);
         }
         if simulation.machines.get(&self.number).is_some_and(|machine| machine.unread > WINDOW) {
             return Err(LinkError::SendTimeout { after: SEND_TIMEOUT });
@@ -59,22 +49,20 @@ impl VirtualTester {
     fn put(&mut self, item: Item) -> Result<(), LinkError> {
         let mut simulation = lock(&self.simulation);
         let arrival = simulation.now + LATENCY;
-        match simulation.machines.get_mut(&self.number) {
-            Some(machine) => {
-                if let Item::Octets(octets) = &item {
-                    machine.unread += octets.len();
-                }
-                machine.to_target.push_back((arrival, item));
-                Ok(())
-            }
-            None => Err(LinkError::Reset),
+        let machine = simulation.machines.get_mut(&self.number).ok_or(LinkError::Reset)?;
+        if let Item::Octets(octets) = &item {
+            machine.unread += octets.len();
         }
+        machine.to_target.push_back((arrival, item));
+        Ok(())
     }
 
     pub(in crate::driver) async fn receive(&mut self, deadline: Instant) -> Received {
         tokio::task::yield_now().await;
         let mut simulation = lock(&self.simulation);
-        simulation.run_until(deadline, Some(self.number));
+        let latest = deadline.max(simulation.now);
+        let next = |simulation: &Simulation| Some(simulation.machines.get(&self.number)?.to_tester.front()?.0);
+        simulation.run_until_arrival(deadline, latest, next);
         simulation.take(self.number)
     }
 

@@ -16,10 +16,6 @@ impl<'a> Completed<'a> {
         Completed { out: vec![completion], held }
     }
 
-    pub(in crate::hostile) fn into_reported(self) -> Vec<WorkCompletion> {
-        self.out
-    }
-
     /// Changes each completion of a successful receive.
     pub(in crate::hostile) fn received(&mut self, change: impl Fn(&mut WorkCompletion)) {
         self.out.iter_mut().filter(|completion| is_receive(completion)).for_each(change);

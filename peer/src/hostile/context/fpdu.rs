@@ -35,15 +35,13 @@ impl<'a> SentFpdu<'a> {
     ) -> Vec<u8> {
         let length = u16::try_from(ulpdu.len()).unwrap_or(u16::MAX);
         let layout = Layout::new(self.position, length, phase);
-        let body = [&length.to_be_bytes()[..], ulpdu, &[pad; 3][..pad_len(length)]].concat();
-        let (mut rest, mut octets) = (&body[..], Vec::new());
+        let mut body = [&length.to_be_bytes()[..], ulpdu, &[pad; 3][..pad_len(length)]].concat().into_iter();
+        let mut octets = Vec::new();
         for piece in layout.pieces() {
             match piece {
                 Piece::Body(stretch) => {
                     let wanted = usize::try_from(stretch.end - stretch.start).unwrap_or(usize::MAX);
-                    let (now, later) = rest.split_at(wanted.min(rest.len()));
-                    octets.extend_from_slice(now);
-                    rest = later;
+                    octets.extend(body.by_ref().take(wanted));
                 }
                 Piece::Marker { fpduptr, .. } => octets.extend(marker(fpduptr.to_be_bytes())),
             }
@@ -87,11 +85,11 @@ impl<'a> SentFpdu<'a> {
         usize::try_from(layout.header - layout.start).unwrap_or(0)
     }
 
-    /// Returns the bytes before the CRC field, without the markers that `left_out` selects by their
-    /// stream position.
-    pub(in crate::hostile) fn without_markers(&self, left_out: impl Fn(&Layout, u64) -> bool) -> Vec<u8> {
+    /// Stores a CRC that does not cover the markers that `left_out` selects by their stream
+    /// position.
+    pub(in crate::hostile) fn leave_out_of_crc(&mut self, left_out: impl Fn(&Layout, u64) -> bool) {
         let layout = self.layout();
-        let mut octets = Vec::new();
+        let mut covered = Vec::new();
         let mut at = 0;
         for piece in layout.pieces() {
             let length = match &piece {
@@ -100,11 +98,20 @@ impl<'a> SentFpdu<'a> {
             };
             let out = matches!(piece, Piece::Marker { position, .. } if left_out(&layout, position));
             if !out {
-                octets.extend_from_slice(self.octets.get(at..at + length).unwrap_or_default());
+                covered.extend_from_slice(self.octets.get(at..at + length).unwrap_or_default());
             }
             at += length;
         }
-        octets
+        self.set_crc(&covered);
+    }
+
+    /// Sends PAD with the length that `length` returns for the correct length.
+    pub(in crate::hostile) fn resize_pad(&mut self, length: impl FnOnce(usize) -> usize) {
+        let pad = pad_len(self.layout().ulpdu_length);
+        self.change(|octets| {
+            octets.truncate(octets.len() - pad);
+            octets.resize(octets.len() + length(pad), 0);
+        });
     }
 }
 

@@ -7,12 +7,16 @@
 
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawBsdh, RawHeader, RawModeChange};
 
-use crate::hostile::context::segment::{set_word, word};
-use crate::sdp::{Output, Piece};
+use crate::hostile::context::segment::{change_word, octet, set_word, word};
+use crate::sdp::{OpId, Output, Piece};
 use crate::verbs::RemoteAddress;
 
 /// Offset of the byte with MinV and MajV in a Hello and a HelloAck.
 pub(in crate::hostile) const VERSION: usize = 19;
+/// Id of a Work Request that the machine does not know.
+pub(in crate::hostile) const UNKNOWN_OP: OpId = OpId(u64::MAX >> 2);
+/// Four bytes of payload that do not belong to a send.
+pub(in crate::hostile) const PAYLOAD: [u8; 4] = [0x5a; 4];
 
 /// State that the deviations of one connection keep between hooks.
 #[derive(Debug, Default)]
@@ -64,14 +68,10 @@ impl<'a> SdpOut<'a> {
         let keeps = right && counted.len() == 1;
         for output in counted {
             *sent = sent.wrapping_add(1);
-            if let Output::Send { head, .. } = output
-                && !keeps
-            {
+            let Output::Send { head, .. } = output else { continue };
+            if !keeps {
                 set_word(head, 8, *sent);
             }
-        }
-        let last = self.out.iter().rev().find(|output| is_counted(output, order));
-        if let Some(Output::Send { head, .. }) = last {
             self.state.head.clone_from(head);
         }
         self.out
@@ -114,16 +114,18 @@ impl<'a> SdpOut<'a> {
         self.out.retain(|output| mid_of(output, order) != Some(lost));
     }
 
+    /// Returns whether the correct output is a message with payload.
+    pub(in crate::hostile) fn has_payload(&self) -> bool {
+        matches!(self.out.first(), Some(Output::Send { payload: Some(_), .. }))
+    }
+
     /// Sends the messages `more` after the correct output, if this output is a message with this
-    /// MID and `picks` accepts its headers. Each message in `more` has a MID and the bytes after
-    /// the BSDH.
-    pub(in crate::hostile) fn follow(&mut self, mid: Mid, picks: impl FnOnce(&[u8]) -> bool, more: &[(Mid, &[u8])]) {
+    /// MID. Each message in `more` has a MID and the bytes after the BSDH.
+    pub(in crate::hostile) fn follow(&mut self, mid: Mid, more: &[(Mid, &[u8])]) {
         let Some(Output::Send { head, .. }) = self.out.first().filter(|_| self.mid() == Some(mid)) else { return };
-        if picks(head) {
-            let like = head.clone();
-            let more = more.iter().map(|(mid, rest)| message(&like, self.order, *mid, rest));
-            self.out.extend(more);
-        }
+        let like = head.clone();
+        let more = more.iter().map(|(mid, rest)| message(&like, self.order, *mid, rest));
+        self.out.extend(more);
     }
 
     /// Composes a message with this MID that follows the last sent message. `rest` is the bytes
@@ -160,10 +162,7 @@ impl OutMessage<'_> {
 
     /// Changes the byte at this offset.
     pub(in crate::hostile) fn octet(&mut self, figure: usize, change: impl FnOnce(&mut u8)) {
-        let place = self.order.wire_range(figure..figure + 1);
-        if let Some(octet) = self.head.get_mut(place.start) {
-            change(octet);
-        }
+        octet(self.head, self.order.wire_range(figure..figure + 1).start, change);
     }
 
     /// Sets MinV and MajV in a Hello or HelloAck. The mirrored field order exchanges the two halves
@@ -192,8 +191,7 @@ impl OutMessage<'_> {
 
     /// Changes the 32 bits at this offset.
     pub(in crate::hostile) fn word(&mut self, at: usize, change: impl FnOnce(u32) -> u32) {
-        let right = word(self.head, at);
-        set_word(self.head, at, change(right));
+        change_word(self.head, at, change);
     }
 
     /// Changes Rsvd, Mode and S of a ModeChange.
@@ -265,10 +263,7 @@ impl SdpArrived<'_> {
     }
 
     pub(in crate::hostile) fn set_octet(&mut self, figure: usize, value: u8) {
-        let place = self.order.wire_range(figure..figure + 1).start;
-        if let Some(octet) = self.octets.get_mut(place) {
-            *octet = value;
-        }
+        octet(&mut self.octets, self.order.wire_range(figure..figure + 1).start, |octet| *octet = value);
     }
 
     /// Returns the 16 bits at this offset.
@@ -324,5 +319,19 @@ impl SdpArrived<'_> {
             Some(Mid::HELLO | Mid::HELLO_ACK) => self.set_octet(19, 0x12),
             _ => self.set_octet(3, 0x0f),
         }
+    }
+}
+
+/// Makes a message with this MID invalid if `bad` returns true for it.
+pub(in crate::hostile) fn refuse(arrived: &mut SdpArrived<'_>, mid: Mid, bad: impl Fn(&SdpArrived<'_>) -> bool) {
+    if arrived.is(mid) && bad(arrived) {
+        arrived.refuse();
+    }
+}
+
+/// Ignores a message with this MID, except for Bufs, MSeq and MSeqAck.
+pub(in crate::hostile) fn ignore(arrived: &mut SdpArrived<'_>, mid: Mid) {
+    if arrived.is(mid) {
+        arrived.ignore();
     }
 }

@@ -7,7 +7,7 @@ use crate::hostile::Deviations;
 use crate::sdp::Output;
 
 /// State of the hostile endpoint for one SDP connection.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct SdpHostile {
     pub(crate) deviations: Deviations,
     pub(crate) state: SdpDeviationState,
@@ -18,8 +18,6 @@ pub(crate) struct SdpHostile {
 impl SdpHostile {
     /// Returns `None` for the correct endpoint.
     pub(crate) fn of(deviations: Deviations) -> Option<Box<Self>> {
-        let hostile =
-            |deviations| Box::new(SdpHostile { deviations, state: SdpDeviationState::default(), out: VecDeque::new() });
-        (!deviations.is_empty()).then(|| hostile(deviations))
+        (!deviations.is_empty()).then(|| Box::new(SdpHostile { deviations, ..SdpHostile::default() }))
     }
 }

@@ -41,6 +41,11 @@ impl<'a> SentSegment<'a> {
         self.out.iter_mut().for_each(change);
     }
 
+    /// Applies a change to each segment that `selected` selects.
+    pub(in crate::hostile) fn each_if(&mut self, selected: impl Fn(&[u8]) -> bool, change: impl Fn(&mut Vec<u8>)) {
+        self.out.iter_mut().filter(|octets| selected(octets)).for_each(change);
+    }
+
     /// Applies a change to each segment with one of these opcodes.
     pub(in crate::hostile) fn of(&mut self, opcodes: &[Opcode], change: impl Fn(&mut Vec<u8>)) {
         self.out.iter_mut().filter(|octets| opcodes.contains(&opcode(octets))).for_each(change);
@@ -89,6 +94,11 @@ pub(in crate::hostile) fn opcode(octets: &[u8]) -> Opcode {
 /// Returns whether the T bit is set.
 pub(in crate::hostile) fn is_tagged(octets: &[u8]) -> bool {
     octets.first().is_some_and(|octet| octet & 0x80 != 0)
+}
+
+/// Returns whether the T bit is not set.
+pub(in crate::hostile) fn is_untagged(octets: &[u8]) -> bool {
+    !is_tagged(octets)
 }
 
 /// Returns whether the L bit is set.
@@ -141,6 +151,11 @@ pub(in crate::hostile) fn set_word(octets: &mut [u8], at: usize, value: u32) {
 pub(in crate::hostile) fn change_word(octets: &mut [u8], at: usize, change: impl FnOnce(u32) -> u32) {
     let right = word(octets, at);
     set_word(octets, at, change(right));
+}
+
+/// Adds `by` to the 32 bits at offset `at`, if the segment is long enough.
+pub(in crate::hostile) fn add(octets: &mut [u8], at: usize, by: u32) {
+    change_word(octets, at, |word| word.wrapping_add(by));
 }
 
 /// Changes the byte at offset `at`, if the segment is long enough.

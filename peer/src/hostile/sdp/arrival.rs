@@ -2,8 +2,7 @@
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid, Mode};
 
-use crate::hostile::context::sdp::SdpArrived;
-use crate::hostile::context::sdp::VERSION;
+use crate::hostile::context::sdp::{SdpArrived, VERSION, ignore, refuse};
 use crate::sdp::Violation;
 
 /// Offsets of the lower bytes of 16-bit fields of Hello and HelloAck.
@@ -25,18 +24,6 @@ fn fix(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize, bad: impl Fn(u8) -
 fn fix_zero(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize) {
     if arrived.octet(figure - 1) == 0 {
         fix(arrived, mid, figure, |octet| octet == 0, 1);
-    }
-}
-
-fn refuse(arrived: &mut SdpArrived<'_>, mid: Mid, bad: impl Fn(&SdpArrived<'_>) -> bool) {
-    if arrived.is(mid) && bad(arrived) {
-        arrived.refuse();
-    }
-}
-
-fn ignore(arrived: &mut SdpArrived<'_>, mid: Mid) {
-    if arrived.is(mid) {
-        arrived.ignore();
     }
 }
 
@@ -116,10 +103,7 @@ deviations! {
         "continues after a message that the Mode does not allow";
     "sdp.refuses-data-after-dis-conn" [
         SdpOut(|out| out.state.count |= u32::from(out.mid() == Some(Mid::DIS_CONN))),
-        SdpArrived(|arrived| {
-            let closes = arrived.state.count == 1;
-            refuse(arrived, Mid::DATA, |it| closes && it.octets.len() > 16);
-        }),
+        SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.state.count == 1 && it.octets.len() > 16)),
     ] ["SDP-8.2.1-10", "SDP-8.2.1-3"] "rejects payload that arrives after its own DisConn";
     "sdp.refuses-flags" [SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.octet(2) & 0xf8 != 0))]
         ["SDP-6.1.2-6"] "rejects Data with reserved bits in Flags";

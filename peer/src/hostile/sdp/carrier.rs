@@ -3,8 +3,7 @@
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid};
 
-use crate::hostile::context::sdp::OutMessage;
-use crate::hostile::context::sdp::SdpOut;
+use crate::hostile::context::sdp::{OutMessage, SdpOut};
 
 fn turn(out: &mut SdpOut<'_>, mid: Mid) {
     out.of(&[mid], |message| *message.solicited ^= true);

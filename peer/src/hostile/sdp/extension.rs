@@ -2,8 +2,7 @@
 
 use weft_core::wire::sdp::Mid;
 
-use crate::hostile::context::sdp::OutMessage;
-use crate::hostile::context::sdp::SdpOut;
+use crate::hostile::context::sdp::{OutMessage, SdpOut};
 
 /// Offset of the first word of an extended header. In SrcAH and SinkAH this word is Len.
 const FIRST: usize = 16;
@@ -94,7 +93,7 @@ deviations! {
     "sdp.sink-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |message| message.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
         ["SDP-6.3.3.3-1", "SDP-9.3-3"] "sends a SinkAvail with an STag that does not exist";
     "sdp.sink-avail-va-words-exchanged" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], swap_va))]
-        ["SDP-6.3.3-4", "SDP-6.3.3-1", "SDP-6.3.3.2-1", "SDP-6.3.3.1-1"] "exchanges the upper and the lower half of VA of a SinkAvail";
+        ["SDP-6.3.3-4", "SDP-6.3.3-1", "SDP-6.3.3.2-1", "SDP-6.3.3.1-1"] "swaps the upper and the lower half of VA of a SinkAvail";
     "sdp.sink-cancel-ack-long" [SdpOut(|out| long(out, Mid::SINK_CANCEL_ACK))]
         ["SDP-6.3.11-2", "SDP-6.1.1-12", "SDP-6.1.1-1"] "sends four bytes after the header of a SinkCancelAck";
     "sdp.src-avail-cancel-long" [SdpOut(|out| long(out, Mid::SRC_AVAIL_CANCEL))]
@@ -114,7 +113,7 @@ deviations! {
         message.word(VA_LOW, |va| va.wrapping_add(payload));
     }))] ["SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4"] "sends a SrcAvail whose VA points after the payload";
     "sdp.src-avail-va-words-exchanged" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], swap_va))]
-        ["SDP-6.3.2-4", "SDP-6.3.2-3"] "exchanges the upper and the lower half of VA of a SrcAvail";
+        ["SDP-6.3.2-4", "SDP-6.3.2-3"] "swaps the upper and the lower half of VA of a SrcAvail";
     "sdp.wr-compl-cut" [SdpOut(|out| cut(out, Mid::RDMA_WR_COMPL))]
         ["SDP-6.3.6-1", "SDP-6.3.6-2", "SDP-6.1.1-1", "SDP-6.1.1-7"] "sends an RdmaWrCompl without its own Len";
     "sdp.wr-compl-len-0" [SdpOut(|out| first(out, Mid::RDMA_WR_COMPL, |_| 0))]

@@ -2,8 +2,7 @@
 
 use weft_core::wire::sdp::Mid;
 
-use crate::hostile::context::sdp::OutMessage;
-use crate::hostile::context::sdp::SdpOut;
+use crate::hostile::context::sdp::{OutMessage, SdpOut};
 
 /// Offsets of the fields that Hello and HelloAck have in common.
 const MAX_ADVERTS: usize = 16;

@@ -2,8 +2,7 @@
 
 use weft_core::wire::sdp::{FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid};
 
-use crate::hostile::context::sdp::OutMessage;
-use crate::hostile::context::sdp::SdpOut;
+use crate::hostile::context::sdp::{OutMessage, SdpOut};
 
 /// Changes each message after Hello and HelloAck.
 fn later(out: &mut SdpOut<'_>, mut change: impl FnMut(&mut OutMessage<'_>)) {

@@ -3,7 +3,7 @@
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid};
 
-use crate::hostile::context::sdp::{SdpArrived, SdpOut};
+use crate::hostile::context::sdp::{SdpArrived, SdpOut, refuse};
 use crate::hostile::context::segment::word;
 use crate::sdp::Output;
 
@@ -14,12 +14,6 @@ const FIRST: usize = 16;
 const LOCAL_RCV_SZ: usize = 24;
 const ACT_RCV_SZ: usize = 20;
 const BSDH_LEN: usize = 16;
-
-fn refuse(arrived: &mut SdpArrived<'_>, mid: Mid, bad: impl Fn(&SdpArrived<'_>) -> bool) {
-    if arrived.is(mid) && bad(arrived) {
-        arrived.refuse();
-    }
-}
 
 /// Returns whether the bytes are an SDP message. In streaming mode MPA start-up frames also arrive
 /// here.
@@ -45,13 +39,10 @@ fn note_advertised(out: &mut SdpOut<'_>, mid: Mid) {
     }
 }
 
-/// Sets `count` to 1 when a message with this MID is sent, and to 0 when a message with one of the
-/// MIDs in `until` is sent.
-fn note_sent(out: &mut SdpOut<'_>, mid: Mid, until: &[Mid]) {
-    match out.mid() {
-        Some(sent) if sent == mid => out.state.count = 1,
-        Some(sent) if until.contains(&sent) => out.state.count = 0,
-        _ => {}
+/// Sets `count` to 1 when a message with this MID is sent.
+fn note_sent(out: &mut SdpOut<'_>, mid: Mid) {
+    if out.mid() == Some(mid) {
+        out.state.count = 1;
     }
 }
 
@@ -78,20 +69,16 @@ deviations! {
         if is_first(arrived) {
             arrived.state.count = arrived.word(if arrived.is(Mid::HELLO) { LOCAL_RCV_SZ } else { ACT_RCV_SZ });
         }
-        let size = arrived.state.count;
-        refuse(arrived, Mid::CH_RCV_BUF_ACK, |it| it.word(FIRST) < size);
+        refuse(arrived, Mid::CH_RCV_BUF_ACK, |it| it.word(FIRST) < it.state.count);
     })] ["SDP-10.6-12"] "rejects a ChRcvBufAck for smaller Private Buffers, however soon it arrives";
     "sdp.refuses-ch-rcv-buf-ack-of-other-size" [
         SdpOut(|out| if let Some(Output::Send { head, .. }) = out.out.first().filter(|_| out.mid() == Some(Mid::CH_RCV_BUF)) {
             out.state.count = word(head, FIRST);
         }),
-        SdpArrived(|arrived| {
-            let requested = arrived.state.count;
-            refuse(arrived, Mid::CH_RCV_BUF_ACK, |it| it.word(FIRST) != requested);
-        }),
+        SdpArrived(|arrived| refuse(arrived, Mid::CH_RCV_BUF_ACK, |it| it.word(FIRST) != it.state.count)),
     ] ["SDP-10.6-6", "SDP-6.4.2.1-1"] "rejects a ChRcvBufAck whose ActSz is not the requested DesSz";
     "sdp.refuses-crossing-sink-avail" [
-        SdpOut(|out| note_sent(out, Mid::SRC_AVAIL, &[])),
+        SdpOut(|out| note_sent(out, Mid::SRC_AVAIL)),
         SdpArrived(|arrived| {
             let is_open = arrived.state.count == 1;
             if arrived.is(Mid::RDMA_RD_COMPL) || arrived.is(Mid::SEND_SM) {
@@ -110,11 +97,8 @@ deviations! {
         }
     })] ["SDP-8.1.1-30", "SDP-8.1.1-40"] "rejects Data that is the first message after Hello or HelloAck";
     "sdp.refuses-data-after-sink-avail" [
-        SdpOut(|out| note_sent(out, Mid::SINK_AVAIL, &[])),
-        SdpArrived(|arrived| {
-            let sent = arrived.state.count == 1;
-            refuse(arrived, Mid::DATA, |it| sent && has_payload(it));
-        }),
+        SdpOut(|out| note_sent(out, Mid::SINK_AVAIL)),
+        SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.state.count == 1 && has_payload(it))),
     ] ["SDP-9.5.2.2-1", "SDP-11-14"] "rejects payload of Data after it has sent a SinkAvail";
     "sdp.refuses-mode-change-beside-src-avail" [
         SdpArrived(|arrived| {
@@ -130,10 +114,7 @@ deviations! {
     ] ["SDP-12.3-2"] "rejects a ModeChange while a SrcAvail of its sender is open";
     "sdp.refuses-rd-compl-of-part" [
         SdpOut(|out| note_advertised(out, Mid::SRC_AVAIL)),
-        SdpArrived(|arrived| {
-            let advertised = arrived.state.count;
-            refuse(arrived, Mid::RDMA_RD_COMPL, |it| it.word(FIRST) < advertised);
-        }),
+        SdpArrived(|arrived| refuse(arrived, Mid::RDMA_RD_COMPL, |it| it.word(FIRST) < it.state.count)),
     ] ["SDP-9.2-16"] "rejects an RdmaRdCompl for a part of the bytes that a SrcAvail advertises";
     "sdp.refuses-req-pipe" [SdpArrived(|arrived| for mid in [Mid::RDMA_RD_COMPL, Mid::RDMA_WR_COMPL] {
         refuse(arrived, mid, |it| it.octet(2) & FLAG_REQ_PIPE != 0);
@@ -157,20 +138,14 @@ deviations! {
     "sdp.refuses-src-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SRC_AVAIL, |_| true))]
         ["SDP-11-17", "SDP-11-18", "SDP-11-20", "SDP-11-21", "SDP-11-23", "SDP-11-24"] "rejects every SrcAvail, also in Combined and Pipelined Mode";
     "sdp.refuses-transaction-reply" [
-        SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL) && matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. })) {
-            out.state.count = 1;
-        }),
+        SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL) && out.has_payload() { out.state.count = 1; }),
         SdpArrived(|arrived| {
-            let awaits = arrived.state.count == 1;
-            refuse(arrived, Mid::RDMA_WR_COMPL, |_| awaits);
-            refuse(arrived, Mid::DATA, |it| awaits && has_payload(it));
+            refuse(arrived, Mid::RDMA_WR_COMPL, |it| it.state.count == 1);
+            refuse(arrived, Mid::DATA, |it| it.state.count == 1 && has_payload(it));
         }),
     ] ["SDP-9.4-4", "SDP-9.4-5"] "rejects an RdmaWrCompl or payload of Data after a SinkAvail with payload";
     "sdp.refuses-wr-compl-of-part" [
         SdpOut(|out| note_advertised(out, Mid::SINK_AVAIL)),
-        SdpArrived(|arrived| {
-            let advertised = arrived.state.count;
-            refuse(arrived, Mid::RDMA_WR_COMPL, |it| it.word(FIRST) < advertised);
-        }),
+        SdpArrived(|arrived| refuse(arrived, Mid::RDMA_WR_COMPL, |it| it.word(FIRST) < it.state.count)),
     ] ["SDP-6.3.6.1-2"] "rejects an RdmaWrCompl for a part of the bytes that a SinkAvail advertises";
 }

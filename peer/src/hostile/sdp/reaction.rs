@@ -3,8 +3,8 @@
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid, Mode};
 
-use crate::hostile::context::sdp::{SdpArrived, SdpOut};
-use crate::sdp::{OpId, Output};
+use crate::hostile::context::sdp::{SdpArrived, SdpOut, UNKNOWN_OP, ignore, refuse};
+use crate::sdp::Output;
 
 /// Offset of the first word of any extended header, for example Len or DesSz.
 const FIRST: usize = 16;
@@ -16,8 +16,6 @@ const ACT_RCV_SZ: usize = 20;
 const HELLO_ORD: usize = 30;
 const HELLO_ACK_ORD: usize = 26;
 const NON_DISCARDS: usize = 32;
-/// Id of a Work Request that the machine does not know.
-const UNKNOWN_OP: OpId = OpId(u64::MAX >> 2);
 
 /// Posts each Read twice, into the same memory.
 fn read_twice(out: &mut SdpOut<'_>) {
@@ -110,18 +108,14 @@ deviations! {
     "sdp.ignores-des-rem-rcv-sz" [SdpArrived(|arrived| if arrived.is(Mid::HELLO) {
         arrived.set_word(DES_REM_RCV_SZ, 300);
     })] ["SDP-6.2.1.4-1"] "posts Private Buffers of 300 bytes, whatever DesRemRcvSz of the Hello is";
-    "sdp.ignores-sink-cancel-ack" [SdpArrived(|arrived| if arrived.is(Mid::SINK_CANCEL_ACK) {
-        arrived.ignore();
-    })] ["SDP-9.5.5-14"] "ignores a SinkCancelAck";
-    "sdp.misses-hello-ack" [SdpArrived(|arrived| if arrived.is(Mid::HELLO_ACK) {
-        arrived.refuse();
-    })] ["SDP-8.1.1-10", "SDP-8.1.1-11"] "closes on a HelloAck, as if it could not receive a message right after its Hello";
+    "sdp.ignores-sink-cancel-ack" [SdpArrived(|arrived| ignore(arrived, Mid::SINK_CANCEL_ACK))]
+        ["SDP-9.5.5-14"] "ignores a SinkCancelAck";
+    "sdp.misses-hello-ack" [SdpArrived(|arrived| refuse(arrived, Mid::HELLO_ACK, |_| true))]
+        ["SDP-8.1.1-10", "SDP-8.1.1-11"] "closes on a HelloAck, as if it could not receive a message right after its Hello";
     "sdp.rd-compls-exchanged" [SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) {
-        let second = out.state.held.take();
-        if second.is_some() {
-            out.out.extend(second);
-        } else {
-            out.state.held = out.out.pop();
+        match out.state.held.take() {
+            Some(second) => out.out.push(second),
+            None => out.state.held = out.out.pop(),
         }
     })] ["SDP-10.1-2"] "reports the second of two SrcAvails as read before the first";
     "sdp.reads-after-payload" [SdpOut(|out| if let Some(Output::Read { remote, .. }) = out.out.first_mut() {
@@ -136,16 +130,13 @@ deviations! {
         ["SDP-8.1.1-27", "SDP-8.1.1-38"] "sends two outstanding Reads although LocIRD of the peer is 1";
     "sdp.refuses-late-src-avail-cancel" [
         SdpOut(|out| {
-            let ends = |mid| mid == Some(Mid::SEND_SM) || mid == Some(Mid::RDMA_RD_COMPL);
-            if ends(out.mid()) {
+            if matches!(out.mid(), Some(Mid::SEND_SM | Mid::RDMA_RD_COMPL)) {
                 out.state.count = out.state.count.saturating_sub(1);
             }
         }),
         SdpArrived(|arrived| {
             arrived.state.count += u32::from(arrived.is(Mid::SRC_AVAIL));
-            if arrived.is(Mid::SRC_AVAIL_CANCEL) && arrived.state.count == 0 {
-                arrived.refuse();
-            }
+            refuse(arrived, Mid::SRC_AVAIL_CANCEL, |it| it.state.count == 0);
         }),
     ] ["SDP-9.5.4-4"] "rejects a SrcAvailCancel that arrives when all SrcAvails are Processed";
     "sdp.req-pipe-of-other-half" [

@@ -3,30 +3,27 @@
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid, Mode};
 
-use crate::hostile::context::sdp::SdpOut;
-use crate::sdp::{OpId, Output};
+use crate::hostile::context::sdp::{PAYLOAD, SdpOut, UNKNOWN_OP};
+use crate::sdp::Output;
 
 /// Extended headers with an STag that does not exist: a SrcAH for 100 bytes, and a SinkAH for 2^20
 /// bytes.
 const SRC_AH: [u8; 16] = [0, 0, 0, 100, 0, 0, 0x55, 0x11, 0, 0, 0, 0, 0, 0, 0, 0];
 const SINK_AH: [u8; 20] = [0, 16, 0, 0, 0, 0, 0x55, 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-/// Id of a Work Request that the machine does not know.
-const UNKNOWN_OP: OpId = OpId(u64::MAX >> 2);
-/// Four bytes of payload that do not belong to a send.
-const PAYLOAD: [u8; 4] = [0x5a; 4];
 
 /// Sends more messages after the first message with payload.
 fn add(out: &mut SdpOut<'_>, more: &[(Mid, &[u8])]) {
-    let has_payload = matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. }));
-    if out.mid() == Some(Mid::DATA) && has_payload && out.once() {
-        out.follow(Mid::DATA, |_| true, more);
+    if out.mid() == Some(Mid::DATA) && out.has_payload() && out.once() {
+        out.follow(Mid::DATA, more);
     }
 }
 
 /// Sends a second ModeChange after a ModeChange to `after`.
 fn change_again(out: &mut SdpOut<'_>, after: Mode, to: Mode, s: bool) {
-    let (is, word) = (out.is_change_to(after), out.mch(to, s));
-    out.follow(Mid::MODE_CHANGE, |_| is, &[(Mid::MODE_CHANGE, &word)]);
+    if out.is_change_to(after) {
+        let word = out.mch(to, s);
+        out.follow(Mid::MODE_CHANGE, &[(Mid::MODE_CHANGE, &word)]);
+    }
 }
 
 /// Sends a ModeChange after the first Data with payload, while the Mode is Combined.
@@ -67,7 +64,7 @@ deviations! {
         ["SDP-6.2.4-2"] "sends an AbortConn without a DisConn before it";
     "sdp.buffered-with-open-src-avail" [SdpOut(|out| {
         let word = out.mch(Mode::Buffered, false);
-        out.follow(Mid::SRC_AVAIL, |_| true, &[(Mid::MODE_CHANGE, &word)]);
+        out.follow(Mid::SRC_AVAIL, &[(Mid::MODE_CHANGE, &word)]);
     })] ["SDP-12.1-2", "SDP-12.5-13", "SDP-12-1"] "changes a half-connection to Buffered Mode while a SrcAvail is open";
     "sdp.ch-rcv-buf-ack-left-out" [SdpOut(|out| out.suppress(Mid::CH_RCV_BUF_ACK))]
         ["SDP-10.6-11", "SDP-10.6-14", "SDP-10.6.1-2"] "sends no ChRcvBufAck after a ChRcvBuf";
@@ -82,9 +79,9 @@ deviations! {
         message.resize(32);
     }))] ["SDP-9.2-2", "SDP-11.2-9", "SDP-11-9", "SDP-6.3.2-2", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-2", "SDP-12-17", "SDP-12-23", "SDP-12.4-2"]
         "sends a SrcAvail without payload in Combined Mode";
-    "sdp.data-after-dis-conn" [SdpOut(|out| out.follow(Mid::DIS_CONN, |_| true, &[(Mid::DATA, &PAYLOAD)]))]
+    "sdp.data-after-dis-conn" [SdpOut(|out| out.follow(Mid::DIS_CONN, &[(Mid::DATA, &PAYLOAD)]))]
         ["SDP-6.2.3-2", "SDP-8.2.1-9", "SDP-8.2.1-4", "SDP-8.2.2-10"] "sends payload after a DisConn";
-    "sdp.data-after-src-avail" [SdpOut(|out| out.follow(Mid::SRC_AVAIL, |_| true, &[(Mid::DATA, &PAYLOAD)]))]
+    "sdp.data-after-src-avail" [SdpOut(|out| out.follow(Mid::SRC_AVAIL, &[(Mid::DATA, &PAYLOAD)]))]
         ["SDP-11.2-6", "SDP-11-10", "SDP-11.3-8", "SDP-11-15", "SDP-11.2-8"] "sends payload while a SrcAvail is open";
     "sdp.dis-conn-and-end" [SdpOut(|out| if out.mid() == Some(Mid::DIS_CONN) {
         out.out.push(Output::Disconnect { abortive: false });
@@ -150,7 +147,7 @@ deviations! {
         ["SDP-9.2-18", "SDP-9.5.4-9", "SDP-8.2.2-10"] "answers a SrcAvail with two SendSms";
     "sdp.send-sm-unasked" [SdpOut(|out| add(out, &[(Mid::SEND_SM, &[])]))]
         ["SDP-9.2-18", "SDP-8.2.2-10"] "sends a SendSm without a SrcAvail";
-    "sdp.sink-avail-after-cancel" [SdpOut(|out| out.follow(Mid::SINK_AVAIL_CANCEL, |_| true, &[(Mid::SINK_AVAIL, &SINK_AH)]))]
+    "sdp.sink-avail-after-cancel" [SdpOut(|out| out.follow(Mid::SINK_AVAIL_CANCEL, &[(Mid::SINK_AVAIL, &SINK_AH)]))]
         ["SDP-9.5.5-11"] "sends a SinkAvail before the SinkAvailCancel is Processed";
     "sdp.sink-avail-cancel-twice" [SdpOut(|out| twice(out, Mid::SINK_AVAIL_CANCEL))]
         ["SDP-9.5.5-11"] "sends a second SinkAvailCancel before the first is Processed";
@@ -171,15 +168,13 @@ deviations! {
         let early = out.compose(Mid::DATA, &[]);
         out.out.push(early);
     })] ["SDP-8.1.1-13", "SDP-8.1.1-4"] "sends a message as Connecting Peer before it has a HelloAck";
-    "sdp.src-avail-after-cancel" [SdpOut(|out| {
-        out.follow(Mid::SRC_AVAIL_CANCEL, |_| true, &[(Mid::SRC_AVAIL, &SRC_AH)]);
-    })] ["SDP-9.5.4-10"] "sends a SrcAvail before the SrcAvailCancel is Processed";
+    "sdp.src-avail-after-cancel" [SdpOut(|out| out.follow(Mid::SRC_AVAIL_CANCEL, &[(Mid::SRC_AVAIL, &SRC_AH)]))]
+        ["SDP-9.5.4-10"] "sends a SrcAvail before the SrcAvailCancel is Processed";
     "sdp.src-avail-after-dis-conn" [SdpOut(|out| {
-        out.follow(Mid::DIS_CONN, |_| true, &[(Mid::SRC_AVAIL, &[&SRC_AH[..], &PAYLOAD].concat())]);
+        out.follow(Mid::DIS_CONN, &[(Mid::SRC_AVAIL, &[&SRC_AH[..], &PAYLOAD].concat())]);
     })] ["SDP-8.2.1-9", "SDP-6.2.3-2", "SDP-8.2.2-10"] "sends a SrcAvail after a DisConn";
-    "sdp.src-avail-in-buffered" [SdpOut(|out| {
-        let is = out.is_change_to(Mode::Buffered);
-        out.follow(Mid::MODE_CHANGE, |_| is, &[(Mid::SRC_AVAIL, &[&SRC_AH[..], &PAYLOAD].concat())]);
+    "sdp.src-avail-in-buffered" [SdpOut(|out| if out.is_change_to(Mode::Buffered) {
+        out.follow(Mid::MODE_CHANGE, &[(Mid::SRC_AVAIL, &[&SRC_AH[..], &PAYLOAD].concat())]);
     })] ["SDP-12-18", "SDP-11-6", "SDP-11.1-2", "SDP-12-17", "SDP-12-15", "SDP-11-16"] "sends a SrcAvail in Buffered Mode";
     "sdp.src-avail-twice" [SdpOut(|out| twice(out, Mid::SRC_AVAIL))]
         ["SDP-11.2-7", "SDP-11-7", "SDP-12.4-10", "SDP-11.2-6"] "sends a second SrcAvail in Combined Mode while the first is open";
@@ -188,17 +183,13 @@ deviations! {
     "sdp.transaction-in-combined" [SdpOut(|out| add(out, &[(Mid::SINK_AVAIL, &[&SINK_AH[..], &PAYLOAD].concat())]))]
         ["SDP-9.4-6", "SDP-9.4-2", "SDP-12-20", "SDP-12-2", "SDP-11-8", "SDP-12-17", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-23", "SDP-11-20", "SDP-12-21", "SDP-12.5-16", "SDP-12.5-9"]
         "sends a SinkAvail with payload in Combined Mode";
-    "sdp.updates-left-out" [SdpOut(|out| {
-        let has_payload = matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. }));
-        if !has_payload {
-            out.suppress(Mid::DATA);
-        }
-    })] ["SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10"] "never sends Data without payload, whatever credit the peer has left";
+    "sdp.updates-left-out" [SdpOut(|out| if !out.has_payload() { out.suppress(Mid::DATA); })]
+        ["SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10"] "never sends Data without payload, whatever credit the peer has left";
     "sdp.wr-compl-after-mode-change" [SdpOut(|out| {
         if out.mid() == Some(Mid::RDMA_WR_COMPL) {
             out.state.count = 1;
         } else if out.is_change_to(Mode::Combined) && out.state.count == 1 {
-            out.follow(Mid::MODE_CHANGE, |_| true, &[(Mid::RDMA_WR_COMPL, &[0, 0, 0, 9])]);
+            out.follow(Mid::MODE_CHANGE, &[(Mid::RDMA_WR_COMPL, &[0, 0, 0, 9])]);
         }
     })] ["SDP-12.4-7", "SDP-12.5-2", "SDP-9.3-1", "SDP-12.5-19", "SDP-8.2.2-10"] "sends an RdmaWrCompl after the ModeChange out of Pipelined Mode";
     "sdp.wr-compl-left-out" [SdpOut(|out| out.suppress(Mid::RDMA_WR_COMPL))]

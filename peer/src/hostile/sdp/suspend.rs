@@ -4,8 +4,8 @@
 
 use weft_core::wire::sdp::Mid;
 
-use crate::hostile::context::sdp::SdpOut;
-use crate::sdp::{Event, OpId, Output};
+use crate::hostile::context::sdp::{PAYLOAD, SdpOut, UNKNOWN_OP, ignore};
+use crate::sdp::{Event, Output};
 use crate::verbs::RemoteAddress;
 
 /// Offsets of the fields of SuspCH.
@@ -14,13 +14,6 @@ const PORT: usize = 20;
 const CONSTANT2: usize = 22;
 /// SuspCH with port 7000.
 const SUSP_CH: [u8; 8] = [0, 0, 0, 0, 0x1b, 0x58, 0, 1];
-/// Four bytes of payload that do not belong to a send.
-const PAYLOAD: [u8; 4] = [0x5a; 4];
-
-/// Sends more messages after each message of this MID.
-fn after(out: &mut SdpOut<'_>, mid: Mid, more: &[(Mid, &[u8])]) {
-    out.follow(mid, |_| true, more);
-}
 
 /// After the first message with this MID, repeats the payload that was sent last, in an RDMA Write
 /// to an STag that does not exist.
@@ -33,7 +26,7 @@ fn write_after(out: &mut SdpOut<'_>, mid: Mid) {
         && out.once()
     {
         let remote = RemoteAddress { stag: 0x5511, tagged_offset: 0 };
-        out.out.push(Output::Write { op: OpId(u64::MAX >> 2), data, remote });
+        out.out.push(Output::Write { op: UNKNOWN_OP, data, remote });
     }
 }
 
@@ -48,13 +41,12 @@ deviations! {
             out.suppress(Mid::SUSP_COMM);
         }
     })] ["SDP-13.1.2-3"] "does not repeat a SuspComm that crossed the peer's SuspComm";
-    "sdp.data-after-susp-comm" [SdpOut(|out| after(out, Mid::SUSP_COMM, &[(Mid::DATA, &PAYLOAD)]))]
+    "sdp.data-after-susp-comm" [SdpOut(|out| out.follow(Mid::SUSP_COMM, &[(Mid::DATA, &PAYLOAD)]))]
         ["SDP-13.1.1-8", "SDP-13.1-2"] "sends payload after a SuspComm";
-    "sdp.data-after-susp-comm-ack" [SdpOut(|out| after(out, Mid::SUSP_COMM_ACK, &[(Mid::DATA, &PAYLOAD)]))]
+    "sdp.data-after-susp-comm-ack" [SdpOut(|out| out.follow(Mid::SUSP_COMM_ACK, &[(Mid::DATA, &PAYLOAD)]))]
         ["SDP-13.1.1-12", "SDP-6.5.2-2"] "sends payload after a SuspCommAck";
-    "sdp.ignores-susp-comm" [SdpArrived(|arrived| if arrived.is(Mid::SUSP_COMM) {
-        arrived.ignore();
-    })] ["SDP-13.1-1", "SDP-13.1.1-11", "SDP-13.1.2-2"] "ignores a SuspComm";
+    "sdp.ignores-susp-comm" [SdpArrived(|arrived| ignore(arrived, Mid::SUSP_COMM))]
+        ["SDP-13.1-1", "SDP-13.1.1-11", "SDP-13.1.2-2"] "ignores a SuspComm";
     "sdp.reconnects-elsewhere" [SdpOut(|out| if let Some(Output::Event(Event::Suspended { reconnect: Some(port) })) = out.out.first_mut() {
         *port ^= 0x100;
     })] ["SDP-13.1.1-16", "SDP-13.1.1-7", "SDP-6.5.1.1-1"] "connects to another port than the port in the SuspComm, as Remote Peer";
@@ -63,15 +55,14 @@ deviations! {
     } else if matches!(out.out.first(), Some(Output::Event(Event::Suspended { .. }))) {
         out.state.count = 1;
     })] ["SDP-13.1.1-19", "SDP-6.2.1-7"] "does not restart MSeq in the Hello of the new connection after a suspension";
-    "sdp.stays-away" [SdpOut(|out| if is_reconnection(out) {
-        out.out.clear();
-    })] ["SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16"] "does not reconnect as Remote Peer";
+    "sdp.stays-away" [SdpOut(|out| if is_reconnection(out) { out.out.clear() })]
+        ["SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16"] "does not reconnect as Remote Peer";
     "sdp.stays-connected" [SdpOut(|out| match out.out.first() {
         Some(Output::Send { .. }) if out.mid() == Some(Mid::SUSP_COMM_ACK) => out.state.count = 1,
         Some(Output::Disconnect { .. }) if out.state.count == 1 => out.out.clear(),
         _ => {}
     })] ["SDP-13.1.1-15"] "leaves TCP open after a SuspCommAck";
-    "sdp.susp-comm-ack-after-own" [SdpOut(|out| after(out, Mid::SUSP_COMM, &[(Mid::SUSP_COMM_ACK, &[])]))]
+    "sdp.susp-comm-ack-after-own" [SdpOut(|out| out.follow(Mid::SUSP_COMM, &[(Mid::SUSP_COMM_ACK, &[])]))]
         ["SDP-13.1.2-1", "SDP-13.1.1-8", "SDP-13.1-2"] "sends a SuspCommAck after its own SuspComm as Accepting Peer";
     "sdp.susp-comm-ack-early" [
         SdpArrived(|arrived| arrived.state.count = u32::from(arrived.state.count == 1 || arrived.is(Mid::SUSP_COMM))),

@@ -5,23 +5,20 @@
 
 use weft_core::wire::sdp::{Mid, Mode};
 
-use crate::sdp::{OpId, Output};
+use crate::hostile::context::sdp::UNKNOWN_OP;
+use crate::sdp::Output;
 use crate::verbs::RemoteAddress;
 
-/// Id of a Work Request that the machine does not know.
-const UNKNOWN_OP: OpId = OpId(u64::MAX >> 2);
-
 deviations! {
-    "sdp.ch-rcv-buf-ack-after-own" [SdpOut(|out| out.follow(Mid::CH_RCV_BUF, |_| true, &[(Mid::CH_RCV_BUF_ACK, &[0, 0, 4, 0])]))]
+    "sdp.ch-rcv-buf-ack-after-own" [SdpOut(|out| out.follow(Mid::CH_RCV_BUF, &[(Mid::CH_RCV_BUF_ACK, &[0, 0, 4, 0])]))]
         ["SDP-10.6.1-1", "SDP-6.4.2-3"] "answers a ChRcvBuf that crosses its own, as Accepting Peer";
     "sdp.pipelined-after-mode-change" [SdpOut(|out| {
-        let has_payload = matches!(out.out.first(), Some(Output::Send { payload: Some(_), .. }));
         if out.is_change_to(Mode::Pipelined) {
             out.state.count = 1;
-        } else if out.mid() == Some(Mid::DATA) && has_payload && out.state.count == 1 {
+        } else if out.mid() == Some(Mid::DATA) && out.has_payload() && out.state.count == 1 {
             out.state.count = 2;
             let word = out.mch(Mode::Combined, false);
-            out.follow(Mid::DATA, |_| true, &[(Mid::MODE_CHANGE, &word)]);
+            out.follow(Mid::DATA, &[(Mid::MODE_CHANGE, &word)]);
         }
     })] ["SDP-12.4-8", "SDP-12.4-6", "SDP-12.4-11", "SDP-12.4-12", "SDP-12.5-4", "SDP-12.5-7", "SDP-9.5.1-17"]
         "uses SinkAvails after its ModeChange out of Pipelined Mode";
@@ -39,7 +36,7 @@ deviations! {
             {
                 // Data without payload first shows in its MSeqAck that the SinkAvailCancel has
                 // arrived.
-                out.follow(Mid::SINK_CANCEL_ACK, |_| true, &[(Mid::DATA, &[])]);
+                out.follow(Mid::SINK_CANCEL_ACK, &[(Mid::DATA, &[])]);
                 out.out.reverse();
                 out.out.insert(1, Output::Write { op: UNKNOWN_OP, data, remote });
             }

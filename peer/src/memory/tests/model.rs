@@ -6,7 +6,7 @@ use super::*;
 
 proptest! {
     /// For any pages, order, First Byte Offset and length: byte n of the region is the n-th byte of
-    /// the list. Writes change only these bytes. An access of one byte too many is rejected.
+    /// the list. Writes change only these bytes. An access that is one byte too long is rejected.
     #[test]
     fn a_region_is_its_list_walked(
         pages in proptest::collection::vec(0u64..8, 1..6), fbo in 0u32..4096, cut in 0u64..9000,

@@ -71,7 +71,7 @@ impl DataSink for Notes {
 fn untagged(opcode: Opcode, qn: u32, msn: u32, mo: u32, last: bool, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let ulp = ddp::UntaggedUlp { control: Control::new(opcode, 1), word: 0x0102_0304 };
-    ddp::Untagged { last, qn, msn, mo }.emit(1, ulp, &mut out);
+    ddp::Untagged { last, qn, msn: ddp::Msn::new(msn), mo }.emit(1, ulp, &mut out);
     out.extend_from_slice(payload);
     out
 }
@@ -243,8 +243,8 @@ fn requests_and_immediate_data_have_one_size() {
     assert_eq!(fault(&[gap]), Fault::Queue { qn: 1, error: QueueError::MsnGap });
 }
 
-/// RFC 5040 Figure 10: a Terminate returns the Read Request only if the peer may not read the
-/// requested memory.
+/// RFC 5040 Figure 10: a Terminate contains the Read Request only if the peer is not allowed to
+/// read the requested memory.
 #[test]
 fn a_refused_read_request_is_given_back() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -268,8 +268,8 @@ fn a_refused_read_request_is_given_back() {
     });
 }
 
-/// A receiver rejects segments of the other version (DDP-4.1-13). Version 0 is that of the RDMA
-/// Consortium, version 1 that of the IETF.
+/// A receiver rejects segments of the other version (DDP-4.1-13). The RDMA Consortium uses version
+/// 0, and the IETF uses version 1.
 #[test]
 fn each_version_receives_its_own() {
     let mut version_0 = send(Opcode::SEND, 1, b"abc");

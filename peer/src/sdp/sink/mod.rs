@@ -59,7 +59,7 @@ struct BufferedData {
 }
 
 /// State of this side as Data Sink.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Sink {
     pub(super) mode: Mode,
     /// The user requests Combined Mode, and this side is Mode Master because the Mode is Buffered.
@@ -68,7 +68,7 @@ pub(super) struct Sink {
     /// Number of receives that have ended.
     pub(super) ends: u64,
     buffered: VecDeque<BufferedData>,
-    sources: VecDeque<RemoteSource>,
+    pub(super) sources: VecDeque<RemoteSource>,
     /// Number of bytes that are to arrive as Data because this side sent SendSms.
     owed: u64,
     reading: Option<Reading>,
@@ -88,26 +88,6 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    pub(super) fn new() -> Self {
-        Sink {
-            mode: Mode::Combined,
-            wants_combined: false,
-            receives: VecDeque::new(),
-            ends: 0,
-            buffered: VecDeque::new(),
-            sources: VecDeque::new(),
-            owed: 0,
-            reading: None,
-            non_discards: 0,
-            src_cancel: false,
-            revoke: Revoke::No,
-            has_revoked: false,
-            ended: false,
-            halted: false,
-            conduct: SdpConduct::default(),
-        }
-    }
-
     pub(super) fn post(&mut self, receive: ReceiveId, len: u64, wait_all: bool) {
         let (filled, advertised, canceled) = (0, None, false);
         self.receives.push_back(Receive { receive, len, filled, wait_all, advertised, canceled });
@@ -163,10 +143,8 @@ impl Sink {
     /// Returns empty Private Buffers to `pool`. Returns whether a Private Buffer was posted again.
     fn free(&mut self, pool: &mut Pool, out: &mut VecDeque<Output>) -> bool {
         let mut any = false;
-        while self.buffered.front().is_some_and(|buffered| buffered.len == 0) {
-            if let Some(buffered) = self.buffered.pop_front() {
-                any |= pool.free(buffered.buffer, out);
-            }
+        while let Some(empty) = self.buffered.pop_front_if(|buffered| buffered.len == 0) {
+            any |= pool.free(empty.buffer, out);
         }
         any
     }
@@ -199,26 +177,19 @@ impl Sink {
     /// receive ended.
     fn end_short(&mut self, out: &mut VecDeque<Output>) -> bool {
         let busy = self.reading.is_some() || self.buffered.iter().any(|buffered| buffered.len > 0);
-        let Some(front) = self.receives.front().copied().filter(|_| !busy) else { return false };
-        if front.canceled && front.advertised.is_none() {
-            self.end_front(false, ReceiveOutcome::Canceled, out);
-            return true;
-        }
-        if front.advertised.is_some() {
-            return false;
-        }
+        let idle = |front: &Receive| !busy && front.advertised.is_none();
+        let Some(front) = self.receives.front().copied().filter(idle) else { return false };
         // If further bytes of the stream are advertised or requested, a Read or Data will bring
         // them.
         let more = !self.sources.is_empty() || self.owed > 0;
-        if self.ended && !more {
-            self.end_front(false, ReceiveOutcome::EndOfStream, out);
-            return true;
-        }
-        if front.filled > 0 && !front.wait_all && !more {
-            self.end_front(false, ReceiveOutcome::More, out);
-            return true;
-        }
-        false
+        let end = match front {
+            Receive { canceled: true, .. } => ReceiveOutcome::Canceled,
+            _ if self.ended && !more => ReceiveOutcome::EndOfStream,
+            Receive { filled: 1.., wait_all: false, .. } if !more => ReceiveOutcome::More,
+            _ => return false,
+        };
+        self.end_front(false, end, out);
+        true
     }
 
     fn end_front(&mut self, urgent: bool, end: ReceiveOutcome, out: &mut VecDeque<Output>) {
@@ -297,7 +268,7 @@ mod tests {
     #[test]
     fn non_discards_rolls_over() {
         let mut proof = Coverage::new(CoverageKind::Test);
-        let mut sink = Sink::new();
+        let mut sink = Sink::default();
         sink.non_discards = u32::MAX;
         sink.arrived((PrivateBuffer(0), 16, 1), false, &mut VecDeque::new());
         proof.verify(requirement!("SDP-6.3.3.4-3"), || assert_eq!(sink.non_discards, 0));

@@ -6,6 +6,7 @@ use weft_core::wire::sdp::{Mid, Mode, SrcAvail};
 
 use super::super::{OpId, Output, Policy, SrcAvailAnswer, Violation};
 use super::Sink;
+use crate::reject::reject_if;
 use crate::verbs::RemoteAddress;
 
 /// A SrcAvail of the peer that is not Processed.
@@ -64,9 +65,7 @@ impl Sink {
             self.sources.clear();
             return Ok(());
         }
-        if self.sources.len() >= usize::from(most) {
-            return Err(Violation::TooManyAdverts(most));
-        }
+        reject_if(self.sources.len() >= usize::from(most), Violation::TooManyAdverts(most))?;
         let va = advert.va.wrapping_add(u64::from(payload));
         let left = advert.len - payload;
         self.sources.push_back(RemoteSource { stag: advert.stag, va, left, unreported: 0, touched: false });
@@ -99,9 +98,8 @@ impl Sink {
             return answers;
         }
         // A SrcAvail whose bytes all arrived as payload needs no Read.
-        while let Some(stag) = self.sources.front().filter(|oldest| oldest.left == 0).map(|oldest| oldest.stag) {
-            self.sources.pop_front();
-            answers.push(Answer::RdmaRdCompl { len: 0, last: Some(stag) });
+        while let Some(oldest) = self.sources.pop_front_if(|oldest| oldest.left == 0) {
+            answers.push(Answer::RdmaRdCompl { len: 0, last: Some(oldest.stag) });
         }
         let Some(oldest) = self.sources.front_mut() else { return answers };
         let Some(front) = self.receives.front().filter(|front| front.advertised.is_none() && !front.canceled) else {
@@ -180,10 +178,5 @@ impl Sink {
     /// Returns whether the peer waits for a Read of its SrcAvail while no receive is posted.
     pub(in super::super) fn is_peer_waiting(&self) -> bool {
         !self.sources.is_empty() && self.receives.is_empty() && self.owed == 0
-    }
-
-    /// Returns whether no Read is in progress and no requested Data is missing.
-    pub(in super::super) fn is_idle(&self) -> bool {
-        self.reading.is_none() && self.owed == 0
     }
 }

@@ -6,11 +6,13 @@ use weft_core::wire::sdp::{Mid, Mode};
 
 use super::super::{Output, ReceiveId, ReceiveOutcome, Violation};
 use super::Sink;
+use crate::reject::reject_if;
 
 /// State of a revocation of this side's SinkAvails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in super::super) enum Revoke {
     /// No revocation.
+    #[default]
     No,
     /// SinkAvailCancel is to be sent.
     Wanted,
@@ -34,11 +36,6 @@ impl Sink {
         advertised.any(|receive| receive.advertised_len() <= octets)
     }
 
-    /// Number of SrcAvails that are not Processed.
-    pub(in super::super) fn sources(&self) -> usize {
-        self.sources.len()
-    }
-
     /// Returns the receive that a SinkAvail could advertise now, and its length in bytes. The
     /// receive must be longer than `least` bytes. All receives before it must be advertised, so
     /// that the bytes that the peer writes keep their order in the stream.
@@ -49,7 +46,8 @@ impl Sink {
             && self.buffered.iter().all(|buffered| buffered.len == 0)
             // Section 11.3, rule 2a.
             && self.sources.is_empty()
-            && self.is_idle();
+            && self.reading.is_none()
+            && self.owed == 0;
         let next = self.receives.get(self.adverts()).filter(|_| possible)?;
         // A receive with MSG_WAITALL is never advertised (section 9.3).
         let suits = !next.wait_all && !next.canceled && next.filled == 0 && next.len > least;
@@ -76,9 +74,7 @@ impl Sink {
         let front = self.receives.front_mut().ok_or(Violation::Unmatched(mid))?;
         let expected = front.advertised.ok_or(Violation::Unmatched(mid))?;
         let left = front.advertised_len();
-        if len == 0 || len > left {
-            return Err(Violation::Length { mid, found: len, left });
-        }
+        reject_if(len == 0 || len > left, Violation::Length { mid, found: len, left })?;
         if let Some(found) = invalidated.filter(|found| *found != expected) {
             return Err(Violation::Invalidated { mid, found, expected });
         }
@@ -108,9 +104,7 @@ impl Sink {
     /// Processes a SinkCancelAck. If an RdmaWrCompl has already completed the revocation, no
     /// SinkAvail is left to drop.
     pub(in super::super) fn sink_cancel_ack(&mut self, out: &mut VecDeque<Output>) -> Result<(), Violation> {
-        if !self.has_revoked {
-            return Err(Violation::Unmatched(Mid::SINK_CANCEL_ACK));
-        }
+        reject_if(!self.has_revoked, Violation::Unmatched(Mid::SINK_CANCEL_ACK))?;
         if self.revoke == Revoke::Sent {
             self.void(out);
         }

@@ -41,7 +41,7 @@ struct Item {
 }
 
 /// State of this side as Data Source.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Source {
     pub(super) mode: Mode,
     /// The Mode that the user, or a hint of the peer, requests.
@@ -77,26 +77,6 @@ struct Cancel {
 }
 
 impl Source {
-    pub(super) fn new() -> Self {
-        Source {
-            mode: Mode::Combined,
-            wanted: None,
-            left_pipelined: None,
-            items: VecDeque::new(),
-            end: 0,
-            next: 0,
-            open: VecDeque::new(),
-            owed: VecDeque::new(),
-            usable: VecDeque::new(),
-            writing: VecDeque::new(),
-            potential_non_discards: 0,
-            sink_cancel: false,
-            cancel: None,
-            in_flight: VecDeque::new(),
-            conduct: SdpConduct::default(),
-        }
-    }
-
     /// Adds a send. Returns the position of its last byte.
     pub(super) fn post(&mut self, send: SendId, len: u64, urgent: bool) -> u64 {
         let start = self.end;
@@ -153,11 +133,9 @@ impl Source {
     /// Reports the sends that have ended.
     pub(super) fn finish(&mut self, out: &mut VecDeque<Output>) {
         let settled = self.settled();
-        while let Some(item) = self.items.front().copied() {
-            if item.end > settled || self.in_flight.front().is_some_and(|start| *start < item.end) {
-                break;
-            }
-            self.items.pop_front();
+        let in_flight = self.in_flight.front().copied();
+        let is_over = |item: &mut Item| item.end <= settled && in_flight.is_none_or(|start| start >= item.end);
+        while let Some(item) = self.items.pop_front_if(is_over) {
             out.push_back(sent(&item, item.end - item.start, SendOutcome::Complete));
         }
         self.finish_cancel(out);
@@ -182,15 +160,11 @@ impl Source {
     /// has all bytes before them.
     pub(super) fn suspend(&mut self, out: &mut VecDeque<Output>) {
         self.next = self.settled();
-        out.extend(self.open.drain(..).map(|advert| Output::Withdraw { stag: advert.stag }));
+        self.void_transfers(out);
         // Request the current Mode again after the suspension.
         self.wanted = self.wanted.or(Some(self.mode)).filter(|mode| *mode != Mode::Combined);
         self.mode = Mode::Combined;
         self.left_pipelined = None;
-        self.owed.clear();
-        self.usable.clear();
-        self.writing.clear();
-        self.in_flight.clear();
         self.potential_non_discards = 0;
         self.sink_cancel = false;
         if let Some(cancel) = &mut self.cancel {
@@ -222,8 +196,7 @@ impl Source {
         }
         self.cancel = None;
         let settled = self.next;
-        while let Some(item) = self.items.front().copied().filter(|item| item.end <= upto) {
-            self.items.pop_front();
+        while let Some(item) = self.items.pop_front_if(|item| item.end <= upto) {
             out.push_back(sent(&item, settled.saturating_sub(item.start), SendOutcome::Canceled));
         }
         // Sends that were posted after the cancellation continue. The positions of canceled bytes
@@ -234,18 +207,21 @@ impl Source {
     /// Ends all sends, because the connection has ended.
     pub(super) fn abort(&mut self, out: &mut VecDeque<Output>) {
         let settled = self.settled();
-        for advert in std::mem::take(&mut self.open) {
-            out.push_back(Output::Withdraw { stag: advert.stag });
-        }
+        self.void_transfers(out);
         for item in std::mem::take(&mut self.items) {
             let octets = settled.clamp(item.start, item.end) - item.start;
             out.push_back(sent(&item, octets, SendOutcome::Aborted));
         }
+        self.cancel = None;
+    }
+
+    /// Ends all transfers and advertisements, because their TCP connection has ended.
+    fn void_transfers(&mut self, out: &mut VecDeque<Output>) {
+        out.extend(self.open.drain(..).map(|advert| Output::Withdraw { stag: advert.stag }));
         self.owed.clear();
         self.usable.clear();
         self.writing.clear();
         self.in_flight.clear();
-        self.cancel = None;
     }
 
     /// Returns the range of a send that corresponds to `len` bytes from position `start`. The

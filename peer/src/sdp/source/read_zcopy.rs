@@ -7,6 +7,7 @@ use weft_core::wire::sdp::Mid;
 use super::super::credits::reached;
 use super::super::{Output, Violation};
 use super::Source;
+use crate::reject::reject_if;
 
 /// A SrcAvail that is not Processed.
 #[derive(Debug, Clone, Copy)]
@@ -63,9 +64,7 @@ impl Source {
     /// Processes a SendSm, which ends the oldest advertisement. The rest of its bytes is sent as
     /// Data, unless the SendSm answers a SrcAvailCancel.
     pub(in super::super) fn send_sm(&mut self, mseq_ack: u32, out: &mut VecDeque<Output>) -> Result<(), Violation> {
-        if self.open.is_empty() {
-            return Err(Violation::Unmatched(Mid::SEND_SM));
-        }
+        reject_if(self.open.is_empty(), Violation::Unmatched(Mid::SEND_SM))?;
         if self.cancel.and_then(|cancel| cancel.mseq).is_some_and(|mseq| reached(mseq_ack, mseq)) {
             self.void(|_| true, out);
         } else if let Some(oldest) = self.open.pop_front() {

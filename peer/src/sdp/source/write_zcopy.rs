@@ -7,6 +7,7 @@ use weft_core::wire::sdp::{Mid, Mode, SinkAvail};
 use super::super::credits::reached;
 use super::super::{OpId, Output, Violation};
 use super::Source;
+use crate::reject::reject_if;
 
 /// A SinkAvail of the peer that this side can still use.
 #[derive(Debug, Clone, Copy)]
@@ -48,12 +49,8 @@ impl Source {
             }
             return Ok(());
         }
-        if self.mode != Mode::Pipelined {
-            return Err(Violation::Mode { mid: Mid::SINK_AVAIL, mode: self.mode });
-        }
-        if self.usable.len() + self.writing.len() >= usize::from(most) {
-            return Err(Violation::TooManyAdverts(most));
-        }
+        reject_if(self.mode != Mode::Pipelined, Violation::Mode { mid: Mid::SINK_AVAIL, mode: self.mode })?;
+        reject_if(self.usable.len() + self.writing.len() >= usize::from(most), Violation::TooManyAdverts(most))?;
         let SinkAvail { len, stag, va, non_discards } = *advert;
         self.usable.push_back(OpenSinkAvail { stag, va, len, non_discards });
         self.drop_stale();
@@ -131,7 +128,7 @@ mod tests {
     #[test]
     fn potential_non_discards_rolls_over() {
         let mut proof = Coverage::new(CoverageKind::Test);
-        let mut source = Source::new();
+        let mut source = Source::default();
         (source.mode, source.potential_non_discards) = (Mode::Pipelined, u32::MAX);
         source.post(SendId(1), 10, false);
         source.assign(0, 5);

@@ -16,7 +16,7 @@ pub struct QpInit {
     pub sq_cq: CqHandle,
     /// CQ for completions of the Receive Queue.
     pub rq_cq: CqHandle,
-    /// S-RQ that provides the receives. `None`: the Queue Pair has a Receive Queue.
+    /// S-RQ that provides the receives. `None`: the Queue Pair has its own Receive Queue.
     pub srq: Option<SrqHandle>,
     /// Greatest number of outstanding Work Requests of the Send Queue.
     pub max_sq_wrs: u32,
@@ -35,11 +35,11 @@ pub struct QpInit {
     pub ord: u32,
     /// Greatest number of the peer's Read and Atomic Requests that the Queue Pair holds at a time.
     pub ird: u32,
-    /// Peers may read and use Atomic Operations.
+    /// The peer may use Reads and Atomic Operations.
     pub inbound_read: bool,
-    /// Peers may write, and responses to own Reads may be received.
+    /// The peer may use Writes, and may send Read Responses to this endpoint.
     pub inbound_write: bool,
-    /// Windows may be bound by this Queue Pair.
+    /// This Queue Pair may bind windows.
     pub bind: bool,
     /// Handling of a message for which no receive is posted.
     pub overflow: ReceiveOverflow,
@@ -53,8 +53,8 @@ pub enum ReceiveOverflow {
     /// The message ends the stream.
     #[default]
     Terminate,
-    /// The message waits for a receive, together with everything after it. The driver reads nothing
-    /// more from TCP, whose window then closes.
+    /// The message waits for a receive, and all later bytes wait, too. During this time, the driver
+    /// reads nothing from TCP, so the TCP window closes.
     Wait,
 }
 
@@ -130,7 +130,7 @@ pub struct QpAttributes {
 /// The arguments of Modify QP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QpModify {
-    /// The next state. With the current state, only attributes change.
+    /// The next state. If this is the current state, only attributes change.
     pub next: QpState,
     /// The stream for the Queue Pair.
     pub llp: Option<LlpHandle>,
@@ -144,7 +144,7 @@ pub struct QpModify {
     pub max_sq_wrs: Option<u32>,
     /// New size of the Receive Queue.
     pub max_rq_wrs: Option<u32>,
-    /// New RQ limit. Its event is armed unless the limit is 0.
+    /// New RQ limit. The event for this limit is armed unless the limit is 0.
     pub rq_limit: Option<u32>,
 }
 
@@ -198,7 +198,8 @@ pub struct QpAllocated {
     pub max_write_sges: u32,
     /// Greatest number of scatter elements of a receive. `None` with an S-RQ.
     pub max_receive_sges: Option<u32>,
-    /// ORD, which is less than requested if the pool had less. At least 1 unless 0 was requested.
+    /// ORD. It is less than the requested ORD if the pool had less. At least 1 unless 0 was
+    /// requested.
     pub ord: u32,
     /// IRD, which follows the same rule as `ord`.
     pub ird: u32,

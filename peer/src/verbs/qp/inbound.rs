@@ -12,6 +12,7 @@ use super::{InboundRequest, LateSegment, ReceiveOverflow, Request};
 use crate::hostile;
 use crate::memory::{AccessError, InvalidateBy, Right};
 use crate::rdmap::{DataSink, Fault, Received};
+use crate::reject::reject_if;
 use crate::verbs::async_event::{AsyncEvent, EventId, Resource};
 use crate::verbs::completion::CompletionStatus;
 use crate::verbs::shared::PlacedPayload;
@@ -48,8 +49,8 @@ impl Context<'_> {
         self.check_local_error();
     }
 
-    /// Returns whether `ulpdu` begins a Send for which no receive is posted, and the Queue Pair's
-    /// settings let the Send wait (draft section 13.2).
+    /// Returns whether `ulpdu` must wait (draft section 13.2): it begins a Send, no receive is
+    /// posted, and the Queue Pair's settings let the Send wait.
     pub(in crate::verbs) fn must_wait(&self, ulpdu: &[u8]) -> bool {
         let qp = &self.qp;
         if qp.init.overflow != ReceiveOverflow::Wait || qp.state != QpState::Rts || qp.receiving.is_some() {
@@ -92,9 +93,7 @@ struct Sink<'a, 'b> {
 impl DataSink for Sink<'_, '_> {
     fn write(&mut self, stag: u32, to: u64, payload: &[u8]) -> Result<(), Fault> {
         let Context { shared, qp, .. } = self.context;
-        if !qp.init.inbound_write {
-            return Err(Fault::WriteDisabled);
-        }
+        reject_if(!qp.init.inbound_write, Fault::WriteDisabled)?;
         match shared.memory.locate(qp.accessor(), stag, to, payload.len(), Right::RemoteWrite) {
             Ok(range) => shared.place(PlacedPayload::Write, range, payload),
             Err(error) => {
@@ -120,16 +119,11 @@ impl DataSink for Sink<'_, '_> {
         };
         let (local, invalidate) = (*local, *invalidate_local);
         if !payload.is_empty() {
-            if !inbound_write {
-                return Err(Fault::WriteDisabled);
-            }
-            if stag != local.stag {
-                return Err(Fault::Tagged(AccessError::InvalidStag));
-            }
+            reject_if(!inbound_write, Fault::WriteDisabled)?;
+            reject_if(stag != local.stag, Fault::Tagged(AccessError::InvalidStag))?;
             let end = u64::from(*arrived) + payload.len() as u64;
-            if to != local.tagged_offset.wrapping_add(u64::from(*arrived)) || end > u64::from(local.length) {
-                return Err(Fault::Tagged(AccessError::BaseAndBounds));
-            }
+            let wrong = to != local.tagged_offset.wrapping_add(u64::from(*arrived)) || end > u64::from(local.length);
+            reject_if(wrong, Fault::Tagged(AccessError::BaseAndBounds))?;
             let range = shared.memory.locate(accessor, stag, to, payload.len(), Right::RemoteWrite);
             shared.memory.put(range.map_err(Fault::Tagged)?, payload);
             *arrived = u32::try_from(end).unwrap_or(u32::MAX);
@@ -190,7 +184,7 @@ impl DataSink for Sink<'_, '_> {
         let accessor = qp.receive_accessor();
         let Some(wr) = &qp.receiving else { return Err(Fault::NoBuffer) };
         let end = offset.saturating_add(u32::try_from(payload.len()).unwrap_or(u32::MAX));
-        // `ranges` returns to `shared` after use, so that its memory can be reused.
+        // After use, `ranges` is moved back to `shared` to reuse its memory.
         let mut ranges = std::mem::take(&mut shared.ranges);
         ranges.clear();
         walk(&shared.memory, accessor, &wr.scatter, offset..end, Right::LocalWrite, |range| ranges.push(range))
@@ -227,11 +221,9 @@ impl DataSink for Sink<'_, '_> {
 
     fn request_buffer(&mut self) -> Result<(), Fault> {
         let qp = &self.context.qp;
-        if !qp.init.inbound_read {
-            return Err(Fault::ReadDisabled);
-        }
+        reject_if(!qp.init.inbound_read, Fault::ReadDisabled)?;
         let held = qp.irrq.len() + usize::from(qp.response.is_some());
-        if held >= qp.ird as usize { Err(Fault::TooManyReads) } else { Ok(()) }
+        reject_if(held >= qp.ird as usize, Fault::TooManyReads)
     }
 
     fn read_request(&mut self, request: ReadRequest) -> Result<(), Fault> {
@@ -252,9 +244,7 @@ impl DataSink for Sink<'_, '_> {
             let range =
                 shared.memory.locate(qp.accessor(), request.remote_stag, request.remote_tagged_offset, 8, right);
             let range = range.map_err(Fault::Source)?;
-            if !shared.memory.is_aligned_word(range) {
-                return Err(Fault::Misaligned);
-            }
+            reject_if(!shared.memory.is_aligned_word(range), Fault::Misaligned)?;
         }
         qp.irrq.push_back(InboundRequest { header: self.header, request: Request::Atomic(request) });
         if hostile::hook::conduct(&shared.deviations).delivers_atomics {
@@ -265,10 +255,9 @@ impl DataSink for Sink<'_, '_> {
 
     fn atomic_response(&mut self, response: AtomicResponse) -> Result<(), Fault> {
         let sq = &mut self.context.qp.sq;
-        match sq.waiting().map(|wqe| &wqe.wr.operation) {
-            Some(Operation::Atomic { .. }) => {}
-            _ => return Err(Fault::AtomicResponse),
-        }
+        let Some(Operation::Atomic { .. }) = sq.waiting().map(|wqe| &wqe.wr.operation) else {
+            return Err(Fault::AtomicResponse);
+        };
         sq.answer(CompletionStatus::Success, Some(response.original_remote_data_value));
         Ok(())
     }
@@ -279,7 +268,8 @@ impl DataSink for Sink<'_, '_> {
 }
 
 impl Sink<'_, '_> {
-    /// Completes a receive for a message that must not use a receive (a deviation).
+    /// As a [deviation](crate::hostile), completes a receive for a message that must not use a
+    /// receive.
     fn deliver(&mut self) {
         let qp = &mut self.context.qp;
         if let Some(wr) = qp.receives.pop_front() {
@@ -293,33 +283,6 @@ impl Sink<'_, '_> {
 struct TerminateOnly(Option<Terminate>);
 
 impl DataSink for TerminateOnly {
-    fn write(&mut self, _: u32, _: u64, _: &[u8]) -> Result<(), Fault> {
-        Err(Fault::WriteDisabled)
-    }
-    fn read_response(&mut self, _: u32, _: u64, _: &[u8], _: bool) -> Result<(), Fault> {
-        Err(Fault::Opcode)
-    }
-    fn receive_buffer(&mut self) -> Result<u64, Fault> {
-        Err(Fault::NoBuffer)
-    }
-    fn receive(&mut self, _: u32, _: &[u8]) -> Result<(), Fault> {
-        Err(Fault::NoBuffer)
-    }
-    fn received(&mut self, _: Received) -> Result<(), Fault> {
-        Err(Fault::NoBuffer)
-    }
-    fn request_buffer(&mut self) -> Result<(), Fault> {
-        Err(Fault::ReadDisabled)
-    }
-    fn read_request(&mut self, _: ReadRequest) -> Result<(), Fault> {
-        Err(Fault::ReadDisabled)
-    }
-    fn atomic_request(&mut self, _: AtomicRequest) -> Result<(), Fault> {
-        Err(Fault::ReadDisabled)
-    }
-    fn atomic_response(&mut self, _: AtomicResponse) -> Result<(), Fault> {
-        Err(Fault::AtomicResponse)
-    }
     fn terminate(&mut self, terminate: Terminate) {
         self.0 = Some(terminate);
     }

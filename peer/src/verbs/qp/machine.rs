@@ -24,7 +24,7 @@ pub(in crate::verbs) struct Context<'a> {
     pub(in crate::verbs) llp: Option<&'a mut Llp>,
 }
 
-/// Details of an event, for the actions that need them.
+/// Details of an event, for the actions that need details.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::verbs) struct Cause {
     pub(in crate::verbs) event: Option<EventId>,
@@ -35,7 +35,7 @@ pub(in crate::verbs) struct Cause {
 /// The Work Request whose completion reports an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::verbs) enum FailedWork {
-    /// The Work Request that is being sent, or the next one to begin.
+    /// The Work Request that is being sent. If none is being sent, the next Work Request to begin.
     Send,
     /// The oldest Read or Atomic Operation in flight.
     Answer,
@@ -119,11 +119,7 @@ impl Context<'_> {
                     llp.deadline = Some(deadline);
                 }
             }
-            QpAction::ResetLlp => {
-                if let Some(llp) = &mut self.llp {
-                    llp.want_reset();
-                }
-            }
+            QpAction::ResetLlp => self.llp.iter_mut().for_each(|llp| llp.want_reset()),
             QpAction::Flush => {
                 self.qp.sq.flush();
                 self.drain();
@@ -170,15 +166,9 @@ impl Context<'_> {
                 continue;
             }
             let completion = WorkCompletion {
-                wr_id: finished.wr.wr_id,
-                qp: self.qp.id,
-                status: finished.status,
                 operation: CompletedOperation::from(&finished.wr.operation),
-                octets: 0,
-                invalidated: None,
-                immediate: None,
                 original_value: finished.original_value,
-                solicited: false,
+                ..receive(finished.wr.wr_id, self.qp, finished.status)
             };
             let cqe = Cqe { completion, qp: self.qp.handle.key, frees: FreedSlot::Sq };
             let error = self.shared.complete(self.qp.sq_cq, cqe);
@@ -193,7 +183,8 @@ impl Context<'_> {
         self.qp.local_error = self.qp.local_error.or(error);
     }
 
-    /// Reports the first receive as completed, although no message has used it (a deviation).
+    /// As a [deviation](crate::hostile), reports the first receive as completed, although no
+    /// message has used this receive.
     pub(in crate::verbs) fn complete_startup(&mut self) {
         if let Some(first) = self.qp.receives.front() {
             self.complete_receive(receive(first.wr_id, self.qp, CompletionStatus::Success));
@@ -243,7 +234,6 @@ impl Context<'_> {
             self.qp.delayed = self.qp.delayed.or(terminate);
             return;
         }
-        let receive = |status| Cause { event: None, terminate, status: Some((status, FailedWork::Receive)) };
         let status = match error.fault {
             Fault::Buffer(error) => Some(error.into()),
             Fault::Queue { qn: queue::SEND, error: QueueError::TooLong } => Some(CompletionStatus::BaseAndBounds),
@@ -251,13 +241,13 @@ impl Context<'_> {
             Fault::Invalidate(_) => Some(CompletionStatus::InvalidateRefused),
             _ => None,
         };
-        match status {
-            Some(status) => self.react(QpEvent::SendError, receive(status)),
-            None => {
-                let cause = Cause { event: Some(EventId::of(error.fault)), terminate, status: None };
-                self.react(QpEvent::MessageError, cause)
-            }
-        };
+        if let Some(status) = status {
+            let status = Some((status, FailedWork::Receive));
+            self.react(QpEvent::SendError, Cause { event: None, terminate, status });
+        } else {
+            let event = Some(EventId::of(error.fault));
+            self.react(QpEvent::MessageError, Cause { event, terminate, status: None });
+        }
     }
 
     /// Handles an invalid FPDU. The Terminate contains no headers of the FPDU, because they are

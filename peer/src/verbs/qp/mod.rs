@@ -20,7 +20,7 @@ pub use attributes::{LateSegment, QpAllocated, QpAttributes, QpInit, QpModify, R
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use weft_core::wire::ddp::RawHeader;
+use weft_core::wire::ddp::{Msn, RawHeader};
 use weft_core::wire::rdmap::{AtomicRequest, ReadRequest, Terminate};
 
 use self::send_queue::SendQueue;
@@ -35,6 +35,7 @@ use crate::hostile;
 use crate::memory::{Accessor, PdId, QpId, STAG_ZERO};
 use crate::mpa::Rtr;
 use crate::rdmap::Receiver;
+use crate::reject::reject_if;
 
 pub(super) use self::machine::{Cause, Context, WireEvent};
 
@@ -43,13 +44,14 @@ pub(super) struct Qp {
     pub(super) handle: QpHandle,
     pub(super) id: QpId,
     pub(super) init: QpInit,
-    /// Effective ORD and IRD. Deviations can make them differ from `init`.
+    /// Effective ORD and IRD. With [deviations](crate::hostile), they can differ from the values in
+    /// `init`.
     ord: u32,
     ird: u32,
     pub(super) sq_cq: Key,
     pub(super) rq_cq: Key,
     pub(super) srq: Option<Key>,
-    /// PD for receives: that of the S-RQ, or of the Queue Pair if it has no S-RQ.
+    /// PD for receives: the PD of the S-RQ. Without an S-RQ, the PD of the Queue Pair.
     pub(super) receive_pd: PdId,
     pub(super) privileged: bool,
     pub(super) state: QpState,
@@ -64,7 +66,7 @@ pub(super) struct Qp {
     /// The receive for the message that is arriving.
     receiving: Option<ReceiveWr>,
     pub(super) rq_limit_armed: bool,
-    /// Inbound requests in order of arrival, without the one in `response`.
+    /// Inbound requests in order of arrival, without the request in `response`.
     irrq: VecDeque<InboundRequest>,
     /// `None` before the first stream, and while a segment is processed.
     receiver: Option<Receiver>,
@@ -73,9 +75,9 @@ pub(super) struct Qp {
     response: Option<Response>,
     /// True if the next response precedes the next Work Request.
     response_turn: bool,
-    send_msn: u32,
-    request_msn: u32,
-    atomic_msn: u32,
+    send_msn: Msn,
+    request_msn: Msn,
+    atomic_msn: Msn,
     next_request_id: u32,
     terminate: Option<TerminateRecord>,
     /// The Terminate that a deviation delays.
@@ -87,7 +89,7 @@ pub(super) struct Qp {
     /// Event for a completion that a CQ rejected, or for a receive that a failed S-RQ did not
     /// provide.
     local_error: Option<EventId>,
-    /// A deviation's copy of the value that Atomic Operations changed last.
+    /// The value that Atomic Operations changed last. Only a deviation uses this copy.
     word: Option<((u32, u64), Vec<u8>)>,
     pub(super) llp: Option<Key>,
 }
@@ -146,9 +148,9 @@ impl Qp {
             version: 1,
             response: None,
             response_turn: true,
-            send_msn: 1,
-            request_msn: 1,
-            atomic_msn: 1,
+            send_msn: Msn::FIRST,
+            request_msn: Msn::FIRST,
+            atomic_msn: Msn::FIRST,
             next_request_id: 0,
             terminate: None,
             delayed: None,
@@ -169,17 +171,17 @@ impl Qp {
         hostile::hook::mulpdu(deviations, &mut mulpdu);
         hostile::hook::depths(deviations, &mut self.ord, &mut self.ird);
         (self.mulpdu, self.version) = (mulpdu, version);
-        (self.send_msn, self.request_msn, self.atomic_msn) = (1, 1, 1);
+        (self.send_msn, self.request_msn, self.atomic_msn) = (Msn::FIRST, Msn::FIRST, Msn::FIRST);
         self.irrq.clear();
         (self.response, self.terminate, self.terminate_out, self.delayed) = (None, None, None, None);
         (self.no_event_reported, self.local_error) = (false, None);
     }
 
-    /// Counts the sent ready-to-receive message. The next message of its queue has MSN 2.
+    /// Counts the sent ready-to-receive message. The next message of the same queue has MSN 2.
     pub(super) fn skip_outbound(&mut self, kind: Rtr) {
         match kind {
-            Rtr::Send => self.send_msn = 2,
-            Rtr::Read => self.request_msn = 2,
+            Rtr::Send => self.send_msn = Msn::FIRST.next(),
+            Rtr::Read => self.request_msn = Msn::FIRST.next(),
             Rtr::Write => {}
         }
     }
@@ -261,36 +263,22 @@ impl Qp {
         let transition = transition_of(self.state, modify.next).ok_or(QpError::InvalidStateChange)?;
         for attribute in modify.given() {
             let allowed = [transition.required, transition.supported, transition.optional];
-            if !allowed.iter().any(|list| list.contains(&attribute)) {
-                return Err(QpError::CannotChangeAttribute);
-            }
+            reject_if(!allowed.iter().any(|list| list.contains(&attribute)), QpError::CannotChangeAttribute)?;
         }
-        if transition.required.iter().any(|required| !modify.given().any(|given| given == *required)) {
-            return Err(QpError::InvalidModifier);
-        }
+        let missing = transition.required.iter().any(|required| !modify.given().any(|given| given == *required));
+        reject_if(missing, QpError::InvalidModifier)?;
         let resizes = modify.max_sq_wrs.is_some() || modify.max_rq_wrs.is_some();
         let raises_ord = modify.ord.is_some_and(|ord| ord > self.init.ord);
-        if modify.ird.is_some() && !settings.modifies_ird
-            || raises_ord && !settings.raises_ord
-            || resizes && !settings.resizes_queues
-        {
-            return Err(QpError::CannotChangeAttribute);
-        }
-        if modify.ord.is_some_and(|ord| ord > settings.max_ord) {
-            return Err(QpError::OrdExceeds);
-        }
-        if modify.ird.is_some_and(|ird| ird > settings.max_ird) {
-            return Err(QpError::IrdExceeds);
-        }
+        reject_if(modify.ird.is_some() && !settings.modifies_ird, QpError::CannotChangeAttribute)?;
+        reject_if(raises_ord && !settings.raises_ord, QpError::CannotChangeAttribute)?;
+        reject_if(resizes && !settings.resizes_queues, QpError::CannotChangeAttribute)?;
+        reject_if(modify.ord.is_some_and(|ord| ord > settings.max_ord), QpError::OrdExceeds)?;
+        reject_if(modify.ird.is_some_and(|ird| ird > settings.max_ird), QpError::IrdExceeds)?;
         let sizes = [(modify.max_sq_wrs, self.sq.used), (modify.max_rq_wrs, self.receives_used)];
         for (size, used) in sizes {
             let Some(size) = size else { continue };
-            if size > settings.max_wrs {
-                return Err(QpError::TooManyWrs);
-            }
-            if size < used {
-                return Err(QpError::ShrinkFailed);
-            }
+            reject_if(size > settings.max_wrs, QpError::TooManyWrs)?;
+            reject_if(size < used, QpError::ShrinkFailed)?;
         }
         Ok(())
     }
@@ -318,22 +306,16 @@ impl Qp {
     pub(super) fn post_send(&mut self, wr: SendWr) -> Result<(), PostStatus> {
         self.check_state()?;
         self.check_operation(&wr)?;
-        if self.sq.used >= self.sq.capacity {
-            return Err(PostStatus::TooManyWrs);
-        }
+        reject_if(self.sq.used >= self.sq.capacity, PostStatus::TooManyWrs)?;
         self.sq.push(wr);
         Ok(())
     }
 
     pub(super) fn post_receive(&mut self, wr: ReceiveWr) -> Result<(), PostStatus> {
-        if self.srq.is_some() {
-            return Err(PostStatus::RqAssociatedWithSrq);
-        }
+        reject_if(self.srq.is_some(), PostStatus::RqAssociatedWithSrq)?;
         self.check_state()?;
         check_list(&wr.scatter, self.init.max_receive_sges)?;
-        if self.receives_used >= self.init.max_rq_wrs {
-            return Err(PostStatus::TooManyWrs);
-        }
+        reject_if(self.receives_used >= self.init.max_rq_wrs, PostStatus::TooManyWrs)?;
         self.receives_used += 1;
         self.receives.push_back(wr);
         Ok(())
@@ -350,9 +332,7 @@ impl Qp {
             | (Operation::InvalidateLocal(_), Fence::Local) => true,
             (_, Fence::Read | Fence::Local) => false,
         };
-        if !fence_fits {
-            return Err(PostStatus::InvalidModifier);
-        }
+        reject_if(!fence_fits, PostStatus::InvalidModifier)?;
         match &wr.operation {
             Operation::Send { payload, .. } => check_payload(payload, self.init.max_send_sges),
             Operation::Write { payload, .. } => check_payload(payload, self.init.max_write_sges),
@@ -379,11 +359,6 @@ fn check_payload(payload: &Payload, max_sges: u32) -> Result<(), PostStatus> {
 }
 
 pub(super) fn check_list(sges: &[super::work_request::Sge], max_sges: u32) -> Result<(), PostStatus> {
-    if sges.len() > max_sges as usize {
-        return Err(PostStatus::InvalidSglFormat);
-    }
-    if length(sges) > u64::from(u32::MAX) {
-        return Err(PostStatus::InvalidSglLength);
-    }
-    Ok(())
+    reject_if(sges.len() > max_sges as usize, PostStatus::InvalidSglFormat)?;
+    reject_if(length(sges) > u64::from(u32::MAX), PostStatus::InvalidSglLength)
 }

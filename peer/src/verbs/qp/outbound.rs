@@ -2,12 +2,15 @@
 //! the next Work Request.
 //!
 //! The segments of different messages are never mixed. Between two messages, responses and Work
-//! Requests alternate. Bind, Fast-Register and Invalidate send nothing. Each is executed at its
-//! position in the Send Queue, before any later Work Request begins (VERBS-8.2.2.1-5 to -7).
+//! Requests alternate. Bind, Fast-Register and Invalidate send nothing. Each of these operations is
+//! executed at its position in the Send Queue, before any later Work Request begins
+//! (VERBS-8.2.2.1-5 to -7).
 
 use bytes::Bytes;
-use weft_core::wire::ddp::{RawHeader, RawUntagged, queue};
-use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, Control, Opcode, RawReadRequest, ReadRequest};
+use weft_core::wire::ddp::{Msn, RawHeader, RawUntagged, queue};
+use weft_core::wire::rdmap::{
+    AtomicRequest, AtomicResponse, Control, Opcode, RawAtomicRequest, RawReadRequest, ReadRequest,
+};
 
 use super::machine::{Context, FailedWork};
 use super::send_queue::{Progress, Wqe};
@@ -18,6 +21,7 @@ use crate::ddp::{Destination, Segmenter};
 use crate::hostile;
 use crate::memory::{InvalidateBy, Right, STAG_ZERO};
 use crate::rdmap::{Fault, SegmentError};
+use crate::reject::reject_if;
 use crate::verbs::batch::{Batch, PayloadSource};
 use crate::verbs::completion::CompletionStatus;
 use crate::verbs::work_request::{Operation, Payload, length};
@@ -33,38 +37,22 @@ pub(in crate::verbs) enum Step {
     Nothing,
 }
 
-/// Source of the next segment.
-enum Next {
-    Work,
-    Response,
-    Terminate,
-    Begin,
-}
-
 impl Context<'_> {
     /// Adds the next FPDU to the batch.
     pub(in crate::verbs) fn add_fpdu(&mut self, batch: &mut Batch) -> Step {
         loop {
-            let next = if self.qp.response.is_some() {
-                Next::Response
+            let added = if self.qp.response.is_some() {
+                self.response_segment(batch)
             } else if self.qp.sq.sending().is_some() {
-                Next::Work
+                self.work_segment(batch)
             } else if self.qp.terminate_out.is_some() {
-                Next::Terminate
-            } else if self.qp.state == QpState::Rts {
-                Next::Begin
-            } else {
+                self.terminate_segment(batch)
+            } else if self.qp.state != QpState::Rts {
                 return Step::Nothing;
-            };
-            let added = match next {
-                Next::Work => self.work_segment(batch),
-                Next::Response => self.response_segment(batch),
-                Next::Terminate => self.terminate_segment(batch),
-                Next::Begin => match self.begin(batch) {
-                    BeginResult::Something => false,
-                    BeginResult::Nothing => return Step::Nothing,
-                    BeginResult::Blocked => return Step::Flush,
-                },
+            } else if let Err(step) = self.begin(batch) {
+                return step;
+            } else {
+                false
             };
             if added {
                 return Step::Added;
@@ -72,29 +60,29 @@ impl Context<'_> {
         }
     }
 
-    fn begin(&mut self, batch: &Batch) -> BeginResult {
+    /// Begins the next response or Work Request. If nothing can begin, the error is the [`Step`]
+    /// that [`add_fpdu`](Self::add_fpdu) returns.
+    fn begin(&mut self, batch: &Batch) -> Result<(), Step> {
         let ready = self.qp.sq.ready(self.qp.ord).is_some();
         if !self.qp.irrq.is_empty() && (self.qp.response_turn || !ready) {
             return self.begin_response(batch);
         }
-        if !ready {
-            return BeginResult::Nothing;
-        }
+        reject_if(!ready, Step::Nothing)?;
         self.qp.response_turn = true;
         self.begin_work(batch)
     }
 
     /// Begins the next Work Request.
-    fn begin_work(&mut self, batch: &Batch) -> BeginResult {
+    fn begin_work(&mut self, batch: &Batch) -> Result<(), Step> {
         let (ord, version, max_message) = (self.qp.ord, self.qp.version, self.shared.settings.max_message);
         let accessor = self.qp.accessor();
-        let Some(wqe) = self.qp.sq.ready(ord) else { return BeginResult::Nothing };
+        let wqe = self.qp.sq.ready(ord).ok_or(Step::Nothing)?;
         let memory = &mut self.shared.memory;
         let control = |opcode| Control::new(opcode, version);
-        let untagged = |qn, msn, word| Destination::Untagged { qn, msn, word };
         let message = match &wqe.wr.operation {
             Operation::Bind(_) | Operation::FastRegister(_) | Operation::InvalidateLocal(_) if !batch.is_empty() => {
-                return BeginResult::Blocked;
+                // Memory would change while the batch refers to it.
+                return Err(Step::Flush);
             }
             Operation::Bind(bind) => Err(memory.bind(accessor, bind).map_err(CompletionStatus::from)),
             Operation::FastRegister(_) if !self.qp.privileged => Err(Err(CompletionStatus::NotPrivileged)),
@@ -126,15 +114,12 @@ impl Context<'_> {
                     (true, None) => Opcode::SEND_SE,
                     (true, Some(_)) => Opcode::SEND_SE_INVALIDATE,
                 };
-                let to = untagged(queue::SEND, self.qp.send_msn, invalidate.unwrap_or(0));
-                self.qp.send_msn = self.qp.send_msn.wrapping_add(1);
-                Ok(Segmenter::new(to, control(opcode), octets(payload.length())))
+                let word = invalidate.unwrap_or(0);
+                Ok(untagged(queue::SEND, &mut self.qp.send_msn, word, control(opcode), payload.length()))
             }
             Operation::Immediate { solicited, .. } => {
                 let opcode = if *solicited { Opcode::IMMEDIATE_SE } else { Opcode::IMMEDIATE };
-                let to = untagged(queue::SEND, self.qp.send_msn, 0);
-                self.qp.send_msn = self.qp.send_msn.wrapping_add(1);
-                Ok(Segmenter::new(to, control(opcode), 8))
+                Ok(untagged(queue::SEND, &mut self.qp.send_msn, 0, control(opcode), 8))
             }
             Operation::Write { payload, remote } => {
                 let to = Destination::Tagged { stag: remote.stag, tagged_offset: remote.tagged_offset };
@@ -144,15 +129,12 @@ impl Context<'_> {
                 Err(Err(CompletionStatus::ZeroReadResources))
             }
             Operation::Read { .. } => {
-                let to = untagged(queue::READ_REQUEST, self.qp.request_msn, 0);
-                self.qp.request_msn = self.qp.request_msn.wrapping_add(1);
-                Ok(Segmenter::new(to, control(Opcode::READ_REQUEST), octets(RawReadRequest::LEN as u64)))
+                let (control, length) = (control(Opcode::READ_REQUEST), RawReadRequest::LEN as u64);
+                Ok(untagged(queue::READ_REQUEST, &mut self.qp.request_msn, 0, control, length))
             }
             Operation::Atomic { .. } => {
-                let to = untagged(queue::READ_REQUEST, self.qp.request_msn, 0);
-                self.qp.request_msn = self.qp.request_msn.wrapping_add(1);
-                let length = weft_core::wire::rdmap::RawAtomicRequest::LEN as u64;
-                Ok(Segmenter::new(to, control(Opcode::ATOMIC_REQUEST), octets(length)))
+                let (control, length) = (control(Opcode::ATOMIC_REQUEST), RawAtomicRequest::LEN as u64);
+                Ok(untagged(queue::READ_REQUEST, &mut self.qp.request_msn, 0, control, length))
             }
         };
         match message {
@@ -162,7 +144,7 @@ impl Context<'_> {
         }
         self.drain();
         self.check_local_error();
-        BeginResult::Something
+        Ok(())
     }
 
     /// Adds a segment of the Work Request that is being sent.
@@ -216,15 +198,12 @@ impl Context<'_> {
                 self.push(batch, &segment.header, &PayloadSource::Octets(&part));
                 return self.sent(finished, waits);
             }
-            // Check the memory of the complete message before sending its first byte.
-            Payload::Gather(sges) if first => {
-                let all = 0..octets(length(sges));
-                walk(&self.shared.memory, accessor, sges, all, Right::LocalRead, |_| {}).and_then(|()| {
-                    walk(&self.shared.memory, accessor, sges, range, Right::LocalRead, |at| ranges.push(at))
-                })
-            }
             Payload::Gather(sges) => {
-                walk(&self.shared.memory, accessor, sges, range, Right::LocalRead, |at| ranges.push(at))
+                let memory = &self.shared.memory;
+                // Check the memory of the complete message before sending its first byte.
+                let checked = if first { 0..octets(length(sges)) } else { 0..0 };
+                walk(memory, accessor, sges, checked, Right::LocalRead, |_| {})
+                    .and_then(|()| walk(memory, accessor, sges, range, Right::LocalRead, |at| ranges.push(at)))
             }
         };
         let unreadable = found.is_err() && hostile::hook::conduct(&self.shared.deviations).sends_unreadable;
@@ -263,8 +242,8 @@ impl Context<'_> {
     }
 
     /// Begins the response to the oldest request.
-    fn begin_response(&mut self, batch: &Batch) -> BeginResult {
-        let Some(of) = self.qp.irrq.front().copied() else { return BeginResult::Nothing };
+    fn begin_response(&mut self, batch: &Batch) -> Result<(), Step> {
+        let of = self.qp.irrq.front().copied().ok_or(Step::Nothing)?;
         let version = self.qp.version;
         match of.request {
             Request::Read(request) => {
@@ -272,28 +251,27 @@ impl Context<'_> {
                 let message = Segmenter::new(to, Control::new(Opcode::READ_RESPONSE, version), request.rdmardsz);
                 self.qp.response = Some(Response { message, of, octets: Bytes::new() });
             }
-            Request::Atomic(_) if !batch.is_empty() => return BeginResult::Blocked,
+            // Memory would change while the batch refers to it.
+            Request::Atomic(_) if !batch.is_empty() => return Err(Step::Flush),
             Request::Atomic(request) => match self.atomic(&request) {
                 Ok(value) => {
                     let original_request_identifier = request.request_identifier;
                     let response = AtomicResponse { original_request_identifier, original_remote_data_value: value };
                     let mut octets = Vec::new();
                     response.emit(&mut octets);
-                    let to = Destination::Untagged { qn: queue::ATOMIC_RESPONSE, msn: self.qp.atomic_msn, word: 0 };
-                    self.qp.atomic_msn = self.qp.atomic_msn.wrapping_add(1);
-                    let control = Control::new(Opcode::ATOMIC_RESPONSE, version);
-                    let message = Segmenter::new(to, control, self::octets(octets.len() as u64));
+                    let (control, length) = (Control::new(Opcode::ATOMIC_RESPONSE, version), octets.len() as u64);
+                    let message = untagged(queue::ATOMIC_RESPONSE, &mut self.qp.atomic_msn, 0, control, length);
                     self.qp.response = Some(Response { message, of, octets: octets.into() });
                 }
                 Err(fault) => {
                     self.response_error(of, fault, 0);
-                    return BeginResult::Something;
+                    return Ok(());
                 }
             },
         }
         self.qp.irrq.pop_front();
         self.qp.response_turn = false;
-        BeginResult::Something
+        Ok(())
     }
 
     fn atomic(&mut self, request: &AtomicRequest) -> Result<u64, Fault> {
@@ -352,7 +330,8 @@ impl Context<'_> {
     /// arrived. `done` bytes of the response were already sent.
     fn response_error(&mut self, of: InboundRequest, fault: Fault, done: u32) {
         let read_request = match of.request {
-            // The Terminate returns the rest of the Read (RFC 5040 section 4.8).
+            // The Terminate contains a Read Request for the rest of the Read (RFC 5040 section
+            // 4.8).
             Request::Read(request) => Some(ReadRequest {
                 sink_to: request.sink_to.wrapping_add(u64::from(done)),
                 rdmardsz: request.rdmardsz - done,
@@ -368,9 +347,8 @@ impl Context<'_> {
 
     fn terminate_segment(&mut self, batch: &mut Batch) -> bool {
         let Some(payload) = self.qp.terminate_out.take() else { return false };
-        let to = Destination::Untagged { qn: queue::TERMINATE, msn: 1, word: 0 };
         let control = Control::new(Opcode::TERMINATE, self.qp.version);
-        let mut message = Segmenter::new(to, control, octets(payload.len() as u64));
+        let mut message = untagged(queue::TERMINATE, &mut { Msn::FIRST }, 0, control, payload.len() as u64);
         let Some(segment) = message.next_segment(self.qp.mulpdu) else { return false };
         self.push(batch, &segment.header, &PayloadSource::Octets(&payload));
         true
@@ -382,12 +360,11 @@ impl Context<'_> {
     }
 }
 
-/// Result of [`Context::begin_work`] and of [`Context::begin_response`].
-enum BeginResult {
-    Something,
-    Nothing,
-    /// Memory would change while the batch refers to it.
-    Blocked,
+/// Creates an untagged message with the next MSN of its queue, and counts this MSN.
+fn untagged(qn: u32, msn: &mut Msn, word: u32, control: Control, length: u64) -> Segmenter {
+    let destination = Destination::Untagged { qn, msn: *msn, word };
+    *msn = msn.next();
+    Segmenter::new(destination, control, octets(length))
 }
 
 /// Converts a length that was checked when the Work Request was posted.

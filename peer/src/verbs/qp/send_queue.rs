@@ -25,8 +25,8 @@ pub(super) enum Progress {
     Posted,
     /// The message or request is being sent.
     Sending(Segmenter),
-    /// The request of a Read or Atomic Operation was sent. `arrived` is the number of bytes
-    /// received of the response.
+    /// The request of a Read or Atomic Operation was sent. `arrived` is the number of bytes of the
+    /// response that have arrived.
     Waiting { arrived: u32 },
     /// The operation is finished, but the Work Request has not completed yet.
     Done { status: CompletionStatus, original_value: Option<u64> },
@@ -47,7 +47,8 @@ pub(super) struct SendQueue {
     begun: usize,
     /// Number of Reads and Atomic Operations in flight. They are among the first `begun` WQEs.
     pub(super) in_flight: u32,
-    /// Number of used slots: unfinished Work Requests, and those whose completion was not polled.
+    /// Number of used slots: unfinished Work Requests, and Work Requests whose completion was not
+    /// polled.
     pub(super) used: u32,
     pub(super) capacity: u32,
 }
@@ -73,8 +74,8 @@ impl SendQueue {
         self.wqes.get_mut(last).filter(|wqe| matches!(wqe.progress, Progress::Sending(_)))
     }
 
-    /// The next WQE to begin, if its fence and `ord` allow its start. With an ORD of 0, a Read may
-    /// also start, so that it can fail.
+    /// The next WQE to begin, if its fence and `ord` allow its start. With an ORD of 0, a Read also
+    /// starts, and fails with an error.
     pub(super) fn ready(&self, ord: u32) -> Option<&Wqe> {
         let wqe = self.wqes.get(self.begun)?;
         let fenced = match wqe.wr.fence {
@@ -95,7 +96,7 @@ impl SendQueue {
         }
     }
 
-    /// The request was sent completely. The WQE now waits for the response.
+    /// Records that the request was sent completely. The WQE now waits for the response.
     pub(super) fn wait(&mut self) {
         if let Some(wqe) = self.sending() {
             wqe.progress = Progress::Waiting { arrived: 0 };
@@ -119,7 +120,7 @@ impl SendQueue {
         }
     }
 
-    /// Finishes the Read in flight that `request` belongs to. `request` may be the rest of a Read
+    /// Finishes the Read in flight to which `request` belongs. `request` may be the rest of a Read
     /// Request. Does nothing if no Read matches.
     pub(super) fn fail_read(&mut self, request: &ReadRequest, status: CompletionStatus) {
         let is_it = |wqe: &&mut Wqe| match (&wqe.wr.operation, &wqe.progress) {
@@ -155,7 +156,8 @@ impl SendQueue {
         Some(Finished { wr: wqe.wr, status, original_value })
     }
 
-    /// Finishes all WQEs with status Flushed, except those that have failed.
+    /// Finishes all WQEs. A WQE that has failed keeps its status. Every other WQE gets the status
+    /// Flushed.
     pub(super) fn flush(&mut self) {
         for wqe in &mut self.wqes {
             if !matches!(wqe.progress, Progress::Done { status, .. } if status != CompletionStatus::Success) {

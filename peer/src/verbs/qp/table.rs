@@ -1,6 +1,6 @@
 //! The states of a Queue Pair as a table: draft Figures 4 and 5 (attributes) and 7 to 11 (events).
 //! The draft has no drawing for Figure 6, the state diagram. The table also contains the
-//! transitions of that diagram.
+//! transitions of this missing diagram.
 //!
 //! The module `machine` executes only the actions of the table entry for a state and an event. If a
 //! verb has no entry in the current state, the result is an Immediate Error. Other events without
@@ -64,11 +64,11 @@ pub enum QpEvent {
     Segment,
     /// The peer's Terminate arrived.
     TerminateReceived,
-    /// An error with a local Work Request. A Work Completion reports it.
+    /// An error with a local Work Request. A Work Completion reports the error.
     WorkError,
-    /// An error with an inbound message. An Asynchronous Event reports it.
+    /// An error with an inbound message. An Asynchronous Event reports the error.
     MessageError,
-    /// An error with an inbound Send. The Work Completion of the receive reports it.
+    /// An error with an inbound Send. The Work Completion of the receive reports the error.
     SendError,
     /// An error of the LLP after which a Terminate can still be sent.
     LlpErrorSpeaking,
@@ -100,7 +100,7 @@ pub enum QpAction {
     CompleteInError,
     /// Report an Asynchronous Event.
     Notify,
-    /// Send the Terminate, after at most the segment in progress.
+    /// Send the Terminate. At most the segment in progress is sent before the Terminate.
     SendTerminate,
     /// Begin the graceful close of the LLP.
     CloseLlp,
@@ -198,7 +198,7 @@ pub enum Attribute {
     SqWrs,
     /// Maximum number of RQ WQEs. No effect with an S-RQ.
     RqWrs,
-    /// RQ limit of the Queue Pair. A new value also arms its event.
+    /// RQ limit of the Queue Pair. A new value also arms the event for this limit.
     RqLimit,
 }
 

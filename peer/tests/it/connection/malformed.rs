@@ -102,7 +102,7 @@ fn surplus_octets() {
     for (machine, frame) in [(responder(), &REQUEST[..]), (initiator(), REPLY)] {
         let why = refused(machine, &[frame, WRITE].concat());
         assert_eq!(why.requirement(), Some(requirement!("MPA-7.1.1-26")));
-        assert_eq!(why.to_string(), "20 bytes follow the start-up frame, but the peer may not send yet");
+        assert_eq!(why.to_string(), "20 bytes follow the start-up frame, but the peer must not send yet");
     }
 }
 

@@ -247,7 +247,7 @@ pub(crate) fn fpdu(ulpdu: &[u8]) -> Vec<u8> {
 pub(crate) fn untagged(opcode: Opcode, qn: u32, msn: u32, mo: u32, last: bool, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let ulp = ddp::UntaggedUlp { control: Control::new(opcode, 1), word: 0 };
-    ddp::Untagged { last, qn, msn, mo }.emit(1, ulp, &mut out);
+    ddp::Untagged { last, qn, msn: ddp::Msn::new(msn), mo }.emit(1, ulp, &mut out);
     out.extend_from_slice(payload);
     out
 }

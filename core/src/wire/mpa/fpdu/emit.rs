@@ -10,7 +10,8 @@ use crate::{crc, marker};
 pub struct Framing {
     /// Whether this direction has markers.
     pub markers: bool,
-    /// Whether the CRC field contains a CRC. Otherwise the field is present and zero (MPA-4.4-13).
+    /// Whether the CRC field contains a CRC. If not, the field is present, but it is zero
+    /// (MPA-4.4-13).
     pub crc: bool,
 }
 
@@ -30,8 +31,8 @@ impl Framing {
 /// the marker. A marker that is due directly after the FPDU belongs to the next FPDU.
 ///
 /// # Errors
-/// The ULPDU has more than 64768 octets (MPA-3-4). Then `out` is unchanged. To send such an FPDU
-/// nevertheless, write its parts at the positions of a [`Layout`].
+/// The ULPDU has more than 64768 octets (MPA-3-4). In this case `out` is unchanged. To send such an
+/// illegal FPDU, write its parts at the positions of a [`Layout`].
 pub fn emit(position: u64, ulpdu: &[&[u8]], framing: Framing, out: &mut Vec<u8>) -> Result<Layout, WireError> {
     let octets = ulpdu.iter().fold(0, |sum: usize, slice| sum.saturating_add(slice.len()));
     let length = u16::try_from(octets).ok().filter(|length| *length <= MAX_ULPDU).ok_or(WireError {

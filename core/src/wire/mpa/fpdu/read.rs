@@ -38,7 +38,7 @@ impl<'a> Fpdu<'a> {
         if usize::try_from(layout.end - layout.start) == Ok(octets.len()) {
             return Ok(Fpdu { octets, layout });
         }
-        Err(WireError::too_short(Layer::Mpa, "FPDU", "the number of octets given by ULPDU_Length", octets.len()))
+        Err(WireError::too_short(Layer::Mpa, "FPDU", "the number of octets that ULPDU_Length gives", octets.len()))
     }
 
     /// The layout that was passed to [`Fpdu::new`].
@@ -175,7 +175,7 @@ mod tests {
         // The two low bits of FPDUPTR count as zero.
         octets[23] = 0x17;
         assert_eq!(Fpdu::new(&octets, layout).unwrap().check_markers(), Ok(()));
-        // A layout without the CRC field has nothing to compare.
+        // If the layout has no CRC field, there is no CRC to compare.
         let fpdu = Fpdu::new(&FIGURE_6[..48], layout.without_crc_field()).unwrap();
         assert_eq!((fpdu.crc_field(), fpdu.check_crc().unwrap_err().found), (None, Found::Octets(0)));
     }

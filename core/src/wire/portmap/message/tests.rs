@@ -1,5 +1,5 @@
-//! The expected octets come from Figure 17, and from datagrams of two Linux daemons. The frames are
-//! those of the capture `portmap/iwpmd-two-daemons`.
+//! The expected octets come from Figure 17, and from datagrams of two Linux daemons. The frame
+//! numbers are those of the capture `portmap/iwpmd-two-daemons`.
 
 use proptest::prelude::*;
 

@@ -19,8 +19,8 @@ fn bare(error: TerminateError) -> Terminate {
     Terminate { error, segment_length: None, ddp_header: None, read_request: None }
 }
 
-/// RFC 5040 Figure 8: a Terminate has Layer, EType, Error Code and HdrCt. For an error of MPA, it
-/// has no copied header.
+/// RFC 5040 Figure 8: a Terminate has Layer, EType, Error Code and HdrCt. For an MPA error, the
+/// Terminate has no copied header.
 #[test]
 fn an_mpa_error_has_four_octets() {
     assert_eq!(emitted(&bare(TerminateError::MPA_CRC)), [0x20, 0x02, 0, 0]);

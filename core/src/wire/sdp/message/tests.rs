@@ -16,8 +16,8 @@ fn emitted(message: &Message<'_>, order: FieldOrder) -> Vec<u8> {
     out
 }
 
-/// Makes a message with `body`, MSeq `mseq` and Bufs 9. Checks that `figure` and `mirrored` are its
-/// octets in figure order and in mirrored order.
+/// Makes a message with `body`, MSeq `mseq` and Bufs 9. Checks that `figure` and `mirrored` are the
+/// octets of the message in figure order and in mirrored order.
 fn check(mseq: u32, flags: Flags, body: Body<'_>, figure: &str, mirrored: &str) {
     let message = Message { bufs: 9, flags, mseq, mseq_ack: u32::from(mseq > 0), body };
     for (order, expected) in [(Figure, octets(figure)), (Mirrored, octets(mirrored))] {

@@ -35,10 +35,8 @@ impl Engine {
 
     /// Why the connection ended, if it did not end with a graceful close.
     pub(in crate::driver::sdp) fn end_error(&self) -> SdpError {
-        let reset = || match &self.cause {
-            Some(cause) => SdpError::Io(ErrorKind::ConnectionReset, format!("the connection was reset: {cause}")),
-            None => SdpError::Io(ErrorKind::ConnectionReset, "the connection was reset".to_owned()),
-        };
+        let cause = self.cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
+        let reset = || SdpError::Io(ErrorKind::ConnectionReset, format!("the connection was reset{cause}"));
         self.error.clone().unwrap_or_else(reset)
     }
 

@@ -209,7 +209,7 @@ impl Engine {
         let private = self.private.values_mut().map(|private| &mut private.area);
         let posted = self.receives.values_mut().flat_map(Posted::areas_mut).chain(private);
         let unread = posted.chain(self.arrived.areas_mut());
-        unread.chain(self.outgoing.areas_mut()).chain(self.queue.areas_mut()).chain(self.spare.areas_mut())
+        unread.chain(self.outgoing.areas_mut()).chain(&mut self.queue.heads).chain(&mut self.spare.areas)
     }
 
     /// Returns whether the connection keeps unused memory.
@@ -240,7 +240,7 @@ impl Drop for Engine {
         let private = self.private.drain().map(|(_, private)| private.area);
         let kept = private.chain(self.receives.drain().flat_map(|(_, posted)| posted.into_areas()));
         let unread = std::mem::take(&mut self.arrived).into_areas();
-        let unsent = std::mem::take(&mut self.outgoing).into_areas().chain(std::mem::take(&mut self.queue).into_area());
+        let unsent = std::mem::take(&mut self.outgoing).into_areas().chain(self.queue.heads.take());
         let pd = self.pd;
         self.device.verbs(|rnic| {
             kept.chain(unread).chain(unsent).chain(self.spare.take_all()).for_each(|area| area.free(rnic));
