@@ -259,21 +259,9 @@ impl ReceivedMessage {
 
 /// Returns whether a message of this type has a field of this name.
 pub(crate) fn has_field(mid: Mid, name: &str) -> bool {
-    const OF_ALL: [&str; 12] = [
-        "mid",
-        "bufs",
-        "flags",
-        "oob_pres",
-        "oob_pend",
-        "req_pipe",
-        "len",
-        "mseq",
-        "mseq_ack",
-        "opcode",
-        "invalidates",
-        "payload_length",
-    ];
-    OF_ALL.contains(&name) || extension(mid).iter().any(|field| field.name == name)
+    let (order, counters) = (FieldOrder::Figure, Counters { bufs: 0, mseq: 0, mseq_ack: 0, order: FieldOrder::Figure });
+    let message = ReceivedMessage::read(&Draft::new(mid).octets(counters), order);
+    message.is_some_and(|message| message.field(name).is_some())
 }
 
 /// Returns the message with this name in scripts.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-use etherparse::{PacketBuilder, PacketBuilderStep, TcpHeader, ip_number};
+use etherparse::{IpHeaders, PacketBuilder, PacketBuilderStep, TcpHeader, ip_number};
 use weft_peer::driver::{Direction, EventContent, TrafficEvent};
 
 use super::{Frames, Source};
@@ -140,16 +140,20 @@ fn first_numbers(opener: SocketAddr, other: SocketAddr, earlier: u32) -> [u32; 2
     [first, first.wrapping_add(0x4000_0000)]
 }
 
+/// Begins a frame with its Ethernet and IP headers.
+fn ip_step(from_tester: bool, from: IpAddr, to: IpAddr) -> PacketBuilderStep<IpHeaders> {
+    let (from_mac, to_mac) = if from_tester { (TESTER_MAC, TARGET_MAC) } else { (TARGET_MAC, TESTER_MAC) };
+    let ethernet = PacketBuilder::ethernet2(from_mac, to_mac);
+    match (from, to) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => ethernet.ipv4(from.octets(), to.octets(), 64),
+        (from, to) => ethernet.ipv6(v6(from), v6(to), 64),
+    }
+}
+
 /// Returns the frame of one datagram.
 fn datagram(from_tester: bool, tester: SocketAddr, target: SocketAddr, payload: &[u8]) -> Vec<u8> {
     let (from, to) = if from_tester { (tester, target) } else { (target, tester) };
-    let (from_mac, to_mac) = if from_tester { (TESTER_MAC, TARGET_MAC) } else { (TARGET_MAC, TESTER_MAC) };
-    let ethernet = PacketBuilder::ethernet2(from_mac, to_mac);
-    let ip = match (from.ip(), to.ip()) {
-        (IpAddr::V4(from), IpAddr::V4(to)) => ethernet.ipv4(from.octets(), to.octets(), 64),
-        (from, to) => ethernet.ipv6(v6(from), v6(to), 64),
-    };
-    let step = ip.udp(from.port(), to.port());
+    let step = ip_step(from_tester, from.ip(), to.ip()).udp(from.port(), to.port());
     let mut octets = Vec::with_capacity(step.size(payload.len()));
     // Writing to a `Vec` does not fail, and a payload that UDP carried fits into a frame.
     let _ = step.write(&mut octets, payload);
@@ -169,27 +173,16 @@ impl Flow {
         let counted = u32::from(tcp.syn) + u32::from(tcp.fin);
         let len = u32::try_from(payload.len()).unwrap_or(0);
         from.next = from.next.wrapping_add(counted).wrapping_add(len);
-        let (source, destination) = (from.address.ip(), to.address.ip());
-        let (from_mac, to_mac) = if from_tester { (TESTER_MAC, TARGET_MAC) } else { (TARGET_MAC, TESTER_MAC) };
-        let ethernet = PacketBuilder::ethernet2(from_mac, to_mac);
-        match (source, destination) {
-            (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                built(ethernet.ipv4(source.octets(), destination.octets(), 64), tcp, payload)
+        let step = ip_step(from_tester, from.address.ip(), to.address.ip()).tcp_header(tcp);
+        let mut octets = Vec::with_capacity(step.size(payload.len()));
+        // A frame of at most `MSS` bytes fits every length field, and writing to memory does not
+        // fail.
+        match step.write(&mut octets, payload) {
+            Ok(()) => octets,
+            Err(error) => {
+                tracing::error!(%error, protocol = ip_number::TCP.0, "a frame was not built");
+                Vec::new()
             }
-            (source, destination) => built(ethernet.ipv6(v6(source), v6(destination), 64), tcp, payload),
-        }
-    }
-}
-
-fn built(step: PacketBuilderStep<etherparse::IpHeaders>, tcp: TcpHeader, payload: &[u8]) -> Vec<u8> {
-    let step = step.tcp_header(tcp);
-    let mut octets = Vec::with_capacity(step.size(payload.len()));
-    // A frame of at most `MSS` bytes fits every length field, and writing to memory does not fail.
-    match step.write(&mut octets, payload) {
-        Ok(()) => octets,
-        Err(error) => {
-            tracing::error!(%error, protocol = ip_number::TCP.0, "a frame was not built");
-            Vec::new()
         }
     }
 }

@@ -62,26 +62,6 @@ pub enum Capability {
 
 impl fmt::Display for Capability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Capability::Agent => "agent",
-            Capability::AsksForMarkers => "asks-for-markers",
-            Capability::Atomics => "atomics",
-            Capability::Crc => "crc",
-            Capability::Echo => "echo",
-            Capability::Markers => "markers",
-            Capability::Operation => "operation",
-            Capability::Revision1 => "revision-1",
-            Capability::Revision2 => "revision-2",
-            Capability::PmConnect => "pm-connect",
-            Capability::PortMapper => "port-mapper",
-            Capability::PortMapperV6 => "port-mapper-v6",
-            Capability::Rping => "rping",
-            Capability::Sdp => "sdp",
-            Capability::SdpConnect => "sdp-connect",
-            Capability::SdpDrive => "sdp-drive",
-            Capability::SdpEcho => "sdp-echo",
-            Capability::SdpSink => "sdp-sink",
-            Capability::SdpSource => "sdp-source",
-        })
+        self.serialize(f)
     }
 }

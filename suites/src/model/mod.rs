@@ -29,6 +29,7 @@ mod step;
 mod summary;
 mod tier;
 mod verdict;
+mod words;
 
 pub use capability::Capability;
 pub use case::{CaseInfo, SourceLocation};

@@ -167,6 +167,18 @@ const FINDINGS: &[(&str, &str)] = &[
     (": the CRC-32 of Ethernet", ", which is the CRC-32 of Ethernet"),
     (": CRC32c without the final complement", ", which is the CRC32c without the final complement"),
     (": computed without ", ", computed without "),
+    ("the path is known to protect as well as CRC", "the path is known to protect data equally well"),
+    (", with L=0 and with earlier bytes", ", with L=0 and a lower offset"),
+    ("no Terminate, or one with error 20 06", "no Terminate, or a Terminate with error 20 06"),
+    (" more bytes after them", " more bytes after the Private Data"),
+    ("about markers from an end that sent M = 0", "about markers from an endpoint that sent M = 0"),
+    ("M = 1 from an end that needs markers", "M = 1 from an endpoint that needs markers"),
+    (", as before, found", ", as in the earlier segments, found"),
+    ("unless the end gives up the connection", "unless the endpoint gives up the connection"),
+    ("an earlier DisConn from the same end,", "an earlier DisConn from the same endpoint,"),
+    ("one more besides ", "another SrcAvail; already open: "),
+    (" bytes arrive as Data, as a SendSm requested", " bytes arrive as Data, because a SendSm requested them"),
+    ("found an earlier ModeChange", "found a ModeChange before that acknowledgement"),
 ];
 
 /// Returns the text with current phrases in place of the phrases of earlier versions.

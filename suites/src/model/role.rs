@@ -27,10 +27,6 @@ impl Role {
 
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Role::Initiator => "initiator",
-            Role::Responder => "responder",
-            Role::Both => "both",
-        })
+        self.serialize(f)
     }
 }

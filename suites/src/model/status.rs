@@ -1,9 +1,9 @@
 //! The progress of a run, independent of its verdicts.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::words::words;
 
 /// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -24,43 +24,11 @@ pub enum RunStatus {
     Broken,
 }
 
-impl RunStatus {
-    /// All statuses, in the order of a run.
-    pub const ALL: [RunStatus; 6] = [
-        RunStatus::Planned,
-        RunStatus::WaitingForTarget,
-        RunStatus::Running,
-        RunStatus::Done,
-        RunStatus::Cancelled,
-        RunStatus::Broken,
-    ];
-
-    /// Name of the status in JSON.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RunStatus::Planned => "planned",
-            RunStatus::WaitingForTarget => "waiting-for-target",
-            RunStatus::Running => "running",
-            RunStatus::Done => "done",
-            RunStatus::Cancelled => "cancelled",
-            RunStatus::Broken => "broken",
-        }
-    }
-}
-
-impl fmt::Display for RunStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl std::str::FromStr for RunStatus {
-    type Err = String;
-    fn from_str(word: &str) -> Result<Self, String> {
-        RunStatus::ALL
-            .into_iter()
-            .find(|status| status.as_str() == word)
-            .ok_or_else(|| format!("no run status is called {word:?}"))
-    }
-}
+words!(RunStatus, all: "All statuses, in the order of a run.", unknown: "no run status is called {:?}", {
+    Planned => "planned",
+    WaitingForTarget => "waiting-for-target",
+    Running => "running",
+    Done => "done",
+    Cancelled => "cancelled",
+    Broken => "broken",
+});

@@ -1,9 +1,9 @@
 //! The outcome of a case or of one of its requirements.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::words::words;
 
 /// The outcome of a case. The order is from best to worst, as in TTCN-3, so that the worst of
 /// several verdicts is their maximum.
@@ -26,50 +26,20 @@ pub enum Verdict {
     Error,
 }
 
+words!(Verdict, all: "All verdicts, best first.", unknown: "no verdict is called {:?}", {
+    NotApplicable => "not-applicable",
+    Unimplemented => "unimplemented",
+    Pass => "pass",
+    Inconclusive => "inconclusive",
+    Fail => "fail",
+    Error => "error",
+});
+
 impl Verdict {
-    /// All verdicts, best first.
-    pub const ALL: [Verdict; 6] = [
-        Verdict::NotApplicable,
-        Verdict::Unimplemented,
-        Verdict::Pass,
-        Verdict::Inconclusive,
-        Verdict::Fail,
-        Verdict::Error,
-    ];
-
-    /// Name of the verdict in JSON and in output.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Verdict::NotApplicable => "not-applicable",
-            Verdict::Unimplemented => "unimplemented",
-            Verdict::Pass => "pass",
-            Verdict::Inconclusive => "inconclusive",
-            Verdict::Fail => "fail",
-            Verdict::Error => "error",
-        }
-    }
-
     /// Returns whether the target was exercised.
     #[must_use]
     pub fn has_run(self) -> bool {
         !matches!(self, Verdict::NotApplicable | Verdict::Unimplemented)
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl std::str::FromStr for Verdict {
-    type Err = String;
-    fn from_str(word: &str) -> Result<Self, String> {
-        Verdict::ALL
-            .into_iter()
-            .find(|verdict| verdict.as_str() == word)
-            .ok_or_else(|| format!("no verdict is called {word:?}"))
     }
 }
 

@@ -206,7 +206,7 @@ impl RunContext {
         };
         // The events of this stage are ignored.
         let mut stage = Stage::new(target.clone(), self.live.link(target)?, key.clone(), Arc::new(|_: &Event| {}));
-        let alive = stage.good_exchange(Vec::new(), None).await.is_ok();
+        let alive = stage.good_exchange(Vec::new()).await.is_ok();
         stage.leave().await;
         if alive {
             return Ok(TargetRecovery::default());
@@ -252,11 +252,11 @@ impl RunContext {
         }
         let of_sdp = case.capabilities.iter().any(|capability| capability.is_of_sdp());
         let service = self.target.service();
-        if !of_sdp && service.driver().protocol() != Protocol::Iwarp {
+        if !of_sdp && service.driver().facts().protocol != Protocol::Iwarp {
             return Some(format!("The target's service is {}, but the case judges only iWARP.", service.as_str()));
         }
         let asks_markers = |capabilities: &[Capability]| capabilities.contains(&Capability::AsksForMarkers);
-        let has_fpdus = service.driver().operates();
+        let has_fpdus = service.driver().facts().operates;
         let is_ours = self.target.remote().is_none();
         if has_fpdus && !is_ours && asks_markers(self.target.capabilities()) && !asks_markers(&case.capabilities) {
             return Some("The target requests markers, but the case sends FPDUs without them.".to_owned());
@@ -264,8 +264,8 @@ impl RunContext {
         let has = |capability: &Capability| match capability {
             Capability::PortMapperV6 => self.target.offers(Service::PortMapper) && self.target.maps_v6(),
             Capability::PmConnect => self.target.connects(),
-            Capability::Sdp => service.driver().accepts_sdp() || self.target.offers(Service::SdpEcho),
-            Capability::Operation => service.driver().operates(),
+            Capability::Sdp => service.driver().facts().accepts_sdp || self.target.offers(Service::SdpEcho),
+            Capability::Operation => service.driver().facts().operates,
             other => match Service::of_capability(*other) {
                 Some(service) => self.target.offers(service),
                 None => self.target.capabilities().contains(other),

@@ -26,7 +26,7 @@ impl RunContext {
     ) -> Result<String, RunError> {
         let lengths = stage.log().control.lengths.clone();
         let has_startup = stage.log().control.has_startup;
-        let has_fpdus = !lengths.is_empty() && target.service().driver().has_plain_exchange();
+        let has_fpdus = !lengths.is_empty() && target.service().driver().facts().has_plain_exchange;
         if !stage.log().has_failed() || lengths.is_empty() && !has_startup {
             return Ok(String::new());
         }

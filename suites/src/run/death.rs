@@ -63,7 +63,7 @@ impl RunContext {
             let service = if stage.log().has_worked { target.service() } else { target.service().of_startup() };
             let probed_target = Arc::new(target.with_service(service));
             let mut probe = Stage::new(probed_target, case_link, key.clone(), quiet);
-            let alive = probe.good_exchange(Vec::new(), None).await.is_ok();
+            let alive = probe.good_exchange(Vec::new()).await.is_ok();
             probe.leave().await;
             if alive {
                 return Ok(());

@@ -25,10 +25,10 @@ use super::agent_objects::{Region, Shared, Window};
 use super::agent_options::RegionFields;
 use super::agent_pair::Pair;
 use super::agent_work::post_receive;
+use super::annotate::LuaFields;
 use super::bind::surface;
 use super::message::startup_from_lua;
 use super::objects::Context;
-use crate::model::SourceLocation;
 use crate::stage::{Expectation, Stage};
 
 /// The Lua object `target`.
@@ -38,11 +38,11 @@ pub(super) struct TargetVerbs {
 }
 
 /// Fields of the objects, with their types for editors.
-pub(super) const REGION_FIELDS: [(&str, &str); 4] =
-    [("stag", "integer"), ("address", "integer"), ("local_key", "integer"), ("octets", "integer")];
-pub(super) const WINDOW_FIELDS: [(&str, &str); 1] = [("stag", "integer")];
+pub(super) const REGION_FIELDS: LuaFields =
+    LuaFields("stag: integer, address: integer, local_key: integer, octets: integer");
+pub(super) const WINDOW_FIELDS: LuaFields = LuaFields("stag: integer");
 /// Fields of the last value of `target:operate`.
-pub(super) const OPERATED_FIELDS: [(&str, &str); 2] = [("msn", "integer"), ("target_msn", "integer")];
+pub(super) const OPERATED_FIELDS: LuaFields = LuaFields("msn: integer, target_msn: integer");
 
 impl TargetVerbs {
     fn pair(&self, object: Object) -> Pair {
@@ -50,53 +50,40 @@ impl TargetVerbs {
     }
 }
 
-/// Returns the given domain, or the default domain.
-async fn domain(stage: &mut Stage, given: Option<Object>, at: Option<&SourceLocation>) -> mlua::Result<Object> {
-    match given {
-        Some(domain) => Ok(domain),
-        None => Ok(stage.agent().domain(at).await?),
-    }
-}
-
-/// Ends a case whose agent sent the answer to another request.
-fn wrong_answer(stage: &mut Stage, at: Option<&SourceLocation>) -> mlua::Error {
-    stage.agent().fail("sends an answer that does not fit the request", at).into()
-}
-
 surface! {
-    AGENT = TargetVerbs, bind_agent |target, stage, at, lua|;
+    AGENT = TargetVerbs, bind_agent |target, stage, lua|;
 
     /// Returns the properties and the objects of the device. See docs/agent.md.
-    async device() -> "table" => match stage.agent().perform(Action::Device, at).await? {
+    async device() -> "table" => match stage.agent().perform(Action::Device).await? {
         Success::Device(device) => lua.to_value(&device)?,
-        _ => Err(wrong_answer(&mut stage, at))?,
+        _ => Err(stage.agent().wrong_answer())?,
     };
 
     /// Creates another Protection Domain.
-    async domain() -> "integer" => match stage.agent().perform(Action::Domain, at).await? {
+    async domain() -> "integer" => match stage.agent().perform(Action::Domain).await? {
         Success::Domain { domain } => domain,
-        _ => Err(wrong_answer(&mut stage, at))?,
+        _ => Err(stage.agent().wrong_answer())?,
     };
 
     /// Registers memory of the target.
     async region() { agent_region as wanted } -> "weft.Region" =>
-        region(&target.context, &mut stage, wanted, at).await?;
+        region(&target.context, &mut stage, wanted).await?;
 
     /// Creates a memory window that is not bound.
     async window() { agent_window as (posted, given) } -> "weft.Window" => {
-        let domain = domain(&mut stage, given, at).await?;
-        match stage.agent().perform(Action::Window { domain, posted }, at).await? {
+        let domain = stage.agent().domain_or(given).await?;
+        match stage.agent().perform(Action::Window { domain, posted }).await? {
             Success::Window { window, remote_key } => Window { object: window, stag: remote_key },
-            _ => Err(wrong_answer(&mut stage, at))?,
+            _ => Err(stage.agent().wrong_answer())?,
         }
     };
 
     /// Creates a shared receive queue.
     async shared() { agent_shared as (depth, parts, given) } -> "weft.Shared" => {
-        let domain = domain(&mut stage, given, at).await?;
-        match stage.agent().perform(Action::Shared { domain, depth, parts }, at).await? {
+        let domain = stage.agent().domain_or(given).await?;
+        match stage.agent().perform(Action::Shared { domain, depth, parts }).await? {
             Success::Shared { shared } => Shared { context: target.context.clone(), object: shared },
-            _ => Err(wrong_answer(&mut stage, at))?,
+            _ => Err(stage.agent().wrong_answer())?,
         }
     };
 
@@ -143,23 +130,18 @@ impl UserData for TargetVerbs {
 }
 
 /// Registers memory and writes its first contents.
-async fn region(
-    context: &Context,
-    stage: &mut Stage,
-    wanted: RegionFields,
-    at: Option<&SourceLocation>,
-) -> mlua::Result<Region> {
-    let domain = domain(stage, wanted.domain, at).await?;
+async fn region(context: &Context, stage: &mut Stage, wanted: RegionFields) -> mlua::Result<Region> {
+    let domain = stage.agent().domain_or(wanted.domain).await?;
     let octets = wanted.octets;
     let action = Action::Register { domain, octets, access: wanted.access };
-    let Success::Region { region, address, local_key, remote_key } = stage.agent().perform(action, at).await? else {
-        return Err(wrong_answer(stage, at));
+    let Success::Region { region, address, local_key, remote_key } = stage.agent().perform(action).await? else {
+        return Err(stage.agent().wrong_answer().into());
     };
     if let Some(seed) = wanted.fill {
-        stage.agent().perform(Action::Fill { region, offset: 0, length: octets, seed }, at).await?;
+        stage.agent().perform(Action::Fill { region, offset: 0, length: octets, seed }).await?;
     }
     if let Some(put) = wanted.put {
-        stage.agent().perform(Action::Put { region, offset: 0, octets: Octets(put) }, at).await?;
+        stage.agent().perform(Action::Put { region, offset: 0, octets: Octets(put) }).await?;
     }
     Ok(Region { context: context.clone(), object: region, address, local_key, stag: remote_key, octets })
 }
@@ -189,35 +171,35 @@ async fn expect_request(
 }
 
 surface! {
-    REGION = Region, bind_region |region, stage, at, lua|;
+    REGION = Region, bind_region |region, stage, lua|;
 
     /// Returns bytes of the memory.
     async get() { agent_octets as fields } -> "string" => access(&lua, &mut stage, Action::Get {
         region: region.object, offset: fields.offset, length: fields.length(region.octets),
-    }, at).await?;
+    }).await?;
 
     /// Writes `octets` to the memory.
     async put() { agent_octets as fields } => access(&lua, &mut stage, Action::Put {
         region: region.object, offset: fields.offset, octets: Octets(fields.octets),
-    }, at).await?;
+    }).await?;
 
     /// Fills the memory with the pattern that depends on `seed`.
     async fill() { agent_octets as fields } => access(&lua, &mut stage, Action::Fill {
         region: region.object, offset: fields.offset, length: fields.length(region.octets), seed: fields.seed,
-    }, at).await?;
+    }).await?;
 
     /// Returns the CRC32c of the bytes.
     async hash() { agent_octets as fields } -> "integer" => access(&lua, &mut stage, Action::Hash {
         region: region.object, offset: fields.offset, length: fields.length(region.octets),
-    }, at).await?;
+    }).await?;
 
     /// Deregisters the memory.
-    async destroy() => { stage.agent().perform(Action::Destroy { object: region.object }, at).await?; };
+    async destroy() => { stage.agent().perform(Action::Destroy { object: region.object }).await?; };
 }
 
 /// Accesses memory, and returns what the agent read.
-async fn access(lua: &Lua, stage: &mut Stage, action: Action, at: Option<&SourceLocation>) -> mlua::Result<Value> {
-    match stage.agent().perform(action, at).await? {
+async fn access(lua: &Lua, stage: &mut Stage, action: Action) -> mlua::Result<Value> {
+    match stage.agent().perform(action).await? {
         Success::Octets { octets } => lua.create_string(&octets.0).map(Value::String),
         Success::Hash { crc32c } => Ok(Value::Integer(crc32c.into())),
         _ => Ok(Value::Nil),
@@ -244,17 +226,17 @@ impl UserData for Window {
 }
 
 surface! {
-    SHARED = Shared, bind_shared |shared, stage, at, lua|;
+    SHARED = Shared, bind_shared |shared, stage, lua|;
 
     /// Posts a receive. Returns its number, or nil and the reason of a refusal.
     async post_receive() { post_receive: agent_work as work } -> "integer?, string?" =>
-        post_receive(&mut stage, shared.object, &work, at).await?;
+        post_receive(&mut stage, shared.object, &work).await?;
 
     /// Requests that the user is notified when fewer than this number of receives remain in the
     /// queue. Returns whether the device supports this request. If not, also returns the reason.
     async limit(receives: u32 = "integer") -> "boolean, string?" => {
         let action = Action::Limit { shared: shared.object, receives };
-        let limited = stage.agent().stimulate(action, at).await?;
+        let limited = stage.agent().stimulate(action).await?;
         (limited.is_ok(), limited.err().map(|failure| failure.to_string()))
     };
 

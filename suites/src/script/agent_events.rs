@@ -4,26 +4,16 @@
 use mlua::{Lua, Table};
 use weft_agent::protocol::Event;
 
+use super::annotate::LuaFields;
+
 /// Fields of the result of `expect_completion`.
-pub(super) const COMPLETION_FIELDS: [(&str, &str); 8] = [
-    ("connection", "integer"),
-    ("work", "integer"),
-    ("status", "string"),
-    ("operation", "string"),
-    ("octets", "integer"),
-    ("invalidated", "integer?"),
-    ("immediate", "integer?"),
-    ("found", "integer?"),
-];
+pub(super) const COMPLETION_FIELDS: LuaFields = LuaFields(
+    "connection: integer, work: integer, status: string, operation: string, octets: integer, invalidated: integer?, \
+    immediate: integer?, found: integer?",
+);
 /// Fields of the table from [`event_table`].
-pub(super) const EVENT_FIELDS: [(&str, &str); 6] = [
-    ("event", "string"),
-    ("private_data", "string?"),
-    ("ird", "integer?"),
-    ("ord", "integer?"),
-    ("status", "integer?"),
-    ("kind", "string?"),
-];
+pub(super) const EVENT_FIELDS: LuaFields =
+    LuaFields("event: string, private_data: string?, ird: integer?, ord: integer?, status: integer?, kind: string?");
 
 pub(super) fn event_table(lua: &Lua, event: &Event) -> mlua::Result<Table> {
     let table = lua.create_table()?;

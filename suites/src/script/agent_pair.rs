@@ -9,7 +9,6 @@ use super::agent_options::WorkFields;
 use super::agent_work::{post, post_receive};
 use super::bind::surface;
 use super::objects::Context;
-use crate::model::SourceLocation;
 use crate::stage::{Stage, parameters};
 
 /// The Lua object `pair`.
@@ -20,49 +19,49 @@ pub(super) struct Pair {
 }
 
 surface! {
-    PAIR = Pair, bind_pair |pair, stage, at, lua|;
+    PAIR = Pair, bind_pair |pair, stage, lua|;
 
     /// Creates the Queue Pair of a requested connection, so that receives can be posted.
-    async open() { agent_pair as (_, options) } => stage.agent().create_pair(pair.object, &options, at).await?;
+    async open() { agent_pair as (_, options) } => stage.agent().create_pair(pair.object, &options).await?;
 
     /// Accepts the connection.
     async accept() { agent_pair as (_, options) } =>
-        request(&mut stage, Action::Accept(parameters(pair.object, &options)), at).await?;
+        request(&mut stage, Action::Accept(parameters(pair.object, &options))).await?;
 
     /// Rejects the connection with these private data.
     async reject() { agent_pair as (_, options) } => {
         let action = Action::Reject { connection: pair.object, private_data: Octets(options.private_data) };
-        request(&mut stage, action, at).await?;
+        request(&mut stage, action).await?;
     };
 
     /// Ends the connection.
-    async disconnect() => request(&mut stage, Action::Disconnect { connection: pair.object }, at).await?;
+    async disconnect() => request(&mut stage, Action::Disconnect { connection: pair.object }).await?;
 
     /// Destroys the connection. The peer notices only the end of TCP.
-    async destroy() => request(&mut stage, Action::Destroy { object: pair.object }, at).await?;
+    async destroy() => request(&mut stage, Action::Destroy { object: pair.object }).await?;
 
     /// Posts a receive. Returns its number, or nil and the reason of a refusal.
     async post_receive() { post_receive: agent_work as work } -> "integer?, string?" =>
-        post_receive(&mut stage, pair.object, &work, at).await?;
+        post_receive(&mut stage, pair.object, &work).await?;
 
     /// Posts a Send.
-    async post_send() { post_send as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work, at).await?;
+    async post_send() { post_send as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work).await?;
 
     /// Posts an RDMA Write to `stag` and `to`.
-    async post_write() { post_write as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work, at).await?;
+    async post_write() { post_write as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work).await?;
 
     /// Posts an RDMA Read from `stag` and `to`.
-    async post_read() { post_read as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work, at).await?;
+    async post_read() { post_read as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work).await?;
 
     /// Posts an Atomic Operation on the eight bytes at `stag` and `to`. The operation is `add`, or
     /// `compare` and `swap`.
-    async post_atomic() { post_atomic as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work, at).await?;
+    async post_atomic() { post_atomic as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work).await?;
 
     /// Posts an Invalidate Local of an STag of the target.
-    async post_invalidate() { post_invalidate as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work, at).await?;
+    async post_invalidate() { post_invalidate as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work).await?;
 
     /// Posts a Bind of a window to bytes of a region. Also returns the new STag of the window.
-    async post_bind() { post_bind as work } -> "integer?, integer|string|nil" => send(&lua, &mut stage, pair.object, work, at).await?;
+    async post_bind() { post_bind as work } -> "integer?, integer|string|nil" => send(&lua, &mut stage, pair.object, work).await?;
 
     /// Expects that the user is notified of this completion of a work request.
     async expect_completion() { expect_completion as (expectation, wanted) } -> "weft.Completion" =>
@@ -89,11 +88,10 @@ impl UserData for Pair {
 }
 
 /// Requests an action of the target. If the agent refuses the action, the case ends.
-async fn request(stage: &mut Stage, action: Action, at: Option<&SourceLocation>) -> mlua::Result<()> {
-    match stage.agent().stimulate(action, at).await? {
-        Ok(_) => Ok(()),
-        Err(failure) => Err(stage.agent().fail(&format!("rejects the requested action: {failure}"), at).into()),
-    }
+async fn request(stage: &mut Stage, action: Action) -> mlua::Result<()> {
+    let result = stage.agent().stimulate(action).await?;
+    stage.agent().succeeded(result)?;
+    Ok(())
 }
 
 /// Posts a work request of the Send Queue. Returns its number and the new STag of a window, or the
@@ -103,11 +101,10 @@ async fn send(
     stage: &mut Stage,
     connection: Object,
     (work, operation): (WorkFields, Operation),
-    at: Option<&SourceLocation>,
 ) -> mlua::Result<MultiValue> {
     let (parts, signaled, fence, inline) = (work.parts.clone(), work.signaled, work.fence, work.inline);
     let action = |work| Action::PostSend { connection, work, operation, parts, signaled, fence, inline };
-    match post(stage, &work, at, action).await? {
+    match post(stage, &work, action).await? {
         (number, Success::Bound { remote_key }, _) => (number, remote_key).into_lua_multi(lua),
         (number, _, why) => (number, why).into_lua_multi(lua),
     }

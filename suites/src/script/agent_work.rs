@@ -3,21 +3,18 @@
 use weft_agent::protocol::{Action, Object, Success};
 
 use super::agent_options::WorkFields;
-use crate::model::SourceLocation;
 use crate::stage::Stage;
 
 /// Posts a work request. Returns its number, or the reason if the script accepts a refusal.
 pub(super) async fn post(
     stage: &mut Stage,
     work: &WorkFields,
-    at: Option<&SourceLocation>,
     action: impl FnOnce(u64) -> Action,
 ) -> mlua::Result<(Option<u64>, Success, Option<String>)> {
     let number = work.work.unwrap_or_else(|| stage.agent().next_work());
-    match stage.agent().stimulate(action(number), at).await? {
-        Ok(done) => Ok((Some(number), done, None)),
+    match stage.agent().stimulate(action(number)).await? {
         Err(failure) if work.may_refuse => Ok((None, Success::Nothing, Some(failure.to_string()))),
-        Err(failure) => Err(stage.agent().fail(&format!("rejects the requested action: {failure}"), at).into()),
+        result => Ok((Some(number), stage.agent().succeeded(result)?, None)),
     }
 }
 
@@ -26,9 +23,8 @@ pub(super) async fn post_receive(
     stage: &mut Stage,
     on: Object,
     work: &WorkFields,
-    at: Option<&SourceLocation>,
 ) -> mlua::Result<(Option<u64>, Option<String>)> {
     let parts = work.parts.clone();
-    let (number, _, why) = post(stage, work, at, |work| Action::PostReceive { on, work, parts }).await?;
+    let (number, _, why) = post(stage, work, |work| Action::PostReceive { on, work, parts }).await?;
     Ok((number, why))
 }

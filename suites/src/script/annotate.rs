@@ -35,6 +35,16 @@ const CLASSES: [(&str, &[&[Method]]); 10] = [
     ("weft.Tester", &[TESTER, TESTER_SDP, TESTER_MAPPER, TESTER_PORT_MAPPER]),
 ];
 
+/// The fields of a table that a method returns, with their types for editors: `name: type, ...`.
+pub(crate) struct LuaFields(pub(crate) &'static str);
+
+impl LuaFields {
+    /// Returns the name and the type of each field.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.0.split(", ").filter_map(|field| field.split_once(": "))
+    }
+}
+
 /// Sample tables for the readers that reject an empty table.
 const SAMPLES: [(&str, &str); 6] = [
     ("check", "{ expected = '', actual = '' }"),
@@ -77,23 +87,23 @@ fn generate() -> mlua::Result<String> {
         }
     }
     for (class, fields) in [
-        ("weft.Reply", &message::REPLY_FIELDS[..]),
-        ("weft.Fpdu", &message::FPDU_FIELDS[..]),
-        ("weft.Terminate: weft.Fpdu", &message::TERMINATE_FIELDS[..]),
-        ("weft.Operation", &message::OPERATION_FIELDS[..]),
-        ("weft.SdpMessage", &sdp::MESSAGE_FIELDS[..]),
-        ("weft.ReadRequest", &sdp::READ_FIELDS[..]),
-        ("weft.Write", &sdp::WRITE_FIELDS[..]),
-        ("weft.PortMapperMessage", &message::PORTMAP_FIELDS[..]),
-        ("weft.Place", &port_mapper::PLACE_FIELDS[..]),
-        ("weft.Operated", &agent::OPERATED_FIELDS[..]),
-        ("weft.Completion", &agent_events::COMPLETION_FIELDS[..]),
-        ("weft.Event", &agent_events::EVENT_FIELDS[..]),
-        ("weft.Window", &agent::WINDOW_FIELDS[..]),
-        ("weft.Region", &agent::REGION_FIELDS[..]),
+        ("weft.Reply", message::REPLY_FIELDS),
+        ("weft.Fpdu", message::FPDU_FIELDS),
+        ("weft.Terminate: weft.Fpdu", message::TERMINATE_FIELDS),
+        ("weft.Operation", message::OPERATION_FIELDS),
+        ("weft.SdpMessage", sdp::MESSAGE_FIELDS),
+        ("weft.ReadRequest", sdp::READ_FIELDS),
+        ("weft.Write", sdp::WRITE_FIELDS),
+        ("weft.PortMapperMessage", message::PORTMAP_FIELDS),
+        ("weft.Place", port_mapper::PLACE_FIELDS),
+        ("weft.Operated", agent::OPERATED_FIELDS),
+        ("weft.Completion", agent_events::COMPLETION_FIELDS),
+        ("weft.Event", agent_events::EVENT_FIELDS),
+        ("weft.Window", agent::WINDOW_FIELDS),
+        ("weft.Region", agent::REGION_FIELDS),
     ] {
         let _ = writeln!(text, "\n---@class {class}");
-        for (name, is) in fields {
+        for (name, is) in fields.iter() {
             let _ = writeln!(text, "---@field {name} {is}");
         }
     }

@@ -3,20 +3,20 @@
 //!
 //! ```text
 //! surface! {
-//!     CONNECTION = Connection, bind_connection |conn, stage, at, lua|;
+//!     CONNECTION = Connection, bind_connection |conn, stage, lua|;
 //!
 //!     /// Expects that the target sends no byte.
 //!     async expect_silence() { expect_silence as (expectation, open) } =>
-//!         stage.rdma().expect_silence(conn.number, &expectation, open).await?;
+//!         stage.rdma(conn.number).expect_silence(&expectation, open).await?;
 //! }
 //! ```
 //!
 //! The head names the list of [`Method`]s, the function that binds them, and the variables of an
-//! entry. These variables are a copy of the object, the locked stage, the line of the script, and
-//! the Lua state. An entry has these parts:
+//! entry. These variables are a copy of the object, the locked stage, and the Lua state. The stage
+//! knows the line of the script. An entry has these parts:
 //!
-//! - `async`, or `fn` for a method that does not use the stage. In a `fn`, the stage and the line
-//!   are missing, and the object is a reference.
+//! - `async`, or `fn` for a method that does not use the stage. In a `fn`, the stage is missing, and
+//!   the object is a reference.
 //! - The parameters before the options, each with its type in Rust and in the annotations:
 //!   `message: Value = "weft.Message|string"`.
 //! - The options, the last parameter, as `{ TABLE: READER as PATTERN }`. `READER` is a method of
@@ -69,7 +69,7 @@ pub(super) type ReadFields = fn(&Reader<'_>, &mut Fields<'_>) -> mlua::Result<()
 
 macro_rules! surface {
     (
-        $list:ident = $object:ident, $bind:ident |$this:ident, $stage:ident, $at:ident, $lua:ident|;
+        $list:ident = $object:ident, $bind:ident |$this:ident, $stage:ident, $lua:ident|;
         $(
             $(#[doc = $about:literal])+
             $kind:ident $name:ident($($argument:ident: $type:ty = $lua_type:literal),*)
@@ -87,7 +87,7 @@ macro_rules! surface {
         #[allow(unused_variables, unused_mut, reason = "an entry uses the variables that it needs")]
         pub(in crate::script) fn $bind<M: mlua::UserDataMethods<$object>>(methods: &mut M) {
             $(crate::script::bind::method!(
-                $kind methods $object $name |$this, $stage, $at, $lua|
+                $kind methods $object $name |$this, $stage, $lua|
                 ($($argument: $type),*) {$($($options)+)?} $value
             );)*
         }
@@ -96,12 +96,12 @@ macro_rules! surface {
 
 /// Binds one method of [`surface!`].
 macro_rules! method {
-    ($kind:ident $methods:ident $object:ident $name:ident |$this:ident, $stage:ident, $at:ident, $lua:ident|
+    ($kind:ident $methods:ident $object:ident $name:ident |$this:ident, $stage:ident, $lua:ident|
         ($($argument:ident: $type:ty),*) { $table:ident as $pattern:pat } $value:expr) => {
-        crate::script::bind::method!($kind $methods $object $name |$this, $stage, $at, $lua|
+        crate::script::bind::method!($kind $methods $object $name |$this, $stage, $lua|
             ($($argument: $type),*) { $table: $table as $pattern } $value)
     };
-    (async $methods:ident $object:ident $name:ident |$this:ident, $stage:ident, $at:ident, $lua:ident|
+    (async $methods:ident $object:ident $name:ident |$this:ident, $stage:ident, $lua:ident|
         ($($argument:ident: $type:ty),*) { $table:ident: $reader:ident as $pattern:pat } $value:expr) => {
         $methods.add_async_method(
             stringify!($name),
@@ -114,28 +114,30 @@ macro_rules! method {
                 );
                 async move {
                     let $pattern = read?;
-                    let ($at, locked) = (at.as_ref(), $this.context.stage.clone());
+                    let locked = $this.context.stage.clone();
                     let mut $stage = locked.lock().await;
+                    $stage.connections.at = at;
                     Ok($value)
                 }
             },
         )
     };
-    (async $methods:ident $object:ident $name:ident |$this:ident, $stage:ident, $at:ident, $lua:ident|
+    (async $methods:ident $object:ident $name:ident |$this:ident, $stage:ident, $lua:ident|
         ($($argument:ident: $type:ty),*) { $($class:literal as $table:ident)? } $value:expr) => {
         $methods.add_async_method(
             stringify!($name),
             |$lua, this, ($($argument,)* $($table,)?): ($($type,)* $(crate::script::bind::table!($table),)?)| {
                 let ($this, at) = ($object::clone(&this), crate::script::location::here(&$lua));
                 async move {
-                    let ($at, locked) = (at.as_ref(), $this.context.stage.clone());
+                    let locked = $this.context.stage.clone();
                     let mut $stage = locked.lock().await;
+                    $stage.connections.at = at;
                     Ok($value)
                 }
             },
         )
     };
-    (fn $methods:ident $object:ident $name:ident |$this:ident, $stage:ident, $at:ident, $lua:ident|
+    (fn $methods:ident $object:ident $name:ident |$this:ident, $stage:ident, $lua:ident|
         ($($argument:ident: $type:ty),*) { $table:ident: $reader:ident as $pattern:pat } $value:expr) => {
         $methods.add_method(
             stringify!($name),
@@ -149,7 +151,7 @@ macro_rules! method {
             },
         )
     };
-    (fn $methods:ident $object:ident $name:ident |$this:ident, $stage:ident, $at:ident, $lua:ident|
+    (fn $methods:ident $object:ident $name:ident |$this:ident, $stage:ident, $lua:ident|
         ($($argument:ident: $type:ty),*) { $($class:literal as $table:ident)? } $value:expr) => {
         $methods.add_method(
             stringify!($name),

@@ -49,7 +49,8 @@ pub(crate) async fn invoke(
         let mut stage = stage.lock().await;
         let log = stage.log();
         if log.decision.is_none() && !log.alive_after && log.lost == 0 {
-            stage.good_exchange(Vec::new(), Some(&case.info.source)).await.map_err(mlua::Error::external)?;
+            stage.connections.at = Some(case.info.source.clone());
+            stage.good_exchange(Vec::new()).await?;
         }
         mlua::Result::Ok(())
     };

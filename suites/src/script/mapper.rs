@@ -45,15 +45,15 @@ pub(super) fn address(answer: &Table, at: usize) -> mlua::Result<IpAddr> {
 }
 
 surface! {
-    TESTER_MAPPER = Tester, bind_tester |t, stage, at, lua|;
+    TESTER_MAPPER = Tester, bind_tester |t, stage, lua|;
 
     /// Opens a socket for datagrams to the target's port mapper.
     async mapper() { mapper as v6 } -> "weft.Mapper" =>
-        Mapper { context: t.context.clone(), socket: stage.mapper_server().open(v6, at).await?, v6 };
+        Mapper { context: t.context.clone(), socket: stage.mapper_server().open(v6).await?, v6 };
 }
 
 surface! {
-    MAPPER = Mapper, bind_mapper |m, stage, at, lua|;
+    MAPPER = Mapper, bind_mapper |m, stage, lua|;
 
     /// Builds the correct PMReq. `service` may be "mapped", "unmapped" or "made".
     async request() { "portmap.message" as table } -> "weft.Message" =>
@@ -67,9 +67,9 @@ surface! {
     async send(message: Value = "weft.Message|string") { mapper_send as deviates } => {
         let message = message::from_value(message)?;
         if deviates {
-            stage.mapper_deviates(at).await?;
+            stage.mapper_deviates().await?;
         }
-        stage.mapper_server().send(m.socket, &message, at).await?;
+        stage.mapper_server().send(m.socket, &message).await?;
     };
 
     /// Expects that the next datagram has these fields.

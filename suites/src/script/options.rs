@@ -6,7 +6,6 @@ use mlua::{FromLua, Lua, LuaString, Table, Value};
 use weft_core::RequirementId;
 
 use super::fields::{Fields, wrong};
-use super::location::here;
 use super::{message, old_names};
 use crate::stage::{
     AllowedBeforeClose, Close, Deviation, Expectation, FpduFields, HeaderFields, ReplyFields, TerminateFields,
@@ -130,7 +129,7 @@ impl Reader<'_> {
         let shows = self.ids(fields, "shows")?;
         let overdue_fails = fields.or("overdue_fails", false)?;
         let within = self.within(fields, seconds)?;
-        Ok(Expectation { requirements, shows, overdue_fails, within, at: here(self.lua) })
+        Ok(Expectation { requirements, shows, overdue_fails, within })
     }
 
     fn within(&self, fields: &mut Fields<'_>, seconds: f64) -> mlua::Result<Duration> {
@@ -184,7 +183,7 @@ impl Reader<'_> {
     /// Reads how long the tester waits for the next event, without a verdict on it.
     pub(super) fn waiting(&self, fields: &mut Fields<'_>) -> mlua::Result<Expectation> {
         let within = self.within(fields, REPLY_SECONDS)?;
-        Ok(Expectation::preparation(within, here(self.lua).as_ref()))
+        Ok(Expectation::preparation(within))
     }
 
     /// The fields of a start-up frame.

@@ -16,6 +16,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use mlua::{Lua, LuaString, Table, UserData, UserDataMethods, Value};
 
+use super::annotate::LuaFields;
 use super::bind::surface;
 use super::mapper::{AP_IP, CP_IP, fill, or_new};
 use super::message::{self, portmap_from_lua, portmap_table};
@@ -30,30 +31,30 @@ pub(super) struct PortMapper {
 }
 
 /// The fields of a place: a TCP address of the tester.
-pub(crate) const PLACE_FIELDS: [(&str, &str); 3] = [("ip", "string"), ("octets", "string"), ("port", "integer")];
+pub(crate) const PLACE_FIELDS: LuaFields = LuaFields("ip: string, octets: string, port: integer");
 
 surface! {
-    TESTER_PORT_MAPPER = Tester, bind_tester |t, stage, at, lua|;
+    TESTER_PORT_MAPPER = Tester, bind_tester |t, stage, lua|;
 
     /// Opens the port mapper to which the target sends requests.
     fn port_mapper() { mapper as v6 } -> "weft.PortMapper" => PortMapper { context: t.context.clone(), v6 };
 }
 
 surface! {
-    PORT_MAPPER = PortMapper, bind_port_mapper |m, stage, at, lua|;
+    PORT_MAPPER = PortMapper, bind_port_mapper |m, stage, lua|;
 
     /// Returns the Conventional Address of a service.
     async service() { port_mapper_service as service } -> "weft.Place" =>
-        place_table(&lua, stage.mapper_client().service(service, m.v6, at)?)?;
+        place_table(&lua, stage.mapper_client().service(service, m.v6)?)?;
 
     /// Returns a TCP address of the tester.
     async place() { port_mapper_place as (other, refuses) } -> "weft.Place" =>
-        place_table(&lua, stage.mapper_client().address(m.v6, other, !refuses, at)?)?;
+        place_table(&lua, stage.mapper_client().address(m.v6, other, !refuses)?)?;
 
     /// Lets the target connect to a service, and waits for a datagram or a connection.
     async start() { port_mapper_service as service } => {
-        let service = stage.mapper_client().service(service, m.v6, at)?;
-        stage.mapper_client().start(service, at).await?;
+        let service = stage.mapper_client().service(service, m.v6)?;
+        stage.mapper_client().start(service).await?;
     };
 
     /// Expects that the next datagram has these fields. Connections remain for later expectations.
@@ -76,9 +77,9 @@ surface! {
         let octets = request.get::<LuaString>("octets")?.as_bytes().to_vec();
         let to = sender(&request)?;
         if options.deviates {
-            stage.mapper_deviates(at).await?;
+            stage.mapper_deviates().await?;
         }
-        stage.mapper_client().send(&message, to, options.other_port, Some(octets), at).await?;
+        stage.mapper_client().send(&message, to, options.other_port, Some(octets)).await?;
     };
 
     /// Sends a datagram to the sender of a PMReq.
@@ -86,9 +87,9 @@ surface! {
         let message = message::from_value(message)?;
         let to = sender(&request)?;
         if options.deviates {
-            stage.mapper_deviates(at).await?;
+            stage.mapper_deviates().await?;
         }
-        stage.mapper_client().send(&message, to, options.other_port, None, at).await?;
+        stage.mapper_client().send(&message, to, options.other_port, None).await?;
     };
 
     /// Returns whether a connection or a datagram has already arrived for the next expectation.
@@ -97,7 +98,7 @@ surface! {
 
     /// Counts datagrams until the target connects, `most` have arrived, or no more arrive.
     async count_repeats() { port_mapper_repeats as (expectation, most) } -> "integer, \"connection\"|\"most\"|\"quiet\"" => {
-        let (count, ended) = stage.mapper_client().count_repetitions(expectation.within, most, expectation.at.as_ref()).await?;
+        let (count, ended) = stage.mapper_client().count_repetitions(expectation.within, most).await?;
         let ended = match ended {
             RepetitionEnd::Connection => "connection",
             RepetitionEnd::Most => "most",

@@ -14,13 +14,14 @@ use mlua::{Lua, LuaString, Table, UserData, UserDataMethods, Value};
 use weft_core::RequirementId;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 
+use super::annotate::LuaFields;
 use super::bind::surface;
 use super::message;
 use super::objects::{Context, Tester};
 use super::old_names;
 use super::sdp_options::SdpOpen;
 use crate::sdp::{ReceivedMessage, observed_rules};
-use crate::stage::{Item, SendFields};
+use crate::stage::{Item, Message, SendFields};
 
 /// The Lua object `s`.
 #[derive(Clone)]
@@ -30,37 +31,14 @@ pub(super) struct Sdp {
 }
 
 /// The fields of a received message, with their types for editors.
-pub(crate) const MESSAGE_FIELDS: [(&str, &str); 29] = [
-    ("name", "string"),
-    ("mid", "integer"),
-    ("bufs", "integer"),
-    ("flags", "integer"),
-    ("oob_pres", "boolean"),
-    ("oob_pend", "boolean"),
-    ("req_pipe", "boolean"),
-    ("len", "integer"),
-    ("mseq", "integer"),
-    ("mseq_ack", "integer"),
-    ("opcode", "integer"),
-    ("invalidates", "integer"),
-    ("payload", "string"),
-    ("octets", "string"),
-    ("max_adverts", "integer?"),
-    ("majv", "integer?"),
-    ("minv", "integer?"),
-    ("des_rem_rcv_sz", "integer?"),
-    ("local_rcv_sz", "integer?"),
-    ("act_rcv_sz", "integer?"),
-    ("loc_ird", "integer?"),
-    ("loc_ord", "integer?"),
-    ("length", "integer?"),
-    ("stag", "integer?"),
-    ("va", "integer?"),
-    ("non_discards", "integer?"),
-    ("mode", "integer?"),
-    ("act_sz", "integer?"),
-    ("des_sz", "integer?"),
-];
+pub(crate) const MESSAGE_FIELDS: LuaFields = LuaFields(
+    "name: string, mid: integer, bufs: integer, flags: integer, oob_pres: boolean, oob_pend: boolean, \
+    req_pipe: boolean, len: integer, mseq: integer, mseq_ack: integer, opcode: integer, invalidates: integer, \
+    payload: string, octets: string, max_adverts: integer?, majv: integer?, minv: integer?, \
+    des_rem_rcv_sz: integer?, local_rcv_sz: integer?, act_rcv_sz: integer?, loc_ird: integer?, loc_ord: integer?, \
+    length: integer?, stag: integer?, va: integer?, non_discards: integer?, mode: integer?, act_sz: integer?, \
+    des_sz: integer?",
+);
 
 /// Adds `sdp.shown` to the constructors. It lists the requirements that the monitor judges in the
 /// messages of the target, by subject: `sdp.shown { "hello_ack", "data" }`. The requirements of
@@ -109,15 +87,10 @@ fn message_table(lua: &Lua, message: &ReceivedMessage) -> mlua::Result<Table> {
 }
 
 /// The fields of an RDMA Read Request.
-pub(super) const READ_FIELDS: [(&str, &str); 5] = [
-    ("sink_stag", "integer"),
-    ("sink_to", "integer"),
-    ("length", "integer"),
-    ("src_stag", "integer"),
-    ("src_to", "integer"),
-];
+pub(super) const READ_FIELDS: LuaFields =
+    LuaFields("sink_stag: integer, sink_to: integer, length: integer, src_stag: integer, src_to: integer");
 /// The fields of an RDMA Write.
-pub(super) const WRITE_FIELDS: [(&str, &str); 3] = [("stag", "integer"), ("va", "integer"), ("payload", "string")];
+pub(super) const WRITE_FIELDS: LuaFields = LuaFields("stag: integer, va: integer, payload: string");
 
 fn read_table(lua: &Lua, read: &ReadRequest) -> mlua::Result<Table> {
     let table = lua.create_table()?;
@@ -135,7 +108,7 @@ fn message_tables(lua: &Lua, messages: &[ReceivedMessage]) -> mlua::Result<Vec<T
 }
 
 surface! {
-    TESTER_SDP = Tester, bind_tester |t, stage, at, lua|;
+    TESTER_SDP = Tester, bind_tester |t, stage, lua|;
 
     /// Opens an SDP connection in the target's profile. Also returns the HelloAck.
     async sdp() { sdp as options } -> "weft.Sdp, weft.SdpMessage" => {
@@ -152,49 +125,49 @@ surface! {
 
     /// Opens a connection and sends a Hello. Does not wait for an answer.
     async greet() { sdp as options } -> "weft.Connection" =>
-        t.context.connection(stage.send_hello(&options.message, options.profile, at).await?);
+        t.context.connection(stage.send_hello(&options.message, options.profile).await?);
 }
 
 surface! {
-    SDP = Sdp, bind_sdp |s, stage, at, lua|;
+    SDP = Sdp, bind_sdp |s, stage, lua|;
 
     /// Sends an SDP message in a Send. Fills in the counters that the message does not set.
     async send(message: Value = "weft.Message|string") { carrier as (carrier, deviates) } => {
         let message = message::from_value(message)?;
         if deviates {
-            stage.sdp_deviates(s.number, &message, at).await?;
+            stage.sdp_deviates(s.number, &message).await?;
         }
-        stage.sdp().send(s.number, &message, carrier, at).await?;
+        stage.sdp(s.number).send(&message, carrier).await?;
     };
 
     /// Sends Data with a line of commands for a socket that text commands control.
     async command(line: LuaString = "string") =>
-        stage.sdp().send(s.number, &message::sdp_data([bytes(&line), b"\n".to_vec()].concat()), SendFields::default(), at).await?;
+        stage.sdp(s.number).send(&Message::data(&[bytes(&line), b"\n".to_vec()].concat()), SendFields::default()).await?;
 
     /// Returns the message with its counters filled in, so that it can be changed before it is
     /// sent.
     async fill(message: Value = "weft.Message|string") -> "weft.Message" =>
-        message::from_value(message)?.filled(stage.sdp().connection(s.number, at)?.counters());
+        message::from_value(message)?.filled(stage.sdp(s.number).connection()?.counters());
 
     /// Expects that the next message of the target has this name. Updates may arrive before it.
     async expect(name: Value = "string|string[]") { sdp_expect as options } -> "weft.SdpMessage" => {
         let wanted = options.wanted(&lua, name)?;
-        message_table(&lua, &stage.sdp().expect(s.number, &options.expectation, &wanted).await?)?
+        message_table(&lua, &stage.sdp(s.number).expect(&options.expectation, &wanted).await?)?
     };
 
     /// Expects an RDMA Read Request.
     async expect_read() { expect_read: answer as expectation } -> "weft.ReadRequest" =>
-        read_table(&lua, &stage.sdp().expect_read(s.number, &expectation).await?)?;
+        read_table(&lua, &stage.sdp(s.number).expect_read(&expectation).await?)?;
 
     /// Sends the Read Response.
     async answer_read(read: Table = "weft.ReadRequest", octets: LuaString = "string") => {
         let sink = (read.get("sink_stag")?, read.get::<i64>("sink_to")?.cast_unsigned());
-        stage.sdp().send_tagged(s.number, Opcode::READ_RESPONSE, sink, &bytes(&octets), at).await?;
+        stage.sdp(s.number).send_tagged(Opcode::READ_RESPONSE, sink, &bytes(&octets)).await?;
     };
 
     /// Expects RDMA Writes of `length` bytes.
     async expect_write() { expect_write as (expectation, length) } -> "weft.Write" => {
-        let (stag, va, payload) = stage.sdp().expect_write(s.number, &expectation, length).await?;
+        let (stag, va, payload) = stage.sdp(s.number).expect_write(&expectation, length).await?;
         let table = lua.create_table()?;
         table.set("stag", stag)?;
         table.set("va", va.cast_signed())?;
@@ -203,11 +176,11 @@ surface! {
     };
 
     /// Sends an RDMA Read Request.
-    async read() { read: sdp_read as read } => stage.sdp().request_read(s.number, read, at).await?;
+    async read() { read: sdp_read as read } => stage.sdp(s.number).request_read(read).await?;
 
     /// Expects the answer to a Read Request.
     async expect_response() { expect_response: answer as expectation } -> "string" =>
-        lua.create_string(stage.sdp().expect_response(s.number, &expectation).await?)?;
+        lua.create_string(stage.sdp(s.number).expect_response(&expectation).await?)?;
 
     /// Reads the part of a SrcAvail that is not in its payload, and sends the RdmaRdCompl.
     async fetch(src_avail: Table = "weft.SdpMessage") { fetch: answer as expectation } -> "string" => {
@@ -215,33 +188,33 @@ surface! {
         let rest = src_avail.get::<u32>("length")?.saturating_sub(u32::try_from(carried).unwrap_or(u32::MAX));
         let va = src_avail.get::<i64>("va")?.cast_unsigned().wrapping_add(carried as u64);
         let source = (src_avail.get("stag")?, va);
-        lua.create_string(stage.sdp().fetch(s.number, &expectation, source, rest).await?)?
+        lua.create_string(stage.sdp(s.number).fetch(&expectation, source, rest).await?)?
     };
 
     /// Sends an RDMA Write.
     async write() { write: sdp_write as (sink, octets) } =>
-        stage.sdp().send_tagged(s.number, Opcode::WRITE, sink, &octets, at).await?;
+        stage.sdp(s.number).send_tagged(Opcode::WRITE, sink, &octets).await?;
 
     /// Expects that the target sends only updates, and keeps the connection open.
     async expect_quiet() { sdp_quiet as (expectation, past) } -> "weft.SdpMessage[]" =>
-        message_tables(&lua, &stage.sdp().expect_quiet(s.number, &expectation, &past).await?)?;
+        message_tables(&lua, &stage.sdp(s.number).expect_quiet(&expectation, &past).await?)?;
 
     /// Receives this number of bytes. The target may send them as payload, or advertise them with
     /// SrcAvails, which the tester then reads by RDMA Reads.
     async collect(octets: usize = "integer") { sdp_quiet as (expectation, past) } -> "string" =>
-        lua.create_string(stage.sdp().collect(s.number, &expectation, octets, &past).await?)?;
+        lua.create_string(stage.sdp(s.number).collect(&expectation, octets, &past).await?)?;
 
     /// Answers the target's Reads of advertised bytes until all bytes are read.
     async serve(octets: LuaString = "string") { serve: sdp_serve as (expectation, va, from) } =>
-        stage.sdp().serve(s.number, &expectation, va, &bytes(&octets), from).await?;
+        stage.sdp(s.number).serve(&expectation, va, &bytes(&octets), from).await?;
 
     /// Closes the connection: DisConn in both directions, and the end of TCP.
-    async close() { sdp_quiet as (expectation, past) } => stage.sdp().close(s.number, &expectation, &past).await?;
+    async close() { sdp_quiet as (expectation, past) } => stage.sdp(s.number).close(&expectation, &past).await?;
 
     /// Returns the next event that is not an update, and its fields. The event is the name of a
     /// message, or "read" for an RDMA Read Request.
     async next() { next: answer as expectation } -> "string, table" =>
-        match stage.sdp().next(s.number, &expectation).await? {
+        match stage.sdp(s.number).next(&expectation).await? {
             Item::Read(read) => ("read".to_owned(), read_table(&lua, &read)?),
             Item::Message(message) => {
                 let table = message_table(&lua, &message)?;
@@ -251,18 +224,18 @@ surface! {
         };
 
     /// Expects that the connection stays open. Any message except AbortConn may arrive.
-    async expect_open() { expect_open: answer as expectation } => stage.sdp().expect_open(s.number, &expectation).await?;
+    async expect_open() { expect_open: answer as expectation } => stage.sdp(s.number).expect_open(&expectation).await?;
 
     /// Expects that the target ends the connection. AbortConn or a Terminate may arrive before the
     /// end.
     async expect_end() { sdp_end as (expectation, ending) } -> "weft.SdpMessage[]" =>
-        message_tables(&lua, &stage.sdp().expect_end(s.number, &expectation, &ending).await?)?;
+        message_tables(&lua, &stage.sdp(s.number).expect_end(&expectation, &ending).await?)?;
 
     /// Returns the counters of the next message. `bufs` sets the number of announced buffers.
     /// `updates` sets whether updates are sent automatically.
     async counters() { counters as (bufs, updates) } -> "{ mseq: integer, mseq_ack: integer, bufs: integer }" => {
-        let mut sdp = stage.sdp();
-        let connection = sdp.connection(s.number, at)?;
+        let mut sdp = stage.sdp(s.number);
+        let connection = sdp.connection()?;
         connection.bufs = bufs.unwrap_or(connection.bufs);
         connection.updates = updates.unwrap_or(connection.updates);
         let table = lua.create_table()?;

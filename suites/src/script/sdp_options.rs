@@ -10,7 +10,7 @@ use weft_core::wire::sdp::Mid;
 use super::fields::{Fields, wrong};
 use super::message;
 use super::options::{CLOSE_SECONDS, Reader, pause};
-use crate::sdp::{self, Draft};
+use crate::sdp;
 use crate::stage::Message;
 use crate::stage::{Ending, Expectation, MapperFields, MessageFields, SendFields, Value, hello};
 use crate::targets::SdpStart;
@@ -87,14 +87,10 @@ impl Reader<'_> {
             Some(value) => message::from_value(LuaValue::UserData(value))?,
             None => hello(),
         };
-        let profile = match fields.optional::<String>("profile")?.as_deref() {
+        let profile = match fields.optional::<String>("profile")? {
             None => self.target.description.sdp.start,
-            Some("swapped") => SdpStart::Swapped,
-            Some("bare") => SdpStart::Bare,
-            Some("natural") => SdpStart::Natural,
-            Some("enhanced") => SdpStart::Enhanced,
-            Some("private-data") => SdpStart::PrivateData,
-            Some(other) => return Err(fields.wrong("profile", &format!("{other:?} is not a profile"))),
+            Some(name) => serde_json::from_value(name.as_str().into())
+                .map_err(|_| fields.wrong("profile", &format!("{name:?} is not a profile")))?,
         };
         Ok(SdpOpen { expectation, message, profile })
     }
@@ -108,10 +104,7 @@ impl Reader<'_> {
         let expectation = self.answer(fields)?;
         let message = match fields.optional::<AnyUserData>("hello_ack")? {
             Some(value) => message::from_value(LuaValue::UserData(value))?,
-            None => {
-                let draft = Draft::new(Mid::HELLO_ACK);
-                Message::of_draft("HelloAck", draft)
-            }
+            None => Message::of_mid(Mid::HELLO_ACK),
         };
         let hold = pause(fields.or("hold", 0.0)?).map_err(|why| fields.wrong("hold", &why))?;
         let port = fields.optional("port")?;
@@ -200,14 +193,9 @@ impl Reader<'_> {
 
 /// Reads the name of a port mapper message's type.
 pub(super) fn message_type(fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Option<MessageType>> {
-    Ok(match fields.optional::<String>(name)?.as_deref() {
-        None => None,
-        Some("req") => Some(MessageType::PM_REQ),
-        Some("accept") => Some(MessageType::PM_ACCEPT),
-        Some("ack") => Some(MessageType::PM_ACK),
-        Some("deny") => Some(MessageType::PM_DENY),
-        Some(_) => return Err(fields.wrong(name, "expected req, accept, ack or deny")),
-    })
+    let Some(named) = fields.optional::<String>(name)? else { return Ok(None) };
+    let known = message::type_named(&named);
+    known.map(Some).ok_or_else(|| fields.wrong(name, "expected req, accept, ack or deny"))
 }
 
 /// Reads the fields of an expected port mapper message.

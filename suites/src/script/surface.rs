@@ -25,35 +25,35 @@ use super::bind::surface;
 use super::message::{self, fpdu_table, operation_table, reply_table, startup_from_lua, terminate_table};
 use super::objects::{Connection, Context, Tester};
 use super::options::{self, REPLY_SECONDS, SendSettings};
-use crate::model::{Role, SourceLocation};
+use crate::model::Role;
 use crate::stage::{Expectation, Message, NextEvent, Operation, ReplyFields, Stage};
 
 surface! {
-    TESTER = Tester, bind_tester |t, stage, at, lua|;
+    TESTER = Tester, bind_tester |t, stage, lua|;
 
     /// Uses the target's service on a new connection, to show that the target works. Call this
     /// method before the stimulus.
-    async good_exchange() { good_exchange as shows } => stage.good_exchange(shows, at).await?;
+    async good_exchange() { good_exchange as shows } => stage.good_exchange(shows).await?;
 
     /// Does a good exchange after an expectation, to show that the target still works. weft does
     /// this at the end of each case. Call this method if more steps follow.
-    async liveness() { good_exchange as shows } => stage.good_exchange(shows, at).await?;
+    async liveness() { good_exchange as shows } => stage.good_exchange(shows).await?;
 
     /// Opens a TCP connection and sends no MPA frame. If the target is an Initiator, starts it and
     /// waits for its connection.
-    async connect() -> "weft.Connection" => t.context.connection(stage.connect(at).await?);
+    async connect() -> "weft.Connection" => t.context.connection(stage.connect().await?);
 
     /// Opens a connection on which the target has accepted the Request. The next message is the
     /// first FPDU. With an Initiator, the second value is its Request.
     async start_up() { "mpa.request" as table } -> "weft.Connection, weft.Reply" => {
-        let (number, frame) = start_up(&lua, &t.context, &mut stage, table, at).await?;
+        let (number, frame) = start_up(&lua, &t.context, &mut stage, table).await?;
         (t.context.connection(number), reply_table(&lua, &frame)?)
     };
 
     /// Opens a connection and brings it to Full Operation. Does the first exchange of the service,
     /// so that FPDUs were sent in both directions.
     async operate() { "mpa.request" as table } -> "weft.Connection, weft.Operation" => {
-        let (number, operation) = operate(&lua, &t.context, &mut stage, table, at).await?;
+        let (number, operation) = operate(&lua, &t.context, &mut stage, table).await?;
         (t.context.connection(number), operation_table(&lua, &operation)?)
     };
 
@@ -66,7 +66,7 @@ surface! {
 
     /// Ends the case as unimplemented, because the target does not implement the optional subject
     /// of the case.
-    async unimplemented(why: String = "string") => Err::<(), _>(stage.recorder().unimplemented(&why, at))?;
+    async unimplemented(why: String = "string") => Err::<(), _>(stage.recorder().unimplemented(&why))?;
 
     /// Waits. The target continues meanwhile.
     async pause(seconds: f64 = "number") => stage.connections.pause(options::pause(seconds).map_err(mlua::Error::runtime)?).await;
@@ -85,8 +85,8 @@ impl UserData for Tester {
 }
 
 /// Returns an expectation of an answer that the case does not judge.
-fn preparation(context: &Context, at: Option<&SourceLocation>) -> Expectation {
-    Expectation::preparation(context.target.scaled(REPLY_SECONDS), at)
+fn preparation(context: &Context) -> Expectation {
+    Expectation::preparation(context.target.scaled(REPLY_SECONDS))
 }
 
 /// Starts MPA in the target's role. Returns the Reply, or the Request of an Initiator.
@@ -95,18 +95,17 @@ async fn start_up(
     context: &Context,
     stage: &mut Stage,
     table: Option<Table>,
-    at: Option<&SourceLocation>,
 ) -> mlua::Result<(u32, Vec<u8>)> {
-    let expectation = preparation(context, at);
+    let expectation = preparation(context);
     if context.target.role() == Role::Initiator {
         let (number, _) = welcome(lua, stage, table, &expectation).await?;
-        return Ok((number, stage.rdma().request(number, at)?));
+        return Ok((number, stage.rdma(number).request()?));
     }
     let request = startup_from_lua(lua, context.target.description.request.clone(), table)?;
     let wanted = ReplyFields { reject: Some(false), ..ReplyFields::default() };
-    let number = stage.connect(at).await?;
-    stage.connections.send(number, &request, at).await?;
-    let reply = stage.rdma().expect_frame(number, &expectation, StartupKind::Reply, &wanted).await?;
+    let number = stage.connect().await?;
+    stage.connections.send(number, &request).await?;
+    let reply = stage.rdma(number).expect_frame(&expectation, StartupKind::Reply, &wanted).await?;
     // Some targets lose a message that arrives immediately after their Reply. See `settle_ms`.
     if !context.target.options.settle_time.is_zero() {
         stage.connections.pause(context.target.options.settle_time).await;
@@ -120,14 +119,13 @@ async fn operate(
     context: &Context,
     stage: &mut Stage,
     table: Option<Table>,
-    at: Option<&SourceLocation>,
 ) -> mlua::Result<(u32, Operation)> {
-    let expectation = preparation(context, at);
+    let expectation = preparation(context);
     if context.target.role() == Role::Initiator {
         return welcome(lua, stage, table, &expectation).await;
     }
     let request = startup_from_lua(lua, context.target.description.request.clone(), table)?;
-    let number = stage.connect(at).await?;
+    let number = stage.connect().await?;
     Ok((number, stage.operate(number, &request, &expectation).await?))
 }
 
@@ -139,59 +137,58 @@ async fn welcome(
     table: Option<Table>,
     expectation: &Expectation,
 ) -> mlua::Result<(u32, Operation)> {
-    let at = expectation.at.as_ref();
-    let number = stage.connect(at).await?;
-    stage.rdma().await_request(number, at).await?;
-    let reply = startup_from_lua(lua, stage.rdma().correct_reply(number, at)?, table)?;
-    Ok((number, stage.rdma().operate_as_responder(number, &reply, expectation).await?))
+    let number = stage.connect().await?;
+    stage.rdma(number).await_request().await?;
+    let reply = startup_from_lua(lua, stage.rdma(number).correct_reply()?, table)?;
+    Ok((number, stage.rdma(number).operate_as_responder(&reply, expectation).await?))
 }
 
 surface! {
-    CONNECTION = Connection, bind_connection |conn, stage, at, lua|;
+    CONNECTION = Connection, bind_connection |conn, stage, lua|;
 
     /// Sends a message or bytes, in pieces if the options have cuts.
     async send(message: Value = "weft.Message|string") { send as options } =>
-        send(&mut stage, conn.number, &message::from_value(message)?, &options, at).await?;
+        send(&mut stage, conn.number, &message::from_value(message)?, &options).await?;
 
     /// Expects an MPA Reply with these fields.
     async expect_reply() { expect_reply: frame as (expectation, wanted) } -> "weft.Reply" =>
-        reply_table(&lua, &stage.rdma().expect_frame(conn.number, &expectation, StartupKind::Reply, &wanted).await?)?;
+        reply_table(&lua, &stage.rdma(conn.number).expect_frame(&expectation, StartupKind::Reply, &wanted).await?)?;
 
     /// Expects an MPA Request with these fields from a target that is an Initiator.
     async expect_request() { expect_request: frame as (expectation, wanted) } -> "weft.Reply" =>
-        reply_table(&lua, &stage.rdma().expect_frame(conn.number, &expectation, StartupKind::Request, &wanted).await?)?;
+        reply_table(&lua, &stage.rdma(conn.number).expect_frame(&expectation, StartupKind::Request, &wanted).await?)?;
 
     /// Builds the correct Reply to the received Request.
     async reply() { "mpa.reply" as table } -> "weft.Message" =>
-        startup_from_lua(&lua, stage.rdma().correct_reply(conn.number, at)?, table)?;
+        startup_from_lua(&lua, stage.rdma(conn.number).correct_reply()?, table)?;
 
     /// Expects an FPDU with these fields.
     async expect_fpdu() { expect_fpdu as (expectation, wanted) } -> "weft.Fpdu" =>
-        fpdu_table(&lua, &stage.rdma().expect_fpdu(conn.number, &expectation, &wanted).await?)?;
+        fpdu_table(&lua, &stage.rdma(conn.number).expect_fpdu(&expectation, &wanted).await?)?;
 
     /// Expects that the target refuses the message: it sends a Terminate with one of these errors,
     /// or closes. `requirement` names a requirement about the refusal, `terminate` about the
     /// Terminate, and `code` about the error in the Terminate.
     async expect_terminate() { expect_terminate as (expectation, wanted) } -> "weft.Terminate?" => {
-        let fpdu = stage.rdma().expect_terminate(conn.number, &expectation, &wanted).await?;
+        let fpdu = stage.rdma(conn.number).expect_terminate(&expectation, &wanted).await?;
         fpdu.map(|fpdu| terminate_table(&lua, &fpdu)).transpose()?
     };
 
     /// Expects that the next bytes of the target begin with `begins`.
     async expect_octets() { expect_octets as (expectation, begins, keep) } -> "string" =>
-        lua.create_string(stage.rdma().expect_octets(conn.number, &expectation, &begins, keep).await?)?;
+        lua.create_string(stage.rdma(conn.number).expect_octets(&expectation, &begins, keep).await?)?;
 
     /// Expects that the target sends no byte.
     async expect_silence() { expect_silence as (expectation, open) } =>
-        stage.rdma().expect_silence(conn.number, &expectation, open).await?;
+        stage.rdma(conn.number).expect_silence(&expectation, open).await?;
 
     /// Expects that the target closes the connection and sends no byte before the close. Returns
     /// the seconds until the close.
     async expect_close() { expect_close as (expectation, before, close) } -> "number" =>
-        stage.rdma().expect_close(conn.number, &expectation, before, close).await?.as_secs_f64();
+        stage.rdma(conn.number).expect_close(&expectation, before, close).await?.as_secs_f64();
 
     /// Expects that the target starts SDP, with a Hello or a start-up frame of MPA.
-    async expect_sdp() { expect_sdp: silence as expectation } => stage.sdp().expect_start(conn.number, &expectation).await?;
+    async expect_sdp() { expect_sdp: silence as expectation } => stage.sdp(conn.number).expect_start(&expectation).await?;
 
     /// Expects that the connection came from this address or port.
     async expect_from() { expect_from as (expectation, ip, port) } =>
@@ -200,26 +197,26 @@ surface! {
     /// Expects a connection without SDP: the first bytes are neither a Hello nor a start-up frame
     /// of MPA. The target may also send nothing.
     async expect_plain() { expect_plain: silence as expectation } =>
-        stage.sdp().expect_no_start(conn.number, &expectation).await?;
+        stage.sdp(conn.number).expect_no_start(&expectation).await?;
 
     /// Returns the next event without a verdict: a start-up frame or an FPDU with its fields, other
     /// bytes, or the end of the connection. Returns nil if nothing arrives.
     async next() { waiting as expectation }
         -> "\"reply\"|\"request\"|\"fpdu\"|\"octets\"|\"close\"|nil, weft.Reply|weft.Fpdu|nil" =>
-        event(&lua, stage.rdma().next(conn.number, &expectation).await?)?;
+        event(&lua, stage.rdma(conn.number).next(&expectation).await?)?;
 
     /// Returns the number of bytes that the tester sent after its start-up frame. This number is
     /// the position of the tester's next FPDU.
-    async position() -> "integer" => stage.connections.position(conn.number, at)?;
+    async position() -> "integer" => stage.connections.position(conn.number)?;
 
     /// Closes the tester's direction of the connection with FIN.
-    async finish() => stage.connections.half_close(conn.number, at).await?;
+    async finish() => stage.connections.half_close(conn.number).await?;
 
     /// Sends FIN, and waits a short time for the target's FIN.
-    async close() => stage.connections.close(conn.number, at).await?;
+    async close() => stage.connections.close(conn.number).await?;
 
     /// Resets the connection.
-    async reset() => stage.connections.reset(conn.number, at).await?;
+    async reset() => stage.connections.reset(conn.number).await?;
 }
 
 impl UserData for Connection {
@@ -228,20 +225,14 @@ impl UserData for Connection {
     }
 }
 
-async fn send(
-    stage: &mut Stage,
-    number: u32,
-    message: &Message,
-    options: &SendSettings,
-    at: Option<&SourceLocation>,
-) -> mlua::Result<()> {
+async fn send(stage: &mut Stage, number: u32, message: &Message, options: &SendSettings) -> mlua::Result<()> {
     let cuts = options.cuts(message.octets.len())?;
     if let Some(deviation) = &options.deviation {
-        stage.deviates(number, message, deviation, at).await?;
+        stage.deviates(number, message, deviation).await?;
     }
     match cuts.is_empty() {
-        true => stage.connections.send(number, message, at).await?,
-        false => stage.connections.send_cut(number, message, &cuts, options.pause, at).await?,
+        true => stage.connections.send(number, message).await?,
+        false => stage.connections.send_cut(number, message, &cuts, options.pause).await?,
     }
     Ok(())
 }

@@ -66,95 +66,77 @@ pub(crate) fn of_message(message: &ReceivedMessage, mode: Mode) -> Vec<&'static 
     about
 }
 
+const fn subject(name: &'static str, about: &'static str, rows: &'static str) -> Subject {
+    Subject { name, about, rows }
+}
+
 /// All subjects.
 pub(crate) const SUBJECTS: [Subject; 29] = [
-    Subject {
-        name: "every",
-        about: "an SDP message after start-up",
-        rows: "6-1 6-4 6.1-1 6.1.1-1 6.1.1-17 6.1.1-18 6.1.1-20 6.1.2-1 6.1.2-5 6.1.2-8 6.1.2-16 6.1.2-17 \
-            6.1.3-1 6.1.4-1 6.1.5-2 6.1.6-1 10-1 10-2 10-4 10.1-1",
-    },
-    Subject {
-        name: "hello",
-        about: "a Hello",
-        rows: "6.1.1-2 6.1.5-1 6.1.6-2 6.2.1-1 6.2.1-2 6.2.1-3 6.2.1-4 6.2.1-5 6.2.1-6 6.2.1-7 6.2.1-9 \
-            6.2.1.1-1 6.2.1.2-1 6.2.1.3-1 6.2.1.4-3 6.2.1.5-1 6.2.1.6-2 6.2.1.7-2 6.2.1.8-1 8.1.1-5 8.1.1-8 \
-            8.1.1-9 10.3-1 10-7",
-    },
-    Subject {
-        name: "hello_ack",
-        about: "a HelloAck",
-        rows: "6.1.1-3 6.1.5-1 6.1.6-2 6.2.2-1 6.2.2-2 6.2.2-4 6.2.2-5 6.2.2-6 6.2.2-7 6.2.2-9 6.2.2.1-1 \
-            6.2.2.2-1 6.2.2.3-1 6.2.2.4-1 6.2.2.5-2 6.2.2.6-2 6.2.2.7-1 8.1.1-24 8.1.1-25 8.1.1-28 10-7 \
-            10.3-2 14.2-7",
-    },
-    Subject { name: "dis_conn", about: "a DisConn", rows: "6.1.1-4 6.2.3-1 6.2.3-2 8.2.1-4 8.2.1-9 14.2-12" },
-    Subject { name: "abort_conn", about: "an AbortConn", rows: "6.1.1-5 6.2.4-1 14.2-1" },
-    Subject { name: "data", about: "a Data", rows: "6.1.1-23 6.3.1-1 9.1-2 14.2-15" },
-    Subject { name: "urgent", about: "a Data with a flag of Out-Of-Band data", rows: "6.1.2-3 9.5.3-5 14.2-11" },
-    Subject {
-        name: "src_avail",
-        about: "a SrcAvail",
-        rows: "6.1.1-22 6.3.2-1 6.3.2-3 6.3.2.1-1 6.3.2.1-2 6.3.2.3-1 12-17 14.2-13",
-    },
-    Subject {
-        name: "combined",
-        about: "a SrcAvail in Combined Mode",
-        rows: "8.1.1-29 9.2-2 11-2 11-7 11-8 11-9 11-10 11-20 11.2-6 11.2-7 11.2-8 11.2-9 12-2 12-23",
-    },
-    Subject { name: "pipelined", about: "a SrcAvail in Pipelined Mode", rows: "9.2-3 11-13 11-15 11.3-7 11.3-8 12-15" },
-    Subject { name: "buffered", about: "Data in Buffered Mode", rows: "11-6 11.1-2 12-18" },
-    Subject { name: "src_avail_cancel", about: "a SrcAvailCancel", rows: "6.1.1-10 6.3.9-1 9.5.4-10 14.2-5" },
-    Subject { name: "send_sm", about: "a SendSm", rows: "6.1.1-6 6.3.5-2 9.2-18 14.2-4" },
-    Subject {
-        name: "rdma_rd_compl",
-        about: "a RdmaRdCompl",
-        rows: "6.1.1-8 6.3.2.3-2 6.3.7-2 6.3.7.1-1 6.3.7.1-2 9.2-1 9.2-13 9.2-26 9.2-27 14.2-9",
-    },
-    Subject {
-        name: "sink_avail",
-        about: "a SinkAvail",
-        rows: "6.1.1-21 6.3.3-1 6.3.3-2 6.3.3.1-2 6.3.3.1-3 6.3.3.3-1 9-1 9.3-2 9.3-5 9.5.1-1 9.5.1-2 10-9 \
-            14.2-14",
-    },
-    Subject { name: "transaction", about: "a SinkAvail with payload", rows: "9.4-3" },
-    Subject { name: "sink_avail_cancel", about: "a SinkAvailCancel", rows: "6.1.1-11 6.3.10-1 14.2-6" },
-    Subject {
-        name: "rdma_wr_compl",
-        about: "a RdmaWrCompl",
-        rows: "6.1.1-7 6.3.3.3-2 6.3.6-1 6.3.6-2 6.3.6.1-1 9.3-1 9.3-9 9.3-10 9.3-14 14.2-8",
-    },
-    Subject { name: "sink_cancel_ack", about: "a SinkCancelAck", rows: "6.1.1-12 6.3.11-2 9.5.5-10 14.2-10" },
-    Subject {
-        name: "mode_change",
-        about: "a ModeChange",
-        rows: "5-4 6-2 6.1.1-9 6.3.8-1 6.3.8-2 6.3.8.2-1 6.3.8.2-5 6.3.8.3-1 12-1 12-8 12-12 14.2-16",
-    },
-    Subject {
-        name: "to_pipelined",
-        about: "a ModeChange from Combined to Pipelined Mode",
-        rows: "6.3.8.2-4 12-5 12-10 12.3-1",
-    },
-    Subject {
-        name: "to_buffered",
-        about: "a ModeChange from Combined to Buffered Mode",
-        rows: "6.3.8.2-2 12-3 12.1-1",
-    },
-    Subject {
-        name: "to_combined",
-        about: "a ModeChange from Pipelined to Combined Mode",
-        rows: "6.3.8.2-3 12-6 12-11 12.4-1",
-    },
-    Subject { name: "out_of_buffered", about: "a ModeChange from Buffered to Combined Mode", rows: "12-4 12-9" },
-    Subject { name: "hint", about: "a completion with REQ_PIPE", rows: "6.1.2-4" },
-    Subject { name: "ch_rcv_buf", about: "a ChRcvBuf", rows: "6.1.1-13 6.4.1-1 6.4.1-2 14.2-17" },
-    Subject { name: "ch_rcv_buf_ack", about: "a ChRcvBufAck", rows: "6.1.1-14 6.4.2-3 14.2-18" },
-    Subject {
-        name: "susp_comm",
-        about: "a SuspComm",
-        rows: "6.1.1-15 6.5.1-1 6.5.1-2 6.5.1.2-1 6.5.1.3-1 13.1.1-6 14.2-2",
-    },
-    Subject { name: "susp_comm_ack", about: "a SuspCommAck", rows: "6.1.1-16 6.5.2-1 6.5.2-2 14.2-3" },
+    subject(
+        "every",
+        "an SDP message after start-up",
+        "6-1 6-4 6.1-1 6.1.1-1 6.1.1-17 6.1.1-18 6.1.1-20 6.1.2-1 6.1.2-5 6.1.2-8 6.1.2-16 6.1.2-17 6.1.3-1 \
+            6.1.4-1 6.1.5-2 6.1.6-1 10-1 10-2 10-4 10.1-1",
+    ),
+    subject(
+        "hello",
+        "a Hello",
+        "6.1.1-2 6.1.5-1 6.1.6-2 6.2.1-1 6.2.1-2 6.2.1-3 6.2.1-4 6.2.1-5 6.2.1-6 6.2.1-7 6.2.1-9 6.2.1.1-1 \
+            6.2.1.2-1 6.2.1.3-1 6.2.1.4-3 6.2.1.5-1 6.2.1.6-2 6.2.1.7-2 6.2.1.8-1 8.1.1-5 8.1.1-8 8.1.1-9 10.3-1 \
+            10-7",
+    ),
+    subject(
+        "hello_ack",
+        "a HelloAck",
+        "6.1.1-3 6.1.5-1 6.1.6-2 6.2.2-1 6.2.2-2 6.2.2-4 6.2.2-5 6.2.2-6 6.2.2-7 6.2.2-9 6.2.2.1-1 6.2.2.2-1 \
+            6.2.2.3-1 6.2.2.4-1 6.2.2.5-2 6.2.2.6-2 6.2.2.7-1 8.1.1-24 8.1.1-25 8.1.1-28 10-7 10.3-2 14.2-7",
+    ),
+    subject("dis_conn", "a DisConn", "6.1.1-4 6.2.3-1 6.2.3-2 8.2.1-4 8.2.1-9 14.2-12"),
+    subject("abort_conn", "an AbortConn", "6.1.1-5 6.2.4-1 14.2-1"),
+    subject("data", "a Data", "6.1.1-23 6.3.1-1 9.1-2 14.2-15"),
+    subject("urgent", "a Data with a flag of Out-Of-Band data", "6.1.2-3 9.5.3-5 14.2-11"),
+    subject("src_avail", "a SrcAvail", "6.1.1-22 6.3.2-1 6.3.2-3 6.3.2.1-1 6.3.2.1-2 6.3.2.3-1 12-17 14.2-13"),
+    subject(
+        "combined",
+        "a SrcAvail in Combined Mode",
+        "8.1.1-29 9.2-2 11-2 11-7 11-8 11-9 11-10 11-20 11.2-6 11.2-7 11.2-8 11.2-9 12-2 12-23",
+    ),
+    subject("pipelined", "a SrcAvail in Pipelined Mode", "9.2-3 11-13 11-15 11.3-7 11.3-8 12-15"),
+    subject("buffered", "Data in Buffered Mode", "11-6 11.1-2 12-18"),
+    subject("src_avail_cancel", "a SrcAvailCancel", "6.1.1-10 6.3.9-1 9.5.4-10 14.2-5"),
+    subject("send_sm", "a SendSm", "6.1.1-6 6.3.5-2 9.2-18 14.2-4"),
+    subject(
+        "rdma_rd_compl",
+        "a RdmaRdCompl",
+        "6.1.1-8 6.3.2.3-2 6.3.7-2 6.3.7.1-1 6.3.7.1-2 9.2-1 9.2-13 9.2-26 9.2-27 14.2-9",
+    ),
+    subject(
+        "sink_avail",
+        "a SinkAvail",
+        "6.1.1-21 6.3.3-1 6.3.3-2 6.3.3.1-2 6.3.3.1-3 6.3.3.3-1 9-1 9.3-2 9.3-5 9.5.1-1 9.5.1-2 10-9 14.2-14",
+    ),
+    subject("transaction", "a SinkAvail with payload", "9.4-3"),
+    subject("sink_avail_cancel", "a SinkAvailCancel", "6.1.1-11 6.3.10-1 14.2-6"),
+    subject(
+        "rdma_wr_compl",
+        "a RdmaWrCompl",
+        "6.1.1-7 6.3.3.3-2 6.3.6-1 6.3.6-2 6.3.6.1-1 9.3-1 9.3-9 9.3-10 9.3-14 14.2-8",
+    ),
+    subject("sink_cancel_ack", "a SinkCancelAck", "6.1.1-12 6.3.11-2 9.5.5-10 14.2-10"),
+    subject(
+        "mode_change",
+        "a ModeChange",
+        "5-4 6-2 6.1.1-9 6.3.8-1 6.3.8-2 6.3.8.2-1 6.3.8.2-5 6.3.8.3-1 12-1 12-8 12-12 14.2-16",
+    ),
+    subject("to_pipelined", "a ModeChange from Combined to Pipelined Mode", "6.3.8.2-4 12-5 12-10 12.3-1"),
+    subject("to_buffered", "a ModeChange from Combined to Buffered Mode", "6.3.8.2-2 12-3 12.1-1"),
+    subject("to_combined", "a ModeChange from Pipelined to Combined Mode", "6.3.8.2-3 12-6 12-11 12.4-1"),
+    subject("out_of_buffered", "a ModeChange from Buffered to Combined Mode", "12-4 12-9"),
+    subject("hint", "a completion with REQ_PIPE", "6.1.2-4"),
+    subject("ch_rcv_buf", "a ChRcvBuf", "6.1.1-13 6.4.1-1 6.4.1-2 14.2-17"),
+    subject("ch_rcv_buf_ack", "a ChRcvBufAck", "6.1.1-14 6.4.2-3 14.2-18"),
+    subject("susp_comm", "a SuspComm", "6.1.1-15 6.5.1-1 6.5.1-2 6.5.1.2-1 6.5.1.3-1 13.1.1-6 14.2-2"),
+    subject("susp_comm_ack", "a SuspCommAck", "6.1.1-16 6.5.2-1 6.5.2-2 14.2-3"),
 ];
 
 #[cfg(test)]

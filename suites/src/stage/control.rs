@@ -18,8 +18,8 @@
 
 use super::deviation::{Deviation, UNTAGGED, without_markers};
 use super::sdp::SEGMENT;
-use super::{Decision, Expectation, Message, Stage, Stop};
-use crate::model::{SourceLocation, Verdict};
+use super::{Attempt, Expectation, Message, Stage, StepFailure, Stop};
+use crate::model::Verdict;
 
 /// Seconds to wait for each answer in a plain exchange.
 const ANSWER_SECONDS: f64 = 5.0;
@@ -40,24 +40,18 @@ impl Stage {
     /// Called before a script sends a message that deviates from a plain exchange. In a control,
     /// the plain exchange replaces the message and ends the case. Otherwise the lengths in the
     /// message are noted for a control.
-    pub(crate) async fn deviates(
-        &mut self,
-        number: u32,
-        message: &Message,
-        deviation: &Deviation,
-        at: Option<&SourceLocation>,
-    ) -> Result<(), Stop> {
+    pub(crate) async fn deviates(&mut self, number: u32, message: &Message, deviation: &Deviation) -> Result<(), Stop> {
         if self.is_control() {
-            let Deviation::Startup(legal) = deviation else { return self.instead(number, at).await };
-            let expectation = Expectation::preparation(self.connections.target.scaled(ANSWER_SECONDS), at);
-            let outcome = self.legal_start_up(number, legal, &expectation).await?;
-            let outcome = outcome.map_err(|why| format!("after a legal {}, {why}", legal.name));
-            return Err(self.control_is_over(outcome, at));
+            let Deviation::Startup(legal) = deviation else { return self.instead(number).await };
+            let expectation = Expectation::preparation(self.connections.target.scaled(ANSWER_SECONDS));
+            let outcome = self.exchange_after(number, legal, &expectation).await;
+            let outcome = outcome.map_err(|failure| failure.in_step(&format!("after a legal {}", legal.name)));
+            return Err(self.control_is_over(outcome));
         }
         match deviation {
             Deviation::Startup(_) => self.connections.log.control.has_startup = true,
             Deviation::Fpdus => {
-                let conn = self.connections.get(number, at)?;
+                let conn = self.connections.get(number)?;
                 let octets = match conn.progress.has_markers() {
                     true => without_markers(conn.position, &message.octets),
                     false => message.octets.clone(),
@@ -69,76 +63,43 @@ impl Stage {
     }
 
     /// Like [`deviates`](Self::deviates), for an SDP message.
-    pub(crate) async fn sdp_deviates(
-        &mut self,
-        number: u32,
-        message: &Message,
-        at: Option<&SourceLocation>,
-    ) -> Result<(), Stop> {
+    pub(crate) async fn sdp_deviates(&mut self, number: u32, message: &Message) -> Result<(), Stop> {
         if !self.is_control() {
-            let counters = self.sdp().connection(number, at)?.counters();
+            let counters = self.sdp(number).connection()?.counters();
             self.connections.log.control.note_length(UNTAGGED + message.filled(counters).octets.len().min(SEGMENT));
             return Ok(());
         }
-        self.instead(number, at).await
+        self.instead(number).await
     }
 
     /// Like [`deviates`](Self::deviates), for a datagram to or from a port mapper.
-    pub(crate) async fn mapper_deviates(&mut self, at: Option<&SourceLocation>) -> Result<(), Stop> {
+    pub(crate) async fn mapper_deviates(&mut self) -> Result<(), Stop> {
         if !self.is_control() {
             self.connections.log.control.note_length(MAPPER_MESSAGE);
             return Ok(());
         }
-        self.instead(0, at).await
+        self.instead(0).await
     }
 
     /// Does the plain exchanges of a control, and ends the case.
-    pub(in crate::stage) async fn instead(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
-        let expectation = Expectation::preparation(self.connections.target.scaled(ANSWER_SECONDS), at);
-        let outcome = self.connections.target.service().driver().plain_exchanges(self, number, &expectation).await?;
-        Err(self.control_is_over(outcome, at))
+    pub(in crate::stage) async fn instead(&mut self, number: u32) -> Result<(), Stop> {
+        let expectation = Expectation::preparation(self.connections.target.scaled(ANSWER_SECONDS));
+        let outcome = self.connections.target.service().driver().plain_exchanges(self, number, &expectation).await;
+        Err(self.control_is_over(outcome))
     }
 
-    pub(in crate::stage) fn control_is_over(
-        &mut self,
-        outcome: Result<(), String>,
-        at: Option<&SourceLocation>,
-    ) -> Stop {
-        self.connections.log.control.outcome = Some(outcome);
-        self.recorder().decide(Decision {
-            verdict: Verdict::Inconclusive,
-            requirements: Vec::new(),
-            expected: None,
-            actual: None,
-            explanation: "The control is over.".to_owned(),
-            at: at.cloned(),
-        })
+    pub(in crate::stage) fn control_is_over(&mut self, outcome: Attempt) -> Stop {
+        self.connections.log.control.outcome = match outcome {
+            Err(StepFailure::Decided) => return Stop,
+            Err(StepFailure::Reason(why)) => Some(Err(why)),
+            Ok(()) => Some(Ok(())),
+        };
+        self.recorder().decide(Verdict::Inconclusive, "The control is over.".to_owned())
     }
 
     /// Returns the lengths of ULPDUs that the control tries.
     pub(in crate::stage) fn control_lengths(&self) -> Vec<u16> {
         self.control.clone().unwrap_or_default()
-    }
-
-    /// Does start-up with this frame of the tester, then one exchange of the target's service.
-    pub(in crate::stage) async fn legal_start_up(
-        &mut self,
-        number: u32,
-        legal: &Message,
-        expectation: &Expectation,
-    ) -> Result<Result<(), String>, Stop> {
-        if self.connections.start.is_some() {
-            return match self.rdma().accept(number, legal, expectation).await? {
-                Ok(opened) => {
-                    self.connections.target.service().driver().serve(self, number, &opened, expectation).await
-                }
-                Err(why) => Ok(Err(why)),
-            };
-        }
-        match self.rdma().start_up(number, legal, expectation).await? {
-            Ok(started) => self.connections.target.service().driver().work(self, number, &started, expectation).await,
-            Err(why) => Ok(Err(why)),
-        }
     }
 }
 

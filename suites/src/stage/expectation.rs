@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use weft_core::RequirementId;
 
-use crate::model::SourceLocation;
-
 /// The part that all expectations share.
 #[derive(Debug, Clone)]
 pub(crate) struct Expectation {
@@ -18,14 +16,12 @@ pub(crate) struct Expectation {
     pub(crate) overdue_fails: bool,
     /// Time limit of the wait.
     pub(crate) within: Duration,
-    /// Line of the expectation in the script.
-    pub(crate) at: Option<SourceLocation>,
 }
 
 impl Expectation {
     /// Creates an expectation that is only a preparation.
-    pub(crate) fn preparation(within: Duration, at: Option<&SourceLocation>) -> Self {
-        Expectation { requirements: Vec::new(), shows: Vec::new(), overdue_fails: false, within, at: at.cloned() }
+    pub(crate) fn preparation(within: Duration) -> Self {
+        Expectation { requirements: Vec::new(), shows: Vec::new(), overdue_fails: false, within }
     }
 
     /// Returns the ids of the requirements, for example `MPA-7.1.1-2, MPA-7.1.2-4`.

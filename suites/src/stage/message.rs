@@ -1,5 +1,7 @@
 //! A message that the tester sends.
 
+use weft_core::wire::sdp::Mid;
+
 use super::memory_share::MemoryShare;
 use crate::model::Mark;
 use crate::sdp::{Counters, Draft};
@@ -22,10 +24,20 @@ impl Message {
     }
 
     /// Creates an SDP message whose bytes the connection makes.
-    pub(crate) fn of_draft(name: impl Into<String>, draft: Draft) -> Self {
-        let mut message = Message::new(name, Vec::new());
+    pub(crate) fn of_draft(draft: Draft) -> Self {
+        let mut message = Message::new(Mid(draft.mid).name(), Vec::new());
         message.draft = Some(Box::new(draft));
         message
+    }
+
+    /// Creates an SDP message with the default values of its fields.
+    pub(crate) fn of_mid(mid: Mid) -> Self {
+        Message::of_draft(Draft::new(mid))
+    }
+
+    /// Creates a Data with this payload.
+    pub(crate) fn data(payload: &[u8]) -> Self {
+        Message::of_draft(Draft { payload: payload.to_vec(), ..Draft::new(Mid::DATA) })
     }
 
     /// Returns bytes `begin..end` of the message as its piece `number`, with their marks.

@@ -51,14 +51,14 @@ pub(crate) use rdma::{
     AllowedBeforeClose, Close, FpduFields, HeaderFields, NextEvent, Operation, RdmaSide, ReplyFields, TerminateFields,
     crc_is_right, ulpdu,
 };
-#[cfg(test)]
-pub(crate) use recorder::MetExpectation;
 use recorder::describe;
-pub(crate) use recorder::{Decision, Log, Recorder};
+#[cfg(test)]
+pub(crate) use recorder::{Decision, MetExpectation};
+pub(crate) use recorder::{Log, Recorder};
 pub(crate) use sdp::{Ending, Item, MessageFields, SdpConnection, SdpSide, SendFields, Value, hello};
-pub(crate) use stop::Stop;
+pub(crate) use stop::{Attempt, StepFailure, Stop};
 
-use crate::model::{Capability, CaseKey, EventSink, SourceLocation};
+use crate::model::{Capability, CaseKey, EventSink};
 use crate::targets::{CaseLink, Target};
 
 /// Requirements of RFC 6581 that bind only enhanced Responders. A Responder without the enhanced
@@ -116,14 +116,14 @@ impl Stage {
         self.connections.recorder()
     }
 
-    /// Returns the operations for MPA, DDP and RDMAP on the connections.
-    pub(crate) fn rdma(&mut self) -> RdmaSide<'_> {
-        self.connections.rdma()
+    /// Returns the operations for MPA, DDP and RDMAP on a connection.
+    pub(crate) fn rdma(&mut self, number: u32) -> RdmaSide<'_> {
+        self.connections.rdma(number)
     }
 
-    /// Returns the operations for SDP on the connections.
-    pub(crate) fn sdp(&mut self) -> SdpSide<'_> {
-        SdpSide { connections: &mut self.connections, list: &mut self.sdp }
+    /// Returns the operations for SDP on a connection.
+    pub(crate) fn sdp(&mut self, number: u32) -> SdpSide<'_> {
+        SdpSide { connections: &mut self.connections, list: &mut self.sdp, number }
     }
 
     /// Returns the operations of a client, for a target that is a port mapper.
@@ -143,11 +143,11 @@ impl Stage {
 
     /// Opens a TCP connection to a responder, or starts an initiator and waits for its connection.
     /// Returns the number of the connection. The first is 1.
-    pub(crate) async fn connect(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
+    pub(crate) async fn connect(&mut self) -> Result<u32, Stop> {
         if self.connections.target.service() == crate::targets::Service::Agent {
-            return self.agent().open_connection(at).await;
+            return self.agent().open_connection().await;
         }
-        self.connections.open(at).await
+        self.connections.open().await
     }
 
     /// Returns the programs that were started as the target and have ended by themselves.
@@ -162,6 +162,7 @@ impl Stage {
 
     /// Closes all that the case left open, so that the evidence is complete and the target is free.
     pub(crate) async fn leave(&mut self) {
+        self.connections.at = None;
         self.agent().leave().await;
         self.connections.leave().await;
     }

@@ -5,9 +5,8 @@ use std::time::Duration;
 use weft_core::wire::sdp::FieldOrder;
 
 use super::sdp::{Behaviour, HelloAck};
-use super::{Expectation, Stage, Stop};
+use super::{Attempt, Expectation, Stage, Stop};
 use crate::correct::StartupFields;
-use crate::model::SourceLocation;
 use crate::sdp::ReceivedMessage;
 use crate::stage::Message;
 use crate::targets::SdpStart;
@@ -20,8 +19,8 @@ impl Stage {
         profile: SdpStart,
         expectation: &Expectation,
     ) -> Result<(u32, HelloAck), Stop> {
-        let number = self.connect(expectation.at.as_ref()).await?;
-        Ok((number, self.sdp().open(number, hello, profile, expectation).await?))
+        let number = self.connect().await?;
+        Ok((number, self.sdp(number).open(hello, profile, expectation).await?))
     }
 
     /// Waits for the Hello of a target that connects, becomes MPA Initiator, and answers with this
@@ -35,21 +34,16 @@ impl Stage {
         expectation: &Expectation,
     ) -> Result<(u32, Box<ReceivedMessage>), Stop> {
         let number = match port {
-            None => self.connect(expectation.at.as_ref()).await?,
+            None => self.connect().await?,
             Some(port) => self.connections.await_reconnection(port, expectation).await?,
         };
-        Ok((number, self.sdp().answer_hello(number, hello_ack, hold, expectation).await?))
+        Ok((number, self.sdp(number).answer_hello(hello_ack, hold, expectation).await?))
     }
 
     /// Connects and sends a Hello, with the MPA frames of the profile. Does not wait for an answer.
-    pub(crate) async fn send_hello(
-        &mut self,
-        hello: &Message,
-        profile: SdpStart,
-        at: Option<&SourceLocation>,
-    ) -> Result<u32, Stop> {
-        let number = self.connect(at).await?;
-        self.sdp().send_hello(number, hello, profile, at).await?;
+    pub(crate) async fn send_hello(&mut self, hello: &Message, profile: SdpStart) -> Result<u32, Stop> {
+        let number = self.connect().await?;
+        self.sdp(number).send_hello(hello, profile).await?;
         Ok(number)
     }
 
@@ -59,9 +53,9 @@ impl Stage {
         profile: SdpStart,
         order: FieldOrder,
         within: Duration,
-    ) -> Result<Result<HelloAck, String>, Stop> {
-        let number = self.connect(None).await?;
-        self.sdp().probe_hello(number, profile, order, within).await
+    ) -> Attempt<HelloAck> {
+        let number = self.connect().await?;
+        self.sdp(number).probe_hello(profile, order, within).await
     }
 
     /// Connects, starts SDP in this profile, sends a few bytes, and closes the connection. Returns
@@ -72,31 +66,27 @@ impl Stage {
         profile: SdpStart,
         order: FieldOrder,
         times: (Duration, Duration),
-    ) -> Result<Result<Behaviour, String>, Stop> {
-        let number = self.connect(None).await?;
-        self.sdp().probe(number, profile, order, times).await
+    ) -> Attempt<Behaviour> {
+        let number = self.connect().await?;
+        self.sdp(number).probe(profile, order, times).await
     }
 
     /// Sends a Request on a new connection. Returns the Reply, or what arrived instead.
-    pub(crate) async fn probe_mpa(
-        &mut self,
-        request: &StartupFields,
-        within: Duration,
-    ) -> Result<Result<Vec<u8>, String>, Stop> {
-        let number = self.connect(None).await?;
-        self.rdma().probe(number, request, within).await
+    pub(crate) async fn probe_mpa(&mut self, request: &StartupFields, within: Duration) -> Attempt<Vec<u8>> {
+        let number = self.connect().await?;
+        self.rdma(number).probe(request, within).await
     }
 
     /// Returns whether a server of rping accepts a byte after the end of the buffer that the target
     /// file describes. `within` is the time for each answer.
-    pub(crate) async fn probe_rping_buffer(&mut self, within: Duration) -> Result<Result<bool, String>, Stop> {
-        let number = self.connect(None).await?;
-        self.rdma().takes_byte_after_buffer(number, within).await
+    pub(crate) async fn probe_rping_buffer(&mut self, within: Duration) -> Attempt<bool> {
+        let number = self.connect().await?;
+        self.rdma(number).takes_byte_after_buffer(within).await
     }
 
     /// Waits for the Request of the target's next connection.
     pub(crate) async fn request_of_target(&mut self) -> Result<Vec<u8>, Stop> {
-        let number = self.connect(None).await?;
-        self.rdma().await_request(number, None).await
+        let number = self.connect().await?;
+        self.rdma(number).await_request().await
     }
 }

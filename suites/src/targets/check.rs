@@ -111,7 +111,7 @@ impl Observer {
     async fn good_exchanges(&mut self) -> Result<(bool, bool), OpenError> {
         for what in ["a good exchange", "a second exchange"] {
             let mut stage = self.stage()?;
-            let done = stage.good_exchange(Vec::new(), None).await;
+            let done = stage.good_exchange(Vec::new()).await;
             stage.leave().await;
             let why = stage.log().decision.as_ref().and_then(|decision| decision.actual.clone());
             let text = match done {
@@ -139,7 +139,7 @@ impl Observer {
         let mut stage = self.stage()?;
         let taken = stage.probe_rping_buffer(self.try_time()).await;
         stage.leave().await;
-        if let Ok(Ok(true)) = taken {
+        if let Ok(true) = taken {
             let text = format!(
                 "accepts a byte after the end of a buffer of `rping_size` = {} bytes; set `rping_size` to the -S of the server; \
                  if -S has this value, the target does not check bounds",
@@ -163,7 +163,7 @@ impl Observer {
         let target = Arc::new(self.target.with_service(other));
         let link = self.live.link(&target)?;
         let mut stage = Stage::new(target, link, CaseKey::new("target/check"), self.sink.clone());
-        let works = stage.good_exchange(Vec::new(), None).await.is_ok();
+        let works = stage.good_exchange(Vec::new()).await.is_ok();
         stage.leave().await;
         if works {
             let (declared, other) = (self.target.service().as_str(), other.as_str());

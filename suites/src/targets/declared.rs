@@ -38,7 +38,7 @@ pub(crate) async fn differences_of(live: &OpenTarget, target: &Target) -> Result
     let target = Arc::new(target.with_service(Service::Agent));
     let reached = live.link(&target)?;
     let mut stage = Stage::new(target.clone(), reached, CaseKey::new("target/device"), Arc::new(|_: &Event| {}));
-    let device = stage.agent().perform(Action::Device, None).await;
+    let device = stage.agent().perform(Action::Device).await;
     stage.leave().await;
     Ok(match device {
         Ok(Success::Device(device)) => differences(target.capabilities(), &device),

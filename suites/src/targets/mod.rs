@@ -275,7 +275,8 @@ impl Target {
         let is_wanted = |service: &Service| match service {
             Service::SdpEcho if capabilities.contains(&Capability::Sdp) && !self.service().is_sdp() => true,
             service => {
-                service.driver().capability().is_some_and(|it| capabilities.contains(&it)) && self.offers(*service)
+                service.driver().facts().capability.is_some_and(|it| capabilities.contains(&it))
+                    && self.offers(*service)
             }
         };
         Service::ALL.into_iter().find(is_wanted).unwrap_or(self.service())

@@ -70,24 +70,24 @@ impl Service {
 
     /// Returns the service from which a capability follows, if there is one.
     pub(crate) fn of_capability(capability: Capability) -> Option<Self> {
-        Self::ALL.into_iter().find(|service| service.driver().capability() == Some(capability))
+        Self::ALL.into_iter().find(|service| service.driver().facts().capability == Some(capability))
     }
 
     /// The service's name in target files and reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        self.driver().name()
+        self.driver().facts().name
     }
 
     /// Returns whether the service speaks SDP.
     pub(crate) fn is_sdp(self) -> bool {
-        self.driver().protocol() == Protocol::Sdp
+        self.driver().facts().protocol == Protocol::Sdp
     }
 
     /// Returns the service for a good exchange that ends after start-up. If this service has no
     /// such exchange, returns the service itself.
     pub(crate) fn of_startup(self) -> Self {
-        if self.driver().has_plain_exchange() { Service::None } else { self }
+        if self.driver().facts().has_plain_exchange { Service::None } else { self }
     }
 }
 

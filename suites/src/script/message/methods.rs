@@ -57,7 +57,7 @@ impl Message {
 }
 
 surface! {
-    MESSAGE = Message, bind_message |message, stage, at, lua|;
+    MESSAGE = Message, bind_message |message, stage, lua|;
 
     /// Returns the message with the bits of `mask` (all by default) inverted in one byte. The first
     /// byte is 0.

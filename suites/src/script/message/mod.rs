@@ -24,12 +24,11 @@ use crate::stage::Message;
 use memory_account::count_memory;
 
 pub(in crate::script) use methods::MESSAGE;
-pub(crate) use portmap::{PORTMAP_FIELDS, from_lua as portmap_from_lua, portmap_table};
+pub(crate) use portmap::{PORTMAP_FIELDS, from_lua as portmap_from_lua, portmap_table, type_named};
 pub(crate) use read::{
     FPDU_FIELDS, OPERATION_FIELDS, REPLY_FIELDS, TERMINATE_FIELDS, fpdu_table, operation_table, reply_table,
     terminate_table,
 };
-pub(crate) use sdp::data as sdp_data;
 pub(crate) use startup::from_lua as startup_from_lua;
 
 /// Reads the value that `conn:send` accepts: a message, or a Lua string of raw bytes.
@@ -55,62 +54,51 @@ pub(crate) struct Constructor {
     pub(crate) make: MakeMessage,
 }
 
+const fn constructor(module: &'static str, name: &'static str, about: &'static str, make: MakeMessage) -> Constructor {
+    Constructor { module, name, about, make }
+}
+
 /// The constructor of an SDP message.
 macro_rules! sdp {
     ($name:literal, $mid:ident) => {
-        Constructor {
-            module: "sdp",
-            name: $name,
-            about: concat!("The SDP message ", $name, " (draft-pinkerton-iwarp-sdp-01 section 6)"),
-            make: |lua, table| sdp::from_lua(lua, concat!("sdp.", $name), Mid::$mid, table),
-        }
+        constructor(
+            "sdp",
+            $name,
+            concat!("The SDP message ", $name, " (draft-pinkerton-iwarp-sdp-01 section 6)"),
+            |lua, table| sdp::from_lua(lua, concat!("sdp.", $name), Mid::$mid, table),
+        )
     };
 }
 
 /// All constructors.
 pub(crate) const CONSTRUCTORS: [Constructor; 25] = [
-    Constructor {
-        module: "mpa",
-        name: "request",
-        about: "An MPA Request (RFC 5044 section 7.1.1, RFC 6581 section 9). By default, it has revision 1, C=1 and M=0",
-        make: |lua, table| startup::from_lua(lua, StartupFields::REQUEST, table),
-    },
-    Constructor {
-        module: "mpa",
-        name: "reply",
-        about: "An MPA Reply",
-        make: |lua, table| startup::from_lua(lua, StartupFields::REPLY, table),
-    },
-    Constructor {
-        module: "mpa",
-        name: "fpdu",
-        about: "An FPDU with a ULPDU (RFC 5044 section 4.1). If `position` is its position in the stream, it has markers",
-        make: fpdu::from_lua,
-    },
-    Constructor {
-        module: "rdmap",
-        name: "send",
-        about: "The ULPDU of a Send in one segment (RFC 5040 section 4.3)",
-        make: send::from_lua,
-    },
-    Constructor {
-        module: "rdmap",
-        name: "write",
-        about: "The ULPDU of an RDMA Write in one segment (RFC 5040 section 4.3)",
-        make: write::from_lua,
-    },
-    Constructor {
-        module: "rdmap",
-        name: "read_request",
-        about: "The ULPDU of an RDMA Read Request (RFC 5040 section 4.4)",
-        make: read_request::from_lua,
-    },
-    Constructor {
-        module: "portmap",
-        name: "message",
-        about: "A port mapper message (draft-pinkerton-iwarp-sdp-01 section 7.3). By default, it is a PMReq over IPv4",
-        make: portmap::from_lua,
-    },
+    constructor(
+        "mpa",
+        "request",
+        "An MPA Request (RFC 5044 section 7.1.1, RFC 6581 section 9). By default, it has revision 1, C=1 and M=0",
+        |lua, table| startup::from_lua(lua, StartupFields::REQUEST, table),
+    ),
+    constructor("mpa", "reply", "An MPA Reply", |lua, table| startup::from_lua(lua, StartupFields::REPLY, table)),
+    constructor(
+        "mpa",
+        "fpdu",
+        "An FPDU with a ULPDU (RFC 5044 section 4.1). If `position` is its position in the stream, it has markers",
+        fpdu::from_lua,
+    ),
+    constructor("rdmap", "send", "The ULPDU of a Send in one segment (RFC 5040 section 4.3)", send::from_lua),
+    constructor("rdmap", "write", "The ULPDU of an RDMA Write in one segment (RFC 5040 section 4.3)", write::from_lua),
+    constructor(
+        "rdmap",
+        "read_request",
+        "The ULPDU of an RDMA Read Request (RFC 5040 section 4.4)",
+        read_request::from_lua,
+    ),
+    constructor(
+        "portmap",
+        "message",
+        "A port mapper message (draft-pinkerton-iwarp-sdp-01 section 7.3). By default, it is a PMReq over IPv4",
+        portmap::from_lua,
+    ),
     sdp!("hello", HELLO),
     sdp!("hello_ack", HELLO_ACK),
     sdp!("dis_conn", DIS_CONN),

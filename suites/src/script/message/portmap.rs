@@ -7,20 +7,32 @@ use mlua::{Lua, Table};
 use weft_core::wire::portmap::{MessageType, RawMessage};
 use zerocopy::{FromBytes, IntoBytes};
 
+use crate::script::annotate::LuaFields;
 use crate::script::fields::Fields;
 use crate::stage::Message;
+
+/// The types of messages by their names in scripts.
+const TYPES: [(&str, MessageType); 4] = [
+    ("req", MessageType::PM_REQ),
+    ("accept", MessageType::PM_ACCEPT),
+    ("ack", MessageType::PM_ACK),
+    ("deny", MessageType::PM_DENY),
+];
+
+/// Returns the type of this name.
+pub(crate) fn type_named(name: &str) -> Option<MessageType> {
+    TYPES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+}
 
 /// Fields: `type` (`"req"`, `"accept"`, `"ack"`, `"deny"`), `version`, `ipv`, `pm_time`,
 /// `reserved`, `ap_port`, `cp_port`, `handle`, `cp_ip` and `ap_ip` (addresses as text, or 16
 /// bytes).
 pub(crate) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "portmap.message", table);
-    let kind = match fields.optional::<String>("type")?.as_deref() {
-        None | Some("req") => MessageType::PM_REQ,
-        Some("accept") => MessageType::PM_ACCEPT,
-        Some("ack") => MessageType::PM_ACK,
-        Some("deny") => MessageType::PM_DENY,
-        Some(_) => return Err(fields.wrong("type", "expected \"req\", \"accept\", \"ack\" or \"deny\"")),
+    let kind = match fields.optional::<String>("type")? {
+        None => MessageType::PM_REQ,
+        Some(name) => type_named(&name)
+            .ok_or_else(|| fields.wrong("type", "expected \"req\", \"accept\", \"ack\" or \"deny\""))?,
     };
     let (cp_ip, v6) = address(&mut fields, "cp_ip")?;
     let (ap_ip, _) = address(&mut fields, "ap_ip")?;
@@ -57,21 +69,11 @@ fn address(fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<([u8; 16
 }
 
 /// The fields of a [`portmap_table`], with their types for editors.
-pub(crate) const PORTMAP_FIELDS: [(&str, &str); 13] = [
-    ("octets", "string"),
-    ("length", "integer"),
-    ("from", "string"),
-    ("type", "string?"),
-    ("version", "integer?"),
-    ("ipv", "integer?"),
-    ("pm_time", "integer?"),
-    ("reserved", "integer?"),
-    ("ap_port", "integer?"),
-    ("cp_port", "integer?"),
-    ("handle", "integer?"),
-    ("cp_ip", "string?"),
-    ("ap_ip", "string?"),
-];
+pub(crate) const PORTMAP_FIELDS: LuaFields = LuaFields(
+    "octets: string, length: integer, from: string, type: string?, version: integer?, ipv: integer?, \
+    pm_time: integer?, reserved: integer?, ap_port: integer?, cp_port: integer?, handle: integer?, cp_ip: string?, \
+    ap_ip: string?",
+);
 
 /// Converts a datagram from the target to a table. If the datagram has 48 bytes, the table has the
 /// fields of a message. An IPv4 address is text if the bytes after it are zero. Otherwise it is
@@ -82,13 +84,7 @@ pub(crate) fn portmap_table(lua: &Lua, from: &str, octets: &[u8]) -> mlua::Resul
     table.set("length", octets.len())?;
     table.set("from", from)?;
     let Ok((raw, _)) = RawMessage::read_from_prefix(octets) else { return Ok(table) };
-    let kind = match raw.mt() {
-        MessageType::PM_REQ => "req",
-        MessageType::PM_ACCEPT => "accept",
-        MessageType::PM_ACK => "ack",
-        _ => "deny",
-    };
-    table.set("type", kind)?;
+    table.set("type", TYPES.iter().find(|(_, kind)| *kind == raw.mt()).map_or("deny", |(name, _)| name))?;
     table.set("version", raw.ver())?;
     table.set("ipv", raw.ipv())?;
     table.set("pm_time", raw.pm_time)?;

@@ -5,57 +5,31 @@ use mlua::{Lua, Table};
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::{Startup, StartupKind};
 
+use crate::script::annotate::LuaFields;
 use crate::stage::{Operation, crc_is_right, ulpdu};
 
 /// Fields of a [`reply_table`], with their types in Lua.
-pub(crate) const REPLY_FIELDS: [(&str, &str); 14] = [
-    ("octets", "string"),
-    ("kind", "string?"),
-    ("flags", "integer"),
-    ("markers", "boolean"),
-    ("crc", "boolean"),
-    ("reject", "boolean"),
-    ("revision", "integer"),
-    ("private_data", "string"),
-    ("peer_to_peer", "boolean?"),
-    ("ird", "integer?"),
-    ("ord", "integer?"),
-    ("rtr_send", "boolean?"),
-    ("rtr_write", "boolean?"),
-    ("rtr_read", "boolean?"),
-];
+pub(crate) const REPLY_FIELDS: LuaFields = LuaFields(
+    "octets: string, kind: string?, flags: integer, markers: boolean, crc: boolean, reject: boolean, \
+    revision: integer, private_data: string, peer_to_peer: boolean?, ird: integer?, ord: integer?, \
+    rtr_send: boolean?, rtr_write: boolean?, rtr_read: boolean?",
+);
 
 /// Fields of an [`fpdu_table`].
-pub(crate) const FPDU_FIELDS: [(&str, &str); 12] = [
-    ("octets", "string"),
-    ("ulpdu", "string"),
-    ("crc_is_right", "boolean"),
-    ("tagged", "boolean?"),
-    ("last", "boolean?"),
-    ("opcode", "integer?"),
-    ("payload", "string?"),
-    ("stag", "integer?"),
-    ("tagged_offset", "integer?"),
-    ("qn", "integer?"),
-    ("msn", "integer?"),
-    ("mo", "integer?"),
-];
+pub(crate) const FPDU_FIELDS: LuaFields = LuaFields(
+    "octets: string, ulpdu: string, crc_is_right: boolean, tagged: boolean?, last: boolean?, opcode: integer?, \
+    payload: string?, stag: integer?, tagged_offset: integer?, qn: integer?, msn: integer?, mo: integer?",
+);
 
 /// Fields of a [`terminate_table`], in addition to the fields of an FPDU.
-pub(crate) const TERMINATE_FIELDS: [(&str, &str); 8] = [
-    ("layer", "integer"),
-    ("error_type", "integer"),
-    ("code", "integer"),
-    ("m", "boolean"),
-    ("d", "boolean"),
-    ("r", "boolean"),
-    ("reserved", "integer"),
-    ("rest", "string"),
-];
+pub(crate) const TERMINATE_FIELDS: LuaFields = LuaFields(
+    "layer: integer, error_type: integer, code: integer, m: boolean, d: boolean, r: boolean, reserved: integer, \
+    rest: string",
+);
 
 /// Fields of an [`operation_table`].
-pub(crate) const OPERATION_FIELDS: [(&str, &str); 5] =
-    [("msn", "integer"), ("ird", "integer?"), ("stag", "integer?"), ("to", "integer?"), ("length", "integer?")];
+pub(crate) const OPERATION_FIELDS: LuaFields =
+    LuaFields("msn: integer, ird: integer?, stag: integer?, to: integer?, length: integer?");
 
 /// Returns the values with which a script continues after start-up: the MSN of its next Send, and
 /// the IRD of an enhanced Reply. If the target's service names a tagged buffer, also returns the
@@ -157,7 +131,7 @@ mod tests {
         let lua = Lua::new();
         let octets = b"MPA ID Rep Frame\x50\x02\x00\x06\x80\x01\x40\x02hi";
         let table = reply_table(&lua, octets).unwrap();
-        assert_eq!(names(&table), REPLY_FIELDS.iter().map(|(name, _)| (*name).to_owned()).collect());
+        assert_eq!(names(&table), REPLY_FIELDS.iter().map(|(name, _)| name.to_owned()).collect());
         assert_eq!((table.get::<u16>("ird").unwrap(), table.get::<u16>("ord").unwrap()), (1, 2));
         assert_eq!(table.get::<String>("private_data").unwrap(), "hi");
         assert_eq!(names(&reply_table(&lua, b"x").unwrap()).into_iter().collect::<Vec<_>>(), ["octets"]);
@@ -177,7 +151,7 @@ mod tests {
             (bit("m"), bit("d"), bit("r"), table.get::<String>("rest").unwrap()),
             (true, true, false, "\0\x12".into())
         );
-        assert!(TERMINATE_FIELDS.iter().all(|(name, _)| names(&table).contains(*name)));
+        assert!(TERMINATE_FIELDS.iter().all(|(name, _)| names(&table).contains(name)));
     }
 
     #[test]
@@ -192,6 +166,6 @@ mod tests {
             (0x0102_0304, false)
         );
         let all: BTreeSet<String> = names(&send).union(&names(&write)).cloned().collect();
-        assert_eq!(all, FPDU_FIELDS.iter().map(|(name, _)| (*name).to_owned()).collect());
+        assert_eq!(all, FPDU_FIELDS.iter().map(|(name, _)| name.to_owned()).collect());
     }
 }

@@ -48,20 +48,7 @@ pub(super) fn from_lua(lua: &Lua, what: &'static str, mid: Mid, table: Option<Ta
         Some(_) => return Err(fields.wrong("order", "expected \"figure\" or \"mirrored\"")),
     };
     fields.done()?;
-    Ok(drafted(draft))
-}
-
-/// Returns Data with this payload.
-pub(crate) fn data(payload: Vec<u8>) -> Message {
-    let mut draft = Draft::new(Mid::DATA);
-    draft.payload = payload;
-    drafted(draft)
-}
-
-fn drafted(draft: Draft) -> Message {
-    let mut message = Message::new(Mid(draft.mid).name(), draft.octets(ALONE));
-    message.draft = Some(Box::new(draft));
-    message
+    Ok(Message { octets: draft.octets(ALONE), ..Message::of_draft(draft) })
 }
 
 #[cfg(test)]

@@ -57,6 +57,10 @@ impl CompletionFields {
     }
 }
 
+fn notified(event: &Event) -> String {
+    format!("its user is notified of the event {}", serde_json::to_string(event).unwrap_or_default())
+}
+
 fn describe(it: &Completion) -> String {
     let invalidated = it.invalidated.map_or(String::new(), |stag| format!(", STag {stag:#010x} invalidated"));
     format!(
@@ -79,12 +83,12 @@ impl AgentSide<'_> {
             Event::Completion(it) => it.connection == pair && wanted.work.is_none_or(|work| work == it.work),
             _ => false,
         };
-        match self.event(deadline, is_it, expectation.at.as_ref()).await? {
+        match self.event(deadline, is_it).await? {
             Some(Event::Completion(it)) if wanted.miss(&it) => {
                 Err(self.recorder().unmet(expectation, &expected, &describe(&it)))
             }
             Some(Event::Completion(it)) => {
-                self.recorder().met(0, expectation, &expected, &describe(&it));
+                self.recorder().met(expectation, &expected, &describe(&it));
                 Ok(it)
             }
             _ => {
@@ -117,11 +121,11 @@ impl AgentSide<'_> {
             | Event::Failed { connection, .. } => *connection == pair,
             Event::Request { .. } | Event::Completion(_) => false,
         };
-        let Some(event) = self.event(deadline, is_it, expectation.at.as_ref()).await? else {
+        let Some(event) = self.event(deadline, is_it).await? else {
             let actual = format!("its user is not notified within {} s", expectation.within.as_secs_f64());
             return Err(self.recorder().overdue(expectation, &expected, &actual));
         };
-        let actual = format!("its user is notified of the event {}", serde_json::to_string(&event).unwrap_or_default());
+        let actual = notified(&event);
         let data = match &event {
             Event::Established { private_data, .. } | Event::Rejected { private_data, .. } => Some(&private_data.0),
             _ => None,
@@ -130,7 +134,7 @@ impl AgentSide<'_> {
         if !is_wanted(event_name(&event)) || !is_data {
             return Err(self.recorder().unmet(expectation, &expected, &actual));
         }
-        self.recorder().met(0, expectation, &expected, &actual);
+        self.recorder().met(expectation, &expected, &actual);
         Ok(event)
     }
 
@@ -160,11 +164,9 @@ impl AgentSide<'_> {
             Event::Disconnected { connection } | Event::Failed { connection, .. } => or_end && *connection == pair,
             Event::Established { .. } | Event::Rejected { .. } | Event::Request { .. } => false,
         };
-        match self.event(deadline, is_it, expectation.at.as_ref()).await? {
+        match self.event(deadline, is_it).await? {
             Some(event) => {
-                let actual =
-                    format!("its user is notified of the event {}", serde_json::to_string(&event).unwrap_or_default());
-                self.recorder().met(0, expectation, expected, &actual);
+                self.recorder().met(expectation, expected, &notified(&event));
                 self.put_back(event);
                 Ok(())
             }
@@ -184,9 +186,9 @@ impl AgentSide<'_> {
         let expected = "its user is notified that fewer receives remain in the shared receive queue than its limit";
         let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| matches!(event, Event::Asynchronous { kind, .. } if kind == KIND);
-        match self.event(deadline, is_it, expectation.at.as_ref()).await? {
+        match self.event(deadline, is_it).await? {
             Some(_) => {
-                self.recorder().met(0, expectation, expected, "its user is notified");
+                self.recorder().met(expectation, expected, "its user is notified");
                 Ok(())
             }
             None => {
@@ -201,12 +203,12 @@ impl AgentSide<'_> {
         let expected = "its user is not notified of a completion";
         let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| matches!(event, Event::Completion(it) if it.connection == pair);
-        match self.event(deadline, is_it, expectation.at.as_ref()).await? {
+        match self.event(deadline, is_it).await? {
             Some(Event::Completion(it)) => Err(self.recorder().unmet(expectation, expected, &describe(&it))),
             _ => {
                 let actual =
                     format!("its user is not notified of a completion within {} s", expectation.within.as_secs_f64());
-                self.recorder().met(0, expectation, expected, &actual);
+                self.recorder().met(expectation, expected, &actual);
                 Ok(())
             }
         }

@@ -18,9 +18,9 @@ use weft_peer::Instant;
 pub(crate) use expect::{CompletionFields, EventFields, event_name};
 pub(crate) use operate::{PairOptions, parameters};
 
-use super::{Connections, Decision, Expectation, Recorder, Stop};
+use super::{Attempt, Connections, Expectation, Recorder, Stop};
 use crate::agent::Agent;
-use crate::model::{Direction, SourceLocation, StepKind, Verdict};
+use crate::model::{Direction, StepKind, Verdict};
 
 /// Seconds to wait for an answer. It may take several seconds to find the route to a peer.
 const ANSWER_SECONDS: f64 = 20.0;
@@ -63,37 +63,37 @@ impl AgentSide<'_> {
 
     /// Lets the agent perform an action that is not a stimulus. If the action fails, the case is
     /// inconclusive.
-    pub(crate) async fn perform(&mut self, action: Action, at: Option<&SourceLocation>) -> Result<Success, Stop> {
-        match self.request(action, at).await? {
-            Ok(done) => Ok(done),
-            Err(failure) => Err(self.fail(&format!("rejects the requested action: {failure}"), at)),
-        }
+    pub(crate) async fn perform(&mut self, action: Action) -> Result<Success, Stop> {
+        let result = self.request(action).await?;
+        self.succeeded(result)
+    }
+
+    /// Returns what an action did. If the agent rejected it, the case is inconclusive.
+    pub(crate) fn succeeded(&mut self, result: Result<Success, Failure>) -> Result<Success, Stop> {
+        result.map_err(|failure| self.fail(&format!("rejects the requested action: {failure}")))
+    }
+
+    /// Ends a case whose agent sent the answer to another request.
+    pub(crate) fn wrong_answer(&mut self) -> Stop {
+        self.fail("sends an answer that does not fit the request")
     }
 
     /// Lets the agent perform an action that is a stimulus for the target.
-    pub(crate) async fn stimulate(
-        &mut self,
-        action: Action,
-        at: Option<&SourceLocation>,
-    ) -> Result<Result<Success, Failure>, Stop> {
+    pub(crate) async fn stimulate(&mut self, action: Action) -> Result<Result<Success, Failure>, Stop> {
         self.connections.log.stimulated();
-        self.request(action, at).await
+        self.request(action).await
     }
 
     /// Sends a request to the agent, and returns its result.
-    pub(crate) async fn request(
-        &mut self,
-        action: Action,
-        at: Option<&SourceLocation>,
-    ) -> Result<Result<Success, Failure>, Stop> {
-        self.open(at).await?;
+    pub(crate) async fn request(&mut self, action: Action) -> Result<Result<Success, Failure>, Stop> {
+        self.open().await?;
         let text = serde_json::to_string(&action).unwrap_or_default();
         self.step(Direction::Sent, &text);
         let within = self.connections.target.scaled(ANSWER_SECONDS);
-        let Some(agent) = &mut self.state.agent else { return Err(self.fail("has no control connection", at)) };
+        let Some(agent) = &mut self.state.agent else { return Err(self.fail("has no control connection")) };
         let (agent_ns, answer) = match agent.ask(&self.connections.link, action, within).await {
             Ok(answer) => answer,
-            Err(gone) => return Err(self.fail(&gone.0, at)),
+            Err(gone) => return Err(self.fail(&gone.0)),
         };
         let text = match &answer {
             Ok(done) => serde_json::to_string(done).unwrap_or_default(),
@@ -109,13 +109,12 @@ impl AgentSide<'_> {
         &mut self,
         deadline: Instant,
         wanted: impl Fn(&Event) -> bool,
-        at: Option<&SourceLocation>,
     ) -> Result<Option<Event>, Stop> {
         loop {
             if let Some(index) = self.state.events.iter().position(|(_, event)| wanted(event)) {
                 return Ok(self.state.events.remove(index).map(|(_, event)| event));
             }
-            if !self.receive(deadline, at).await? {
+            if !self.receive(deadline).await? {
                 return Ok(None);
             }
         }
@@ -127,18 +126,18 @@ impl AgentSide<'_> {
     }
 
     /// Receives the next event. Returns false if no event arrives until `deadline`.
-    async fn receive(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
-        let Some(agent) = &mut self.state.agent else { return Err(self.fail("has no control connection", at)) };
+    async fn receive(&mut self, deadline: Instant) -> Result<bool, Stop> {
+        let Some(agent) = &mut self.state.agent else { return Err(self.fail("has no control connection")) };
         let (agent_ns, event) = match agent.next_event(&self.connections.link, deadline).await {
             Ok(Some(event)) => event,
             Ok(None) => return Ok(false),
-            Err(gone) => return Err(self.fail(&gone.0, at)),
+            Err(gone) => return Err(self.fail(&gone.0)),
         };
         self.connections.has_responded = true;
         let text = serde_json::to_string(&event).unwrap_or_default();
         self.record(agent_ns, &text);
         if self.state.events.len() >= MAX_UNUSED_EVENTS {
-            return Err(self.fail(&format!("sends more than {MAX_UNUSED_EVENTS} events that no expectation uses"), at));
+            return Err(self.fail(&format!("sends more than {MAX_UNUSED_EVENTS} events that no expectation uses")));
         }
         self.state.events.push_back((agent_ns, event));
         Ok(true)
@@ -147,7 +146,7 @@ impl AgentSide<'_> {
     /// Records the events that the agent has sent until now, and closes the control connection.
     pub(in crate::stage) async fn leave(&mut self) {
         let now = self.connections.link.now();
-        while self.state.agent.is_some() && matches!(self.receive(now, None).await, Ok(true)) {}
+        while self.state.agent.is_some() && matches!(self.receive(now).await, Ok(true)) {}
         self.state.agent = None;
     }
 
@@ -158,26 +157,32 @@ impl AgentSide<'_> {
     }
 
     /// Returns the Protection Domain of all objects for which the script names no domain.
-    pub(crate) async fn domain(&mut self, at: Option<&SourceLocation>) -> Result<Object, Stop> {
+    pub(crate) async fn domain(&mut self) -> Result<Object, Stop> {
         if let Some(domain) = self.state.domain {
             return Ok(domain);
         }
-        let Success::Domain { domain } = self.perform(Action::Domain, at).await? else {
-            return Err(self.fail("sends an answer that does not fit the request", at));
+        let Success::Domain { domain } = self.perform(Action::Domain).await? else {
+            return Err(self.wrong_answer());
         };
         self.state.domain = Some(domain);
         Ok(domain)
     }
 
-    async fn open(&mut self, at: Option<&SourceLocation>) -> Result<(), Stop> {
+    /// Returns the given domain, or the default domain.
+    pub(crate) async fn domain_or(&mut self, given: Option<Object>) -> Result<Object, Stop> {
+        match given {
+            Some(domain) => Ok(domain),
+            None => self.domain().await,
+        }
+    }
+
+    async fn open(&mut self) -> Result<(), Stop> {
         if self.state.agent.is_some() {
             return Ok(());
         }
         let Some(address) = self.connections.target.remote().and_then(|remote| remote.agent.clone()) else {
-            return Err(self.recorder().harness(
-                at,
-                "the target has no agent; a case that uses the agent has to declare the capability agent",
-            ));
+            let why = "the target has no agent; a case that uses the agent has to declare the capability agent";
+            return Err(self.recorder().harness(why));
         };
         match Agent::open(&address, self.connections.target.scaled(OPEN_SECONDS)).await {
             Ok(agent) => {
@@ -185,22 +190,15 @@ impl AgentSide<'_> {
                 self.state.agent = Some(agent);
                 Ok(())
             }
-            Err(gone) => Err(self.fail(&gone.0, at)),
+            Err(gone) => Err(self.fail(&gone.0)),
         }
     }
 
     /// Records that the agent failed. This is no evidence about the target, so the case is
     /// inconclusive.
-    pub(crate) fn fail(&mut self, why: &str, at: Option<&SourceLocation>) -> Stop {
+    pub(crate) fn fail(&mut self, why: &str) -> Stop {
         self.step(Direction::Observed, why);
-        self.recorder().decide(Decision {
-            verdict: Verdict::Inconclusive,
-            requirements: Vec::new(),
-            expected: None,
-            actual: None,
-            explanation: format!("The agent {why}."),
-            at: at.cloned(),
-        })
+        self.recorder().decide(Verdict::Inconclusive, format!("The agent {why}."))
     }
 
     fn record(&mut self, agent_ns: u64, text: &str) {

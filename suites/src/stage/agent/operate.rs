@@ -8,14 +8,12 @@ use weft_agent::protocol::{
 };
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::StartupKind;
-use weft_peer::driver::LinkError;
 
-use super::{AgentSide, Expectation, Stop};
+use super::{AgentSide, Attempt, Expectation, Stop};
 use crate::correct;
-use crate::model::{Direction, Role, SourceLocation};
-use crate::stage::Message;
-use crate::stage::rdma::StartUpResult;
-use crate::stage::{ReplyFields, describe, ulpdu};
+use crate::model::{Direction, Role};
+use crate::stage::rdma::{StartUpResult, unexpected};
+use crate::stage::{Message, ReplyFields, ulpdu};
 
 /// The payload of the Sends that open a connection.
 const OPENING: &[u8] = b"weft opening";
@@ -70,25 +68,18 @@ pub(crate) struct AgentConnection {
 
 impl AgentSide<'_> {
     /// Opens a TCP connection to the address that the agent listens on.
-    pub(in crate::stage) async fn open_connection(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
+    pub(in crate::stage) async fn open_connection(&mut self) -> Result<u32, Stop> {
         if self.connections.target.role() == Role::Initiator {
-            return Err(self
-                .recorder()
-                .harness(at, "the target is an initiator, so its agent connects; use target:connect"));
+            let why = "the target is an initiator, so its agent connects; use target:connect";
+            return Err(self.recorder().harness(why));
         }
-        self.connections.check_limit(at)?;
-        let there = self.listener(at).await?;
+        self.connections.check_limit()?;
+        let there = self.listener().await?;
         let connected = match self.connections.link.is_virtual() {
             true => self.connections.link.connect().await,
             false => self.connections.link.connect_to(there, None).await,
         };
-        match connected {
-            Ok(end) => Ok(self.connections.connected(end, Direction::Sent)),
-            Err(error @ (LinkError::Connect { .. } | LinkError::ConnectTimeout { .. })) => {
-                Err(self.recorder().unreached("a TCP connection to the target", error.to_string(), at))
-            }
-            Err(error) => Err(self.recorder().harness(at, &error.to_string())),
-        }
+        self.connections.opened(connected)
     }
 
     /// Returns the address `agent_at` of the target file, if it has one.
@@ -96,7 +87,7 @@ impl AgentSide<'_> {
         self.connections.target.remote()?.agent.as_ref()?.translated_address
     }
 
-    async fn listener(&mut self, at: Option<&SourceLocation>) -> Result<SocketAddr, Stop> {
+    async fn listener(&mut self) -> Result<SocketAddr, Stop> {
         if let Some(listener) = self.state.listener {
             return Ok(listener);
         }
@@ -105,9 +96,8 @@ impl AgentSide<'_> {
         // interface of this host.
         let (address, port) =
             meeting.map_or((target.ip().into(), 0), |meeting| (Address::from(meeting), meeting.port()));
-        let Success::Listener { port, .. } = self.perform(Action::Listen { address, port, backlog: 16 }, at).await?
-        else {
-            return Err(self.fail("sends an answer that does not fit the request", at));
+        let Success::Listener { port, .. } = self.perform(Action::Listen { address, port, backlog: 16 }).await? else {
+            return Err(self.wrong_answer());
         };
         let mut there = target;
         if meeting.is_none() {
@@ -119,35 +109,26 @@ impl AgentSide<'_> {
 
     /// Creates the agent's end of a connection, and finds the route to the tester. The connection
     /// does not begin yet.
-    async fn resolve(&mut self, at: Option<&SourceLocation>) -> Result<Object, Stop> {
+    async fn resolve(&mut self) -> Result<Object, Stop> {
         let target = self.connections.link.target();
         let (there, address) =
             self.address().map_or((target, target.ip().into()), |meeting| (meeting, Address::from(meeting)));
         if there.ip().is_unspecified() {
             let why = "cannot connect to an unspecified address; set listen in the target file to an address that the target's host reaches";
-            return Err(self.fail(why, at));
+            return Err(self.fail(why));
         }
-        let Success::Connection { connection } =
-            self.perform(Action::Resolve { address, port: there.port() }, at).await?
+        let Success::Connection { connection } = self.perform(Action::Resolve { address, port: there.port() }).await?
         else {
-            return Err(self.fail("sends an answer that does not fit the request", at));
+            return Err(self.wrong_answer());
         };
         Ok(connection)
     }
 
     /// Creates the Queue Pair of the agent's end.
-    pub(crate) async fn create_pair(
-        &mut self,
-        connection: Object,
-        options: &PairOptions,
-        at: Option<&SourceLocation>,
-    ) -> Result<(), Stop> {
-        let domain = match options.domain {
-            Some(domain) => domain,
-            None => self.domain(at).await?,
-        };
+    pub(crate) async fn create_pair(&mut self, connection: Object, options: &PairOptions) -> Result<(), Stop> {
+        let domain = self.domain_or(options.domain).await?;
         let &PairOptions { shared, depth, parts, inline, solicited, .. } = options;
-        self.perform(Action::Pair { connection, domain, shared, depth, parts, inline, solicited }, at).await?;
+        self.perform(Action::Pair { connection, domain, shared, depth, parts, inline, solicited }).await?;
         Ok(())
     }
 
@@ -158,24 +139,22 @@ impl AgentSide<'_> {
         options: &PairOptions,
         expectation: &Expectation,
     ) -> Result<(u32, Object), Stop> {
-        let at = expectation.at.as_ref();
         if self.connections.target.role() != Role::Initiator {
-            return Err(self
-                .recorder()
-                .harness(at, "the target is a responder, so the tester connects; use t:connect"));
+            let why = "the target is a responder, so the tester connects; use t:connect";
+            return Err(self.recorder().harness(why));
         }
-        self.connections.check_limit(at)?;
-        let pair = self.resolve(at).await?;
-        self.create_pair(pair, options, at).await?;
-        self.perform(Action::Connect(parameters(pair, options)), at).await?;
+        self.connections.check_limit()?;
+        let pair = self.resolve().await?;
+        self.create_pair(pair, options).await?;
+        self.perform(Action::Connect(parameters(pair, options))).await?;
         let deadline = self.connections.link.now() + expectation.within;
         match self.connections.link.accept(deadline).await {
             Ok(Some(end)) => Ok((self.connections.connected(end, Direction::Received), pair)),
             Ok(None) => {
                 let actual = format!("no connection within {} s", expectation.within.as_secs_f64());
-                Err(self.recorder().unreached("a TCP connection from the target", actual, at))
+                Err(self.recorder().unreached("a TCP connection from the target", &actual))
             }
-            Err(error) => Err(self.recorder().harness(at, &error.to_string())),
+            Err(error) => Err(self.recorder().harness(&error.to_string())),
         }
     }
 
@@ -184,7 +163,7 @@ impl AgentSide<'_> {
     pub(crate) async fn expect_request(&mut self, expectation: &Expectation) -> Result<(Object, Event), Stop> {
         let deadline = self.connections.link.now() + expectation.within;
         let is_request = |event: &Event| matches!(event, Event::Request { .. });
-        match self.event(deadline, is_request, expectation.at.as_ref()).await? {
+        match self.event(deadline, is_request).await? {
             Some(event @ Event::Request { connection, .. }) => Ok((connection, event)),
             _ => {
                 let expected = "the target's user is notified of the Request";
@@ -201,22 +180,29 @@ impl AgentSide<'_> {
         request: &Message,
         expectation: &Expectation,
     ) -> Result<AgentConnection, Stop> {
-        let at = expectation.at.as_ref();
-        let begun = match self.connections.target.role() {
-            Role::Initiator => self.operate_as_initiator(options, expectation).await?,
-            Role::Responder | Role::Both => self.operate_as_responder(options, request, expectation).await?,
-        };
-        match begun {
+        match self.begin(options, request, expectation).await {
             Ok(operated) => {
                 self.connections.log.answered();
                 let settled = self.connections.link.now() + self.connections.target.options.settle_time;
                 self.connections.link.pause(settled).await;
                 Ok(operated)
             }
-            Err(why) => {
-                let preparation = Expectation::preparation(expectation.within, at);
-                Err(self.recorder().undecided(&preparation, "a connection in Full Operation", &why))
+            Err(failure) => {
+                let preparation = Expectation::preparation(expectation.within);
+                Err(self.recorder().failed(failure, &preparation, "a connection in Full Operation"))
             }
+        }
+    }
+
+    async fn begin(
+        &mut self,
+        options: &PairOptions,
+        request: &Message,
+        expectation: &Expectation,
+    ) -> Attempt<AgentConnection> {
+        match self.connections.target.role() {
+            Role::Initiator => self.operate_as_initiator(options, expectation).await,
+            Role::Responder | Role::Both => self.operate_as_responder(options, request, expectation).await,
         }
     }
 
@@ -226,29 +212,20 @@ impl AgentSide<'_> {
         options: &PairOptions,
         request: &Message,
         expectation: &Expectation,
-    ) -> Result<Result<AgentConnection, String>, Stop> {
-        let at = expectation.at.as_ref();
-        let number = self.open_connection(at).await?;
-        self.connections.put(number, request, at).await?;
-        let (pair, _) = self.expect_request(&Expectation::preparation(expectation.within, at)).await?;
-        self.create_pair(pair, options, at).await?;
+    ) -> Attempt<AgentConnection> {
+        let number = self.open_connection().await?;
+        self.connections.put(number, request).await?;
+        let (pair, _) = self.expect_request(&Expectation::preparation(expectation.within)).await?;
+        self.create_pair(pair, options).await?;
         let on = options.shared.unwrap_or(pair);
-        let part = self.opening_part(options, at).await?;
-        self.perform(Action::PostReceive { on, work: OPENING_WORK, parts: vec![part] }, at).await?;
-        self.perform(Action::Accept(parameters(pair, options)), at).await?;
-        let started = match self.connections.rdma().finish_start_up(number, request, expectation).await? {
-            Ok(started) => started,
-            Err(why) => return Ok(Err(why)),
-        };
-        if let Err(why) = self.await_established(pair, expectation).await? {
-            return Ok(Err(why));
-        }
-        let msn = match self.connections.rdma().first_send(number, &started, OPENING, expectation).await? {
-            Ok(msn) => msn,
-            Err(why) => return Ok(Err(why)),
-        };
-        let done = self.await_work(pair, OPENING_WORK, expectation).await?;
-        Ok(done.map(|()| AgentConnection { number, pair, msn: msn + 1, target_msn: 1, crc: started.crc }))
+        let part = self.opening_part(options).await?;
+        self.perform(Action::PostReceive { on, work: OPENING_WORK, parts: vec![part] }).await?;
+        self.perform(Action::Accept(parameters(pair, options))).await?;
+        let started = self.connections.rdma(number).finish_start_up(request, expectation).await?;
+        self.await_established(pair, expectation).await?;
+        let msn = self.connections.exchange(number, started, expectation).first_send(OPENING).await?;
+        self.await_work(pair, OPENING_WORK, expectation).await?;
+        Ok(AgentConnection { number, pair, msn: msn + 1, target_msn: 1, crc: started.crc })
     }
 
     /// Lets the agent connect and send the first Send.
@@ -256,25 +233,17 @@ impl AgentSide<'_> {
         &mut self,
         options: &PairOptions,
         expectation: &Expectation,
-    ) -> Result<Result<AgentConnection, String>, Stop> {
-        let at = expectation.at.as_ref();
+    ) -> Attempt<AgentConnection> {
         let (number, pair) = self.connect(options, expectation).await?;
-        let preparation = Expectation::preparation(expectation.within, at);
-        self.connections
-            .rdma()
-            .expect_frame(number, &preparation, StartupKind::Request, &ReplyFields::default())
-            .await?;
-        let reply = Message::new("MPA Reply", correct::startup(&self.connections.rdma().correct_reply(number, at)?));
-        let opened = match self.connections.rdma().accept(number, &reply, expectation).await? {
-            Ok(opened) => opened,
-            Err(why) => return Ok(Err(why)),
-        };
-        if let Err(why) = self.await_established(pair, expectation).await? {
-            return Ok(Err(why));
-        }
-        let part = self.opening_part(options, at).await?;
-        let sent = self.receive_opening(number, pair, part, &opened.started, expectation).await?;
-        Ok(sent.map(|msn| AgentConnection { number, pair, msn: 1, target_msn: msn + 1, crc: opened.started.crc }))
+        let preparation = Expectation::preparation(expectation.within);
+        let wanted = ReplyFields::default();
+        self.connections.rdma(number).expect_frame(&preparation, StartupKind::Request, &wanted).await?;
+        let reply = Message::new("MPA Reply", correct::startup(&self.connections.rdma(number).correct_reply()?));
+        let started = self.connections.rdma(number).accept(&reply, expectation).await?.started;
+        self.await_established(pair, expectation).await?;
+        let part = self.opening_part(options).await?;
+        let msn = self.receive_opening(number, pair, part, started, expectation).await?;
+        Ok(AgentConnection { number, pair, msn: 1, target_msn: msn + 1, crc: started.crc })
     }
 
     /// Lets the agent post a Send of the opening bytes. Returns the MSN of the received Send.
@@ -283,10 +252,9 @@ impl AgentSide<'_> {
         number: u32,
         pair: Object,
         part: Part,
-        started: &StartUpResult,
+        started: StartUpResult,
         expectation: &Expectation,
-    ) -> Result<Result<u32, String>, Stop> {
-        let at = expectation.at.as_ref();
+    ) -> Attempt<u32> {
         let action = Action::PostSend {
             connection: pair,
             work: OPENING_WORK,
@@ -296,37 +264,32 @@ impl AgentSide<'_> {
             fence: false,
             inline: false,
         };
-        self.perform(action, at).await?;
-        let fpdu = match self.connections.rdma().answer(number, started, "its Send", expectation).await? {
-            Ok(fpdu) => fpdu,
-            Err(why) => return Ok(Err(why)),
-        };
+        self.perform(action).await?;
+        let due = "its Send";
+        let fpdu = self.connections.exchange(number, started, expectation).answer(due).await?;
         let msn = match Segment::parse(ulpdu(&fpdu)) {
             Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() && payload == OPENING => {
                 header.msn.get()
             }
-            _ => return Ok(Err(format!("it sent {} where its Send was expected", describe::stream(&fpdu)))),
+            _ => return Err(unexpected(&fpdu, due)),
         };
-        Ok(self.await_work(pair, OPENING_WORK, expectation).await?.map(|()| msn))
+        self.await_work(pair, OPENING_WORK, expectation).await?;
+        Ok(msn)
     }
 
     /// Registers memory for an opening Send, and fills it with the bytes of the Send.
-    async fn opening_part(&mut self, options: &PairOptions, at: Option<&SourceLocation>) -> Result<Part, Stop> {
-        let domain = match options.domain {
-            Some(domain) => domain,
-            None => self.domain(at).await?,
-        };
+    async fn opening_part(&mut self, options: &PairOptions) -> Result<Part, Stop> {
+        let domain = self.domain_or(options.domain).await?;
         let octets = OPENING.len() as u64;
         let access = vec![Access::LocalWrite];
-        let Success::Region { region, .. } = self.perform(Action::Register { domain, octets, access }, at).await?
-        else {
-            return Err(self.fail("sends an answer that does not fit the request", at));
+        let Success::Region { region, .. } = self.perform(Action::Register { domain, octets, access }).await? else {
+            return Err(self.wrong_answer());
         };
-        self.perform(Action::Put { region, offset: 0, octets: Octets(OPENING.to_vec()) }, at).await?;
+        self.perform(Action::Put { region, offset: 0, octets: Octets(OPENING.to_vec()) }).await?;
         Ok(Part { region, offset: 0, length: u32::try_from(octets).unwrap_or(0), key: None })
     }
 
-    async fn await_established(&mut self, pair: Object, expectation: &Expectation) -> Result<Result<(), String>, Stop> {
+    async fn await_established(&mut self, pair: Object, expectation: &Expectation) -> Attempt {
         let deadline = self.connections.link.now() + expectation.within;
         let of_pair = |event: &Event| match event {
             Event::Established { connection, .. }
@@ -334,72 +297,54 @@ impl AgentSide<'_> {
             | Event::Failed { connection, .. } => *connection == pair,
             _ => false,
         };
-        Ok(match self.event(deadline, of_pair, expectation.at.as_ref()).await? {
+        match self.event(deadline, of_pair).await? {
             Some(Event::Established { .. }) => Ok(()),
             Some(other) => {
-                Err(format!("its user is notified of {}", serde_json::to_string(&other).unwrap_or_default()))
+                Err(format!("its user is notified of {}", serde_json::to_string(&other).unwrap_or_default()).into())
             }
-            None => Err("its user is not notified that the connection is established".to_owned()),
-        })
+            None => Err("its user is not notified that the connection is established".into()),
+        }
     }
 
-    async fn await_work(
-        &mut self,
-        pair: Object,
-        work: u64,
-        expectation: &Expectation,
-    ) -> Result<Result<(), String>, Stop> {
+    async fn await_work(&mut self, pair: Object, work: u64, expectation: &Expectation) -> Attempt {
         let deadline = self.connections.link.now() + expectation.within;
         let of_work =
             |event: &Event| matches!(event, Event::Completion(it) if it.connection == pair && it.work == work);
-        Ok(match self.event(deadline, of_work, expectation.at.as_ref()).await? {
+        match self.event(deadline, of_work).await? {
             Some(Event::Completion(it)) if it.status == "success" => Ok(()),
-            Some(Event::Completion(it)) => Err(format!("its work request completes with {}", it.status)),
-            _ => Err("its work request does not complete".to_owned()),
-        })
+            Some(Event::Completion(it)) => Err(format!("its work request completes with {}", it.status).into()),
+            _ => Err("its work request does not complete".into()),
+        }
     }
 
     /// Does a Send in each direction on a new connection, then closes the connection in order.
     /// Returns the number of the connection.
-    pub(in crate::stage) async fn exchange(&mut self, expectation: &Expectation) -> Result<Result<u32, String>, Stop> {
-        let at = expectation.at.as_ref();
+    pub(in crate::stage) async fn exchange(&mut self, expectation: &Expectation) -> Attempt<u32> {
         let options = PairOptions::default();
         let request = Message::new("MPA Request", correct::startup(&self.connections.target.description.request));
-        let begun = match self.connections.target.role() {
-            Role::Initiator => self.operate_as_initiator(&options, expectation).await?,
-            Role::Responder | Role::Both => self.operate_as_responder(&options, &request, expectation).await?,
-        };
-        let AgentConnection { number, pair, msn, crc, .. } = match begun {
-            Ok(operated) => operated,
-            Err(why) => return Ok(Err(why)),
-        };
+        let AgentConnection { number, pair, msn, crc, .. } = self.begin(&options, &request, expectation).await?;
         // Then do a Send in the other direction.
-        let part = self.opening_part(&options, at).await?;
+        let part = self.opening_part(&options).await?;
         let started = StartUpResult { crc, markers: false, rtr: None, ird: None };
-        let done = match self.connections.target.role() {
+        match self.connections.target.role() {
             Role::Initiator => {
                 let work = OPENING_WORK + 1;
-                self.perform(Action::PostReceive { on: pair, work, parts: vec![part] }, at).await?;
-                self.connections
-                    .rdma()
-                    .send_ulpdu(number, "Send", &correct::send(msn, OPENING), &started, expectation)
-                    .await?;
-                self.await_work(pair, work, expectation).await?
+                self.perform(Action::PostReceive { on: pair, work, parts: vec![part] }).await?;
+                let mut exchange = self.connections.exchange(number, started, expectation);
+                exchange.send("Send", &correct::send(msn, OPENING)).await?;
+                self.await_work(pair, work, expectation).await?;
             }
             Role::Responder | Role::Both => {
-                self.receive_opening(number, pair, part, &started, expectation).await?.map(|_| ())
+                self.receive_opening(number, pair, part, started, expectation).await?;
             }
-        };
-        if let Err(why) = done {
-            return Ok(Err(why));
         }
-        self.connections.finish(number, at).await?;
+        self.connections.finish(number).await?;
         let deadline = self.connections.link.now() + expectation.within;
         let ended = |event: &Event| matches!(event, Event::Disconnected { connection } if *connection == pair);
         // If a device needs a request to end the connection, the next request does this.
-        self.event(deadline, ended, at).await?;
-        self.perform(Action::Destroy { object: pair }, at).await?;
-        Ok(Ok(number))
+        self.event(deadline, ended).await?;
+        self.perform(Action::Destroy { object: pair }).await?;
+        Ok(number)
     }
 }
 

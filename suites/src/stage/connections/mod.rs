@@ -19,12 +19,11 @@ use weft_core::wire::mpa::startup::{HEADER_LEN, REPLY_KEY, REQUEST_KEY};
 use weft_peer::Instant;
 use weft_peer::driver::{EventContent, Link, LinkError, Received, TesterConnection, TrafficEvent};
 
-pub(in crate::stage) use accept::{COUNTDOWN, GRACE, LOOK};
 pub(crate) use programs::EndedProgram;
 use programs::Programs;
 
 use super::deviation::without_markers;
-use super::rdma::{Progress, RdmaSide};
+use super::rdma::{Exchange, Progress, RdmaSide, StartUpResult};
 use super::recorder::MAX_STEPS;
 use super::{Expectation, Log, Recorder, Stop, describe};
 use crate::model::{CaseKey, Direction, EventSink, SourceLocation, StepKind};
@@ -83,6 +82,8 @@ pub(crate) struct Connections {
     key: CaseKey,
     pub(in crate::stage) sink: Arc<dyn EventSink>,
     pub(in crate::stage) log: Log,
+    /// The current line of the script.
+    pub(crate) at: Option<SourceLocation>,
 }
 
 impl Connections {
@@ -106,17 +107,34 @@ impl Connections {
             key,
             sink,
             log,
+            at: None,
         }
     }
 
     /// Returns the recorder, which adds to the log of the case.
     pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
-        Recorder { now: self.link.now(), key: &self.key, sink: &*self.sink, log: &mut self.log }
+        self.recorder_of(0)
     }
 
-    /// Returns the operations for MPA, DDP and RDMAP on the connections.
-    pub(in crate::stage) fn rdma(&mut self) -> RdmaSide<'_> {
-        RdmaSide { connections: self }
+    /// Returns the recorder for what happens on a connection.
+    pub(in crate::stage) fn recorder_of(&mut self, number: u32) -> Recorder<'_> {
+        let (now, at) = (self.link.now(), self.at.as_ref());
+        Recorder { now, key: &self.key, sink: &*self.sink, log: &mut self.log, number, at }
+    }
+
+    /// Returns the operations for MPA, DDP and RDMAP on a connection.
+    pub(in crate::stage) fn rdma(&mut self, number: u32) -> RdmaSide<'_> {
+        RdmaSide { connections: self, number }
+    }
+
+    /// Returns the operations of an exchange on a connection, after start-up.
+    pub(in crate::stage) fn exchange<'c>(
+        &'c mut self,
+        number: u32,
+        started: StartUpResult,
+        expectation: &'c Expectation,
+    ) -> Exchange<'c> {
+        Exchange { connections: self, number, started, expectation }
     }
 
     /// Returns how to start an initiator. `None` for a responder.
@@ -138,13 +156,11 @@ impl Connections {
         })
     }
 
-    pub(in crate::stage) fn check_limit(&mut self, at: Option<&SourceLocation>) -> Result<(), Stop> {
-        match self.list.len() < MAX_CONNECTIONS {
-            true => Ok(()),
-            false => {
-                Err(self.recorder().harness(at, &format!("the case opens more than {MAX_CONNECTIONS} connections")))
-            }
+    pub(in crate::stage) fn check_limit(&mut self) -> Result<(), Stop> {
+        if self.list.len() >= MAX_CONNECTIONS {
+            return Err(self.recorder().harness(&format!("the case opens more than {MAX_CONNECTIONS} connections")));
         }
+        Ok(())
     }
 
     /// Adds a connection. `direction` is `Sent` if the tester opened it.
@@ -168,14 +184,9 @@ impl Connections {
     }
 
     /// Sends the bytes of a script unchanged.
-    pub(crate) async fn send(
-        &mut self,
-        number: u32,
-        message: &Message,
-        at: Option<&SourceLocation>,
-    ) -> Result<(), Stop> {
+    pub(crate) async fn send(&mut self, number: u32, message: &Message) -> Result<(), Stop> {
         self.stimulate(number);
-        self.put(number, message, at).await
+        self.put(number, message).await
     }
 
     /// Sends bytes in pieces that end at the offsets `cuts`, with `pause` in between. Each piece is
@@ -186,7 +197,6 @@ impl Connections {
         message: &Message,
         cuts: &[usize],
         pause: Duration,
-        at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         self.stimulate(number);
         let mut begin = 0;
@@ -195,7 +205,7 @@ impl Connections {
             if piece > 1 && !pause.is_zero() {
                 self.link.pause(self.link.now() + pause).await;
             }
-            self.put(number, &message.piece(piece, begin, end), at).await?;
+            self.put(number, &message.piece(piece, begin, end)).await?;
             begin = end;
         }
         Ok(())
@@ -203,35 +213,29 @@ impl Connections {
 
     /// Waits. The target continues meanwhile.
     pub(crate) async fn pause(&mut self, time: Duration) {
-        self.recorder().step(
-            0,
-            Direction::Observed,
-            StepKind::Note,
-            format!("a pause of {} s", time.as_secs_f64()),
-            None,
-        );
+        self.recorder().note(&format!("a pause of {} s", time.as_secs_f64()));
         self.link.pause(self.link.now() + time).await;
     }
 
     /// Closes only the tester's direction with FIN. The target may continue to send.
-    pub(crate) async fn half_close(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+    pub(crate) async fn half_close(&mut self, number: u32) -> Result<(), Stop> {
         self.stimulate(number);
-        self.finish(number, at).await
+        self.finish(number).await
     }
 
     /// Closes the tester's direction, and waits a short time for the target to close its direction.
-    pub(crate) async fn close(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
-        self.await_settled(number, at).await?;
-        self.finish(number, at).await?;
+    pub(crate) async fn close(&mut self, number: u32) -> Result<(), Stop> {
+        self.await_settled(number).await?;
+        self.finish(number).await?;
         let deadline = self.link.now() + self.target.scaled(CLOSING_SECONDS);
         loop {
-            match self.receive(number, deadline, at).await? {
+            match self.receive(number, deadline).await? {
                 Arrival::Octets => {}
                 Arrival::Fin | Arrival::Reset => return Ok(()),
                 Arrival::TimedOut => {
                     let text = format!("the target keeps its half open for {CLOSING_SECONDS} s after the tester's FIN");
                     self.recorder().step(number, Direction::Observed, StepKind::Silence, text, None);
-                    return self.abort(number, at).await;
+                    return self.abort(number).await;
                 }
             }
         }
@@ -240,50 +244,41 @@ impl Connections {
     /// Waits until `settle_ms` after the Reply. Some implementations fail if a connection ends
     /// immediately after their Reply: Linux's `iwcm` sometimes stops with a bug. A close that is a
     /// stimulus does not wait.
-    pub(in crate::stage) async fn await_settled(
-        &mut self,
-        number: u32,
-        at: Option<&SourceLocation>,
-    ) -> Result<(), Stop> {
-        if let Some(settled) = self.get(number, at)?.settled.take().filter(|settled| *settled > self.link.now()) {
+    pub(in crate::stage) async fn await_settled(&mut self, number: u32) -> Result<(), Stop> {
+        if let Some(settled) = self.get(number)?.settled.take().filter(|settled| *settled > self.link.now()) {
             self.link.pause(settled).await;
         }
         Ok(())
     }
 
     /// Resets a connection.
-    pub(crate) async fn reset(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
+    pub(crate) async fn reset(&mut self, number: u32) -> Result<(), Stop> {
         self.stimulate(number);
-        self.abort(number, at).await
+        self.abort(number).await
     }
 
-    pub(in crate::stage) async fn abort(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
-        let conn = self.get(number, at)?;
+    pub(in crate::stage) async fn abort(&mut self, number: u32) -> Result<(), Stop> {
+        let conn = self.get(number)?;
         conn.finished = true;
         let reset = conn.end.reset().await;
         self.recorder().step(number, Direction::Sent, StepKind::Reset, "reset".into(), None);
-        reset.map_err(|error| self.recorder().harness(at, &error.to_string()))
+        reset.map_err(|error| self.recorder().harness(&error.to_string()))
     }
 
     /// Counts bytes before they are sent over TCP or UDP. Ends a case that sends too many.
-    pub(in crate::stage) fn check_sent(&mut self, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
+    pub(in crate::stage) fn check_sent(&mut self, message: &Message) -> Result<(), Stop> {
         self.sent += message.octets.len();
         // A write for which the transcript has no room would still use memory.
         if self.sent > MAX_SENT || self.log.steps.len() >= MAX_STEPS {
             let why = format!("the case sends more than {MAX_SENT} bytes, or has more than {MAX_STEPS} events");
-            return Err(self.recorder().harness(at, &why));
+            return Err(self.recorder().harness(&why));
         }
         Ok(())
     }
 
-    pub(in crate::stage) async fn put(
-        &mut self,
-        number: u32,
-        message: &Message,
-        at: Option<&SourceLocation>,
-    ) -> Result<(), Stop> {
-        self.check_sent(message, at)?;
-        let conn = self.get(number, at)?;
+    pub(in crate::stage) async fn put(&mut self, number: u32, message: &Message) -> Result<(), Stop> {
+        self.check_sent(message)?;
+        let conn = self.get(number)?;
         let begin = conn.position;
         let startup = len_after_startup(&message.octets);
         conn.position = match startup {
@@ -307,21 +302,21 @@ impl Connections {
             // The next receive on the connection reports the reset.
             Err(LinkError::Reset) => Ok(()),
             Err(error @ LinkError::SendTimeout { .. }) => {
-                let expectation = Expectation::preparation(Duration::ZERO, at);
+                let expectation = Expectation::preparation(Duration::ZERO);
                 Err(self.recorder().undecided(&expectation, "the target accepts the bytes", &error.to_string()))
             }
-            Err(error) => Err(self.recorder().harness(at, &error.to_string())),
+            Err(error) => Err(self.recorder().harness(&error.to_string())),
         }
     }
 
     /// Returns where the tester's next FPDU begins in its stream: the number of bytes sent after
     /// its start-up frame.
-    pub(crate) fn position(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<u64, Stop> {
-        Ok(self.get(number, at)?.position)
+    pub(crate) fn position(&mut self, number: u32) -> Result<u64, Stop> {
+        Ok(self.get(number)?.position)
     }
 
-    pub(in crate::stage) async fn finish(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<(), Stop> {
-        let conn = self.get(number, at)?;
+    pub(in crate::stage) async fn finish(&mut self, number: u32) -> Result<(), Stop> {
+        let conn = self.get(number)?;
         if conn.finished {
             return Ok(());
         }
@@ -329,59 +324,54 @@ impl Connections {
         match conn.end.finish().await {
             Ok(()) => self.recorder().step(number, Direction::Sent, StepKind::Fin, "close".into(), None),
             Err(LinkError::Reset | LinkError::Finished) => {}
-            Err(error) => return Err(self.recorder().harness(at, &error.to_string())),
+            Err(error) => return Err(self.recorder().harness(&error.to_string())),
         }
         Ok(())
     }
 
     /// Waits for one event from the target and records it. Appends received bytes to the unread
     /// bytes.
-    pub(in crate::stage) async fn receive(
-        &mut self,
-        number: u32,
-        deadline: Instant,
-        at: Option<&SourceLocation>,
-    ) -> Result<Arrival, Stop> {
-        let received = self.get(number, at)?.end.receive(deadline).await;
+    pub(in crate::stage) async fn receive(&mut self, number: u32, deadline: Instant) -> Result<Arrival, Stop> {
+        let received = self.get(number)?.end.receive(deadline).await;
         let (kind, arrival) = match received {
             Ok(Received::Octets(octets)) => {
                 self.has_responded = true;
-                self.check_received(octets.len(), at)?;
+                self.check_received(octets.len())?;
                 let text = describe::name(&octets).unwrap_or_else(|| "octets".into());
                 let shown = describe::octets(&octets, &[]);
                 self.recorder().step(number, Direction::Received, StepKind::Octets, text, Some(shown));
-                self.get(number, at)?.unread.extend_from_slice(&octets);
+                self.get(number)?.unread.extend_from_slice(&octets);
                 return Ok(Arrival::Octets);
             }
             Ok(Received::Fin) => (StepKind::Fin, Arrival::Fin),
             Ok(Received::Reset) => (StepKind::Reset, Arrival::Reset),
             Ok(Received::TimedOut) => return Ok(Arrival::TimedOut),
-            Err(error) => return Err(self.recorder().harness(at, &error.to_string())),
+            Err(error) => return Err(self.recorder().harness(&error.to_string())),
         };
         self.has_responded = true;
         let text = if arrival == Arrival::Fin { "close" } else { "reset" };
         self.recorder().step(number, Direction::Received, kind, text.into(), None);
         if arrival == Arrival::Reset {
-            self.get(number, at)?.finished = true;
+            self.get(number)?.finished = true;
         }
         Ok(arrival)
     }
 
     /// Counts received bytes. Ends the case if the target sends too many.
-    pub(in crate::stage) fn check_received(&mut self, octets: usize, at: Option<&SourceLocation>) -> Result<(), Stop> {
+    pub(in crate::stage) fn check_received(&mut self, octets: usize) -> Result<(), Stop> {
         self.received += octets;
         if self.received > MAX_RECEIVED {
-            let expectation = Expectation::preparation(Duration::ZERO, at);
+            let expectation = Expectation::preparation(Duration::ZERO);
             let actual = format!("it sent more than {MAX_RECEIVED} bytes");
             return Err(self.recorder().undecided(&expectation, "a target that sends what was requested", &actual));
         }
         Ok(())
     }
 
-    pub(in crate::stage) fn get(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<&mut Connection, Stop> {
+    pub(in crate::stage) fn get(&mut self, number: u32) -> Result<&mut Connection, Stop> {
         let index = usize::try_from(number).unwrap_or(usize::MAX).wrapping_sub(1);
         if index >= self.list.len() {
-            return Err(self.recorder().harness(at, &format!("there is no connection {number}")));
+            return Err(self.recorder().harness(&format!("there is no connection {number}")));
         }
         Ok(&mut self.list[index])
     }
@@ -399,17 +389,23 @@ impl Connections {
     }
 
     /// Opens a TCP connection to a responder, or starts an initiator and waits for its connection.
-    pub(in crate::stage) async fn open(&mut self, at: Option<&SourceLocation>) -> Result<u32, Stop> {
+    pub(in crate::stage) async fn open(&mut self) -> Result<u32, Stop> {
         if self.start.is_some() {
-            return self.accept(at).await;
+            return self.accept().await;
         }
-        self.check_limit(at)?;
-        match self.link.connect().await {
+        self.check_limit()?;
+        let connected = self.link.connect().await;
+        self.opened(connected)
+    }
+
+    /// Adds a connection that the tester opened, or ends the case.
+    pub(in crate::stage) fn opened(&mut self, connected: Result<TesterConnection, LinkError>) -> Result<u32, Stop> {
+        match connected {
             Ok(end) => Ok(self.connected(end, Direction::Sent)),
             Err(error @ (LinkError::Connect { .. } | LinkError::ConnectTimeout { .. })) => {
-                Err(self.recorder().unreached("a TCP connection to the target", error.to_string(), at))
+                Err(self.recorder().unreached("a TCP connection to the target", &error.to_string()))
             }
-            Err(error) => Err(self.recorder().harness(at, &error.to_string())),
+            Err(error) => Err(self.recorder().harness(&error.to_string())),
         }
     }
 
@@ -419,16 +415,11 @@ impl Connections {
             let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
             if !self.list[index].finished {
                 // This cannot fail, because the connection exists.
-                let _ = self.await_settled(number, None).await;
+                let _ = self.await_settled(number).await;
             }
             if !self.list[index].finished && self.list[index].end.reset().await.is_ok() {
-                self.recorder().step(
-                    number,
-                    Direction::Sent,
-                    StepKind::Reset,
-                    "reset, because the case is over".into(),
-                    None,
-                );
+                let text = "reset, because the case is over".to_owned();
+                self.recorder().step(number, Direction::Sent, StepKind::Reset, text, None);
             }
         }
         self.list.clear();

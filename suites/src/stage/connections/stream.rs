@@ -5,7 +5,6 @@ use weft_core::wire::mpa::startup::HEADER_LEN;
 use weft_core::wire::mpa::{Startup, StartupKind};
 
 use super::{Arrival, Connections};
-use crate::model::SourceLocation;
 use crate::stage::{Expectation, NoFrame, Stop, describe};
 
 impl Connections {
@@ -17,26 +16,25 @@ impl Connections {
         kind: StartupKind,
     ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
         let deadline = self.link.now() + expectation.within;
-        let at = expectation.at.as_ref();
         loop {
-            let unread = &mut self.get(number, at)?.unread;
+            let unread = &mut self.get(number)?.unread;
             let len =
                 unread.get(18..HEADER_LEN).map(|len| HEADER_LEN + usize::from(u16::from_be_bytes([len[0], len[1]])));
             if let Some(len) = len.filter(|len| unread.len() >= *len) {
                 let rest = unread.split_off(len);
                 let frame = std::mem::replace(unread, rest);
                 let settled = self.link.now() + self.target.options.settle_time;
-                let conn = self.get(number, at)?;
+                let conn = self.get(number)?;
                 conn.settled = Some(settled);
                 conn.progress.started(&frame);
                 if kind == StartupKind::Request {
-                    self.get(number, at)?.request = Some(frame.clone());
+                    self.get(number)?.request = Some(frame.clone());
                 }
                 let is_wanted = Startup::parse(&frame).is_ok_and(|frame| frame.kind == kind);
                 return Ok(if is_wanted { Ok(frame) } else { Err(NoFrame::Other(describe::stream(&frame))) });
             }
             let partial = (!unread.is_empty()).then(|| describe::stream(unread));
-            if let Err(missing) = self.receive_more(number, deadline, at, partial).await? {
+            if let Err(missing) = self.receive_more(number, deadline, partial).await? {
                 return Ok(Err(missing));
             }
         }
@@ -47,10 +45,9 @@ impl Connections {
         &mut self,
         number: u32,
         deadline: weft_peer::Instant,
-        at: Option<&SourceLocation>,
         partial: Option<String>,
     ) -> Result<Result<(), NoFrame>, Stop> {
-        Ok(match (self.receive(number, deadline, at).await?, partial) {
+        Ok(match (self.receive(number, deadline).await?, partial) {
             (Arrival::Octets, _) => Ok(()),
             (_, Some(partial)) => Err(NoFrame::Other(partial)),
             (Arrival::Fin, None) => Err(NoFrame::Fin),
@@ -64,19 +61,18 @@ impl Connections {
         &mut self,
         number: u32,
         deadline: weft_peer::Instant,
-        at: Option<&SourceLocation>,
     ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
         loop {
-            let unread = &mut self.get(number, at)?.unread;
+            let unread = &mut self.get(number)?.unread;
             if let Some(len) = unread.first_chunk().map(|len| len_without_markers(u16::from_be_bytes(*len)))
                 && unread.len() >= len
             {
                 let fpdu: Vec<u8> = unread.drain(..len).collect();
-                self.get(number, at)?.progress.receives(&fpdu);
+                self.get(number)?.progress.receives(&fpdu);
                 return Ok(Ok(fpdu));
             }
             let partial = (!unread.is_empty()).then(|| describe::stream(unread));
-            if let Err(missing) = self.receive_more(number, deadline, at, partial).await? {
+            if let Err(missing) = self.receive_more(number, deadline, partial).await? {
                 return Ok(Err(missing));
             }
         }

@@ -8,9 +8,10 @@ use weft_core::wire::portmap::{Addresses, Message as PmMessage, MessageType, PmT
 use weft_peer::driver::DatagramSocket;
 use zerocopy::IntoBytes;
 
-use crate::model::{Direction, Octets, SourceLocation, StepKind};
-use crate::stage::Message;
-use crate::stage::{Connections, Expectation, Recorder, Stop};
+use super::raw_message;
+use crate::model::Direction;
+use crate::stage::rdma::write_wanted;
+use crate::stage::{Connections, Expectation, Message, Recorder, Stop};
 
 /// Maximum number of sockets of one case.
 const MAX_SOCKETS: usize = 64;
@@ -31,37 +32,35 @@ pub(crate) struct MapperFields {
 }
 
 impl MapperFields {
+    /// Returns the name and the expected value of each field except the type.
+    fn wanted(&self) -> [(&'static str, Option<u64>); 4] {
+        [
+            ("PmTime", self.pm_time.map(u64::from)),
+            ("ApPort", self.ap_port.map(u64::from)),
+            ("CpPort", self.cp_port.map(u64::from)),
+            ("AssocHandle", self.handle),
+        ]
+    }
+
     pub(in crate::stage) fn miss(&self, message: &RawMessage, from_there: bool) -> Option<String> {
-        let fields = [
-            ("PmTime", self.pm_time.map(u64::from), u64::from(message.pm_time)),
-            ("ApPort", self.ap_port.map(u64::from), message.ap_port.get().into()),
-            ("CpPort", self.cp_port.map(u64::from), message.cp_port.get().into()),
-            ("AssocHandle", self.handle, message.assoc_handle.get()),
-        ];
         if self.message_type.is_some_and(|wanted| wanted != message.mt()) {
             return Some(String::new());
         }
         if self.from_there && !from_there {
             return Some(", from another address or port".into());
         }
-        let other = fields.into_iter().find(|(_, wanted, found)| wanted.is_some_and(|wanted| wanted != *found));
-        other.map(|(name, _, found)| format!(", whose {name} is {found:#x}"))
+        let ports = [message.ap_port, message.cp_port].map(|port| u64::from(port.get()));
+        let found = [message.pm_time.into(), ports[0], ports[1], message.assoc_handle.get()];
+        let mut fields = self.wanted().into_iter().zip(found);
+        let other = fields.find(|((_, wanted), found)| wanted.is_some_and(|wanted| wanted != *found));
+        other.map(|((name, _), found)| format!(", whose {name} is {found:#x}"))
     }
 }
 
 impl std::fmt::Display for MapperFields {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.message_type.map_or("a port mapper message", |kind| kind.name()))?;
-        let fields = [
-            ("PmTime", self.pm_time.map(u64::from)),
-            ("ApPort", self.ap_port.map(u64::from)),
-            ("CpPort", self.cp_port.map(u64::from)),
-            ("AssocHandle", self.handle),
-        ];
-        fields
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)))
-            .try_for_each(|(name, value)| write!(f, ", {name} {value:#x}"))
+        write_wanted(f, &self.wanted())
     }
 }
 
@@ -77,16 +76,16 @@ impl MapperServerSide<'_> {
     }
 
     /// Opens a socket for datagrams to the target's port mapper. Returns the index of the socket.
-    pub(crate) async fn open(&mut self, v6: bool, at: Option<&SourceLocation>) -> Result<usize, Stop> {
+    pub(crate) async fn open(&mut self, v6: bool) -> Result<usize, Stop> {
         if self.sockets.len() >= MAX_SOCKETS {
-            return Err(self.recorder().harness(at, &format!("the case opens more than {MAX_SOCKETS} sockets")));
+            return Err(self.recorder().harness(&format!("the case opens more than {MAX_SOCKETS} sockets")));
         }
         match self.connections.link.datagrams(v6).await {
             Ok(socket) => {
                 self.sockets.push(socket);
                 Ok(self.sockets.len() - 1)
             }
-            Err(error) => Err(self.recorder().harness(at, &error.to_string())),
+            Err(error) => Err(self.recorder().harness(&error.to_string())),
         }
     }
 
@@ -97,60 +96,44 @@ impl MapperServerSide<'_> {
         (own, self.connections.link.next_address().unwrap_or(own))
     }
 
-    pub(crate) async fn send(
-        &mut self,
-        socket: usize,
-        message: &Message,
-        at: Option<&SourceLocation>,
-    ) -> Result<(), Stop> {
+    pub(crate) async fn send(&mut self, socket: usize, message: &Message) -> Result<(), Stop> {
         self.connections.log.stimulated();
         // A target that reflects the received address (section 7.3.1.9) may reflect the complete
         // field.
-        if let Ok((sent, _)) = <RawMessage as zerocopy::FromBytes>::read_from_prefix(&message.octets)
+        if let Some(sent) = raw_message(&message.octets)
             && sent.ipv() == 4
             && sent.cp_ip_addr[4..].iter().any(|octet| *octet != 0)
         {
             self.connections.log.exempt.push(weft_core::requirement!("PM-7.3.1.3-2"));
         }
-        self.put(socket, message, at).await
+        self.put(socket, message).await
     }
 
-    async fn put(&mut self, socket: usize, message: &Message, at: Option<&SourceLocation>) -> Result<(), Stop> {
-        self.connections.check_sent(message, at)?;
+    async fn put(&mut self, socket: usize, message: &Message) -> Result<(), Stop> {
+        self.connections.check_sent(message)?;
         let Some(open) = self.sockets.get(socket) else {
-            return Err(self.recorder().harness(at, "there is no such socket"));
+            return Err(self.recorder().harness("there is no such socket"));
         };
         let sent = self.connections.link.send_datagram(open, &message.octets).await;
-        let octets = Octets::new(&message.octets);
-        self.recorder().step(0, Direction::Sent, StepKind::Octets, format!("datagram: {}", message.name), Some(octets));
-        sent.map_err(|error| self.recorder().harness(at, &error.to_string()))
+        self.connections.sent_datagram(message);
+        sent.map_err(|error| self.recorder().harness(&error.to_string()))
     }
 
     async fn receive(
         &mut self,
         socket: usize,
         deadline: weft_peer::Instant,
-        at: Option<&SourceLocation>,
     ) -> Result<Option<(SocketAddr, Vec<u8>)>, Stop> {
         let Some(open) = self.sockets.get(socket) else {
-            return Err(self.recorder().harness(at, "there is no such socket"));
+            return Err(self.recorder().harness("there is no such socket"));
         };
         match self.connections.link.receive_datagram(open, deadline).await {
             Ok(None) => Ok(None),
             Ok(Some((from, octets))) => {
-                self.connections.has_responded = true;
-                self.connections.log.answered();
-                let name = PmMessage::parse(&octets).map_or("not a port mapper message", |m| m.message_type.name());
-                self.recorder().step(
-                    0,
-                    Direction::Received,
-                    StepKind::Octets,
-                    format!("datagram: {name}"),
-                    Some(Octets::new(&octets)),
-                );
+                self.connections.received_datagram(&octets);
                 Ok(Some((from, octets.to_vec())))
             }
-            Err(error) => Err(self.recorder().harness(at, &error.to_string())),
+            Err(error) => Err(self.recorder().harness(&error.to_string())),
         }
     }
 
@@ -163,25 +146,12 @@ impl MapperServerSide<'_> {
     ) -> Result<(SocketAddr, Vec<u8>), Stop> {
         let expected = fields.to_string();
         let deadline = self.connections.link.now() + expectation.within;
-        let Some((from, octets)) = self.receive(socket, deadline, expectation.at.as_ref()).await? else {
-            let text = self.recorder().silence(0, expectation);
-            return Err(self.recorder().overdue(expectation, &expected, &text));
+        let Some((from, octets)) = self.receive(socket, deadline).await? else {
+            return Err(self.recorder().timed_out(expectation, &expected));
         };
         let there = self.sockets.get(socket).is_some_and(|open| open.target == from);
-        let Ok((raw, _)) = <RawMessage as zerocopy::FromBytes>::read_from_prefix(&octets) else {
-            self.recorder().mark_wrong(0);
-            return Err(self.recorder().unmet(expectation, &expected, &format!("it sent {} bytes", octets.len())));
-        };
-        match fields.miss(&raw, there) {
-            None => {
-                self.recorder().met(0, expectation, &expected, raw.mt().name());
-                Ok((from, octets))
-            }
-            Some(what) => {
-                self.recorder().mark_wrong(0);
-                Err(self.recorder().unmet(expectation, &expected, &format!("it sent {}{what}", raw.mt().name())))
-            }
-        }
+        self.connections.judge_datagram(&octets, expectation, &expected, |raw| fields.miss(raw, there))?;
+        Ok((from, octets))
     }
 
     /// Connects to the address of an answer, from the port in the Request. Returns the number of
@@ -191,12 +161,12 @@ impl MapperServerSide<'_> {
         (from, address): (SocketAddr, SocketAddr),
         expectation: &Expectation,
     ) -> Result<u32, Stop> {
-        self.connections.check_limit(expectation.at.as_ref())?;
+        self.connections.check_limit()?;
         let expected = format!("a TCP connection to {address}");
         match self.connections.link.connect_to(address, Some(from)).await {
             Ok(end) => {
                 let number = self.connections.connected(end, Direction::Sent);
-                self.recorder().met(number, expectation, &expected, "it accepts the connection");
+                self.connections.recorder_of(number).met(expectation, &expected, "it accepts the connection");
                 Ok(number)
             }
             Err(error) => Err(self.recorder().unmet(expectation, &expected, &error.to_string())),
@@ -212,25 +182,20 @@ impl MapperServerSide<'_> {
     ) -> Result<(), Stop> {
         let expected = if or_deny { "no datagram, or a PMDeny" } else { "no datagram" };
         let deadline = self.connections.link.now() + expectation.within;
-        match self.receive(socket, deadline, expectation.at.as_ref()).await? {
-            None => {
-                let text = self.recorder().silence(0, expectation);
-                self.recorder().met(0, expectation, expected, &text);
-                Ok(())
-            }
-            Some((_, octets)) if or_deny && is_deny(&octets) => {
-                self.recorder().met(0, expectation, expected, "a PMDeny");
-                Ok(())
+        let actual = match self.receive(socket, deadline).await? {
+            None => self.recorder().silence(expectation),
+            Some((_, octets))
+                if or_deny && raw_message(&octets).is_some_and(|raw| raw.mt() == MessageType::PM_DENY) =>
+            {
+                "a PMDeny".to_owned()
             }
             Some((_, octets)) => {
-                self.recorder().mark_wrong(0);
-                Err(self.recorder().unmet(
-                    expectation,
-                    expected,
-                    &format!("it sent a datagram of {} bytes", octets.len()),
-                ))
+                let sent = format!("a datagram of {} bytes", octets.len());
+                return Err(self.recorder().wrong(expectation, expected, &sent));
             }
-        }
+        };
+        self.recorder().met(expectation, expected, &actual);
+        Ok(())
     }
 
     /// Requests a service from a new socket, and acknowledges a PMAccept. Returns `None` if there
@@ -240,15 +205,14 @@ impl MapperServerSide<'_> {
         service: SocketAddr,
         within: Duration,
     ) -> Result<Option<Result<PmMessage, String>>, Stop> {
-        let socket = self.open(service.is_ipv6(), None).await?;
+        let socket = self.open(service.is_ipv6()).await?;
         let (own, connecting) = self.addresses(socket);
         let addresses = match (if service.is_ipv6() { own.ip() } else { connecting.ip() }, service.ip()) {
             (IpAddr::V4(connecting), IpAddr::V4(accepting)) => Addresses::V4 { connecting, accepting },
             (IpAddr::V6(connecting), IpAddr::V6(accepting)) => Addresses::V6 { connecting, accepting },
             _ => {
-                return Err(self
-                    .recorder()
-                    .harness(None, "the target's port mapper and the service have addresses of different families"));
+                let why = "the target's port mapper and the service have addresses of different families";
+                return Err(self.recorder().harness(why));
             }
         };
         let pm_req = PmMessage {
@@ -260,9 +224,9 @@ impl MapperServerSide<'_> {
             addresses,
             mapped: None,
         };
-        self.put(socket, &Message::new("PMReq", pm_req.to_raw().as_bytes().to_vec()), None).await?;
+        self.put(socket, &Message::new("PMReq", pm_req.to_raw().as_bytes().to_vec())).await?;
         let deadline = self.connections.link.now() + within;
-        let Some((_, octets)) = self.receive(socket, deadline, None).await? else { return Ok(None) };
+        let Some((_, octets)) = self.receive(socket, deadline).await? else { return Ok(None) };
         let answer = match PmMessage::parse(&octets) {
             Ok(answer) if answer.assoc_handle == pm_req.assoc_handle => answer,
             Ok(answer) => return Ok(Some(Err(format!("{} with another AssocHandle", answer.message_type.name())))),
@@ -270,7 +234,7 @@ impl MapperServerSide<'_> {
         };
         if answer.message_type == MessageType::PM_ACCEPT {
             let ack = PmMessage { message_type: MessageType::PM_ACK, pm_time: PmTime::ONCE, ..answer };
-            self.put(socket, &Message::new("PMAck", ack.to_raw().as_bytes().to_vec()), None).await?;
+            self.put(socket, &Message::new("PMAck", ack.to_raw().as_bytes().to_vec())).await?;
         }
         Ok(Some(Ok(answer)))
     }
@@ -280,50 +244,42 @@ impl MapperServerSide<'_> {
         &mut self,
         shows: Vec<RequirementId>,
         within: Duration,
-        at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         const HANDLE: u64 = 0x600d_0000_0000_0000;
-        let socket = self.open(false, at).await?;
+        let socket = self.open(false).await?;
         let (own, connecting) = self.addresses(socket);
         let handle = HANDLE + self.sockets.len() as u64;
-        let request = |kind, port: u16| RawMessage {
-            ver_mt_ipv: RawMessage::first_octet(0, kind, 4),
+        let mapped = self.connections.target.description.mapper.mapped;
+        let pm_req = RawMessage {
+            ver_mt_ipv: RawMessage::first_octet(0, MessageType::PM_REQ, 4),
             pm_time: 0,
             reserved: 0.into(),
-            ap_port: port.into(),
+            ap_port: mapped.port().into(),
             cp_port: own.port().into(),
             assoc_handle: handle.into(),
             cp_ip_addr: padded(connecting),
-            ap_ip_addr: padded(self.connections.target.description.mapper.mapped),
+            ap_ip_addr: padded(mapped),
         };
-        let pm_req = request(MessageType::PM_REQ, self.connections.target.description.mapper.mapped.port());
-        self.put(socket, &Message::new("PMReq", pm_req.as_bytes().to_vec()), at).await?;
-        let expectation = Expectation { shows, ..Expectation::preparation(within, at) };
+        self.put(socket, &Message::new("PMReq", pm_req.as_bytes().to_vec())).await?;
+        let expectation = Expectation { shows, ..Expectation::preparation(within) };
         let wanted = MapperFields { handle: Some(handle), ..MapperFields::default() };
         let alive = self.connections.log.alive_before;
         let (_, octets) = self.expect(socket, &expectation, &wanted).await?;
         self.connections.log.alive_before = alive;
-        if let Ok((answer, _)) = <RawMessage as zerocopy::FromBytes>::read_from_prefix(&octets)
-            && answer.mt() == MessageType::PM_ACCEPT
-        {
+        if let Some(answer) = raw_message(&octets).filter(|answer| answer.mt() == MessageType::PM_ACCEPT) {
             let first = RawMessage::first_octet(0, MessageType::PM_ACK, 4);
             let ack = RawMessage { ver_mt_ipv: first, pm_time: 0, ..answer };
-            self.put(socket, &Message::new("PMAck", ack.as_bytes().to_vec()), at).await?;
+            self.put(socket, &Message::new("PMAck", ack.as_bytes().to_vec())).await?;
         }
         self.connections.log.alive();
         Ok(())
     }
 }
 
-fn is_deny(octets: &[u8]) -> bool {
-    <RawMessage as zerocopy::FromBytes>::read_from_prefix(octets)
-        .is_ok_and(|(message, _)| message.mt() == MessageType::PM_DENY)
-}
-
 /// Returns the 16-byte field of an IPv4 address.
 pub(in crate::stage) fn padded(address: SocketAddr) -> [u8; 16] {
     let mut field = [0; 16];
-    if let std::net::IpAddr::V4(address) = address.ip() {
+    if let IpAddr::V4(address) = address.ip() {
         field[..4].copy_from_slice(&address.octets());
     }
     field

@@ -44,7 +44,6 @@ impl RdmaSide<'_> {
     /// may send only what `before` allows. Returns the time until the close.
     pub(crate) async fn expect_close(
         &mut self,
-        number: u32,
         expectation: &Expectation,
         before: AllowedBeforeClose,
         close: Close,
@@ -57,9 +56,8 @@ impl RdmaSide<'_> {
         let mut sent = "no byte before";
         let began = self.connections.link.now();
         let deadline = began + expectation.within;
-        let at = expectation.at.as_ref();
         let closed = loop {
-            let unread = &mut self.connections.get(number, at)?.unread;
+            let unread = &mut self.connections.get(self.number)?.unread;
             if before.terminate && sent == "no byte before" && begins_terminate(unread) {
                 // Judge the Terminate when it is complete.
                 if let Some(len) = complete_fpdu_len(unread) {
@@ -67,109 +65,75 @@ impl RdmaSide<'_> {
                     sent = "a Terminate before";
                 }
             } else if !unread.is_empty() {
-                let answer = std::mem::take(&mut self.connections.get(number, at)?.unread);
+                let answer = std::mem::take(&mut self.connections.get(self.number)?.unread);
                 if before.reject && rejects(&answer) {
-                    self.recorder().met(
-                        number,
-                        expectation,
-                        "a close, or an MPA Reply with R=1",
-                        &describe::stream(&answer),
-                    );
+                    let reply = "a close, or an MPA Reply with R=1";
+                    self.recorder().met(expectation, reply, &describe::stream(&answer));
                     return Ok(self.connections.link.now().saturating_duration_since(began));
                 }
-                self.recorder().mark_wrong(number);
-                return Err(self.recorder().unmet(
-                    expectation,
-                    expected,
-                    &format!("it sent {}", describe::stream(&answer)),
-                ));
+                return Err(self.recorder().wrong(expectation, expected, &describe::stream(&answer)));
             }
-            match self.connections.receive(number, deadline, at).await? {
+            match self.connections.receive(self.number, deadline).await? {
                 Arrival::Octets => {}
                 Arrival::Fin => break "FIN",
                 Arrival::Reset => break "reset",
                 Arrival::TimedOut => {
-                    let text = self.recorder().silence(number, expectation);
-                    return Err(self.recorder().overdue(
-                        expectation,
-                        expected,
-                        &format!("{text}, and the connection stays open"),
-                    ));
+                    let text = self.recorder().silence(expectation) + ", and the connection stays open";
+                    return Err(self.recorder().overdue(expectation, expected, &text));
                 }
             }
         };
         let took = self.connections.link.now().saturating_duration_since(began);
-        self.connections.finish(number, at).await?;
+        self.connections.finish(self.number).await?;
         let actual = format!("{closed} after {} ms, {sent}", milliseconds(took));
         if close == Close::Graceful && closed != "FIN" {
             return Err(self.recorder().unmet(expectation, expected, &actual));
         }
-        self.recorder().met(number, expectation, expected, &actual);
+        self.recorder().met(expectation, expected, &actual);
         Ok(took)
     }
 
     /// Expects a start-up frame of this kind with these fields. Returns the frame.
     pub(crate) async fn expect_frame(
         &mut self,
-        number: u32,
         expectation: &Expectation,
         kind: StartupKind,
         fields: &ReplyFields,
     ) -> Result<Vec<u8>, Stop> {
         let name = if kind == StartupKind::Reply { "an MPA Reply" } else { "an MPA Request" };
         let expected = format!("{name}{fields}");
-        let actual = match self.connections.startup_frame(number, expectation, kind).await? {
-            Ok(reply) => {
-                let text = describe::stream(&reply);
-                if Startup::parse(&reply).is_ok_and(|frame| fields.are_those_of(&frame)) {
-                    self.connections.log.answered();
-                    self.recorder().met(number, expectation, &expected, &text);
-                    return Ok(reply);
+        match self.connections.startup_frame(self.number, expectation, kind).await? {
+            Ok(frame) => {
+                let text = describe::stream(&frame);
+                if !Startup::parse(&frame).is_ok_and(|frame| fields.are_those_of(&frame)) {
+                    return Err(self.recorder().wrong(expectation, &expected, &text));
                 }
-                self.recorder().mark_wrong(number);
-                format!("it sent {text}")
+                self.connections.log.answered();
+                self.recorder().met(expectation, &expected, &text);
+                Ok(frame)
             }
-            Err(NoFrame::TimedOut) => {
-                let text = self.recorder().silence(number, expectation);
-                return Err(self.recorder().overdue(expectation, &expected, &text));
-            }
-            Err(none) => {
-                if matches!(none, NoFrame::Other(_)) {
-                    self.recorder().mark_wrong(number);
-                }
-                format!("it {none}")
-            }
-        };
-        Err(self.recorder().unmet(expectation, &expected, &actual))
+            Err(NoFrame::TimedOut) => Err(self.recorder().timed_out(expectation, &expected)),
+            Err(NoFrame::Other(what)) => Err(self.recorder().wrong(expectation, &expected, &what)),
+            Err(none) => Err(self.recorder().unmet(expectation, &expected, &format!("it {none}"))),
+        }
     }
 
     /// Expects that the target sends nothing until the time is over. The target may close the
     /// connection, except if `open` is set.
-    pub(crate) async fn expect_silence(
-        &mut self,
-        number: u32,
-        expectation: &Expectation,
-        open: bool,
-    ) -> Result<(), Stop> {
+    pub(crate) async fn expect_silence(&mut self, expectation: &Expectation, open: bool) -> Result<(), Stop> {
         let expected = match open {
             true => "the target sends no byte, and keeps the connection open",
             false => "the target sends no byte",
         };
         let deadline = self.connections.link.now() + expectation.within;
-        let at = expectation.at.as_ref();
-        let arrival = match self.connections.get(number, at)?.unread.is_empty() {
-            true => self.connections.receive(number, deadline, at).await?,
+        let arrival = match self.connections.get(self.number)?.unread.is_empty() {
+            true => self.connections.receive(self.number, deadline).await?,
             false => Arrival::Octets,
         };
         let actual = match arrival {
             Arrival::Octets => {
-                let answer = std::mem::take(&mut self.connections.get(number, at)?.unread);
-                self.recorder().mark_wrong(number);
-                return Err(self.recorder().unmet(
-                    expectation,
-                    expected,
-                    &format!("it sent {}", describe::stream(&answer)),
-                ));
+                let answer = std::mem::take(&mut self.connections.get(self.number)?.unread);
+                return Err(self.recorder().wrong(expectation, expected, &describe::stream(&answer)));
             }
             Arrival::Fin | Arrival::Reset if open => {
                 let what = if arrival == Arrival::Fin { NoFrame::Fin } else { NoFrame::Reset };
@@ -177,9 +141,9 @@ impl RdmaSide<'_> {
             }
             Arrival::Fin => "it closed the connection, no byte before".to_owned(),
             Arrival::Reset => "it reset the connection, no byte before".to_owned(),
-            Arrival::TimedOut => self.recorder().silence(number, expectation),
+            Arrival::TimedOut => self.recorder().silence(expectation),
         };
-        self.recorder().met(number, expectation, expected, &actual);
+        self.recorder().met(expectation, expected, &actual);
         Ok(())
     }
 }

@@ -34,25 +34,35 @@ pub(crate) struct HeaderFields {
 }
 
 impl HeaderFields {
+    /// Returns the name and the expected value of each field except L.
+    fn wanted(&self) -> [(&'static str, Option<u64>); 5] {
+        [
+            ("STag", self.stag.map(u64::from)),
+            ("TO", self.tagged_offset),
+            ("QN", self.qn.map(u64::from)),
+            ("MSN", self.msn.map(u64::from)),
+            ("MO", self.mo.map(u64::from)),
+        ]
+    }
+
     /// Describes the first field that differs, with its value.
     fn miss(&self, segment: &Segment<'_>) -> Option<String> {
         let last = segment.control().last();
         if self.last.is_some_and(|wanted| wanted != last) {
             return Some(format!(", whose L is {}", u8::from(last)));
         }
-        let (tagged, untagged) = match segment {
-            Segment::Tagged(header, _) => (Some(header), None),
-            Segment::Untagged(header, _) => (None, Some(header)),
+        let found: [Option<u64>; 5] = match segment {
+            Segment::Tagged(header, _) => {
+                [Some(header.stag.get().into()), Some(header.tagged_offset.get()), None, None, None]
+            }
+            Segment::Untagged(header, _) => {
+                let fields = [header.qn, header.msn, header.mo].map(|field| Some(u64::from(field.get())));
+                [None, None, fields[0], fields[1], fields[2]]
+            }
         };
-        let fields = [
-            ("STag", self.stag.map(u64::from), tagged.map(|header| header.stag.get().into())),
-            ("TO", self.tagged_offset, tagged.map(|header| header.tagged_offset.get())),
-            ("QN", self.qn.map(u64::from), untagged.map(|header| header.qn.get().into())),
-            ("MSN", self.msn.map(u64::from), untagged.map(|header| header.msn.get().into())),
-            ("MO", self.mo.map(u64::from), untagged.map(|header| header.mo.get().into())),
-        ];
-        let other = fields.into_iter().find(|(_, wanted, found)| wanted.is_some() && wanted != found);
-        other.map(|(name, _, found)| match found {
+        let mut fields = self.wanted().into_iter().zip(found);
+        let ((name, _), found) = fields.find(|((_, wanted), found)| wanted.is_some() && wanted != found)?;
+        Some(match found {
             Some(found) => format!(", whose {name} is {found:#x}"),
             None => format!(", which has no {name}"),
         })
@@ -64,90 +74,87 @@ impl std::fmt::Display for HeaderFields {
         if let Some(last) = self.last {
             write!(f, ", L={}", u8::from(last))?;
         }
-        let fields = [
-            ("STag", self.stag.map(u64::from)),
-            ("TO", self.tagged_offset),
-            ("QN", self.qn.map(u64::from)),
-            ("MSN", self.msn.map(u64::from)),
-            ("MO", self.mo.map(u64::from)),
-        ];
-        fields
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)))
-            .try_for_each(|(name, value)| write!(f, ", {name} {value:#x}"))
+        write_wanted(f, &self.wanted())
     }
+}
+
+/// Writes the expected fields of a message that have a value.
+pub(in crate::stage) fn write_wanted(
+    f: &mut std::fmt::Formatter<'_>,
+    fields: &[(&str, Option<u64>)],
+) -> std::fmt::Result {
+    for (name, value) in fields {
+        if let Some(value) = value {
+            write!(f, ", {name} {value:#x}")?;
+        }
+    }
+    Ok(())
 }
 
 impl RdmaSide<'_> {
     /// Expects an FPDU with these fields. Returns the complete FPDU.
     pub(crate) async fn expect_fpdu(
         &mut self,
-        number: u32,
         expectation: &Expectation,
         fields: &FpduFields,
     ) -> Result<Vec<u8>, Stop> {
         let expected = fields.to_string();
         let deadline = self.connections.link.now() + expectation.within;
-        let at = expectation.at.as_ref();
-        let actual = match self.connections.fpdu(number, deadline, at).await? {
-            Ok(fpdu) => match fields.miss(&fpdu) {
-                None => {
-                    self.connections.log.answered();
-                    self.recorder().met(number, expectation, &expected, &describe::stream(&fpdu));
-                    return Ok(fpdu);
+        match self.connections.fpdu(self.number, deadline).await? {
+            Ok(fpdu) => {
+                let text = describe::stream(&fpdu);
+                if let Some(what) = fields.miss(&fpdu) {
+                    return Err(self.recorder().wrong(expectation, &expected, &(text + &what)));
                 }
-                Some(what) => {
-                    self.recorder().mark_wrong(number);
-                    format!("it sent {}{what}", describe::stream(&fpdu))
-                }
-            },
-            Err(NoFrame::TimedOut) => {
-                let text = self.recorder().silence(number, expectation);
-                return Err(self.recorder().overdue(expectation, &expected, &text));
+                self.connections.log.answered();
+                self.recorder().met(expectation, &expected, &text);
+                Ok(fpdu)
             }
-            Err(none) => self.no_fpdu(number, &none),
-        };
-        Err(self.recorder().unmet(expectation, &expected, &actual))
+            Err(NoFrame::TimedOut) => Err(self.recorder().timed_out(expectation, &expected)),
+            Err(none) => {
+                let actual = self.no_fpdu(&none);
+                Err(self.recorder().unmet(expectation, &expected, &actual))
+            }
+        }
     }
 
     /// Expects that the target's next bytes begin with `begins`. Returns all received bytes. If
     /// `keep` is set, the bytes also remain for the next expectation.
     pub(crate) async fn expect_octets(
         &mut self,
-        number: u32,
         expectation: &Expectation,
         begins: &[u8],
         keep: bool,
     ) -> Result<Vec<u8>, Stop> {
         let expected = format!("bytes that begin with {}", hex(begins));
         let deadline = self.connections.link.now() + expectation.within;
-        let at = expectation.at.as_ref();
         let ended = loop {
-            if self.connections.get(number, at)?.unread.len() >= begins.len() {
+            if self.connections.get(self.number)?.unread.len() >= begins.len() {
                 break None;
             }
-            match self.connections.receive(number, deadline, at).await? {
+            match self.connections.receive(self.number, deadline).await? {
                 Arrival::Octets => {}
                 ended => break Some(ended),
             }
         };
-        let octets = std::mem::take(&mut self.connections.get(number, at)?.unread);
+        let octets = std::mem::take(&mut self.connections.get(self.number)?.unread);
         let shown = hex(&octets[..octets.len().min(begins.len().max(8))]);
         match ended {
             None if octets.starts_with(begins) => {
                 if keep {
-                    self.connections.get(number, at)?.unread.clone_from(&octets);
+                    self.connections.get(self.number)?.unread.clone_from(&octets);
                 }
-                self.recorder().met(number, expectation, &expected, &format!("bytes that begin with {shown}"));
+                self.recorder().met(expectation, &expected, &format!("bytes that begin with {shown}"));
                 Ok(octets)
             }
             Some(Arrival::TimedOut) => {
                 let text = format!("it sent {} bytes within {} s", octets.len(), expectation.within.as_secs_f64());
+                let number = self.number;
                 self.recorder().step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
                 Err(self.recorder().overdue(expectation, &expected, &text))
             }
             _ => {
-                self.recorder().mark_wrong(number);
+                self.recorder().mark_wrong();
                 let actual = match ended {
                     None => format!("it sent bytes that begin with {shown}"),
                     Some(_) => format!("it sent {} bytes and closed the connection", octets.len()),
@@ -158,11 +165,11 @@ impl RdmaSide<'_> {
     }
 
     /// Describes what arrived instead of an FPDU.
-    pub(in crate::stage) fn no_fpdu(&mut self, number: u32, none: &NoFrame) -> String {
+    pub(in crate::stage) fn no_fpdu(&mut self, none: &NoFrame) -> String {
         if !matches!(none, NoFrame::Other(_)) {
             return format!("it {none}");
         }
-        self.recorder().mark_wrong(number);
+        self.recorder().mark_wrong();
         format!("it {none}, which is not a complete FPDU")
     }
 }

@@ -4,9 +4,11 @@
 //! | --- | --- |
 //! | `expect`, `fpdu`, `terminate` | expectations |
 //! | `initiator`, `responder` | start-up in either role |
+//! | `exchange` | messages of the tester's own exchanges, after start-up |
 //! | `next` | the next event, without a verdict |
 //! | `plain`, `progress` | plain exchanges |
 
+mod exchange;
 mod expect;
 mod fpdu;
 mod initiator;
@@ -16,11 +18,13 @@ mod progress;
 mod responder;
 mod terminate;
 
+pub(crate) use exchange::Exchange;
+pub(in crate::stage) use exchange::unexpected;
 pub(crate) use expect::{AllowedBeforeClose, Close, ReplyFields};
+pub(in crate::stage) use fpdu::write_wanted;
 pub(crate) use fpdu::{FpduFields, HeaderFields, crc_is_right, ulpdu};
 pub(crate) use next::NextEvent;
 pub(in crate::stage) use progress::Progress;
-pub(crate) use responder::AcceptedStartUp;
 pub(crate) use terminate::TerminateFields;
 
 use super::{Connections, Recorder};
@@ -30,6 +34,7 @@ use crate::correct::Rtr;
 pub(in crate::stage) const MARKERS_REQUESTED: &str = "it requests markers, which this exchange does not send";
 
 /// The result of start-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StartUpResult {
     /// Whether CRCs are in use.
     pub(in crate::stage) crc: bool,
@@ -83,13 +88,14 @@ impl std::fmt::Display for NoFrame {
     }
 }
 
-/// The operations of the tester with MPA, DDP and RDMAP.
+/// The operations of the tester with MPA, DDP and RDMAP on one connection.
 pub(crate) struct RdmaSide<'a> {
     pub(in crate::stage) connections: &'a mut Connections,
+    pub(in crate::stage) number: u32,
 }
 
 impl RdmaSide<'_> {
     pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
-        self.connections.recorder()
+        self.connections.recorder_of(self.number)
     }
 }

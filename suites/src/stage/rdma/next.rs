@@ -4,7 +4,7 @@
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
 
-use super::{NoFrame, RdmaSide};
+use super::RdmaSide;
 use crate::stage::{Arrival, Expectation, Stop};
 
 /// The next event.
@@ -24,11 +24,10 @@ pub(crate) enum NextEvent {
 
 impl RdmaSide<'_> {
     /// Waits for the target's next action on a connection, `expectation.within` at most.
-    pub(crate) async fn next(&mut self, number: u32, expectation: &Expectation) -> Result<NextEvent, Stop> {
+    pub(crate) async fn next(&mut self, expectation: &Expectation) -> Result<NextEvent, Stop> {
         let deadline = self.connections.link.now() + expectation.within;
-        let at = expectation.at.as_ref();
         let kind = loop {
-            let unread = &self.connections.get(number, at)?.unread;
+            let unread = &self.connections.get(self.number)?.unread;
             let begins = |key: &[u8]| !unread.is_empty() && unread.iter().zip(key).all(|(a, b)| a == b);
             match (begins(&REQUEST_KEY), begins(&REPLY_KEY)) {
                 // There are too few bytes to distinguish the two keys.
@@ -39,31 +38,27 @@ impl RdmaSide<'_> {
                 (false, false) => {}
             }
             let partial = !unread.is_empty();
-            match self.connections.receive(number, deadline, at).await? {
+            match self.connections.receive(self.number, deadline).await? {
                 Arrival::Octets => {}
                 _ if partial => return Ok(NextEvent::Octets),
                 Arrival::Fin | Arrival::Reset => return Ok(NextEvent::Close),
                 Arrival::TimedOut => {
-                    self.recorder().silence(number, expectation);
+                    self.recorder().silence(expectation);
                     return Ok(NextEvent::Nothing);
                 }
             }
         };
         let complete = match kind {
-            Some(kind) => self
-                .connections
-                .startup_frame(number, expectation, kind)
-                .await?
-                .map(|octets| NextEvent::Frame(kind, octets)),
-            None => self.connections.fpdu(number, deadline, at).await?.map(NextEvent::Fpdu),
-        };
-        match complete {
-            Ok(complete) => {
-                self.connections.log.answered();
-                Ok(complete)
+            Some(kind) => {
+                let frame = self.connections.startup_frame(self.number, expectation, kind).await?;
+                frame.map(|octets| NextEvent::Frame(kind, octets))
             }
-            // Bytes have arrived, so this is not a close, even if a close follows.
-            Err(NoFrame::Other(_) | NoFrame::Fin | NoFrame::Reset | NoFrame::TimedOut) => Ok(NextEvent::Octets),
+            None => self.connections.fpdu(self.number, deadline).await?.map(NextEvent::Fpdu),
+        };
+        if complete.is_ok() {
+            self.connections.log.answered();
         }
+        // Bytes have arrived, so this is not a close, even if a close follows.
+        Ok(complete.unwrap_or(NextEvent::Octets))
     }
 }

@@ -4,11 +4,9 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::Opcode;
 
-use super::{MARKERS_REQUESTED, Operation, RdmaSide, StartUpResult, TaggedBuffer, ulpdu};
+use super::{MARKERS_REQUESTED, Operation, RdmaSide, StartUpResult, TaggedBuffer, ulpdu, unexpected};
 use crate::correct::{self, StartupFields};
-use crate::model::SourceLocation;
-use crate::stage::Message;
-use crate::stage::{Expectation, ReplyFields, Stop, describe};
+use crate::stage::{Attempt, Expectation, Message, ReplyFields, Stop};
 
 /// Seconds to wait for the Request.
 const ANSWER_SECONDS: f64 = 5.0;
@@ -23,54 +21,47 @@ pub(crate) struct AcceptedStartUp {
 impl RdmaSide<'_> {
     /// Returns the last received Request on a connection. If no Request was received, the script
     /// has an error.
-    pub(crate) fn request(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<Vec<u8>, Stop> {
-        match self.connections.get(number, at)?.request.clone() {
-            Some(request) => Ok(request),
-            None => Err(self.recorder().harness(
-                at,
-                "a Reply answers a Request, and the script has not waited for a Request on this connection",
-            )),
-        }
+    pub(crate) fn request(&mut self) -> Result<Vec<u8>, Stop> {
+        const MISSING: &str =
+            "a Reply answers a Request, and the script has not waited for a Request on this connection";
+        let request = self.connections.get(self.number)?.request.clone();
+        request.ok_or_else(|| self.recorder().harness(MISSING))
     }
 
     /// Returns the fields of a correct Reply to the last Request.
-    pub(crate) fn correct_reply(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<StartupFields, Stop> {
-        let request = self.request(number, at)?;
+    pub(crate) fn correct_reply(&mut self) -> Result<StartupFields, Stop> {
+        let request = self.request()?;
         Ok(correct::reply_to(&request, &self.connections.target.description.request))
     }
 
     /// Waits for the Request. If it does not arrive, the case is inconclusive.
-    pub(crate) async fn await_request(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<Vec<u8>, Stop> {
-        let expectation = Expectation::preparation(self.connections.target.scaled(ANSWER_SECONDS), at);
-        self.expect_frame(number, &expectation, StartupKind::Request, &ReplyFields::default()).await
+    pub(crate) async fn await_request(&mut self) -> Result<Vec<u8>, Stop> {
+        let expectation = Expectation::preparation(self.connections.target.scaled(ANSWER_SECONDS));
+        self.expect_frame(&expectation, StartupKind::Request, &ReplyFields::default()).await
     }
 
     /// Sends the Reply, and waits until the tester may send. It waits for the ready-to-receive
     /// message, if the peers have agreed on one, and for the first message of the target's service.
     pub(in crate::stage) async fn accept(
         &mut self,
-        number: u32,
         reply: &Message,
         expectation: &Expectation,
-    ) -> Result<Result<AcceptedStartUp, String>, Stop> {
-        let at = expectation.at.as_ref();
-        let request = self.request(number, at)?;
-        self.connections.put(number, reply, at).await?;
+    ) -> Attempt<AcceptedStartUp> {
+        let request = self.request()?;
+        self.connections.put(self.number, reply).await?;
         let (requested, replied) = (Startup::parse(&request).ok(), Startup::parse(&reply.octets).ok());
         let crc = |frame: Option<Startup<'_>>| frame.is_some_and(|frame| frame.crc);
         let markers = requested.is_some_and(|requested| requested.markers);
         if markers && !self.sends_markers() {
-            return Ok(Err(MARKERS_REQUESTED.into()));
+            return Err(MARKERS_REQUESTED.into());
         }
         let ird = requested.and_then(|requested| requested.enhanced).map(|words| words.ird);
         let started = StartUpResult { crc: crc(requested) || crc(replied), markers, rtr: None, ird };
-        let mut opened = AcceptedStartUp { started, buffer: None };
+        let mut exchange = self.connections.exchange(self.number, started, expectation);
         let agreed = replied.and_then(|replied| replied.enhanced).filter(|words| words.peer_to_peer);
         if let Some(words) = agreed {
-            let fpdu = match self.answer(number, &opened.started, "its ready-to-receive message", expectation).await? {
-                Ok(fpdu) => fpdu,
-                Err(why) => return Ok(Err(why)),
-            };
+            let due = "its ready-to-receive message";
+            let fpdu = exchange.answer(due).await?;
             match Segment::parse(ulpdu(&fpdu)) {
                 Ok(Segment::Tagged(header, [])) if words.rtr_write && header.ulp_control.opcode() == Opcode::WRITE => {}
                 Ok(Segment::Untagged(header, [])) if words.rtr_send && header.ulp_control.opcode() == Opcode::SEND => {}
@@ -78,50 +69,41 @@ impl RdmaSide<'_> {
                     if words.rtr_read && header.ulp_control.opcode() == Opcode::READ_REQUEST =>
                 {
                     let Ok(read) = weft_core::wire::rdmap::ReadRequest::parse(payload) else {
-                        return Ok(Err("its ready-to-receive Read Request is wrong".into()));
+                        return Err("its ready-to-receive Read Request is wrong".into());
                     };
                     for segment in correct::read_response(read.sink_stag, read.sink_to, &[], 1) {
-                        self.send_ulpdu(number, "Read Response", &segment, &opened.started, expectation).await?;
+                        exchange.send("Read Response", &segment).await?;
                     }
                 }
-                _ => {
-                    let what = describe::stream(&fpdu);
-                    return Ok(Err(format!("it sent {what} where its ready-to-receive message was expected")));
-                }
+                _ => return Err(unexpected(&fpdu, due)),
             }
         }
-        let service = self.connections.target.service().driver();
-        if !service.opens_with_send() {
-            return Ok(Ok(opened));
+        let service = exchange.connections.target.service().driver();
+        if !service.facts().opens_with_send {
+            return Ok(AcceptedStartUp { started, buffer: None });
         }
-        let fpdu = match self.answer(number, &opened.started, "its first Send", expectation).await? {
-            Ok(fpdu) => fpdu,
-            Err(why) => return Ok(Err(why)),
-        };
+        let due = "its first Send";
+        let fpdu = exchange.answer(due).await?;
         let payload = match Segment::parse(ulpdu(&fpdu)) {
             Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() => payload,
-            _ => return Ok(Err(format!("it sent {} where its first Send was expected", describe::stream(&fpdu)))),
+            _ => return Err(unexpected(&fpdu, due)),
         };
-        match service.buffer_of(payload) {
-            Ok(buffer) => opened.buffer = buffer,
-            Err(why) => return Ok(Err(why)),
-        }
-        self.connections.get(number, at)?.progress.buffer = opened.buffer;
+        let buffer = service.buffer_of(payload)?;
+        self.connections.get(self.number)?.progress.buffer = buffer;
         self.connections.log.answered();
-        Ok(Ok(opened))
+        Ok(AcceptedStartUp { started, buffer })
     }
 
     /// Does start-up with a target that connects, and answers with `reply`. If start-up fails, the
     /// case is inconclusive.
     pub(crate) async fn operate_as_responder(
         &mut self,
-        number: u32,
         reply: &Message,
         expectation: &Expectation,
     ) -> Result<Operation, Stop> {
-        match self.accept(number, reply, expectation).await? {
+        match self.accept(reply, expectation).await {
             Ok(opened) => Ok(Operation { msn: 1, buffer: opened.buffer, ird: opened.started.ird }),
-            Err(why) => Err(self.recorder().undecided(expectation, "Full Operation", &why)),
+            Err(failure) => Err(self.recorder().failed(failure, expectation, "Full Operation")),
         }
     }
 }

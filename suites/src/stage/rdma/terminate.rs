@@ -28,45 +28,38 @@ impl RdmaSide<'_> {
     /// Terminate, if the target sent one.
     pub(crate) async fn expect_terminate(
         &mut self,
-        number: u32,
         expectation: &Expectation,
         fields: &TerminateFields,
     ) -> Result<Option<Vec<u8>>, Stop> {
         let expected = fields.to_string();
-        let at = expectation.at.as_ref();
         let all = |ids: &[&[RequirementId]]| Expectation { requirements: ids.concat(), ..expectation.clone() };
         let refused = all(&[&expectation.requirements]);
         // Without a refusal, all of these requirements are violated.
         let everything = all(&[&expectation.requirements, &fields.terminate, &fields.code]);
         let deadline = self.connections.link.now() + expectation.within;
-        match self.connections.fpdu(number, deadline, at).await? {
+        match self.connections.fpdu(self.number, deadline).await? {
             Ok(fpdu) => {
                 let text = describe::stream(&fpdu);
                 let Some(error) = error_of(&fpdu) else {
-                    self.recorder().mark_wrong(number);
-                    return Err(self.recorder().unmet(&everything, &expected, &format!("it sent {text}")));
+                    return Err(self.recorder().wrong(&everything, &expected, &text));
                 };
                 self.connections.log.answered();
                 let [control, code] = error;
                 let actual = format!("Terminate {control:02x} {code:02x}");
-                self.recorder().met(number, &all(&[&refused.requirements, &fields.terminate]), &expected, &actual);
+                self.recorder().met(&all(&[&refused.requirements, &fields.terminate]), &expected, &actual);
                 let code = Expectation { shows: Vec::new(), ..all(&[&fields.code]) };
                 if fields.errors.is_empty() || fields.errors.contains(&error) {
-                    self.recorder().met(number, &code, &expected, &actual);
+                    self.recorder().met(&code, &expected, &actual);
                     return Ok(Some(fpdu));
                 }
-                self.recorder().mark_wrong(number);
-                Err(self.recorder().unmet(&code, &expected, &format!("it sent {actual}")))
+                Err(self.recorder().wrong(&code, &expected, &actual))
             }
             Err(none @ (NoFrame::Fin | NoFrame::Reset)) => {
                 let actual = format!("it {none} without a Terminate");
-                self.recorder().met(number, &refused, &expected, &actual);
+                self.recorder().met(&refused, &expected, &actual);
                 if !fields.terminate.is_empty() {
-                    return Err(self.recorder().unmet(
-                        &Expectation { shows: Vec::new(), ..all(&[&fields.terminate]) },
-                        &expected,
-                        &actual,
-                    ));
+                    let terminate = Expectation { shows: Vec::new(), ..all(&[&fields.terminate]) };
+                    return Err(self.recorder().unmet(&terminate, &expected, &actual));
                 }
                 // If there is no requirement, the script wants the Terminate itself.
                 if !fields.code.is_empty() || everything.requirements.is_empty() {
@@ -76,11 +69,11 @@ impl RdmaSide<'_> {
                 Ok(None)
             }
             Err(NoFrame::TimedOut) => {
-                let text = self.recorder().silence(number, expectation);
+                let text = self.recorder().silence(expectation);
                 Err(self.recorder().unmet(&everything, &expected, &format!("{text}, and the connection stays open")))
             }
             Err(none) => {
-                let actual = self.no_fpdu(number, &none);
+                let actual = self.no_fpdu(&none);
                 Err(self.recorder().unmet(&everything, &expected, &actual))
             }
         }

@@ -6,11 +6,12 @@
 pub(in crate::stage) mod describe;
 mod log;
 
+use weft_core::RequirementId;
 use weft_peer::Instant;
 
 pub(crate) use log::{Decision, Log, MetExpectation};
 
-use super::{Expectation, Stop};
+use super::{Expectation, StepFailure, Stop};
 use crate::model::{
     CaseKey, Direction, Event, EventSink, Mark, MarkKind, Octets, SourceLocation, Step, StepKind, Verdict,
 };
@@ -24,21 +25,18 @@ pub(crate) struct Recorder<'a> {
     pub(in crate::stage) key: &'a CaseKey,
     pub(in crate::stage) sink: &'a dyn EventSink,
     pub(in crate::stage) log: &'a mut Log,
+    /// The connection that the recorder is about, or 0.
+    pub(in crate::stage) number: u32,
+    /// The current line of the script.
+    pub(in crate::stage) at: Option<&'a SourceLocation>,
 }
 
 impl Recorder<'_> {
     /// Ends the case as unimplemented, because the target does not implement the optional subject
     /// of the case.
-    pub(crate) fn unimplemented(&mut self, why: &str, at: Option<&SourceLocation>) -> Stop {
+    pub(crate) fn unimplemented(&mut self, why: &str) -> Stop {
         self.step(0, Direction::Observed, StepKind::Note, format!("unimplemented: {why}"), None);
-        self.decide(Decision {
-            verdict: Verdict::Unimplemented,
-            requirements: Vec::new(),
-            expected: None,
-            actual: None,
-            explanation: why.to_owned(),
-            at: at.cloned(),
-        })
+        self.decide(Verdict::Unimplemented, why.to_owned())
     }
 
     /// Records the result of a script's own check. `actual` is the script's text for a violation.
@@ -53,20 +51,20 @@ impl Recorder<'_> {
         if !holds {
             return Err(self.unmet(expectation, expected, actual));
         }
-        self.met(0, expectation, expected, expected);
+        self.met(expectation, expected, expected);
         Ok(())
     }
 
     /// Records that an expectation is met.
-    pub(in crate::stage) fn met(&mut self, number: u32, expectation: &Expectation, expected: &str, actual: &str) {
+    pub(in crate::stage) fn met(&mut self, expectation: &Expectation, expected: &str, actual: &str) {
         let names = expectation.names();
         if names.is_empty() {
             return;
         }
         self.log.expected();
-        self.step(number, Direction::Observed, StepKind::Met, format!("{names}: {actual}"), None);
+        self.step(self.number, Direction::Observed, StepKind::Met, format!("{names}: {actual}"), None);
         for requirement in expectation.requirements.iter().chain(&expectation.shows) {
-            let (expected, actual, at) = (expected.to_owned(), actual.to_owned(), expectation.at.clone());
+            let (expected, actual, at) = (expected.to_owned(), actual.to_owned(), self.at.cloned());
             self.log.met.push(MetExpectation { requirement: *requirement, expected, actual, at });
         }
     }
@@ -79,17 +77,23 @@ impl Recorder<'_> {
         }
         let names = Expectation { shows: Vec::new(), ..expectation.clone() }.names();
         self.step(0, Direction::Observed, StepKind::Unmet, format!("{names}: {actual}"), None);
-        self.decide(Decision {
-            verdict: Verdict::Fail,
-            requirements: expectation.requirements.clone(),
-            expected: Some(expected.to_owned()),
-            actual: Some(actual.to_owned()),
-            explanation: match expectation.requirements.len() {
-                1 => format!("{names} is violated: {actual}."),
-                _ => format!("{names} are violated: {actual}."),
-            },
-            at: expectation.at.clone(),
-        })
+        let explanation = match expectation.requirements.len() {
+            1 => format!("{names} is violated: {actual}."),
+            _ => format!("{names} are violated: {actual}."),
+        };
+        self.decide_about(Verdict::Fail, expectation.requirements.clone(), Some((expected, actual)), explanation)
+    }
+
+    /// Like [`unmet`](Self::unmet), if the target sent something else. Marks the bytes as wrong.
+    pub(in crate::stage) fn wrong(&mut self, expectation: &Expectation, expected: &str, sent: &str) -> Stop {
+        self.mark_wrong();
+        self.unmet(expectation, expected, &format!("it sent {sent}"))
+    }
+
+    /// Records that nothing arrived within the time of an expectation.
+    pub(in crate::stage) fn timed_out(&mut self, expectation: &Expectation, expected: &str) -> Stop {
+        let text = self.silence(expectation);
+        self.overdue(expectation, expected, &text)
     }
 
     /// Records that the time is over. This is a failure if the requirement is about time.
@@ -110,20 +114,22 @@ impl Recorder<'_> {
             1 => format!("{names} is not decided: {actual}."),
             _ => format!("{names} are not decided: {actual}."),
         };
-        self.decide(Decision {
-            verdict: Verdict::Inconclusive,
-            requirements: Vec::new(),
-            expected: Some(expected.to_owned()),
-            actual: Some(actual.to_owned()),
-            explanation,
-            at: expectation.at.clone(),
-        })
+        self.decide_about(Verdict::Inconclusive, Vec::new(), Some((expected, actual)), explanation)
+    }
+
+    /// Like [`undecided`](Self::undecided), for a step that did not work. If the step has decided
+    /// the case, records nothing.
+    pub(in crate::stage) fn failed(&mut self, failure: StepFailure, expectation: &Expectation, expected: &str) -> Stop {
+        match failure {
+            StepFailure::Decided => Stop,
+            StepFailure::Reason(why) => self.undecided(expectation, expected, &why),
+        }
     }
 
     /// Marks the last bytes that the target sent on a connection as wrong.
-    pub(in crate::stage) fn mark_wrong(&mut self, number: u32) {
+    pub(in crate::stage) fn mark_wrong(&mut self) {
         let from_target = |step: &&mut Step| {
-            step.connection == number && step.direction == Direction::Received && step.octets.is_some()
+            step.connection == self.number && step.direction == Direction::Received && step.octets.is_some()
         };
         if let Some(octets) = self.log.steps.iter_mut().rev().find(from_target).and_then(|step| step.octets.as_mut()) {
             let (start, end) = (0, octets.len);
@@ -132,34 +138,36 @@ impl Recorder<'_> {
     }
 
     /// Ends the case with an error of the tester.
-    pub(crate) fn harness(&mut self, at: Option<&SourceLocation>, what: &str) -> Stop {
-        self.decide(Decision {
-            verdict: Verdict::Error,
-            requirements: Vec::new(),
-            expected: None,
-            actual: None,
-            explanation: what.to_owned(),
-            at: at.cloned(),
-        })
+    pub(crate) fn harness(&mut self, what: &str) -> Stop {
+        self.decide(Verdict::Error, what.to_owned())
     }
 
-    pub(in crate::stage) fn decide(&mut self, decision: Decision) -> Stop {
-        self.log.decision.get_or_insert(decision);
+    /// Ends the case for a reason that is about none of its requirements.
+    pub(in crate::stage) fn decide(&mut self, verdict: Verdict, explanation: String) -> Stop {
+        self.decide_about(verdict, Vec::new(), None, explanation)
+    }
+
+    /// Ends the case, unless it is already decided. `observed` has the expected and the actual
+    /// behaviour.
+    fn decide_about(
+        &mut self,
+        verdict: Verdict,
+        requirements: Vec<RequirementId>,
+        observed: Option<(&str, &str)>,
+        explanation: String,
+    ) -> Stop {
+        let (expected, actual) = observed.map(|(expected, actual)| (expected.to_owned(), actual.to_owned())).unzip();
+        let at = self.at.cloned();
+        self.log.decision.get_or_insert(Decision { verdict, requirements, expected, actual, explanation, at });
         Stop
     }
 
     /// Records that no connection was established. The case is inconclusive.
-    pub(in crate::stage) fn unreached(&mut self, expected: &str, actual: String, at: Option<&SourceLocation>) -> Stop {
-        self.step(0, Direction::Observed, StepKind::Refused, actual.clone(), None);
-        self.log.refused.get_or_insert(actual.clone());
-        self.decide(Decision {
-            verdict: Verdict::Inconclusive,
-            requirements: Vec::new(),
-            expected: Some(expected.into()),
-            actual: Some(actual),
-            explanation: "The target was not reached.".into(),
-            at: at.cloned(),
-        })
+    pub(in crate::stage) fn unreached(&mut self, expected: &str, actual: &str) -> Stop {
+        self.step(0, Direction::Observed, StepKind::Refused, actual.to_owned(), None);
+        self.log.refused.get_or_insert_with(|| actual.to_owned());
+        let explanation = "The target was not reached.".to_owned();
+        self.decide_about(Verdict::Inconclusive, Vec::new(), Some((expected, actual)), explanation)
     }
 
     /// Adds a note to the transcript, at most 1000 characters.
@@ -188,9 +196,9 @@ impl Recorder<'_> {
     }
 
     /// Notes that nothing arrived within the time of an expectation. Returns the text of the note.
-    pub(in crate::stage) fn silence(&mut self, number: u32, expectation: &Expectation) -> String {
+    pub(in crate::stage) fn silence(&mut self, expectation: &Expectation) -> String {
         let text = format!("nothing within {} s", expectation.within.as_secs_f64());
-        self.step(number, Direction::Observed, StepKind::Silence, text.clone(), None);
+        self.step(self.number, Direction::Observed, StepKind::Silence, text.clone(), None);
         text
     }
 

@@ -9,10 +9,8 @@ use weft_peer::Instant;
 
 use super::SdpSide;
 use crate::correct;
-use crate::model::SourceLocation;
-use crate::sdp::{Counters, Draft, ReceivedMessage, observed_rules};
-use crate::stage::Message;
-use crate::stage::{NoFrame, Stop, ulpdu};
+use crate::sdp::{Counters, ReceivedMessage, observed_rules};
+use crate::stage::{Message, NoFrame, Stop, ulpdu};
 
 /// Maximum size in bytes of a message that is assembled from segments.
 const MAX_MESSAGE: usize = 1 << 20;
@@ -55,7 +53,6 @@ pub(crate) enum Item {
 #[derive(Debug)]
 pub(crate) struct SdpConnection {
     pub(crate) order: FieldOrder,
-    pub(crate) crc: bool,
     /// MSeq of the next message to send.
     pub(crate) mseq: u32,
     /// MSeq of the last received message.
@@ -80,18 +77,16 @@ pub(crate) struct SdpConnection {
 }
 
 impl SdpConnection {
-    pub(super) fn new(order: FieldOrder, crc: bool, rtr_read: bool) -> Self {
-        let read_msn = if rtr_read { 2 } else { 1 };
+    pub(super) fn new(order: FieldOrder) -> Self {
         SdpConnection {
             order,
-            crc,
             mseq: 1,
             last_mseq: 0,
             announced: (BUFS, 0),
             bufs: BUFS,
             updates: true,
             send_msn: 1,
-            read_msn,
+            read_msn: 1,
             credit: (0, 0),
             partial: Vec::new(),
             queue: VecDeque::new(),
@@ -155,16 +150,13 @@ impl SdpConnection {
                     _ => Item::Response { stag, tagged_offset, payload, last: header.control.last() },
                 }
             }
-            Ok(Segment::Untagged(header, payload)) => {
-                let opcode = header.ulp_control.opcode();
-                if opcode == Opcode::READ_REQUEST {
-                    match ReadRequest::parse(payload) {
-                        Ok(read) => Item::Read(read),
-                        Err(_) => Item::Other(octets.to_vec()),
-                    }
-                } else if opcode == Opcode::TERMINATE {
-                    Item::Terminate(fpdu.to_vec())
-                } else {
+            Ok(Segment::Untagged(header, payload)) => match header.ulp_control.opcode() {
+                Opcode::READ_REQUEST => match ReadRequest::parse(payload) {
+                    Ok(read) => Item::Read(read),
+                    Err(_) => Item::Other(octets.to_vec()),
+                },
+                Opcode::TERMINATE => Item::Terminate(fpdu.to_vec()),
+                opcode => {
                     if self.partial.len() < MAX_MESSAGE {
                         self.partial.extend_from_slice(payload);
                     }
@@ -188,7 +180,7 @@ impl SdpConnection {
                         None => Item::Other(message),
                     }
                 }
-            }
+            },
             Err(_) => Item::Other(octets.to_vec()),
         };
         self.queue.push_back(item);
@@ -196,41 +188,30 @@ impl SdpConnection {
 }
 
 impl SdpSide<'_> {
-    pub(crate) fn connection(&mut self, number: u32, at: Option<&SourceLocation>) -> Result<&mut SdpConnection, Stop> {
+    pub(crate) fn connection(&mut self) -> Result<&mut SdpConnection, Stop> {
+        let number = self.number;
         if self.list.contains_key(&number) {
             // The connection is looked up twice, because the error below borrows the stage.
             return self.list.get_mut(&number).ok_or(Stop);
         }
-        Err(self.recorder().harness(at, &format!("connection {number} does not use SDP")))
+        Err(self.recorder().harness(&format!("connection {number} does not use SDP")))
     }
 
     /// Sends an SDP message in a Send. Fills in the counters that the message does not set. Waits
     /// for send credit as long as the target may need for an answer.
-    pub(crate) async fn send(
-        &mut self,
-        number: u32,
-        message: &Message,
-        send_fields: SendFields,
-        at: Option<&SourceLocation>,
-    ) -> Result<(), Stop> {
+    pub(crate) async fn send(&mut self, message: &Message, send_fields: SendFields) -> Result<(), Stop> {
         let deadline = self.connections.link.now() + self.connections.target.scaled(1.0);
-        while self.connection(number, at)?.credit() < 3 && self.connections.link.now() < deadline {
-            if self.receive_fpdu(number, deadline, at).await?.is_err() {
+        while self.connection()?.credit() < 3 && self.connections.link.now() < deadline {
+            if self.receive_fpdu(deadline).await?.is_err() {
                 break;
             }
         }
-        self.connections.stimulate(number);
-        self.put(number, message, send_fields, at).await
+        self.connections.stimulate(self.number);
+        self.put(message, send_fields).await
     }
 
-    pub(in crate::stage) async fn put(
-        &mut self,
-        number: u32,
-        message: &Message,
-        send_fields: SendFields,
-        at: Option<&SourceLocation>,
-    ) -> Result<(), Stop> {
-        let connection = self.connection(number, at)?;
+    pub(in crate::stage) async fn put(&mut self, message: &Message, send_fields: SendFields) -> Result<(), Stop> {
+        let connection = self.connection()?;
         let filled = message.filled(connection.counters());
         let received = ReceivedMessage::read(&filled.octets, connection.order);
         let mid = received.as_ref().map(|received| received.mid);
@@ -249,85 +230,67 @@ impl SdpSide<'_> {
         let opcode = send_fields.opcode.unwrap_or(opcode.0);
         let msn = send_fields.msn.unwrap_or(connection.send_msn);
         connection.send_msn = connection.send_msn.wrapping_add(1);
-        let crc = connection.crc;
         let pieces: Vec<&[u8]> = filled.octets.chunks(SEGMENT).collect();
         for (index, piece) in pieces.iter().enumerate() {
             let last = index + 1 == pieces.len();
             let offset = u32::try_from(index * SEGMENT).unwrap_or(u32::MAX);
             let segment =
                 correct::send_segment(Opcode(opcode), send_fields.invalidate.unwrap_or(0), msn, offset, last, piece);
-            let sent = Message::new(filled.name.clone(), correct::fpdu(&segment, crc));
-            self.connections.put(number, &sent, at).await?;
+            self.put_ulpdu(&filled.name, &segment).await?;
         }
         Ok(())
     }
 
     /// Sends an RDMA Read Request for bytes of the target. `sink_stag` identifies the Read.
-    pub(crate) async fn request_read(
-        &mut self,
-        number: u32,
-        read: ReadRequest,
-        at: Option<&SourceLocation>,
-    ) -> Result<(), Stop> {
-        self.connections.stimulate(number);
-        let connection = self.connection(number, at)?;
-        let (msn, crc) = (connection.read_msn, connection.crc);
-        connection.read_msn = connection.read_msn.wrapping_add(1);
-        let sent = Message::new("RDMA Read Request", correct::fpdu(&correct::read_request(msn, &read), crc));
-        self.connections.put(number, &sent, at).await
+    pub(crate) async fn request_read(&mut self, read: ReadRequest) -> Result<(), Stop> {
+        self.connections.stimulate(self.number);
+        let connection = self.connection()?;
+        let msn = connection.read_msn;
+        connection.read_msn = msn.wrapping_add(1);
+        self.put_ulpdu("RDMA Read Request", &correct::read_request(msn, &read)).await
+    }
+
+    /// Sends an FPDU. SDP's FPDUs have a CRC, and no markers.
+    pub(super) async fn put_ulpdu(&mut self, name: &str, ulpdu: &[u8]) -> Result<(), Stop> {
+        self.connections.put(self.number, &Message::new(name, correct::fpdu(ulpdu, true))).await
     }
 
     /// Sends a complete RDMA Write or Read Response.
     pub(crate) async fn send_tagged(
         &mut self,
-        number: u32,
         opcode: Opcode,
         (stag, tagged_offset): (u32, u64),
         data: &[u8],
-        at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
-        self.connections.stimulate(number);
-        let crc = self.connection(number, at)?.crc;
+        self.connections.stimulate(self.number);
+        self.connection()?;
         for segment in correct::tagged(opcode, stag, tagged_offset, data, SEGMENT) {
-            let sent = Message::new(opcode.name(), correct::fpdu(&segment, crc));
-            self.connections.put(number, &sent, at).await?;
+            self.put_ulpdu(opcode.name(), &segment).await?;
         }
         Ok(())
     }
 
     /// Reads the next FPDU from the stream, and puts its content into the connection's queue.
-    pub(in crate::stage) async fn receive_fpdu(
-        &mut self,
-        number: u32,
-        deadline: Instant,
-        at: Option<&SourceLocation>,
-    ) -> Result<Result<(), NoFrame>, Stop> {
-        match self.connections.fpdu(number, deadline, at).await? {
-            Ok(fpdu) => {
-                self.connection(number, at)?.take(&fpdu);
-                let connection = self.connection(number, at)?;
-                if connection.updates && connection.bufs > 4 && connection.target_credit() <= LEAST_TARGET_CREDIT {
-                    let update = Message::of_draft("Data", Draft::new(Mid::DATA));
-                    self.put(number, &update, SendFields::default(), at).await?;
-                }
-                Ok(Ok(()))
-            }
-            Err(none) => Ok(Err(none)),
+    pub(in crate::stage) async fn receive_fpdu(&mut self, deadline: Instant) -> Result<Result<(), NoFrame>, Stop> {
+        let fpdu = match self.connections.fpdu(self.number, deadline).await? {
+            Ok(fpdu) => fpdu,
+            Err(none) => return Ok(Err(none)),
+        };
+        let connection = self.connection()?;
+        connection.take(&fpdu);
+        if connection.updates && connection.bufs > 4 && connection.target_credit() <= LEAST_TARGET_CREDIT {
+            self.put(&Message::of_mid(Mid::DATA), SendFields::default()).await?;
         }
+        Ok(Ok(()))
     }
 
     /// Returns the next event from the target.
-    pub(in crate::stage) async fn next_item(
-        &mut self,
-        number: u32,
-        deadline: Instant,
-        at: Option<&SourceLocation>,
-    ) -> Result<Result<Item, NoFrame>, Stop> {
+    pub(in crate::stage) async fn next_item(&mut self, deadline: Instant) -> Result<Result<Item, NoFrame>, Stop> {
         loop {
-            if let Some(item) = self.connection(number, at)?.queue.pop_front() {
+            if let Some(item) = self.connection()?.queue.pop_front() {
                 return Ok(Ok(item));
             }
-            if let Err(none) = self.receive_fpdu(number, deadline, at).await? {
+            if let Err(none) = self.receive_fpdu(deadline).await? {
                 return Ok(Err(none));
             }
         }
@@ -356,8 +319,7 @@ mod tests {
     use super::*;
 
     fn message(connection: &SdpConnection, mid: Mid, msn: u32) -> Vec<u8> {
-        let draft = Message::of_draft("message", Draft::new(mid));
-        let octets = draft.filled(connection.counters()).octets;
+        let octets = Message::of_mid(mid).filled(connection.counters()).octets;
         correct::fpdu(&correct::send_segment(Opcode::SEND_SE, 0, msn, 0, true, &octets), true)
     }
 
@@ -365,7 +327,7 @@ mod tests {
     /// nothing.
     #[test]
     fn hello_ack_is_the_message_of_number_0() {
-        let mut connection = SdpConnection::new(FieldOrder::Figure, true, false);
+        let mut connection = SdpConnection::new(FieldOrder::Figure);
         connection.announced = (3, 0);
         connection.take(&message(&connection, Mid::HELLO_ACK, 1));
         assert_eq!((connection.queue.len(), connection.counters().mseq_ack, connection.target_credit()), (1, 0, 3));

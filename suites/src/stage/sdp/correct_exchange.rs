@@ -10,10 +10,8 @@ use weft_peer::service::SdpUser;
 
 use super::SdpSide;
 use super::connection::{Item, SendFields};
-use crate::sdp::Draft;
-use crate::stage::Message;
 use crate::stage::service::Sdp;
-use crate::stage::{Arrival, Expectation, Stop};
+use crate::stage::{Arrival, Attempt, Expectation, Message};
 
 /// The payload for an echo.
 const PAYLOAD: &[u8] = b"weft good exchange";
@@ -22,25 +20,16 @@ pub(super) const COMMAND: &[u8] = b"send 5\n";
 pub(super) const COMMANDED: usize = 5;
 
 impl SdpSide<'_> {
-    pub(in crate::stage) async fn exchange(
-        &mut self,
-        service: &Sdp,
-        number: u32,
-        expectation: &Expectation,
-    ) -> Result<Result<(), String>, Stop> {
-        let at = expectation.at.as_ref();
+    pub(in crate::stage) async fn exchange(&mut self, service: &Sdp, expectation: &Expectation) -> Attempt {
         if service.role == Role::Connecting {
-            let draft = Draft::new(Mid::HELLO_ACK);
-            let hello_ack = Message::of_draft("HelloAck", draft);
+            let hello_ack = Message::of_mid(Mid::HELLO_ACK);
             let alive = self.connections.log.alive_before;
-            self.answer_hello(number, &hello_ack, Duration::ZERO, expectation).await?;
+            self.answer_hello(&hello_ack, Duration::ZERO, expectation).await?;
             // Only the complete exchange shows that the target is alive.
             self.connections.log.alive_before = alive;
         } else {
             let profile = self.connections.target.description.sdp.start;
-            if let Err(why) = self.start(number, &super::start::hello(), profile, expectation).await? {
-                return Ok(Err(why));
-            }
+            self.start(&super::start::hello(), profile, expectation).await?;
         }
         let request = match service.user {
             SdpUser::Echo => Some((PAYLOAD, PAYLOAD.len())),
@@ -48,38 +37,34 @@ impl SdpSide<'_> {
             SdpUser::Sink | SdpUser::Source => None,
         };
         if let Some((payload, due)) = request {
-            let mut draft = Draft::new(Mid::DATA);
-            draft.payload = payload.to_vec();
-            let data = Message::of_draft("Data", draft);
-            self.put(number, &data, SendFields::default(), at).await?;
+            self.put(&Message::data(payload), SendFields::default()).await?;
             let mut got = Vec::new();
             let deadline = self.connections.link.now() + expectation.within;
             while got.len() < due {
-                match self.next_item(number, deadline, at).await? {
+                match self.next_item(deadline).await? {
                     Ok(Item::Message(received)) if received.mid == Mid::DATA => got.extend(received.payload),
-                    Ok(other) => return Ok(Err(format!("it sent {} where Data was expected", other.name()))),
-                    Err(none) => return Ok(Err(format!("it {none} where Data was expected"))),
+                    Ok(other) => return Err(format!("it sent {} where Data was expected", other.name()).into()),
+                    Err(none) => return Err(format!("it {none} where Data was expected").into()),
                 }
             }
             if service.user == SdpUser::Echo && got != PAYLOAD {
-                return Ok(Err("it returned different bytes".into()));
+                return Err("it returned different bytes".into());
             }
         }
-        let dis_conn = Message::of_draft("DisConn", Draft::new(Mid::DIS_CONN));
-        self.put(number, &dis_conn, SendFields::default(), at).await?;
+        self.put(&Message::of_mid(Mid::DIS_CONN), SendFields::default()).await?;
         let deadline = self.connections.link.now() + expectation.within;
         loop {
-            match self.next_item(number, deadline, at).await? {
+            match self.next_item(deadline).await? {
                 Ok(Item::Message(received)) if received.mid == Mid::DIS_CONN => break,
                 // A source may still send data.
                 Ok(Item::Message(received)) if received.is_update() || service.user == SdpUser::Source => {}
-                Ok(other) => return Ok(Err(format!("it sent {} where DisConn was expected", other.name()))),
-                Err(_) if service.user == SdpUser::Source => return Ok(Ok(())),
-                Err(none) => return Ok(Err(format!("it {none} where DisConn was expected"))),
+                Ok(other) => return Err(format!("it sent {} where DisConn was expected", other.name()).into()),
+                Err(_) if service.user == SdpUser::Source => return Ok(()),
+                Err(none) => return Err(format!("it {none} where DisConn was expected").into()),
             }
         }
         // The side that sent the last DisConn closes TCP.
-        while self.connections.receive(number, deadline, at).await? == Arrival::Octets {}
-        Ok(Ok(()))
+        while self.connections.receive(self.number, deadline).await? == Arrival::Octets {}
+        Ok(())
     }
 }

@@ -82,52 +82,39 @@ impl SdpSide<'_> {
     /// arrive before.
     pub(crate) async fn expect(
         &mut self,
-        number: u32,
         expectation: &Expectation,
         wanted: &MessageFields,
     ) -> Result<ReceivedMessage, Stop> {
         let expected = wanted.to_string();
         let deadline = self.connections.link.now() + expectation.within;
-        let at = expectation.at.as_ref();
         loop {
-            match self.next_item(number, deadline, at).await? {
+            match self.next_item(deadline).await? {
                 Ok(Item::Message(received)) => {
                     let wants_it = wanted.mids.contains(&received.mid) && (wanted.updates || !received.is_update());
                     if !wants_it && (wanted.past.contains(&received.mid) || received.is_update()) {
                         continue;
                     }
-                    match wanted.miss(&received) {
-                        None => {
-                            self.connections.log.answered();
-                            self.recorder().met(number, expectation, &expected, &received.describe());
-                            return Ok(*received);
-                        }
-                        Some(what) => {
-                            self.recorder().mark_wrong(number);
-                            return Err(self.recorder().unmet(
-                                expectation,
-                                &expected,
-                                &format!("it sent {}{what}", received.describe()),
-                            ));
-                        }
+                    let text = received.describe();
+                    if let Some(what) = wanted.miss(&received) {
+                        return Err(self.recorder().wrong(expectation, &expected, &(text + &what)));
                     }
+                    self.connections.log.answered();
+                    self.recorder().met(expectation, &expected, &text);
+                    return Ok(*received);
                 }
-                Ok(other) => {
-                    self.recorder().mark_wrong(number);
-                    return Err(self.recorder().unmet(expectation, &expected, &format!("it sent {}", other.name())));
-                }
-                Err(none) => return Err(self.missing(number, expectation, &expected, &none)),
+                Ok(other) => return Err(self.recorder().wrong(expectation, &expected, &other.name())),
+                Err(none) => return Err(self.missing(expectation, &expected, &none)),
             }
         }
     }
 
     /// Expects an RDMA Read Request. Updates may arrive before.
-    pub(crate) async fn expect_read(&mut self, number: u32, expectation: &Expectation) -> Result<ReadRequest, Stop> {
+    pub(crate) async fn expect_read(&mut self, expectation: &Expectation) -> Result<ReadRequest, Stop> {
         let expected = "an RDMA Read Request";
-        match self.next_but_updates(number, expectation, expected).await? {
+        match self.next_but_updates(expectation, expected).await? {
             Item::Read(read) => {
                 let text = format!("an RDMA Read Request of {} bytes", read.rdmardsz);
-                self.recorder().met(number, expectation, expected, &text);
+                self.recorder().met(expectation, expected, &text);
                 Ok(read)
             }
             other => Err(self.recorder().unmet(expectation, expected, &format!("it sent {}", other.name()))),
@@ -137,14 +124,13 @@ impl SdpSide<'_> {
     /// Expects RDMA Writes of `len` bytes in total. Updates may arrive before.
     pub(crate) async fn expect_write(
         &mut self,
-        number: u32,
         expectation: &Expectation,
         len: usize,
     ) -> Result<(u32, u64, Vec<u8>), Stop> {
         let expected = format!("RDMA Writes of {len} bytes");
         let mut got: Option<(u32, u64, Vec<u8>)> = None;
         loop {
-            match self.next_but_updates(number, expectation, &expected).await? {
+            match self.next_but_updates(expectation, &expected).await? {
                 Item::Write { stag, tagged_offset, payload } => {
                     let (_, _, octets) = got.get_or_insert_with(|| (stag, tagged_offset, Vec::new()));
                     octets.extend(payload);
@@ -154,31 +140,27 @@ impl SdpSide<'_> {
                 }
             }
             if let Some(write) = got.take_if(|(_, _, octets)| octets.len() >= len) {
-                self.recorder().met(number, expectation, &expected, &format!("RDMA Writes of {} bytes", write.2.len()));
+                self.recorder().met(expectation, &expected, &format!("RDMA Writes of {} bytes", write.2.len()));
                 return Ok(write);
             }
         }
     }
 
     /// Expects a complete answer to a Read Request of the tester. Returns the data.
-    pub(crate) async fn expect_response(&mut self, number: u32, expectation: &Expectation) -> Result<Vec<u8>, Stop> {
+    pub(crate) async fn expect_response(&mut self, expectation: &Expectation) -> Result<Vec<u8>, Stop> {
         let expected = "an RDMA Read Response";
         let mut got = Vec::new();
         // Other events that arrive meanwhile are for later expectations.
         let mut others = Vec::new();
         loop {
-            match self.next_but_updates(number, expectation, expected).await? {
+            match self.next_but_updates(expectation, expected).await? {
                 Item::Response { payload, last, .. } => {
                     got.extend(payload);
                     if last {
-                        let queue = &mut self.connection(number, expectation.at.as_ref())?.queue;
+                        let queue = &mut self.connection()?.queue;
                         others.into_iter().rev().for_each(|item| queue.push_front(item));
-                        self.recorder().met(
-                            number,
-                            expectation,
-                            expected,
-                            &format!("a Read Response of {} bytes", got.len()),
-                        );
+                        let text = format!("a Read Response of {} bytes", got.len());
+                        self.recorder().met(expectation, expected, &text);
                         return Ok(got);
                     }
                 }
@@ -189,9 +171,9 @@ impl SdpSide<'_> {
     }
 
     /// Expects that a message or an RDMA Read Request arrives next.
-    pub(crate) async fn next(&mut self, number: u32, expectation: &Expectation) -> Result<Item, Stop> {
+    pub(crate) async fn next(&mut self, expectation: &Expectation) -> Result<Item, Stop> {
         let expected = "a message, or an RDMA Read Request";
-        match self.next_but_updates(number, expectation, expected).await? {
+        match self.next_but_updates(expectation, expected).await? {
             item @ (Item::Read(_) | Item::Message(_)) => {
                 self.connections.log.answered();
                 Ok(item)
@@ -202,11 +184,11 @@ impl SdpSide<'_> {
 
     /// Expects that the connection does not end within the time. Messages may arrive, except
     /// AbortConn.
-    pub(crate) async fn expect_open(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
+    pub(crate) async fn expect_open(&mut self, expectation: &Expectation) -> Result<(), Stop> {
         let expected = "a connection that stays open";
         let deadline = self.connections.link.now() + expectation.within;
         loop {
-            match self.next_item(number, deadline, expectation.at.as_ref()).await? {
+            match self.next_item(deadline).await? {
                 Ok(Item::Terminate(_)) => {
                     return Err(self.recorder().unmet(expectation, expected, "it sent a Terminate"));
                 }
@@ -215,7 +197,7 @@ impl SdpSide<'_> {
                 }
                 Ok(_) => {}
                 Err(NoFrame::TimedOut) => {
-                    self.recorder().met(number, expectation, expected, "the connection is open");
+                    self.recorder().met(expectation, expected, "the connection is open");
                     return Ok(());
                 }
                 Err(none) => return Err(self.recorder().unmet(expectation, expected, &format!("it {none}"))),
@@ -225,30 +207,22 @@ impl SdpSide<'_> {
 
     pub(in crate::stage) async fn next_but_updates(
         &mut self,
-        number: u32,
         expectation: &Expectation,
         expected: &str,
     ) -> Result<Item, Stop> {
         let deadline = self.connections.link.now() + expectation.within;
         loop {
-            match self.next_item(number, deadline, expectation.at.as_ref()).await? {
+            match self.next_item(deadline).await? {
                 Ok(Item::Message(received)) if received.is_update() => {}
                 Ok(item) => return Ok(item),
-                Err(none) => return Err(self.missing(number, expectation, expected, &none)),
+                Err(none) => return Err(self.missing(expectation, expected, &none)),
             }
         }
     }
 
-    pub(in crate::stage) fn missing(
-        &mut self,
-        number: u32,
-        expectation: &Expectation,
-        expected: &str,
-        none: &NoFrame,
-    ) -> Stop {
+    pub(in crate::stage) fn missing(&mut self, expectation: &Expectation, expected: &str, none: &NoFrame) -> Stop {
         if matches!(none, NoFrame::TimedOut) {
-            let text = self.recorder().silence(number, expectation);
-            return self.recorder().overdue(expectation, expected, &text);
+            return self.recorder().timed_out(expectation, expected);
         }
         self.recorder().unmet(expectation, expected, &format!("it {none}"))
     }
@@ -257,7 +231,6 @@ impl SdpSide<'_> {
     /// keeps the connection open. Returns these messages.
     pub(crate) async fn expect_quiet(
         &mut self,
-        number: u32,
         expectation: &Expectation,
         past: &[Mid],
     ) -> Result<Vec<ReceivedMessage>, Stop> {
@@ -265,18 +238,15 @@ impl SdpSide<'_> {
         let deadline = self.connections.link.now() + expectation.within;
         let mut came = Vec::new();
         loop {
-            match self.next_item(number, deadline, expectation.at.as_ref()).await? {
+            match self.next_item(deadline).await? {
                 Ok(Item::Message(received)) if received.is_update() || past.contains(&received.mid) => {
                     came.push(*received);
                 }
-                Ok(other) => {
-                    self.recorder().mark_wrong(number);
-                    return Err(self.recorder().unmet(expectation, expected, &format!("it sent {}", other.name())));
-                }
+                Ok(other) => return Err(self.recorder().wrong(expectation, expected, &other.name())),
                 Err(NoFrame::TimedOut) => {
-                    self.check_subjects(number, expectation)?;
+                    self.check_subjects(expectation)?;
                     let text = format!("no other message within {} s", expectation.within.as_secs_f64());
-                    self.recorder().met(number, expectation, expected, &text);
+                    self.recorder().met(expectation, expected, &text);
                     return Ok(came);
                 }
                 Err(none) => return Err(self.recorder().unmet(expectation, expected, &format!("it {none}"))),
@@ -286,8 +256,8 @@ impl SdpSide<'_> {
 
     /// Checks that the target sent a subject ([`observed_rules`]) of each requirement in the
     /// expectation's `shows`. Otherwise the monitor could not judge the requirement.
-    pub(in crate::stage) fn check_subjects(&mut self, number: u32, expectation: &Expectation) -> Result<(), Stop> {
-        let came = &self.connection(number, expectation.at.as_ref())?.came;
+    pub(in crate::stage) fn check_subjects(&mut self, expectation: &Expectation) -> Result<(), Stop> {
+        let came = &self.connection()?.came;
         let missing = expectation.shows.iter().find_map(|row| {
             let mut subjects = observed_rules::of_row(*row).peekable();
             let about = subjects.peek()?.about;
@@ -302,47 +272,33 @@ impl SdpSide<'_> {
     /// and messages that `ending` allows may arrive.
     pub(crate) async fn expect_end(
         &mut self,
-        number: u32,
         expectation: &Expectation,
         ending: &Ending,
     ) -> Result<Vec<ReceivedMessage>, Stop> {
         let expected = if ending.graceful { "a graceful close of TCP" } else { "the end of the connection" };
         let deadline = self.connections.link.now() + expectation.within;
-        let at = expectation.at.as_ref();
         let mut came = Vec::new();
         let how = loop {
-            match self.next_item(number, deadline, at).await? {
+            match self.next_item(deadline).await? {
                 Ok(Item::Message(received)) => {
                     let abort = received.mid == Mid::ABORT_CONN && !ending.graceful;
                     if !(received.is_update() || abort || ending.past.contains(&received.mid)) {
-                        self.recorder().mark_wrong(number);
-                        return Err(self.recorder().unmet(
-                            expectation,
-                            expected,
-                            &format!("it sent {}", received.describe()),
-                        ));
+                        return Err(self.recorder().wrong(expectation, expected, &received.describe()));
                     }
                     came.push(*received);
                 }
                 Ok(Item::Terminate(_)) if !ending.graceful => {}
-                Ok(other) => {
-                    self.recorder().mark_wrong(number);
-                    return Err(self.recorder().unmet(expectation, expected, &format!("it sent {}", other.name())));
-                }
+                Ok(other) => return Err(self.recorder().wrong(expectation, expected, &other.name())),
                 Err(NoFrame::Fin) => break "FIN",
                 Err(NoFrame::Reset) if !ending.graceful => break "a reset",
-                Err(none) => return Err(self.missing(number, expectation, expected, &none)),
+                Err(none) => return Err(self.missing(expectation, expected, &none)),
             }
         };
-        self.connections.finish(number, at).await?;
-        self.check_subjects(number, expectation)?;
+        self.connections.finish(self.number).await?;
+        self.check_subjects(expectation)?;
         let aborted = came.iter().any(|received| received.mid == Mid::ABORT_CONN);
-        self.recorder().met(
-            number,
-            expectation,
-            expected,
-            &format!("{}{how}", if aborted { "AbortConn, " } else { "" }),
-        );
+        let text = format!("{}{how}", if aborted { "AbortConn, " } else { "" });
+        self.recorder().met(expectation, expected, &text);
         Ok(came)
     }
 }

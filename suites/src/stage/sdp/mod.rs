@@ -31,15 +31,16 @@ pub(crate) use start::{HelloAck, hello};
 
 use super::{Connections, Recorder};
 
-/// The operations of the tester with SDP.
+/// The operations of the tester with SDP on one connection.
 pub(crate) struct SdpSide<'a> {
     pub(in crate::stage) connections: &'a mut Connections,
     /// The connections that speak SDP, by number.
     pub(in crate::stage) list: &'a mut BTreeMap<u32, SdpConnection>,
+    pub(in crate::stage) number: u32,
 }
 
 impl SdpSide<'_> {
     pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
-        self.connections.recorder()
+        self.connections.recorder_of(self.number)
     }
 }

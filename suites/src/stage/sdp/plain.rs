@@ -6,10 +6,9 @@ use weft_core::wire::sdp::Mid;
 use super::SdpSide;
 use super::SendFields;
 use super::correct_exchange::{COMMAND, COMMANDED};
-use crate::sdp::{BSDH_LEN, Draft};
-use crate::stage::Message;
+use crate::sdp::BSDH_LEN;
 use crate::stage::deviation::{UNTAGGED, pattern, payload_len};
-use crate::stage::{Expectation, Stop};
+use crate::stage::{Attempt, Expectation, Message, Stop};
 
 /// Messages that may still be in flight from earlier steps.
 const UNDER_WAY: [Mid; 4] = [Mid::CH_RCV_BUF, Mid::MODE_CHANGE, Mid::RDMA_RD_COMPL, Mid::SINK_AVAIL];
@@ -19,10 +18,9 @@ impl SdpSide<'_> {
     pub(in crate::stage) async fn plain_exchange(
         &mut self,
         is_echo: bool,
-        number: u32,
         length: usize,
         expectation: &Expectation,
-    ) -> Result<Result<(), String>, Stop> {
+    ) -> Attempt {
         let mut payload = pattern(room(length, if is_echo { 1 } else { COMMAND.len() }));
         let due = if is_echo { payload.len() } else { COMMANDED };
         if !is_echo {
@@ -33,16 +31,14 @@ impl SdpSide<'_> {
             payload[..command.len()].copy_from_slice(command);
             payload[last..].copy_from_slice(end);
         }
-        let mut draft = Draft::new(Mid::DATA);
-        draft.payload.clone_from(&payload);
-        self.send(number, &Message::of_draft("Data", draft), SendFields::default(), expectation.at.as_ref()).await?;
-        match self.collect(number, expectation, due, &UNDER_WAY).await {
-            Ok(echo) if is_echo && echo != payload => Ok(Err("it answered Data with different bytes".to_owned())),
-            Ok(_) => Ok(Ok(())),
+        self.send(&Message::data(&payload), SendFields::default()).await?;
+        match self.collect(expectation, due, &UNDER_WAY).await {
+            Ok(echo) if is_echo && echo != payload => Err("it answered Data with different bytes".into()),
+            Ok(_) => Ok(()),
             Err(Stop) => {
                 let found = self.connections.log.decision.as_ref().and_then(|decision| decision.actual.clone());
                 let found = found.unwrap_or_else(|| "nothing arrived".to_owned());
-                Ok(Err(format!("the answer to Data is missing: {found}")))
+                Err(format!("the answer to Data is missing: {found}").into())
             }
         }
     }

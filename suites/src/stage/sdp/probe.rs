@@ -9,11 +9,8 @@ use weft_peer::Instant;
 use super::SdpSide;
 use super::connection::{Item, SendFields};
 use super::start::HelloAck;
-use crate::sdp::Draft;
-use crate::stage::Message;
-use crate::stage::{Arrival, Expectation, Stop};
-use crate::targets::SdpStart;
-use crate::targets::Service;
+use crate::stage::{Arrival, Attempt, Expectation, Message, Stop};
+use crate::targets::{SdpStart, Service};
 
 /// The payload that the tester sends.
 const PAYLOAD: &[u8] = b"weft target check";
@@ -46,17 +43,16 @@ impl SdpSide<'_> {
     /// Starts SDP in this profile. Returns the HelloAck, or what arrived instead.
     pub(in crate::stage) async fn probe_hello(
         &mut self,
-        number: u32,
         profile: SdpStart,
         order: FieldOrder,
         within: Duration,
-    ) -> Result<Result<HelloAck, String>, Stop> {
+    ) -> Attempt<HelloAck> {
         let mut hello = super::start::hello();
         if let Some(draft) = &mut hello.draft {
             draft.order = Some(order);
         }
-        let expectation = Expectation::preparation(within, None);
-        self.start(number, &hello, profile, &expectation).await
+        let expectation = Expectation::preparation(within);
+        self.start(&hello, profile, &expectation).await
     }
 
     /// Like [`probe_hello`](Self::probe_hello). Then sends a few bytes and closes the connection.
@@ -64,40 +60,28 @@ impl SdpSide<'_> {
     /// HelloAck, and for the close.
     pub(in crate::stage) async fn probe(
         &mut self,
-        number: u32,
         profile: SdpStart,
         order: FieldOrder,
         (quiet, within): (Duration, Duration),
-    ) -> Result<Result<Behaviour, String>, Stop> {
-        let hello_ack = match self.probe_hello(number, profile, order, within).await? {
-            Ok(hello_ack) => hello_ack,
-            Err(why) => return Ok(Err(why)),
-        };
+    ) -> Attempt<Behaviour> {
+        let hello_ack = self.probe_hello(profile, order, within).await?;
         let mut behaviour = Behaviour { hello_ack, sent: Vec::new(), advertised: false, closed: false };
-        let mut data = Draft::new(Mid::DATA);
-        data.payload = PAYLOAD.to_vec();
-        self.put(number, &Message::of_draft("Data", data), SendFields::default(), None).await?;
-        self.gather(number, self.connections.link.now() + quiet, &mut behaviour, true).await?;
-        self.put(number, &Message::of_draft("DisConn", Draft::new(Mid::DIS_CONN)), SendFields::default(), None).await?;
+        self.put(&Message::data(PAYLOAD), SendFields::default()).await?;
+        self.gather(self.connections.link.now() + quiet, &mut behaviour, true).await?;
+        self.put(&Message::of_mid(Mid::DIS_CONN), SendFields::default()).await?;
         let deadline = self.connections.link.now() + within;
-        self.gather(number, deadline, &mut behaviour, false).await?;
+        self.gather(deadline, &mut behaviour, false).await?;
         if behaviour.closed {
             // The side that sent the last DisConn closes TCP.
-            while self.connections.receive(number, deadline, None).await? == Arrival::Octets {}
+            while self.connections.receive(self.number, deadline).await? == Arrival::Octets {}
         }
-        Ok(Ok(behaviour))
+        Ok(behaviour)
     }
 
     /// Notes what arrives until the deadline. With `briefly`, stops when something has arrived.
-    async fn gather(
-        &mut self,
-        number: u32,
-        deadline: Instant,
-        behaviour: &mut Behaviour,
-        briefly: bool,
-    ) -> Result<(), Stop> {
+    async fn gather(&mut self, deadline: Instant, behaviour: &mut Behaviour, briefly: bool) -> Result<(), Stop> {
         while !behaviour.closed && !(briefly && (behaviour.advertised || !behaviour.sent.is_empty())) {
-            match self.next_item(number, deadline, None).await? {
+            match self.next_item(deadline).await? {
                 Ok(Item::Message(received)) => match received.mid {
                     Mid::DATA => behaviour.sent.extend(received.payload),
                     Mid::SRC_AVAIL => behaviour.advertised = true,

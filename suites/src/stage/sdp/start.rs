@@ -9,10 +9,8 @@ use weft_core::wire::sdp::{FieldOrder, Mid};
 use super::SdpSide;
 use super::connection::{Item, SdpConnection};
 use crate::correct::{self, StartupFields};
-use crate::model::SourceLocation;
-use crate::sdp::{Counters, Draft, ReceivedMessage};
-use crate::stage::Message;
-use crate::stage::{Arrival, Expectation, NoFrame, Stop};
+use crate::sdp::{Counters, ReceivedMessage};
+use crate::stage::{Arrival, Attempt, Expectation, Message, NoFrame, StepFailure, Stop};
 use crate::targets::SdpStart;
 
 const EXPECTED: &str = "a HelloAck after a correct Hello";
@@ -22,66 +20,52 @@ const HELLO_LEN: usize = 32;
 /// The target's answer to a Hello.
 pub(crate) type HelloAck = Box<ReceivedMessage>;
 
-const fn counters(order: FieldOrder) -> Counters {
-    Counters { bufs: 16, mseq: 0, mseq_ack: 0, order }
-}
-
 impl SdpSide<'_> {
     /// Sends `hello`, and follows the profile until HelloAck arrives.
     pub(in crate::stage) async fn open(
         &mut self,
-        number: u32,
         hello: &Message,
         profile: SdpStart,
         expectation: &Expectation,
     ) -> Result<HelloAck, Stop> {
-        match self.start(number, hello, profile, expectation).await? {
+        match self.start(hello, profile, expectation).await {
             Ok(hello_ack) => {
                 self.connections.log.answered();
-                self.recorder().met(number, expectation, EXPECTED, &hello_ack.describe());
+                self.recorder().met(expectation, EXPECTED, &hello_ack.describe());
                 Ok(hello_ack)
             }
-            Err(why) => Err(self.recorder().unmet(expectation, EXPECTED, &why)),
+            Err(StepFailure::Reason(why)) => Err(self.recorder().unmet(expectation, EXPECTED, &why)),
+            Err(StepFailure::Decided) => Err(Stop),
         }
     }
 
     /// Like [`open`](Self::open), without a verdict. The error describes what arrived instead.
     pub(in crate::stage) async fn start(
         &mut self,
-        number: u32,
         hello: &Message,
         profile: SdpStart,
         expectation: &Expectation,
-    ) -> Result<Result<HelloAck, String>, Stop> {
-        let at = expectation.at.as_ref();
-        let order =
-            hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.connections.target.description.sdp.order);
-        let hello = hello.filled(counters(order));
+    ) -> Attempt<HelloAck> {
+        let (order, hello) = self.filled_hello(hello);
         let bufs = ReceivedMessage::read(&hello.octets, order).map_or(16, |hello| hello.bufs);
         if profile != self.connections.target.description.sdp.start {
             self.connections.log.exempt.extend(profile.breaks());
         }
         let mut request = request(profile);
-        let crc = true;
         let mut acknowledged = None;
         match profile {
             SdpStart::Swapped => {
-                self.connections.put(number, &hello, at).await?;
-                let frame = match self.any_startup_frame(number, expectation).await? {
-                    Ok(frame) => frame,
-                    Err(none) => return Ok(Err(format!("it {none} where its MPA Request was expected"))),
-                };
-                let request = match Startup::parse(&frame) {
-                    Ok(request) => request,
-                    Err(error) => return Ok(Err(format!("its MPA Request is wrong: {error}"))),
-                };
+                self.connections.put(self.number, &hello).await?;
+                let frame = self.any_startup_frame(expectation).await?;
+                let frame = frame.map_err(|none| format!("it {none} where its MPA Request was expected"))?;
+                let request = Startup::parse(&frame).map_err(|error| format!("its MPA Request is wrong: {error}"))?;
                 if request.markers {
-                    return Ok(Err("it requests markers, which SDP's exchanges do not send".into()));
+                    return Err("it requests markers, which SDP's exchanges do not send".into());
                 }
                 let reply = StartupFields { revision: request.revision.min(1), ..StartupFields::REPLY };
-                self.connections.put(number, &Message::new("MPA Reply", correct::startup(&reply)), at).await?;
+                self.connections.put(self.number, &Message::new("MPA Reply", correct::startup(&reply))).await?;
             }
-            SdpStart::Bare => self.connections.put(number, &hello, at).await?,
+            SdpStart::Bare => self.connections.put(self.number, &hello).await?,
             SdpStart::Natural | SdpStart::Enhanced | SdpStart::PrivateData => {
                 // Hello and Request are in one write, because a target that first receives only the
                 // Hello would assume another profile.
@@ -91,50 +75,49 @@ impl SdpSide<'_> {
                 } else {
                     Message::new("Hello, MPA Request", [&hello.octets[..], &correct::startup(&request)].concat())
                 };
-                self.connections.put(number, &sent, at).await?;
-                let reply = match self.connections.startup_frame(number, expectation, StartupKind::Reply).await? {
-                    Ok(reply) => reply,
-                    Err(none) => return Ok(Err(format!("it {none} where its MPA Reply was expected"))),
-                };
-                match Startup::parse(&reply) {
-                    Ok(frame) if frame.reject || frame.markers => {
-                        return Ok(Err("its MPA Reply rejects the connection or requests markers".into()));
-                    }
-                    Ok(frame) if profile == SdpStart::PrivateData => {
-                        acknowledged =
-                            ReceivedMessage::read(frame.private_data, order).filter(|ack| ack.mid == Mid::HELLO_ACK);
-                    }
-                    Ok(_) => {}
-                    Err(error) => return Ok(Err(format!("its MPA Reply is wrong: {error}"))),
+                self.connections.put(self.number, &sent).await?;
+                let reply = self.connections.startup_frame(self.number, expectation, StartupKind::Reply).await?;
+                let reply = reply.map_err(|none| format!("it {none} where its MPA Reply was expected"))?;
+                let frame = Startup::parse(&reply).map_err(|error| format!("its MPA Reply is wrong: {error}"))?;
+                if frame.reject || frame.markers {
+                    return Err("its MPA Reply rejects the connection or requests markers".into());
+                }
+                if profile == SdpStart::PrivateData {
+                    acknowledged =
+                        ReceivedMessage::read(frame.private_data, order).filter(|ack| ack.mid == Mid::HELLO_ACK);
                 }
                 if profile == SdpStart::Enhanced {
                     let ready = correct::tagged(weft_core::wire::rdmap::Opcode::WRITE, 1, 0, b"", 1).remove(0);
-                    self.connections
-                        .put(number, &Message::new("ready to receive", correct::fpdu(&ready, crc)), at)
-                        .await?;
+                    self.put_ulpdu("ready to receive", &ready).await?;
                 }
             }
         }
-        let mut connection = SdpConnection::new(order, crc, false);
+        let mut connection = SdpConnection::new(order);
         connection.announced = (bufs, 0);
-        self.list.insert(number, connection);
+        self.list.insert(self.number, connection);
         if let Some(hello_ack) = acknowledged {
             // This HelloAck arrived in the MPA Reply. It used no buffer and no Send.
-            self.connection(number, at)?.acknowledged(&hello_ack);
-            return Ok(Ok(Box::new(hello_ack)));
+            self.connection()?.acknowledged(&hello_ack);
+            return Ok(Box::new(hello_ack));
         }
         let deadline = self.connections.link.now() + expectation.within;
-        match self.next_item(number, deadline, at).await? {
+        let actual = match self.next_item(deadline).await? {
             Ok(Item::Message(received)) if received.mid == Mid::HELLO_ACK => {
-                self.connection(number, at)?.acknowledged(&received);
-                Ok(Ok(received))
+                self.connection()?.acknowledged(&received);
+                return Ok(received);
             }
-            Ok(Item::Message(received)) => {
-                Ok(Err(format!("it sent {} where HelloAck was expected", received.mid.name())))
-            }
-            Ok(other) => Ok(Err(format!("it sent {} where HelloAck was expected", other.name()))),
-            Err(none) => Ok(Err(format!("it {none} where HelloAck was expected"))),
-        }
+            Ok(Item::Message(received)) => format!("sent {}", received.mid.name()),
+            Ok(other) => format!("sent {}", other.name()),
+            Err(none) => none.to_string(),
+        };
+        Err(format!("it {actual} where HelloAck was expected").into())
+    }
+
+    /// Returns the field order of a Hello, and the Hello with its counters.
+    fn filled_hello(&self, hello: &Message) -> (FieldOrder, Message) {
+        let order = hello.draft.as_ref().and_then(|draft| draft.order);
+        let order = order.unwrap_or(self.connections.target.description.sdp.order);
+        (order, hello.filled(Counters { bufs: 16, mseq: 0, mseq_ack: 0, order }))
     }
 
     /// Waits for the Hello of a target that connects, becomes MPA Initiator, and answers with this
@@ -142,19 +125,17 @@ impl SdpSide<'_> {
     /// time, the expectation is not met. Returns the Hello.
     pub(in crate::stage) async fn answer_hello(
         &mut self,
-        number: u32,
         hello_ack: &Message,
         hold: Duration,
         expectation: &Expectation,
     ) -> Result<Box<ReceivedMessage>, Stop> {
-        let at = expectation.at.as_ref();
         let deadline = self.connections.link.now() + expectation.within;
-        while self.connections.get(number, at)?.unread.len() < HELLO_LEN {
-            if self.connections.receive(number, deadline, at).await? != Arrival::Octets {
+        while self.connections.get(self.number)?.unread.len() < HELLO_LEN {
+            if self.connections.receive(self.number, deadline).await? != Arrival::Octets {
                 return Err(self.recorder().unmet(expectation, "a Hello", "it sent no Hello"));
             }
         }
-        let hello: Vec<u8> = self.connections.get(number, at)?.unread.drain(..HELLO_LEN).collect();
+        let hello: Vec<u8> = self.connections.get(self.number)?.unread.drain(..HELLO_LEN).collect();
         let order = FieldOrder::of_hello(&hello).unwrap_or_default();
         let Some(hello) = ReceivedMessage::read(&hello, order) else {
             return Err(self.recorder().unmet(expectation, "a Hello", "it sent other bytes"));
@@ -163,82 +144,59 @@ impl SdpSide<'_> {
             return Err(self.recorder().unmet(expectation, "a Hello", &hello.describe()));
         }
         self.connections.log.answered();
-        self.connections
-            .put(number, &Message::new("MPA Request", correct::startup(&StartupFields::REQUEST)), at)
-            .await?;
-        match self.connections.startup_frame(number, expectation, StartupKind::Reply).await? {
-            Ok(_) => {}
-            Err(none) => {
-                return Err(self.recorder().unmet(expectation, "an MPA Reply after its Hello", &format!("it {none}")));
-            }
+        let request = Message::new("MPA Request", correct::startup(&StartupFields::REQUEST));
+        self.connections.put(self.number, &request).await?;
+        if let Err(none) = self.connections.startup_frame(self.number, expectation, StartupKind::Reply).await? {
+            return Err(self.recorder().unmet(expectation, "an MPA Reply after its Hello", &format!("it {none}")));
         }
-        let mut connection = SdpConnection::new(order, true, false);
+        let mut connection = SdpConnection::new(order);
         connection.mseq = 0;
         connection.note_hello(&hello);
-        self.list.insert(number, connection);
+        self.list.insert(self.number, connection);
         if !hold.is_zero() {
             let until = self.connections.link.now() + hold;
-            if !self.connections.get(number, at)?.unread.is_empty()
-                || self.connections.receive(number, until, at).await? != Arrival::TimedOut
+            if !self.connections.get(self.number)?.unread.is_empty()
+                || self.connections.receive(self.number, until).await? != Arrival::TimedOut
             {
-                return Err(self.recorder().unmet(
-                    expectation,
-                    "no byte before HelloAck",
-                    "it sent bytes, or closed the connection",
-                ));
+                let actual = "it sent bytes, or closed the connection";
+                return Err(self.recorder().unmet(expectation, "no byte before HelloAck", actual));
             }
         }
         let send_fields = super::SendFields { solicited: Some(true), ..super::SendFields::default() };
-        self.put(number, hello_ack, send_fields, at).await?;
-        self.connection(number, at)?.mseq = 1;
-        self.recorder().met(number, expectation, "a Hello, and an MPA Reply after the Request", &hello.describe());
+        self.put(hello_ack, send_fields).await?;
+        self.connection()?.mseq = 1;
+        self.recorder().met(expectation, "a Hello, and an MPA Reply after the Request", &hello.describe());
         Ok(Box::new(hello))
     }
 
     /// Sends a Hello, with the MPA frames of the profile. Does not wait for an answer.
-    pub(in crate::stage) async fn send_hello(
-        &mut self,
-        number: u32,
-        hello: &Message,
-        profile: SdpStart,
-        at: Option<&SourceLocation>,
-    ) -> Result<(), Stop> {
-        let order =
-            hello.draft.as_ref().and_then(|draft| draft.order).unwrap_or(self.connections.target.description.sdp.order);
-        let hello = hello.filled(counters(order));
-        if profile == SdpStart::PrivateData {
-            let request = StartupFields { private_data: hello.octets, ..StartupFields::REQUEST };
-            self.connections
-                .send(number, &Message::new("MPA Request with Hello", correct::startup(&request)), at)
-                .await?;
-            return Ok(());
-        }
-        let startup = match profile {
-            SdpStart::Natural | SdpStart::Enhanced => correct::startup(&request(profile)),
-            _ => Vec::new(),
+    pub(in crate::stage) async fn send_hello(&mut self, hello: &Message, profile: SdpStart) -> Result<(), Stop> {
+        let (_, hello) = self.filled_hello(hello);
+        let sent = match profile {
+            SdpStart::PrivateData => {
+                let request = StartupFields { private_data: hello.octets, ..StartupFields::REQUEST };
+                Message::new("MPA Request with Hello", correct::startup(&request))
+            }
+            SdpStart::Natural | SdpStart::Enhanced => {
+                let octets = [hello.octets, correct::startup(&request(profile))].concat();
+                Message { octets, ..hello }
+            }
+            SdpStart::Swapped | SdpStart::Bare => hello,
         };
-        let mut sent = hello;
-        sent.octets.extend_from_slice(&startup);
-        self.connections.send(number, &sent, at).await?;
-        Ok(())
+        self.connections.send(self.number, &sent).await
     }
 
     /// Reads one complete start-up frame, a Request or a Reply, from the stream.
-    async fn any_startup_frame(
-        &mut self,
-        number: u32,
-        expectation: &Expectation,
-    ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
+    async fn any_startup_frame(&mut self, expectation: &Expectation) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
         const LEN: usize = weft_core::wire::mpa::startup::HEADER_LEN;
         let deadline = self.connections.link.now() + expectation.within;
-        let at = expectation.at.as_ref();
         loop {
-            let unread = &mut self.connections.get(number, at)?.unread;
+            let unread = &mut self.connections.get(self.number)?.unread;
             let len = unread.get(LEN - 2..LEN).map(|len| LEN + usize::from(u16::from_be_bytes([len[0], len[1]])));
             if let Some(len) = len.filter(|len| unread.len() >= *len) {
                 return Ok(Ok(unread.drain(..len).collect()));
             }
-            match self.connections.receive(number, deadline, at).await? {
+            match self.connections.receive(self.number, deadline).await? {
                 Arrival::Octets => {}
                 Arrival::Fin => return Ok(Err(NoFrame::Fin)),
                 Arrival::Reset => return Ok(Err(NoFrame::Reset)),
@@ -258,6 +216,5 @@ fn request(profile: SdpStart) -> StartupFields {
 
 /// Returns a Hello with the values of the tester.
 pub(crate) fn hello() -> Message {
-    let draft = Draft::new(Mid::HELLO);
-    Message::of_draft("Hello", draft)
+    Message::of_mid(Mid::HELLO)
 }

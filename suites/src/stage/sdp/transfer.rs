@@ -7,16 +7,10 @@ use weft_core::wire::sdp::Mid;
 use super::SdpSide;
 use super::{Ending, MessageFields, SendFields};
 use crate::sdp::{Draft, ReceivedMessage};
-use crate::stage::Message;
-use crate::stage::{Expectation, Stop};
+use crate::stage::{Expectation, Message, Stop};
 
 /// STag of the tester's memory in Read Requests. Its value has no meaning.
 const SINK: u32 = 0x5151;
-
-fn message(draft: Draft) -> Message {
-    let name = Mid(draft.mid).name();
-    Message::of_draft(name, draft)
-}
 
 /// Returns the bytes that a SrcAvail advertises in addition to its payload: STag, VA, and length.
 fn beside_payload(received: &ReceivedMessage) -> ((u32, u64), u32) {
@@ -31,7 +25,6 @@ impl SdpSide<'_> {
     /// Receives `due` bytes: the payload of messages, and the bytes of SrcAvails by RDMA Read.
     pub(crate) async fn collect(
         &mut self,
-        number: u32,
         expectation: &Expectation,
         due: usize,
         past: &[Mid],
@@ -42,11 +35,11 @@ impl SdpSide<'_> {
         let wanted = MessageFields { mids, past: past.to_vec(), ..MessageFields::default() };
         let mut got = Vec::new();
         while got.len() < due {
-            let received = self.expect(number, expectation, &wanted).await?;
+            let received = self.expect(expectation, &wanted).await?;
             got.extend_from_slice(&received.payload);
             if received.mid == Mid::SRC_AVAIL {
                 let (place, rest) = beside_payload(&received);
-                got.extend(self.fetch(number, expectation, place, rest).await?);
+                got.extend(self.fetch(expectation, place, rest).await?);
             }
         }
         Ok(got)
@@ -55,19 +48,17 @@ impl SdpSide<'_> {
     /// Reads `octets` advertised bytes at `va`, and sends the RdmaRdCompl.
     pub(crate) async fn fetch(
         &mut self,
-        number: u32,
         expectation: &Expectation,
         (stag, va): (u32, u64),
         octets: u32,
     ) -> Result<Vec<u8>, Stop> {
-        let at = expectation.at.as_ref();
         let read = ReadRequest { sink_stag: SINK, sink_to: 0, rdmardsz: octets, src_stag: stag, src_to: va };
-        self.request_read(number, read, at).await?;
-        let fetched = self.expect_response(number, expectation).await?;
+        self.request_read(read).await?;
+        let fetched = self.expect_response(expectation).await?;
         let mut completed = Draft::new(Mid::RDMA_RD_COMPL);
         completed.extension[0].1 = octets.into();
         let send_fields = SendFields { invalidate: Some(stag), ..SendFields::default() };
-        self.send(number, &message(completed), send_fields, at).await?;
+        self.send(&Message::of_draft(completed), send_fields).await?;
         Ok(fetched)
     }
 
@@ -75,7 +66,6 @@ impl SdpSide<'_> {
     /// `from` on have been read.
     pub(crate) async fn serve(
         &mut self,
-        number: u32,
         expectation: &Expectation,
         va: u64,
         octets: &[u8],
@@ -83,7 +73,7 @@ impl SdpSide<'_> {
     ) -> Result<(), Stop> {
         let mut at = from;
         while at < octets.len() {
-            let read = self.expect_read(number, expectation).await?;
+            let read = self.expect_read(expectation).await?;
             let first = usize::try_from(read.src_to.wrapping_sub(va)).unwrap_or(usize::MAX);
             let end = first.saturating_add(read.rdmardsz as usize);
             let Some(requested) = octets.get(first..end).filter(|requested| !requested.is_empty()) else {
@@ -91,7 +81,7 @@ impl SdpSide<'_> {
                 return Err(self.recorder().unmet(expectation, "a Read of advertised bytes", &actual));
             };
             let sink = (read.sink_stag, read.sink_to);
-            self.send_tagged(number, Opcode::READ_RESPONSE, sink, requested, expectation.at.as_ref()).await?;
+            self.send_tagged(Opcode::READ_RESPONSE, sink, requested).await?;
             at = end;
         }
         Ok(())
@@ -99,12 +89,11 @@ impl SdpSide<'_> {
 
     /// Sends DisConn, then expects the target's DisConn and the end of TCP. Messages in `past` may
     /// arrive before.
-    pub(crate) async fn close(&mut self, number: u32, expectation: &Expectation, past: &[Mid]) -> Result<(), Stop> {
-        let at = expectation.at.as_ref();
-        self.send(number, &message(Draft::new(Mid::DIS_CONN)), SendFields::default(), at).await?;
+    pub(crate) async fn close(&mut self, expectation: &Expectation, past: &[Mid]) -> Result<(), Stop> {
+        self.send(&Message::of_mid(Mid::DIS_CONN), SendFields::default()).await?;
         let wanted = MessageFields { mids: vec![Mid::DIS_CONN], past: past.to_vec(), ..MessageFields::default() };
-        self.expect(number, expectation, &wanted).await?;
-        self.expect_end(number, expectation, &Ending { past: Vec::new(), graceful: true }).await?;
+        self.expect(expectation, &wanted).await?;
+        self.expect_end(expectation, &Ending { past: Vec::new(), graceful: true }).await?;
         Ok(())
     }
 }

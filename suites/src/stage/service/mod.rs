@@ -25,14 +25,13 @@ pub(crate) use port_mapper::PortMapper;
 pub(crate) use rping::Rping;
 pub(crate) use sdp::Sdp;
 
-use super::rdma::{AcceptedStartUp, Operation, RdmaSide, StartUpResult, TaggedBuffer};
-use super::{Expectation, Stage, Stop};
+use super::rdma::{Exchange, Operation, RdmaSide, TaggedBuffer};
+use super::{Attempt, Expectation, Stage, StepFailure, Stop};
 use crate::model::Capability;
 use crate::targets::{LOOPBACK, OpenError, Service, Start};
 
-/// A step of the tester. The inner error is the reason why the step did not work. [`Stop`] ends the
-/// case.
-pub(crate) type Outcome<'s, T = ()> = Pin<Box<dyn Future<Output = Result<Result<T, String>, Stop>> + Send + 's>>;
+/// A step of the tester.
+pub(crate) type Outcome<'s, T = ()> = Pin<Box<dyn Future<Output = Attempt<T>> + Send + 's>>;
 /// A step that decides the case if it does not work.
 pub(crate) type Decided<'s> = Pin<Box<dyn Future<Output = Result<(), Stop>> + Send + 's>>;
 /// The work of a builtin client, until its server closes.
@@ -49,134 +48,110 @@ pub(crate) enum Protocol {
     PortMapper,
 }
 
+/// The properties of a service.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ServiceFacts {
+    /// The service's name in target files and reports.
+    pub(crate) name: &'static str,
+    /// The capability of a target that offers the service.
+    pub(crate) capability: Option<Capability>,
+    /// The protocol that the service speaks.
+    pub(crate) protocol: Protocol,
+    /// Description of the expected good exchange, for reports.
+    pub(crate) good_exchange: &'static str,
+    /// Whether the service accepts SDP connections.
+    pub(crate) accepts_sdp: bool,
+    /// Whether the good exchange reaches Full Operation, so that the target has sent FPDUs and may
+    /// send more.
+    pub(crate) operates: bool,
+    /// Whether the service has an exchange of messages that can replace a step that deviates.
+    pub(crate) has_plain_exchange: bool,
+    /// Whether the tester sends FPDUs in the service's exchanges.
+    pub(crate) has_fpdus: bool,
+    /// Whether a target that is Initiator sends the first Send. (MPA does not permit a Responder to
+    /// send first.)
+    pub(crate) opens_with_send: bool,
+}
+
+impl ServiceFacts {
+    /// Creates the properties of an iWARP service that does not operate.
+    const fn new(name: &'static str, capability: Option<Capability>, good_exchange: &'static str) -> Self {
+        ServiceFacts {
+            name,
+            capability,
+            protocol: Protocol::Iwarp,
+            good_exchange,
+            accepts_sdp: false,
+            operates: false,
+            has_plain_exchange: true,
+            has_fpdus: true,
+            opens_with_send: true,
+        }
+    }
+}
+
 /// How the tester exercises a service, and how a builtin target offers the service.
 pub(crate) trait ServiceDriver: Sync {
-    /// The service's name in target files and reports.
-    fn name(&self) -> &'static str;
-
-    /// The capability of a target that offers the service.
-    fn capability(&self) -> Option<Capability>;
-
-    /// The protocol that the service speaks.
-    fn protocol(&self) -> Protocol {
-        Protocol::Iwarp
-    }
-
-    /// Description of the expected good exchange, for reports.
-    fn good_exchange_text(&self) -> &'static str;
-
-    /// Returns whether the service accepts SDP connections.
-    fn accepts_sdp(&self) -> bool {
-        false
-    }
-
-    /// Returns whether the good exchange reaches Full Operation, so that the target has sent FPDUs
-    /// and may send more.
-    fn operates(&self) -> bool {
-        false
-    }
-
-    /// Returns whether the service has an exchange of messages that can replace a step that
-    /// deviates.
-    fn has_plain_exchange(&self) -> bool {
-        true
-    }
-
-    /// Returns whether the tester sends FPDUs in the service's exchanges.
-    fn has_fpdus(&self) -> bool {
-        true
-    }
+    /// Returns the properties of the service.
+    fn facts(&self) -> ServiceFacts;
 
     /// Does a good exchange, which is evidence for `expectation.shows`.
     fn good_exchange<'s>(&'s self, stage: &'s mut Stage, expectation: &'s Expectation) -> Decided<'s> {
         Box::pin(async move {
-            let done = self.exchange(stage, expectation).await?;
-            stage.conclude(done, self.good_exchange_text(), expectation).await
+            let done = self.exchange(stage, expectation).await;
+            stage.conclude(done, self.facts().good_exchange, expectation).await
         })
     }
 
     /// Does the good exchange on a new connection, without closing it. Returns the connection.
     fn exchange<'s>(&'s self, stage: &'s mut Stage, expectation: &'s Expectation) -> Outcome<'s, u32> {
         Box::pin(async move {
-            let number = stage.connect(expectation.at.as_ref()).await?;
-            let done = stage.iwarp_exchange(number, expectation).await?;
-            Ok(done.map(|()| number))
+            let number = stage.connect().await?;
+            stage.iwarp_exchange(number, expectation).await?;
+            Ok(number)
         })
     }
 
     /// Does one exchange of the service, after start-up by the tester.
-    fn work<'s>(
-        &'s self,
-        stage: &'s mut Stage,
-        number: u32,
-        started: &'s StartUpResult,
-        expectation: &'s Expectation,
-    ) -> Outcome<'s> {
-        let _ = (stage, number, started, expectation);
-        Box::pin(std::future::ready(Ok(Ok(()))))
+    fn work<'s>(&'s self, _: Exchange<'s>) -> Outcome<'s> {
+        Box::pin(std::future::ready(Ok(())))
     }
 
     /// Does the exchange that reaches Full Operation, after start-up by the tester.
-    fn operate<'s>(
-        &'s self,
-        stage: &'s mut Stage,
-        number: u32,
-        started: &'s StartUpResult,
-        expectation: &'s Expectation,
-    ) -> Outcome<'s, Operation> {
-        let _ = (stage, number, started, expectation);
-        Box::pin(std::future::ready(Ok(Err("neither echo nor rping runs above MPA".to_owned()))))
-    }
-
-    /// Returns whether a target that is Initiator sends the first Send. (MPA does not permit a
-    /// Responder to send first.)
-    fn opens_with_send(&self) -> bool {
-        true
+    fn operate<'s>(&'s self, _: Exchange<'s>) -> Outcome<'s, Operation> {
+        Box::pin(std::future::ready(Err(StepFailure::from("neither echo nor rping runs above MPA"))))
     }
 
     /// Returns the buffer that the first Send of an Initiator describes, if it describes one.
     ///
     /// # Errors
     /// The Send does not belong to this service.
-    fn buffer_of(&self, first_send: &[u8]) -> Result<Option<TaggedBuffer>, String> {
-        let _ = first_send;
+    fn buffer_of(&self, _first_send: &[u8]) -> Result<Option<TaggedBuffer>, String> {
         Ok(None)
     }
 
-    /// Does one exchange of the service, after the first Send of an Initiator.
-    fn serve<'s>(
-        &'s self,
-        stage: &'s mut Stage,
-        number: u32,
-        opened: &'s AcceptedStartUp,
-        expectation: &'s Expectation,
-    ) -> Outcome<'s> {
-        Box::pin(async move { stage.rdma().echo_at(number, &opened.started, 1, expectation).await })
+    /// Does one exchange of the service, after the first Send of an Initiator. `buffer` is the
+    /// buffer that this Send describes.
+    fn serve<'s>(&'s self, mut exchange: Exchange<'s>, _buffer: Option<TaggedBuffer>) -> Outcome<'s> {
+        Box::pin(async move { exchange.echo_at(1).await })
     }
 
     /// Does the plain exchanges of a control, which replace a step that deviates.
     fn plain_exchanges<'s>(&'s self, stage: &'s mut Stage, number: u32, expectation: &'s Expectation) -> Outcome<'s> {
         Box::pin(async move {
             for length in stage.control_lengths() {
-                if let Err(why) = self.plain_exchange(stage, number, length, expectation).await? {
-                    return Ok(Err(format!("in a plain exchange with a ULPDU of {length} bytes, {why}")));
-                }
+                let done = self.plain_exchange(stage, number, length, expectation).await;
+                let step = format!("in a plain exchange with a ULPDU of {length} bytes");
+                done.map_err(|failure| failure.in_step(&step))?;
             }
-            Ok(Ok(()))
+            Ok(())
         })
     }
 
     /// Sends one message and waits for its answer. The ULPDU has about `length` bytes and the same
     /// PAD.
-    fn plain_exchange<'s>(
-        &'s self,
-        stage: &'s mut Stage,
-        number: u32,
-        length: u16,
-        expectation: &'s Expectation,
-    ) -> Outcome<'s> {
-        let _ = (stage, number, length, expectation);
-        Box::pin(std::future::ready(Ok(Ok(()))))
+    fn plain_exchange<'s>(&'s self, _: &'s mut Stage, _: u32, _length: u16, _: &'s Expectation) -> Outcome<'s> {
+        Box::pin(std::future::ready(Ok(())))
     }
 
     /// Creates a builtin target in process, which offers the service as Responder.

@@ -7,7 +7,7 @@ use weft_peer::driver::{Link, MapperSocket, VirtualLink};
 use weft_peer::portmap::ClientSettings;
 use weft_peer::service::SdpUser;
 
-use super::{Decided, Expectation, Outcome, Protocol, ServiceDriver, Stage, Stop};
+use super::{Attempt, Decided, Expectation, Outcome, Protocol, ServiceDriver, ServiceFacts, Stage};
 use crate::model::Capability;
 use crate::stage::MapperServerSide;
 use crate::targets::{LOOPBACK, OpenError, Service, Start, sdp_link};
@@ -15,34 +15,24 @@ use crate::targets::{LOOPBACK, OpenError, Service, Start, sdp_link};
 pub(crate) struct PortMapper;
 
 impl ServiceDriver for PortMapper {
-    fn name(&self) -> &'static str {
-        "port-mapper"
-    }
-
-    fn capability(&self) -> Option<Capability> {
-        Some(Capability::PortMapper)
-    }
-
-    fn protocol(&self) -> Protocol {
-        Protocol::PortMapper
-    }
-
-    fn good_exchange_text(&self) -> &'static str {
-        "a good exchange: an answer to a PMReq"
+    fn facts(&self) -> ServiceFacts {
+        let text = "a good exchange: an answer to a PMReq";
+        let mapper = ServiceFacts::new("port-mapper", Some(Capability::PortMapper), text);
+        ServiceFacts { protocol: Protocol::PortMapper, ..mapper }
     }
 
     fn good_exchange<'s>(&'s self, stage: &'s mut Stage, expectation: &'s Expectation) -> Decided<'s> {
-        let (shows, within, at) = (expectation.shows.clone(), expectation.within, expectation.at.as_ref());
+        let (shows, within) = (expectation.shows.clone(), expectation.within);
         match stage.connections.start().is_some() {
-            true => Box::pin(async move { stage.mapper_client().good_exchange(shows, within, at).await }),
-            false => Box::pin(async move { stage.mapper_server().good_exchange(shows, within, at).await }),
+            true => Box::pin(async move { stage.mapper_client().good_exchange(shows, within).await }),
+            false => Box::pin(async move { stage.mapper_server().good_exchange(shows, within).await }),
         }
     }
 
     fn plain_exchanges<'s>(&'s self, stage: &'s mut Stage, _: u32, expectation: &'s Expectation) -> Outcome<'s> {
         Box::pin(async move {
             match stage.connections.start().is_some() {
-                true => Ok(plain_accept(stage, expectation).await),
+                true => plain_accept(stage, expectation).await,
                 false => stage.mapper_server().plain_exchange(expectation).await,
             }
         })
@@ -66,25 +56,24 @@ impl ServiceDriver for PortMapper {
 }
 
 /// Starts the client once more, sends a correct PMAccept, and expects the acknowledgement.
-async fn plain_accept(stage: &mut Stage, expectation: &Expectation) -> Result<(), String> {
-    let done = stage.mapper_client().good_exchange(Vec::new(), expectation.within, expectation.at.as_ref()).await;
+async fn plain_accept(stage: &mut Stage, expectation: &Expectation) -> Attempt {
+    let done = stage.mapper_client().good_exchange(Vec::new(), expectation.within).await;
     done.map_err(|_| {
         let actual = stage.log().decision.as_ref().and_then(|decision| decision.actual.clone());
-        format!("after a right PMAccept, {}", actual.unwrap_or_else(|| "nothing follows".to_owned()))
+        format!("after a right PMAccept, {}", actual.unwrap_or_else(|| "nothing follows".to_owned())).into()
     })
 }
 
 impl MapperServerSide<'_> {
     /// Sends a correct Request for a service that the port mapper maps, and expects its answer.
-    pub(in crate::stage) async fn plain_exchange(
-        &mut self,
-        expectation: &Expectation,
-    ) -> Result<Result<(), String>, Stop> {
-        Ok(match self.query(self.connections.target.description.mapper.mapped, expectation.within).await? {
-            Some(Ok(answer)) if answer.message_type == MessageType::PM_ACCEPT => Ok(()),
-            Some(Ok(answer)) => Err(format!("it answers a right PMReq with a {}", answer.message_type.name())),
-            Some(Err(why)) => Err(format!("it answers a right PMReq with {why}")),
-            None => Err("it does not answer a right PMReq".to_owned()),
-        })
+    pub(in crate::stage) async fn plain_exchange(&mut self, expectation: &Expectation) -> Attempt {
+        let mapped = self.connections.target.description.mapper.mapped;
+        let answer = match self.query(mapped, expectation.within).await? {
+            Some(Ok(answer)) if answer.message_type == MessageType::PM_ACCEPT => return Ok(()),
+            Some(Ok(answer)) => format!("a {}", answer.message_type.name()),
+            Some(Err(why)) => why,
+            None => return Err("it does not answer a right PMReq".into()),
+        };
+        Err(format!("it answers a right PMReq with {answer}").into())
     }
 }

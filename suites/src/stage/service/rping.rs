@@ -20,13 +20,14 @@ use weft_peer::verbs::{Node, RemoteAddress, RnicSettings};
 use weft_peer::workload::ping::{self, Advertisement, text};
 
 use super::{
-    AcceptedStartUp, Client, Expectation, Operation, Outcome, RdmaSide, ServiceDriver, Stage, StartUpResult, Stop,
+    Attempt, Client, Exchange, Expectation, Operation, Outcome, RdmaSide, ServiceDriver, ServiceFacts, Stage,
     TaggedBuffer,
 };
 use crate::correct;
 use crate::model::Capability;
 use crate::stage::Message;
 use crate::stage::deviation::{TAGGED, pattern, payload_len};
+use crate::stage::rdma::unexpected;
 use crate::stage::{NoFrame, describe, ulpdu};
 use crate::targets::OpenError;
 
@@ -45,45 +46,20 @@ const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) struct Rping;
 
 impl ServiceDriver for Rping {
-    fn name(&self) -> &'static str {
-        "rping"
+    fn facts(&self) -> ServiceFacts {
+        let text = "a good exchange: start-up, and a round of rping";
+        ServiceFacts { operates: true, ..ServiceFacts::new("rping", Some(Capability::Rping), text) }
     }
 
-    fn capability(&self) -> Option<Capability> {
-        Some(Capability::Rping)
-    }
-
-    fn good_exchange_text(&self) -> &'static str {
-        "a good exchange: start-up, and a round of rping"
-    }
-
-    fn operates(&self) -> bool {
-        true
-    }
-
-    fn work<'s>(
-        &'s self,
-        stage: &'s mut Stage,
-        number: u32,
-        started: &'s StartUpResult,
-        expectation: &'s Expectation,
-    ) -> Outcome<'s> {
+    fn work<'s>(&'s self, mut exchange: Exchange<'s>) -> Outcome<'s> {
         Box::pin(async move {
-            match stage.rdma().read_half(number, started, ROUND, expectation).await? {
-                Ok(operation) => stage.rdma().write_half(number, started, operation.msn, ROUND, expectation).await,
-                Err(why) => Ok(Err(why)),
-            }
+            let operation = exchange.read_half(ROUND).await?;
+            exchange.write_half(operation.msn, ROUND).await
         })
     }
 
-    fn operate<'s>(
-        &'s self,
-        stage: &'s mut Stage,
-        number: u32,
-        started: &'s StartUpResult,
-        expectation: &'s Expectation,
-    ) -> Outcome<'s, Operation> {
-        Box::pin(async move { stage.rdma().read_half(number, started, ROUND, expectation).await })
+    fn operate<'s>(&'s self, mut exchange: Exchange<'s>) -> Outcome<'s, Operation> {
+        Box::pin(async move { exchange.read_half(ROUND).await })
     }
 
     fn buffer_of(&self, first_send: &[u8]) -> Result<Option<TaggedBuffer>, String> {
@@ -92,19 +68,13 @@ impl ServiceDriver for Rping {
         Ok(Some(TaggedBuffer { stag, tagged_offset, length: advertisement.size }))
     }
 
-    fn serve<'s>(
-        &'s self,
-        stage: &'s mut Stage,
-        number: u32,
-        opened: &'s AcceptedStartUp,
-        expectation: &'s Expectation,
-    ) -> Outcome<'s> {
-        match opened.buffer {
-            Some(source) => {
-                Box::pin(async move { stage.rdma().serve_rping(number, &opened.started, source, expectation).await })
+    fn serve<'s>(&'s self, mut exchange: Exchange<'s>, buffer: Option<TaggedBuffer>) -> Outcome<'s> {
+        Box::pin(async move {
+            match buffer {
+                Some(source) => exchange.serve_rping(source).await,
+                None => exchange.echo_at(1).await,
             }
-            None => Box::pin(async move { stage.rdma().echo_at(number, &opened.started, 1, expectation).await }),
-        }
+        })
     }
 
     fn plain_exchange<'s>(
@@ -115,16 +85,15 @@ impl ServiceDriver for Rping {
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         Box::pin(async move {
-            let (started, progress) = stage.rdma().progress(number, expectation)?;
+            let (started, progress) = stage.rdma(number).progress()?;
+            let mut exchange = stage.connections.exchange(number, started, expectation);
             match progress.buffer {
-                Some(buffer) => stage.rdma().write_and_read(number, &started, buffer, length, expectation).await,
+                Some(buffer) => exchange.write_and_read(progress.read_msn, buffer, length).await,
                 // Before rping's first Read no buffer is known. Then the first Send and this Read
                 // are the plain exchange.
-                None if !progress.has_sent => {
-                    Ok(stage.rdma().read_half(number, &started, ROUND, expectation).await?.map(|_| ()))
-                }
+                None if !progress.has_sent => exchange.read_half(ROUND).await.map(|_| ()),
                 // In the middle of a round, rping allows no plain exchange.
-                None => Ok(Ok(())),
+                None => Ok(()),
             }
         })
     }
@@ -155,185 +124,87 @@ impl ServiceDriver for Rping {
     }
 }
 
-impl RdmaSide<'_> {
+impl Exchange<'_> {
     /// Does the first half of a round as client: the target reads `size` bytes and sends its
     /// go-ahead.
-    async fn read_half(
-        &mut self,
-        number: u32,
-        started: &StartUpResult,
-        size: u32,
-        expectation: &Expectation,
-    ) -> Result<Result<Operation, String>, Stop> {
-        let msn =
-            match self.first_send(number, started, &Advertisement { address: SOURCE, size }.emit(), expectation).await?
-            {
-                Ok(msn) => msn,
-                Err(why) => return Ok(Err(why)),
-            };
-        let fpdu = match self.answer(number, started, "its Read Request", expectation).await? {
-            Ok(fpdu) => fpdu,
-            Err(why) => return Ok(Err(why)),
-        };
-        let Some(read) = read_request(&fpdu) else {
-            return Ok(Err(format!("it sent {} where its Read Request was expected", describe::stream(&fpdu))));
-        };
+    async fn read_half(&mut self, size: u32) -> Attempt<Operation> {
+        let msn = self.first_send(&Advertisement { address: SOURCE, size }.emit()).await?;
+        let due = "its Read Request";
+        let fpdu = self.answer(due).await?;
+        let read = read_request(&fpdu).ok_or_else(|| unexpected(&fpdu, due))?;
         let wanted = (SOURCE.stag, SOURCE.tagged_offset, size);
         if (read.src_stag, read.src_to, read.rdmardsz) != wanted {
-            return Ok(Err("its Read Request does not request the advertised bytes".into()));
+            return Err("its Read Request does not request the advertised bytes".into());
         }
-        let data = text(0, size);
-        let segments = correct::read_response(read.sink_stag, read.sink_to, &data, SEGMENT);
-        for segment in segments {
-            self.send_ulpdu(number, "Read Response", &segment, started, expectation).await?;
+        for segment in correct::read_response(read.sink_stag, read.sink_to, &text(0, size), SEGMENT) {
+            self.send("Read Response", &segment).await?;
         }
-        let go_ahead = self.answer(number, started, "its go-ahead after the Read", expectation).await?;
-        if let Err(why) = go_ahead.and_then(|fpdu| is_go_ahead(&fpdu)) {
-            return Ok(Err(why));
-        }
+        check_go_ahead(&self.answer("its go-ahead after the Read").await?)?;
         let length = self.connections.target.description.rping_size;
         let buffer = TaggedBuffer { stag: read.sink_stag, tagged_offset: read.sink_to, length };
-        Ok(Ok(Operation { msn: msn + 1, buffer: Some(buffer), ird: started.ird }))
+        Ok(Operation { msn: msn + 1, buffer: Some(buffer), ird: self.started.ird })
     }
 
     /// Does the second half of a round as client: the target writes the data and sends its
     /// go-ahead.
-    async fn write_half(
-        &mut self,
-        number: u32,
-        started: &StartUpResult,
-        msn: u32,
-        size: u32,
-        expectation: &Expectation,
-    ) -> Result<Result<(), String>, Stop> {
-        let advertisement = correct::send(msn, &Advertisement { address: SINK, size }.emit());
-        self.send_ulpdu(number, "Send", &advertisement, started, expectation).await?;
-        let mut written = Vec::new();
+    async fn write_half(&mut self, msn: u32, size: u32) -> Attempt {
+        self.send("Send", &correct::send(msn, &Advertisement { address: SINK, size }.emit())).await?;
+        if self.tagged_message(Opcode::WRITE, SINK, "its Write").await? != text(0, size) {
+            return Err("it wrote different bytes than it had read".into());
+        }
+        check_go_ahead(&self.answer("its go-ahead after the Write").await?)
+    }
+
+    /// Waits for all segments of a tagged message. Returns its data.
+    async fn tagged_message(&mut self, opcode: Opcode, to: RemoteAddress, due: &str) -> Attempt<Vec<u8>> {
+        let mut data = Vec::new();
         loop {
-            let fpdu = match self.answer(number, started, "its Write", expectation).await? {
-                Ok(fpdu) => fpdu,
-                Err(why) => return Ok(Err(why)),
-            };
-            let Some(last) = take_tagged(&fpdu, Opcode::WRITE, SINK, &mut written) else {
-                return Ok(Err(format!("it sent {} where its Write was expected", describe::stream(&fpdu))));
-            };
-            if last {
-                break;
+            let fpdu = self.answer(due).await?;
+            if take_tagged(&fpdu, opcode, to, &mut data).ok_or_else(|| unexpected(&fpdu, due))? {
+                return Ok(data);
             }
         }
-        if written != text(0, size) {
-            return Ok(Err("it wrote different bytes than it had read".into()));
-        }
-        let go_ahead = self.answer(number, started, "its go-ahead after the Write", expectation).await?;
-        Ok(go_ahead.and_then(|fpdu| is_go_ahead(&fpdu)))
     }
 
-    /// Returns whether a server of rping accepts a byte after the end of the buffer that the target
-    /// file describes. `within` is the time for each answer.
-    pub(in crate::stage) async fn takes_byte_after_buffer(
-        &mut self,
-        number: u32,
-        within: Duration,
-    ) -> Result<Result<bool, String>, Stop> {
-        let expectation = Expectation::preparation(within, None);
-        let request = Message::new("MPA Request", correct::startup(&self.connections.target.description.request));
-        let started = match self.start_up(number, &request, &expectation).await? {
-            Ok(started) => started,
-            Err(why) => return Ok(Err(why)),
-        };
-        let buffer = match self.read_half(number, &started, ROUND, &expectation).await? {
-            Ok(operation) => operation.buffer,
-            Err(why) => return Ok(Err(why)),
-        };
-        let Some(TaggedBuffer { stag, tagged_offset, length }) = buffer else { return Ok(Ok(false)) };
-        let end = tagged_offset.wrapping_add(u64::from(length));
-        for segment in correct::tagged(Opcode::WRITE, stag, end, &[0], SEGMENT) {
-            self.send_ulpdu(number, "Write", &segment, &started, &expectation).await?;
-        }
-        let answer = self.connections.fpdu(number, self.connections.link.now() + within, None).await?;
-        self.connections.abort(number, None).await?;
-        Ok(Ok(matches!(answer, Err(NoFrame::TimedOut))))
-    }
-
-    /// Writes to a buffer of the target and reads it back.
-    async fn write_and_read(
-        &mut self,
-        number: u32,
-        started: &StartUpResult,
-        buffer: TaggedBuffer,
-        length: u16,
-        expectation: &Expectation,
-    ) -> Result<Result<(), String>, Stop> {
+    /// Writes to a buffer of the target and reads it back. `msn` is the MSN of the Read Request.
+    async fn write_and_read(&mut self, msn: u32, buffer: TaggedBuffer, length: u16) -> Attempt {
         let most = usize::try_from(buffer.length).unwrap_or(usize::MAX);
         let data = pattern(payload_len(usize::from(length), TAGGED).min(most));
         let (stag, to) = (buffer.stag, buffer.tagged_offset);
         for segment in correct::tagged(Opcode::WRITE, stag, to, &data, usize::from(u16::MAX)) {
-            self.send_ulpdu(number, "Write", &segment, started, expectation).await?;
+            self.send("Write", &segment).await?;
         }
         let rdmardsz = u32::try_from(data.len()).unwrap_or(u32::MAX);
         let read = ReadRequest { sink_stag: PLAIN_SINK_STAG, sink_to: 0, rdmardsz, src_stag: stag, src_to: to };
-        let (_, progress) = self.progress(number, expectation)?;
-        let request = correct::read_request(progress.read_msn, &read);
-        self.send_ulpdu(number, "Read Request", &request, started, expectation).await?;
-        let answer = self.collect(number, started, "its Read Response", expectation).await?;
-        Ok(answer.and_then(|answer| match answer == data {
-            true => Ok(()),
-            false => Err(format!("a Read of {} bytes returns different bytes than were written", data.len())),
-        }))
+        self.send("Read Request", &correct::read_request(msn, &read)).await?;
+        if self.collect("its Read Response").await? != data {
+            return Err(format!("a Read of {} bytes returns different bytes than were written", data.len()).into());
+        }
+        Ok(())
     }
 
     /// Does a round as server: a Read, a go-ahead, a Write, and another go-ahead. `source` is the
     /// buffer that the client advertised.
-    async fn serve_rping(
-        &mut self,
-        number: u32,
-        started: &StartUpResult,
-        source: TaggedBuffer,
-        expectation: &Expectation,
-    ) -> Result<Result<(), String>, Stop> {
-        if source.length > MAX_ROUND {
-            return Ok(Err(format!(
-                "it advertised a buffer of {} bytes, but a buffer of rping has {MAX_ROUND} at most",
-                source.length
-            )));
+    async fn serve_rping(&mut self, source: TaggedBuffer) -> Attempt {
+        let size = source.length;
+        if size > MAX_ROUND {
+            let most = format!("a buffer of rping has {MAX_ROUND} at most");
+            return Err(format!("it advertised a buffer of {size} bytes, but {most}").into());
         }
         let read = ReadRequest {
             sink_stag: DATA.stag,
             sink_to: DATA.tagged_offset,
-            rdmardsz: source.length,
+            rdmardsz: size,
             src_stag: source.stag,
             src_to: source.tagged_offset,
         };
-        self.send_ulpdu(number, "Read Request", &correct::read_request(1, &read), started, expectation).await?;
-        let mut data = Vec::new();
-        loop {
-            let fpdu = match self.answer(number, started, "its Read Response", expectation).await? {
-                Ok(fpdu) => fpdu,
-                Err(why) => return Ok(Err(why)),
-            };
-            match take_tagged(&fpdu, Opcode::READ_RESPONSE, DATA, &mut data) {
-                Some(true) => break,
-                Some(false) => {}
-                None => {
-                    return Ok(Err(format!(
-                        "it sent {} where its Read Response was expected",
-                        describe::stream(&fpdu)
-                    )));
-                }
-            }
+        self.send("Read Request", &correct::read_request(1, &read)).await?;
+        let data = self.tagged_message(Opcode::READ_RESPONSE, DATA, "its Read Response").await?;
+        if data.len() != size as usize {
+            return Err(format!("its Read Response has {} bytes, and {size} were requested", data.len()).into());
         }
-        if data.len() != source.length as usize {
-            return Ok(Err(format!(
-                "its Read Response has {} bytes, and {} were requested",
-                data.len(),
-                source.length
-            )));
-        }
-        self.send_ulpdu(number, "Send, go ahead", &correct::send(1, &GO_AHEAD), started, expectation).await?;
-        let second = match self.answer(number, started, "its second Send", expectation).await? {
-            Ok(fpdu) => fpdu,
-            Err(why) => return Ok(Err(why)),
-        };
+        self.send("Send, go ahead", &correct::send(1, &GO_AHEAD)).await?;
+        let second = self.answer("its second Send").await?;
         let sink = match Segment::parse(ulpdu(&second)) {
             Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() => {
                 Advertisement::parse(payload)
@@ -341,14 +212,35 @@ impl RdmaSide<'_> {
             _ => None,
         };
         let Some(sink) = sink.filter(|sink| sink.size as usize >= data.len()) else {
-            return Ok(Err(format!("it sent {} where it had to advertise its sink", describe::stream(&second))));
+            let sent = describe::stream(&second);
+            return Err(format!("it sent {sent} where it had to advertise its sink").into());
         };
-        let segments = correct::tagged(Opcode::WRITE, sink.address.stag, sink.address.tagged_offset, &data, SEGMENT);
-        for segment in segments {
-            self.send_ulpdu(number, "Write", &segment, started, expectation).await?;
+        for segment in correct::tagged(Opcode::WRITE, sink.address.stag, sink.address.tagged_offset, &data, SEGMENT) {
+            self.send("Write", &segment).await?;
         }
-        self.send_ulpdu(number, "Send, go ahead", &correct::send(2, &GO_AHEAD), started, expectation).await?;
-        Ok(Ok(()))
+        self.send("Send, go ahead", &correct::send(2, &GO_AHEAD)).await?;
+        Ok(())
+    }
+}
+
+impl RdmaSide<'_> {
+    /// Returns whether a server of rping accepts a byte after the end of the buffer that the target
+    /// file describes. `within` is the time for each answer.
+    pub(in crate::stage) async fn takes_byte_after_buffer(&mut self, within: Duration) -> Attempt<bool> {
+        let expectation = Expectation::preparation(within);
+        let request = Message::new("MPA Request", correct::startup(&self.connections.target.description.request));
+        let started = self.start_up(&request, &expectation).await?;
+        let mut exchange = self.connections.exchange(self.number, started, &expectation);
+        let Some(TaggedBuffer { stag, tagged_offset, length }) = exchange.read_half(ROUND).await?.buffer else {
+            return Ok(false);
+        };
+        let end = tagged_offset.wrapping_add(u64::from(length));
+        for segment in correct::tagged(Opcode::WRITE, stag, end, &[0], SEGMENT) {
+            exchange.send("Write", &segment).await?;
+        }
+        let answer = self.connections.fpdu(self.number, self.connections.link.now() + within).await?;
+        self.connections.abort(self.number).await?;
+        Ok(matches!(answer, Err(NoFrame::TimedOut)))
     }
 }
 
@@ -368,12 +260,12 @@ fn read_request(fpdu: &[u8]) -> Option<ReadRequest> {
     }
 }
 
-fn is_go_ahead(fpdu: &[u8]) -> Result<(), String> {
+fn check_go_ahead(fpdu: &[u8]) -> Attempt {
     match Segment::parse(ulpdu(fpdu)) {
         Ok(Segment::Untagged(header, payload)) if header.ulp_control.opcode().is_send() && payload.len() == 16 => {
             Ok(())
         }
-        _ => Err(format!("it sent {} where its go-ahead was expected", describe::stream(fpdu))),
+        _ => Err(unexpected(fpdu, "its go-ahead")),
     }
 }
 

@@ -6,7 +6,7 @@ use weft_peer::driver::VirtualLink;
 use weft_peer::sdp::Role;
 use weft_peer::service::SdpUser;
 
-use super::{Expectation, Outcome, Protocol, ServiceDriver, Stage};
+use super::{Expectation, Outcome, Protocol, ServiceDriver, ServiceFacts, Stage};
 use crate::model::Capability;
 use crate::targets::{OpenError, sdp_link};
 
@@ -35,35 +35,21 @@ impl Sdp {
 }
 
 impl ServiceDriver for Sdp {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
-    fn capability(&self) -> Option<Capability> {
-        Some(self.capability)
-    }
-
-    fn protocol(&self) -> Protocol {
-        Protocol::Sdp
-    }
-
-    fn good_exchange_text(&self) -> &'static str {
-        "a good exchange: a HelloAck, the exchange of the service, and a graceful close"
-    }
-
-    fn accepts_sdp(&self) -> bool {
-        self.role == Role::Accepting
-    }
-
-    fn has_plain_exchange(&self) -> bool {
-        matches!(self.user, SdpUser::Drive | SdpUser::Echo)
+    fn facts(&self) -> ServiceFacts {
+        let text = "a good exchange: a HelloAck, the exchange of the service, and a graceful close";
+        ServiceFacts {
+            protocol: Protocol::Sdp,
+            accepts_sdp: self.role == Role::Accepting,
+            has_plain_exchange: matches!(self.user, SdpUser::Drive | SdpUser::Echo),
+            ..ServiceFacts::new(self.name, Some(self.capability), text)
+        }
     }
 
     fn exchange<'s>(&'s self, stage: &'s mut Stage, expectation: &'s Expectation) -> Outcome<'s, u32> {
         Box::pin(async move {
-            let number = stage.connect(expectation.at.as_ref()).await?;
-            let done = stage.sdp().exchange(self, number, expectation).await?;
-            Ok(done.map(|()| number))
+            let number = stage.connect().await?;
+            stage.sdp(number).exchange(self, expectation).await?;
+            Ok(number)
         })
     }
 
@@ -75,7 +61,7 @@ impl ServiceDriver for Sdp {
         expectation: &'s Expectation,
     ) -> Outcome<'s> {
         Box::pin(async move {
-            stage.sdp().plain_exchange(self.user == SdpUser::Echo, number, usize::from(length), expectation).await
+            stage.sdp(number).plain_exchange(self.user == SdpUser::Echo, usize::from(length), expectation).await
         })
     }
 

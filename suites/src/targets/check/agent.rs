@@ -19,9 +19,9 @@ impl Observer {
         let target = Arc::new(self.target.with_service(Service::Agent));
         let reached = self.live.link(&target)?;
         let mut stage = Stage::new(target, reached, CaseKey::new("target/check"), self.sink.clone());
-        let device = stage.agent().perform(Action::Device, None).await;
+        let device = stage.agent().perform(Action::Device).await;
         let exchanged = match &device {
-            Ok(Success::Device(_)) => Some(stage.good_exchange(Vec::new(), None).await),
+            Ok(Success::Device(_)) => Some(stage.good_exchange(Vec::new()).await),
             _ => None,
         };
         stage.leave().await;

@@ -9,6 +9,7 @@ use weft_core::wire::mpa::{Startup, StartupKind};
 use super::Observer;
 use crate::correct::StartupFields;
 use crate::model::Capability;
+use crate::stage::StepFailure;
 use crate::targets::OpenError;
 
 /// The answer to a Request.
@@ -31,7 +32,7 @@ impl Observer {
         let mut silent = 0;
         let mut shown = BTreeSet::new();
         // The good exchange then had FPDUs, and their CRCs were checked.
-        if works && self.target.description.request.crc && self.target.service().driver().operates() {
+        if works && self.target.description.request.crc && self.target.service().driver().facts().operates {
             shown.insert(Capability::Crc);
         }
         for (what, request) in [
@@ -112,10 +113,10 @@ impl Observer {
         let answer = stage.probe_mpa(request, within).await;
         stage.leave().await;
         Ok(match answer {
-            Ok(Ok(reply)) => Answer::Reply(reply),
-            Ok(Err(_)) if !stage.connections.has_responded => Answer::Silence,
-            Ok(Err(what)) => Answer::Other(what),
-            Err(_) => Answer::Other("was not reached".into()),
+            Ok(reply) => Answer::Reply(reply),
+            Err(StepFailure::Reason(_)) if !stage.connections.has_responded => Answer::Silence,
+            Err(StepFailure::Reason(what)) => Answer::Other(what),
+            Err(StepFailure::Decided) => Answer::Other("was not reached".into()),
         })
     }
 

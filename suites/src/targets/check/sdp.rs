@@ -4,8 +4,8 @@
 use weft_core::wire::sdp::FieldOrder;
 
 use super::Observer;
-use crate::targets::SdpStart;
-use crate::targets::{OpenError, Service};
+use crate::stage::StepFailure;
+use crate::targets::{OpenError, SdpStart, Service};
 
 /// Seconds to wait for data from a socket that sends without a request.
 const QUIET_SECONDS: f64 = 1.0;
@@ -33,12 +33,12 @@ impl Observer {
         let behaviour = stage.probe_sdp(start, order, times).await;
         stage.leave().await;
         let behaviour = match behaviour {
-            Ok(Ok(behaviour)) => behaviour,
-            Ok(Err(why)) => {
+            Ok(behaviour) => behaviour,
+            Err(StepFailure::Reason(why)) => {
                 self.add("its HelloAck", Some(false), why);
                 return self.other_start().await;
             }
-            Err(_) => {
+            Err(StepFailure::Decided) => {
                 self.add("its HelloAck", Some(false), "was not reached");
                 return Ok(());
             }
@@ -84,7 +84,7 @@ impl Observer {
             let answer = stage.probe_sdp_start(start, order, self.try_time()).await;
             stage.leave().await;
             has_answered |= stage.connections.has_responded;
-            if let Ok(Ok(hello_ack)) = answer {
+            if let Ok(hello_ack) = answer {
                 found = true;
                 self.add(what, None, format!("is answered by {}", hello_ack.describe()));
             }

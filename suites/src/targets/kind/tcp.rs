@@ -180,9 +180,6 @@ async fn resolve(address: &str) -> Result<SocketAddr, OpenError> {
     found.next().ok_or_else(|| failed(std::io::Error::other("the name has no address")))
 }
 
-/// Number of cases that run at the same time. Several cases would disturb each other.
-const JOBS: usize = 1;
-
 /// A target that the tester connects to.
 struct Responder {
     address: SocketAddr,
@@ -191,10 +188,6 @@ struct Responder {
 }
 
 impl Connector for Responder {
-    fn jobs(&self, _: usize) -> usize {
-        JOBS
-    }
-
     fn link(&self, _: &Target) -> Result<CaseLink, OpenError> {
         let link = TcpLink::new(self.address).with_connect_timeout(self.connect_timeout);
         Ok(CaseLink { link: Link::Tcp(link.with_mappers(self.mappers.clone())), start: None, agent: None })
@@ -208,10 +201,6 @@ struct Initiator {
 }
 
 impl Connector for Initiator {
-    fn jobs(&self, _: usize) -> usize {
-        JOBS
-    }
-
     fn link(&self, _: &Target) -> Result<CaseLink, OpenError> {
         Ok(CaseLink { link: Link::Accept(self.listener.link()), start: Some(self.start.clone()), agent: None })
     }
@@ -224,10 +213,6 @@ struct MapperClient {
 }
 
 impl Connector for MapperClient {
-    fn jobs(&self, _: usize) -> usize {
-        JOBS
-    }
-
     fn link(&self, _: &Target) -> Result<CaseLink, OpenError> {
         Ok(CaseLink { link: Link::Mapper(self.mapper.link()), start: Some(self.start.clone()), agent: None })
     }

@@ -9,7 +9,6 @@ use weft_core::wire::portmap::{MessageType, RawMessage};
 use zerocopy::{FromBytes, FromZeros, IntoBytes};
 
 use super::{Answer, Datagram, DatagramFields, MapperClientSide};
-use crate::model::SourceLocation;
 use crate::stage::Message;
 use crate::stage::port_mapper::server::{MapperFields, padded};
 use crate::stage::{Expectation, Stop};
@@ -25,22 +24,21 @@ impl MapperClientSide<'_> {
         &mut self,
         shows: Vec<RequirementId>,
         within: Duration,
-        at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         let alive = self.connections.log.alive_before;
         let v6 = self.connections.link.mapper_address(false).is_ipv6();
-        let service = self.service(GOOD, v6, at)?;
-        let address = self.address(v6, false, true, at)?;
+        let service = self.service(GOOD, v6)?;
+        let address = self.address(v6, false, true)?;
         // Datagrams from before the start are not part of the exchange.
         self.state.datagrams.clear();
-        self.start(service, at).await?;
-        let preparation = Expectation::preparation(within, at);
+        self.start(service).await?;
+        let preparation = Expectation::preparation(within);
         let deadline = self.connections.link.now() + within;
         let pm_req = loop {
             match self.state.datagrams.pop_front() {
                 Some(datagram) if datagram.asks_for(service) => break datagram,
                 Some(_) => {}
-                None if self.receive(deadline, at).await? => {}
+                None if self.receive(deadline).await? => {}
                 None => return Err(self.recorder().undecided(&preparation, "a PMReq", "it sends no PMReq")),
             }
         };
@@ -48,7 +46,7 @@ impl MapperClientSide<'_> {
         let handle = pm_req.message().map(|raw| raw.assoc_handle.get());
         let (answer, since) = (accept.octets.clone(), self.connections.link.now());
         self.state.answers.push(Answer { request: pm_req.octets, answer, other_port: false, since, again: 0 });
-        self.put(&accept, pm_req.from, false, at).await?;
+        self.put(&accept, pm_req.from, false).await?;
         let ack = DatagramFields {
             message: MapperFields { message_type: Some(MessageType::PM_ACK), handle, ..MapperFields::default() },
             past: Some(MessageType::PM_REQ),
@@ -58,11 +56,11 @@ impl MapperClientSide<'_> {
         while self.connections.target.connects() {
             match self.state.connections.pop_front() {
                 Some((to, number)) if to == address => {
-                    self.connections.close(number, at).await?;
+                    self.connections.close(number).await?;
                     break;
                 }
                 Some(_) => {}
-                None if self.receive(deadline, at).await? => {}
+                None if self.receive(deadline).await? => {}
                 None => {
                     let expected = format!("a TCP connection to {address}");
                     return Err(self.recorder().undecided(&preparation, &expected, "it does not connect"));

@@ -3,11 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use weft_core::wire::portmap::{Message as PmMessage, RawMessage};
-use zerocopy::FromBytes;
-
+use super::super::name;
 use super::{Datagram, DatagramFields, MapperClientSide, RepetitionEnd};
-use crate::model::SourceLocation;
 use crate::stage::{Expectation, Stop};
 
 impl MapperClientSide<'_> {
@@ -19,7 +16,6 @@ impl MapperClientSide<'_> {
     ) -> Result<Datagram, Stop> {
         let expected = fields.message.to_string();
         let deadline = self.connections.link.now() + expectation.within;
-        let at = expectation.at.as_ref();
         let datagram = loop {
             if fields.no_connection && !self.state.connections.is_empty() && self.state.datagrams.is_empty() {
                 return Err(self.recorder().unmet(expectation, &expected, "it connected without a query"));
@@ -30,32 +26,16 @@ impl MapperClientSide<'_> {
                 }
                 continue;
             }
-            if !self.receive(deadline, at).await? {
-                let text = self.recorder().silence(0, expectation);
-                return Err(self.recorder().overdue(expectation, &expected, &text));
+            if !self.receive(deadline).await? {
+                return Err(self.recorder().timed_out(expectation, &expected));
             }
         };
-        let Ok((raw, _)) = RawMessage::read_from_prefix(&datagram.octets) else {
-            self.recorder().mark_wrong(0);
-            let actual = format!("it sent {} bytes", datagram.octets.len());
-            return Err(self.recorder().unmet(expectation, &expected, &actual));
-        };
-        let miss = match fields.message.miss(&raw, true) {
-            None if fields.other_port != datagram.other_port => {
-                Some(", to the wrong port of the port mapper".to_owned())
-            }
-            other => other,
-        };
-        match miss {
-            None => {
-                self.recorder().met(0, expectation, &expected, raw.mt().name());
-                Ok(datagram)
-            }
-            Some(what) => {
-                self.recorder().mark_wrong(0);
-                Err(self.recorder().unmet(expectation, &expected, &format!("it sent {}{what}", raw.mt().name())))
-            }
-        }
+        let is_wrong_port = fields.other_port != datagram.other_port;
+        let wrong_port = || is_wrong_port.then(|| ", to the wrong port of the port mapper".to_owned());
+        self.connections.judge_datagram(&datagram.octets, expectation, &expected, |raw| {
+            fields.message.miss(raw, true).or_else(wrong_port)
+        })?;
+        Ok(datagram)
     }
 
     /// Counts datagrams until no datagram has arrived for a time, until `most` have arrived, or
@@ -65,7 +45,6 @@ impl MapperClientSide<'_> {
         &mut self,
         within: Duration,
         most: usize,
-        at: Option<&SourceLocation>,
     ) -> Result<(usize, RepetitionEnd), Stop> {
         /// A client that doubles its timer reaches four times the previous gap after two steps.
         const LONGER: u32 = 4;
@@ -82,7 +61,7 @@ impl MapperClientSide<'_> {
             if !self.state.connections.is_empty() {
                 return Ok((count, RepetitionEnd::Connection));
             }
-            if !self.receive(last + within.max(longest * LONGER), at).await? {
+            if !self.receive(last + within.max(longest * LONGER)).await? {
                 return Ok((count, RepetitionEnd::Quiet));
             }
         }
@@ -106,7 +85,7 @@ impl MapperClientSide<'_> {
         ip: Option<IpAddr>,
         port: Option<u16>,
     ) -> Result<(), Stop> {
-        let (_, target) = self.connections.get(number, expectation.at.as_ref())?.end.addresses();
+        let (_, target) = self.connections.get(number)?.end.addresses();
         let wanted = SocketAddr::new(ip.unwrap_or(target.ip()), port.unwrap_or(target.port()));
         let (expected, actual) = (format!("a connection from {wanted}"), format!("a connection from {target}"));
         self.recorder().check(wanted == target, expectation, &expected, &actual)
@@ -118,15 +97,13 @@ impl MapperClientSide<'_> {
         let deadline = self.connections.link.now() + expectation.within;
         loop {
             if let Some(datagram) = self.state.datagrams.pop_front() {
-                self.recorder().mark_wrong(0);
-                let name =
-                    PmMessage::parse(&datagram.octets).map_or("not a port mapper message", |m| m.message_type.name());
-                let actual = format!("it sent a datagram of {} bytes ({name})", datagram.octets.len());
-                return Err(self.recorder().unmet(expectation, expected, &actual));
+                let (len, name) = (datagram.octets.len(), name(&datagram.octets));
+                let sent = format!("a datagram of {len} bytes ({name})");
+                return Err(self.recorder().wrong(expectation, expected, &sent));
             }
-            if !self.receive(deadline, expectation.at.as_ref()).await? {
-                let text = self.recorder().silence(0, expectation);
-                self.recorder().met(0, expectation, expected, &text);
+            if !self.receive(deadline).await? {
+                let text = self.recorder().silence(expectation);
+                self.recorder().met(expectation, expected, &text);
                 return Ok(());
             }
         }
@@ -140,20 +117,19 @@ impl MapperClientSide<'_> {
     ) -> Result<u32, Stop> {
         let expected = format!("a TCP connection to {address}");
         let deadline = self.connections.link.now() + expectation.within;
-        let at = expectation.at.as_ref();
         while self.state.connections.is_empty() {
-            if !self.receive(deadline, at).await? {
+            if !self.receive(deadline).await? {
                 return Err(self.recorder().overdue(expectation, &expected, "it does not connect"));
             }
         }
         let Some((to, number)) = self.state.connections.pop_front() else {
-            return Err(self.recorder().harness(at, "there is no connection"));
+            return Err(self.recorder().harness("there is no connection"));
         };
         let actual = format!("it connects to {to}");
         if to != address {
             return Err(self.recorder().unmet(expectation, &expected, &actual));
         }
-        self.recorder().met(number, expectation, &expected, &actual);
+        self.connections.recorder_of(number).met(expectation, &expected, &actual);
         Ok(number)
     }
 
@@ -165,9 +141,9 @@ impl MapperClientSide<'_> {
             if let Some((to, _)) = self.state.connections.pop_front() {
                 return Err(self.recorder().unmet(expectation, expected, &format!("it connects to {to}")));
             }
-            if !self.receive(deadline, expectation.at.as_ref()).await? {
+            if !self.receive(deadline).await? {
                 let text = format!("no connection within {} s", expectation.within.as_secs_f64());
-                self.recorder().met(0, expectation, expected, &text);
+                self.recorder().met(expectation, expected, &text);
                 return Ok(());
             }
         }

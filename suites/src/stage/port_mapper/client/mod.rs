@@ -14,17 +14,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use weft_core::wire::portmap::{Message as PmMessage, MessageType, RawMessage};
+use weft_core::wire::portmap::{MessageType, RawMessage};
 use weft_peer::Instant;
 use weft_peer::driver::Call;
-use zerocopy::FromBytes;
 
+use super::raw_message;
 use super::server::MapperFields;
-use crate::model::{Direction, Event, Octets, SourceLocation, StepKind};
-use crate::stage::Message;
-use crate::stage::connections::{COUNTDOWN, GRACE, LOOK};
-use crate::stage::{Connections, Recorder, Stop};
-use crate::targets::{COMMAND_SECONDS, MANUAL_SECONDS};
+use crate::model::Direction;
+use crate::stage::{Connections, Message, Recorder, Stop};
 
 /// Maximum number of TCP addresses of one case.
 const MAX_ADDRESSES: usize = 64;
@@ -110,104 +107,62 @@ impl MapperClientSide<'_> {
     }
 
     /// Returns the Conventional Address of a service, which is reserved for the tester.
-    pub(crate) fn service(&mut self, number: u32, v6: bool, at: Option<&SourceLocation>) -> Result<SocketAddr, Stop> {
+    pub(crate) fn service(&mut self, number: u32, v6: bool) -> Result<SocketAddr, Stop> {
         if let Some(service) = self.state.services.get(&(number, v6)) {
             return Ok(*service);
         }
-        let service = self.address(v6, false, true, at)?;
+        let service = self.address(v6, false, true)?;
         self.state.services.insert((number, v6), service);
         Ok(service)
     }
 
     /// Reserves a TCP address of the tester.
-    pub(crate) fn address(
-        &mut self,
-        v6: bool,
-        other: bool,
-        listens: bool,
-        at: Option<&SourceLocation>,
-    ) -> Result<SocketAddr, Stop> {
+    pub(crate) fn address(&mut self, v6: bool, other: bool, listens: bool) -> Result<SocketAddr, Stop> {
         if self.state.addresses >= MAX_ADDRESSES {
-            return Err(self.recorder().harness(at, &format!("the case uses more than {MAX_ADDRESSES} addresses")));
+            return Err(self.recorder().harness(&format!("the case uses more than {MAX_ADDRESSES} addresses")));
         }
         self.state.addresses += 1;
         self.connections
             .link
             .reserve_address(v6, other, listens)
-            .map_err(|error| self.recorder().harness(at, &error.to_string()))
+            .map_err(|error| self.recorder().harness(&error.to_string()))
     }
 
     /// Starts the target for a service, and waits until a datagram or a connection arrives. Drops
     /// earlier connections that no expectation has used.
-    pub(crate) async fn start(&mut self, service: SocketAddr, at: Option<&SourceLocation>) -> Result<(), Stop> {
-        const EXPECTED: &str = "a datagram or a connection from the target";
+    pub(crate) async fn start(&mut self, service: SocketAddr) -> Result<(), Stop> {
         let Some(start) = self.connections.start.clone() else {
-            return Err(self.recorder().harness(at, "the target is a responder, and does not query a port mapper"));
+            return Err(self.recorder().harness("the target is a responder, and does not query a port mapper"));
         };
-        self.connections.link.query(service).map_err(|error| self.recorder().harness(at, &error.to_string()))?;
+        self.connections.link.query(service).map_err(|error| self.recorder().harness(&error.to_string()))?;
         let mapper = self.connections.link.mapper_address(service.is_ipv6());
-        match start.start(service, Some(mapper)).await {
-            Ok(running) => self.connections.programs.add(running),
-            Err(why) => {
-                return Err(self.recorder().unreached(EXPECTED, format!("its command does not start: {why}"), at));
-            }
-        }
-        let instruction = start.manual_instruction(service, Some(mapper));
-        let seconds = if instruction.is_some() { MANUAL_SECONDS } else { COMMAND_SECONDS };
-        let within = self.connections.target.scaled(seconds);
-        let (end, mut shown_at, mut ended_since) = (self.connections.link.now() + within, None, None);
+        let what = ("a datagram or a connection from the target", "no datagram and no connection");
+        let mut wait = self.connections.start_target(&start, service, Some(mapper), what).await?;
         self.state.connections.clear();
         let before = self.state.waiting();
         while self.state.waiting() == before {
-            let now = self.connections.link.now();
-            if let Some(what) =
-                instruction.as_deref().filter(|_| shown_at.is_none_or(|shown_at| now >= shown_at + COUNTDOWN))
-            {
-                let seconds = end.saturating_duration_since(now).as_secs_f64().round() as u64;
-                self.connections.sink.event(&Event::TargetWaiting { what: what.to_owned(), seconds });
-                shown_at = Some(now);
-            }
-            let slice = if self.connections.link.is_virtual() { within } else { LOOK };
-            if self.receive((now + slice).min(end), at).await? {
-                continue;
-            }
-            if self.connections.link.now() >= end {
-                return Err(self.recorder().unreached(
-                    EXPECTED,
-                    format!("no datagram and no connection within {} s", within.as_secs_f64()),
-                    at,
-                ));
-            }
-            let Some((line, status)) = self.connections.programs.last_end() else { continue };
-            let since = *ended_since.get_or_insert(now);
-            if now >= since + GRACE {
-                return Err(self.recorder().unreached(
-                    EXPECTED,
-                    format!("no datagram and no connection, because {line} ended, {status}"),
-                    at,
-                ));
+            let until = self.connections.next_check(&mut wait);
+            if !self.receive(until).await? {
+                self.connections.check_target(&mut wait)?;
             }
         }
         Ok(())
     }
 
     /// Receives the next datagram or connection. Returns false if nothing arrives until `deadline`.
-    async fn receive(&mut self, deadline: Instant, at: Option<&SourceLocation>) -> Result<bool, Stop> {
+    async fn receive(&mut self, deadline: Instant) -> Result<bool, Stop> {
         match self.connections.link.next_call(deadline).await {
             Ok(None) => return Ok(false),
             Ok(Some(Call::Connection { to, connection })) => {
-                self.connections.check_limit(at)?;
+                self.connections.check_limit()?;
                 self.connections.has_responded = true;
                 let number = self.connections.connected(*connection, Direction::Received);
                 self.state.connections.push_back((to, number));
             }
             Ok(Some(Call::Datagram { to, from, octets })) => {
                 self.connections.has_responded = true;
-                self.connections.check_received(size_of::<Datagram>() + octets.len(), at)?;
-                self.connections.log.answered();
-                let name = PmMessage::parse(&octets).map_or("not a port mapper message", |m| m.message_type.name());
-                let text = format!("datagram: {name}");
-                self.recorder().step(0, Direction::Received, StepKind::Octets, text, Some(Octets::new(&octets)));
+                self.connections.check_received(size_of::<Datagram>() + octets.len())?;
+                self.connections.received_datagram(&octets);
                 let known = self.state.answers.iter_mut().find(|known| known.request == octets);
                 let now = self.connections.link.now();
                 let again = known.filter(|known| known.again < MAX_EXPLAINED_REPETITIONS).map(|known| {
@@ -215,29 +170,22 @@ impl MapperClientSide<'_> {
                     (Message::new("the answer again", known.answer.clone()), known.other_port)
                 });
                 if let Some((answer, other_port)) = again {
-                    self.put(&answer, from, other_port, at).await?;
+                    self.put(&answer, from, other_port).await?;
                     return Ok(true);
                 }
                 let other_port = to != self.connections.link.mapper_address(to.is_ipv6());
                 self.state.datagrams.push_back(Datagram { from, other_port, octets: octets.to_vec() });
             }
-            Err(error) => return Err(self.recorder().harness(at, &error.to_string())),
+            Err(error) => return Err(self.recorder().harness(&error.to_string())),
         }
         Ok(true)
     }
 
-    async fn put(
-        &mut self,
-        message: &Message,
-        to: SocketAddr,
-        other_port: bool,
-        at: Option<&SourceLocation>,
-    ) -> Result<(), Stop> {
-        self.connections.check_sent(message, at)?;
+    async fn put(&mut self, message: &Message, to: SocketAddr, other_port: bool) -> Result<(), Stop> {
+        self.connections.check_sent(message)?;
         let sent = self.connections.link.answer(other_port, to, &message.octets).await;
-        let octets = Octets::new(&message.octets);
-        self.recorder().step(0, Direction::Sent, StepKind::Octets, format!("datagram: {}", message.name), Some(octets));
-        sent.map_err(|error| self.recorder().harness(at, &error.to_string()))
+        self.connections.sent_datagram(message);
+        sent.map_err(|error| self.recorder().harness(&error.to_string()))
     }
 
     /// Sends a datagram. If it answers `request`, it is also the answer to repetitions of
@@ -248,12 +196,11 @@ impl MapperClientSide<'_> {
         to: SocketAddr,
         other_port: bool,
         request: Option<Vec<u8>>,
-        at: Option<&SourceLocation>,
     ) -> Result<(), Stop> {
         self.connections.stimulate_last();
         // A target that reflects the received addresses may reflect their complete fields (section
         // 7.3.1.9).
-        if RawMessage::read_from_prefix(&message.octets).is_ok_and(|(sent, _)| {
+        if raw_message(&message.octets).is_some_and(|sent| {
             sent.ipv() == 4 && [sent.cp_ip_addr, sent.ap_ip_addr].iter().any(|field| field[4..] != [0; 12])
         }) {
             self.connections.log.exempt.push(weft_core::requirement!("PM-7.3.1.3-2"));
@@ -263,13 +210,13 @@ impl MapperClientSide<'_> {
             let (answer, since) = (message.octets.clone(), self.connections.link.now());
             self.state.answers.push(Answer { request, answer, other_port, since, again: 0 });
         }
-        self.put(message, to, other_port, at).await
+        self.put(message, to, other_port).await
     }
 }
 
 impl Datagram {
     fn message(&self) -> Option<RawMessage> {
-        RawMessage::read_from_prefix(&self.octets).ok().map(|(raw, _)| raw)
+        raw_message(&self.octets)
     }
 
     fn message_type(&self) -> Option<MessageType> {
