@@ -1,12 +1,12 @@
 //! Limits how much freed memory the C library keeps.
 //!
 //! glibc gives the threads of a process up to eight heaps ("arenas") per core. It rarely returns
-//! the freed memory of an arena to the system, and threads of another arena cannot use that memory.
-//! In a server whose threads read large captures, one after the other, the process grew to twice
-//! the memory that it used.
+//! the freed memory of an arena to the system, and threads that use another arena cannot use that
+//! memory. A server that read large captures, each in another thread, therefore occupied twice as
+//! much memory as it used.
 #![expect(unsafe_code, reason = "the allocator has an interface in C only")]
 
-/// Makes all threads share one arena. Call it before the process starts threads.
+/// Makes all threads share one arena. Call this function before the process starts threads.
 pub(crate) fn share_one_arena() {
     // musl's allocator has only one heap, so it has no setting for arenas.
     #[cfg(target_env = "gnu")]

@@ -1,4 +1,5 @@
-//! Colour of output: by default only on a terminal with colours, and never if `NO_COLOR` is set.
+//! Colours of the output. By default, weft uses colours only on a terminal, and only if the
+//! environment allows colours.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stdout};
@@ -34,7 +35,7 @@ impl ColourChoice {
 }
 
 /// Returns whether the environment allows colours. `NO_COLOR` (<https://no-color.org>) and a
-/// terminal of type "dumb" forbid them.
+/// terminal of type "dumb" forbid colours.
 fn is_wanted(variable: impl Fn(&str) -> Option<OsString>) -> bool {
     variable("NO_COLOR").is_none_or(|value| value.is_empty()) && variable("TERM").is_none_or(|term| term != "dumb")
 }

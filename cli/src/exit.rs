@@ -17,8 +17,9 @@ pub(crate) const UNREACHABLE: u8 = 3;
 /// The exit code for a problem of weft or of this machine.
 pub(crate) const HARNESS: u8 = 4;
 
-/// Prints a line on standard output. If the write fails, the command continues, because its results
-/// are in the run's folder. At the end, the exit code reports the failure ([`with_output`]).
+/// Prints a line on standard output. If the write fails, the command continues, because it also
+/// writes its results to the run's folder. At the end, the exit code reports the failed write
+/// ([`with_output`]).
 macro_rules! print_line {
     ($($text:tt)*) => {{
         let mut out = weft_core::text::Visible(std::io::stdout().lock());
@@ -31,8 +32,8 @@ pub(crate) use print_line;
 /// The error of the first output line that could not be written.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
-/// Records the failed write of a line. A closed pipe does not count, because its reader (such as
-/// `head`) has read enough.
+/// If the write of a line failed, records the error. A closed pipe is no error, because the reader
+/// of the pipe (such as `head`) has read enough.
 pub(crate) fn note_written(line: io::Result<()>) {
     if let Err(error) = line
         && error.kind() != io::ErrorKind::BrokenPipe
@@ -60,7 +61,8 @@ fn unwritten(error: &io::Error) -> String {
 const PIPE_CLOSED: &str = "stopped, because the reader closed the output";
 
 /// The output of a command whose exit code is a verdict. If the reader closes the output
-/// (`| head`), the command drops the rest and continues, so that its exit code is the same.
+/// (`| head`), the command drops the remaining output and continues. Its exit code is therefore
+/// always the same.
 pub(crate) struct VerdictOutput<W> {
     out: W,
     /// Whether the reader has closed the output.
@@ -99,10 +101,18 @@ impl<W: Write> Write for VerdictOutput<W> {
     }
 }
 
-/// The command line, or a file that the user named, cannot be used. The exit code is [`USAGE`].
+/// weft cannot use the command line, or a file that the user named. The exit code is [`USAGE`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct BadInput(pub String);
+
+/// Returns from the function with a [`BadInput`].
+macro_rules! reject {
+    ($($text:tt)*) => {
+        return Err($crate::exit::BadInput(format_args!($($text)*).to_string()).into())
+    };
+}
+pub(crate) use reject;
 
 /// The command ran, but did not succeed. `code` is the exit code.
 #[derive(Debug, thiserror::Error)]
@@ -112,7 +122,7 @@ pub(crate) struct CommandFailure {
     pub text: String,
 }
 
-/// Makes the error for an unreachable target, whose reason is `error`.
+/// Makes the error for a target that is unreachable because of `error`.
 pub(crate) fn unreachable(error: &impl std::fmt::Display) -> anyhow::Error {
     CommandFailure { code: UNREACHABLE, text: error.to_string() }.into()
 }
@@ -120,7 +130,7 @@ pub(crate) fn unreachable(error: &impl std::fmt::Display) -> anyhow::Error {
 /// The reason why `path` cannot be written, for a message.
 pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
     use io::ErrorKind;
-    // A bare name is in the current folder.
+    // A path without a folder is in the current folder, which exists.
     let has_folder = path.parent().is_none_or(|folder| folder.as_os_str().is_empty() || folder.is_dir());
     match error.kind() {
         ErrorKind::NotFound if has_folder => "cannot be written: its folder does not accept files".to_owned(),
@@ -128,10 +138,21 @@ pub(crate) fn unwritable(path: &Path, error: &io::Error) -> String {
         ErrorKind::PermissionDenied => "cannot be written: permission denied".to_owned(),
         ErrorKind::AlreadyExists => "is not a folder; use another name".to_owned(),
         ErrorKind::NotADirectory => "has a parent that is not a folder; use another path".to_owned(),
-        ErrorKind::IsADirectory => "is a directory; name a file".to_owned(),
+        ErrorKind::IsADirectory => "is a folder; use the path of a file".to_owned(),
         ErrorKind::StorageFull => "cannot be written: the disk is full".to_owned(),
         _ => format!("cannot be written: {error}"),
     }
+}
+
+/// Writes a file that the user named.
+pub(crate) fn write_file(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), BadInput> {
+    std::fs::write(path, contents)
+        .map_err(|error| BadInput(format!("{}: {}", path.display(), unwritable(path, &error))))
+}
+
+/// Prints a JSON object as one line on standard output. [`print_line`] explains a failed write.
+pub(crate) fn print_json(object: &serde_json::Value) {
+    print_line!("{object}");
 }
 
 /// Prints a line on standard error, if possible.
@@ -147,8 +168,8 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     match error.downcast_ref::<io::Error>() {
-        // An I/O error of a file has the path as context. An I/O error without context comes from
-        // writing the output.
+        // If a file caused the I/O error, the error has the file's path as context. Without
+        // context, the write of the output caused the error.
         Some(io) if io.kind() == io::ErrorKind::StorageFull => note(&unwritten(io)),
         _ => note(&format!("{error:#}")),
     }

@@ -1,4 +1,5 @@
-//! Hints for users of tshark and h2spec (a test tool for HTTP/2). clap's own error comes first.
+//! Hints for users of tshark and h2spec (a test tool for HTTP/2). weft prints them after clap's own
+//! error.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -30,13 +31,13 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     exit::with_output(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE)))
 }
 
-/// Commands that read captures, as tshark does. Their users may type options of tshark.
+/// Commands that read captures, like tshark. Their users may type options of tshark.
 const LIKE_TSHARK: [&str; 7] = ["dissect", "lint", "explain", "follow", "stats", "ladder", "tui"];
 
 /// Returns whether the command line has one of the [`LIKE_TSHARK`] commands, or no command.
 fn is_like_tshark(mut arguments: impl Iterator<Item = String>) -> bool {
     arguments.find(|argument| !argument.starts_with('-')).is_none_or(|word| {
-        // In `weft -r FILE`, the first word is the value of an option of tshark, not a command.
+        // In `weft -r FILE`, `FILE` is the value of an option of tshark, not a command.
         LIKE_TSHARK.contains(&&*word) || !crate::Arguments::command().get_subcommands().any(|it| it.get_name() == word)
     })
 }
@@ -55,7 +56,7 @@ fn hint(error: &clap::Error) -> Option<String> {
     }
     match error.kind() {
         ErrorKind::UnknownArgument => option(context(ContextKind::InvalidArg)?).map(str::to_owned),
-        // tshark takes several interfaces.
+        // tshark accepts `-i` several times. weft accepts it once.
         ErrorKind::ArgumentConflict => {
             let (one, other) = (context(ContextKind::InvalidArg)?, context(ContextKind::PriorArg)?);
             (one == other && one.starts_with("--interface"))
@@ -76,7 +77,7 @@ fn option(word: &str) -> Option<&'static str> {
         "-z" => {
             "use `weft stats FILE` for statistics, `weft follow FILE` for messages, `weft ladder FILE` for a diagram"
         }
-        "-i" | "-D" | "-f" | "-a" | "-b" => "`weft dissect -i IF` captures, with tshark's -f, -s, -a, -b and -w",
+        "-i" | "-D" | "-f" | "-a" | "-b" => "to capture: weft dissect -i IF; -f, -s, -a, -b and -w are as in tshark",
         "-d" | "-o" => {
             "weft detects iWARP on any port; for SDP connections without their start, use --decode-as PORT=sdp"
         }
@@ -104,7 +105,7 @@ fn option_of_h2spec(word: &str) -> Option<&'static str> {
         "--junit-report" | "--junit" | "--sarif" | "--html" | "--json" | "--report" => {
             "each run writes report.html, junit.xml, report.sarif, report.json and summary.md to --out DIR"
         }
-        "--timeout" => "`time_scale` in the target file stretches all waits",
+        "--timeout" => "to extend all time limits, set `time_scale` in the target file",
         "--host" | "--port" | "-p" => {
             "put the address into a target file and run weft test TARGET.toml; docs/conformance.md has an example"
         }

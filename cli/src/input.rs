@@ -31,14 +31,14 @@ use weft_dissector::output::text::counted;
 use weft_dissector::source::{Capture, Comments, Frame, OpenError};
 use weft_dissector::{Dissector, Sink, SkipReason, reads_link_type};
 
-use crate::exit::{BadInput, note};
+use crate::exit::{BadInput, note, reject};
 
 /// Reading a file of at least this many bytes shows progress.
 const LONG: u64 = 64 << 20;
 /// Number of frames between two updates of the progress.
 const STEP: u64 = 4096;
 
-/// The captures that a command reads, as arguments or with tshark's -r.
+/// The captures that a command reads. The user names them as arguments, or with `-r` as in tshark.
 #[derive(clap::Args)]
 pub(crate) struct CaptureFile {
     /// Read these captures (such as pcapng, also compressed); - is standard input
@@ -82,7 +82,10 @@ impl CaptureFile {
         match (&self.files[..], &self.read) {
             ([path], _) | ([], Some(path)) => Ok(path),
             ([], None) => Err(BadInput("missing capture: name a file, or - for standard input".to_owned()).into()),
-            _ => Err(BadInput("-w reads one capture; join captures first, such as with mergecap".to_owned()).into()),
+            _ => Err(BadInput(
+                "-w needs exactly one capture; merge several captures first, such as with mergecap".to_owned(),
+            )
+            .into()),
         }
     }
 }
@@ -96,7 +99,8 @@ fn shown(path: &Path) -> String {
 pub(crate) enum Next<'a> {
     /// A frame.
     Frame(Frame<'a>),
-    /// The next frame of a live capture may take long. The caller prints its buffered output.
+    /// The next frame of a live capture may take long to arrive. The caller should print its
+    /// buffered output now.
     Idle,
     /// The capture has ended.
     End,
@@ -110,7 +114,8 @@ pub(crate) struct Input {
     source: Source,
     name: String,
     progress: ProgressBar,
-    /// Link type of the last frame, as long as no frame has had a supported link type.
+    /// Link type of the first frame that has a supported link type. Before that frame, the link
+    /// type of the last frame.
     strange: Option<u16>,
     /// Whether a frame has had a supported link type.
     readable: bool,
@@ -130,13 +135,11 @@ impl Input {
         write: Option<(SaveDestination<'_>, Ring)>,
     ) -> anyhow::Result<Self> {
         let source = Source::Live(Box::new(arguments.open(interface, write)?));
-        Ok(Input {
-            source,
-            name: interface.to_owned(),
-            progress: ProgressBar::hidden(),
-            strange: None,
-            readable: false,
-        })
+        Ok(Input::of(source, interface.to_owned()))
+    }
+
+    fn of(source: Source, name: String) -> Self {
+        Input { source, name, progress: ProgressBar::hidden(), strange: None, readable: false }
     }
 
     /// Opens the capture at `path`.
@@ -148,17 +151,16 @@ impl Input {
 
     /// Reads a capture of about `len` bytes. `len` is the total for the progress.
     fn read(name: String, capture: Capture, len: u64) -> Self {
-        let progress = if len >= LONG && stderr().is_terminal() {
+        let mut input = Input::of(Source::File(Box::new(capture)), name);
+        if len >= LONG && stderr().is_terminal() {
             let bar = ProgressBar::new(len);
             if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {bytes} of {total_bytes}, {eta} left") {
                 bar.set_style(style);
             }
-            bar.set_message(name.clone());
-            bar
-        } else {
-            ProgressBar::hidden()
-        };
-        Input { source: Source::File(Box::new(capture)), name, progress, strange: None, readable: false }
+            bar.set_message(input.name.clone());
+            input.progress = bar;
+        }
+        input
     }
 
     /// Opens at least two captures, to read them as one.
@@ -166,8 +168,7 @@ impl Input {
         let source = Source::Files(MergedCaptures::open(paths)?);
         let others = counted(paths.len() as u64 - 1, "other");
         let name = format!("{} and {others}", paths.first().map_or_else(String::new, |path| shown(path)));
-        let progress = ProgressBar::hidden();
-        Ok(Input { source, name, progress, strange: None, readable: false })
+        Ok(Input::of(source, name))
     }
 
     /// The name of the input for messages.
@@ -209,8 +210,8 @@ impl Input {
         }
     }
 
-    /// Reports lost frames of a live capture on standard error. Call it at [`Next::Idle`], unless a
-    /// screen shows the losses.
+    /// Reports lost frames of a live capture on standard error. Call this function at
+    /// [`Next::Idle`], unless a screen shows the number of lost frames.
     pub(crate) fn idle(&mut self) {
         if let Source::Live(live) = &mut self.source {
             live.warn(&self.name);
@@ -278,32 +279,32 @@ impl Input {
     pub(crate) fn close(self) -> anyhow::Result<()> {
         self.progress.finish_and_clear();
         if let Some(link_type) = self.strange.filter(|_| !self.readable) {
-            return Err(BadInput(format!(
+            reject!(
                 "{}: cannot read any frame: {} is not supported; docs/captures.md lists the supported link types",
                 self.name,
                 SkipReason::LinkType(link_type)
-            ))
-            .into());
+            );
         }
         let capture = match self.source {
             Source::File(capture) => capture,
-            // `MergedCaptures` has closed each file, and has printed a note about it.
+            // `MergedCaptures` has already closed each file and reported its damage.
             Source::Files(_) => return Ok(()),
             Source::Live(live) => return live.close(&self.name),
         };
         match capture.note() {
-            Some(note) if capture.frames() == 0 => Err(BadInput(format!("{}: {note}", self.name)).into()),
-            Some(note) => {
-                self::note(&format!("{}: {note}", self.name));
-                Ok(())
-            }
-            None => {
-                if capture.frames() == 0 {
-                    self::note(&format!("{}: the file ends after its header, without any frame", self.name));
-                }
-                Ok(())
-            }
+            Some(note) if capture.frames() == 0 => reject!("{}: {note}", self.name),
+            _ => note_end(&self.name, &capture),
         }
+        Ok(())
+    }
+}
+
+/// Reports damage at the end of a capture file, or a file without frames.
+fn note_end(name: &str, capture: &Capture) {
+    match capture.note() {
+        Some(text) => note(&format!("{name}: {text}")),
+        None if capture.frames() == 0 => note(&format!("{name}: the file ends after its header, without any frame")),
+        None => {}
     }
 }
 

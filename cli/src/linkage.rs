@@ -1,9 +1,9 @@
 //! Messages about the parts of weft that a static build lacks.
 //!
-//! A static binary cannot load libibverbs and librdmacm, so it has no agent for a device. It comes
-//! without the preload library, which is a shared library.
+//! A static binary cannot load libibverbs and librdmacm, so its agent cannot use the host's NIC. It
+//! comes without the preload library, because the preload library is a shared library.
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, reject};
 
 /// True for a binary without shared libraries (`dist/build static`).
 pub(crate) const STATIC: bool = cfg!(target_feature = "crt-static");
@@ -15,14 +15,13 @@ pub(crate) const VERSION: &str = if STATIC {
     env!("CARGO_PKG_VERSION")
 };
 
-/// Returns an error if this build cannot load libibverbs and librdmacm.
+/// Fails if this build cannot load libibverbs and librdmacm.
 pub(crate) fn device() -> Result<(), BadInput> {
     if STATIC {
-        return Err(BadInput(
+        reject!(
             "this is the static build of weft, which cannot load libibverbs and librdmacm; install the Debian package \
              for an agent on a device, or add --soft for weft's own RNIC"
-                .to_owned(),
-        ));
+        );
     }
     Ok(())
 }

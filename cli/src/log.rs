@@ -8,7 +8,7 @@ use tracing_subscriber::fmt::time::SystemTime;
 use weft_core::text::Visible;
 
 use crate::cmd::Command;
-use crate::exit::BadInput;
+use crate::exit::{BadInput, reject};
 
 /// The variable that selects the logged events, in the language of `tracing_subscriber::EnvFilter`.
 /// Examples are `error`, `info` and `weft_web=debug`.
@@ -40,8 +40,7 @@ fn parse(wanted: &str) -> Result<EnvFilter, BadInput> {
             directive.rsplit_once('=').map_or((None, directive), |(module, level)| (Some(module), level));
         if module.is_some_and(str::is_empty) || !LEVELS.iter().any(|known| known.eq_ignore_ascii_case(level)) {
             let levels = LEVELS.join(", ");
-            let message = format!("{VARIABLE}: {directive:?} is not a level; use one of {levels}, or MODULE=LEVEL");
-            return Err(BadInput(message));
+            reject!("{VARIABLE}: {directive:?} is not a level; use one of {levels}, or MODULE=LEVEL");
         }
     }
     EnvFilter::try_new(wanted).map_err(|error| BadInput(format!("{VARIABLE}: {error}")))

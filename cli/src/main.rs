@@ -15,8 +15,10 @@ mod exit;
 mod hints;
 mod input;
 mod linkage;
+mod lock;
 mod log;
 mod mangle;
+mod one_of;
 mod results;
 mod rnic;
 mod runtime;
@@ -38,7 +40,7 @@ use clap::Parser;
 #[command(after_help = "Exit codes:\n  \
     0  as expected (`dissect`: the capture was read)\n  \
     1  `test`: unexpected results; `lint`: findings of --level or above\n  \
-    2  wrong usage, unreadable input, or an empty selection\n  \
+    2  wrong usage, unreadable input, or no test case to run\n  \
     3  `test`: inconclusive results; any command: an unreachable target or peer\n  \
     4  a problem of weft or of this machine, such as a full disk")]
 struct Arguments {

@@ -1,5 +1,5 @@
-//! Implements `--mangle` and `--seed`, with which commands damage the traffic that they send. The
-//! same seed damages the same traffic in the same way.
+//! Implements `--mangle` and `--seed`. With these options, a command damages the traffic that it
+//! sends. The same seed damages the same traffic in the same way.
 
 use weft_peer::driver::device::random_seed;
 use weft_peer::hostile::mangle::{Mangling, Plan};
@@ -35,8 +35,8 @@ pub(crate) struct MangleArguments {
 }
 
 impl MangleArguments {
-    /// Returns how to damage the traffic, and prints it to standard error. Returns `None` without
-    /// `--mangle` and `--seed`.
+    /// Returns how to damage the traffic, and prints this plan and its seed to standard error.
+    /// Returns `None` without `--mangle` and `--seed`.
     pub(crate) fn mangling(&self) -> Option<Mangling> {
         if self.mangle.is_none() && self.seed.is_none() {
             return None;

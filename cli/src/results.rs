@@ -8,7 +8,7 @@ use weft_suites::model::{EventSink, RunReport};
 use weft_suites::targets::OpenError;
 use weft_suites::{RunOptions, Schedule, report, store};
 
-use crate::exit::{self, BadInput};
+use crate::exit::{self, BadInput, reject};
 use crate::input::open_error;
 
 /// Opens the results store at a URL. Without a URL, opens the store in the folder `out`.
@@ -18,7 +18,7 @@ pub(crate) async fn open_store(url: Option<&str>, out: &Path) -> anyhow::Result<
         None => {
             let file = out.join(store::FILE_NAME);
             if !file.is_file() {
-                return Err(BadInput(format!("{}: there is no such results store", file.display())).into());
+                reject!("{}: there is no such results store", file.display());
             }
             store::Store::open(&file).await?
         }

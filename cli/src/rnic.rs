@@ -4,6 +4,7 @@
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use weft_peer::Deviations;
 use weft_peer::driver::cm::{CmSettings, Connected, Listener};
 use weft_peer::driver::device::{DeviceSettings, random_seed};
 use weft_peer::driver::{Device, TrafficLog};
@@ -13,7 +14,10 @@ use weft_peer::mpa::{Depth, EnhancedUse, Model, MpaSettings, Rtr, RtrKinds};
 use weft_peer::verbs::{Node, RnicSettings};
 use weft_peer::workload::WorkloadError;
 
-use crate::exit::{BadInput, CommandFailure, HARNESS, UNEXPECTED, UNREACHABLE};
+use crate::exit::{BadInput, CommandFailure, HARNESS, UNEXPECTED, UNREACHABLE, reject};
+use crate::mangle::MangleArguments;
+use crate::one_of::one_of;
+use crate::watch::WatchArguments;
 
 /// Options for the MPA start-up of a connection.
 #[derive(Debug, clap::Args)]
@@ -29,7 +33,7 @@ pub(crate) struct MpaArguments {
     fall_back: bool,
     /// Do not request CRCs
     ///
-    /// The connection has no CRCs only if the peer does not request them either.
+    /// If the peer requests CRCs, the connection has CRCs despite this option.
     #[arg(long)]
     no_crc: bool,
     /// Request MPA markers from the peer (many RNICs reject such a Request)
@@ -37,27 +41,20 @@ pub(crate) struct MpaArguments {
     markers: bool,
     /// Start in peer-to-peer mode with a ready-to-receive message of this kind
     ///
-    /// The connecting side sends this message first, so that the accepting side may then send (RFC
-    /// 6581). With --mpa-revision 1, both sides need this option.
-    #[arg(long, value_enum, value_name = "KIND")]
-    rtr: Option<RtrKind>,
+    /// The connecting side sends this message first. After this message, the accepting side may
+    /// send, too (RFC 6581). With --mpa-revision 1, both sides need this option.
+    #[arg(long, value_name = "KIND", value_parser = one_of([
+        ("read", "A zero-length RDMA Read", Rtr::Read),
+        ("send", "A zero-length Send", Rtr::Send),
+        ("write", "A zero-length RDMA Write", Rtr::Write),
+    ]))]
+    rtr: Option<Rtr>,
     /// Accept at most this many outstanding RDMA Reads from the peer (IRD)
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(..=128))]
     ird: u16,
     /// Keep at most this many RDMA Reads of this side outstanding (ORD)
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u16).range(..=128))]
     ord: u16,
-}
-
-/// Kind of the ready-to-receive message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum RtrKind {
-    /// A zero-length RDMA Read
-    Read,
-    /// A zero-length Send
-    Send,
-    /// A zero-length RDMA Write
-    Write,
 }
 
 impl MpaArguments {
@@ -68,26 +65,68 @@ impl MpaArguments {
 
     /// Returns the settings for one connection.
     pub(crate) fn settings(&self) -> CmSettings {
-        let rtr = self.rtr.map(|kind| match kind {
-            RtrKind::Read => Rtr::Read,
-            RtrKind::Send => Rtr::Send,
-            RtrKind::Write => Rtr::Write,
-        });
         let mut mpa = MpaSettings { crc: !self.no_crc, markers: self.markers, ..MpaSettings::default() };
         if self.mpa_revision == 2 {
             mpa.enhanced = EnhancedUse::Request;
         } else {
-            mpa.agreed_rtr = rtr;
+            mpa.agreed_rtr = self.rtr;
         }
         let enhanced = &mut mpa.enhanced_settings;
         (enhanced.ird, enhanced.ord) = (Depth::negotiated(self.ird), Depth::negotiated(self.ord));
-        if let Some(kind) = rtr {
+        if let Some(kind) = self.rtr {
             enhanced.model = Model::PeerToPeer;
             enhanced.rtr = RtrKinds::only(kind);
             enhanced.preferred_rtr = kind;
         }
         CmSettings { mpa, fall_back: self.fall_back, ..CmSettings::default() }
     }
+}
+
+/// The options that select the client or the server side of a command, and the server's address.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SideArguments {
+    /// Run as server
+    #[arg(short = 's', long)]
+    pub(crate) server: bool,
+    /// Run as client
+    #[arg(short = 'c', long, conflicts_with = "server", requires = "address")]
+    pub(crate) client: bool,
+    /// Connect to this address or name; a server listens on it (default 0.0.0.0)
+    #[arg(short = 'a', long, value_name = "ADDRESS")]
+    address: Option<String>,
+    /// Use this TCP port; on a server, 0 means a free port, which weft prints
+    #[arg(short = 'p', long, default_value_t = 7174)]
+    pub(crate) port: u16,
+}
+
+impl SideArguments {
+    /// Resolves the address to connect to, or to listen on.
+    pub(crate) async fn resolve(&self) -> anyhow::Result<SocketAddr> {
+        resolve(self.address.as_deref().unwrap_or("0.0.0.0"), self.port).await
+    }
+}
+
+/// The options of a software RNIC that records its traffic and may damage it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RnicArguments {
+    #[command(flatten)]
+    pub(crate) mpa: MpaArguments,
+    #[command(flatten)]
+    mangle: MangleArguments,
+    #[command(flatten)]
+    pub(crate) watch: WatchArguments,
+}
+
+impl RnicArguments {
+    /// Opens the RNIC, which records its traffic in `traffic`.
+    pub(crate) fn open(&self, traffic: Option<TrafficLog>) -> anyhow::Result<Device> {
+        open(traffic, self.mangle.mangling())
+    }
+}
+
+/// Parses the names of `--deviate`.
+pub(crate) fn deviations(names: &[String]) -> Result<Deviations, BadInput> {
+    Deviations::from_names(names.iter().map(String::as_str)).map_err(|error| BadInput(error.to_string()))
 }
 
 /// Opens a software RNIC that records its traffic in `traffic` and damages it with `mangling`.
@@ -129,7 +168,7 @@ pub(crate) async fn host_and_port(text: &str, port: Option<u16>) -> anyhow::Resu
         (None, Some((host, number)), _) if !host.is_empty() => {
             (host, number.parse().map_err(|_| BadInput(format!("{number:?} is not a port; use 1 to 65535")))?)
         }
-        _ => return Err(BadInput(format!("{text:?} is not HOST:PORT")).into()),
+        _ => reject!("{text:?} is not HOST:PORT"),
     };
     resolve(host, port).await
 }
@@ -139,7 +178,7 @@ pub(crate) fn listen(device: &Device, address: SocketAddr, settings: CmSettings)
     Listener::bind(device, address, settings).map_err(|error| cannot_listen(address, &error))
 }
 
-/// Makes the error for a failed attempt to listen. The message has a remedy if there is one.
+/// Makes the error for a failed attempt to listen. If weft knows a remedy, the message has it.
 pub(crate) fn cannot_listen(address: SocketAddr, error: &io::Error) -> BadInput {
     let port = address.port();
     BadInput(format!(

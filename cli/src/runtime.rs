@@ -1,7 +1,6 @@
 //! The async runtime of the subcommands that need one.
 
 use std::future::Future;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -13,8 +12,8 @@ use crate::exit::{CommandFailure, HARNESS};
 /// immediate retry would waste CPU time.
 pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Raises the limit of file descriptors to the maximum. The default is often 1024, for programs
-/// that use `select`. A relay needs two descriptors per connection.
+/// Raises the limit of file descriptors to the maximum. The default is often 1024, because programs
+/// that use `select` support no more. A relay needs two descriptors per connection.
 pub(crate) fn take_all_descriptors() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // Ignore a failure, because the existing limit may be enough.
@@ -43,9 +42,8 @@ pub(crate) fn enough_descriptors(connections: u32, each: u64) -> anyhow::Result<
 /// Time that tasks get to finish after the work is done.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Runs `work` on two threads, so that a long computation of one task does not stop all other
-/// tasks.
-pub(crate) fn block_on(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+/// Runs `work` on two threads. While one task computes, the other thread runs the other tasks.
+pub(crate) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let done = runtime.block_on(work);
     // Abandons a task that does not end, such as a script in an endless loop.
@@ -54,6 +52,6 @@ pub(crate) fn block_on(work: impl Future<Output = anyhow::Result<ExitCode>>) -> 
 }
 
 /// Runs `work` on this thread only. Messages do not pass between threads, so round trips are short.
-pub(crate) fn on_one_thread(work: impl Future<Output = anyhow::Result<ExitCode>>) -> anyhow::Result<ExitCode> {
+pub(crate) fn on_one_thread<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }

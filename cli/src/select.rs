@@ -31,7 +31,7 @@ pub(crate) fn of_shard(filter: Filter, shard: Option<(usize, usize)>) -> Filter 
     }
 }
 
-/// Rejects the name of a target: only `weft test` has a target before the selection.
+/// Rejects the name of a target among the words. Only `weft test` has a target.
 pub(crate) fn has_no_target(words: &[String]) -> Result<(), BadInput> {
     match words.iter().find(|word| names_target(word)) {
         None => Ok(()),
@@ -39,7 +39,8 @@ pub(crate) fn has_no_target(words: &[String]) -> Result<(), BadInput> {
     }
 }
 
-/// Rejects a word that matches no case, before the new run replaces the reports of an earlier run.
+/// Rejects a word that matches no case. Call this function before the new run replaces the reports
+/// of an earlier run.
 pub(crate) fn each_selects(suites: &Suites, words: &[String], tier: Tier) -> Result<(), BadInput> {
     match words.iter().find(|word| !selects(suites, word, tier)) {
         None => Ok(()),

@@ -14,20 +14,21 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, mpsc};
 use std::task::Poll;
 
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::CommandFailure;
+use crate::lock::locked;
 
 /// A signal that stops the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StopSignal(SignalKind);
 
 impl StopSignal {
-    /// The signals that stop this process. SIGHUP is missing if this process ignores SIGHUP,
-    /// for example after nohup.
+    /// The signals that stop this process. SIGHUP is missing if this process ignores SIGHUP, for
+    /// example because nohup started it.
     fn all() -> impl Iterator<Item = Self> {
         let all = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
         all.into_iter().filter(|kind| *kind != SignalKind::hangup() || !is_ignored(*kind)).map(StopSignal)
@@ -52,8 +53,8 @@ impl StopSignal {
     }
 }
 
-/// Returns whether this process ignores a signal. Only Linux provides this information. Other
-/// systems get `false`.
+/// Returns whether this process ignores a signal. Only Linux provides this information. On other
+/// systems, this function returns `false`.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -109,7 +110,7 @@ static IS_GUARDED: AtomicBool = AtomicBool::new(false);
 
 /// Runs `finish` before a signal ends the process, unless the command handles signals itself.
 pub(crate) fn finish_first(finish: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
-    TO_FINISH.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(finish));
+    locked(&TO_FINISH).push(Box::new(finish));
     guard()
 }
 
@@ -124,7 +125,7 @@ pub(crate) fn guard() -> anyhow::Result<()> {
             loop {
                 let stop = stopped.await;
                 if !COMMAND_LISTENS.load(Ordering::Relaxed) {
-                    let to_finish = std::mem::take(&mut *TO_FINISH.lock().unwrap_or_else(PoisonError::into_inner));
+                    let to_finish = std::mem::take(&mut *locked(&TO_FINISH));
                     to_finish.into_iter().for_each(|finish| finish());
                     std::process::exit(i32::from(stop.status()));
                 }
@@ -135,7 +136,7 @@ pub(crate) fn guard() -> anyhow::Result<()> {
 }
 
 /// Starts a thread that calls `work` and runs the returned future. Returns only after `work` has
-/// returned, so that the future receives all later signals.
+/// returned. The future therefore receives all later signals.
 fn on_thread<F: Future<Output = ()>>(work: impl FnOnce() -> F + Send + 'static) -> anyhow::Result<()> {
     let (ready, listens) = mpsc::channel();
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {

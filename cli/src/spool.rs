@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 
-/// Maximum number of bytes in memory. If there are more, they move to the file.
+/// Maximum number of bytes in memory. If there are more, all bytes in memory move to the file.
 const IN_MEMORY: usize = 64 << 10;
 
 /// The stored lines, in the order of the calls of [`Spool::push`].

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use weft_suites::targets::Target;
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, reject};
 use crate::secrets::warn_if_readable;
 
 /// Returns whether a word of the command line names a target: a builtin target, or a TOML file.
@@ -12,15 +12,14 @@ pub(crate) fn names_target(word: &str) -> bool {
     Target::is_builtin_name(word) || word.ends_with(".toml")
 }
 
-/// Loads the target that a command line names, with these deviations. With `no_commands`, rejects a
-/// target that runs commands on this machine.
+/// Loads the target that a command line names. `deviate` names the rules that the target breaks on
+/// purpose. With `no_commands`, rejects a target that runs commands on this machine.
 pub(crate) fn resolve(name: &str, deviate: &[String], no_commands: bool) -> anyhow::Result<Target> {
     let target = Target::resolve(name)
         .and_then(|target| target.with_deviations(deviate.iter().map(String::as_str)))
         .map_err(|error| BadInput(error.to_string()))?;
     if no_commands && let Some((field, command)) = target.commands().first() {
-        let why = format!("{name}: the field {field} runs a command, which --no-commands forbids: {command}");
-        return Err(BadInput(why).into());
+        reject!("{name}: the field {field} runs a command, which --no-commands forbids: {command}");
     }
     if target.keeps_token() {
         // weft has just read the file, so its mode is usually readable, too. If the mode cannot be

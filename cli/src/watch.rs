@@ -1,12 +1,13 @@
-//! Implements `--trace` and `--write`, with which commands print or save their own traffic.
+//! Implements `--trace` and `--write`. With these options, a command prints or saves its own
+//! traffic.
 //!
-//! The endpoint records the bytes that it sends and receives, so neither a capture nor a privilege
-//! is needed. Bytes, order and times are real. TCP headers and segment boundaries are synthetic.
+//! weft records the bytes that it sends and receives, so it needs no live capture and no privilege.
+//! Bytes, order and times are real. TCP headers and segment boundaries are synthetic.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use weft_dissector::output::pcapng::{Interface, PacketBlock, PacketDirection, Writer};
@@ -19,6 +20,7 @@ use weft_peer::driver::{TrafficEvent, TrafficLog};
 use weft_suites::evidence::{Frame, Framer};
 
 use crate::exit::{BadInput, note, unwritable};
+use crate::lock::locked;
 use crate::signals;
 
 const LINKTYPE_ETHERNET: u16 = 1;
@@ -41,7 +43,7 @@ pub(crate) struct WatchArguments {
 }
 
 /// The monitor of a running command.
-pub(crate) struct Watch(Arc<Mutex<State>>);
+struct Watch(Arc<Mutex<State>>);
 
 struct State {
     framer: Framer,
@@ -74,7 +76,7 @@ impl WatchArguments {
 
     /// Returns the traffic log for a new device, and the [`Watch`] that reads this log. Returns
     /// `None` without `--trace` and `--write`.
-    pub(crate) fn start(&self) -> anyhow::Result<Option<(TrafficLog, Watch)>> {
+    fn start(&self) -> anyhow::Result<Option<(TrafficLog, Watch)>> {
         if !self.trace && self.write.is_none() {
             return Ok(None);
         }
@@ -109,15 +111,15 @@ impl WatchArguments {
             })?;
         }
         let reader = Arc::clone(&state);
-        let traffic = TrafficLog::live(move |event| reader.lock().unwrap_or_else(PoisonError::into_inner).event(event));
+        let traffic = TrafficLog::live(move |event| locked(&reader).event(event));
         Ok(Some((traffic, Watch(state))))
     }
 }
 
 impl Watch {
     /// Ends the trace and completes the capture.
-    pub(crate) fn finish(self) -> anyhow::Result<()> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn finish(self) -> anyhow::Result<()> {
+        let mut state = locked(&self.0);
         if let Some((dissector, printer)) = &mut state.trace {
             dissector.finish(printer);
         }
@@ -153,7 +155,7 @@ impl State {
             let written =
                 writer.packet(&PacketBlock { interface: 0, time, octets, wire_len, direction, comments: &[] });
             if let Err(error) = &written {
-                // The user sees the error now, because the command may run for hours.
+                // Report the error now, because the command may run for hours.
                 let why = unwritable(&self.path, error);
                 note(&format!("{}: {why}; weft writes no more frames to this file", self.path.display()));
                 self.capture = None;

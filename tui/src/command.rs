@@ -1,7 +1,7 @@
 //! The keys and their commands. The keys are the same on every screen: letters as in vi, and the
 //! arrow keys.
 //!
-//! The help texts are also here, so that a test can check that the help has every key.
+//! The help texts are also here. A test checks that the help has every key.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
@@ -14,8 +14,8 @@ use crate::motion::Motion;
 pub(crate) enum Command {
     /// Leave weft, the help or a list.
     Quit,
-    /// Leave the help or a list, or remove a filter. This command never leaves weft, so that a user
-    /// who presses Escape too often loses no capture.
+    /// Leave the help or a list, or remove a filter. This command never leaves weft. A user who
+    /// presses Escape too often therefore does not lose a live capture.
     Back,
     /// Show or hide the help.
     Help,
@@ -59,7 +59,7 @@ const BOTH: [(&str, &str); 9] = [
     ("j k  ↓ ↑", "down, up"),
     ("^F ^B  PgDn PgUp", "a page down, up"),
     ("g G  Home End", "first, last"),
-    ("h l  ← →", "close or leave a branch, open it; byte left, right"),
+    ("h l  ← →", "h: close branch; l: open branch; bytes: left, right"),
     ("Enter Space", "open or close a branch; in a list: go to the frame"),
     ("Tab  Shift-Tab", "next panel, previous panel"),
     ("mouse", "click selects, second click opens; Shift marks text"),

@@ -14,7 +14,7 @@ const VALUES: u64 = 256;
 pub(crate) struct Advice {
     /// The error message with the column of the error. `None` if the filter is valid.
     pub(crate) fault: Option<String>,
-    /// The completions of the last word. Each has the complete word and the meaning.
+    /// The completions of the last word. Each completion has the complete word and its meaning.
     pub(crate) words: Vec<(String, &'static str)>,
 }
 

@@ -32,6 +32,7 @@ mod input_line;
 mod list;
 mod motion;
 mod mouse;
+mod outline;
 mod run;
 mod terminal;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-// While the user types a display filter, the server checks it and the page shows the error.
+// While the user types a display filter, the server checks the filter and the page shows the error.
 
 const input = document.getElementById("filter");
 const valid = document.getElementById("valid");

@@ -1,4 +1,4 @@
-// Keyboard shortcuts. Each of them follows or focuses a link.
+// Keyboard shortcuts. Each shortcut opens or focuses a link.
 
 const lines = () => [...document.querySelectorAll("a[data-line]")];
 

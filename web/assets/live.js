@@ -1,5 +1,5 @@
-// The live page of a capture that grows: shows the newest packets and findings. After a lost
-// connection the browser reconnects, and the server reads the capture again from the beginning.
+// The live page of a capture that grows: shows the newest packets and findings. If the connection
+// is lost, the browser reconnects, and the server reads the capture again from the beginning.
 
 const live = document.getElementById("live");
 const rows = document.getElementById("rows");

@@ -1,4 +1,4 @@
-// The live page of a run: verdicts, counters and the current step. After a lost connection the
+// The live page of a run: verdicts, counters and the current step. If the connection is lost, the
 // browser reconnects, and the server sends the missed events.
 
 const progress = document.getElementById("progress");

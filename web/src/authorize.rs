@@ -19,7 +19,8 @@ use crate::owning_body::OwningBody;
 const FORM_KEY: &str = "key";
 
 /// The error for a fetch by a page of another site.
-const FOREIGN: Failure = Failure::Forbidden("A page of another site may link to this server, but not fetch from it.");
+const FOREIGN: Failure =
+    Failure::Forbidden("A page of another site can link to this server, but must not load data from it.");
 /// The error for a form of another site.
 pub(crate) const FORGED: Failure = Failure::Forbidden("This form was not sent by a page of this server.");
 
@@ -52,16 +53,19 @@ pub(crate) async fn authorize(State(app): State<App>, mut request: Request, next
         let may =
             matches!(path, "/login" | "/logout") || session.as_ref().is_some_and(|who| who.role == Role::Operator);
         if !may {
-            return Failure::Forbidden("Only an operator may do that.").answer(path);
+            return Failure::Forbidden("Only an operator is allowed to do that.").answer(path);
         }
         let path = path.to_owned();
         let whose = session.as_ref();
-        let looked_at =
-            if is_upload(&request) { upload(request) } else { posted(request, whose, app.access.form_timeout).await };
-        request = match looked_at {
-            Ok(request) => request,
-            Err(failure) => return failure.answer(&path),
-        };
+        if !is_same_origin(request.headers()) {
+            return FORGED.answer(&path);
+        }
+        if !is_upload(&request) {
+            request = match posted(request, whose, app.access.form_timeout).await {
+                Ok(request) => request,
+                Err(failure) => return failure.answer(&path),
+            };
+        }
     }
     // Write the log line before the action, because this function can end at any await if the
     // client disconnects. The sign-in route writes its own log lines.
@@ -90,16 +94,13 @@ fn reject_unknown(request: &Request) -> Response {
     Failure::Token(TokenRejection::Missing).into_json()
 }
 
-/// Reads the complete body of a request. Returns an error if a page of another site sent the
-/// request, or if the body is too slow or too long.
+/// Reads the complete body of a request. Returns an error if the form key is wrong, or if the body
+/// is too slow or too long.
 async fn posted(request: Request, session: Option<&Session>, form_timeout: Duration) -> Result<Request, Failure> {
-    if !is_same_origin(request.headers()) {
-        return Err(FORGED);
-    }
     let (parts, body) = request.into_parts();
     let read = tokio::time::timeout(form_timeout, to_bytes(body, MAX_FORM));
     let form = read.await.map_err(|_| Failure::TooSlow)?.map_err(|_| Failure::TooLong)?;
-    // Before a page of another site can send JSON or DELETE, its browser sends an OPTIONS request,
+    // Before a page of another site can send JSON or DELETE, the browser sends an OPTIONS request,
     // which this server rejects. So only requests that a form can send need the form key.
     let is_form = !parts.uri.path().starts_with("/api/") || parts.method == Method::POST && !is_json(&parts.headers);
     // A client without a session has no key. Such a client can only post a token, and other sites
@@ -120,19 +121,15 @@ fn is_upload(request: &Request) -> bool {
     *request.method() == Method::POST && matches!(request.uri().path(), "/captures" | "/api/captures")
 }
 
-fn upload(request: Request) -> Result<Request, Failure> {
-    if is_same_origin(request.headers()) { Ok(request) } else { Err(FORGED) }
-}
-
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
 /// Returns whether a page of another site fetches this address as a script, image or frame. On a
-/// server without tokens, any such page could put load on the server. Links from other sites are
-/// not rejected. Only browsers send the `Sec-Fetch` headers. Over plain HTTP, they send them only
-/// to loopback addresses.
+/// server without tokens, any such page could put load on the server. This function does not reject
+/// links from other sites. Only browsers send the `Sec-Fetch` headers. Over plain HTTP, browsers
+/// send these headers only to loopback addresses.
 fn is_embedded_elsewhere(headers: &HeaderMap) -> bool {
     let value = |name: &'static str| headers.get(HeaderName::from_static(name)).map(HeaderValue::as_bytes);
     let is_foreign = matches!(value("sec-fetch-site"), Some(b"cross-site" | b"same-site"));

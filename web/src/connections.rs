@@ -1,9 +1,8 @@
 //! Accepts connections. Limits the number of connections and the time for a request.
 //!
 //! If too many connections are open, the server closes the connection that has been idle longest.
-//! There is always an idle connection, because the limit of requests
-//! (`REQUESTS`) is lower than the limit of connections. So clients that
-//! keep connections open do not lock out other clients.
+//! There is always an idle connection, because the limit of requests (`REQUESTS`) is lower than the
+//! limit of connections. So clients that keep connections open do not lock out other clients.
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -28,8 +27,8 @@ use crate::write_timeout::WriteTimeout;
 /// Limits for clients.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// The maximum number of open connections. A few more may be open until the server has closed
-    /// the connections that have been idle longest.
+    /// The maximum number of open connections. For a short time, a few more connections can be
+    /// open, until the server has closed the connections that have been idle longest.
     pub(crate) connections: usize,
     /// The time within which the complete head of a request must arrive. The time starts with the
     /// connection or after the previous request.

@@ -10,130 +10,108 @@ use serde::Serialize;
 use weft_suites::store::StoreError;
 
 use crate::access::{MAX_FORM, TokenRejection};
-use crate::captures::upload;
+use crate::captures::upload::UploadError;
 use crate::starter::JobError;
 use crate::view;
 
-const NO_STORE: &str = "The results store does not answer. Try again in a moment.";
-
-/// Why a request fails.
-#[derive(Debug)]
+/// Why a request fails. The text is the message for the client.
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// The requested page or object does not exist. The field is the message.
+    #[error("{0}")]
     NotFound(&'static str),
     /// The store cannot be read.
-    Store(StoreError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// The store does not answer. [`StoreWatch`](crate::store_watch::StoreWatch) logs the failure.
+    #[error("The results store does not answer. Try again in a moment.")]
     NoStore,
     /// A template could not be rendered.
-    Page(askama::Error),
+    #[error(transparent)]
+    Page(#[from] askama::Error),
     /// A file of evidence cannot be read.
+    #[error("The file cannot be read: {0}")]
     File(std::io::Error),
-    /// The client may not send this request. The field is the message.
+    /// The client is not allowed to send this request. The field is the message.
+    #[error("{0}")]
     Forbidden(&'static str),
     /// The token is rejected.
+    #[error(transparent)]
     Token(TokenRejection),
     /// The body of a form did not arrive in time.
+    #[error("The form did not arrive in time.")]
     TooSlow,
     /// A form or document is longer than [`MAX_FORM`].
+    #[error("The form or document is longer than {} KiB.", MAX_FORM >> 10)]
     TooLong,
     /// The system returned no random bytes.
+    #[error("The system returned no random bytes: {0}")]
     Random(getrandom::Error),
     /// The requested capture is still being read. The field is the number of packets so far.
+    #[error("The capture is being read: {0} packets so far.")]
     Reading(u64),
     /// A limit on concurrent work is reached. The field is the message, which names the limit.
+    #[error("{0}")]
     Busy(&'static str),
     /// A capture cannot be read. The field is the reason.
+    #[error("The capture cannot be read: {0}.")]
     Unreadable(Arc<str>),
     /// An upload is rejected.
-    Upload(upload::UploadError),
+    #[error(transparent)]
+    Upload(#[from] UploadError),
     /// A run cannot be started or stopped.
-    Job(JobError),
+    #[error(transparent)]
+    Job(#[from] JobError),
     /// A form, query or document cannot be parsed. The field is the message.
+    #[error("{0}")]
     Invalid(String),
 }
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Failure::Store(error)
-    }
-}
-
-impl From<JobError> for Failure {
-    fn from(why: JobError) -> Self {
-        Failure::Job(why)
-    }
-}
-
-impl From<askama::Error> for Failure {
-    fn from(error: askama::Error) -> Self {
-        Failure::Page(error)
-    }
-}
-
 impl Failure {
+    fn status(&self) -> StatusCode {
+        match self {
+            Failure::NotFound(_)
+            | Failure::Upload(UploadError::NoFolder)
+            | Failure::Job(JobError::UnknownTarget | JobError::EmptySelection(_)) => StatusCode::NOT_FOUND,
+            Failure::Store(error) if !error.is_transient() => StatusCode::INTERNAL_SERVER_ERROR,
+            Failure::Store(_)
+            | Failure::NoStore
+            | Failure::Reading(_)
+            | Failure::Busy(_)
+            | Failure::Upload(UploadError::Busy) => StatusCode::SERVICE_UNAVAILABLE,
+            Failure::Page(_) | Failure::File(_) | Failure::Random(_) | Failure::Upload(UploadError::Disk(_)) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+            Failure::Forbidden(_) => StatusCode::FORBIDDEN,
+            Failure::Token(TokenRejection::TooMany(_)) => StatusCode::TOO_MANY_REQUESTS,
+            Failure::Token(TokenRejection::Wrong | TokenRejection::Missing) => StatusCode::UNAUTHORIZED,
+            Failure::TooSlow | Failure::Upload(UploadError::TooSlow) => StatusCode::REQUEST_TIMEOUT,
+            Failure::TooLong | Failure::Upload(UploadError::TooLong(_)) => StatusCode::PAYLOAD_TOO_LARGE,
+            Failure::Invalid(_)
+            | Failure::Upload(UploadError::CutOff(_))
+            | Failure::Job(JobError::InvalidSelection(_)) => StatusCode::BAD_REQUEST,
+            Failure::Job(_) | Failure::Upload(UploadError::Namesakes) => StatusCode::CONFLICT,
+            Failure::Unreadable(_) | Failure::Upload(UploadError::NoCapture(_)) => StatusCode::UNPROCESSABLE_ENTITY,
+        }
+    }
+
     /// Returns the HTTP status and the message for the client. Logs errors of the server and of the
     /// results store.
     pub(crate) fn report(self) -> (StatusCode, String) {
-        let (status, message) = match self {
-            Failure::NotFound(what) => (StatusCode::NOT_FOUND, what.to_owned()),
+        let status = self.status();
+        let message = match self {
             Failure::Store(error) if error.is_transient() => {
                 tracing::error!("{error}");
-                (StatusCode::SERVICE_UNAVAILABLE, NO_STORE.to_owned())
+                Failure::NoStore.to_string()
             }
-            Failure::Store(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
-            Failure::NoStore => (StatusCode::SERVICE_UNAVAILABLE, NO_STORE.to_owned()),
-            Failure::Page(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
-            Failure::Forbidden(why) => (StatusCode::FORBIDDEN, why.to_owned()),
-            Failure::Token(TokenRejection::Wrong) => (StatusCode::UNAUTHORIZED, "The token is not valid.".to_owned()),
-            Failure::Token(TokenRejection::Missing) => (
-                StatusCode::UNAUTHORIZED,
-                "A token is required: sign in at /login, or send Authorization: Bearer TOKEN.".to_owned(),
-            ),
-            Failure::Token(TokenRejection::TooMany(seconds)) => (
-                StatusCode::TOO_MANY_REQUESTS,
-                format!(
-                    "The token is not valid, and too many wrong tokens came from this address. \
-                     Try again in {seconds} s."
-                ),
-            ),
-            Failure::TooSlow => (StatusCode::REQUEST_TIMEOUT, "The form did not arrive in time.".to_owned()),
-            Failure::TooLong => {
-                (StatusCode::PAYLOAD_TOO_LARGE, format!("The form or document is longer than {} KiB.", MAX_FORM >> 10))
-            }
-            Failure::Invalid(why) => (StatusCode::BAD_REQUEST, why),
-            Failure::Job(why) => {
-                let status = match why {
-                    JobError::UnknownTarget | JobError::EmptySelection(_) => StatusCode::NOT_FOUND,
-                    JobError::QueueFull
-                    | JobError::AlreadyOver
-                    | JobError::NothingToResume
-                    | JobError::ResumeKeepsPlan => StatusCode::CONFLICT,
-                    JobError::InvalidSelection(_) => StatusCode::BAD_REQUEST,
-                };
-                (status, why.to_string())
-            }
-            Failure::Random(error) => {
-                (StatusCode::INTERNAL_SERVER_ERROR, format!("The system returned no random bytes: {error}"))
-            }
-            Failure::Reading(frames) => {
-                (StatusCode::SERVICE_UNAVAILABLE, format!("The capture is being read: {frames} packets so far."))
-            }
-            Failure::Busy(what) => (StatusCode::SERVICE_UNAVAILABLE, what.to_owned()),
-            Failure::Unreadable(why) => {
-                (StatusCode::UNPROCESSABLE_ENTITY, format!("The capture cannot be read: {why}."))
-            }
-            Failure::Upload(refused) => (status_of(&refused), refused.to_string()),
-            Failure::File(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("The file cannot be read: {error}")),
+            failure => failure.to_string(),
         };
         if status == StatusCode::INTERNAL_SERVER_ERROR {
             tracing::error!("{message}");
         }
         (status, message)
     }
-}
 
-impl Failure {
     /// Returns the `Retry-After` or `WWW-Authenticate` header of the response. Returns `None` if
     /// the failure needs neither header.
     fn header(&self) -> Option<[(HeaderName, String); 1]> {
@@ -165,7 +143,7 @@ impl Failure {
 /// The document of a failed request.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Problem {
-    /// The error message, for people.
+    /// The error message, as text for the user.
     pub(crate) error: String,
 }
 
@@ -179,18 +157,5 @@ impl IntoResponse for Failure {
             Ok(page) => (status, header, axum::response::Html(page)).into_response(),
             Err(_) => (status, header, message).into_response(),
         }
-    }
-}
-
-fn status_of(refused: &upload::UploadError) -> StatusCode {
-    match refused {
-        upload::UploadError::NoFolder => StatusCode::NOT_FOUND,
-        upload::UploadError::Busy => StatusCode::SERVICE_UNAVAILABLE,
-        upload::UploadError::TooLong(_) => StatusCode::PAYLOAD_TOO_LARGE,
-        upload::UploadError::TooSlow => StatusCode::REQUEST_TIMEOUT,
-        upload::UploadError::CutOff(_) => StatusCode::BAD_REQUEST,
-        upload::UploadError::NoCapture(_) => StatusCode::UNPROCESSABLE_ENTITY,
-        upload::UploadError::Namesakes => StatusCode::CONFLICT,
-        upload::UploadError::Disk(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

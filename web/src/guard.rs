@@ -10,8 +10,8 @@ use crate::access::AccessControl;
 use crate::app::App;
 use crate::failure::Failure;
 
-/// Forbids inline scripts and styles, content of other servers, and frames. Forms may be sent to
-/// this server only.
+/// Forbids inline scripts and styles, content of other servers, and frames. Allows forms that are
+/// sent to this server only.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 

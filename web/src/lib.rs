@@ -7,8 +7,8 @@
 //! forms of operators -> starter -> runs against the targets on the server's command line
 //! ```
 //!
-//! The server renders the pages. They work without scripts. Small ES modules add live updates and
-//! keyboard shortcuts. The binary contains all assets. Out of scope: accounts, TLS, and targets
+//! The server renders the pages. The pages work without scripts. Small ES modules add live updates
+//! and keyboard shortcuts. The binary contains all assets. Out of scope: accounts, TLS, and targets
 //! that are defined in a browser.
 //!
 //! **Safety.**
@@ -34,7 +34,9 @@ mod error;
 mod exports;
 mod failure;
 mod guard;
+mod hex;
 mod live;
+mod lock;
 mod open_connections;
 mod owning_body;
 mod routes;

@@ -2,14 +2,16 @@
 //! idle longest.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// For a short time, more connections than the limit may be open, so that a new connection need not
-/// wait until an idle connection has closed. The number of extra connections is the limit divided
-/// by this number.
+use crate::lock::locked;
+
+/// For a short time, more connections than the limit can be open. A new connection therefore does
+/// not wait until an idle connection has closed. The number of extra connections is the limit
+/// divided by this number.
 const SPARE: usize = 16;
 /// Interval between two searches for an idle connection while all connections are busy.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -86,7 +88,7 @@ impl OpenConnections {
         let idle = open.iter().enumerate().filter(|(_, state)| state.busy.load(Relaxed) == 0);
         let longest = idle.min_by_key(|(_, state)| state.since.load(Relaxed)).map(|(at, _)| at);
         if let Some(at) = longest {
-            // Remove the connection from the list, so that it is not notified again.
+            // Remove the connection from the list. Otherwise it could be notified again.
             open.swap_remove(at).close.notify_one();
         }
     }
@@ -110,11 +112,6 @@ impl Drop for ActiveRequest {
         self.0.since.store(self.0.clock.fetch_add(1, Relaxed), Relaxed);
         self.0.busy.fetch_sub(1, Relaxed);
     }
-}
-
-/// Ignores poisoning: no code under this lock panics.
-fn locked(open: &Mutex<Vec<Arc<State>>>) -> std::sync::MutexGuard<'_, Vec<Arc<State>>> {
-    open.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Watches the results store, so that requests fail soon if the store does not answer.
+//! Watches the results store. If the store does not answer, requests fail soon.
 //!
 //! Queries have no time limit, because a page about many runs may take long. Instead, if a request
 //! takes longer than [`SLOW`], a small query on separate connections probes the store. If the probe
@@ -28,8 +28,8 @@ pub(crate) struct StoreWatch(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     store: Store,
-    /// Time of the last probe if it failed, `None` if it succeeded. Locked during a probe, so that
-    /// concurrent requests share one probe.
+    /// The time of the last probe if this probe failed, otherwise `None`. Locked during a probe.
+    /// Concurrent requests therefore share one probe.
     failed: Mutex<Option<Instant>>,
 }
 

@@ -339,7 +339,7 @@ async fn each_run_of_a_folder_shows_its_own_files_while_they_exist() {
     site.store.finish_case(&run.id, result).await.unwrap();
     let page = site.text(&case_page(&run.id, key)).await;
     assert!(
-        page.contains(NO_FILES) && page.contains("recorded into another folder, or its files were removed"),
+        page.contains(NO_FILES) && page.contains("recorded into another folder, or the files of the run were removed"),
         "{page}"
     );
 }

@@ -1,4 +1,5 @@
-//! `weft agent`: runs the commands of testers on the verbs of this host's RDMA device.
+//! `weft agent`: executes the requests of testers through the verbs (the programming interface) of
+//! this host's RDMA device.
 //!
 //! A tester is a `weft test` whose target has an agent.
 
@@ -17,7 +18,7 @@ use weft_agent::{Limits, listen, serve};
 use weft_core::text::Visible;
 use weft_peer::Settings;
 
-use crate::exit::{self, BadInput};
+use crate::exit::{self, BadInput, reject};
 use crate::{linkage, rnic, signals};
 
 /// The command line.
@@ -25,7 +26,7 @@ use crate::{linkage, rnic, signals};
 #[command(
     disable_version_flag = true,
     after_help = "The agent needs libibverbs, librdmacm and an RDMA device. With --soft, it needs no library and no\n\
-    device. docs/agent.md describes the commands that testers send.\n\n\
+    device. docs/agent.md describes the requests that testers send.\n\n\
     Examples:\n  \
     weft agent --report                    print the device and its limits\n  \
     weft agent                             serve testers on this host\n  \
@@ -68,7 +69,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     report: bool,
 
-    /// With --report: print JSON, as in the answer to the tester's command `device`
+    /// With --report: print JSON, as in the answer to the tester's request `device`
     #[arg(long, requires = "report")]
     json: bool,
 }
@@ -81,20 +82,18 @@ const SHORTEST_TOKEN: usize = 16;
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let token = arguments.token.clone().filter(|token| !token.is_empty());
     if !arguments.stdio && !arguments.report && !arguments.listen.ip().is_loopback() && token.is_none() {
-        let why = format!(
+        reject!(
             "{} is reachable from other hosts, so the agent needs a token: use --token, or set WEFT_AGENT_TOKEN",
             arguments.listen
         );
-        return Err(BadInput(why).into());
     }
     if let Some(token) = &token
         && token.len() < SHORTEST_TOKEN
     {
-        let why = format!(
-            "the token has {} bytes, but needs at least {SHORTEST_TOKEN}; make one: openssl rand -hex 16",
+        reject!(
+            "the token has {} bytes, but needs at least {SHORTEST_TOKEN}; for a random token: openssl rand -hex 16",
             token.len()
         );
-        return Err(BadInput(why).into());
     }
     let limits = Limits { memory: u64::from(arguments.memory) << 20, ..Limits::default() };
     if arguments.soft {
@@ -132,7 +131,7 @@ fn with<C: Backend>(
     }
     let listener =
         TcpListener::bind(arguments.listen).map_err(|error| rnic::cannot_listen(arguments.listen, &error))?;
-    // When this process ends, the kernel releases the objects that testers did not destroy.
+    // An exit needs no cleanup: the kernel releases the objects that testers did not destroy.
     signals::on_interrupt(|| std::process::exit(0))?;
     exit::note(&format!("listening on {}", listener.local_addr()?));
     let note_testers = |peer: &str, ended: Option<Result<(), serve::ServeError>>| match ended {
@@ -143,7 +142,7 @@ fn with<C: Backend>(
     Err(listen::listen(&listener, token, open, note_testers).into())
 }
 
-/// Runs a tester's commands on the software RNIC in this process.
+/// Executes a tester's requests with the software RNIC in this process.
 struct Software(SoftAgent);
 
 impl Backend for Software {

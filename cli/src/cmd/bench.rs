@@ -1,12 +1,12 @@
 //! `weft bench`: measures bandwidth and latency of the software RNIC. With `--compare`, it also
 //! measures a plain TCP stream.
 //!
-//! A subject is an RDMA operation or the TCP stream. The samples of all subjects alternate, so that
-//! a disturbance of the machine affects all subjects. The result is the median.
+//! A subject is an RDMA operation or the TCP stream. weft takes the samples of all subjects in
+//! turn. A disturbance of the machine therefore affects all subjects. The result is the median.
 //!
-//! Each sample of an RDMA operation has a connection of its own. If two equal connections are in
-//! one process, one of them is often slower by a quarter from its start to its end. The cause is
-//! probably the addresses of its memory. New connections average this difference out.
+//! Each sample of an RDMA operation uses a new connection. Of two equal connections in one process,
+//! one is often slower by a quarter, from its start to its end. The cause is probably the memory
+//! addresses of the slower connection. The median of several connections reduces this effect.
 
 mod scale;
 mod subject;
@@ -19,7 +19,8 @@ use std::time::Duration;
 use weft_peer::driver::device::{BusyPoll, DeviceSettings};
 use weft_peer::workload::bench::{Carrier, MAX_DEPTH, MAX_SIZE};
 
-use crate::exit::BadInput;
+use crate::exit::reject;
+use crate::one_of::one_of;
 use crate::rnic::MpaArguments;
 use crate::runtime;
 use crate::watch::WatchArguments;
@@ -51,8 +52,12 @@ pub(crate) struct Arguments {
     #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
     /// Measure these RDMA operations, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Op::Write, Op::Read, Op::Send])]
-    op: Vec<Op>,
+    #[arg(long, value_delimiter = ',', default_values = ["write", "read", "send"], value_parser = one_of([
+        ("write", "RDMA Write", Carrier::Write),
+        ("read", "RDMA Read", Carrier::Read),
+        ("send", "Send", Carrier::Send),
+    ]))]
+    op: Vec<Carrier>,
     /// Set the message size (default 1 MiB, or 4 bytes with --latency)
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_SIZE)))]
     size: Option<u32>,
@@ -104,44 +109,23 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Op {
-    /// RDMA Write
-    Write,
-    /// RDMA Read
-    Read,
-    /// Send
-    Send,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Compare {
     /// A TCP stream without RDMA
     Tcp,
-}
-
-impl Op {
-    fn carrier(self) -> Carrier {
-        match self {
-            Op::Write => Carrier::Write,
-            Op::Read => Carrier::Read,
-            Op::Send => Carrier::Send,
-        }
-    }
 }
 
 /// Measures and prints the results.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let size = arguments.size.unwrap_or(if arguments.latency { 4 } else { 1 << 20 });
     if arguments.latency && size == 0 && arguments.compare.is_some() {
-        return Err(BadInput("TCP cannot send empty messages; with --compare, use --size 1 or more".to_owned()).into());
+        reject!("TCP cannot send empty messages; with --compare, use --size 1 or more");
     }
     if size == 0 && !arguments.latency {
-        return Err(BadInput("empty messages have no bandwidth; use another --size, or --latency".to_owned()).into());
+        reject!("empty messages have no bandwidth; use another --size, or --latency");
     }
     let count =
         if arguments.latency { arguments.rounds } else { (arguments.total << 20).div_ceil(u64::from(size.max(1))) };
-    runtime::on_one_thread(async {
-        let (traffic, watch) = arguments.watch.start()?.unzip();
+    runtime::on_one_thread(arguments.watch.around(async |traffic| {
         let busy_poll = arguments.busy_poll.map_or(BusyPoll::Adaptive, |us| BusyPoll::For(Duration::from_micros(us)));
         let other = match &arguments.address {
             Some(host) => crate::rnic::resolve(host, arguments.port).await?,
@@ -149,27 +133,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         };
         let device = crate::rnic::open_with(DeviceSettings { traffic, busy_poll, ..DeviceSettings::default() })?;
         if arguments.connections.is_some() {
-            let carrier = arguments.op.first().copied().unwrap_or(Op::Write).carrier();
+            let carrier = arguments.op.first().copied().unwrap_or(Carrier::Write);
             scale::run(arguments, &device, other, carrier, arguments.size.unwrap_or(4096)).await?;
-            drop(device);
-            if let Some(watch) = watch {
-                watch.finish()?;
-            }
             return Ok(ExitCode::SUCCESS);
         }
         let mut tcp = arguments.compare.map(|_| Tcp::start()).transpose()?;
         let mut subjects = Vec::new();
-        for op in &arguments.op {
-            subjects.push(MeasuredOperation::connect(&device, other, arguments, op.carrier(), size).await?);
+        for carrier in &arguments.op {
+            subjects.push(MeasuredOperation::connect(&device, other, arguments, *carrier, size).await?);
         }
         let mut times = vec![Vec::new(); subjects.len() + 1];
         for sample in 0..arguments.samples {
             if let Some(tcp) = &mut tcp {
                 times[0].push(if arguments.latency { tcp.round_trips(count, size)? } else { tcp.stream(count, size)? });
             }
-            for ((subject, times), op) in subjects.iter_mut().zip(&mut times[1..]).zip(&arguments.op) {
+            for ((subject, times), carrier) in subjects.iter_mut().zip(&mut times[1..]).zip(&arguments.op) {
                 if sample > 0 {
-                    let next = MeasuredOperation::connect(&device, other, arguments, op.carrier(), size).await?;
+                    let next = MeasuredOperation::connect(&device, other, arguments, *carrier, size).await?;
                     std::mem::replace(subject, next).disconnect().await?;
                 }
                 // TCP adapts its speed, so start with a transfer that is not measured.
@@ -181,20 +161,30 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let ways = if arguments.both_ways { 2 } else { 1 };
         let mut report = Report { arguments, size, count, tcp: None, out: &mut out };
         if tcp.is_some() {
-            report.line("tcp", 1, &mut times[0])?;
+            report.line("tcp", 1, &times[0])?;
         }
-        for (subject, times) in subjects.iter().zip(&mut times[1..]) {
+        for (subject, times) in subjects.iter().zip(&times[1..]) {
             report.line(subject.name(), ways, times)?;
         }
         for subject in subjects {
             subject.disconnect().await?;
         }
-        drop(device);
-        if let Some(watch) = watch {
-            watch.finish()?;
-        }
         Ok(ExitCode::SUCCESS)
-    })
+    }))
+}
+
+/// Evaluates the samples of a subject: the least, the median and the largest result, and their
+/// unit.
+pub(super) fn evaluate(times: &[Duration], latency: bool, count: u64, octets: f64) -> ([f64; 3], &'static str) {
+    let value = |time: &Duration| {
+        let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);
+        if latency { seconds * 1e6 / count as f64 } else { octets / seconds / 1e6 }
+    };
+    let mut values: Vec<f64> = times.iter().map(value).collect();
+    values.sort_by(f64::total_cmp);
+    let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
+    let results = [at(0), at(values.len() / 2), at(values.len().saturating_sub(1))];
+    (results, if latency { "us" } else { "MB/s" })
 }
 
 /// Prints the result of each subject.
@@ -211,25 +201,16 @@ struct Report<'a, W> {
 impl<W: Write> Report<'_, W> {
     /// Prints the result of a subject: the bandwidth in MB/s (10^6 bytes per second, the sum of all
     /// directions), or with `--latency` the microseconds per round trip.
-    fn line(&mut self, name: &str, ways: u32, times: &mut [Duration]) -> io::Result<()> {
+    fn line(&mut self, name: &str, ways: u32, times: &[Duration]) -> io::Result<()> {
         let latency = self.arguments.latency;
         let octets = self.count as f64 * f64::from(self.size) * f64::from(ways);
-        let mut values: Vec<f64> = times
-            .iter()
-            .map(|time| {
-                let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);
-                if latency { seconds * 1e6 / self.count as f64 } else { octets / seconds / 1e6 }
-            })
-            .collect();
-        values.sort_by(f64::total_cmp);
-        let (least, median, most) = (values[0], values[values.len() / 2], values[values.len() - 1]);
+        let ([least, median, most], unit) = evaluate(times, latency, self.count, octets);
         let ratio = self.tcp.map(|tcp| median / tcp);
-        let unit = if latency { "us" } else { "MB/s" };
         if self.arguments.json {
             let line = serde_json::json!({
                 "kind": "bench", "what": name, "measure": if latency { "latency" } else { "bandwidth" }, "unit": unit,
                 "octets": self.size, "depth": if latency { 1 } else { self.arguments.depth }, "count": self.count,
-                "busy_poll_us": self.arguments.busy_poll, "both_ways": ways == 2, "samples": values.len(),
+                "busy_poll_us": self.arguments.busy_poll, "both_ways": ways == 2, "samples": times.len(),
                 "min": least, "median": median, "max": most, "of_tcp": ratio,
             });
             writeln!(self.out, "{line}")?;

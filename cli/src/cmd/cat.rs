@@ -1,5 +1,5 @@
-//! `weft cat`: transfers a file or a pipe over RDMA, by Sends, RDMA Writes or RDMA Reads, in either
-//! direction. At the end, both sides compare the length and a hash of the bytes.
+//! `weft cat`: sends or receives a file or a pipe over RDMA, by Sends, RDMA Writes or RDMA Reads.
+//! At the end, both sides compare the length and a hash of the bytes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,16 +8,14 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use weft_peer::driver::TrafficLog;
-use weft_peer::driver::cm::Listener;
 use weft_peer::workload::WorkloadError;
 use weft_peer::workload::bench::Carrier;
 use weft_peer::workload::cat::{Cat, Totals, TransferRequest};
 
 use crate::exit::{BadInput, note};
-use crate::mangle::MangleArguments;
-use crate::rnic::{self, MpaArguments};
+use crate::one_of::one_of;
+use crate::rnic::{self, RnicArguments};
 use crate::runtime;
-use crate::watch::WatchArguments;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -47,8 +45,12 @@ pub(crate) struct Arguments {
     #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
     /// Transfer the bytes by these operations
-    #[arg(long, value_enum, default_value_t = TransferOperation::Write)]
-    by: TransferOperation,
+    #[arg(long, default_value = "write", value_parser = one_of([
+        ("read", "RDMA Reads by the receiving side", Carrier::Read),
+        ("send", "Sends", Carrier::Send),
+        ("write", "RDMA Writes", Carrier::Write),
+    ]))]
+    by: Carrier,
     /// Receive from the peer instead of sending
     #[arg(long)]
     pull: bool,
@@ -56,37 +58,21 @@ pub(crate) struct Arguments {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
-    mpa: MpaArguments,
-    #[command(flatten)]
-    mangle: MangleArguments,
-    #[command(flatten)]
-    watch: WatchArguments,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum TransferOperation {
-    /// RDMA Reads by the receiving side
-    Read,
-    /// Sends
-    Send,
-    /// RDMA Writes
-    Write,
+    rnic: RnicArguments,
 }
 
 /// Sends or receives.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    runtime::on_one_thread(async {
-        arguments.watch.around(async |traffic| cat(arguments, traffic).await).await.map(|()| ExitCode::SUCCESS)
-    })
+    let work = async |traffic| cat(arguments, traffic).await.map(|()| ExitCode::SUCCESS);
+    runtime::on_one_thread(arguments.rnic.watch.around(work))
 }
 
 async fn cat(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
     let address = rnic::resolve(&arguments.address, arguments.port).await?;
-    let device = rnic::open(traffic, arguments.mangle.mangling())?;
-    let settings = arguments.mpa.settings();
+    let device = arguments.rnic.open(traffic)?;
+    let settings = arguments.rnic.mpa.settings();
     let (mut cat, gives) = if arguments.listen {
-        let listener =
-            Listener::bind(&device, address, settings).map_err(|error| rnic::cannot_listen(address, &error))?;
+        let listener = rnic::listen(&device, address, settings)?;
         note(&format!("listening on {}", listener.local_addr()));
         loop {
             // If the peer does not run `weft cat`, wait for the next peer.
@@ -100,12 +86,7 @@ async fn cat(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Resu
             }
         }
     } else {
-        let carrier = match arguments.by {
-            TransferOperation::Read => Carrier::Read,
-            TransferOperation::Send => Carrier::Send,
-            TransferOperation::Write => Carrier::Write,
-        };
-        let ask = TransferRequest { carrier, pull: arguments.pull };
+        let ask = TransferRequest { carrier: arguments.by, pull: arguments.pull };
         (Cat::connect(&device, address, settings, ask).await.map_err(rnic::start_error(address))?, !arguments.pull)
     };
     let begin = Instant::now();

@@ -8,28 +8,17 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::ValueEnum;
 use weft_core::coverage::CoverageKind;
 use weft_core::requirement::Class;
 use weft_suites::coverage::{Count, Proofs, count, rows, upper_rows};
 use weft_suites::script::Suites;
 
-use crate::exit::{BadInput, unwritable};
-
-/// The kind of proofs that can cover a requirement.
-#[derive(Clone, Copy, ValueEnum)]
-enum Kind {
-    /// Cases and lint rules that detect violations on the wire or in the target's reaction
-    Case,
-    /// Lint rules that detect violations on the wire
-    Rule,
-    /// Unit tests that detect violations of weft's endpoint on the wire or at its interface
-    Test,
-}
+use crate::exit::{BadInput, write_file};
+use crate::one_of::one_of;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "A requirement is covered if there is a proof. A proof is of one of these kinds:\n  \
+#[command(after_help = "A requirement is covered if there is a proof. There are three kinds of proofs:\n  \
     case  A test case passes against a correct target. Against a target that violates the\n        \
     requirement, the case fails and names the requirement.\n  \
     rule  A lint rule reports a stream of bytes that violates the requirement. It does not report\n        \
@@ -58,8 +47,12 @@ enum Kind {
     weft coverage --open                 also list the requirements without a proof")]
 pub(crate) struct Arguments {
     /// Choose what covers a requirement
-    #[arg(long, value_enum, default_value = "case")]
-    by: Kind,
+    #[arg(long, default_value = "case", value_parser = one_of([
+        ("case", "Cases and lint rules that detect violations on the wire or in the target's reaction", CoverageKind::Case),
+        ("rule", "Lint rules that detect violations on the wire", CoverageKind::Rule),
+        ("test", "Unit tests that detect violations of weft's endpoint on the wire or at its interface", CoverageKind::Test),
+    ]))]
+    by: CoverageKind,
     /// Print one line per section of a specification
     #[arg(long)]
     sections: bool,
@@ -86,14 +79,9 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let proofs = proofs(&arguments.from)?;
     if let Some(file) = &arguments.write {
-        std::fs::write(file, proofs.to_csv())
-            .map_err(|error| BadInput(format!("{}: {}", file.display(), unwritable(file, &error))))?;
+        write_file(file, proofs.to_csv())?;
     }
-    let by = match arguments.by {
-        Kind::Case => CoverageKind::Case,
-        Kind::Rule => CoverageKind::Rule,
-        Kind::Test => CoverageKind::Test,
-    };
+    let by = arguments.by;
     let suites = Suites::embedded().map_err(|error| BadInput(error.to_string()))?;
     let named: BTreeSet<_> = suites.cases().flat_map(|case| case.requirements.iter().copied()).collect();
     let counts = count(&proofs, by, &named, arguments.sections);
@@ -109,15 +97,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         for id in counts.iter().flat_map(|count| &count.named) {
             writeln!(out, "named  {:<18} {}", id, id.row().summary)?;
         }
-        for id in counts.iter().flat_map(|count| &count.open) {
+        let open = counts.iter().flat_map(|count| &count.open).map(|id| ("open", id));
+        let upper = counts.iter().flat_map(|count| &count.upper_open).map(|id| ("upper", id));
+        for (word, id) in open.chain(upper) {
             let reason = id.row().classified.map_or("", |classified| classified.reason);
             let (dash, summary) = (if reason.is_empty() { "" } else { " - " }, id.row().summary);
-            writeln!(out, "open  {id:<18} {summary}{dash}{reason}")?;
-        }
-        for id in counts.iter().flat_map(|count| &count.upper_open) {
-            let reason = id.row().classified.map_or("", |classified| classified.reason);
-            let (dash, summary) = (if reason.is_empty() { "" } else { " - " }, id.row().summary);
-            writeln!(out, "upper  {id:<18} {summary}{dash}{reason}")?;
+            writeln!(out, "{word}  {id:<18} {summary}{dash}{reason}")?;
         }
         for (id, row) in rows(by).chain(upper_rows(by)) {
             if let Some(left_out) = row.classified.filter(|c| c.class != Class::Judgeable) {

@@ -1,12 +1,12 @@
-//! `weft deviations`: lists the deviations, which are rules that weft's own endpoint violates on
-//! request.
+//! `weft deviations`: lists the deviations. With a deviation, weft's own endpoint violates a rule
+//! on purpose.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use weft_peer::hostile;
 
-use crate::exit::BadInput;
+use crate::exit::reject;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -19,7 +19,8 @@ pub(crate) struct Arguments {
     words: Vec<String>,
 }
 
-/// Prints one line per deviation: name, requirement ids, description. Terminals get a header line.
+/// Prints one line per deviation: name, requirement ids, description. On a terminal, also prints a
+/// header line.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut out = io::stdout().lock();
     let mut found = false;
@@ -36,14 +37,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     if !found {
-        let words = arguments.words.join(" ");
-        return Err(BadInput(format!("no deviation matches {words:?}; `weft deviations` lists all")).into());
+        reject!("no deviation matches {:?}; `weft deviations` lists all", arguments.words.join(" "));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns whether the line contains the word, in upper or lower case. A single letter must be a
-/// separate word, because nearly every line contains the R of "R bit".
+/// Returns whether the line contains the word, in upper or lower case. A single letter, such as the
+/// R of "R bit", must be a separate word, because nearly every line contains this letter.
 fn has_word(line: &str, word: &str) -> bool {
     let (line, word) = (line.to_lowercase(), word.to_lowercase());
     match word.chars().count() {
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_single_letter_matches_only_as_a_word() {
-        let line = "mpa.reject-bit-moved MPA-7.1.1-17 sets the bit after R instead of R in a Reply that rejects";
+        let line = "mpa.reject-bit-moved MPA-7.1.1-17 sets the bit after R instead of R in a rejecting Reply";
         assert!(has_word(line, "R") && has_word(line, "bit") && has_word(line, "MPA-7.1.1-17"));
         assert!(!has_word(line, "m") && !has_word(line, "S"));
     }

@@ -14,15 +14,17 @@ use crate::runtime;
 
 /// The command line.
 #[derive(clap::Args)]
-#[command(after_help = "weft compares the verdict of each case. Separately, weft compares the violations that it\n\
-    observed in cases that are not about the violated requirement.\n\n\
+#[command(
+    after_help = "weft compares the verdict of each case. In a case, a target can also violate requirements that\n\
+    the case does not test. weft compares these violations, too.\n\n\
     Exit codes:\n  \
     0  no relevant difference\n  \
     1  a case newly fails, a case fails differently, or weft observed a new violation\n  \
     3  in the later run, a case became inconclusive or not applicable, or did not run\n\n\
     Examples:\n  \
     weft diff nic-before nic-after                     compare the runs in two folders\n  \
-    weft diff nic/earlier/20260131T120000.123Z-1f3a nic   compare with an earlier run")]
+    weft diff nic/earlier/20260131T120000.123Z-1f3a nic   compare with an earlier run"
+)]
 pub(crate) struct Arguments {
     /// Use this as the earlier run: its folder, its report.json, or its id in the store
     before: String,
@@ -66,8 +68,8 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Writ
     writeln!(out, "before {}\nafter  {}", name(before), name(after))?;
     for (what, changes) in diff.lists().filter(|(_, changes)| !changes.is_empty()) {
         writeln!(out, "\n{what}: {}", changes.len())?;
-        // Print all failing and fixed cases, but only some cases that one run lacks or that are
-        // newly not applicable.
+        // Print all failing and fixed cases. Print only some of the cases that one run lacks, or
+        // that are newly not applicable.
         let is_short = ONE_SIDED.contains(&what) || what == "newly not applicable";
         let most = if is_short { MAX_LISTED_CASES } else { changes.len() };
         for change in changes.iter().take(most) {
@@ -78,7 +80,7 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Writ
         }
     }
     for (what, observed) in diff.observations().filter(|(_, observed)| !observed.is_empty()) {
-        writeln!(out, "\n{what}, in cases that are not about the requirement: {}", observed.len())?;
+        writeln!(out, "\n{what}, in cases that do not test the requirement: {}", observed.len())?;
         for ObservedViolation { requirement, cases } in observed {
             let cases = if *cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
             writeln!(out, "  {requirement}  in {cases}: {}", requirement.row().summary)?;

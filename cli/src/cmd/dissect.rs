@@ -1,4 +1,4 @@
-//! `weft dissect`: decodes a capture and prints units with findings, or frames as tshark does.
+//! `weft dissect`: decodes a capture and prints units with findings, or frames like tshark.
 //!
 //! A unit is an MPA start-up frame, an FPDU, an SDP message, a port mapper message, or a part of a
 //! connection that weft cannot decode.
@@ -19,7 +19,7 @@ use weft_dissector::filter::{Filter, KnownField, Slot, WantedFields, known};
 use weft_dissector::output::fields::Columns;
 
 use crate::colour::ColourChoice;
-use crate::exit::BadInput;
+use crate::exit::{BadInput, reject};
 use crate::input::{CaptureFile, Ring, open_error};
 
 /// The command line.
@@ -150,14 +150,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     arguments.agree()?;
     let mut wanted = WantedFields::default();
-    let filter = match &arguments.filter {
-        Some(text) => Some(parse(text, &mut wanted)?),
-        None => None,
-    };
+    let filter = arguments.filter.as_ref().map(|text| parse(text, &mut wanted)).transpose()?;
     let columns = columns(arguments, &mut wanted)?;
     let ring = Ring::read(&arguments.ring)?;
     if !arguments.ring.is_empty() && !arguments.is_live() {
-        return Err(BadInput("-b needs -i IF and -w; without -i, -w writes one file".to_owned()).into());
+        reject!("-b needs -i IF and -w; without -i, -w writes one file");
     }
     if let Some(path) = arguments.write.as_ref().filter(|_| !arguments.is_live()) {
         excerpt::run(arguments, path, &wanted, filter.as_ref())?;
@@ -184,10 +181,12 @@ impl Arguments {
         let (json, format) = (self.json, self.format.is_some());
         let write = self.write.is_some() && !self.is_live();
         if self.is_live() && self.write.as_deref() == Some(Path::new("-")) {
-            return Err(BadInput("-w - cannot be combined with -i; use -w FILE".to_owned()));
+            reject!("-w - cannot be combined with -i; use -w FILE");
         }
         let message = match () {
-            () if json && format => "--json prints one object per unit, -T json one per frame; use only one of them",
+            () if json && format => {
+                "--json prints one object per unit, and -T json prints one per frame; use only one option"
+            }
             () if json && self.verbose => "--json already has all fields; omit -V, or omit --json for text",
             () if json && self.hex => "--json has no hex dump; omit --json, or use -T fields -e payload",
             () if write && (json || format) => {
@@ -231,13 +230,13 @@ struct OutputColumns {
 fn columns(arguments: &Arguments, wanted: &mut WantedFields) -> Result<OutputColumns, BadInput> {
     let format = arguments.format;
     if !arguments.fields.is_empty() && !matches!(format, Some(Format::Fields | Format::Json)) {
-        return Err(BadInput("-e needs -T fields or -T json".to_owned()));
+        reject!("-e needs -T fields or -T json");
     }
     if !arguments.settings.is_empty() && format != Some(Format::Fields) {
-        return Err(BadInput("-E needs -T fields".to_owned()));
+        reject!("-E needs -T fields");
     }
     if format == Some(Format::Fields) && arguments.fields.is_empty() {
-        return Err(BadInput("-T fields needs -e FIELD for each column; -G fields lists all fields".to_owned()));
+        reject!("-T fields needs -e FIELD for each column; -G fields lists all fields");
     }
     let mut columns = Columns::default();
     for setting in &arguments.settings {

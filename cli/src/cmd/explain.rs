@@ -11,7 +11,7 @@ use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, FrameNumber, Location, Packet, Sink, TransportKind};
 
 use crate::colour::{Colour, ColourChoice};
-use crate::exit::BadInput;
+use crate::exit::reject;
 use crate::input::{DecodeAs, Input, Next};
 
 /// The command line.
@@ -54,8 +54,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let frames = input.frames();
     input.close()?;
     let Some((since, wire_len)) = explain.head else {
-        let message = format!("{name}: there is no frame {}; the last frame is {frames}", arguments.frame);
-        return Err(BadInput(message).into());
+        reject!("{name}: there is no frame {}; the last frame is {frames}", arguments.frame);
     };
     let mut out = BufWriter::new(io::stdout().lock());
     let colour = arguments.color.decide();

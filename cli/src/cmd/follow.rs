@@ -10,8 +10,9 @@ use weft_dissector::output::follow::{Follow, Piece, Subject};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::text::counted;
 
-use crate::exit::BadInput;
+use crate::exit::reject;
 use crate::input::CaptureFile;
+use crate::one_of::one_of;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -26,8 +27,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1))]
     direction: Option<u8>,
     /// Choose what to print
-    #[arg(long, value_enum, default_value_t = Content::Messages)]
-    what: Content,
+    #[arg(long, default_value = "messages", value_parser = one_of([
+        ("messages", "Complete RDMAP messages, SDP messages and start-up frames", Subject::Messages),
+        ("payload", "Data of Sends, RDMA Writes and Read Responses, and bytes outside MPA", Subject::Payload),
+        ("octets", "Bytes of start-up frames and FPDUs, without markers and CRC fields", Subject::Octets),
+    ]))]
+    what: Subject,
     /// Write only the bytes themselves, without a hex dump or other text
     #[arg(long)]
     raw: bool,
@@ -36,26 +41,12 @@ pub(crate) struct Arguments {
     file: CaptureFile,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Content {
-    /// Complete RDMAP messages, SDP messages and start-up frames
-    Messages,
-    /// Data of Sends, RDMA Writes and Read Responses, and bytes outside MPA
-    Payload,
-    /// Bytes of start-up frames and FPDUs, without markers and CRC fields
-    Octets,
-}
-
 /// Reads the capture and prints the connection.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let input = arguments.file.open()?;
     let name = input.name().to_owned();
     let out = BufWriter::new(io::stdout().lock());
-    let what = match arguments.what {
-        Content::Messages => Subject::Messages,
-        Content::Payload => Subject::Payload,
-        Content::Octets => Subject::Octets,
-    };
+    let what = arguments.what;
     let mut printer = Printer { what, raw: arguments.raw, out, written: [0; 2] };
     let failed = RefCell::new(Ok(()));
     let mut follow = Follow::new(arguments.stream, arguments.direction, what, |piece: &Piece<'_>| {
@@ -71,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     failed.into_inner()?;
     printer.out.flush()?;
     if !is_seen {
-        return Err(BadInput(format!("{name}: there is no TCP connection {}", arguments.stream)).into());
+        reject!("{name}: there is no TCP connection {}", arguments.stream);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -8,7 +8,7 @@ use weft_dissector::Dissector;
 use weft_dissector::StreamId;
 use weft_dissector::output::connection_ladder::{Subject, Timeline};
 
-use crate::exit::{BadInput, unwritable};
+use crate::exit::{reject, write_file};
 use crate::input::{CaptureFile, Next, remark};
 
 /// The command line.
@@ -64,11 +64,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             Subject::Stream(stream) => format!("TCP connection {stream}"),
             Subject::Exchange(number) => format!("port mapper exchange {number}"),
         };
-        return Err(BadInput(format!("{name}: there is no {what}")).into());
+        reject!("{name}: there is no {what}");
     };
     match &arguments.output {
-        Some(path) => std::fs::write(path, ladder.svg() + "\n")
-            .map_err(|error| BadInput(format!("{}: {}", path.display(), unwritable(path, &error))))?,
+        Some(path) => write_file(path, ladder.svg() + "\n")?,
         None => io::stdout().lock().write_all(ladder.text(arguments.width).as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)

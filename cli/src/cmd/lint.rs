@@ -23,6 +23,7 @@ use weft_dissector::{Dissector, Finding, Packet, Sink};
 use crate::colour::ColourChoice;
 use crate::exit::{self, BadInput, UNEXPECTED, USAGE, VerdictOutput, note};
 use crate::input::{DecodeAs, FrameFiles, Input, LiveArguments, Next, remark};
+use crate::one_of::one_of;
 use crate::spool::Spool;
 
 use bytes::bytes;
@@ -72,8 +73,12 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     select: SelectArguments,
     /// Print findings of this severity or above, and exit with 1 if there are any
-    #[arg(long, value_enum, default_value_t = Level::Warning)]
-    level: Level,
+    #[arg(long, default_value = "warning", value_parser = one_of([
+        ("error", "A violated MUST", Severity::Error),
+        ("warning", "A violated SHOULD", Severity::Warning),
+        ("note", "Unusual behaviour that is worth knowing", Severity::Note),
+    ]))]
+    level: Severity,
     /// Print one JSON object per finding, and one with the counts
     ///
     /// The object with the counts has the kind "summary".
@@ -88,26 +93,6 @@ pub(crate) struct Arguments {
     // These options come last, because their heading "Live capture" applies to all later options.
     #[command(flatten)]
     live: LiveArguments,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Level {
-    /// A violated MUST
-    Error,
-    /// A violated SHOULD
-    Warning,
-    /// Unusual behaviour that is worth knowing
-    Note,
-}
-
-impl Level {
-    fn severity(self) -> Severity {
-        match self {
-            Level::Error => Severity::Error,
-            Level::Warning => Severity::Warning,
-            Level::Note => Severity::Note,
-        }
-    }
 }
 
 /// Standard output.
@@ -186,7 +171,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
     if several && !arguments.json {
         writeln!(out, "{name}:")?;
     }
-    let least = arguments.level.severity();
+    let least = arguments.level;
     let mut lint = Lint {
         least,
         most: if arguments.all { u64::MAX } else { SHOWN },

@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the page of a command, and those of its subcommands.
+/// Writes the page of a command, and the pages of its subcommands.
 fn pages(command: &clap::Command, folder: &Path) -> io::Result<()> {
     for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
         pages(subcommand, folder)?;

@@ -15,12 +15,10 @@ use weft_peer::driver::{Device, TrafficLog};
 use weft_peer::workload::ping::{Client, SIZES, Server, printed};
 use weft_peer::workload::{WorkloadError, or_reject};
 
-use crate::exit::{BadInput, note};
-use crate::mangle::MangleArguments;
-use crate::rnic::{self, MpaArguments};
+use crate::exit::{note, reject};
+use crate::rnic::{self, RnicArguments, SideArguments};
 use crate::runtime;
 use crate::signals;
-use crate::watch::WatchArguments;
 use times::Times;
 
 /// The default size in the source code of rping. The manual page of rping wrongly has 100.
@@ -47,18 +45,8 @@ const CLIENTS: usize = 1024;
     weft ping -c -a 192.0.2.17 -C 3 --trace         run 3 rounds, and print each message"
 )]
 pub(crate) struct Arguments {
-    /// Run as server
-    #[arg(short = 's', long)]
-    server: bool,
-    /// Run as client
-    #[arg(short = 'c', long, conflicts_with = "server", requires = "address")]
-    client: bool,
-    /// Connect to this address or name; a server listens on it (default 0.0.0.0)
-    #[arg(short = 'a', long, value_name = "ADDRESS")]
-    address: Option<String>,
-    /// Use this TCP port; on a server, 0 means a free port, which weft prints
-    #[arg(short = 'p', long, default_value_t = 7174)]
-    port: u16,
+    #[command(flatten)]
+    side: SideArguments,
     /// Print the data of each round
     #[arg(short = 'v', long)]
     verbose: bool,
@@ -90,37 +78,28 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    mpa: MpaArguments,
-    #[command(flatten)]
-    mangle: MangleArguments,
-    #[command(flatten)]
-    watch: WatchArguments,
+    rnic: RnicArguments,
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if !SIZES.contains(&arguments.size) {
         let (least, most) = (SIZES.start(), SIZES.end());
-        return Err(BadInput(format!(
-            "--size {} is out of range; rping's data has {least} to {most} bytes",
-            arguments.size
-        ))
-        .into());
+        reject!("--size {} is out of range; rping's data has {least} to {most} bytes", arguments.size);
     }
-    runtime::on_one_thread(async {
-        let work = async |traffic| {
-            if arguments.client { client(arguments, traffic).await } else { server(arguments, traffic).await }
-        };
-        arguments.watch.around(work).await.map(|()| ExitCode::SUCCESS)
-    })
+    runtime::on_one_thread(arguments.rnic.watch.around(async |traffic| {
+        let is_client = arguments.side.client;
+        let done = if is_client { client(arguments, traffic).await } else { server(arguments, traffic).await };
+        done.map(|()| ExitCode::SUCCESS)
+    }))
 }
 
 /// Connects, runs the rounds, and prints the summary.
 async fn client(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
-    let address = rnic::resolve(arguments.address.as_deref().unwrap_or_default(), arguments.port).await?;
-    let device = rnic::open(traffic, arguments.mangle.mangling())?;
+    let address = arguments.side.resolve().await?;
+    let device = arguments.rnic.open(traffic)?;
     let mut client = Client::new(&device, arguments.size, arguments.validate).map_err(rnic::workload_error)?;
-    let connected = client.connect(address, arguments.mpa.settings()).await;
+    let connected = client.connect(address, arguments.rnic.mpa.settings()).await;
     let connected = connected.map_err(|error| rnic::unreachable(address, &error))?;
     if arguments.debug {
         note(&format!("connected with {address}: {}", rnic::agreed(&connected)));
@@ -173,11 +152,11 @@ fn summary(arguments: &Arguments, times: &mut Times, out: &mut impl Write) -> an
 
 /// Serves one client, or with `-P` all clients until a signal.
 async fn server(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
-    let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
-    let device = rnic::open(traffic, arguments.mangle.mangling())?;
-    let listener = rnic::listen(&device, address, arguments.mpa.settings())?;
+    let address = arguments.side.resolve().await?;
+    let device = arguments.rnic.open(traffic)?;
+    let listener = rnic::listen(&device, address, arguments.rnic.mpa.settings())?;
     let mut interrupted = signals::interrupted();
-    if arguments.debug || arguments.port == 0 {
+    if arguments.debug || arguments.side.port == 0 {
         note(&format!("listening on {}", listener.local_addr()));
     }
     let settings = Serving { verbose: arguments.verbose, debug: arguments.debug };
@@ -186,7 +165,7 @@ async fn server(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::R
             let request = loop {
                 match listener.next().await {
                     Ok(request) => break request,
-                    // This was not an RDMA client. The next client may be an RDMA client.
+                    // The client did not use RDMA, so wait for the next client.
                     Err(error) if arguments.debug => note(&format!("a connection failed: {error}")),
                     Err(_) => {}
                 }

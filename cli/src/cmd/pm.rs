@@ -1,14 +1,12 @@
 //! `weft pm`: queries or runs a port mapper of SDP.
 //!
-//! A port mapper returns the SDP Address (IP address and port) of a service that has a conventional
-//! TCP address. The client is `ask`, the server is `serve`.
+//! A port mapper receives the address of a service for plain TCP, and returns the SDP Address (IP
+//! address and port) of the same service. The client is `ask`, the server is `serve`.
 
 mod ask;
 mod serve;
 
 use std::process::ExitCode;
-
-use clap::Subcommand;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -24,18 +22,16 @@ pub(crate) struct Arguments {
     role: Role,
 }
 
-#[derive(Subcommand)]
-enum Role {
-    /// Query a port mapper for the SDP Address of a service
-    Ask(ask::Arguments),
-    /// Run a port mapper that answers from a table
-    Serve(serve::Arguments),
+subcommands! {
+    enum Role {
+        /// Query a port mapper for the SDP Address of a service
+        Ask = ask,
+        /// Run a port mapper that answers from a table
+        Serve = serve,
+    }
 }
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    match &arguments.role {
-        Role::Ask(arguments) => ask::run(arguments),
-        Role::Serve(arguments) => serve::run(arguments),
-    }
+    arguments.role.run()
 }

@@ -1,5 +1,5 @@
-//! `weft probe`: runs single RDMA operations with the software RNIC, valid or invalid, as client or
-//! as server.
+//! `weft probe`: runs single RDMA operations, valid or invalid. weft uses its software RNIC, and is
+//! the client or the server.
 
 mod report;
 
@@ -13,11 +13,9 @@ use weft_peer::workload::probe::{Op, Probe, ProbeSettings};
 use weft_peer::workload::{WorkloadError, or_reject};
 
 use crate::exit::{BadInput, CommandFailure, UNEXPECTED, note};
-use crate::mangle::MangleArguments;
-use crate::rnic::{self, MpaArguments};
+use crate::rnic::{self, RnicArguments, SideArguments};
 use crate::runtime;
 use crate::signals;
-use crate::watch::WatchArguments;
 
 use report::Report;
 pub(super) use report::how;
@@ -33,7 +31,7 @@ pub(super) use report::how;
     sendseinv:N                Send with Solicited Event and Invalidate\n  \
     write:N[:OFFSET]           RDMA Write to the peer's region\n  \
     read:N[:OFFSET]            RDMA Read of the peer's region\n  \
-    fetchadd[:OFFSET]          add 1 to 8 bytes of the peer's region (RFC 7306)\n  \
+    fetchadd[:OFFSET]          add 1 to an 8-byte number in the peer's region (RFC 7306)\n  \
     immediate                  8 bytes of Immediate Data (RFC 7306)\n  \
     burst:OP:N:COUNT           COUNT operations at once; OP is send, write or read\n  \
     recv                       wait for a Send of the peer\n  \
@@ -61,18 +59,8 @@ pub(super) use report::how;
     weft probe -c -a 127.0.0.1 writebadkey:100 end              test the reaction to a wrong STag"
 )]
 pub(crate) struct Arguments {
-    /// Run as server
-    #[arg(short = 's', long)]
-    server: bool,
-    /// Run as client
-    #[arg(short = 'c', long, conflicts_with = "server", requires = "address")]
-    client: bool,
-    /// Connect to this address or name; a server listens on it (default 0.0.0.0)
-    #[arg(short = 'a', long, value_name = "ADDRESS")]
-    address: Option<String>,
-    /// Use this TCP port; on a server, 0 means a free port, which weft prints
-    #[arg(short = 'p', long, default_value_t = 7174)]
-    port: u16,
+    #[command(flatten)]
+    side: SideArguments,
     /// Run these operations in this order (listed below)
     #[arg(value_name = "OPERATION", value_parser = Op::parse)]
     operations: Vec<Op>,
@@ -114,11 +102,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    mpa: MpaArguments,
-    #[command(flatten)]
-    mangle: MangleArguments,
-    #[command(flatten)]
-    watch: WatchArguments,
+    rnic: RnicArguments,
 }
 
 /// Maximum size in bytes of the region, and of a receive buffer.
@@ -126,17 +110,16 @@ const MAX_REGION_OCTETS: u32 = 64 << 20;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    runtime::on_one_thread(async {
-        let work = async |traffic| {
-            if arguments.client { client(arguments, traffic).await } else { server(arguments, traffic).await }
-        };
-        arguments.watch.around(work).await.map(|()| ExitCode::SUCCESS)
-    })
+    runtime::on_one_thread(arguments.rnic.watch.around(async |traffic| {
+        let is_client = arguments.side.client;
+        let done = if is_client { client(arguments, traffic).await } else { server(arguments, traffic).await };
+        done.map(|()| ExitCode::SUCCESS)
+    }))
 }
 
 impl Arguments {
     fn probe(&self) -> ProbeSettings {
-        let (ird, ord) = self.mpa.depths();
+        let (ird, ord) = self.rnic.mpa.depths();
         ProbeSettings {
             region: self.region,
             readable: self.rights.contains('r'),
@@ -153,15 +136,15 @@ impl Arguments {
 
 /// Connects and runs the operations.
 async fn client(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
-    let address = rnic::resolve(arguments.address.as_deref().unwrap_or_default(), arguments.port).await?;
-    let device = rnic::open(traffic, arguments.mangle.mangling())?;
+    let address = arguments.side.resolve().await?;
+    let device = arguments.rnic.open(traffic)?;
     let mut probe = Probe::new(&device, arguments.probe()).map_err(rnic::workload_error)?;
     let report = Report::new(arguments.json);
-    let connected = match probe.connect(address, arguments.mpa.settings()).await {
+    let connected = match probe.connect(address, arguments.rnic.mpa.settings()).await {
         Ok(connected) => connected,
         Err(error) => {
             if let CmError::Rejected(peer) = &error {
-                report.rejected(peer.private_data.as_octets());
+                report.rejection("rejected", "rejected by the peer", peer.private_data.as_octets());
             }
             return Err(rnic::unreachable(address, &error));
         }
@@ -183,7 +166,7 @@ async fn operate(arguments: &Arguments, probe: &mut Probe, report: &Report) -> a
         }
     }
     report.arrived(probe.arrivals());
-    let ended = if arguments.server { serve(probe, report).await } else { probe.finish().await };
+    let ended = if arguments.side.server { serve(probe, report).await } else { probe.finish().await };
     let ended = ended.map_err(rnic::workload_error)?;
     report.ended(&ended);
     match failed {
@@ -209,9 +192,9 @@ const ALL_SERVED: &str = "all connections were served";
 
 /// Serves `--connections` connections, one after the other.
 async fn server(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
-    let address = rnic::resolve(arguments.address.as_deref().unwrap_or("0.0.0.0"), arguments.port).await?;
-    let device = rnic::open(traffic, arguments.mangle.mangling())?;
-    let listener = rnic::listen(&device, address, arguments.mpa.settings())?;
+    let address = arguments.side.resolve().await?;
+    let device = arguments.rnic.open(traffic)?;
+    let listener = rnic::listen(&device, address, arguments.rnic.mpa.settings())?;
     let mut interrupted = signals::interrupted();
     note(&format!("listening on {}", listener.local_addr()));
     let mut done = Ok(());
@@ -234,7 +217,7 @@ async fn arrived(listener: &Listener) -> ConnectRequest {
     loop {
         match listener.next().await {
             Ok(request) => return request,
-            // This was not an RDMA client. The next client may be an RDMA client.
+            // The client did not use RDMA, so wait for the next client.
             Err(error) => note(&format!("a connection failed: {error}")),
         }
     }
@@ -245,7 +228,7 @@ async fn served(arguments: &Arguments, device: &Device, request: ConnectRequest)
     let report = Report::new(arguments.json);
     if arguments.reject {
         let reason = PrivateData::new(arguments.text.clone()).map_err(|error| BadInput(error.to_string()))?;
-        report.requested(request.peer().private_data.as_octets());
+        report.rejection("requested", "request rejected", request.peer().private_data.as_octets());
         return request.reject(&reason).await.map_err(|error| rnic::workload_error(error.into()));
     }
     let made = or_reject(request, Probe::new(device, arguments.probe())).await;

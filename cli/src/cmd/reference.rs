@@ -1,7 +1,7 @@
 //! `weft reference`: writes Markdown pages of all requirements, cases, deviations and commands.
 //!
-//! `docs/build` adds these pages to the user's guide, so that the guide always matches the binary.
-//! The other pages of the guide are in `docs`.
+//! `docs/build` adds these pages to the user's guide. The guide therefore always matches the
+//! binary. The other pages of the guide are in `docs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
@@ -79,7 +79,7 @@ fn protocol_of(case: &CaseInfo) -> &str {
 
 /// The rules, cases and deviations of each requirement.
 struct About<'a> {
-    /// Requirements that a lint rule is proven to judge.
+    /// Requirements with a proof that a lint rule reports their violations.
     judged: BTreeSet<RequirementId>,
     cases: BTreeMap<RequirementId, Vec<&'a CaseInfo>>,
     deviations: BTreeMap<RequirementId, Vec<&'static str>>,

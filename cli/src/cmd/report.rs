@@ -8,7 +8,7 @@ use weft_suites::recover::recover;
 use weft_suites::store::Store;
 use weft_suites::{folder, report};
 
-use crate::exit::{BadInput, note, print_line};
+use crate::exit::{note, print_line, reject};
 use crate::results::terminal;
 use crate::runtime;
 use crate::suites::load;
@@ -38,10 +38,10 @@ pub(crate) struct Arguments {
     /// PGPASSWORD, not in the URL.
     #[arg(long, value_name = "URL", env = "WEFT_STORE", hide_env_values = true)]
     store: Option<String>,
-    /// Mark known failures of a killed run by the baseline of this target
+    /// For a killed run: mark the known failures that this target file lists
     ///
-    /// The baseline is the list of known failures in a target file. If the run was not killed,
-    /// its results are already marked, so weft ignores this option.
+    /// The list of known failures is the baseline of the target file. If the run was not killed,
+    /// its results are already marked. Then weft ignores this option.
     #[arg(long, value_name = "TARGET")]
     target: Option<String>,
     /// Use the suites of this folder if the run did not use the built-in suites
@@ -59,12 +59,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let target = arguments.target.as_ref().map(|name| resolve(name, &[], false)).transpose()?;
     let baseline = target.as_ref().map_or(&[][..], |target| target.baseline());
     if folder::run_of(out).is_none() {
-        let words = format!("{}: this folder has no run; use the folder of `weft test --out`", out.display());
-        return Err(BadInput(words).into());
+        reject!("{}: this folder has no run; use the folder of `weft test --out`", out.display());
     }
     let Some(_kept) = folder::lock_idle(out) else {
-        let words = format!("{}: a run is writing into this folder; wait until it ends", out.display());
-        return Err(BadInput(words).into());
+        reject!("{}: a run is writing into this folder; wait until it ends", out.display());
     };
     runtime::block_on(async {
         let store = open(arguments.store.as_deref(), out).await;
@@ -86,10 +84,10 @@ async fn open(url: Option<&str>, out: &Path) -> Option<Store> {
         Some(url) => Store::connect(url).await,
         None => Store::open(&folder::store_of(out)?).await,
     };
-    opened.inspect_err(|error| note(&format!("{error}; using only the files of the run"))).ok()
+    opened.inspect_err(|error| note(&format!("{error}; using only the files in the run's folder"))).ok()
 }
 
-/// Prints the verdicts of a run as `weft test` printed them.
+/// Prints the verdicts of a run, in the same format as `weft test`.
 fn replay(report: &RunReport, sink: &impl EventSink) {
     let planned = report.results.iter().map(|result| result.key.clone()).collect();
     sink.event(&Event::RunStarted { run: report.run.clone(), cases: report.cases.clone(), planned });

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use weft_core::requirement::{self, Requirement};
 
-use crate::exit::BadInput;
+use crate::exit::reject;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -47,10 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             }
         }
         if !found {
-            return Err(BadInput(format!(
-                "no requirement matches {wanted:?}, by id or by words; `weft requirements` lists all"
-            ))
-            .into());
+            reject!("no requirement matches {wanted:?}, by id or by words; `weft requirements` lists all");
         }
     }
     Ok(ExitCode::SUCCESS)

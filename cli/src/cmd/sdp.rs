@@ -16,8 +16,6 @@ mod settings;
 
 use std::process::ExitCode;
 
-use clap::Subcommand;
-
 /// The command line.
 #[derive(clap::Args)]
 #[command(
@@ -35,33 +33,27 @@ pub(crate) struct Arguments {
     role: Role,
 }
 
-#[derive(Subcommand)]
-enum Role {
-    /// Relay connections between TCP and SDP
-    Proxy(proxy::Arguments),
-    /// Connect and listen by SDP for programs with the preload library
-    ///
-    /// The preload library redirects the connections of a program to this agent. The agent connects
-    /// or listens by SDP for the program.
-    Agent(agent::Arguments),
-    /// Run a program with the preload library, so that the program uses SDP
-    Run(run::Arguments),
-    /// Accept SDP connections, and echo, discard or send bytes
-    Serve(serve::Arguments),
-    /// Connect by SDP, and transfer standard input and output or test an echo server
-    Connect(connect::Arguments),
-    /// Measure SDP and plain TCP: bandwidth, round trips, memory
-    Bench(bench::Arguments),
+subcommands! {
+    enum Role {
+        /// Relay connections between TCP and SDP
+        Proxy = proxy,
+        /// Connect and listen by SDP for programs with the preload library
+        ///
+        /// The preload library redirects the connections of a program to this agent. The agent connects
+        /// or listens by SDP for the program.
+        Agent = agent,
+        /// Run a program with the preload library, so that the program uses SDP
+        Run = run,
+        /// Accept SDP connections, and echo, discard or send bytes
+        Serve = serve,
+        /// Connect by SDP, and transfer standard input and output or test an echo server
+        Connect = connect,
+        /// Measure SDP and plain TCP: bandwidth, round trips, memory
+        Bench = bench,
+    }
 }
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    match &arguments.role {
-        Role::Proxy(arguments) => proxy::run(arguments),
-        Role::Agent(arguments) => agent::run(arguments),
-        Role::Run(arguments) => run::run(arguments),
-        Role::Serve(arguments) => serve::run(arguments),
-        Role::Connect(arguments) => connect::run(arguments),
-        Role::Bench(arguments) => bench::run(arguments),
-    }
+    arguments.role.run()
 }

@@ -11,12 +11,11 @@ use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
+use weft_peer::Settings;
 use weft_peer::driver::serve::{ConnectionEvent, ConnectionReport, Server, ServerSettings};
 use weft_peer::hostile::mangle::Mangling;
 use weft_peer::mpa::Negotiated;
-use weft_peer::{Deviations, Settings};
 
-use crate::exit::BadInput;
 use crate::mangle::MangleArguments;
 use crate::rnic;
 use crate::runtime;
@@ -29,7 +28,7 @@ use crate::watch::WatchArguments;
     --listen     an echo, which accepts all MPA Requests and sends each Send back\n  \
     --workloads  the peer of `weft ping`, `weft probe`, `weft bench` and `weft cat`. The private data\n               \
     of the MPA Request selects the service. Without private data, the service is an rping server.\n               \
-    Each peer address may use at most 1 GiB of memory.\n\n\
+    Each peer address can use at most 1 GiB of memory.\n\n\
     --trace and --write apply to both ports. weft prints the events of all connections to standard\n\
     error. Ctrl-C stops weft.\n\n\
     Examples:\n  \
@@ -45,8 +44,8 @@ pub(crate) struct Arguments {
     listen: Option<SocketAddr>,
     /// Listen on this address for `weft ping` and other clients
     ///
-    /// This port serves ping, probe, bench and cat (default 127.0.0.1:7174, but if --listen is
-    /// used, there is no default).
+    /// This port serves ping, probe, bench and cat (default 127.0.0.1:7174, but no default with
+    /// --listen).
     #[arg(long, value_name = "ADDRESS")]
     workloads: Option<SocketAddr>,
     /// Violate a rule on purpose, on both ports; repeatable
@@ -70,12 +69,10 @@ const WORKLOADS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7
 
 /// Serves both ports until a signal stops the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let deviations = Deviations::from_names(arguments.deviate.iter().map(String::as_str))
-        .map_err(|error| BadInput(error.to_string()))?;
+    let deviations = rnic::deviations(&arguments.deviate)?;
     let connection = Settings { deviations: deviations.clone(), ..Settings::default() };
     runtime::take_all_descriptors();
-    runtime::block_on(async {
-        let (traffic, watch) = arguments.watch.start()?.unzip();
+    runtime::block_on(arguments.watch.around(async |traffic| {
         let mangling = arguments.mangle.mangling();
         let settings = ServerSettings {
             connection,
@@ -106,11 +103,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         });
         served.await;
         interrupted.abort();
-        if let Some(watch) = watch {
-            watch.finish()?;
-        }
         Ok(ExitCode::SUCCESS)
-    })
+    }))
 }
 
 /// Formats an event of the echo as a line.

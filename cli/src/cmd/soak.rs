@@ -3,7 +3,6 @@
 
 mod workers;
 
-use std::fs;
 use std::process::ExitCode;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -12,6 +11,7 @@ use weft_dissector::output::text::counted;
 use weft_peer::driver::device::random_seed;
 use weft_peer::hostile::mangle::Plan;
 
+use crate::cmd::bench::resident;
 use crate::exit::{CommandFailure, UNEXPECTED, print_line};
 use workers::{Outcome, Work};
 
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     /// Each further run uses the next seed.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Stop after this many runs in process and on each of the --lanes
+    /// Stop after this many runs in process, and after this many on each lane
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// Damage the traffic in this way, as in `weft serve --mangle`
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// `all`.
     #[arg(long, value_name = "WORD[=N],...")]
     mangle: Option<Plan>,
-    /// Run this many connections at a time over TCP
+    /// Run this many connections (lanes) at a time over TCP
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
     lanes: u8,
     /// Allow the resident size to grow by this much after the first tenth of the time
@@ -152,17 +152,15 @@ struct Resident {
     settled: Option<u64>,
     /// The largest sample.
     most: u64,
-    /// When the start-up of the command is over.
+    /// Time at which the start-up of the command is over.
     settles: Instant,
 }
 
 impl Resident {
-    /// Takes a sample. Only Linux reports the resident size, so other systems have no samples.
+    /// Takes a sample. On systems other than Linux, takes no sample, because only Linux reports the
+    /// resident size.
     fn sample(&mut self) {
-        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
-        let Some(now) = kib.map(|kib| kib << 10) else { return };
+        let Ok(now) = resident() else { return };
         self.most = self.most.max(now);
         if Instant::now() >= self.settles {
             self.settled.get_or_insert(now);

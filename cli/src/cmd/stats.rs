@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::Value;
 use weft_dissector::Dissector;
 use weft_dissector::output::json::JsonWriter;
-use weft_dissector::output::text::exchange_line;
+use weft_dissector::output::text::{counted, exchange_line};
 use weft_dissector::stats::Stats;
 
 use crate::input::CaptureFile;
@@ -50,10 +50,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if !totals.is_empty() {
             writeln!(out, "{totals}")?;
         }
-        let (count, others) = (totals.connections, totals.other_connections);
-        let plural = |count: u64| if count == 1 { "" } else { "s" };
-        let (many, more) = (plural(count), plural(others));
-        write!(out, "{name}: {count} connection{many} with iWARP, {others} other TCP connection{more}")?;
+        let others = counted(totals.other_connections, "other TCP connection");
+        write!(out, "{name}: {} with iWARP, {others}", counted(totals.connections, "connection"))?;
         match totals.port_mapper {
             0 => {}
             datagrams => write!(out, ", {datagrams} port mapper datagrams")?,

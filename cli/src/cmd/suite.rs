@@ -31,34 +31,30 @@ pub(crate) struct Arguments {
     action: Action,
 }
 
-#[derive(clap::Subcommand)]
-enum Action {
-    /// List cases with their requirements and the number of their variants
-    List(list::Arguments),
-    /// Print a case, its requirements and its script
-    Show(show::Arguments),
-    /// Check that each case fails against endpoints that violate its requirements
-    ///
-    /// A deviation makes weft's own endpoint violate a requirement on purpose. weft runs each case
-    /// against the correct endpoint, and against each deviation that violates one of the case's
-    /// requirements. The output is a matrix of deviations and cases.
-    Prove(prove::Arguments),
-    /// Print the results of a case on a target in all stored runs
-    History(history::Arguments),
-    /// Write a file that describes weft's Lua functions to an editor
-    ///
-    /// Test cases are Lua scripts. The file has type annotations of the functions that a script can
-    /// call. LuaLS, a language server for editors, uses the file to check and complete scripts.
-    Annotations(annotations::Arguments),
+subcommands! {
+    enum Action {
+        /// List cases with their requirements and the number of their variants
+        List = list,
+        /// Print a case, its requirements and its script
+        Show = show,
+        /// Check that each case fails against endpoints that violate its requirements
+        ///
+        /// A deviation makes weft's own endpoint violate a requirement on purpose. weft runs each
+        /// case against the correct endpoint. Then weft runs the case with each deviation that
+        /// violates one of the case's requirements. The output is a matrix of deviations and cases.
+        Prove = prove,
+        /// Print the results of a case on a target in all stored runs
+        History = history,
+        /// Write a file with type annotations of weft's Lua functions, for an editor
+        ///
+        /// Test cases are Lua scripts. The file has type annotations of the functions that a script
+        /// can call. LuaLS, a language server for editors, uses this file to check scripts and to
+        /// complete names.
+        Annotations = annotations,
+    }
 }
 
 /// Runs the subcommand.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    match &arguments.action {
-        Action::List(arguments) => list::run(arguments),
-        Action::Show(arguments) => show::run(arguments),
-        Action::Prove(arguments) => prove::run(arguments),
-        Action::History(arguments) => history::run(arguments),
-        Action::Annotations(arguments) => annotations::run(arguments),
-    }
+    arguments.action.run()
 }

@@ -14,7 +14,7 @@ use crate::target::resolve;
 /// The command line.
 #[derive(clap::Args)]
 #[command(
-    after_help = "A target file is a TOML file that describes an implementation under test, such as its address.\n\n\
+    after_help = "A target file is a TOML file with the address and the properties of an implementation under test.\n\n\
     A target file can contain commands, which weft runs on this machine with your rights. So treat\n\
     the file like a shell script. The fields start, restart, crashed and agent can contain commands.\n\
     `check` runs the commands in start and agent. With --no-commands, weft rejects a file with\n\
@@ -34,8 +34,8 @@ pub(crate) struct Arguments {
 enum Action {
     /// Connect to a target, send it valid messages, and report how it answers
     ///
-    /// weft exchanges the messages of the service that the target file names, such as an echo. It
-    /// exits with 3 if the target is unreachable, or differs from the description in its file.
+    /// weft exchanges the messages of the service that the target file names, such as an echo. weft
+    /// exits with 3 if the target is unreachable, or if its answers do not match the target file.
     Check {
         /// Check this target: the name of a builtin target, or a TOML file
         ///

@@ -20,7 +20,7 @@ use weft_web::{Access, CaptureOptions, Live, WebOptions};
 
 use crate::cmd::suite;
 use crate::dashboard;
-use crate::exit::{self, BadInput, print_line};
+use crate::exit::{self, BadInput, print_line, reject};
 use crate::results::{make_folder, open_store, record, terminal};
 use crate::runtime;
 use crate::select;
@@ -49,14 +49,14 @@ pub(crate) struct Arguments {
     /// builtin is weft's own responder in this process, on a virtual clock. builtin-tcp is the same
     /// responder over TCP on loopback. builtin-plain supports neither CRCs nor RFC 6581.
     /// builtin-initiator and builtin-initiator-tcp are weft's initiator, which connects to the
-    /// tester. A TOML file describes a target on the network.
+    /// tester. A TOML file has the address and the properties of a target on the network.
     #[arg(value_name = "TARGET", required_unless_present_any = ["list", "show", "prove", "lua_annotations"])]
     target: Option<String>,
     /// Run only the cases of this id, id prefix, requirement, section or tag
     ///
-    /// A case runs if it matches at least one SELECT. An id is `mpa/7.1.1-key/wrong-octet`. A
-    /// prefix is the part of an id before a `/`. `id[parameter=value]` selects one variant. A
-    /// requirement is MPA-7.1.1-2. A section is mpa/7.1 or MPA-7.1.
+    /// A case runs if it matches at least one SELECT. Examples: the id `mpa/7.1.1-key/wrong-octet`,
+    /// the requirement MPA-7.1.1-2, the section mpa/7.1 or MPA-7.1. A prefix is the part of an id
+    /// before a `/`. `id[parameter=value]` selects one variant.
     #[arg(value_name = "SELECT")]
     select: Vec<String>,
     /// Violate a rule on purpose (builtin targets only); repeatable
@@ -98,7 +98,7 @@ pub(crate) struct Arguments {
     ///
     /// The evidence then has the real TCP segments, FINs and resets. Without this option, weft
     /// records its own bytes, and TCP headers in the evidence are synthetic. The field `capture` in
-    /// a target file does the same as this option.
+    /// a target file has the same effect as this option.
     #[arg(long, value_name = "IF")]
     capture: Option<String>,
     /// Reject a target file that runs commands on this machine
@@ -117,8 +117,8 @@ pub(crate) struct Arguments {
     verbose: bool,
     /// Run this many cases at a time (builtin targets only)
     ///
-    /// The default is 1 in process and 24 over TCP. weft tests other targets with one case at a
-    /// time.
+    /// The default is 1 for a target in this process, and 24 for a builtin target over TCP. For
+    /// other targets, weft always runs one case at a time.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     jobs: usize,
     /// Continue the newest unfinished run of this target
@@ -159,7 +159,7 @@ impl Arguments {
 
     /// Returns the cases to run, and the seed if the command line determines it.
     ///
-    /// The seed selects the variants of a case. All parts of `--shard` need the same seed, so that
+    /// The seed selects the variants of a case. All parts of `--shard` need the same seed, because
     /// they divide the same variants. `--rerun` needs the seed of the run that it repeats.
     async fn filter(&self, target: &Target) -> anyhow::Result<(Filter, Option<u64>)> {
         let filter = select::of_shard(Filter::of(self.select.iter().cloned()).tier(self.tier), self.shard);
@@ -181,7 +181,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(code) = old_options::run(arguments, &suites)? {
         return Ok(code);
     }
-    let Some(name) = &arguments.target else { return Err(BadInput("missing target".to_owned()).into()) };
+    let Some(name) = &arguments.target else { reject!("missing target") };
     let target = resolve(name, &arguments.deviate, arguments.no_commands)?;
     let target = match &arguments.capture {
         None => target,
@@ -249,7 +249,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// For `--resume`: if all runs against the target are finished, but the reports of the last run are
-/// incomplete, writes them. Returns `None` if nothing was written.
+/// incomplete, writes these reports again. Otherwise returns `None`.
 async fn complete_reports(
     arguments: &Arguments,
     target: &Target,

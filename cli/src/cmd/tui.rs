@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use weft_tui::RunSource;
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, reject};
 use crate::input::{Input, LiveArguments};
 
 /// The command line.
@@ -42,9 +42,7 @@ pub(crate) struct Arguments {
 /// Shows the screen until the user quits.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if !std::io::stdout().is_terminal() {
-        return Err(
-            BadInput("standard output is not a terminal; use `weft dissect` to write to a pipe".to_owned()).into()
-        );
+        reject!("standard output is not a terminal; use `weft dissect` to write to a pipe");
     }
     let Some(path) = arguments.path.as_ref().or(arguments.read.as_ref()) else {
         return live::run(&arguments.live, arguments.write.as_deref(), &arguments.ring);
@@ -53,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let is_run = path.is_dir() || path.extension().is_some_and(|extension| extension == "json");
     let shown = if is_run { weft_tui::run(RunSource::Stored(path.clone())) } else { weft_tui::capture(path) };
     if matches!(shown, Err(weft_tui::Error::Capture { .. })) {
-        // Opening the capture here returns the same error as other commands.
+        // Open the capture once, to fail with the same error as other commands.
         Input::open(path)?;
     }
     shown.map_err(|error| BadInput(error.to_string()))?;

@@ -11,7 +11,7 @@ use weft_suites::targets::Target;
 use weft_web::{Access, CaptureOptions, Live, Start, Tokens, WebOptions};
 
 use crate::dashboard::{announce, explain};
-use crate::exit::{BadInput, note};
+use crate::exit::{BadInput, note, reject};
 use crate::results::make_folder;
 use crate::suites::load;
 use crate::target::resolve;
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let start = start(arguments)?;
     if let Some(folder) = arguments.captures.as_ref().filter(|folder| !folder.is_dir()) {
-        return Err(BadInput(format!("--captures {}: there is no such folder", folder.display())).into());
+        reject!("--captures {}: there is no such folder", folder.display());
     }
     let (store, folder) = place(arguments, start.is_some())?;
     let tokens = match &arguments.token_file {
@@ -108,8 +108,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Returns the URL of the store, and the folder of its runs. If operators may start runs
-/// (`starts`), weft creates a missing folder, and the store may be new.
+/// Returns the URL of the store, and the folder of its runs. If operators are allowed to start runs
+/// (`starts`), creates a missing folder, and accepts a store that does not exist yet.
 fn place(arguments: &Arguments, starts: bool) -> anyhow::Result<(String, PathBuf)> {
     let out = arguments.out.display();
     if let Some(url) = &arguments.store {
@@ -129,13 +129,13 @@ fn place(arguments: &Arguments, starts: bool) -> anyhow::Result<(String, PathBuf
         // `store_file` returns another path now, because the folder exists.
         return Ok((Store::url(&store_file(&arguments.out))?, arguments.out.clone()));
     } else if !file.is_file() {
-        return Err(BadInput(format!("{out} has no results; run `weft test TARGET --out {out}` first")).into());
+        reject!("{out} has no results; run `weft test TARGET --out {out}` first");
     }
     let folder = file.parent().map(ToOwned::to_owned).unwrap_or_default();
     Ok((Store::url(&file)?, folder))
 }
 
-/// Loads the targets for which operators may start runs. Returns `None` without targets.
+/// Loads the targets for which operators can start runs. Returns `None` without targets.
 fn start(arguments: &Arguments) -> anyhow::Result<Option<Start>> {
     let mut names = arguments.targets.clone();
     if let Some(folder) = &arguments.folder {
@@ -145,12 +145,12 @@ fn start(arguments: &Arguments) -> anyhow::Result<Option<Start>> {
     for name in &names {
         let target = resolve(name, &[], false)?;
         if targets.iter().any(|other| other.name() == target.name()) {
-            return Err(BadInput(format!("{name}: another target has the name {}, too", target.name())).into());
+            reject!("{name}: another target has the name {}, too", target.name());
         }
         targets.push(target);
     }
     if arguments.folder.is_some() && targets.is_empty() {
-        return Err(BadInput("--targets: there is no TOML file in this folder".to_owned()).into());
+        reject!("--targets: there is no TOML file in this folder");
     }
     if targets.is_empty() { Ok(None) } else { Ok(Some(Start { targets, suites: load(arguments.suites.as_deref())? })) }
 }
@@ -176,7 +176,8 @@ fn tokens(file: &Path) -> Result<Tokens, BadInput> {
     Tokens::parse(&text).map_err(|error| failed(&error))
 }
 
-/// Returns the path of the results store: in the folder `out`, or `out` itself if it is no folder.
+/// Returns the path of the results store. If `out` is a folder, the store is a file in this folder.
+/// Otherwise `out` itself is the store.
 fn store_file(out: &Path) -> PathBuf {
     if out.is_dir() { out.join(store::FILE_NAME) } else { out.to_owned() }
 }

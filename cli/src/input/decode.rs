@@ -1,4 +1,4 @@
-//! `--decode-as`: the user names the protocol of a port if weft cannot detect it.
+//! `--decode-as`: the user names the protocol of a port if weft cannot detect the protocol.
 
 use weft_dissector::Dissector;
 

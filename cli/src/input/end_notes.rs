@@ -1,5 +1,5 @@
-//! Prints notes on standard error at the end of a capture: what the dissector joined, dropped, or
-//! could not read.
+//! Prints notes on standard error at the end of a capture: which connections the dissector joined,
+//! what it dropped to save memory, and what it could not read.
 
 use weft_dissector::Dissector;
 

@@ -1,13 +1,15 @@
 //! Finds the file of a frame, if several captures are read as one capture.
 //!
-//! A frame then has two numbers: a number over all files, and a number in its own file.
+//! Such a frame has two numbers: a number over all files, and a number in its own file.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use weft_dissector::FrameNumber;
 
-/// Maximum number of [`FrameRun`]s. If there are more, the oldest is dropped.
+use crate::lock::locked;
+
+/// Maximum number of [`FrameRun`]s. If there are more, weft drops the oldest run.
 const MAX_RUNS: usize = 1 << 16;
 
 /// A run of consecutive frames of one file.
@@ -24,7 +26,7 @@ pub(crate) struct FrameFiles(Arc<Mutex<VecDeque<FrameRun>>>);
 impl FrameFiles {
     /// Records that frame `number` over all files is frame `own` of `file`.
     pub(super) fn note(&self, number: FrameNumber, own: FrameNumber, file: &Arc<str>) {
-        let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = locked(&self.0);
         let follows = |run: &FrameRun| {
             let later = number.frames_since(run.first.0);
             Arc::ptr_eq(&run.file, file) && later.is_some() && own.frames_since(run.first.1) == later
@@ -37,10 +39,10 @@ impl FrameFiles {
         }
     }
 
-    /// Returns the file of frame `number` over all files, and the frame's number in that file.
-    /// Returns `None` if the run was dropped.
+    /// Returns the file of a frame, and the frame's number in that file. `number` is the frame's
+    /// number over all files. Returns `None` if weft has dropped the run of this frame.
     pub(crate) fn of(&self, number: FrameNumber) -> Option<(Arc<str>, FrameNumber)> {
-        let runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let runs = locked(&self.0);
         let index = runs.partition_point(|run| run.first.0 <= number).checked_sub(1)?;
         let FrameRun { first, file } = runs.get(index)?;
         Some((file.clone(), first.1.later(number.frames_since(first.0)?)))

@@ -15,13 +15,13 @@ use weft_capture::{Drops, Live, OpenError, SNAP_LEN, Settings};
 use weft_dissector::output::text::counted;
 use weft_dissector::source::Frame;
 
-use crate::exit::{BadInput, CommandFailure, HARNESS, note};
+use crate::exit::{BadInput, CommandFailure, HARNESS, note, reject};
 
 use super::Next;
-use super::quantity::{count, kilobytes, seconds};
+use super::quantity::Limits;
 use super::save::{Ring, Saver, WrittenFiles};
 
-/// Output is flushed at least once in this time, also on a busy interface.
+/// Longest time between two flushes of the output, also on a busy interface.
 const BATCH: Duration = Duration::from_millis(100);
 /// After the end of the capture, weft waits this long for frames that were captured before the end.
 /// The kernel delivers frames in batches ([`Settings`]). The wait is twice as long as a batch.
@@ -50,19 +50,11 @@ pub(crate) struct LiveArguments {
     buffer: Option<u32>,
     /// Stop after duration:SECONDS, packets:N, filesize:KB or files:N; repeatable
     ///
-    /// `filesize` limits the total size of the files that -w writes. 1 KB has 1000 bytes. `files`
-    /// limits the number of files that -b starts.
+    /// `filesize` and `files` work only in `weft dissect` and `weft tui`. `filesize` limits the
+    /// total size of the files that their option -w writes. 1 KB has 1000 bytes. `files` limits the
+    /// number of files that their option -b starts.
     #[arg(short = 'a', long = "autostop", value_name = "WHEN")]
     stop: Vec<String>,
-}
-
-/// The conditions that end a capture.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct StopConditions {
-    after: Option<Duration>,
-    packets: Option<u64>,
-    octets: Option<u64>,
-    files: Option<u64>,
 }
 
 impl LiveArguments {
@@ -80,8 +72,8 @@ impl LiveArguments {
         }
     }
 
-    /// Rejects options of a live capture without an interface. clap cannot check this: a file and
-    /// an interface exclude each other, so clap does not require the interface.
+    /// If there is no interface, rejects the options that need an interface. clap cannot check
+    /// this: a file and an interface exclude each other, so clap does not require the interface.
     pub(crate) fn reject_without_interface(&self) -> Result<(), BadInput> {
         let letter = match () {
             () if self.capture_filter.is_some() => "-f",
@@ -94,25 +86,21 @@ impl LiveArguments {
         Err(BadInput(format!("{letter} needs -i IF, because it is an option of live capture")))
     }
 
-    /// Opens the interface, and the file of `write`.
+    /// Opens the interface, and creates the file for `write`.
     pub(super) fn open(
         &self,
         interface: &str,
         write: Option<(SaveDestination<'_>, Ring)>,
     ) -> anyhow::Result<LiveInput> {
         if interface == "-" {
-            return Err(BadInput(
-                "-i - is not an interface; `weft dissect -` reads a capture from standard input".to_owned(),
-            )
-            .into());
+            reject!("-i - is not an interface; `weft dissect -` reads a capture from standard input");
         }
-        let stop = StopConditions::read(&self.stop)?;
+        let stop = stop_conditions(&self.stop)?;
         if stop.octets.is_some() && write.is_none() {
-            let text = "-a filesize:KB needs -w, because it limits the size of the files that -w writes";
-            return Err(BadInput(text.to_owned()).into());
+            reject!("-a filesize:KB needs -w, because it limits the size of the files that -w writes");
         }
         if stop.files.is_some() && !write.as_ref().is_some_and(|(_, ring)| ring.changes()) {
-            return Err(BadInput("-a files:N needs -w and -b, because it limits the number of files".to_owned()).into());
+            reject!("-a files:N needs -w and -b, because it limits the number of files");
         }
         let interface = &numbered(interface);
         let mut settings = Settings::new(interface);
@@ -138,7 +126,7 @@ impl LiveArguments {
             None => None,
         };
         let end = Arc::new(AtomicU64::new(u64::MAX));
-        if let Some(after) = stop.after {
+        if let Some(after) = stop.duration {
             end.store(now().saturating_add(nanoseconds(after)), Relaxed);
         }
         let signalled = Arc::clone(&end);
@@ -195,22 +183,9 @@ pub(crate) fn open_error(error: &OpenError) -> anyhow::Error {
     }
 }
 
-impl StopConditions {
-    fn read(words: &[String]) -> Result<Self, BadInput> {
-        let mut stop = StopConditions::default();
-        for word in words {
-            let wrong = || BadInput(format!("-a {word}: use duration:SECONDS, packets:N, filesize:KB or files:N"));
-            let (what, value) = word.split_once(':').ok_or_else(wrong)?;
-            match what {
-                "duration" => stop.after = Some(seconds(value).ok_or_else(wrong)?),
-                "packets" => stop.packets = Some(count(value).ok_or_else(wrong)?),
-                "filesize" => stop.octets = Some(kilobytes(value).ok_or_else(wrong)?),
-                "files" => stop.files = Some(count(value).ok_or_else(wrong)?),
-                _ => return Err(wrong()),
-            }
-        }
-        Ok(stop)
-    }
+/// Parses the conditions that end a capture.
+fn stop_conditions(words: &[String]) -> Result<Limits, BadInput> {
+    Limits::read(words, "-a", "duration:SECONDS, packets:N, filesize:KB or files:N")
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
@@ -227,7 +202,7 @@ pub(super) struct LiveInput {
     live: Live,
     link_type: u16,
     saver: Option<Saver>,
-    stop: StopConditions,
+    stop: Limits,
     /// Time of the end, in nanoseconds since 1970. Later frames are ignored.
     end: Arc<AtomicU64>,
     frames: u64,
@@ -376,14 +351,14 @@ impl LiveInput {
     }
 }
 
-/// Returns whether a frame of this time (nanoseconds since 1970) would start a file above the limit
-/// of `-a files:N`.
-fn is_one_file_too_many(stop: StopConditions, saver: Option<&Saver>, time: u64) -> bool {
+/// Returns whether a frame with this time (nanoseconds since 1970) would start one file more than
+/// `-a files:N` allows.
+fn is_one_file_too_many(stop: Limits, saver: Option<&Saver>, time: u64) -> bool {
     stop.files.zip(saver).is_some_and(|(files, saver)| saver.files() >= files && saver.is_full(time))
 }
 
-/// Returns the name of the interface with this number in the list of `-D`. Returns other text
-/// unchanged, because it is a name.
+/// Returns the name of the interface that has this number in the list of `-D`. If `interface` is
+/// not a number, it is a name, and this function returns it unchanged.
 fn numbered(interface: &str) -> String {
     let place = interface.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     let all = place.and_then(|_| weft_capture::interfaces().ok()).unwrap_or_default();
@@ -407,8 +382,8 @@ mod tests {
 
     use super::*;
 
-    fn stop(words: &[&str]) -> Result<StopConditions, BadInput> {
-        StopConditions::read(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    fn stop(words: &[&str]) -> Result<Limits, BadInput> {
+        stop_conditions(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
@@ -426,9 +401,7 @@ mod tests {
         }
         ends.push(is_one_file_too_many(stop, Some(&saver), 0));
         assert_eq!((ends, saver.files()), (vec![false, false, true], 2));
-        assert!(
-            !is_one_file_too_many(stop, None, 0) && !is_one_file_too_many(StopConditions::default(), Some(&saver), 0)
-        );
+        assert!(!is_one_file_too_many(stop, None, 0) && !is_one_file_too_many(Limits::default(), Some(&saver), 0));
     }
 
     #[test]
@@ -442,8 +415,8 @@ mod tests {
     #[test]
     fn parses_stop_conditions() {
         let read = stop(&["duration:1.5", "packets:7", "filesize:2", "files:3"]).unwrap();
-        let after = Some(Duration::from_millis(1500));
-        let wanted = StopConditions { after, packets: Some(7), octets: Some(2000), files: Some(3) };
+        let duration = Some(Duration::from_millis(1500));
+        let wanted = Limits { duration, packets: Some(7), octets: Some(2000), files: Some(3) };
         assert_eq!(read, wanted);
         for wrong in
             ["duration", "duration:", "duration:0", "duration:-1", "packets:1.5", "filesize:0", "files:0", "x:1"]

@@ -1,8 +1,9 @@
 //! Reads several captures as one, sorted by the times of the frames. The captures are the files of
-//! a ring buffer in any order, or come from several taps.
+//! a ring buffer in any order, or were captured at several places.
 //!
-//! A file is due when its first frame is the next frame by time. weft opens a file only when it is
-//! due, so a ring of many files needs few open files.
+//! weft first reads the first frame of each file, and closes the file. A file is due when its first
+//! frame is the next frame by time. weft opens a file again only when the file is due. For a ring
+//! of many files, only few files are therefore open at a time.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use weft_dissector::FrameNumber;
 use weft_dissector::source::{Capture, Comments, Frame};
 
 use super::frame_origin::FrameFiles;
-use super::{open_capture, shown};
-use crate::exit::{BadInput, note};
+use super::{note_end, open_capture, shown};
+use crate::exit::{note, reject};
 
 /// At most this many files are named in a message.
 const MAX_NAMED_FILES: usize = 5;
@@ -39,7 +40,7 @@ struct PendingFile {
     /// Time of the first frame, in nanoseconds since 1970.
     time: u64,
     path: PathBuf,
-    /// The open file, if it is a pipe: weft cannot open a pipe a second time.
+    /// If the file is a pipe: the open file, because weft cannot open a pipe a second time.
     pipe: Option<OpenCapture>,
 }
 
@@ -61,7 +62,7 @@ impl MergedCaptures {
         let mut files = Vec::new();
         for path in paths {
             if path == Path::new("-") {
-                return Err(BadInput("standard input cannot be read together with other captures".to_owned()).into());
+                reject!("standard input cannot be read together with other captures");
             }
             let part = OpenCapture::new(path, open_capture(path)?);
             // A file without frames comes last.
@@ -154,12 +155,6 @@ impl OpenCapture {
     }
 
     fn close(self) {
-        match self.capture.note() {
-            Some(text) => note(&format!("{}: {text}", self.name)),
-            None if self.capture.frames() == 0 => {
-                note(&format!("{}: the file ends after its header, without any frame", self.name));
-            }
-            None => {}
-        }
+        note_end(&self.name, &self.capture);
     }
 }

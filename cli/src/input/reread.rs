@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use weft_dissector::source::{Capture, OpenError};
 
-use crate::exit::{BadInput, CommandFailure, HARNESS};
+use crate::exit::{BadInput, CommandFailure, HARNESS, reject};
 
 use super::{Input, name_of, unreadable};
 
@@ -63,7 +63,7 @@ fn copy(from: &mut dyn Read, name: &str) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// Reads the bytes of a file at a position of its own, so that several readers share one file.
+/// A reader of a file that has its own position. Several readers can share one file.
 pub(crate) struct Octets {
     file: Arc<File>,
     at: u64,
@@ -77,15 +77,12 @@ impl Read for Octets {
     }
 }
 
-/// Fails if the output file is the input file, also by a hard link.
+/// Fails if the output file is the input file, or a hard link to the input file.
 pub(crate) fn refuse_same(read: &Path, written: &Path) -> Result<(), BadInput> {
     let read = if read == Path::new("-") { Path::new("/dev/stdin") } else { read };
     let (Ok(one), Ok(other)) = (fs::metadata(read), fs::metadata(written)) else { return Ok(()) };
     if one.is_file() && (one.dev(), one.ino()) == (other.dev(), other.ino()) {
-        return Err(BadInput(format!(
-            "{}: this file is the capture that weft reads; use another output file",
-            written.display()
-        )));
+        reject!("{}: this file is the capture that weft reads; use another output file", written.display());
     }
     Ok(())
 }

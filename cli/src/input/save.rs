@@ -1,63 +1,43 @@
 //! `-w` with `-i`: writes all captured frames as pcapng, to one file or to a ring of files.
 //!
-//! A ring is a series of files. When a file is full, the next file starts, and the oldest file may
-//! be deleted.
+//! A ring is a series of files. When a file is full, weft starts the next file. If there are then
+//! too many files, weft deletes the oldest file.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use weft_capture::{SNAP_LEN, Settings};
 use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
 use weft_dissector::source::Frame;
 
-use crate::exit::{BadInput, unwritable};
+use crate::exit::{BadInput, reject, unwritable};
 
-use super::quantity::{count, kilobytes, seconds};
+use super::quantity::Limits;
 
-/// The conditions that start a new file, and the number of files that are kept.
+/// The conditions that start a new file, and the number of files to keep.
+///
+/// A file is full after this many bytes or frames, or this much time after its first frame. weft
+/// keeps at most this many files, and deletes older files.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Ring {
-    /// A new file starts after this many bytes.
-    octets: Option<u64>,
-    /// A new file starts after this much time since its first frame.
-    duration: Option<Duration>,
-    /// A new file starts after this many frames.
-    packets: Option<u64>,
-    /// At most this many files are kept. Older files are deleted.
-    files: Option<u64>,
-}
+pub(crate) struct Ring(Limits);
 
 impl Ring {
     /// Parses the values of `-b`.
     pub(crate) fn read(words: &[String]) -> Result<Self, BadInput> {
-        let mut ring = Ring::default();
-        for word in words {
-            let wrong = || {
-                BadInput(format!(
-                    "-b {word}: use filesize:KB, duration:SECONDS or packets:N, and files:N to keep N files"
-                ))
-            };
-            let (what, value) = word.split_once(':').ok_or_else(wrong)?;
-            match what {
-                "filesize" => ring.octets = Some(kilobytes(value).ok_or_else(wrong)?),
-                "duration" => ring.duration = Some(seconds(value).ok_or_else(wrong)?),
-                "packets" => ring.packets = Some(count(value).ok_or_else(wrong)?),
-                "files" => ring.files = Some(count(value).ok_or_else(wrong)?),
-                _ => return Err(wrong()),
-            }
-        }
-        if ring.files.is_some() && !ring.changes() {
-            return Err(BadInput("-b files:N needs one of filesize:KB, duration:SECONDS, packets:N".to_owned()));
+        let usage = "filesize:KB, duration:SECONDS or packets:N, and files:N to keep N files";
+        let ring = Ring(Limits::read(words, "-b", usage)?);
+        if ring.0.files.is_some() && !ring.changes() {
+            reject!("-b files:N needs one of filesize:KB, duration:SECONDS, packets:N");
         }
         Ok(ring)
     }
 
     /// Returns whether a condition can start a second file.
     pub(super) fn changes(&self) -> bool {
-        self.octets.is_some() || self.duration.is_some() || self.packets.is_some()
+        let Limits { octets, duration, packets, .. } = self.0;
+        octets.is_some() || duration.is_some() || packets.is_some()
     }
 }
 
@@ -66,9 +46,7 @@ pub(super) struct Saver {
     path: PathBuf,
     ring: Ring,
     link_type: u16,
-    snap_len: u32,
-    interface: String,
-    description: Option<String>,
+    settings: Settings,
     file: OpenFile,
     /// The existing files, oldest first, each with the number of frames in all earlier files.
     kept: VecDeque<(PathBuf, u64)>,
@@ -101,18 +79,13 @@ struct OpenFile {
 
 impl Saver {
     pub(super) fn new(path: &Path, ring: Ring, link_type: u16, settings: &Settings) -> anyhow::Result<Self> {
-        let snap_len = if settings.snap_len == SNAP_LEN { 0 } else { settings.snap_len };
-        let description = settings.filter.as_ref().map(|filter| format!("capture filter: {filter}"));
-        let interface = settings.interface.clone();
         let first = if ring.changes() { numbered(path, 1) } else { path.to_owned() };
-        let file = OpenFile::new(first.clone(), link_type, snap_len, &interface, description.as_deref())?;
+        let file = OpenFile::new(first.clone(), link_type, settings)?;
         Ok(Saver {
             path: path.to_owned(),
             ring,
             link_type,
-            snap_len,
-            interface,
-            description,
+            settings: settings.clone(),
             file,
             kept: VecDeque::from([(first, 0)]),
             files: 1,
@@ -155,8 +128,8 @@ impl Saver {
         self.files
     }
 
-    /// The files that were written so far. Call [`Saver::flush`] first, so that all counted bytes
-    /// are in the files.
+    /// The files that were written so far. Call [`Saver::flush`] first. Otherwise some of the
+    /// counted bytes are still buffered.
     pub(super) fn written(&self) -> WrittenFiles {
         let files = self.kept.iter().cloned().collect();
         WrittenFiles { files, octets: self.file.octets(), count: self.files }
@@ -176,9 +149,9 @@ impl Saver {
         })
     }
 
-    /// Returns whether a frame of this time (nanoseconds since 1970) starts a new file.
+    /// Returns whether a frame with this time (nanoseconds since 1970) starts a new file.
     pub(super) fn is_full(&self, time: u64) -> bool {
-        let Ring { octets, duration, packets, .. } = self.ring;
+        let Limits { octets, duration, packets, .. } = self.ring.0;
         self.file.frames > 0
             && (octets.is_some_and(|octets| self.file.octets() >= octets)
                 || duration
@@ -190,18 +163,17 @@ impl Saver {
     fn change(&mut self) -> anyhow::Result<()> {
         self.files += 1;
         let path = numbered(&self.path, self.files);
-        let next =
-            OpenFile::new(path.clone(), self.link_type, self.snap_len, &self.interface, self.description.as_deref())?;
+        let next = OpenFile::new(path.clone(), self.link_type, &self.settings)?;
         let full = std::mem::replace(&mut self.file, next);
         self.octets += full.octets();
         full.writer.finish().map_err(|error| cannot(&full.path, &error))?;
         self.kept.push_back((path, self.frames));
-        if self.ring.files.is_some_and(|files| self.kept.len() as u64 > files)
+        if self.ring.0.files.is_some_and(|files| self.kept.len() as u64 > files)
             && let Some((oldest, _)) = self.kept.pop_front()
         {
             match fs::remove_file(&oldest) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(BadInput(format!("{}: cannot be removed: {error}", oldest.display())).into());
+                    reject!("{}: cannot be removed: {error}", oldest.display());
                 }
                 _ => {}
             }
@@ -211,17 +183,14 @@ impl Saver {
 }
 
 impl OpenFile {
-    fn new(
-        path: PathBuf,
-        link_type: u16,
-        snap_len: u32,
-        interface: &str,
-        description: Option<&str>,
-    ) -> anyhow::Result<Self> {
+    fn new(path: PathBuf, link_type: u16, settings: &Settings) -> anyhow::Result<Self> {
         let failed = |error: io::Error| cannot(&path, &error);
         let out = BufWriter::new(CountingFile { file: File::create(&path).map_err(failed)?, octets: 0 });
         let mut writer = Writer::new(out, None).map_err(failed)?;
-        let interface = Interface { link_type, snap_len, name: Some(interface), description };
+        let snap_len = if settings.snap_len == SNAP_LEN { 0 } else { settings.snap_len };
+        let description = settings.filter.as_ref().map(|filter| format!("capture filter: {filter}"));
+        let (name, description) = (Some(&*settings.interface), description.as_deref());
+        let interface = Interface { link_type, snap_len, name, description };
         let number = writer.interface(&interface).map_err(failed)?;
         Ok(OpenFile { writer, number, path, frames: 0, begun: 0 })
     }

@@ -404,7 +404,7 @@ fn options_that_contradict_each_other_name_the_way_out() {
     for (arguments, words) in [
         (&["--json", "-V"][..], "omit -V"),
         (&["--json", "-x"], "omit --json"),
-        (&["--json", "-T", "json"], "use only one of them"),
+        (&["--json", "-T", "json"], "use only one option"),
         (&["-w", "-", "--json"], "to print, run weft a second time without -w"),
         (&["-w", "-", "-V"], "omit them"),
         (&["-q", "--json"], "use --summary"),

@@ -40,7 +40,7 @@ fn beyond_loopback_a_token_is_required() {
 fn a_short_token_is_refused() {
     let (code, out, message) = weft(&["agent", "--soft", "--token", "fifteen-letters"]);
     assert_eq!((code, out.as_str()), (Some(2), ""), "{message}");
-    let expected = "weft: the token has 15 bytes, but needs at least 16; make one: openssl rand -hex 16\n";
+    let expected = "weft: the token has 15 bytes, but needs at least 16; for a random token: openssl rand -hex 16\n";
     assert_eq!(message, expected);
 }
 

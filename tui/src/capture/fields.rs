@@ -7,10 +7,10 @@ use weft_dissector::TransportKind;
 use weft_dissector::browse::OwnedRow;
 use weft_dissector::browse::detail::{Detail, FrameLocation};
 
-use crate::list::List;
+use crate::outline::{Outline, TreeLine};
 
 /// One line of the tree.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) depth: usize,
     /// Identifies the field. The key of a field is the same in all frames.
@@ -23,18 +23,22 @@ pub(crate) struct Line {
     pub(crate) place: FrameLocation,
 }
 
-/// The tree panel.
-#[derive(Debug)]
-pub(crate) struct Fields {
-    lines: Vec<Line>,
-    /// Keys of closed branches. These branches stay closed when another frame is shown.
-    closed: HashSet<String>,
-    /// Indexes of the visible lines.
-    visible: Vec<usize>,
-    pub(crate) list: List,
-    /// Key of the line that the user chose last.
-    chosen: Option<String>,
+impl TreeLine for Line {
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn is_branch(&self) -> bool {
+        self.is_branch
+    }
 }
+
+/// The tree panel.
+pub(crate) type Fields = Outline<Line>;
 
 /// The key of the branch about the frame itself, if messages end in the frame. This branch is
 /// closed at first.
@@ -45,13 +49,7 @@ const BARE_FRAME: &str = "bare frame";
 
 impl Fields {
     pub(crate) fn new() -> Self {
-        Fields {
-            lines: Vec::new(),
-            closed: HashSet::from([FRAME.to_owned()]),
-            visible: Vec::new(),
-            list: List::default(),
-            chosen: None,
-        }
+        Outline { closed: HashSet::from([FRAME.to_owned()]), ..Outline::default() }
     }
 
     /// Shows another frame, or more details of the same frame. If the frame has the field that the
@@ -69,62 +67,9 @@ impl Fields {
         self.visible.clear();
     }
 
-    fn arrange(&mut self) {
-        self.visible.clear();
-        let mut hidden_below = usize::MAX;
-        for (at, line) in self.lines.iter().enumerate() {
-            if line.depth > hidden_below {
-                continue;
-            }
-            self.visible.push(at);
-            hidden_below = if self.closed.contains(&line.key) { line.depth } else { usize::MAX };
-        }
-    }
-
-    /// Returns the visible lines.
-    pub(crate) fn shown(&self) -> impl ExactSizeIterator<Item = &Line> {
-        self.visible.iter().map(|at| &self.lines[*at])
-    }
-
-    /// Returns whether the branch of `line` is open.
-    pub(crate) fn is_open(&self, line: &Line) -> bool {
-        !self.closed.contains(&line.key)
-    }
-
-    /// Returns the selected line.
-    pub(crate) fn selected(&self) -> Option<&Line> {
-        self.visible.get(self.list.selected).map(|at| &self.lines[*at])
-    }
-
     /// Stores the key of the selected line, for the next frame.
     pub(crate) fn choose(&mut self) {
         self.chosen = self.selected().map(|line| line.key.clone());
-    }
-
-    /// Opens (`Some(true)`), closes (`Some(false)`) or toggles the selected branch.
-    pub(crate) fn turn(&mut self, open: Option<bool>) {
-        let Some(line) = self.selected().filter(|line| line.is_branch) else { return };
-        let key = line.key.clone();
-        if open.unwrap_or(self.closed.contains(&key)) {
-            self.closed.remove(&key);
-        } else {
-            self.closed.insert(key);
-        }
-        self.arrange();
-    }
-
-    /// Closes the selected branch. If the branch is already closed, or if a field is selected,
-    /// selects the parent.
-    pub(crate) fn close_branch(&mut self) {
-        let Some(line) = self.selected() else { return };
-        if line.is_branch && self.is_open(line) {
-            return self.turn(Some(false));
-        }
-        let depth = line.depth;
-        let parent = (0..self.list.selected).rev().find(|at| self.lines[self.visible[*at]].depth < depth);
-        if let Some(parent) = parent {
-            self.list.selected = parent;
-        }
     }
 
     /// Selects the smallest visible field that contains the byte at `offset`.
@@ -161,13 +106,11 @@ fn lines(row: &OwnedRow, detail: Option<&Detail>) -> Vec<Line> {
     }
     for unit in &detail.units {
         lines.push(Line {
-            depth: 0,
             key: "unit".to_owned(),
             text: unit.summary.clone(),
             about: unit.ends.join(" → "),
-            severity: None,
             is_branch: !unit.fields.is_empty(),
-            place: FrameLocation::default(),
+            ..Line::default()
         });
         for field in &unit.fields {
             let separator = if field.value.is_empty() { "" } else { ": " };
@@ -185,16 +128,7 @@ fn lines(row: &OwnedRow, detail: Option<&Detail>) -> Vec<Line> {
     }
     if detail.omitted > 0 {
         let text = format!("{} more units end here; weft explain shows all of them", detail.omitted);
-        let (key, about) = ("left out".to_owned(), String::new());
-        lines.push(Line {
-            depth: 0,
-            key,
-            text,
-            about,
-            severity: None,
-            is_branch: false,
-            place: FrameLocation::default(),
-        });
+        lines.push(Line { key: "left out".to_owned(), text, ..Line::default() });
     }
     lines
 }
@@ -206,10 +140,8 @@ fn about_frame(row: &OwnedRow, lines: &mut Vec<Line>) {
             depth,
             key: if depth == 0 { branch.to_owned() } else { format!("{branch}/{name}") },
             text,
-            about: String::new(),
-            severity: None,
             is_branch: depth == 0,
-            place: FrameLocation::default(),
+            ..Line::default()
         });
     };
     add(0, "", format!("Frame {}: {} bytes, {}", row.number, row.wire_len, row.transport_summary()));

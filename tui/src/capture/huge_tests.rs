@@ -14,11 +14,12 @@ use crate::testing::{capture_path, drawn, text};
 const EARLY: u64 = 16 << 20;
 /// The length of the capture in bytes.
 const LEN: u64 = 1 << 30;
-/// The length of each frame in bytes. Frames are long, so that a small number of frames takes all
-/// bytes that the readers may read.
+/// The length of each frame in bytes. Frames are long. A small number of frames therefore uses up
+/// the bytes that the readers are allowed to read.
 const FRAME: usize = 64 << 10;
 
-/// The number of bytes that all readers have read together, and the number that they may read.
+/// The number of bytes that all readers together have read, and the number that they are allowed to
+/// read.
 #[derive(Default)]
 struct Gate {
     state: Mutex<(u64, u64)>,

@@ -1,5 +1,5 @@
 //! A thread that reads a capture once and sends entries of the index to the screen. An entry is a
-//! row for a frame, a message or a finding.
+//! frame, a message or a finding.
 //!
 //! The screen gets the first rows as soon as they are read. The queue to the screen is bounded. So
 //! a slow terminal slows the thread, and the queue does not fill the memory. The thread follows a

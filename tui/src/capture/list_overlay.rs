@@ -76,7 +76,7 @@ impl ListOverlay {
         (self.results, self.has_answer) = (Some(list_pass::start(recording, self.kind, self.stream)), false);
     }
 
-    /// Starts another pass if the capture has grown. Waits between passes, so that passes run for
+    /// Starts another pass if the capture has grown. Waits between passes. Passes therefore run for
     /// at most a fifth of the time.
     fn read_again_if_grown(&mut self) {
         let has_more = self.recording.as_ref().is_some_and(|recording| recording.extent() != self.extent);

@@ -91,7 +91,7 @@ fn ladder(recording: &Recording, stream: StreamId, sender: &SyncSender<ListResul
     timeline.ladder().map(ListResult::Ladder).ok_or_else(|| format!("there is no TCP connection {stream}"))
 }
 
-/// Returns the lines of a ladder diagram for a panel of this width, as `weft ladder` prints them.
+/// Returns the lines of a ladder diagram for a panel of this width, in the format of `weft ladder`.
 pub(crate) fn ladder_lines(ladder: &Ladder, width: usize) -> Vec<Line> {
     // The endpoints and the column headings come first.
     let rows = [None, None].into_iter().chain(ladder.rows.iter().map(Some)).chain(std::iter::repeat(None));
@@ -156,7 +156,8 @@ fn found([notes, warnings, errors]: [u64; 3]) -> String {
     if words.is_empty() { "no findings".to_owned() } else { words.join(", ") }
 }
 
-/// Makes the lines with the messages or the payload of a connection, as `weft follow` prints them.
+/// Makes the lines with the messages or the payload of a connection, in the format of
+/// `weft follow`.
 fn follow(
     recording: &Recording,
     stream: StreamId,

@@ -219,7 +219,7 @@ impl Screen {
         let neighbours = frame.later(details::NEIGHBOURS).min(self.index.last());
         let request = Request { frame, until: row.known_at.max(neighbours) };
         let requested = Some((request, row.units, row.findings));
-        // While many new packets arrive, do not dissect the newest packet again.
+        // While many new packets arrive, do not dissect the capture again for each newest packet.
         if (!self.follows_newest || self.quiet >= QUIET_POLLS) && !self.is_known(&row) && self.requested != requested {
             self.requested = requested;
             self.details.request(request);

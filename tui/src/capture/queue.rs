@@ -13,7 +13,7 @@ use std::time::Duration;
 const QUEUE_LIMIT: usize = 1 << 16;
 /// The message for the user if a thread failed.
 pub(crate) const FAILED: &str = "weft failed while it read the capture; please report this defect";
-/// How often a waiting thread checks whether the screen is gone.
+/// Interval at which a waiting thread checks whether the screen is gone.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 #[derive(Debug)]

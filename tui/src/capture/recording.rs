@@ -20,7 +20,7 @@ use weft_dissector::FrameNumber;
 use weft_dissector::browse::{self, Control, Reader, Stop, Tail};
 use weft_dissector::source::{Capture, OpenError};
 
-/// How often a waiting reader checks whether it is still needed.
+/// Interval at which a waiting reader checks whether it is still needed.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The files of a capture.
@@ -39,8 +39,8 @@ type Opener = dyn Fn(&Path) -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 #[derive(Default)]
 struct State {
     parts: VecDeque<Part>,
-    /// The number of bytes of the last part that may be read. `u64::MAX` for a file that does not
-    /// grow.
+    /// The number of bytes of the last part that readers are allowed to read. `u64::MAX` for a file
+    /// that does not grow.
     octets: u64,
     growing: bool,
     /// Whether the screen is gone.
@@ -158,8 +158,9 @@ impl Recording {
         self.state().live.clone()
     }
 
-    /// Returns how far the capture may be read: the number of frames in the parts before the last
-    /// part, and the number of bytes of the last part. The value changes when the capture grows.
+    /// Returns how far readers are allowed to read: the number of frames in the parts before the
+    /// last part, and the number of bytes of the last part. The value changes when the capture
+    /// grows.
     pub(crate) fn extent(&self) -> (u64, u64) {
         let state = self.state();
         (state.parts.back().map_or(0, |part| part.before), state.octets)
@@ -237,7 +238,7 @@ impl Recording {
     }
 
     /// Returns the first part with at least `before` frames in earlier parts. If that part still
-    /// grows, also returns how many bytes of the part may be read.
+    /// grows, also returns how many bytes of the part readers are allowed to read.
     fn part_from(&self, before: Option<u64>, follow: bool, gone: &impl Fn() -> bool) -> Option<(Part, Option<u64>)> {
         let before = before?;
         let mut state = self.state();
@@ -265,7 +266,7 @@ pub(crate) struct End {
     pub(crate) is_complete: bool,
 }
 
-/// Controls how far a file of the recording may be read.
+/// Controls how far a reader is allowed to read a file of the recording.
 struct Readable {
     recording: Recording,
     /// The number of frames in earlier parts, which identifies the part.
@@ -277,8 +278,8 @@ struct Readable {
 }
 
 impl Control for Readable {
-    /// Returns the number of bytes after offset `at` that may be read. If the reader follows the
-    /// capture, waits for more bytes. Returns 0 at the end.
+    /// Returns the number of bytes after offset `at` that the reader is allowed to read. If the
+    /// reader follows the capture, waits for more bytes. Returns 0 at the end.
     fn readable(&mut self, at: u64) -> io::Result<u64> {
         if !self.follows {
             return Ok(self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(at)));

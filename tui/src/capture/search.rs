@@ -1,4 +1,4 @@
-//! A search through the list of packets. The search works in parts, so that a capture of millions
+//! A search through the list of packets. The search works in parts. Therefore a capture of millions
 //! of frames does not block the screen.
 
 /// The number of rows in a part.

@@ -56,7 +56,7 @@ impl Screen {
     pub(super) fn select_packet(&mut self, place: usize) {
         let at = self.place_in_list(place).unwrap_or_else(|| {
             self.filtered = None;
-            self.notice = Some("the filter hides that frame, so the filter is removed".to_owned());
+            self.notice = Some("the filter hid that frame, so the filter is removed".to_owned());
             place
         });
         if let Some(filtered) = &mut self.filtered {
@@ -222,7 +222,8 @@ impl Screen {
     /// Opens a list.
     pub(super) fn open_overlay(&mut self, kind: Kind) {
         let frame = self.row().map_or(FrameNumber::NONE, |row| row.number);
-        // Use the connection of the selected line in an open list, or of the selected packet.
+        // If a list is open, use the connection of its selected line. Otherwise, or if the line has
+        // no connection, use the connection of the selected packet.
         let line = self.overlay.as_ref().and_then(|overlay| overlay.lines.get(overlay.list.selected));
         let stream = line.and_then(|line| line.stream).or_else(|| self.row().and_then(|row| row.stream()));
         self.overlay = match (kind, stream) {
@@ -259,7 +260,7 @@ impl Screen {
     }
 }
 
-/// Returns the text of a row in which a search looks.
+/// Returns the text of a row for the search.
 fn search_text(row: &OwnedRow) -> String {
     let ends = row.ends.map_or_else(String::new, |(src, dst)| format!("{src} → {dst} "));
     let worst = row.worst.map_or_else(String::new, |severity| format!("[{severity}] "));

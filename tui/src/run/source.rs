@@ -38,7 +38,7 @@ pub(super) enum RunMessage {
     Close,
 }
 
-/// The run's side of the queue of events. Pass it to the run as its [`EventSink`].
+/// The run's side of the queue of events. Pass this value to the run as its [`EventSink`].
 ///
 /// If the queue is full, steps are dropped. The screen still shows these steps later, because the
 /// result of a case contains all of its steps. All other events wait until the screen takes events

@@ -1,12 +1,10 @@
 //! The tree of planned cases. The levels are the parts of the id of a case, separated by `/`, and
 //! then the parameters of the case.
 
-use std::collections::HashSet;
-
 use weft_suites::model::CaseKey;
 
 use super::progress::PlannedCase;
-use crate::list::List;
+use crate::outline::{Outline, TreeLine};
 
 /// One line of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,19 +25,27 @@ pub(crate) enum Kind {
     Case(usize),
 }
 
-/// The tree panel.
-#[derive(Debug, Default)]
-pub(crate) struct Tree {
-    nodes: Vec<Node>,
-    closed: HashSet<String>,
-    visible: Vec<usize>,
-    pub(crate) list: List,
+impl TreeLine for Node {
+    fn depth(&self) -> usize {
+        self.depth
+    }
+
+    fn key(&self) -> &str {
+        &self.path
+    }
+
+    fn is_branch(&self) -> bool {
+        matches!(self.kind, Kind::Branch { .. })
+    }
 }
+
+/// The tree panel.
+pub(crate) type Tree = Outline<Node>;
 
 impl Tree {
     /// Builds the tree of the planned cases. Keeps the order of the plan.
     pub(crate) fn build(&mut self, planned: &[PlannedCase]) {
-        self.nodes.clear();
+        self.lines.clear();
         let mut open: Vec<usize> = Vec::new();
         for (place, case) in planned.iter().enumerate() {
             let (branches, leaf) = parts(&case.key);
@@ -48,83 +54,30 @@ impl Tree {
             for (depth, label) in branches.iter().enumerate() {
                 path.push('/');
                 path.push_str(label);
-                same = same && open.get(depth).is_some_and(|at| self.nodes[*at].path == path);
+                same = same && open.get(depth).is_some_and(|at| self.lines[*at].path == path);
                 if !same {
                     open.truncate(depth);
-                    open.push(self.nodes.len());
+                    open.push(self.lines.len());
                     let kind = Kind::Branch { first: place, end: place };
-                    self.nodes.push(Node { depth, path: path.clone(), label: label.clone(), kind });
+                    self.lines.push(Node { depth, path: path.clone(), label: label.clone(), kind });
                 }
             }
             open.truncate(branches.len());
             for at in &open {
-                if let Kind::Branch { end, .. } = &mut self.nodes[*at].kind {
+                if let Kind::Branch { end, .. } = &mut self.lines[*at].kind {
                     *end = place + 1;
                 }
             }
             let (depth, path) = (branches.len(), case.key.to_string());
-            self.nodes.push(Node { depth, path, label: leaf, kind: Kind::Case(place) });
+            self.lines.push(Node { depth, path, label: leaf, kind: Kind::Case(place) });
         }
         self.arrange();
-    }
-
-    fn arrange(&mut self) {
-        self.visible.clear();
-        let mut hidden_below = usize::MAX;
-        for (at, node) in self.nodes.iter().enumerate() {
-            if node.depth > hidden_below {
-                continue;
-            }
-            self.visible.push(at);
-            hidden_below = if self.closed.contains(&node.path) { node.depth } else { usize::MAX };
-        }
-    }
-
-    /// Returns the visible lines.
-    pub(crate) fn shown(&self) -> impl ExactSizeIterator<Item = &Node> {
-        self.visible.iter().map(|at| &self.nodes[*at])
-    }
-
-    /// Returns the selected line.
-    pub(crate) fn selected(&self) -> Option<&Node> {
-        self.visible.get(self.list.selected).map(|at| &self.nodes[*at])
-    }
-
-    /// Returns whether the branch is open.
-    pub(crate) fn is_open(&self, node: &Node) -> bool {
-        !self.closed.contains(&node.path)
-    }
-
-    /// Opens (`Some(true)`), closes (`Some(false)`) or toggles the selected branch.
-    pub(crate) fn turn(&mut self, open: Option<bool>) {
-        let Some(node) = self.selected().filter(|node| matches!(node.kind, Kind::Branch { .. })) else { return };
-        let path = node.path.clone();
-        if open.unwrap_or(self.closed.contains(&path)) {
-            self.closed.remove(&path);
-        } else {
-            self.closed.insert(path);
-        }
-        self.arrange();
-    }
-
-    /// Closes the selected branch. If the branch is already closed, or if a case is selected,
-    /// selects the parent.
-    pub(crate) fn close_branch(&mut self) {
-        let Some(node) = self.selected() else { return };
-        if matches!(node.kind, Kind::Branch { .. }) && self.is_open(node) {
-            return self.turn(Some(false));
-        }
-        let depth = node.depth;
-        let parent = (0..self.list.selected).rev().find(|at| self.nodes[self.visible[*at]].depth < depth);
-        if let Some(parent) = parent {
-            self.list.selected = parent;
-        }
     }
 
     /// Selects the case at index `place`, and opens the branches that contain it.
     pub(crate) fn select(&mut self, place: usize) {
-        let Some(target) = self.nodes.iter().position(|node| node.kind == Kind::Case(place)) else { return };
-        for node in &self.nodes {
+        let Some(target) = self.lines.iter().position(|node| node.kind == Kind::Case(place)) else { return };
+        for node in &self.lines {
             if matches!(node.kind, Kind::Branch { first, end } if (first..end).contains(&place)) {
                 self.closed.remove(&node.path);
             }

@@ -39,7 +39,7 @@ fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     if screen.help {
         let about = format!(
             "weft lists up to {MAX_FRAMES} frames of a capture, at about 25 bytes of memory each. To show bytes and \
-             fields, it dissects the capture again, up to the selected frame."
+             fields, weft dissects the capture again, up to the selected frame."
         );
         help::draw(false, &about, screen.theme, area, buf);
     }

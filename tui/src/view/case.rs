@@ -71,7 +71,7 @@ pub(super) fn draw(screen: &mut Screen, area: Rect, buf: &mut Buffer) {
     }
 }
 
-/// Adds the complete instruction to the user.
+/// Adds the complete instruction for the user.
 fn waiting(screen: &Screen, waits: &UserInstruction, text: &mut Text) {
     let left = waits.until.saturating_sub(screen.now).as_secs();
     text.heading(&format!("Waiting for the target, {left} s left"));

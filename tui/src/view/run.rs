@@ -109,7 +109,7 @@ fn footer_line(screen: &Screen, area: Rect, buf: &mut Buffer) {
         return bar(&format!(" {notice}"), "", screen.theme.verdict(Verdict::Inconclusive), area, buf);
     }
     if screen.is_broken {
-        let words = " The run ended early; the results of finished cases remain. q shows the reason.";
+        let words = " The run ended early; finished results remain. q quits and prints the reason.";
         return bar(words, "", screen.theme.verdict(Verdict::Error), area, buf);
     }
     let waits = screen.progress.waits_for.as_ref().filter(|_| screen.progress.status() == RunStatus::WaitingForTarget);

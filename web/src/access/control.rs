@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use axum::http::{HeaderMap, header};
 
 use super::failures::Failures;
-use super::lock::locked;
 use super::log_limit::LogLimit;
 use super::session::Session;
 use super::sessions::{self, Sessions};
 use super::slots::{REQUESTS, Slots};
 use super::tokens::{Holder, Role, Tokens};
+use crate::lock::locked;
 
 /// The maximum length of the body of a form or of a JSON document in bytes.
 pub(crate) const MAX_FORM: usize = 16 << 10;
@@ -24,20 +24,23 @@ const FORM_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Access {
     /// The tokens. Without tokens, the server listens on loopback only.
     pub tokens: Tokens,
-    /// Host names that the server accepts in requests, without ports. It also accepts loopback
-    /// names and, with tokens, IP addresses.
+    /// Host names that the server accepts in requests, without ports. The server also accepts
+    /// loopback names and, with tokens, IP addresses.
     pub names: Vec<String>,
 }
 
 /// Why a token is rejected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TokenRejection {
     /// The request has no token.
+    #[error("A token is required: sign in at /login, or send Authorization: Bearer TOKEN.")]
     Missing,
     /// The token is not valid.
+    #[error("The token is not valid.")]
     Wrong,
     /// The token is not valid, and the client's address has sent too many wrong tokens. The address
     /// has to wait for this many seconds.
+    #[error("The token is not valid, and too many wrong tokens came from this address. Try again in {0} s.")]
     TooMany(u64),
 }
 
@@ -94,7 +97,9 @@ impl AccessControl {
         failures.add(from, now);
         match locked(&self.log_limit).admit(now) {
             Some(0) => tracing::warn!("wrong token from {from} for {path}"),
-            Some(left_out) => tracing::warn!("wrong token from {from} for {path}; not logged before it: {left_out}"),
+            Some(left_out) => {
+                tracing::warn!("wrong token from {from} for {path}; earlier wrong tokens not logged: {left_out}");
+            }
             None => {}
         }
         Err(TokenRejection::Wrong)
@@ -132,8 +137,8 @@ impl AccessControl {
     }
 }
 
-/// Returns the token of a request. The name of the authentication scheme may be in upper or lower
-/// case (RFC 9110, section 11.1). Schemes other than `Bearer` are ignored, because a proxy may
+/// Returns the token of a request. The name of the authentication scheme can be in upper or lower
+/// case (RFC 9110, section 11.1). weft ignores schemes other than `Bearer`, because a proxy may
 /// forward a header that the client sent for the proxy itself.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let given = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-/// The number of wrong tokens in [`WINDOW`] after which an address has to wait. A correct token is
-/// always accepted, because all clients of a proxy share its address.
+/// The number of wrong tokens in [`WINDOW`] after which an address has to wait. The server still
+/// accepts a correct token from this address: all clients of a proxy have the same address, so a
+/// client with a correct token can have the address of an attacker.
 const MAX_FAILURES: u32 = 10;
 /// How long the wrong tokens of an address count. The time starts with the first wrong token.
 const WINDOW: Duration = Duration::from_secs(60);
-/// The maximum number of counted addresses. If one more address sends a wrong token, it replaces
-/// the counted address with the fewest wrong tokens. So an attacker with more addresses than this
-/// can avoid the wait, but still cannot guess 120 bits.
+/// The maximum number of counted addresses. If one more address sends a wrong token, this address
+/// replaces the counted address with the fewest wrong tokens. So an attacker with more addresses
+/// than this can avoid the wait, but still cannot guess a token of 120 bits.
 const MAX_ADDRESSES: usize = 1024;
 
 /// For each address, the number of wrong tokens, and the time of the first wrong token.
@@ -29,8 +30,8 @@ impl Failures {
         (*count >= MAX_FAILURES).then(|| seconds(left(*since)))
     }
 
-    /// Counts a wrong token. Call it only if [`remaining_wait`](Self::remaining_wait) returned
-    /// `None`.
+    /// Counts a wrong token. Call this function only if [`remaining_wait`](Self::remaining_wait)
+    /// returned `None`.
     pub(super) fn add(&mut self, from: IpAddr, now: Instant) {
         let from = network(from);
         if self.0.len() >= MAX_ADDRESSES && !self.0.contains_key(&from) {
@@ -41,8 +42,8 @@ impl Failures {
     }
 }
 
-/// Returns the address under which wrong tokens are counted. For IPv6 these are the first 64 bits,
-/// because a client can use all addresses of its network.
+/// Returns the address under which wrong tokens are counted. Of an IPv6 address, only the first 64
+/// bits count, because one client can use all addresses of its network.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & !u128::from(u64::MAX)).into(),

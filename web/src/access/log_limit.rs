@@ -17,7 +17,8 @@ pub(super) struct LogLimit {
 }
 
 impl LogLimit {
-    /// Counts a line. If the line may be written, returns the number of lines omitted before it.
+    /// Counts a line. If the limit allows the line, returns the number of lines that were omitted
+    /// before this line.
     pub(super) fn admit(&mut self, now: Instant) -> Option<u64> {
         if self.since.is_none_or(|since| now.saturating_duration_since(since) >= WINDOW) {
             (self.since, self.lines) = (Some(now), 0);

@@ -3,12 +3,11 @@
 //!
 //! Without tokens, every client over loopback is an operator. With tokens, a browser signs in on a
 //! page and then has a cookie. Other programs send `Authorization: Bearer TOKEN` with each request.
-//! Viewers may only read (GET and HEAD). Operators may send any request. There are no accounts, and
+//! Viewers can only read (GET and HEAD). Operators can send any request. There are no accounts, and
 //! TLS is the task of a proxy.
 
 mod control;
 mod failures;
-mod lock;
 mod log_limit;
 mod session;
 mod sessions;

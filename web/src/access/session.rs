@@ -14,9 +14,9 @@ pub(crate) struct Session {
     /// The name under which limits count the requests of this client. `None` on a server without
     /// tokens, which has no limits for single clients.
     pub(crate) owner: Option<Arc<str>>,
-    /// The key that every form of this server contains, so that forms of other sites are rejected.
-    /// `None` for clients that send a token with each request: another site cannot make a browser
-    /// send that token.
+    /// The key that every form of this server contains. The server rejects forms without this key,
+    /// such as forms of other sites. `None` for clients that send a token with each request:
+    /// another site cannot make a browser send that token.
     pub(crate) form_key: Option<Arc<str>>,
 }
 

@@ -1,7 +1,6 @@
 //! Sessions of browsers. They are in memory only, so a restart of the server signs all users out.
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,6 +8,7 @@ use axum::http::{HeaderMap, header};
 
 use super::session::Session;
 use super::tokens::Holder;
+use crate::hex::hex;
 
 /// Name of the cookie.
 pub(crate) const COOKIE: &str = "weft-session";
@@ -68,10 +68,7 @@ pub(super) fn cookie(headers: &HeaderMap) -> Option<&str> {
 pub(super) fn random() -> Result<String, getrandom::Error> {
     let mut octets = [0; 32];
     getrandom::fill(&mut octets)?;
-    Ok(octets.iter().fold(String::with_capacity(64), |mut text, octet| {
-        let _ = write!(text, "{octet:02x}");
-        text
-    }))
+    Ok(hex(&octets))
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! Limits concurrent requests and event streams: each needs a slot. On a server with tokens, one
-//! session cannot take all slots. Some slots are reserved for operators, and some for clients with
-//! a session.
+//! Limits concurrent requests and event streams: each request and each stream needs a slot. On a
+//! server with tokens, one session cannot take all slots. Some slots are reserved for operators,
+//! and some for clients with a session.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use super::lock::locked;
 use super::session::Session;
 use super::tokens::Role;
+use crate::lock::locked;
 
 /// The limits for each kind of client.
 #[derive(Debug, Clone, Copy)]
@@ -23,10 +23,10 @@ pub(crate) struct SlotLimits {
     pub(crate) session: usize,
 }
 
-/// Limits for requests in progress. They are lower than the limit for connections, so that a
+/// Limits for requests in progress. These limits are lower than the limit for connections, so a
 /// connection remains for the health check.
 pub(crate) const REQUESTS: SlotLimits = SlotLimits { operators: 992, viewers: 896, anonymous: 640, session: 128 };
-/// Limits for event streams of runs. They are lower than the limits for requests, so that slots
+/// Limits for event streams of runs. These limits are lower than the limits for requests, so slots
 /// remain for pages.
 pub(crate) const STREAMS: SlotLimits = SlotLimits { operators: 512, viewers: 384, anonymous: 0, session: 32 };
 /// Limits for live pages of captures. Each live page has a thread.
@@ -48,7 +48,7 @@ struct Taken {
     by_owner: HashMap<Arc<str>, usize>,
 }
 
-/// A slot. Dropping it releases the slot.
+/// A slot. Dropping this value releases the slot.
 #[derive(Debug)]
 pub(crate) struct Slot {
     inner: Arc<Inner>,

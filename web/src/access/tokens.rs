@@ -11,9 +11,9 @@ const LONGEST: usize = 512;
 /// The rights of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// May read everything.
+    /// Can read everything.
     Viewer,
-    /// May also start and stop runs, and upload and delete captures.
+    /// Can also start and stop runs, and upload and delete captures.
     Operator,
 }
 
@@ -45,7 +45,7 @@ pub enum TokensError {
     /// A token is too short or too long, or has characters that cannot be sent in a header. The
     /// field is the number of the line, from 1.
     #[error(
-        "line {0}: a token has {SHORTEST} to {LONGEST} visible ASCII characters (`openssl rand -hex 32` makes one)"
+        "line {0}: a token has {SHORTEST} to {LONGEST} visible ASCII characters (`openssl rand -hex 32` prints a random token)"
     )]
     Token(usize),
     /// The file has no token.
@@ -98,7 +98,7 @@ impl Tokens {
     }
 
     /// Returns the holder of a token, or `None` if the token is wrong. Always compares the complete
-    /// digests of all tokens, so that the duration does not show how similar a wrong token is.
+    /// digests of all tokens. The duration therefore does not show how similar a wrong token is.
     pub(super) fn holder(&self, token: &str) -> Option<Holder> {
         let given = digest(token);
         let mut holder = None;

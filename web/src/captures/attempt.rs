@@ -28,7 +28,8 @@ impl Attempt {
         Some(Attempt(path))
     }
 
-    /// Removes the mark file. Call it when the capture was read, or when the server stops.
+    /// Removes the mark file. Call this function when the capture was read, or when the server
+    /// stops.
     pub(super) fn succeed(self) {
         // If the mark file cannot be removed, the only effect is that the server does not read the
         // capture in the background.

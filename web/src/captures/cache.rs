@@ -1,18 +1,19 @@
-//! A cache of the results of passes over captures. If memory is short, it drops the least recently
-//! used results. Concurrent requests for the same result share one pass, which finishes even if all
-//! clients are gone.
+//! A cache of the results of passes over captures. If memory is short, the cache drops the least
+//! recently used results. Concurrent requests for the same result share one pass, which finishes
+//! even if all clients are gone.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
 use super::memory::{Memory, Share};
 use super::work::{Requester, Workers};
+use crate::lock::locked;
 
 /// The maximum number of cached results, whatever their sizes.
 const MAX_RESULTS: usize = 256;
@@ -100,12 +101,12 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
 
     /// Returns the result if it is in the cache.
     pub(crate) fn cached(&self, key: &K) -> Outcome<V> {
-        self.locked().by_key.get(key)?.outcome.borrow().clone()
+        locked(&self.entries).by_key.get(key)?.outcome.borrow().clone()
     }
 
     /// Returns whether a pass for this result is in progress.
     pub(crate) fn is_in_progress(&self, key: &K) -> bool {
-        self.locked().by_key.get(key).is_some_and(|entry| entry.outcome.borrow().is_none())
+        locked(&self.entries).by_key.get(key).is_some_and(|entry| entry.outcome.borrow().is_none())
     }
 
     /// Returns the result for `key`. If the cache has no result and no pass is in progress, starts
@@ -136,7 +137,7 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
         key: K,
         make: impl FnOnce(&Progress) -> Result<V, String> + Send + 'static,
     ) -> Option<(watch::Receiver<Outcome<V>>, Arc<Progress>)> {
-        let mut entries = self.locked();
+        let mut entries = locked(&self.entries);
         entries.clock += 1;
         let used = entries.clock;
         // If a result is incomplete for lack of memory, make it again when enough memory is free.
@@ -162,7 +163,8 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
         tokio::spawn(async move {
             let mut work = pin!(work);
             let is_stuck = async {
-                // Count the time from the start of the pass: a pass may wait long for a thread.
+                // Start the time limit only when the pass starts, because the pass may wait long
+                // for a thread.
                 let _ = begins.await;
                 tokio::time::sleep(cache.stuck).await;
             };
@@ -173,32 +175,28 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
             };
             match worked {
                 Some(Some(made)) => {
-                    // Count the memory before the result is sent, so that the memory of each sent
-                    // result is counted.
+                    // Count the memory of the result before sending the result. Otherwise a client
+                    // could get a result whose memory is not counted yet.
                     progress.share.force_resize(made.as_ref().map_or(0, cache.size));
                     let lacks_memory = made.is_err() && progress.share.is_exhausted();
                     sender.send_replace(Some(made.map(Arc::new).map_err(Arc::from)));
-                    let mut entries = cache.locked();
+                    let mut entries = locked(&cache.entries);
                     if lacks_memory {
                         entries.remove(&key, &progress);
                     }
                     while entries.by_key.len() > MAX_RESULTS && entries.drop_oldest() {}
                 }
-                Some(None) => cache.locked().remove(&key, &progress),
+                Some(None) => locked(&cache.entries).remove(&key, &progress),
                 None => {
                     sender.send_replace(Some(Err(NO_ANSWER.into())));
-                    // The thread cannot be stopped. The entry stays until the thread ends, so that
-                    // no other thread reads the file.
+                    // The thread cannot be stopped. The entry stays until the thread ends.
+                    // Therefore no other thread reads the file.
                     work.await;
-                    cache.locked().remove(&key, &progress);
+                    locked(&cache.entries).remove(&key, &progress);
                 }
             }
         });
         Some((outcome, shared_progress))
-    }
-
-    fn locked(&self) -> MutexGuard<'_, Entries<K, V>> {
-        locked(&self.entries)
     }
 }
 
@@ -216,11 +214,6 @@ impl<K: Clone + Eq + Hash, V> Entries<K, V> {
         let oldest = done.min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
         oldest.and_then(|key| self.by_key.remove(&key)).is_some()
     }
-}
-
-/// Ignores poisoning: no code under this lock panics during an update.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

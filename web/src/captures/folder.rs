@@ -16,7 +16,8 @@ use super::source::Source;
 const MAX_NAMES: usize = 10_000;
 /// The prefix of the names of unfinished uploads.
 pub(super) const UNFINISHED: &str = ".weft-upload-";
-/// The age after which an unfinished upload counts as left over by a server that was killed.
+/// The age of an unfinished upload from which on weft assumes that the server was killed during the
+/// upload.
 const OLD: Duration = Duration::from_secs(24 * 3600);
 /// File name extensions of captures. `.gz` or `.zst` may follow.
 const ENDINGS: [&str; 3] = ["pcap", "pcapng", "cap"];
@@ -86,8 +87,8 @@ fn entries(path: &Path) -> io::Result<Vec<Entry>> {
         let file = file?;
         let name = file.file_name();
         marked.extend(attempt::marked(&name).map(ToOwned::to_owned));
-        // `metadata` of an entry does not follow links, so links are ignored. An error means that
-        // the file was deleted meanwhile.
+        // `metadata` of an entry does not follow links. Therefore the check below ignores links. An
+        // error means that the file was deleted meanwhile.
         let Ok(meta) = file.metadata() else { continue };
         if !is_capture(&name) || !meta.is_file() {
             continue;

@@ -1,15 +1,15 @@
 //! Follows a capture that another program is writing (`weft dissect -i IF -w`, dumpcap, tcpdump).
 //! That program has the privileges for capturing. This server needs no privileges.
 //!
-//! A follower is a thread that reads the file from its beginning and waits at its end for more
-//! data. The follower sends new packets and findings in batches through a short channel. A slow
-//! browser slows only its own follower, which then sends fewer and larger batches. [`MAX_ROWS`] and
-//! the follower's share of memory limit the memory of a follower.
+//! A follower is a thread that reads the file from its beginning. At the end of the file, it waits
+//! for more data. The follower sends new packets and findings in batches through a short channel. A
+//! slow browser slows only its own follower, which then sends fewer and larger batches.
+//! [`MAX_ROWS`] and the follower's share of memory limit the memory of a follower.
 
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -23,13 +23,14 @@ use weft_dissector::{Finding, FrameNumber, Packet, Sink};
 
 use super::memory::Share;
 use super::read::{NO_MEMORY, STRIDE, reason};
+use crate::lock::locked;
 
-/// Number of rows (one row for each packet) in memory after which the follower drops old rows.
-/// Until then it also keeps rows that were already sent, because the dissector may report a message
-/// or finding of a packet later than the packet.
+/// Number of rows (one row for each packet) in memory from which on the follower drops old rows.
+/// Until then, the follower also keeps rows that it has already sent, because the dissector may
+/// report a message or finding of a packet later than the packet.
 const MAX_ROWS: usize = 20_000;
 /// The maximum number of rows, and of findings, in a batch. If there are more, the batch has only
-/// the newest of them.
+/// the newest rows or findings.
 const MAX_BATCH: usize = 100;
 /// Interval at which the follower checks for more data at the end of the file.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -114,11 +115,6 @@ fn read(mut capture: Capture, state: &Mutex<State>, share: &Share) -> Option<Str
     capture.note().map(str::to_owned)
 }
 
-/// Ignores poisoning: no code under this lock panics during an update.
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The state that [`Waiting`] shares with the loop that reads frames. At the end of the file,
 /// `Waiting` sends a batch before it waits for more data.
 struct State {
@@ -160,7 +156,8 @@ impl Collector for BatchCollector {
         self.origin.get_or_insert(frame.time);
         self.packets += 1;
         if self.index.rows().len() >= MAX_ROWS {
-            // A finding that is reported later for one of the dropped rows is only counted.
+            // If the dissector later reports a finding for a dropped row, the follower only counts
+            // the finding.
             let keep = (self.index.rows().len() - self.rows, self.index.findings().len() - self.findings);
             if keep == (0, 0) || self.index.rows().len() >= 2 * MAX_ROWS {
                 (self.index, self.rows, self.findings) = (Index::default(), 0, 0);

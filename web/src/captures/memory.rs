@@ -1,12 +1,14 @@
 //! The limit of memory for captures, which all caches and all passes share.
 //!
-//! Each pass has a [`Share`] and reports at short intervals how much memory it takes. If the total
-//! exceeds the limit, the caches drop their least recently used results. If the caches are empty,
-//! the pass stops.
+//! Each pass has a [`Share`] and reports at short intervals how much memory the pass takes. If the
+//! total exceeds the limit, the caches drop their least recently used results. If the caches are
+//! empty, the pass stops.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use crate::lock::locked;
 
 /// A function that drops one cached result. Returns `false` if there is no result to drop.
 type DropResult = Box<dyn Fn() -> bool + Send + Sync>;
@@ -104,11 +106,6 @@ impl Drop for Share {
     fn drop(&mut self) {
         self.force_resize(0);
     }
-}
-
-/// Ignores poisoning: no code under these locks panics during an update.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -62,12 +62,12 @@ impl Default for CaptureOptions {
     }
 }
 
-/// The limit of the estimated memory for captures in bytes. The goal is that the server takes at
-/// most 512 MiB. The rest is for the server, for its connections, for errors of the estimate, and
-/// for overhead of the allocator.
+/// The limit of the estimated memory for captures, in bytes. The goal is that the server takes at
+/// most 512 MiB in total. The rest is for other data of the server, for connections, for errors of
+/// the estimate, and for overhead of the allocator.
 const MEMORY: usize = 256 << 20;
 /// Limits of passes over captures. An owner (usually a session) uses at most one thread at a time.
-/// There are two threads, so that a long pass of one owner does not block another owner.
+/// There are two threads, so a long pass of one owner does not block another owner.
 const WORK: WorkLimits = WorkLimits { threads: 2, tickets: 34, reserved: 8, owner: 8 };
 /// How long a page waits for a pass before the page shows the progress.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -120,9 +120,9 @@ impl Captures {
     /// file next to the capture, which remains if reading the capture fails ([`attempt`]).
     fn reads(&self, source: &Source) -> impl FnOnce(&cache::Progress) -> Result<Survey, String> + Send + 'static {
         let (source, budget) = (source.clone(), self.budget.clone());
-        // A mark file only prevents that the server reads the capture again in the background. The
-        // server never reads captures of cases in the background, so it creates no mark files for
-        // them.
+        // A mark file has only one effect: the server does not read the capture again in the
+        // background. The server never reads captures of cases in the background, so it creates no
+        // mark files for captures of cases.
         let is_in_folder = self.folder.as_ref().is_some_and(|folder| source.path.parent() == Some(&*folder.path));
         move |progress| {
             let attempt = if is_in_folder { Attempt::begin(&source) } else { None };
@@ -158,7 +158,7 @@ impl Captures {
             .await
     }
 
-    /// Returns the details of frame `number`, and perhaps of other frames. The details of frame
+    /// Returns the details of frame `number` and of some neighbouring frames. The details of frame
     /// `number` are complete when the pass has read frame `known_at`.
     pub(crate) async fn detail(
         &self,

@@ -160,8 +160,8 @@ fn read(path: &Path, budget: &Budget, progress: &Progress, reader: &mut impl Rea
     Ok(match browse::read(&mut capture, 0, reader, goes_on) {
         Stop::Cancelled => ReadOutcome { note: stopped, is_stopped: true },
         Stop::ReaderComplete => ReadOutcome { note: None, is_stopped: false },
-        // If a read call fails because of the budget, the capture reports a damaged file. So the
-        // budget is checked again.
+        // If a read call failed because the budget was used up, the capture reports a damaged file.
+        // To distinguish both cases, check the budget again.
         Stop::AtEnd => {
             ReadOutcome { note: capture.note().map(str::to_owned), is_stopped: budget.check(since).is_err() }
         }
@@ -184,7 +184,7 @@ impl Budget {
 }
 
 /// Limits the time for reading a file. The check between frames is not enough: a small compressed
-/// file may unpack to very many bytes without a frame.
+/// file can unpack to very many bytes without a frame.
 struct TimeLimit {
     budget: Budget,
     since: Instant,

@@ -1,6 +1,6 @@
-//! Uploads of captures. The file of an upload has a hidden name until it is complete and was
-//! checked to be a capture. If an upload ends early (because of the client, a limit, or a kill of
-//! the server), it adds no capture.
+//! Uploads of captures. The file of an upload has a hidden name until the upload is complete and
+//! weft has checked that the file is a capture. If an upload ends early (because of the client, a
+//! limit, or a kill of the server), it adds no capture.
 
 use std::ffi::OsStr;
 use std::io;
@@ -63,7 +63,7 @@ pub(crate) struct Uploads {
     permits: Arc<Semaphore>,
 }
 
-/// An upload in progress. Dropping it deletes its file.
+/// An upload in progress. Dropping this value deletes the file of the upload.
 #[derive(Debug)]
 pub(crate) struct Receiving {
     file: tokio::fs::File,
@@ -149,8 +149,8 @@ fn store_as(mut stored: NamedTempFile, folder: &Path, name: &str) -> Result<Stri
     Err(UploadError::Namesakes)
 }
 
-/// Returns a safe file name that is similar to the client's name. It consists of ASCII letters,
-/// digits, `.`, `_` and `-`, and has the extension of a capture.
+/// Returns a safe file name that is similar to the client's name. The safe name consists of ASCII
+/// letters, digits, `.`, `_` and `-`, and has the extension of a capture.
 fn tidy(name: &str) -> String {
     // Some clients send a path.
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();

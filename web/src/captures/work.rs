@@ -8,12 +8,13 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 
 use super::source::Source;
 use crate::access::{Role, Session};
+use crate::lock::locked;
 
 /// The limits of the scheduler.
 #[derive(Debug, Clone, Copy)]
@@ -107,7 +108,8 @@ pub(crate) struct Ticket {
     requester: Requester,
 }
 
-/// A running pass, which uses a thread. Dropping it frees the thread and starts the next passes.
+/// A running pass, which uses a thread. Dropping this value frees the thread and starts the next
+/// passes.
 struct RunningPass {
     shared: Arc<Shared>,
     owner: Owner,
@@ -122,7 +124,7 @@ impl Workers {
     pub(crate) fn ticket(&self, requester: Requester) -> Option<Ticket> {
         let WorkLimits { tickets, reserved, owner: of_owner, .. } = self.0.limits;
         let most = if requester.rank == Rank::Operator { tickets } else { tickets - reserved };
-        let mut queue = self.0.queue();
+        let mut queue = locked(&self.0.queue);
         let own = queue.accounts.get(&requester.owner).map_or(0, |account| account.taken);
         if queue.taken >= most || own >= of_owner {
             return None;
@@ -140,7 +142,7 @@ impl Ticket {
         let (go, started) = oneshot::channel();
         let owner = self.requester.owner.clone();
         {
-            let mut queue = self.shared.queue();
+            let mut queue = locked(&self.shared.queue);
             queue.waiting.push(Waiting { requester: self.requester.clone(), go });
             queue.start_waiting(self.shared.limits.threads);
         }
@@ -180,16 +182,9 @@ impl Queue {
     }
 }
 
-impl Shared {
-    /// Ignores poisoning: no code under this lock panics during an update.
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Drop for RunningPass {
     fn drop(&mut self) {
-        let mut queue = self.shared.queue();
+        let mut queue = locked(&self.shared.queue);
         if let Some(at) = queue.running.iter().position(|owner| *owner == self.owner) {
             queue.running.swap_remove(at);
         }
@@ -199,7 +194,7 @@ impl Drop for RunningPass {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let mut queue = self.shared.queue();
+        let mut queue = locked(&self.shared.queue);
         queue.taken -= 1;
         if let Some(account) = queue.accounts.get_mut(&self.requester.owner) {
             account.taken -= 1;

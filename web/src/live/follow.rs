@@ -9,7 +9,7 @@ use weft_suites::store::{Store, StoreError};
 
 use super::{Journal, Live, Update};
 
-/// How often to read the store.
+/// Interval at which to read the store.
 const POLL_INTERVAL: Duration = Duration::from_millis(700);
 
 /// Follows the run until it is over, until no client reads the journal, or until a run of this
@@ -37,25 +37,17 @@ pub(super) async fn follow(live: Live, store: Store, journal: Arc<Journal>) {
 /// has. Returns the number of planned cases, or `None` if the run is over.
 async fn look(store: &Store, journal: &Journal) -> Result<Option<u64>, StoreError> {
     let planned = store.planned(journal.run()).await?;
-    let number = planned.len() as u64;
-    for case in planned {
-        if let (Some(verdict), Some(duration)) = (case.verdict, case.duration_us) {
-            journal.add(Update::finished(case.key.to_string(), verdict, duration));
-        }
-    }
+    planned.iter().filter_map(Update::of_case).for_each(|update| journal.add(update));
     let Some(record) = store.record(journal.run()).await? else { return Ok(None) };
     Ok(match record.summary {
         None if record.status == RunStatus::Broken => None,
         Some(summary) => {
             // Read the plan again: more cases may have finished since it was read above.
-            for case in store.planned(journal.run()).await? {
-                if let (Some(verdict), Some(duration)) = (case.verdict, case.duration_us) {
-                    journal.add(Update::finished(case.key.to_string(), verdict, duration));
-                }
-            }
+            let planned = store.planned(journal.run()).await?;
+            planned.iter().filter_map(Update::of_case).for_each(|update| journal.add(update));
             journal.add(Update::done(&summary));
             None
         }
-        None => Some(number),
+        None => Some(planned.len() as u64),
     })
 }

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use weft_suites::clock;
 
-use super::{Update, locked};
+use super::Update;
+use crate::lock::locked;
 
 /// The maximum number of lines in a journal.
 const LINES: usize = 16 << 10;
@@ -35,7 +36,7 @@ pub(crate) struct Journal {
     /// same run also has a new number.
     epoch: u64,
     state: Mutex<State>,
-    /// The number of the next line. Readers subscribe to it.
+    /// The number of the next line. Readers subscribe to this number.
     next: watch::Sender<u64>,
 }
 
@@ -49,19 +50,19 @@ struct State {
     finished: HashSet<Arc<str>>,
     planned: u64,
     is_over: bool,
-    /// Whether a run of this process writes the journal. Otherwise a task that reads the store
-    /// writes it.
+    /// Whether a run of this process writes the journal. Otherwise a task reads the store and
+    /// writes the journal.
     is_own: bool,
     waits: Option<(String, Instant)>,
-    /// When the measurement of the pace started, and the number of cases that were finished at that
-    /// time.
+    /// The start of the measurement of the pace (finished cases per time), and the number of cases
+    /// that were finished at that time.
     pace: (Instant, usize),
 }
 
 /// The state of a run in progress, for the page of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct LiveState {
-    /// The instruction to the user, and the seconds that the run still waits for the user.
+    /// The instruction for the user, and the seconds that the run still waits for the user.
     pub(crate) waits: Option<(String, u64)>,
     /// The estimated remaining time, from the pace so far.
     pub(crate) left: Option<String>,
@@ -155,7 +156,7 @@ impl Journal {
         self.next.send_replace(state.next());
     }
 
-    /// Ends the journal, so that it accepts no further lines.
+    /// Ends the journal. Afterwards, the journal accepts no further lines.
     pub(super) fn end(&self) {
         let mut state = locked(&self.state);
         state.is_over = true;

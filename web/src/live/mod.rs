@@ -10,17 +10,18 @@ mod follow;
 mod journal;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde::Serialize;
 use weft_suites::clock;
 use weft_suites::model::{Event, EventSink, RunStatus, Summary, Verdict};
-use weft_suites::store::Store;
+use weft_suites::store::{PlannedCase, Store};
 
+use crate::lock::locked;
 pub(crate) use journal::{Journal, JournalPosition, LiveState};
 
-/// Number of journals of finished runs to keep. Browsers need them if they lose the connection at
-/// the end of a run.
+/// Number of journals of finished runs to keep. A browser needs such a journal if it lost the
+/// connection at the end of the run.
 const KEPT: usize = 4;
 
 /// An update for the page of a run: the data of one Server-Sent Event, as JSON.
@@ -59,7 +60,12 @@ impl Update {
         })
     }
 
-    pub(crate) fn finished(key: String, verdict: Verdict, duration_us: u64) -> Self {
+    /// Makes the update of a finished case of the store. Returns `None` if the case has no result yet.
+    pub(crate) fn of_case(case: &PlannedCase) -> Option<Self> {
+        Some(Update::finished(case.key.to_string(), case.verdict?, case.duration_us?))
+    }
+
+    fn finished(key: String, verdict: Verdict, duration_us: u64) -> Self {
         Update::Finished { key, verdict, duration: clock::duration(duration_us), left: None }
     }
 
@@ -69,8 +75,8 @@ impl Update {
     }
 }
 
-/// The journals of runs. Runs of this process write them, and pages read them. Cheap to clone.
-/// Clones share the journals.
+/// The journals of runs. Runs of this process write their journals, and pages read the journals.
+/// Cheap to clone. Clones share the journals.
 #[derive(Debug, Clone, Default)]
 pub struct Live {
     journals: Arc<Mutex<VecDeque<Arc<Journal>>>>,
@@ -102,10 +108,8 @@ impl Live {
             return None;
         }
         // Remove a journal that ended although the run is not over.
-        journals.retain(|journal| !journal.is_of(run));
-        let journal = Arc::new(Journal::new(run, 0));
+        let journal = replace(&mut journals, run, 0);
         let position = JournalPosition::end(journal.clone());
-        keep(&mut journals, journal.clone());
         tokio::spawn(follow::follow(self.clone(), store.clone(), journal));
         Some(position)
     }
@@ -119,10 +123,8 @@ impl Live {
             return journal.clone();
         }
         // A resumed run may have an old journal.
-        journals.retain(|journal| !journal.is_of(run));
-        let journal = Arc::new(Journal::new(run, planned));
+        let journal = replace(&mut journals, run, planned);
         journal.take_over(planned);
-        keep(&mut journals, journal.clone());
         journal
     }
 
@@ -137,8 +139,10 @@ impl Live {
     }
 }
 
-/// Adds a journal. Drops the oldest journals of finished runs if there are more than [`KEPT`].
-fn keep(journals: &mut VecDeque<Arc<Journal>>, journal: Arc<Journal>) {
+/// Replaces the journal of a run by a new one. Drops the oldest journals of finished runs if there
+/// are more than [`KEPT`].
+fn replace(journals: &mut VecDeque<Arc<Journal>>, run: &str, planned: u64) -> Arc<Journal> {
+    journals.retain(|journal| !journal.is_of(run));
     let over = journals.iter().filter(|journal| journal.is_over()).count();
     let mut surplus = over.saturating_sub(KEPT);
     journals.retain(|journal| {
@@ -146,7 +150,9 @@ fn keep(journals: &mut VecDeque<Arc<Journal>>, journal: Arc<Journal>) {
         surplus -= usize::from(goes);
         !goes
     });
-    journals.push_back(journal);
+    let journal = Arc::new(Journal::new(run, planned));
+    journals.push_back(journal.clone());
+    journal
 }
 
 /// Writes the events of one run into its journal.
@@ -175,9 +181,4 @@ impl Drop for RunSink {
             journal.end();
         }
     }
-}
-
-/// Ignores poisoning: no code under these locks panics during an update.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

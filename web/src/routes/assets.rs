@@ -6,6 +6,7 @@ use rust_embed::RustEmbed;
 
 use super::extract::Path;
 use crate::failure::Failure;
+use crate::hex::hex;
 
 #[derive(RustEmbed)]
 #[folder = "assets"]
@@ -19,8 +20,7 @@ pub(super) async fn file(Path(name): Path<String>, headers: HeaderMap) -> Result
         Some((_, "svg")) => "image/svg+xml",
         _ => "application/octet-stream",
     };
-    let hash: String = file.metadata.sha256_hash().iter().take(16).map(|octet| format!("{octet:02x}")).collect();
-    let tag = format!("\"{hash}\"");
+    let tag = format!("\"{}\"", hex(&file.metadata.sha256_hash()[..16]));
     let same = headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let caching = [(header::ETAG, tag), (header::CACHE_CONTROL, "no-cache".to_owned())];
     if same {

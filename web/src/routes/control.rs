@@ -15,7 +15,8 @@ use crate::failure::Failure;
 use crate::starter::{JobRequest, RerunSelection};
 use crate::view::url;
 
-/// How long a response waits for a run to start, so that it can redirect to the page of the run.
+/// How long a response waits for the start of a run. If the run starts in this time, the response
+/// redirects to the page of the run.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 60 } else { 3 });
 
 #[derive(Deserialize)]

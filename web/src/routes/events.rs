@@ -1,10 +1,10 @@
 //! A run in progress, as Server-Sent Events.
 //!
-//! A stream begins with the content of the store, so a client that joins late misses nothing. Then
-//! the stream follows the journal of the run ([`crate::live`]), whose lines have ids. If a client
-//! reconnects with a `Last-Event-ID`, the stream continues after the line with that id. A stream
-//! reports each case once. If a client reads so slowly that the journal has dropped the next line,
-//! the stream ends. A browser then reconnects.
+//! A stream begins with the content of the store, so a client that connects late misses nothing.
+//! Then the stream follows the journal of the run ([`crate::live`]), whose lines have ids. If a
+//! client reconnects with a `Last-Event-ID`, the stream continues after the line with that id. A
+//! stream reports each case once. If a client reads so slowly that the journal has dropped the next
+//! line, the stream ends. A browser then reconnects.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -27,8 +27,8 @@ use crate::live::{JournalPosition, Update};
 
 /// The maximum number of updates that wait for one browser.
 const QUEUE: usize = 32;
-/// The maximum number of cases that a stream reads from the store at once. They stay in memory
-/// until the client has read them.
+/// The maximum number of cases that a stream reads from the store at once. These cases stay in
+/// memory until the client has read them.
 const PART: u32 = 256;
 /// The maximum number of streams that read from the store at the same time. Pages also need
 /// connections to the store.
@@ -53,8 +53,8 @@ pub(super) async fn stream(
     let last = headers.get(LAST).and_then(|last| last.to_str().ok()).map(ToOwned::to_owned);
     tokio::spawn(async move {
         let mut stopped = app.stopped.clone();
-        // Join before reading the store. Then no case is lost: a case that ends in between is in
-        // the store and in the journal.
+        // Get the position in the journal before reading the store. Then no case is lost: a case
+        // that ends in between is in the store and in the journal.
         let position = app.live.join(&run, &app.store, is_over);
         let gone = sender.clone();
         let stream = Stream { app: &app, run: &run, sender };
@@ -118,7 +118,7 @@ impl Stream<'_> {
     }
 
     /// Sends the finished cases in the store and returns their keys. If the run is over, also sends
-    /// its end and returns [`StreamEnd::Done`].
+    /// the end of the run and returns [`StreamEnd::Done`].
     async fn send_stored(&self) -> Result<HashSet<String>, StreamEnd> {
         let record = self.app.store.record(self.run).await?.ok_or(StreamEnd::Done)?;
         let mut sent = HashSet::new();
@@ -129,8 +129,8 @@ impl Stream<'_> {
                 break;
             }
             for case in part {
-                if let (Some(verdict), Some(duration)) = (case.verdict, case.duration_us) {
-                    self.send_update(&Update::finished(case.key.to_string(), verdict, duration)).await?;
+                if let Some(update) = Update::of_case(&case) {
+                    self.send_update(&update).await?;
                     // If the run is over, no line of the journal can repeat a case.
                     if record.summary.is_none() {
                         sent.insert(case.key.to_string());

@@ -2,8 +2,8 @@
 //!
 //! A request names a run, a case and a kind of file. The path of the file comes from the stored
 //! result, never from the request. The path must lead, without links, into the folder `cases` of
-//! the run. So a manipulated store gives no access to other files: the folder of the run also has
-//! the store, reports and files of users.
+//! the run. The folder of the run also has the store, reports and files of users. A manipulated
+//! store therefore gives no access to these files.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -24,7 +24,7 @@ use crate::starter;
 
 /// Name of the folder with the evidence, in the folder of a run.
 const CASES: &str = "cases";
-/// The maximum length of a file in bytes. A case may send and receive 80 MiB, and packets add their
+/// The maximum length of a file in bytes. A case can send and receive 80 MiB, and each packet adds
 /// headers.
 const MAX_FILE: u64 = 256 << 20;
 
@@ -71,7 +71,7 @@ pub(super) async fn evidence_path(
 /// Returns the folders that may have the files of a run, relative to the server's folder.
 pub(super) fn bases(folder: &Path, run: &RunInfo) -> Vec<PathBuf> {
     let own = folder::of_run(folder, &run.id);
-    // A run that this server started has its files in the folder of its target.
+    // If this server started the run, the files of the run are in the folder of the target.
     let of_target = starter::target_folder(&run.target.name).map(|target_folder| {
         let of_run = folder::of_run(&folder.join(&target_folder), &run.id);
         target_folder.join(of_run)
@@ -100,8 +100,8 @@ fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
     (real == wanted && meta.is_file() && meta.len() <= MAX_FILE).then_some(real)
 }
 
-/// Returns the key of the case as a file name. It has only ASCII letters, digits, `.`, `=`, `-` and
-/// `_`.
+/// Returns the key of the case as a file name. The file name has only ASCII letters, digits, `.`,
+/// `=`, `-` and `_`.
 pub(super) fn file_name(key: &CaseKey) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '=' | '-') { c } else { '_' };
     key.path().chars().map(safe).collect()

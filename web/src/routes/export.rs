@@ -1,7 +1,7 @@
 //! A run as one zip file: its report, its evidence, and their hashes.
 //!
-//! The server makes the zip while it sends the zip. It writes no temporary file. It has only one
-//! file of evidence in memory, and the pieces in the queue. Each export needs a permit. If a client
+//! The server makes the zip while it sends the zip. It writes no temporary file. In memory, it has
+//! only one file of evidence and the pieces in the queue. Each export needs a permit. If a client
 //! reads nothing for some time, the export fails and its permit is free again. A client that gets
 //! no permit in time has to try again. Paths come from the stored results and must lead into the
 //! folder `cases` of the run, as for the evidence pages.
@@ -30,6 +30,7 @@ use super::extract::Path as Address;
 use super::find::find_record;
 use crate::app::App;
 use crate::failure::Failure;
+use crate::hex::hex;
 
 /// The length of a piece in bytes.
 const PIECE: usize = 64 << 10;
@@ -54,8 +55,8 @@ pub(super) async fn zip(State(app): State<App>, Address(run): Address<String>) -
         drop(permit);
         if let Err(error) = written {
             tracing::warn!("cannot send the zip file of a run: {error}");
-            // The error resets the connection, so that the client notices the incomplete file. If
-            // the client is gone, sending fails.
+            // The error resets the connection. The client then notices that the file is incomplete.
+            // If the client is gone, sending fails.
             let _ = sender.try_send(Err(error));
         }
     });
@@ -102,10 +103,8 @@ struct Zip {
 
 impl Zip {
     fn add(&mut self, path: &str, octets: &[u8]) -> io::Result<()> {
-        for octet in Sha256::digest(octets) {
-            let _ = write!(self.hashes, "{octet:02x}");
-        }
-        let _ = writeln!(self.hashes, "  {path}");
+        let digest: [u8; 32] = Sha256::digest(octets).into();
+        let _ = writeln!(self.hashes, "{}  {path}", hex(&digest));
         self.put(path, octets)
     }
 

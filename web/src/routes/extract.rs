@@ -13,8 +13,8 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
-        // No page has a path with a part that is not UTF-8, or that is not a number where a number
-        // is expected.
+        // An error means that a part of the path is not UTF-8, or is not a number although a number
+        // is expected. No page has such a path.
         match extract::Path::from_request_parts(parts, state).await {
             Ok(extract::Path(parts)) => Ok(Path(parts)),
             Err(_) => Err(Failure::NotFound("There is nothing at this address.")),

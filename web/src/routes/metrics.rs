@@ -53,12 +53,12 @@ async fn text(app: &App) -> Result<String, StoreError> {
     head(
         &mut text,
         "weft_last_run_requirements",
-        "Requirements that the cases of the last run judge, by level and result (untried: not applicable).",
+        "Requirements that the cases of the last run judge, by level and result (untried: no case was applicable).",
     );
     for latest in last.iter().filter(|latest| latest.record.summary.is_some()) {
         requirements(&mut text, &target(&latest.record), latest.score);
     }
-    head(&mut text, "weft_last_run_exit_code", "Exit code that follows from these cases of the last run.");
+    head(&mut text, "weft_last_run_exit_code", "Exit code of the last run, with the results of its reruns.");
     for Latest { record: run, .. } in &last {
         let Some(summary) = &run.summary else { continue };
         let _ = writeln!(text, "weft_last_run_exit_code{{{}}} {}", target(run), summary.exit_code.code());

@@ -8,7 +8,7 @@
 //! | `/pairs` | initiators against responders |
 //! | `/targets` | the targets with their current runs |
 //! | `/targets/{target}` | the runs of a target |
-//! | `/targets/{target}/baseline` | the entries of the target's baseline, and which are stale |
+//! | `/targets/{target}/baseline` | the target's baseline, with its stale entries marked |
 //! | `/targets/{target}/start`, `/targets/{target}/stop` | an operator starts and stops runs |
 //! | `/runs/{run}` | a run, live until it ends |
 //! | `/runs/{run}/again` | an operator reruns all or some cases of the run |
@@ -17,7 +17,7 @@
 //! | `/runs/{run}/events` | the Server-Sent Events of the run |
 //! | `/runs/{run}/cases/{case}` | one case; `{case}` is [`CaseKey::path`](weft_suites::model::CaseKey::path) |
 //! | `/runs/{run}/evidence/{kind}/{case}` | a file of the case: `pcapng` or `transcript` |
-//! | `/captures` | captures of the folder; a POST adds one |
+//! | `/captures` | captures of the folder; a POST adds a capture |
 //! | `/captures/{id}` | packets of a capture, filtered, paged |
 //! | `/captures/{id}/packets/{number}` | fields and bytes of a packet |
 //! | `/captures/{id}/findings`, `connections`, `connections/{stream}`, `operations`, `statistics` | other pages of a capture |

@@ -1,10 +1,10 @@
 //! Starts and stops runs for operators, who use a page or the API. Runs are possible only against
 //! the targets on the server's command line.
 //!
-//! Each target has a queue. At most one run against a target is active, and a few runs may wait.
+//! Each target has a queue. At most one run against a target is active, and a few runs can wait.
 //! Each target also has a folder for evidence (`targets/NAME` in the server's folder), because only
-//! one run at a time may write into a folder. All runs write into the server's results store. Each
-//! run has its own async runtime, so that pages do not wait for test scripts.
+//! one run at a time can write into a folder. All runs write into the server's results store. Each
+//! run has its own async runtime, so pages do not wait for test scripts.
 
 mod finish_killed;
 mod queue;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
-use weft_suites::model::{CaseKey, RunInfo, RunReport, Tier, Verdict};
+use weft_suites::model::{CaseKey, RunInfo, Tier, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::store::Store;
 use weft_suites::targets::Target;
@@ -33,7 +33,7 @@ const WORDS: usize = 64;
 /// The maximum number of characters in a word of a selection.
 const WORD: usize = 200;
 
-/// The runs that the server may start.
+/// The runs that the server is allowed to start.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// The targets. Each target must have a different name.
@@ -45,7 +45,9 @@ pub struct Start {
 /// Why a run cannot be started or stopped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum JobError {
-    #[error("This server may not start runs against this target. Restart the server with --target or --targets.")]
+    #[error(
+        "This server is not allowed to start runs against this target. Restart the server with --target or --targets."
+    )]
     UnknownTarget,
     #[error("The queue of this target is full: {most} runs are waiting.", most = queue::MAX_WAITING)]
     QueueFull,
@@ -70,7 +72,7 @@ pub(crate) struct JobRequest {
     pub(crate) seed: Option<u64>,
     /// Whether to resume the newest unfinished run.
     pub(crate) resume: bool,
-    /// The selection as text, for people.
+    /// The selection, as text for the user.
     pub(crate) about: String,
 }
 
@@ -126,8 +128,8 @@ impl Starter {
         self.queues().map(|queue| (queue.target(), queue.state()))
     }
 
-    /// Returns a target with its current and queued runs. Returns `None` if the server may not run
-    /// against the target.
+    /// Returns a target with its current and queued runs. Returns `None` if the server is not
+    /// allowed to start runs against the target.
     pub(crate) fn state(&self, target: &str) -> Option<(&Target, QueueState)> {
         self.queue(target).ok().map(|queue| (queue.target(), queue.state()))
     }
@@ -208,8 +210,8 @@ pub(crate) enum RerunSelection {
 
 impl RerunSelection {
     /// Makes a request to rerun the selected cases of `run`. `planned` has the planned cases of
-    /// `run` with their verdicts. The request has the seed of `run`, so that random choices are the
-    /// same.
+    /// `run` with their verdicts. The request has the seed of `run`, so the random choices are the
+    /// same as in `run`.
     ///
     /// # Errors
     /// Returns an error if the selection contains no case.
@@ -236,14 +238,11 @@ impl RerunSelection {
             (RerunSelection::All, keys) => format!("the {} cases of an earlier run", keys.len()),
             (_, keys) => format!("{} cases that did not pass", keys.len()),
         };
-        // A rerun of a rerun replaces results of the original run, not of the first rerun.
+        // If `run` is a rerun, the new rerun replaces results of the original run, not of `run`.
         let filter = Filter::everything().rerun(run.rerun_of.as_deref().unwrap_or(&run.id), keys);
         Ok(JobRequest { filter, seed: Some(run.seed), resume: false, about })
     }
 }
-
-/// The result of a run.
-type JobResult = Result<RunReport, String>;
 
 #[cfg(test)]
 mod tests {

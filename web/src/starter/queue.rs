@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,6 +11,7 @@ use weft_suites::targets::Target;
 
 use super::run_job::{self, JobContext};
 use super::{JobError, JobRequest};
+use crate::lock::locked;
 
 /// The maximum number of waiting runs.
 pub(super) const MAX_WAITING: usize = 8;
@@ -73,13 +74,6 @@ struct Waiting {
     begun: oneshot::Sender<String>,
 }
 
-impl Inner {
-    /// Ignores poisoning: no code under this lock panics during an update.
-    fn jobs(&self) -> MutexGuard<'_, Jobs> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl TargetQueue {
     pub(super) fn new(target: Target, context: JobContext) -> Self {
         let inner = Inner { jobs: Mutex::default(), busy: watch::Sender::new(false) };
@@ -95,7 +89,7 @@ impl TargetQueue {
     }
 
     pub(super) fn state(&self) -> QueueState {
-        let jobs = self.inner.jobs();
+        let jobs = locked(&self.inner.jobs);
         QueueState {
             running: jobs.running.as_ref().map(|(job, _)| job.clone()),
             waiting: jobs.waiting.iter().map(|waiting| waiting.job.clone()).collect(),
@@ -104,7 +98,7 @@ impl TargetQueue {
     }
 
     pub(super) fn add(&self, wanted: JobRequest) -> Result<(Job, oneshot::Receiver<String>), JobError> {
-        let mut jobs = self.inner.jobs();
+        let mut jobs = locked(&self.inner.jobs);
         if jobs.waiting.len() >= MAX_WAITING {
             return Err(JobError::QueueFull);
         }
@@ -123,7 +117,7 @@ impl TargetQueue {
     }
 
     pub(super) fn stop(&self, id: u64) -> Result<(), JobError> {
-        let mut jobs = self.inner.jobs();
+        let mut jobs = locked(&self.inner.jobs);
         if let Some((job, stop)) = jobs.running.as_mut().filter(|(job, _)| job.id == id) {
             job.stops = true;
             stop.send_replace(true);
@@ -136,7 +130,7 @@ impl TargetQueue {
 
     /// Clears the queue and stops the current run.
     pub(super) fn close(&self) {
-        let mut jobs = self.inner.jobs();
+        let mut jobs = locked(&self.inner.jobs);
         jobs.is_closed = true;
         jobs.waiting.clear();
         if let Some((job, stop)) = &mut jobs.running {
@@ -156,7 +150,7 @@ impl TargetQueue {
 async fn work(inner: Arc<Inner>, target: Target, context: JobContext) {
     loop {
         let (wanted, begun, cancel) = {
-            let mut jobs = inner.jobs();
+            let mut jobs = locked(&inner.jobs);
             let Some(Waiting { job, wanted, begun }) = jobs.waiting.pop_front() else {
                 // The lock is still held, so a job that is added later starts a new task.
                 inner.busy.send_replace(false);
@@ -168,14 +162,14 @@ async fn work(inner: Arc<Inner>, target: Target, context: JobContext) {
         };
         let noted = inner.clone();
         let note = move |run: &str| {
-            if let Some((job, _)) = &mut noted.jobs().running {
+            if let Some((job, _)) = &mut locked(&noted.jobs).running {
                 job.run = Some(run.to_owned());
             }
             // The receiver may be gone.
             let _ = begun.send(run.to_owned());
         };
         let result = run_job::run_job(target.clone(), context.clone(), wanted, cancel, note).await;
-        let mut jobs = inner.jobs();
+        let mut jobs = locked(&inner.jobs);
         jobs.running = None;
         jobs.trouble = result.err();
         if let Some(trouble) = &jobs.trouble {

@@ -1,8 +1,8 @@
-//! Runs the cases of one job on a separate thread with a separate async runtime, so that pages
+//! Runs the cases of one job on a separate thread with a separate async runtime. Pages therefore
 //! never wait for a test script.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::{oneshot, watch};
 use weft_suites::model::{Event, EventSink, Fanout};
@@ -10,8 +10,9 @@ use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 use weft_suites::{RunOptions, Schedule, report};
 
-use super::{JobRequest, JobResult};
+use super::JobRequest;
 use crate::live::Live;
+use crate::lock::locked;
 
 /// The parts that all runs against a target share: output folder, store, suites and live events.
 #[derive(Debug, Clone)]
@@ -29,42 +30,35 @@ pub(super) async fn run_job(
     wanted: JobRequest,
     cancel: watch::Receiver<bool>,
     begun: impl FnOnce(&str) + Send + 'static,
-) -> JobResult {
+) -> Result<(), String> {
+    let JobContext { out, store_url, suites, live } = context;
+    let begun = Mutex::new(Some(begun));
+    let first = move |event: &Event| {
+        if let Event::RunStarted { run, .. } = event
+            && let Some(begun) = locked(&begun).take()
+        {
+            begun(&run.id);
+        }
+    };
+    let work = move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|error| format!("cannot start a runtime: {error}"))?;
+        // `live` is first. The journal then exists before a client gets the id of the run.
+        let sink: Arc<dyn EventSink> = Arc::new(Fanout(vec![live.sink(), Arc::new(first)]));
+        let JobRequest { filter, seed, resume, .. } = wanted;
+        let options = RunOptions { target, suites, filter, out: out.clone(), seed, cancel: Some(cancel) };
+        let schedule = Schedule { store: Some(store_url), resume, ..Schedule::default() };
+        let run = weft_suites::run_with(options, schedule, sink);
+        let report = runtime.block_on(run).map_err(|error| error.to_string())?;
+        report::write_all(&report, &out).map_err(|error| error.to_string())
+    };
     let (done, end) = oneshot::channel();
     let thread = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
         // The receiver may be gone if the server is stopping.
-        let _ = done.send(on_thread(target, context, wanted, cancel, begun));
+        let _ = done.send(work());
     });
     match thread {
         Ok(_) => end.await.unwrap_or_else(|_| Err("the run failed; see the log of the server".to_owned())),
         Err(error) => Err(format!("cannot start a thread: {error}")),
     }
-}
-
-fn on_thread(
-    target: Target,
-    context: JobContext,
-    wanted: JobRequest,
-    cancel: watch::Receiver<bool>,
-    begun: impl FnOnce(&str) + Send + 'static,
-) -> JobResult {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = runtime.map_err(|error| format!("cannot start a runtime: {error}"))?;
-    let JobContext { out, store_url, suites, live } = context;
-    let begun = Mutex::new(Some(begun));
-    let first = move |event: &Event| {
-        if let Event::RunStarted { run, .. } = event
-            && let Some(begun) = begun.lock().unwrap_or_else(PoisonError::into_inner).take()
-        {
-            begun(&run.id);
-        }
-    };
-    // `live` is first, so that the journal exists before a client gets the id of the run.
-    let sink: Arc<dyn EventSink> = Arc::new(Fanout(vec![live.sink(), Arc::new(first)]));
-    let JobRequest { filter, seed, resume, .. } = wanted;
-    let options = RunOptions { target, suites, filter, out: out.clone(), seed, cancel: Some(cancel) };
-    let schedule = Schedule { store: Some(store_url), resume, ..Schedule::default() };
-    let report = runtime.block_on(weft_suites::run_with(options, schedule, sink)).map_err(|error| error.to_string())?;
-    report::write_all(&report, &out).map_err(|error| error.to_string())?;
-    Ok(report)
 }

@@ -229,7 +229,7 @@ async fn programs_send_their_token_with_each_request() {
     let (viewer, operator) = (format!("authorization: Bearer {VIEWER}"), format!("authorization: Bearer {OPERATOR}"));
     assert_eq!(status(&site, "GET /", &[&viewer], "").await, 200);
     assert_eq!(status(&site, "GET /", &["authorization: Bearer x"], "").await, 401);
-    // Viewers may only read. A POST request of an operator needs an address that accepts POST.
+    // Viewers can only read. A POST request of an operator needs an address that accepts POST.
     assert_eq!(status(&site, "POST /", &[&viewer], "").await, 403);
     assert_eq!(status(&site, "POST /", &[&operator], "").await, 405);
 }
@@ -297,7 +297,7 @@ async fn guesses_have_to_wait_but_right_tokens_do_not() {
         assert!((1..=60).contains(&seconds), "{seconds}");
     }
     assert_eq!(ask(&site, "GET /", &[wrong], "", "198.51.100.8").await.status(), StatusCode::UNAUTHORIZED);
-    // With a proxy, other clients have the same address, so the right token is still accepted.
+    // The server still accepts the right token, because all clients of a proxy have one address.
     let right = format!("authorization: Bearer {VIEWER}");
     assert_eq!(ask(&site, "GET /", &[&right], "", "198.51.100.7").await.status(), StatusCode::OK);
     let signs_in = ask(&site, "POST /login", &[], &format!("token={VIEWER}"), "198.51.100.7").await;

@@ -270,7 +270,7 @@ async fn shows_damaged_captures_as_far_as_possible() {
         wrong[at..at + 4].copy_from_slice(&[0xff; 4]);
         files.push((format!("huge-{name}"), wrong));
     }
-    // A pcapng with a block length of 4 GiB, and one without a description of its interface.
+    // A pcapng with a block length of 4 GiB, and a pcapng without a description of its interface.
     files.push((
         "block".into(),
         [&[0x0a, 0x0d, 0x0d, 0x0a, 0xfc, 0xff, 0xff, 0xff, 0x4d, 0x3c, 0x2b, 0x1a][..], &[0; 64]].concat(),

@@ -1,6 +1,6 @@
 //! A capture with more connections than the dissector follows at the same time. The tests of `cli`
 //! include this file, too.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests may panic, like tests")]
 
 /// The number of connections. The dissector follows at most 8,192 connections at the same time.
 const CROWD: u16 = 8300;

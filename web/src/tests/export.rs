@@ -1,4 +1,4 @@
-//! Tests of the export of a run, also with clients that do not read it.
+//! Tests of the export of a run, also with clients that do not read the response.
 
 use std::io::{Cursor, Read};
 

@@ -124,7 +124,7 @@ async fn the_matrix_shows_targets_against_cases() {
     assert!(octets(unclear).await.starts_with(b"<!doctype html>"), "a refusal is a page, too");
 }
 
-/// A selection that passes hides no failure of the run of all cases before it.
+/// A run of selected cases that passes does not hide a failure of an earlier run of all cases.
 #[tokio::test]
 async fn a_complete_run_represents_its_target_until_the_next_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -175,7 +175,9 @@ async fn a_complete_run_represents_its_target_until_the_next_one() {
     let matrix = site.text("/matrix?target=nic").await;
     assert!(matrix.contains(&case_page("again", &failed)) && matrix.contains("/runs/complete/cases/"), "{matrix}");
     assert!(site.text("/metrics").await.contains("weft_last_run_cases{target=\"nic\",verdict=\"fail\"} 15\n"));
-    assert!(site.text("/runs/again").await.contains("partial: a rerun of <a href=\"/runs/complete\">this run</a>"));
+    assert!(
+        site.text("/runs/again").await.contains("partial: a rerun of <a href=\"/runs/complete\">an earlier run</a>")
+    );
 }
 
 #[tokio::test]

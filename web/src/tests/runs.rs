@@ -139,7 +139,8 @@ async fn a_target_has_one_run_at_a_time_and_a_bounded_queue() {
     // Another target has another queue.
     let other = site.begin("bad", "select=mpa/7.1.1-key").await;
     assert_eq!(site.counts(&other).await.fail, 16);
-    // The last run is removed, the first one is stopped, and the others follow in order.
+    // The last run is removed from the queue, and the first run is stopped. Then the other runs
+    // start in order.
     let answer = site.post("/targets/builtin", "/targets/builtin/stop", "job=8").await;
     assert_eq!(led(&answer), "/targets/builtin");
     site.starter.stop("builtin", 0).unwrap();

@@ -39,7 +39,7 @@ async fn rejects_fetches_of_other_sites() {
                 let (status, text) = fetched(site, path, &headers).await;
                 assert_eq!(status, StatusCode::FORBIDDEN, "{path} {headers:?}");
                 assert!(
-                    text.contains("A page of another site may link to this server, but not fetch"),
+                    text.contains("A page of another site can link to this server, but must not load"),
                     "{path}: {text}"
                 );
             }

@@ -26,7 +26,7 @@ impl UploadSite {
         UploadSite { site: site_with(folder.path(), access, None, captures).await, folder }
     }
 
-    /// The names in the folder, with hidden ones.
+    /// The names in the folder, including hidden names.
     fn names(&self) -> Vec<String> {
         let files = std::fs::read_dir(self.folder.path().join("capture_folder")).unwrap();
         let mut names: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();

@@ -1,4 +1,4 @@
-//! The baseline of a target: its entries, and which of them are stale.
+//! The baseline of a target: its entries, and which entries are stale.
 
 use askama::Template;
 use weft_suites::model::{CaseKey, ExpectedResult};

@@ -37,7 +37,7 @@ struct Page<'a> {
     past: Vec<Past>,
     previous: Option<String>,
     next: Option<String>,
-    /// The key of an operator's forms, if the server may run against the target.
+    /// The key of an operator's forms, if the server can start runs against the target.
     form_key: Option<&'a str>,
     path: String,
 }

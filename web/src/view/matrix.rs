@@ -1,5 +1,5 @@
-//! The page with the verdicts of all cases (rows) for all targets (columns). For each target it
-//! shows the run that represents the target ([`Latest`]).
+//! The page with the verdicts of all cases (rows) for all targets (columns). For each target, the
+//! page shows the run that represents the target ([`Latest`]).
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Decides whether a page shows the forms that only operators may send.
+//! Decides whether a page shows the forms that only operators are allowed to send.
 
 use crate::access::{Role, Session};
 

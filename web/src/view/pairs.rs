@@ -41,7 +41,7 @@ fn cell(Latest { record, score, .. }: &Latest) -> Cell {
     let info = &record.info;
     let partial = partial(record);
     let (class, words) = match outcome(record.summary.as_ref()) {
-        // The class of a partial run is not `pass`, so that only a complete run is green.
+        // The class of a partial run is not `pass`. Therefore only a complete run is green.
         ("pass", words) if partial.is_some() => ("", words),
         outcome => outcome,
     };

@@ -44,7 +44,7 @@ struct Page<'a> {
     groups: Vec<Group<'a>>,
     /// The numbers of met requirements, by level.
     score: String,
-    /// The instruction to the user, and the seconds that the run still waits for the user.
+    /// The instruction for the user, and the seconds that the run still waits for the user.
     waits: Option<(String, u64)>,
     /// The estimated remaining time.
     left: Option<String>,
@@ -68,9 +68,9 @@ pub(crate) struct RunPage<'a> {
     pub(crate) detail: &'a RunDetail,
     pub(crate) score: Option<Score>,
     pub(crate) live_state: Option<LiveState>,
-    /// Number of the job, if this server started the run and it is not over.
+    /// Number of the job, if this server started the run and the run is not over.
     pub(crate) job: Option<u64>,
-    /// The rights of an operator, if the server may run against the target.
+    /// The rights of an operator, if the server can start runs against the target.
     pub(crate) forms: Option<OperatorForms<'a>>,
 }
 

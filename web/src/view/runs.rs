@@ -29,20 +29,23 @@ struct Page<'a> {
     older: Option<String>,
 }
 
-struct Line<'a> {
-    record: &'a RunRecord,
-    href: String,
-    started: String,
-    took: String,
-    counts: Vec<Count>,
+/// A run in a list.
+pub(super) struct Line<'a> {
+    pub(super) record: &'a RunRecord,
+    pub(super) href: String,
+    pub(super) started: String,
+    pub(super) took: String,
+    pub(super) counts: Vec<Count>,
     /// The numbers of violated requirements, by level, for example `3 MUST`.
-    failing: String,
+    pub(super) failing: String,
     /// The numbers of met requirements, by level.
-    score: String,
-    target_href: String,
-    exit_code: Option<u8>,
+    pub(super) score: String,
+    pub(super) target_href: String,
+    pub(super) exit_code: Option<u8>,
     /// Why the run is partial.
-    partial: Option<&'static str>,
+    pub(super) partial: Option<&'static str>,
+    /// Address of the comparison with the previous run.
+    pub(super) compare: Option<String>,
 }
 
 /// Renders the page.
@@ -63,7 +66,8 @@ pub(crate) fn runs(
     .render()
 }
 
-fn line<'a>(record: &'a RunRecord, score: Option<&Score>) -> Line<'a> {
+/// Makes the line of a run, without the address of a comparison.
+pub(super) fn line<'a>(record: &'a RunRecord, score: Option<&Score>) -> Line<'a> {
     let RunRecord { info, summary, .. } = record;
     Line {
         record,
@@ -76,6 +80,7 @@ fn line<'a>(record: &'a RunRecord, score: Option<&Score>) -> Line<'a> {
         target_href: url::target(&info.target.name),
         exit_code: summary.as_ref().map(|summary| summary.exit_code.code()),
         partial: partial(record),
+        compare: None,
     }
 }
 

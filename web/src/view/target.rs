@@ -7,9 +7,10 @@ use weft_suites::model::{RunStatus, Score, Tier};
 use weft_suites::store::{RunRecord, TargetRecord, UnstableCase};
 use weft_suites::targets::Target;
 
-use super::chart::Chart;
-use super::counts::{Count, counts, partial};
+use super::chart::chart;
+use super::counts::{Count, counts};
 use super::operator::OperatorForms;
+use super::runs::{Line, line};
 use super::{time, url};
 use crate::starter::QueueState;
 
@@ -17,7 +18,7 @@ use crate::starter::QueueState;
 #[template(path = "targets.html")]
 struct ListPage<'a> {
     lines: Vec<ListLine<'a>>,
-    /// Whether the server may start runs.
+    /// Whether the server can start runs.
     can_start: bool,
     /// Whether the client is an operator.
     is_operator: bool,
@@ -34,47 +35,45 @@ struct ListLine<'a> {
     running: Option<String>,
 }
 
-/// Renders the list of all targets: first the targets that the server may run against, then the
-/// other targets of the store.
+/// Renders the list of all targets: first the targets against which the server can start runs, then
+/// the other targets of the store.
 pub(crate) fn targets(
     configured: &[(&Target, QueueState)],
     stored: &[TargetRecord],
     forms: Option<OperatorForms<'_>>,
 ) -> Result<String, askama::Error> {
     let find = |name: &str| stored.iter().find(|one| one.name == name);
-    let own = configured.iter().map(|(target, state)| {
-        let info = target.info();
-        let stored = find(target.name());
-        ListLine {
-            name: target.name(),
-            href: url::target(target.name()),
-            reached_by: info.reached_by,
-            role: info.role.to_string(),
-            runs: stored.map_or(0, |one| one.runs),
-            last: stored.map(|one| url::run(&one.last)),
-            state: Some(state),
-            running: state.running.as_ref().and_then(|job| job.run.as_deref()).map(url::run),
-        }
+    let own = configured.iter().map(|(target, state)| ListLine {
+        reached_by: target.info().reached_by,
+        role: target.info().role.to_string(),
+        state: Some(state),
+        running: state.running.as_ref().and_then(|job| job.run.as_deref()).map(url::run),
+        ..list_line(target.name(), find(target.name()))
     });
     let is_own = |name: &str| configured.iter().any(|(target, _)| target.name() == name);
-    let others = stored.iter().filter(|one| !is_own(&one.name)).map(|one| ListLine {
-        name: &one.name,
-        href: url::target(&one.name),
-        reached_by: String::new(),
-        role: String::new(),
-        runs: one.runs,
-        last: Some(url::run(&one.last)),
-        state: None,
-        running: None,
-    });
+    let others = stored.iter().filter(|one| !is_own(&one.name)).map(|one| list_line(&one.name, Some(one)));
     ListPage { lines: own.chain(others).collect(), can_start: !configured.is_empty(), is_operator: forms.is_some() }
         .render()
+}
+
+/// Makes the line of a target against which the server cannot start runs.
+fn list_line<'a>(name: &'a str, stored: Option<&TargetRecord>) -> ListLine<'a> {
+    ListLine {
+        name,
+        href: url::target(name),
+        reached_by: String::new(),
+        role: String::new(),
+        runs: stored.map_or(0, |one| one.runs),
+        last: stored.map(|one| url::run(&one.last)),
+        state: None,
+        running: None,
+    }
 }
 
 /// The data of the page of a target.
 pub(crate) struct TargetPage<'a> {
     pub(crate) name: &'a str,
-    /// The target and its jobs. `None` if the server may not run against the target.
+    /// The target and its jobs. `None` if the server cannot start runs against the target.
     pub(crate) configured: Option<(&'a Target, QueueState)>,
     /// Id of a run that can be resumed.
     pub(crate) unfinished: Option<&'a str>,
@@ -103,19 +102,6 @@ struct Page<'a> {
     baseline: String,
 }
 
-struct Line<'a> {
-    record: &'a RunRecord,
-    href: String,
-    started: String,
-    counts: Vec<Count>,
-    score: String,
-    exit_code: Option<u8>,
-    /// Why the run is partial.
-    partial: Option<&'static str>,
-    /// Address of the comparison with the previous run.
-    compare: Option<String>,
-}
-
 struct UnsteadyLine {
     key: String,
     href: Option<String>,
@@ -134,7 +120,11 @@ pub(crate) fn target(shown: TargetPage<'_>) -> Result<String, askama::Error> {
         let record = runs.iter().find(|record| record.info.id == run)?;
         Some((url::run(run), time::utc(record.info.started_unix_ms)))
     });
-    let lines = runs.iter().enumerate().map(|(at, record)| line(record, runs.get(at + 1), scores));
+    let lines = runs.iter().enumerate().map(|(at, record)| {
+        let before = runs.get(at + 1).filter(|before| before.status == RunStatus::Done);
+        let compare = before.map(|before| url::compare(&before.info.id, &record.info.id));
+        Line { compare, ..line(record, scores.get(&record.info.id)) }
+    });
     let newest = runs.first().map(|run| run.info.id.as_str());
     let page = Page {
         name,
@@ -145,7 +135,7 @@ pub(crate) fn target(shown: TargetPage<'_>) -> Result<String, askama::Error> {
         forms,
         resume,
         tiers: Tier::ALL,
-        chart: Chart::of(runs).svg(),
+        chart: chart(runs),
         lines: lines.collect(),
         unsteady: unsteady
             .iter()
@@ -158,19 +148,4 @@ pub(crate) fn target(shown: TargetPage<'_>) -> Result<String, askama::Error> {
         baseline: url::baseline(name),
     };
     page.render()
-}
-
-fn line<'a>(record: &'a RunRecord, before: Option<&RunRecord>, scores: &BTreeMap<String, Score>) -> Line<'a> {
-    let RunRecord { info, summary, .. } = record;
-    let is_done = |record: &RunRecord| record.status == RunStatus::Done;
-    Line {
-        record,
-        href: url::run(&info.id),
-        started: time::utc(info.started_unix_ms),
-        counts: summary.as_ref().map(|summary| counts(&summary.counts)).unwrap_or_default(),
-        score: scores.get(&info.id).map(ToString::to_string).unwrap_or_default(),
-        exit_code: summary.as_ref().map(|summary| summary.exit_code.code()),
-        partial: partial(record),
-        compare: before.filter(|before| is_done(before)).map(|before| url::compare(&before.info.id, &info.id)),
-    }
 }

@@ -1,5 +1,5 @@
-//! A measured subject: one RDMA operation on its own connection. To measure both directions, it has
-//! one connection for each direction.
+//! A measured subject: one RDMA operation on its own connection. To measure both directions, the
+//! subject has one connection for each direction.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
@@ -46,12 +46,12 @@ impl MeasuredOperation {
         self.carrier.name()
     }
 
-    /// Transfers `count` messages in each measured direction, and returns the time that this took.
+    /// Transfers `count` messages in each measured direction, and returns the time of the transfer.
     pub(super) async fn sample(&self, count: u64) -> anyhow::Result<Duration> {
         let Some(back) = &self.back else {
             let forth = Arc::clone(&self.forth);
-            // Use a task, as the peer does. The runtime polls the network before it resumes the
-            // future of `block_on`, so this future would be slower than a task.
+            // Use a task, like the peer. The runtime polls the network before it resumes the future
+            // of `block_on`, so the future of `block_on` would be slower than a task.
             return tokio::spawn(async move {
                 let begin = Instant::now();
                 forth.run(count).await.map(|()| begin.elapsed())
@@ -78,7 +78,7 @@ impl MeasuredOperation {
 pub(super) fn here(settings: CmSettings, busy_poll: BusyPoll) -> anyhow::Result<SocketAddr> {
     let (sender, address) = mpsc::channel();
     thread::spawn(move || {
-        runtime::on_one_thread(async {
+        runtime::on_one_thread::<()>(async {
             let device = rnic::open_with(DeviceSettings { busy_poll, ..DeviceSettings::default() })?;
             let listener = Listener::bind(&device, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), settings)?;
             sender.send(listener.local_addr())?;

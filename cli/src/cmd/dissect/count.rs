@@ -1,7 +1,5 @@
 //! Counts the frames, units and findings of a capture, and formats the counts as text.
 
-use std::fmt;
-
 use weft_core::requirement::Severity;
 use weft_dissector::output::text::counted;
 use weft_dissector::unit::{CrcStatus, Kind, MarkerStatus, Unit};
@@ -42,7 +40,7 @@ impl Counts {
         self.count(CountedItem::finding(finding));
     }
 
-    /// Counts a unit or finding. Only its [`CountedItem`] values are known.
+    /// Counts a unit or finding, of which only the [`CountedItem`] values are known.
     #[inline]
     pub(crate) fn count(&mut self, counted: CountedItem) {
         self.incomplete += u64::from(counted.incomplete);
@@ -121,52 +119,16 @@ impl Counts {
 
     /// Formats the counts as one line. `filtered` means that units and findings are counted only if
     /// they passed the filter. `judged` means that the command looks for findings.
-    pub(crate) fn summary(&self, filtered: bool, judged: bool) -> Summary<'_> {
-        Summary { counts: self, filtered, judged }
-    }
-}
-
-/// Formats counts as one line.
-pub(crate) struct Summary<'c> {
-    counts: &'c Counts,
-    filtered: bool,
-    judged: bool,
-}
-
-/// Formats the message for a capture without iWARP and SDP.
-pub(crate) struct NoMessages<'c> {
-    pub(crate) counts: &'c Counts,
-    /// Number of refused or reset connections.
-    pub(crate) resets: u64,
-}
-
-impl fmt::Display for NoMessages<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counts { frames, streams, .. } = self.counts;
-        write!(f, "the capture has no iWARP or SDP: {}, ", counted(*frames, "frame"))?;
-        write!(f, "{}", counted(u64::from(*streams), "TCP connection"))?;
-        match (self.resets, streams) {
-            (0, _) => Ok(()),
-            (_, 1) => f.write_str(", which was reset"),
-            (resets, _) => write!(f, ", {resets} of them reset"),
-        }
-    }
-}
-
-impl fmt::Display for Summary<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.counts.write(self.filtered, f)?;
-        if self.judged { self.counts.write_findings(f) } else { Ok(()) }
-    }
-}
-
-impl Counts {
-    fn write(&self, filtered: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(crate) fn summary(&self, filtered: bool, judged: bool) -> String {
         let connections = counted(u64::from(self.streams), "TCP connection");
         let between = if filtered { "; passing the filter: " } else { ", " };
-        write!(f, "{}, {connections}{between}", counted(self.frames, "frame"))?;
-        write!(f, "{}, {}", counted(self.startups, "start-up frame"), counted(self.fpdus, "FPDU"))?;
-        write!(f, ": CRC {} good", self.crc[CrcStatus::Good as usize])?;
+        let mut text = format!(
+            "{}, {connections}{between}{}, {}: CRC {} good",
+            counted(self.frames, "frame"),
+            counted(self.startups, "start-up frame"),
+            counted(self.fpdus, "FPDU"),
+            self.crc[CrcStatus::Good as usize]
+        );
         for (status, name) in [
             (CrcStatus::Bad, "bad"),
             (CrcStatus::Unchecked, "unchecked"),
@@ -175,7 +137,7 @@ impl Counts {
         ] {
             let count = self.crc[status as usize];
             if count > 0 || status == CrcStatus::Bad {
-                write!(f, ", {count} {name}")?;
+                text += &format!(", {count} {name}");
             }
         }
         for (count, what, so) in [
@@ -187,15 +149,26 @@ impl Counts {
             (self.unparsed_octets, "byte", " unparsed"),
         ] {
             if count > 0 {
-                write!(f, "; {}{so}", counted(count, what))?;
+                text += &format!("; {}{so}", counted(count, what));
             }
         }
-        Ok(())
+        if judged {
+            let found = |severity: Severity, name| counted(self.findings[severity as usize], name);
+            let (errors, warnings) = (found(Severity::Error, "error"), found(Severity::Warning, "warning"));
+            text += &format!("; findings: {errors}, {warnings}, {}", found(Severity::Note, "note"));
+        }
+        text
     }
 
-    fn write_findings(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let found = |severity: Severity, name| counted(self.findings[severity as usize], name);
-        let (errors, warnings) = (found(Severity::Error, "error"), found(Severity::Warning, "warning"));
-        write!(f, "; findings: {errors}, {warnings}, {}", found(Severity::Note, "note"))
+    /// Formats the message for a capture without iWARP and SDP. `resets` is the number of refused or
+    /// reset connections.
+    pub(crate) fn no_messages(&self, resets: u64) -> String {
+        let (frames, connections) = (counted(self.frames, "frame"), counted(u64::from(self.streams), "TCP connection"));
+        let reset = match (resets, self.streams) {
+            (0, _) => String::new(),
+            (_, 1) => ", which was reset".to_owned(),
+            _ => format!(", {resets} of them reset"),
+        };
+        format!("the capture has no iWARP or SDP: {frames}, {connections}{reset}")
     }
 }

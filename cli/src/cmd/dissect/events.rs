@@ -1,5 +1,5 @@
-//! Reports the TCP events of each connection once: opened, closed by either endpoint, refused, or
-//! reset.
+//! Reports the TCP events of each connection once: opened, closed by one of the endpoints, refused,
+//! or reset.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use weft_dissector::{Packet, TransportKind};
 
 use super::order::Rank;
 
-/// Maximum number of connections whose events are stored. If there are more, the connections with
-/// the smallest numbers are dropped.
+/// Maximum number of connections whose events are stored. If there are more, weft drops the
+/// connections with the smallest numbers.
 const REMEMBERED: usize = 1 << 16;
 
 /// Bit of a connection that a SYN opened.
@@ -32,8 +32,9 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Returns the event of a packet, as its rank and its text. Returns `None` if the packet has no
-    /// event, or if the same event of the connection was already reported.
+    /// Returns the event of a packet: its rank (its place among the lines of the frame) and its
+    /// text. Returns `None` if the packet has no event, or if the same event of the connection was
+    /// already reported.
     pub(super) fn of(&mut self, packet: &Packet) -> Option<(Rank, String)> {
         let TransportKind::Tcp { stream, syn, fin, rst, ack, .. } = packet.transport else { return None };
         if !(syn || fin || rst) {
@@ -125,8 +126,8 @@ mod tests {
         }
     }
 
-    /// A capture that starts within a connection lacks the connection's SYN. An RST then resets the
-    /// connection, and does not refuse it.
+    /// A capture that starts within a connection lacks the connection's SYN. weft then reports an
+    /// RST as a reset, not as a refusal.
     #[test]
     fn without_a_syn_nothing_was_refused() {
         let (events, _) = events_of(&[">A", "<R"]);

@@ -1,9 +1,9 @@
-//! `-w` without `-i`: writes the frames that pass the filter, and all frames that are needed to
-//! judge them again.
+//! `-w` without `-i`: writes the frames that pass the filter, and all other frames that weft needs
+//! to judge these frames again.
 //!
 //! A finding depends on earlier frames of its connection, and FPDUs are unreadable without the
-//! start-up frames. So weft writes either all frames of a connection or no frame of it. weft reads
-//! the capture twice: first to find the connections, then to copy their frames.
+//! start-up frames. So weft writes either all frames of a connection or none of these frames. weft
+//! reads the capture twice: first to find the connections, then to copy their frames.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -20,7 +20,7 @@ use weft_dissector::output::text::counted;
 use weft_dissector::source::decompressed;
 use weft_dissector::{Finding, TransportKind};
 
-use crate::exit::{BadInput, note, unwritable};
+use crate::exit::{BadInput, note, reject, unwritable};
 use crate::input::{RereadableCapture, refuse_same};
 
 use super::Arguments;
@@ -44,10 +44,7 @@ pub(crate) fn run(
     let from = arguments.file.path()?;
     refuse_same(from, to)?;
     if to == Path::new("-") && io::stdout().is_terminal() {
-        return Err(BadInput(
-            "refusing to write a capture to a terminal; redirect the output or use -w FILE".to_owned(),
-        )
-        .into());
+        reject!("refusing to write a capture to a terminal; redirect the output or use -w FILE");
     }
     let capture = RereadableCapture::open(from)?;
     let chosen = match filter {
@@ -126,9 +123,9 @@ impl FrameSelection {
         Ok(chosen)
     }
 
-    /// Returns whether the frame is needed to judge the frames that pass. Port mapper messages are
-    /// needed because they name addresses of iWARP and SDP connections. IP fragments are needed
-    /// because their connection is unknown.
+    /// Returns whether weft needs the frame to judge the frames that pass. weft needs port mapper
+    /// messages, because they name addresses of iWARP and SDP connections. weft also needs IP
+    /// fragments, because it does not know their connection.
     fn has(&self, record: &Record) -> bool {
         let is_port_mapper = || {
             record.facts.packet.is_some_and(|packet| {
@@ -143,8 +140,8 @@ impl FrameSelection {
     }
 }
 
-/// A reader that ends where the file cannot be read or decompressed, so that the frames before this
-/// position are copied. The [`Input`](crate::input::Input) of the same file reports the damage.
+/// A reader that ends where the file cannot be read or decompressed. weft then copies the frames
+/// before this position. The [`Input`](crate::input::Input) of the same file reports the damage.
 struct UndamagedReader<R>(R);
 
 impl<R: Read> Read for UndamagedReader<R> {
@@ -218,8 +215,8 @@ impl CaptureCopy {
         Ok(())
     }
 
-    /// Completes the output. Blocks after the last frame are copied, too, because they may describe
-    /// earlier frames. They are not copied if `-c` ended the reading (`is_at_limit`).
+    /// Completes the output. If `-c` did not end the reading (`is_at_limit` is false), also copies
+    /// the blocks after the last frame, because they may describe earlier frames.
     fn finish(self, is_at_limit: bool) -> io::Result<()> {
         match self {
             CaptureCopy::Pcapng(excerpt) if is_at_limit => excerpt.into_output().map(drop),

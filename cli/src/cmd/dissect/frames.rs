@@ -1,4 +1,4 @@
-//! Prints a capture frame by frame, as tshark does: as text, fields, JSON, or PDML.
+//! Prints a capture frame by frame, like tshark: as text, fields, JSON, or PDML.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -78,7 +78,7 @@ pub(super) struct Reading<'f> {
     filter: Option<&'f Filter>,
     /// Maximum number of frames to read.
     limit: u64,
-    /// Whether the output shows findings, so that the summary counts them.
+    /// Whether the output shows findings. If so, the summary also counts the findings.
     judged: bool,
 }
 
@@ -87,7 +87,8 @@ pub(super) enum Step<'r> {
     /// A frame with its units and findings, whether the frame passes the filter, and the senders of
     /// all connections.
     Record(&'r Record, bool, &'r Senders),
-    /// The next frame of a live capture may take long. The callback flushes its output.
+    /// The next frame of a live capture may take long to arrive. The callback should flush its
+    /// output now.
     Idle,
 }
 
@@ -134,7 +135,7 @@ impl<'f> Reading<'f> {
         Ok(())
     }
 
-    /// Returns whether the limit of `-c` was reached, so that the rest of the capture is not read.
+    /// Returns whether the limit of `-c` ended the reading. The rest of the capture is then unread.
     pub(super) fn is_at_limit(&self, input: &Input) -> bool {
         input.frames() >= self.limit
     }

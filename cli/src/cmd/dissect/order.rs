@@ -1,10 +1,10 @@
 //! Sorts text lines by the numbers of their frames.
 //!
-//! The dissector reports a unit only when it is certain about the unit. So it may report a unit of
-//! an early frame after units of later frames. Therefore lines wait in a window. The window has the
-//! lines of the newest [`MAX_WAITING_FRAMES`] frames, and at most [`MAX_WAITING_MEMORY`] bytes.
-//! The module [`frames`](weft_dissector::output::frames) has the same limits. A line for a frame
-//! before the window is printed at once, although lines of later frames are already printed.
+//! The dissector reports a unit only when the decoding of the unit is certain. So it may report a
+//! unit of an early frame after units of later frames. Therefore lines wait in a window. The window
+//! has the lines of the newest [`MAX_WAITING_FRAMES`] frames, and at most [`MAX_WAITING_MEMORY`]
+//! bytes. The module [`frames`](weft_dissector::output::frames) has the same limits. If a new line
+//! is for a frame before the window, weft prints the line at once, after the lines of later frames.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -40,7 +40,7 @@ pub(super) struct LineSorter {
     waiting: BTreeMap<(FrameNumber, Rank, u64), Entry>,
     /// Number of bytes of the waiting lines.
     size: usize,
-    /// Number of entries so far. It keeps entries of the same frame and rank in their order.
+    /// Number of entries so far. This number keeps entries of the same frame and rank in order.
     count: u64,
     /// Number of the newest frame.
     newest: FrameNumber,
@@ -52,8 +52,8 @@ impl LineSorter {
         self.newest = frame;
     }
 
-    /// Adds lines of frame `frame`. Lines without a frame ([`FrameNumber::NONE`]) get the newest
-    /// frame.
+    /// Adds lines of frame `frame`. Lines without a frame ([`FrameNumber::NONE`]) count as lines of
+    /// the newest frame.
     pub(super) fn add(&mut self, frame: FrameNumber, rank: Rank, key: Option<UnitKey>, text: Vec<u8>) {
         let frame = if frame == FrameNumber::NONE { self.newest } else { frame };
         self.size += text.len();

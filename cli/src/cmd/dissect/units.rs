@@ -17,7 +17,7 @@ use crate::exit::note;
 use crate::input::{Input, Next, remark};
 
 use super::comments::comment_lines;
-use super::count::{Counts, NoMessages};
+use super::count::Counts;
 use super::events::Events;
 use super::order::{LineSorter, Rank, UnitKey};
 use super::{Arguments, Out, no_match};
@@ -25,8 +25,9 @@ use super::{Arguments, Out, no_match};
 /// Number of newest frames whose facts (time, length, addresses) are stored. The filter needs the
 /// facts of a unit's frame.
 const REMEMBERED: usize = 4096;
-/// Maximum number of units for which weft stores whether the unit passed the filter. A finding
-/// needs this result if the dissector reports other units between its unit and the finding.
+/// Maximum number of units for which weft stores whether the unit passed the filter. weft needs
+/// this result for a later finding of the unit, if the dissector reports other units before the
+/// finding.
 const VERDICTS: usize = 1 << 16;
 
 /// Reads the capture and prints the units that pass the filter, with their findings.
@@ -101,7 +102,7 @@ pub(crate) fn run(
         note(&format!("{}: {}", input.name(), output.counts.summary(filter.is_some(), true)));
     }
     let (name, frames) = (input.name().to_owned(), input.frames());
-    let nothing = NoMessages { counts: &output.counts, resets: output.events.resets };
+    let nothing = output.counts.no_messages(output.events.resets);
     let (found, nothing) = (output.found, format!("{name}: {nothing}"));
     let is_empty = output.selection.is_some_and(|selection| !selection.matched);
     input.close()?;
@@ -392,8 +393,8 @@ impl Printer<'_> {
         self.pause()
     }
 
-    /// Writes all lines, because the next frame may take long. A line for an earlier frame may
-    /// still follow.
+    /// Writes all lines, because the next frame may take long to arrive. Later, weft may still
+    /// print more lines for these frames.
     fn pause(&mut self) -> io::Result<()> {
         if let Some(order) = &mut self.order {
             order.finish(&mut *self.out)?;

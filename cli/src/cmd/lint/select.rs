@@ -10,8 +10,9 @@ use weft_dissector::{Finding, FrameNumber, Packet, StreamId};
 use crate::cmd::dissect::parse;
 use crate::exit::BadInput;
 
-/// Maximum number of units for which weft stores whether the unit passed the filter. A finding
-/// needs this result if the dissector reports other units between its unit and the finding.
+/// Maximum number of units for which weft stores whether the unit passed the filter. weft needs
+/// this result for a later finding of the unit, if the dissector reports other units before the
+/// finding.
 const VERDICTS: usize = 1 << 16;
 
 /// Stream, direction and frame number. A finding belongs to the unit with the same values.

@@ -7,12 +7,11 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::net::TcpSocket;
 use weft_core::wire::portmap::{Cache, PmTime, UDP_PORT};
-use weft_peer::Deviations;
 use weft_peer::driver::portmap::{Mapped, PmClient, PmError, follow, socket_at, source_for};
 use weft_peer::portmap::{ClientSettings, Fallback, Query, Resolution, Resolved};
 
-use crate::exit::{BadInput, CommandFailure, HARNESS, UNEXPECTED, UNREACHABLE, note, print_line};
-use crate::rnic::host_and_port;
+use crate::exit::{BadInput, CommandFailure, HARNESS, UNEXPECTED, UNREACHABLE, note, print_json, print_line};
+use crate::rnic::{deviations, host_and_port};
 use crate::runtime;
 use crate::signals;
 use crate::watch::WatchArguments;
@@ -22,7 +21,7 @@ use crate::watch::WatchArguments;
 #[command(
     disable_version_flag = true,
     after_help = "--trace and --write show port 3935 as the mapper's port, also if --mapper names another port.\n\
-    The reason is that readers of captures detect the protocol by port 3935.\n\n\
+    The reason: programs that read captures detect the protocol by port 3935.\n\n\
     Exit codes (for the last query, if there are several):\n  \
     0  the mapper answered with an SDP Address\n  \
     1  the mapper denied the query, or the SDP Address reset the connection: use plain TCP\n  \
@@ -40,7 +39,7 @@ pub(crate) struct Arguments {
     /// HOST may be followed by :PORT. The default is port 3935 on the host of the service.
     #[arg(long, value_name = "HOST")]
     mapper: Option<String>,
-    /// Send this as the source address of the later connection
+    /// Put this address into the query as the source of the later connection
     ///
     /// ADDRESS may be followed by :PORT. The default is the source address that this host uses for
     /// the service, and a free port.
@@ -56,8 +55,8 @@ pub(crate) struct Arguments {
     repeats: u32,
     /// Query this many times
     ///
-    /// An answer is valid for its PmTime. During this time, weft reuses the answer instead of
-    /// sending a new query.
+    /// An answer is valid for the time in its field PmTime. During this time, weft uses this answer
+    /// again instead of a new query.
     #[arg(long, value_name = "TIMES", default_value_t = 1)]
     count: u32,
     /// Pause this many milliseconds between two queries
@@ -73,7 +72,7 @@ pub(crate) struct Arguments {
     /// Requests then have 64 bytes, and weft also acknowledges repeated answers.
     #[arg(long)]
     linux: bool,
-    /// Receive for this many milliseconds after the last answer
+    /// Wait this many milliseconds for more messages after the last answer
     #[arg(long, value_name = "MS", default_value_t = 0)]
     linger: u64,
     /// Violate a rule on purpose; repeatable
@@ -90,10 +89,8 @@ pub(crate) struct Arguments {
 
 /// Queries the port mapper.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let deviations = Deviations::from_names(arguments.deviate.iter().map(String::as_str))
-        .map_err(|error| BadInput(error.to_string()))?;
-    runtime::on_one_thread(async {
-        let (traffic, watch) = arguments.watch.start()?.unzip();
+    let deviations = deviations(&arguments.deviate)?;
+    runtime::on_one_thread(arguments.watch.around(async |traffic| {
         let service = host_and_port(&arguments.service, None).await?;
         let mapper = match &arguments.mapper {
             Some(mapper) => host_and_port(mapper, Some(UDP_PORT)).await?,
@@ -117,10 +114,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             stop = signals::interrupted() => Err(stop.before("the last answer")),
         };
         tokio::time::sleep(Duration::from_millis(arguments.linger)).await;
-        drop(client);
-        if let Some(watch) = watch {
-            watch.finish()?;
-        }
         match outcome? {
             None | Some(Resolution::Sdp { .. }) => Ok(ExitCode::SUCCESS),
             Some(Resolution::Conventional { why: Fallback::Silent | Fallback::Absent, .. }) => {
@@ -128,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             }
             Some(Resolution::Conventional { .. }) => Ok(ExitCode::from(UNEXPECTED)),
         }
-    })
+    }))
 }
 
 /// Sends all queries. Returns the last answer, or `None` for `--count 0`.
@@ -194,7 +187,7 @@ fn print(arguments: &Arguments, resolved: &Resolved) {
             "kind": "pm_answer", "service": query.service, "mapper": query.mapper, "connecting": query.connecting,
             "result": result, "address": resolution.address(), "pm_time": pm_time, "cached": cached, "requests": requests,
         });
-        return print_line!("{line}");
+        return print_json(&line);
     }
     let sent = if *requests == 1 { "1 request".to_owned() } else { format!("{requests} requests") };
     match resolution {
@@ -219,7 +212,7 @@ fn kept(pm_time: PmTime) -> String {
     }
 }
 
-/// The unspecified address of the same address family.
+/// Returns the unspecified address of the address family of `like`.
 fn unspecified(like: SocketAddr) -> IpAddr {
     if like.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
 }

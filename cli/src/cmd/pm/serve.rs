@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use weft_core::wire::portmap::{PmTime, UDP_PORT};
-use weft_peer::Deviations;
 use weft_peer::driver::portmap::PmServer;
 use weft_peer::portmap::{Mapping, ServerEvent, ServerSettings, Table, Target};
 
-use crate::exit::{BadInput, note, print_line};
+use crate::exit::{BadInput, note, print_json, print_line, reject};
+use crate::rnic::deviations;
 use crate::runtime;
 use crate::signals;
 use crate::watch::WatchArguments;
@@ -24,7 +24,7 @@ use crate::watch::WatchArguments;
     0.0.0.0 and [::] match all addresses. TARGET is one of these:\n  \
     7080                               this port of the requested address\n  \
     192.0.2.18:7080,192.0.2.19:7080    these addresses in turn, one for each query\n  \
-    192.0.2.18:9000-9099               a separate port for each connection, reused after its end\n\n\
+    192.0.2.18:9000-9099               a separate port for each connection; a closed connection frees its port\n\n\
     weft only answers queries. Start the SDP service separately. weft prints events to standard\n\
     output. Ctrl-C stops weft. If a host has several addresses, use --listen for each of them, so\n\
     that an answer has the queried address as its source.\n\n\
@@ -78,17 +78,12 @@ pub(crate) struct Arguments {
 
 /// Answers queries until a signal stops the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let deviations = Deviations::from_names(arguments.deviate.iter().map(String::as_str))
-        .map_err(|error| BadInput(error.to_string()))?;
+    let deviations = deviations(&arguments.deviate)?;
     let (mut table, mut services) = (Table::default(), HashSet::new());
     for text in &arguments.map {
         let mapping = mapping(text, PmTime(arguments.pm_time)).map_err(BadInput)?;
         if !services.insert(mapping.service) {
-            return Err(BadInput(format!(
-                "{text}: {} is already mapped; for several targets, use SERVICE=A,B",
-                mapping.service
-            ))
-            .into());
+            reject!("{text}: {} is already mapped; for several targets, use SERVICE=A,B", mapping.service);
         }
         table.insert(mapping).map_err(|error| BadInput(format!("{text}: {error}")))?;
     }
@@ -100,8 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         deviations,
         ..ServerSettings::default()
     };
-    runtime::on_one_thread(async {
-        let (traffic, watch) = arguments.watch.start()?.unzip();
+    runtime::on_one_thread(arguments.watch.around(async |traffic| {
         let mut server = if arguments.listen.is_empty() {
             let any = |ip| SocketAddr::new(ip, UDP_PORT);
             let both = [any(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), any(IpAddr::V6(Ipv6Addr::UNSPECIFIED))];
@@ -116,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         loop {
             tokio::select! {
                 event = server.next_event() => match event {
-                    Some(event) if arguments.json => print_line!("{}", object(&event)),
+                    Some(event) if arguments.json => print_json(&object(&event)),
                     Some(event) if !arguments.quiet => print_line!("{}", line(&event)),
                     Some(_) => {}
                     None => break,
@@ -124,12 +118,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 _ = &mut interrupted => break,
             }
         }
-        drop(server);
-        if let Some(watch) = watch {
-            watch.finish()?;
-        }
         Ok(ExitCode::SUCCESS)
-    })
+    }))
 }
 
 fn bind(

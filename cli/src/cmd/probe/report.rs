@@ -27,22 +27,10 @@ impl Report {
         }
     }
 
-    /// Prints that this side rejects a received MPA Request.
-    pub(super) fn requested(&self, private_data: &[u8]) {
+    /// Prints that a side rejected an MPA Request. In the text format, `event` names this side.
+    pub(super) fn rejection(&self, kind: &str, event: &str, private_data: &[u8]) {
         let text = text_of(private_data);
-        self.line(
-            &json!({ "kind": "requested", "text": text }),
-            &format!("request rejected: {}", visible_in_line(&text)),
-        );
-    }
-
-    /// Prints that the peer rejected the MPA Request of this side.
-    pub(super) fn rejected(&self, private_data: &[u8]) {
-        let text = text_of(private_data);
-        self.line(
-            &json!({ "kind": "rejected", "text": text }),
-            &format!("rejected by the peer: {}", visible_in_line(&text)),
-        );
+        self.line(&json!({ "kind": kind, "text": text }), &format!("{event}: {}", visible_in_line(&text)));
     }
 
     pub(super) fn connected(&self, connected: &Connected, peer: Option<Advertisement>) {

@@ -63,7 +63,7 @@ impl fmt::Display for Action {
 /// Rejects an action that runs only after more bytes than the connection writes.
 pub(super) fn check_positions(actions: &[Action], octets: u64) -> Result<(), BadInput> {
     match actions.iter().find(|action| action.at > octets) {
-        Some(late) => Err(BadInput(format!("--at {late} is never reached: only {octets} bytes are written"))),
+        Some(late) => Err(BadInput(format!("--at {late} never runs: the connection writes only {octets} bytes"))),
         None => Ok(()),
     }
 }
@@ -170,7 +170,7 @@ mod tests {
         assert!(check_positions(&actions, 5).is_ok() && check_positions(&[], 0).is_ok());
         assert_eq!(
             check_positions(&actions, 4).unwrap_err().to_string(),
-            "--at 5:urgent is never reached: only 4 bytes are written"
+            "--at 5:urgent never runs: the connection writes only 4 bytes"
         );
     }
 }

@@ -31,7 +31,7 @@ use self::connect::ConnectRequest;
 use self::failures::Failures;
 use self::listen::Listeners;
 use self::names::NameTable;
-use super::connection_log::{ConnectionLog, Format};
+use super::connection_log::{ConnectionLog, OutputArguments};
 use super::outgoing::Connector;
 use super::settings::SdpArguments;
 use crate::exit::{BadInput, note, print_line};
@@ -71,12 +71,8 @@ pub(crate) struct Arguments {
     /// Allow at most this many connections at a time, and refuse further connections
     #[arg(long, value_name = "COUNT", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     most: u32,
-    /// Print only the listening address
-    #[arg(long, short)]
-    quiet: bool,
-    /// Print one JSON object per connection, and one with the totals
-    #[arg(long, conflicts_with = "quiet")]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArguments,
     #[command(flatten)]
     sdp: SdpArguments,
     #[command(flatten)]
@@ -110,14 +106,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(hint) = linkage::preload() {
         note(hint);
     }
-    runtime::block_on(async {
-        let (traffic, watch) = arguments.watch.start()?.unzip();
-        let served = serve(arguments, traffic).await;
-        if let Some(watch) = watch {
-            watch.finish()?;
-        }
-        served.map(|()| ExitCode::SUCCESS)
-    })
+    let work = async |traffic| serve(arguments, traffic).await.map(|()| ExitCode::SUCCESS);
+    runtime::block_on(arguments.watch.around(work))
 }
 
 async fn serve(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {
@@ -130,17 +120,12 @@ async fn serve(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Re
     let listener = bind(&arguments.socket, arguments.socket_mode).map_err(|error| {
         let why = match error.kind() {
             io::ErrorKind::NotFound => "its folder does not exist".to_owned(),
-            io::ErrorKind::InvalidInput => "its path may have at most 107 bytes".to_owned(),
+            io::ErrorKind::InvalidInput => "its path must have at most 107 bytes".to_owned(),
             io::ErrorKind::AlreadyExists => "the path exists and is not a socket".to_owned(),
             _ => error.to_string(),
         };
         BadInput(format!("cannot listen on {}: {why}", arguments.socket.display()))
     })?;
-    let format = match (arguments.json, arguments.quiet) {
-        (true, _) => Format::Json,
-        (false, true) => Format::Quiet,
-        (false, false) => Format::Lines,
-    };
     let (stopper, stop) = watch::channel(false);
     let room = Arc::new(Semaphore::new(arguments.most as usize));
     let agent = Arc::new(Agent {
@@ -148,7 +133,7 @@ async fn serve(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Re
         connector,
         sdp: arguments.sdp.clone(),
         mapper: mapper.transpose()?,
-        log: ConnectionLog::new(format),
+        log: ConnectionLog::new(&arguments.output),
         names: NameTable::default(),
         failures: Failures::default(),
         listeners: Listeners::default(),

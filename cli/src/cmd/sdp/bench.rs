@@ -1,8 +1,9 @@
 //! `weft sdp bench`: measures SDP connections and a plain TCP stream: bandwidth, round trips, and
 //! the memory of many connections.
 //!
-//! The subjects are TCP, SDP in Pipelined Mode, and SDP by Bcopy. Their samples alternate, so that
-//! a disturbance of the machine affects all subjects. The result is the median.
+//! The subjects are TCP, SDP in Pipelined Mode, and SDP by Bcopy. weft takes the samples of all
+//! subjects in turn. A disturbance of the machine therefore affects all subjects. The result is the
+//! median.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -20,8 +21,8 @@ use weft_peer::driver::sdp::{SdpListener, SdpSettings, SdpStream};
 use weft_peer::sdp::Half;
 
 use super::settings::SdpArguments;
-use crate::cmd::bench::{LONGEST_PART, Tcp, resident};
-use crate::exit::{CommandFailure, HARNESS, print_line};
+use crate::cmd::bench::{LONGEST_PART, Tcp, evaluate, resident};
+use crate::exit::{CommandFailure, HARNESS, print_json, print_line};
 use crate::{rnic, runtime};
 
 /// The command line.
@@ -44,8 +45,8 @@ pub(crate) struct Arguments {
     latency: bool,
     /// Measure this many connections at once through one listener
     ///
-    /// weft prints the memory that one endpoint of an idle connection needs. Then it prints the
-    /// time in which all connections together send and receive one byte each.
+    /// weft prints the memory that one endpoint of an idle connection needs. Then weft prints the
+    /// time in which all connections send and receive one byte each.
     #[arg(long, value_name = "COUNT", conflicts_with = "latency", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     connections: Option<u32>,
     /// Take this many samples of each measurement, and print the median
@@ -112,15 +113,15 @@ async fn compare(
                 None => tcp.stream(count, size)?,
                 Some(stream) => {
                     let (stream, round_trips) = (Arc::clone(stream), arguments.latency);
-                    // Use a task, as the peer does. The runtime polls the network before it resumes
-                    // the future of `block_on`, so this future would be slower than a task.
+                    // Use a task, like the peer. The runtime polls the network before it resumes
+                    // the future of `block_on`, so the future of `block_on` would be slower.
                     tokio::spawn(async move { sample(&stream, count, size, round_trips).await }).await??
                 }
             });
         }
     }
     let mut of = None;
-    for subject in &mut subjects {
+    for subject in &subjects {
         let median = subject.report(arguments, count, size, of);
         of.get_or_insert(median);
     }
@@ -130,25 +131,15 @@ async fn compare(
 impl Measurement {
     /// Prints and returns the median: MB/s (10^6 bytes per second), or with `--latency`
     /// microseconds per round trip. `of` is the median of TCP.
-    fn report(&mut self, arguments: &Arguments, count: u64, size: u32, of: Option<f64>) -> f64 {
-        let (latency, octets) = (arguments.latency, count as f64 * f64::from(size));
-        let value = |time: &Duration| {
-            let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);
-            if latency { seconds * 1e6 / count as f64 } else { octets / seconds / 1e6 }
-        };
-        let mut values: Vec<f64> = self.times.iter().map(value).collect();
-        values.sort_by(f64::total_cmp);
-        let at = |index: usize| values.get(index).copied().unwrap_or(f64::NAN);
-        let (least, median, most) = (at(0), at(values.len() / 2), at(values.len().saturating_sub(1)));
-        let (name, unit, ratio) = (self.name, if latency { "us" } else { "MB/s" }, of.map(|of| median / of));
+    fn report(&self, arguments: &Arguments, count: u64, size: u32, of: Option<f64>) -> f64 {
+        let octets = count as f64 * f64::from(size);
+        let ([least, median, most], unit) = evaluate(&self.times, arguments.latency, count, octets);
+        let (name, ratio) = (self.name, of.map(|of| median / of));
         if arguments.json {
-            print_line!(
-                "{}",
-                json!({
-                    "kind": "sdp_bench", "what": name, "unit": unit, "octets": size, "count": count,
-                    "samples": values.len(), "min": least, "median": median, "max": most, "of_tcp": ratio,
-                })
-            );
+            print_json(&json!({
+                "kind": "sdp_bench", "what": name, "unit": unit, "octets": size, "count": count,
+                "samples": self.times.len(), "min": least, "median": median, "max": most, "of_tcp": ratio,
+            }));
         } else {
             let ratio = ratio.map_or_else(String::new, |ratio| format!("  {ratio:.2} of TCP"));
             print_line!("{name:<9} {size:>8} bytes  {median:>9.1} {unit}  ({least:.1} to {most:.1}){ratio}");
@@ -215,13 +206,10 @@ async fn scale(
     let served = begin.elapsed();
     let each = idle as f64 / 1024.0 / f64::from(wanted) / 2.0;
     if arguments.json {
-        print_line!(
-            "{}",
-            json!({
-                "kind": "sdp_scale", "connections": wanted, "kib_per_idle_end": each,
-                "connect_seconds": connected.as_secs_f64(), "round_trip_seconds": served.as_secs_f64(),
-            })
-        );
+        print_json(&json!({
+            "kind": "sdp_scale", "connections": wanted, "kib_per_idle_end": each,
+            "connect_seconds": connected.as_secs_f64(), "round_trip_seconds": served.as_secs_f64(),
+        }));
     } else {
         print_line!(
             "{} opened in {:.2} s, {each:.1} KiB of memory per idle endpoint",
@@ -238,7 +226,7 @@ async fn scale(
 fn here(settings: SdpSettings) -> anyhow::Result<SocketAddr> {
     let (sender, address) = mpsc::channel();
     thread::spawn(move || {
-        runtime::on_one_thread(async {
+        runtime::on_one_thread::<()>(async {
             let device = rnic::open(None, None)?;
             let listener = SdpListener::bind(&device, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), settings)?;
             sender.send(listener.local_addr()?)?;
@@ -252,9 +240,9 @@ fn here(settings: SdpSettings) -> anyhow::Result<SocketAddr> {
     Ok(address.recv()?)
 }
 
-/// Executes commands until the stream ends. A command has 16 bytes, as that of [`Tcp`]: the number
-/// of data bytes that follow, and the size of the parts that this side sends back. For part size 0,
-/// this side sends one byte after all data.
+/// Executes commands until the stream ends. A command has 16 bytes, like a command of [`Tcp`]: the
+/// number of data bytes that follow, and the size of the parts that this side sends back. If the
+/// part size is 0, this side sends one byte after all data.
 async fn serve(mut stream: SdpStream) -> anyhow::Result<()> {
     let mut buffer = Vec::new();
     loop {

@@ -67,17 +67,13 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     check_positions(&arguments.at, arguments.octets.map_or(0, |octets| octets as u64))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let done = runtime.block_on(async {
-        let (traffic, watch) = arguments.watch.start()?.unzip();
+    let done = runtime.block_on(arguments.watch.around(async |traffic| {
         let done = tokio::select! {
             done = transfer(arguments, traffic) => done,
             stop = signals::interrupted() => Err(stop.before("both sides closed")),
         };
-        if let Some(watch) = watch {
-            watch.finish()?;
-        }
         done.map(|()| ExitCode::SUCCESS)
-    });
+    }));
     // Do not wait for a pending read of standard input.
     runtime.shutdown_background();
     done
@@ -102,51 +98,42 @@ async fn transfer(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow:
         Side::Sdp(stream) => {
             arguments.sdp.set_mode(&stream)?;
             let actions = Actions::new(&device, arguments.sdp.settings(), &arguments.at);
-            arguments.exchange_by_sdp(&stream, actions).await?;
+            let (mut reader, mut writer) = (&stream, &stream);
+            arguments.exchange(&mut reader, &mut writer, Some((&stream, actions))).await?;
             stream.ended().await.map_err(broken)?;
         }
         Side::Tcp(mut stream) => {
             note(&format!("{address}: using plain TCP, because the port mapper has no SDP Address"));
             let (mut reader, mut writer) = stream.split();
-            arguments.exchange(&mut reader, &mut writer).await?;
+            arguments.exchange(&mut reader, &mut writer, None).await?;
         }
     }
     Ok(())
 }
 
 impl Arguments {
-    async fn exchange_by_sdp(&self, stream: &SdpStream, mut actions: Actions<'_>) -> anyhow::Result<()> {
-        let (mut reader, mut writer) = (stream, stream);
-        let Some(octets) = self.octets else { return cat(&mut reader, &mut writer).await };
-        let sent = pattern(octets);
-        let up = async {
-            actions.run_due(stream).await?;
-            for piece in sent.chunks(self.piece as usize) {
-                actions.write_all(stream, piece).await?;
-            }
-            writer.shutdown().await
-        };
-        compare(&mut reader, up, &sent).await
-    }
-
+    /// Transfers the data. If there are `actions`, `writer` is the SDP stream.
     async fn exchange(
         &self,
         reader: &mut (impl AsyncRead + Unpin),
         writer: &mut (impl AsyncWrite + Unpin),
+        mut actions: Option<(&SdpStream, Actions<'_>)>,
     ) -> anyhow::Result<()> {
-        match self.octets {
-            Some(octets) => {
-                let sent = pattern(octets);
-                let up = async {
-                    for piece in sent.chunks(self.piece as usize) {
-                        writer.write_all(piece).await?;
-                    }
-                    writer.shutdown().await
-                };
-                compare(reader, up, &sent).await
+        let Some(octets) = self.octets else { return cat(reader, writer).await };
+        let sent = pattern(octets);
+        let up = async {
+            if let Some((stream, actions)) = &mut actions {
+                actions.run_due(stream).await?;
             }
-            None => cat(reader, writer).await,
-        }
+            for piece in sent.chunks(self.piece as usize) {
+                match &mut actions {
+                    Some((stream, actions)) => actions.write_all(stream, piece).await?,
+                    None => writer.write_all(piece).await?,
+                }
+            }
+            writer.shutdown().await
+        };
+        compare(reader, up, &sent).await
     }
 }
 
@@ -197,7 +184,8 @@ fn pattern(octets: usize) -> Vec<u8> {
     (0..octets).map(|n| (n ^ (n >> 8) ^ (n >> 16)) as u8).collect()
 }
 
-/// Runs `up`, which sends the bytes `sent`, and compares them with the bytes that the echo returns.
+/// Runs `up`, which sends the bytes `sent`. Then compares `sent` with the bytes that the echo
+/// returned.
 async fn compare(
     reader: &mut (impl AsyncRead + Unpin),
     up: impl Future<Output = std::io::Result<()>>,
@@ -208,7 +196,7 @@ async fn compare(
     if got != sent {
         let same = got.iter().zip(sent).take_while(|(got, sent)| got == sent).count();
         let (got, sent) = (got.len(), sent.len());
-        let text = format!("the peer returned {got} of {sent} bytes; the returned bytes differ from byte {same} on");
+        let text = format!("the peer returned {got} of {sent} bytes; only the first {same} bytes are correct");
         return Err(CommandFailure { code: UNEXPECTED, text }.into());
     }
     note(&format!("sent and received {} bytes", sent.len()));

@@ -4,19 +4,31 @@
 //! connection that the relay opens. "forth" means from the first side to the second, "back" means
 //! the reverse direction.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
 use weft_dissector::output::text::counted;
 use weft_peer::driver::sdp::{RelayEnd, RelayResult};
 
-use crate::exit::{note, print_line};
+use crate::exit::{note, print_json, print_line};
+use crate::lock::locked;
+
+/// The options for the output of a relay.
+#[derive(Debug, clap::Args)]
+pub(super) struct OutputArguments {
+    /// Print only the listening address
+    #[arg(long, short)]
+    quiet: bool,
+    /// Print one JSON object per connection, and one with the totals
+    #[arg(long, conflicts_with = "quiet")]
+    json: bool,
+}
 
 /// The format of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+enum Format {
     Json,
     Lines,
     Quiet,
@@ -59,17 +71,18 @@ pub(super) struct Entry<'a> {
 }
 
 impl ConnectionLog {
-    pub(super) fn new(format: Format) -> Self {
+    pub(super) fn new(arguments: &OutputArguments) -> Self {
+        let format = match (arguments.json, arguments.quiet) {
+            (true, _) => Format::Json,
+            (false, true) => Format::Quiet,
+            (false, false) => Format::Lines,
+        };
         ConnectionLog { format, next: AtomicU64::new(1), totals: Mutex::default() }
-    }
-
-    fn totals(&self) -> MutexGuard<'_, Totals> {
-        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a new connection. `what` describes its source and destination.
     pub(super) fn open(&self, what: String) -> Entry<'_> {
-        let mut totals = self.totals();
+        let mut totals = locked(&self.totals);
         totals.connections += 1;
         totals.open += 1;
         totals.most = totals.most.max(totals.open);
@@ -80,22 +93,19 @@ impl ConnectionLog {
     /// Prints an event that belongs to no connection.
     pub(super) fn report_error(&self, what: &str) {
         match self.format {
-            Format::Json => print_line!("{}", json!({"kind": "sdp_trouble", "error": what})),
+            Format::Json => print_json(&json!({"kind": "sdp_trouble", "error": what})),
             Format::Lines | Format::Quiet => note(what),
         }
     }
 
     /// Prints the totals.
     pub(super) fn finish(&self) {
-        let Totals { connections, most, failed, reset, stopped, forth, back, .. } = *self.totals();
+        let Totals { connections, most, failed, reset, stopped, forth, back, .. } = *locked(&self.totals);
         match self.format {
-            Format::Json => print_line!(
-                "{}",
-                json!({
-                    "kind": "sdp_totals", "connections": connections, "most": most, "failed": failed, "reset": reset,
-                    "stopped": stopped, "forth": forth, "back": back,
-                })
-            ),
+            Format::Json => print_json(&json!({
+                "kind": "sdp_totals", "connections": connections, "most": most, "failed": failed, "reset": reset,
+                "stopped": stopped, "forth": forth, "back": back,
+            })),
             Format::Lines => print_line!(
                 "{}, at most {most} at a time; {failed} failed, {reset} reset, {stopped} stopped; \
                  {forth} bytes forth, {back} back",
@@ -109,13 +119,13 @@ impl ConnectionLog {
 impl Entry<'_> {
     /// Ends the entry of a connection without a second side.
     pub(super) fn finish_failed(self, error: &dyn std::fmt::Display) {
-        self.log.totals().failed += 1;
+        locked(&self.log.totals).failed += 1;
         self.print("failed", None, Some(error));
     }
 
     /// Ends the entry of a relayed connection.
     pub(super) fn finish_relayed(self, relayed: &RelayResult) {
-        let mut totals = self.log.totals();
+        let mut totals = locked(&self.log.totals);
         totals.forth += relayed.forth;
         totals.back += relayed.back;
         match relayed.end {
@@ -137,16 +147,14 @@ impl Entry<'_> {
         let (forth, back) = relayed.map_or((0, 0), |relayed| (relayed.forth, relayed.back));
         let time = self.begin.elapsed();
         match self.log.format {
-            Format::Json => print_line!(
-                "{}",
-                json!({
-                    "kind": "sdp_connection", "number": number, "what": what, "end": end, "forth": forth, "back": back,
-                    "ms": u64::try_from(time.as_millis()).unwrap_or(u64::MAX), "error": error.map(ToString::to_string),
-                })
-            ),
+            Format::Json => print_json(&json!({
+                "kind": "sdp_connection", "number": number, "what": what, "end": end, "forth": forth, "back": back,
+                "ms": u64::try_from(time.as_millis()).unwrap_or(u64::MAX), "error": error.map(ToString::to_string),
+            })),
             Format::Lines => {
                 let why = error.map_or_else(String::new, |error| format!(": {error}"));
-                print_line!("{number:>4}  {what}  {end}{why}; {forth} bytes forth, {back} back, {}", seconds(time));
+                let seconds = time.as_secs_f64();
+                print_line!("{number:>4}  {what}  {end}{why}; {forth} bytes forth, {back} back, {seconds:.3} s");
             }
             Format::Quiet => {}
         }
@@ -155,10 +163,6 @@ impl Entry<'_> {
 
 impl Drop for Entry<'_> {
     fn drop(&mut self) {
-        self.log.totals().open -= 1;
+        locked(&self.log.totals).open -= 1;
     }
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{:.3} s", time.as_secs_f64())
 }

@@ -1,10 +1,12 @@
-//! Stores the addresses that recently did not answer, so that a further connection to such an
-//! address fails at once instead of after seconds.
+//! Stores the addresses that recently did not answer. A further connection to a stored address
+//! fails at once, instead of after seconds.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use crate::lock::locked;
 
 /// Maximum number of stored addresses.
 const MAX_ADDRESSES: usize = 1024;
@@ -40,7 +42,7 @@ impl<T: Clone> ExpiringCache<T> {
     }
 
     fn insert_at(&self, now: Instant, address: SocketAddr, value: T) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = locked(&self.0);
         known.retain(|_, (since, _)| now.duration_since(*since) < TIME_TO_LIVE);
         if known.len() < MAX_ADDRESSES {
             known.insert(address, (now, value));
@@ -48,7 +50,7 @@ impl<T: Clone> ExpiringCache<T> {
     }
 
     fn find_at(&self, now: Instant, address: SocketAddr) -> Option<T> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = locked(&self.0);
         known
             .get(&address)
             .filter(|(since, _)| now.duration_since(*since) < TIME_TO_LIVE)

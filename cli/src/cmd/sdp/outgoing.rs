@@ -54,12 +54,7 @@ impl Connector {
 
     /// Connects by SDP to this address, without a port mapper.
     pub(super) async fn connect_directly(&self, address: SocketAddr) -> Result<SdpStream, ConnectorError> {
-        let failed = |error| ConnectorError::Sdp { address, error };
-        if let Some(error) = self.failed.find(address) {
-            return Err(failed(error));
-        }
-        let connected = SdpStream::connect(&self.device, address, self.settings).await;
-        connected.inspect_err(|error| self.remember(address, error)).map_err(failed)
+        self.start(address, SdpStream::connect(&self.device, address, self.settings)).await
     }
 
     /// Connects by SDP to `address`. If that fails, connects by plain TCP to the service.
@@ -138,12 +133,20 @@ impl Connector {
 
     /// Starts SDP on a TCP connection to the SDP Address.
     async fn start_sdp(&self, stream: TcpStream, address: SocketAddr) -> Result<Side, ConnectorError> {
+        self.start(address, SdpStream::over(&self.device, stream, self.settings)).await.map(Side::Sdp)
+    }
+
+    /// Awaits the start of SDP, unless a connection to `address` recently timed out.
+    async fn start(
+        &self,
+        address: SocketAddr,
+        starting: impl Future<Output = Result<SdpStream, SdpError>>,
+    ) -> Result<SdpStream, ConnectorError> {
         let failed = |error| ConnectorError::Sdp { address, error };
         if let Some(error) = self.failed.find(address) {
             return Err(failed(error));
         }
-        let stream = SdpStream::over(&self.device, stream, self.settings).await;
-        stream.inspect_err(|error| self.remember(address, error)).map(Side::Sdp).map_err(failed)
+        starting.await.inspect_err(|error| self.remember(address, error)).map_err(failed)
     }
 
     /// Stores the error of a connection that timed out.

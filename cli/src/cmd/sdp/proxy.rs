@@ -16,11 +16,11 @@ use weft_peer::driver::sdp::{Incoming, SdpListener, Side, relay};
 use weft_peer::driver::{Device, TrafficLog};
 use weft_peer::portmap::{Mapping, ServerSettings, Table, Target};
 
-use super::connection_log::{ConnectionLog, Format};
+use super::connection_log::{ConnectionLog, OutputArguments};
 use super::endpoint::{Endpoint, Protocol};
 use super::outgoing::{Connector, mapper_of};
 use super::settings::SdpArguments;
-use crate::exit::{BadInput, print_line};
+use crate::exit::{BadInput, print_line, reject};
 use crate::rnic::{cannot_listen, host_and_port};
 use crate::runtime;
 use crate::signals::{self, StopSignal};
@@ -75,12 +75,8 @@ pub(crate) struct Arguments {
     /// Give open connections this many seconds to finish after the first signal
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     grace: u64,
-    /// Print only the listening address
-    #[arg(long, short)]
-    quiet: bool,
-    /// Print one JSON object per connection, and one with the totals
-    #[arg(long, conflicts_with = "quiet")]
-    json: bool,
+    #[command(flatten)]
+    output: OutputArguments,
     #[command(flatten)]
     sdp: SdpArguments,
     #[command(flatten)]
@@ -91,22 +87,16 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let (listen, connect) = (arguments.listen.protocol, arguments.connect.protocol);
     if listen == connect {
-        return Err(BadInput(format!("both endpoints are {listen}://; use tcp for one and sdp for the other")).into());
+        reject!("both endpoints are {listen}://; use tcp for one and sdp for the other");
     }
     if arguments.pm.is_some() && connect != Protocol::Sdp {
-        return Err(BadInput("--pm needs --connect sdp://".to_owned()).into());
+        reject!("--pm needs --connect sdp://");
     }
     if arguments.pm_listen.is_some() && listen != Protocol::Sdp {
-        return Err(BadInput("--pm-listen needs --listen sdp://".to_owned()).into());
+        reject!("--pm-listen needs --listen sdp://");
     }
-    runtime::block_on(async {
-        let (traffic, watch) = arguments.watch.start()?.unzip();
-        let served = serve(arguments, traffic).await;
-        if let Some(watch) = watch {
-            watch.finish()?;
-        }
-        served.map(|()| ExitCode::SUCCESS)
-    })
+    let work = async |traffic| serve(arguments, traffic).await.map(|()| ExitCode::SUCCESS);
+    runtime::block_on(arguments.watch.around(work))
 }
 
 /// The state that all connections share.
@@ -147,14 +137,9 @@ async fn serve(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Re
     if let Some(server) = &mapped {
         server.local_addrs().iter().for_each(|address| print_line!("port mapper on {address}"));
     }
-    let format = match (arguments.json, arguments.quiet) {
-        (true, _) => Format::Json,
-        (false, true) => Format::Quiet,
-        (false, false) => Format::Lines,
-    };
     let (stopper, stop) = watch::channel(false);
-    let proxy =
-        Arc::new(Proxy { destination, mapped, log: ConnectionLog::new(format), sdp: arguments.sdp.clone(), stop });
+    let log = ConnectionLog::new(&arguments.output);
+    let proxy = Arc::new(Proxy { destination, mapped, log, sdp: arguments.sdp.clone(), stop });
     let mut connections = accept(&proxy, listener, arguments.most as usize, interrupted).await;
     drain(&mut connections, Duration::from_secs(arguments.grace), &stopper).await;
     proxy.log.finish();

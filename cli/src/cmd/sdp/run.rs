@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use self::program::warnings;
-use crate::exit::{BadInput, note};
+use crate::exit::{BadInput, note, reject};
 use crate::linkage;
 
 /// File name of the preload library.
@@ -42,17 +42,17 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// Replaces this process by the program. Returns only if this fails.
+/// Replaces this process by the program. Returns only on an error.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let Some((name, rest)) = arguments.command.split_first() else {
-        return Err(BadInput("missing program".to_owned()).into());
+        reject!("missing program");
     };
     let rules = match arguments.rules.clone().or_else(|| env::var_os(RULES).map(PathBuf::from)) {
         Some(rules) => absolute(&rules)?,
-        None => return Err(BadInput(format!("missing rules: use --rules FILE, or set {RULES}")).into()),
+        None => reject!("missing rules: use --rules FILE, or set {RULES}"),
     };
     if let Err(error) = std::fs::File::open(&rules) {
-        return Err(BadInput(format!("cannot read the rules in {}: {error}", rules.display())).into());
+        reject!("cannot read the rules in {}: {error}", rules.display());
     }
     let library = match &arguments.library {
         Some(library) => absolute(library)?,

@@ -11,7 +11,7 @@ use weft_peer::driver::{Device, TrafficLog};
 
 use super::actions::{Action, Actions, check_positions};
 use super::settings::SdpArguments;
-use crate::exit::{BadInput, CommandFailure, UNEXPECTED, note, print_line};
+use crate::exit::{CommandFailure, UNEXPECTED, note, print_line, reject};
 use crate::rnic::{cannot_listen, host_and_port};
 use crate::runtime;
 use crate::signals;
@@ -77,13 +77,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         // The number of echoed bytes depends on the peer, so an action may have any position.
         ServiceKind::Echo => {}
         ServiceKind::Sink if arguments.at.is_empty() => {}
-        ServiceKind::Sink => {
-            return Err(BadInput("--at needs a service that writes: echo or source".to_owned()).into());
-        }
+        ServiceKind::Sink => reject!("--at needs a service that writes: echo or source"),
         ServiceKind::Source => check_positions(&arguments.at, arguments.octets)?,
     }
-    runtime::block_on(async {
-        let (traffic, watch) = arguments.watch.start()?.unzip();
+    runtime::block_on(arguments.watch.around(async |traffic| {
         let served = tokio::select! {
             served = serve(arguments, traffic) => served,
             stop = signals::interrupted() => match arguments.once {
@@ -91,11 +88,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 false => Ok(()),
             },
         };
-        if let Some(watch) = watch {
-            watch.finish()?;
-        }
         served.map(|()| ExitCode::SUCCESS)
-    })
+    }))
 }
 
 async fn serve(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Result<()> {

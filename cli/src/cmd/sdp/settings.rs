@@ -2,22 +2,21 @@
 
 use std::time::Duration;
 
-use clap::ValueEnum;
 use socket2::{SockRef, TcpKeepalive};
 use weft_core::wire::sdp::{FieldOrder, Mode};
-use weft_peer::Deviations;
 use weft_peer::driver::device::DeviceSettings;
 use weft_peer::driver::sdp::{SdpSettings, SdpStream, Side};
 use weft_peer::driver::{Device, TrafficLog};
 use weft_peer::sdp::{CommandError, Half, Policy, Profile, Settings, SrcAvailAnswer};
 use weft_peer::verbs::RnicSettings;
 
-use crate::exit::{BadInput, CommandFailure, HARNESS, UNEXPECTED};
+use crate::exit::{CommandFailure, HARNESS, UNEXPECTED};
+use crate::one_of::one_of;
 use crate::{rnic, runtime};
 
-/// If a connection does not close within this time after the last DisConn, weft resets it. A reset
-/// loses the data that TCP has not delivered yet. So a peer on a slow link gets as much time as
-/// Linux gives to a closed socket (tcp_fin_timeout).
+/// If a connection does not close within this time after the last DisConn, weft resets the
+/// connection. A reset loses the data that TCP has not delivered yet. To allow for a slow link, the
+/// time is as long as Linux waits after it has closed a socket (tcp_fin_timeout).
 const CLOSE: Duration = Duration::from_secs(60);
 
 /// The options for each SDP connection.
@@ -29,19 +28,32 @@ pub(crate) struct SdpArguments {
     /// docs/sdp.md describes the profiles. The accepting side detects the profile from the received
     /// bytes. It cannot distinguish `swapped` from `bare`, so this option decides between these two
     /// profiles.
-    #[arg(long, value_enum, default_value_t = ProfileName::Swapped)]
-    profile: ProfileName,
+    #[arg(long, default_value = "swapped", value_parser = one_of([
+        ("swapped", "", Profile::Swapped),
+        ("bare", "", Profile::Bare),
+        ("natural", "", Profile::Natural),
+        ("enhanced", "", Profile::Enhanced),
+        ("private-data", "", Profile::PrivateData),
+    ]))]
+    profile: Profile,
     /// Choose the order of a message's fields: as in the draft's figures, or mirrored
     ///
     /// The accepting side answers in the order of its peer.
-    #[arg(long, value_enum, default_value_t = OrderName::Figure)]
-    order: OrderName,
+    #[arg(long, default_value = "figure", value_parser = one_of([
+        ("figure", "", FieldOrder::Figure),
+        ("mirrored", "", FieldOrder::Mirrored),
+    ]))]
+    order: FieldOrder,
     /// Send in this Mode of SDP
-    #[arg(long, value_enum, default_value_t = ModeName::Combined)]
-    mode: ModeName,
+    #[arg(long, default_value = "combined", value_parser = one_of([
+        ("combined", "", Mode::Combined),
+        ("pipelined", "", Mode::Pipelined),
+        ("buffered", "", Mode::Buffered),
+    ]))]
+    mode: Mode,
     /// Do not request CRCs
     ///
-    /// The connection has no CRCs only if the peer does not request them either.
+    /// If the peer requests CRCs, the connection has CRCs despite this option.
     #[arg(long)]
     no_crc: bool,
     /// Provide this many Receive Private Buffers per connection
@@ -71,12 +83,16 @@ pub(crate) struct SdpArguments {
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 30, value_parser = clap::value_parser!(u32).range(1..=1 << 31))]
     advertise: u32,
     /// Choose how to answer a SrcAvail
-    #[arg(long, value_enum, default_value_t = AnswerName::Read)]
-    answer: AnswerName,
-    /// Set the size of the receive buffers that are posted before a read
+    #[arg(long, default_value = "read", value_parser = one_of([
+        ("read", "By RDMA Read", SrcAvailAnswer::Read),
+        ("sendsm", "By SendSm", SrcAvailAnswer::SendSm),
+        ("mixed", "By one RDMA Read, and SendSm for the rest", SrcAvailAnswer::ReadThenSendSm),
+    ]))]
+    answer: SrcAvailAnswer,
+    /// Set the size of the receive buffers that weft posts before data arrive
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 16, value_parser = clap::value_parser!(u32).range(1..=1 << 26))]
     receive: u32,
-    /// Post this many receive buffers before a read
+    /// Post this many receive buffers before data arrive
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1024))]
     receives: u16,
     /// Buffer at most this many bytes that are written, but not sent yet
@@ -92,43 +108,11 @@ pub(crate) struct SdpArguments {
     deviate: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ProfileName {
-    Swapped,
-    Bare,
-    Natural,
-    Enhanced,
-    PrivateData,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OrderName {
-    Figure,
-    Mirrored,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ModeName {
-    Combined,
-    Pipelined,
-    Buffered,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum AnswerName {
-    /// By RDMA Read
-    Read,
-    /// By SendSm
-    Sendsm,
-    /// By one RDMA Read, and SendSm for the rest
-    Mixed,
-}
-
 impl SdpArguments {
-    /// Opens a software RNIC with the selected deviations. It records its traffic in `traffic`.
+    /// Opens a software RNIC with the selected deviations. The RNIC records its traffic in
+    /// `traffic`.
     pub(crate) fn open(&self, traffic: Option<TrafficLog>) -> anyhow::Result<Device> {
-        let deviations = Deviations::from_names(self.deviate.iter().map(String::as_str))
-            .map_err(|error| BadInput(error.to_string()))?;
+        let deviations = rnic::deviations(&self.deviate)?;
         runtime::take_all_descriptors();
         let settings = DeviceSettings { traffic, ..DeviceSettings::default() };
         let device = rnic::open_as(settings, RnicSettings { close_timeout: CLOSE, ..RnicSettings::default() })?;
@@ -142,25 +126,12 @@ impl SdpArguments {
             source_threshold: if self.bcopy { u64::MAX } else { self.threshold },
             sink_threshold: self.sink_threshold,
             max_src_avail: self.advertise,
-            answer: match self.answer {
-                AnswerName::Read => SrcAvailAnswer::Read,
-                AnswerName::Sendsm => SrcAvailAnswer::SendSm,
-                AnswerName::Mixed => SrcAvailAnswer::ReadThenSendSm,
-            },
+            answer: self.answer,
             ..Policy::default()
         };
         let mut sdp = Settings {
-            profile: match self.profile {
-                ProfileName::Swapped => Profile::Swapped,
-                ProfileName::Bare => Profile::Bare,
-                ProfileName::Natural => Profile::Natural,
-                ProfileName::Enhanced => Profile::Enhanced,
-                ProfileName::PrivateData => Profile::PrivateData,
-            },
-            order: match self.order {
-                OrderName::Figure => FieldOrder::Figure,
-                OrderName::Mirrored => FieldOrder::Mirrored,
-            },
+            profile: self.profile,
+            order: self.order,
             bufs: self.bufs,
             recv_size: self.buf_size,
             max_recv_size: self.buf_size.max(1 << 16),
@@ -208,11 +179,11 @@ impl SdpArguments {
 
     /// Switches a new connection to its Mode.
     pub(crate) fn set_mode(&self, stream: &SdpStream) -> anyhow::Result<()> {
-        let mode = match self.mode {
-            ModeName::Combined => return Ok(()),
-            ModeName::Pipelined => Mode::Pipelined,
-            ModeName::Buffered => Mode::Buffered,
-        };
+        let mode = self.mode;
+        // Each connection starts in Combined Mode.
+        if mode == Mode::Combined {
+            return Ok(());
+        }
         let refused = |error| match error {
             // The connection has closed already.
             CommandError::Closed => {

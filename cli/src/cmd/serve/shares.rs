@@ -1,15 +1,17 @@
-//! Limits the memory that connections of one peer address may reserve. An MPA Request of a few
+//! Limits the memory that connections of one peer address can reserve. An MPA Request of a few
 //! bytes reserves up to 128 MiB. Without a limit, one peer could reserve all memory and exclude
 //! other peers.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use weft_core::origin::Origin;
 
-/// Maximum number of bytes that all connections of one peer may reserve. This is eight times the
-/// memory of the largest benchmark.
+use crate::lock::locked;
+
+/// Maximum number of bytes that all connections of one peer can reserve: eight times the memory of
+/// the largest benchmark.
 const SHARE: u64 = 1 << 30;
 
 /// The reservations of all peers.
@@ -35,15 +37,15 @@ impl Shares {
         Arc::new(Shares { memory, reserved: Mutex::default() })
     }
 
-    /// Reserves memory for a connection of `peer`. Returns `None` if the connection may not have
-    /// this much memory.
+    /// Reserves memory for a connection of `peer`. Returns `None` if the connection is not allowed
+    /// to have this much memory.
     ///
     /// The share of a peer is [`SHARE`], but at most half of the memory that other peers have not
     /// reserved. A connection gets at most half of the free part of its peer's share. So there is
     /// always memory for another peer, and for another connection of each peer.
     pub(super) fn reserve(self: &Arc<Self>, peer: IpAddr, bytes: u64) -> Option<Reservation> {
         let origin = Origin::of(peer);
-        let mut reserved = self.lock();
+        let mut reserved = locked(&self.reserved);
         let own = reserved.get(&origin).copied().unwrap_or(0);
         let others = reserved.values().sum::<u64>() - own;
         let share = SHARE.min(self.memory.saturating_sub(others) / 2);
@@ -53,16 +55,11 @@ impl Shares {
         reserved.insert(origin, own + bytes);
         Some(Reservation { shares: Arc::clone(self), origin, bytes })
     }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<Origin, u64>> {
-        // A panic cannot leave the table inconsistent, because each change is a single step.
-        self.reserved.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        let mut reserved = self.shares.lock();
+        let mut reserved = locked(&self.shares.reserved);
         let left = reserved.get(&self.origin).map_or(0, |own| own - self.bytes);
         if left == 0 {
             reserved.remove(&self.origin);
@@ -92,7 +89,7 @@ mod tests {
         drop((greedy, small));
         assert!(shares.reserve(peer(1), SHARE / 2).is_some() && shares.reserve(peer(1), SHARE / 2 + 1).is_none());
         drop(other);
-        assert!(shares.lock().is_empty());
+        assert!(locked(&shares.reserved).is_empty());
     }
 
     #[test]

@@ -63,14 +63,14 @@ pub(super) fn start(
     Ok(address)
 }
 
-/// Serves one peer, or rejects the peer if it may not reserve enough memory.
+/// Serves one peer, or rejects a peer that is not allowed to reserve enough memory.
 async fn serve_within(shares: &Arc<Shares>, device: &Device, request: ConnectRequest) -> Result<String, WorkloadError> {
     let peer = request.peer_addr().map_err(CmError::from)?;
     let bytes = memory(request.peer().private_data.as_octets());
     let Some(_reservation) = shares.reserve(peer.ip(), bytes) else {
         let reason = PrivateData::new(&b"no room"[..]).unwrap_or_default();
         request.reject(&reason).await?;
-        return Ok(format!("rejected: the workload needs {bytes} bytes of memory, more than this peer may reserve"));
+        return Ok(format!("rejected: the workload needs {bytes} bytes of memory, more than this peer can reserve"));
     };
     serve(device, request).await
 }

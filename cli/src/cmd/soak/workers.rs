@@ -38,8 +38,8 @@ pub(super) enum Outcome {
     Played {
         /// How the endpoints were connected.
         over: Transport,
-        /// Number of bytes that the endpoints received. Always 0 over TCP, where nothing counts
-        /// them.
+        /// Number of bytes that the endpoints received. Always 0 over TCP, because weft does not
+        /// count these bytes there.
         octets: u64,
     },
     /// A check failed.
@@ -108,7 +108,7 @@ fn over_tcp(work: &Work, sender: &Sender<Outcome>) {
             tasks.spawn(async move { run_lane(&work, &plan, &sender).await });
         }
         while tasks.join_next().await.is_some() {}
-        Ok(std::process::ExitCode::SUCCESS)
+        Ok(())
     });
     if let Err(error) = played {
         let _ = sender.send(Outcome::Broken { over: Transport::Tcp, seed: work.first, why: error.to_string() });
@@ -131,7 +131,7 @@ async fn run_lane(work: &Work, plan: &Plan, sender: &Sender<Outcome>) {
         }
     };
     for seed in work.seeds() {
-        // Use a task, so that weft can report a panic.
+        // A task is necessary to report a panic.
         let played = tokio::spawn(async move {
             let played = pair.play().await;
             (pair, played)

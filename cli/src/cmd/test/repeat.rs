@@ -7,7 +7,7 @@ use weft_suites::model::{CaseKey, ExitCode, Verdict};
 use weft_suites::store::Store;
 use weft_suites::{RunOptions, Schedule};
 
-use crate::exit::{BadInput, print_line};
+use crate::exit::{BadInput, print_line, reject};
 
 /// Returns the id and the seed of the run that `--rerun` repeats, and the cases that failed in this
 /// run. If a case was rerun later, the result of the rerun decides.
@@ -19,12 +19,12 @@ pub(super) async fn failed_cases(store: &Store, target: &str) -> anyhow::Result<
         report.results.into_iter().filter(|result| result.verdict > Verdict::Pass || result.failing().next().is_some());
     let keys: Vec<CaseKey> = wrong.map(|result| result.key).collect();
     if keys.is_empty() {
-        return Err(BadInput(format!("no case failed in run {} against {target}", report.run.id)).into());
+        reject!("no case failed in run {} against {target}", report.run.id);
     }
     Ok((report.run.id, report.run.seed, keys))
 }
 
-/// How often to repeat a run.
+/// How many times to repeat a run.
 pub(super) struct Repetition {
     /// Maximum number of runs. `None` means no limit.
     pub(super) most: Option<u32>,

@@ -1,7 +1,7 @@
 //! `--tui`: runs the cases and shows the run on a screen, where the user can run cases again.
 //!
-//! The files of repeated cases are in a folder of their own, so that the reports of the run remain.
-//! Their results are in the same results store.
+//! The files of repeated cases are in a separate folder, so they do not replace the reports of the
+//! run. The results of repeated cases are in the results store of the run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};

@@ -9,7 +9,7 @@ use std::thread;
 
 use weft_tui::{Live, Part, Recording};
 
-use crate::exit::BadInput;
+use crate::exit::{BadInput, reject};
 use crate::input::{Input, LiveArguments, Next, Ring, SaveDestination};
 
 /// The ring of temporary files: 16 files of 64 MB.
@@ -18,7 +18,7 @@ const TEMPORARY: [&str; 2] = ["filesize:64000", "files:16"];
 /// Captures frames and shows the screen until the user quits.
 pub(super) fn run(arguments: &LiveArguments, write: Option<&Path>, ring: &[String]) -> anyhow::Result<ExitCode> {
     let Some(interface) = arguments.interface() else {
-        return Err(BadInput("missing input: name a capture file, a run, or an interface with -i".to_owned()).into());
+        reject!("missing input: name a capture file, a run, or an interface with -i");
     };
     let words = if write.is_some() { ring.to_vec() } else { TEMPORARY.map(str::to_owned).to_vec() };
     let ring = Ring::read(&words)?;
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &LiveArguments, write: Option<&Path>, ring: &[Strin
         move || capture(input, &recording, &what)
     })?;
     let shown = weft_tui::live_capture(recording.clone());
-    // This stops the capturing thread, also if the screen never started.
+    // Stop the capturing thread, even if the screen never started.
     recording.leave();
     let failed = "weft failed while it captured frames; please report this defect";
     let closed = capturing.join().unwrap_or_else(|_| Err(anyhow::anyhow!(failed)));

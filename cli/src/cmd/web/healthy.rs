@@ -1,5 +1,5 @@
-//! `weft web --healthy`: checks whether a dashboard answers, for a container's health check. So
-//! the container image needs no other HTTP client.
+//! `weft web --healthy`: checks whether a dashboard answers, for a container's health check. The
+//! container image therefore needs no HTTP client, such as curl.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};

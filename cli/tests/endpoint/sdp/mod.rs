@@ -377,7 +377,7 @@ fn an_action_that_is_never_reached_is_reported() {
     assert!(
         String::from_utf8(never.stderr)
             .unwrap()
-            .contains("--at 101:urgent is never reached: only 100 bytes are written")
+            .contains("--at 101:urgent never runs: the connection writes only 100 bytes")
     );
     for what in [&["sink"][..], &["source", "--octets", "4"]] {
         let serve = ["sdp", "serve", "--listen", "127.0.0.1:0", "--at", "5:urgent"];

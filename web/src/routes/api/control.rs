@@ -10,7 +10,8 @@ use serde_json::Number;
 use weft_suites::model::Tier;
 
 use super::super::control::{repeated, resumed};
-use super::extract::{JsonBody, PathParams};
+use super::super::extract::Path;
+use super::extract::{Api, JsonBody};
 use super::failure::ApiFailure;
 use super::model::Accepted;
 use crate::app::App;
@@ -76,7 +77,7 @@ pub(super) enum Which {
 
 pub(super) async fn start(
     State(app): State<App>,
-    PathParams(target): PathParams<String>,
+    Api(Path(target)): Api<Path<String>>,
     JsonBody(start): JsonBody<Start>,
 ) -> Result<(StatusCode, Json<Accepted>), ApiFailure> {
     let wanted = match start.resume {
@@ -94,7 +95,7 @@ pub(super) async fn start(
 
 pub(super) async fn again(
     State(app): State<App>,
-    PathParams(run): PathParams<String>,
+    Api(Path(run)): Api<Path<String>>,
     JsonBody(again): JsonBody<Again>,
 ) -> Result<(StatusCode, Json<Accepted>), ApiFailure> {
     let which = match again.which {
@@ -113,7 +114,7 @@ fn accept(app: &App, target: String, wanted: JobRequest) -> Result<(StatusCode, 
 
 pub(super) async fn stop(
     State(app): State<App>,
-    PathParams((target, job)): PathParams<(String, u64)>,
+    Api(Path((target, job))): Api<Path<(String, u64)>>,
 ) -> Result<StatusCode, ApiFailure> {
     app.starter.stop(&target, job)?;
     Ok(StatusCode::NO_CONTENT)

@@ -1,4 +1,4 @@
-//! The description of the API in OpenAPI 3.1. `schemars` makes its schemas from the types.
+//! The description of the API in OpenAPI 3.1. `schemars` makes the schemas from the Rust types.
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
@@ -9,7 +9,7 @@ use weft_suites::model::CaseResult;
 use super::control::{Again, Start};
 use super::model::{Accepted, Baseline, Cases, Matrix, Pairs, Run, Runs, Sections, Targets, Trend};
 use super::openapi::{json_of, parameter, path, problem_answer, refusals};
-use super::{DEFAULT_RUNS, MAX_RUNS};
+use super::{DEFAULT_RUNS, MAX_RUNS, captures};
 use crate::failure::Problem;
 
 /// Makes the OpenAPI document.
@@ -41,8 +41,8 @@ pub(super) fn document() -> Value {
         one
     });
     let shown = [
-        parameter("target", "query", "Only targets whose name contains this", &json!({"type": "string"})),
-        parameter("case", "query", "Only cases whose key contains this", &json!({"type": "string"})),
+        parameter("target", "query", "Only targets whose name contains this text", &json!({"type": "string"})),
+        parameter("case", "query", "Only cases whose key contains this text", &json!({"type": "string"})),
         parameter(
             "show",
             "query",
@@ -69,8 +69,8 @@ pub(super) fn document() -> Value {
     paths["/api/runs/{run}/again"] = act::<Again>(made, &problem, "Reruns all or some cases of a run", one_run);
     paths["/api/targets/{target}/runs"] = act::<Start>(made, &problem, "Starts a run", one_target);
     paths["/api/targets/{target}/jobs/{job}"] = stop(&problem, &[target, job]);
-    if let Some(paths) = paths.as_object_mut() {
-        paths.extend(super::captures::describe::paths(made, &problem));
+    if let (Some(paths), Value::Object(others)) = (paths.as_object_mut(), captures::describe::paths(made, &problem)) {
+        paths.extend(others);
     }
     json!({
         "openapi": "3.1.0",
@@ -103,14 +103,14 @@ fn zip(problem: &Schema, parameters: &[Value]) -> Value {
     json!({"get": {"summary": about, "parameters": parameters, "responses": answers}})
 }
 
-/// Describes a request of an operator that has a document in its body.
+/// Describes an operator's request, which has a document in its body.
 fn act<T: JsonSchema>(made: &mut SchemaGenerator, problem: &Schema, about: &str, parameters: &[Value]) -> Value {
     let mut answers = refusals(problem);
     answers["202"] = json!({"description": "The run is queued", "content": json_of(&made.subschema_for::<Accepted>())});
     answers["400"] = problem_answer(problem, "The document is invalid");
     answers["404"] = problem_answer(
         problem,
-        "Not found, the selection is empty, or this server may not start runs against the target",
+        "Not found, the selection is empty, or this server is not allowed to start runs against the target",
     );
     answers["409"] = problem_answer(
         problem,

@@ -8,8 +8,9 @@ use weft_suites::diff::Diff;
 use weft_suites::model::Verdict;
 use weft_suites::report::sections_of;
 
+use super::super::extract::{Path, Query};
 use super::super::{compare, matrix, pairs, sections, targets};
-use super::extract::{PathParams, QueryParams};
+use super::extract::Api;
 use super::failure::ApiFailure;
 use super::model::{Baseline, Matrix, MatrixLine, Pair, Pairs, RunEntry, SectionEntry, Sections, Trend, UnsteadyEntry};
 use crate::app::App;
@@ -17,7 +18,7 @@ use crate::failure::Failure;
 
 pub(super) async fn trend(
     State(app): State<App>,
-    PathParams(name): PathParams<String>,
+    Api(Path(name)): Api<Path<String>>,
 ) -> Result<Json<Trend>, ApiFailure> {
     let targets::Trend { runs, mut scores, unsteady } = targets::trend(&app, &name).await?;
     let control = app.starter.state(&name).map(|(_, state)| state);
@@ -32,7 +33,7 @@ pub(super) async fn trend(
 
 pub(super) async fn baseline(
     State(app): State<App>,
-    PathParams(name): PathParams<String>,
+    Api(Path(name)): Api<Path<String>>,
 ) -> Result<Json<Baseline>, ApiFailure> {
     let configured = app.starter.state(&name).map(|(target, _)| target.baseline().to_vec());
     let last = app.store.latest(&name).await?.map(|latest| latest.record).filter(|last| last.summary.is_some());
@@ -47,7 +48,7 @@ pub(super) async fn baseline(
 
 pub(super) async fn sections(
     State(app): State<App>,
-    PathParams(run): PathParams<String>,
+    Api(Path(run)): Api<Path<String>>,
 ) -> Result<Json<Sections>, ApiFailure> {
     let (_, judged) = sections::judged(&app, &run).await?;
     let entry = |section: weft_suites::report::Section| SectionEntry {
@@ -64,7 +65,7 @@ pub(super) async fn sections(
 
 pub(super) async fn compare(
     State(app): State<App>,
-    QueryParams(runs): QueryParams<compare::Runs>,
+    Api(Query(runs)): Api<Query<compare::Runs>>,
 ) -> Result<Json<Diff>, ApiFailure> {
     let (_, _, diff) = compare::compared(&app, &runs).await?;
     Ok(Json(diff))
@@ -72,7 +73,7 @@ pub(super) async fn compare(
 
 pub(super) async fn matrix(
     State(app): State<App>,
-    QueryParams(wanted): QueryParams<matrix::MatrixQuery>,
+    Api(Query(wanted)): Api<Query<matrix::MatrixQuery>>,
 ) -> Result<Json<Matrix>, ApiFailure> {
     let (columns, left_out) = matrix::columns(&app, &wanted.target).await?;
     let mut lines: BTreeMap<_, Vec<Option<Verdict>>> = BTreeMap::new();

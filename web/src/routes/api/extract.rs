@@ -6,27 +6,15 @@ use serde::de::DeserializeOwned;
 
 use super::failure::ApiFailure;
 use crate::failure::Failure;
-use crate::routes::extract::{Path, Query};
 
-/// The parameters in the path.
-pub(super) struct PathParams<T>(pub(super) T);
+/// An extractor of the pages.
+pub(super) struct Api<E>(pub(super) E);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParams<T> {
+impl<S: Send + Sync, E: FromRequestParts<S, Rejection = Failure>> FromRequestParts<S> for Api<E> {
     type Rejection = ApiFailure;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiFailure> {
-        Path::from_request_parts(parts, state).await.map(|Path(parts)| PathParams(parts)).map_err(ApiFailure)
-    }
-}
-
-/// The query string.
-pub(super) struct QueryParams<T>(pub(super) T);
-
-impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
-    type Rejection = ApiFailure;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiFailure> {
-        Query::from_request_parts(parts, state).await.map(|Query(query)| QueryParams(query)).map_err(ApiFailure)
+        E::from_request_parts(parts, state).await.map(Api).map_err(ApiFailure)
     }
 }
 

@@ -1,5 +1,5 @@
 //! The API: the content of the pages as JSON. Where possible, the documents have the form of
-//! `report.json`, so that a program can read both.
+//! `report.json`. A program that reads `report.json` can then also read the documents of the API.
 
 mod captures;
 mod control;
@@ -19,11 +19,12 @@ use serde::Deserialize;
 use weft_suites::model::CaseResult;
 use weft_suites::store::RunsPage;
 
+use super::extract::{Path, Query};
 use super::find::{find_case, find_run};
 use crate::app::App;
 use crate::failure::Failure;
 use crate::routes::store_available::require_store;
-use extract::{PathParams, QueryParams};
+use extract::Api;
 use failure::ApiFailure;
 use model::{Cases, Run, RunEntry, Runs, TargetEntry, Targets};
 
@@ -68,7 +69,7 @@ struct RunsQuery {
     limit: Option<usize>,
 }
 
-async fn runs(State(app): State<App>, QueryParams(query): QueryParams<RunsQuery>) -> Result<Json<Runs>, ApiFailure> {
+async fn runs(State(app): State<App>, Api(Query(query)): Api<Query<RunsQuery>>) -> Result<Json<Runs>, ApiFailure> {
     let limit = extract::count(query.limit, DEFAULT_RUNS, MAX_RUNS)?;
     let page = RunsPage { target: query.target.as_deref(), before: query.before.as_deref(), limit: limit as u32 + 1 };
     let mut runs: Vec<RunEntry> = app.store.runs_of(page).await?.into_iter().map(RunEntry::from).collect();
@@ -84,20 +85,20 @@ async fn runs(State(app): State<App>, QueryParams(query): QueryParams<RunsQuery>
     Ok(Json(Runs { runs, older }))
 }
 
-async fn run(State(app): State<App>, PathParams(run): PathParams<String>) -> Result<Json<Run>, ApiFailure> {
+async fn run(State(app): State<App>, Api(Path(run)): Api<Path<String>>) -> Result<Json<Run>, ApiFailure> {
     let detail = find_run(&app, &run).await?;
     let score = app.store.scores(&[&run]).await?.remove(&run);
     Ok(Json(Run { entry: RunEntry { score, ..detail.record.into() }, cases: detail.cases }))
 }
 
-async fn cases(State(app): State<App>, PathParams(run): PathParams<String>) -> Result<Json<Cases>, ApiFailure> {
+async fn cases(State(app): State<App>, Api(Path(run)): Api<Path<String>>) -> Result<Json<Cases>, ApiFailure> {
     let detail = find_run(&app, &run).await?;
     Ok(Json(Cases { cases: detail.planned.into_iter().map(model::CaseEntry::from).collect() }))
 }
 
 async fn case(
     State(app): State<App>,
-    PathParams((run, case)): PathParams<(String, String)>,
+    Api(Path((run, case))): Api<Path<(String, String)>>,
 ) -> Result<Json<CaseResult>, ApiFailure> {
     let detail = find_run(&app, &run).await?;
     let (_, key) = find_case(&detail, &case)?;
@@ -105,8 +106,8 @@ async fn case(
     Ok(Json(result.ok_or(Failure::NotFound("The case has no result yet."))?))
 }
 
-async fn export(state: State<App>, PathParams(run): PathParams<String>) -> Result<Response, ApiFailure> {
-    Ok(super::export::zip(state, super::extract::Path(run)).await?)
+async fn export(state: State<App>, Api(Path(run)): Api<Path<String>>) -> Result<Response, ApiFailure> {
+    Ok(super::export::zip(state, Path(run)).await?)
 }
 
 async fn targets(State(app): State<App>) -> Result<Json<Targets>, ApiFailure> {

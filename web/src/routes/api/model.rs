@@ -69,8 +69,8 @@ pub(super) struct CaseEntry {
     pub(super) duration_us: Option<u64>,
 }
 
-/// The targets that this server may run against, then the other targets of the store. Both parts
-/// are in the order of the names.
+/// First the targets against which this server can start runs, then the other targets of the store.
+/// Each part is in the order of the names.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Targets {
     pub(super) targets: Vec<TargetEntry>,
@@ -86,7 +86,7 @@ pub(super) struct TargetEntry {
     /// complete run, the newest partial run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last: Option<String>,
-    /// Current and queued runs, if this server may run against the target.
+    /// Current and queued runs, if this server can start runs against the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) control: Option<QueueState>,
 }
@@ -102,7 +102,7 @@ pub(super) struct Accepted {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Trend {
     pub(super) name: String,
-    /// Current and queued runs, if this server may run against the target.
+    /// Current and queued runs, if this server can start runs against the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) control: Option<QueueState>,
     /// The newest runs, newest first.
@@ -122,7 +122,7 @@ pub(super) struct UnsteadyEntry {
 /// The baseline of a target.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Baseline {
-    /// The entries of the baseline file. Empty if this server may not run against the target.
+    /// The entries of the baseline file. Empty if this server cannot start runs against the target.
     pub(super) entries: Vec<BaselineEntry>,
     /// Id of the run that represents the target. `expected` and `stale` come from this run and its
     /// reruns.
@@ -159,7 +159,8 @@ pub(super) struct SectionEntry {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Matrix {
     /// The run that represents each target. This is the newest complete run, or if there is no
-    /// complete run, the newest partial run. Results of reruns of its cases count.
+    /// complete run, the newest partial run. The results of later reruns replace results of this
+    /// run.
     pub(super) runs: Vec<RunEntry>,
     /// Number of targets that are not included.
     pub(super) left_out: usize,

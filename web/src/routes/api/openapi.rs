@@ -10,7 +10,7 @@ pub(super) fn parameter(name: &str, place: &str, about: &str, schema: &Value) ->
 }
 
 /// Describes a resource that a client reads with GET. `is_named` is `true` if the path names an
-/// object that may not exist.
+/// object. Such an object can be missing.
 pub(super) fn path<T: JsonSchema>(
     made: &mut SchemaGenerator,
     problem: &Schema,
@@ -29,11 +29,11 @@ pub(super) fn path<T: JsonSchema>(
     json!({"get": {"summary": about, "parameters": parameters, "responses": answers}})
 }
 
-/// Describes the errors that every resource may return.
+/// Describes the errors that every resource can return.
 pub(super) fn refusals(problem: &Schema) -> Value {
     json!({
         "401": problem_answer(problem, "The token is missing or not valid"),
-        "403": problem_answer(problem, "Only an operator may do that, or a page of another site sent the request"),
+        "403": problem_answer(problem, "The client is not an operator, or a page of another site sent the request"),
         "429": {
             "description": "Too many wrong tokens came from this address",
             "headers": {"Retry-After": {"description": "Seconds to wait", "schema": {"type": "integer", "minimum": 1}}},

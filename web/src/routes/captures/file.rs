@@ -1,24 +1,15 @@
 //! Sends a capture as a file.
 
 use axum::body::Body;
-use axum::extract::{Extension, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use tokio::io::AsyncReadExt;
 use tokio_util::io::ReaderStream;
 
-use super::find;
-use crate::access::Session;
-use crate::app::App;
+use super::Subject;
 use crate::failure::Failure;
-use crate::routes::extract::Path;
 
-pub(in crate::routes) async fn file(
-    State(app): State<App>,
-    Extension(session): Extension<Session>,
-    Path(id): Path<String>,
-) -> Result<Response, Failure> {
-    let subject = find(&app, &session, &id).await?;
+pub(in crate::routes) async fn file(subject: Subject) -> Result<Response, Failure> {
     let file = tokio::fs::File::open(&subject.source.path).await.map_err(Failure::File)?;
     // If the file grows meanwhile, the response has only the first `len` bytes.
     let body = Body::from_stream(ReaderStream::new(file.take(subject.source.len)));

@@ -11,8 +11,8 @@ const STOPPING: Failure = Failure::Busy("This server is stopping.");
 static COMPILERS: Semaphore = Semaphore::const_new(2);
 
 /// Returns the error in a display filter, or `None` if the filter is valid. Compiles the filter on
-/// a blocking thread. Each regular expression may take milliseconds, which would block a runtime
-/// thread.
+/// a blocking thread. The compilation of each regular expression can take milliseconds, and would
+/// block a runtime thread for this time.
 ///
 /// # Errors
 /// Returns an error if the server stops before the filter is compiled.

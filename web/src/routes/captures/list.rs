@@ -30,7 +30,8 @@ pub(in crate::routes) async fn page(
     let more = entries.len().saturating_sub(MAX_LISTED);
     let lines = entries.iter().take(MAX_LISTED).map(|entry| {
         let failed = entry.was_attempted && !app.captures.is_being_read(&entry.source);
-        let failed = failed.then(|| Err(Arc::from("an earlier attempt to read the file failed; open it to retry")));
+        let failed =
+            failed.then(|| Err(Arc::from("an earlier attempt to read the file failed; open the capture to retry")));
         Line::new(entry, app.captures.cached(&entry.source).or(failed))
     });
     Ok(Html(captures::list(Some(lines.collect()), more, form_key, most_upload)?))

@@ -9,32 +9,27 @@ use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::{Subject, find};
+use super::Subject;
 use crate::access::Session;
 use crate::app::App;
 use crate::captures::follow::follow;
 use crate::failure::Failure;
-use crate::routes::extract::Path;
 use crate::view;
 
 /// The maximum number of batches that wait for one browser.
 const QUEUE: usize = 4;
 
-pub(in crate::routes) async fn page(
-    State(app): State<App>,
-    Extension(session): Extension<Session>,
-    Path(id): Path<String>,
-) -> Result<Html<String>, Failure> {
-    let subject = growing(&app, &session, &id).await?;
+pub(in crate::routes) async fn page(subject: Subject) -> Result<Html<String>, Failure> {
+    let subject = growing(subject)?;
     Ok(Html(view::captures::live(&subject.id, &subject.name)?))
 }
 
 pub(in crate::routes) async fn events(
     State(app): State<App>,
     Extension(session): Extension<Session>,
-    Path(id): Path<String>,
+    subject: Subject,
 ) -> Result<impl IntoResponse, Failure> {
-    let subject = growing(&app, &session, &id).await?;
+    let subject = growing(subject)?;
     let Some(slot) = app.captures.followers.take(Some(&session)) else {
         return Err(Failure::Busy("Too many live pages of captures are open. Close one, or try again later."));
     };
@@ -49,10 +44,8 @@ pub(in crate::routes) async fn events(
     Ok(Sse::new(events).keep_alive(KeepAlive::default()))
 }
 
-/// Returns the capture in the folder with this id. The id of the capture of a case is an error,
-/// because that capture does not grow.
-async fn growing(app: &App, session: &Session, id: &str) -> Result<Subject, Failure> {
-    let subject = find(app, session, id).await?;
+/// Returns a capture in the folder. The capture of a case is an error, because it does not grow.
+fn growing(subject: Subject) -> Result<Subject, Failure> {
     match subject.entry {
         Some(_) => Ok(subject),
         None => Err(Failure::NotFound("The capture of a case is complete; it has no live page.")),

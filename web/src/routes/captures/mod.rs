@@ -12,11 +12,15 @@ pub(super) mod upload;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use serde::Deserialize;
 use weft_dissector::browse::Survey;
 use weft_suites::model::EvidenceKind;
 
 use super::evidence;
-use crate::access::Session;
+use super::extract::Path;
+use crate::access::{Session, TokenRejection};
 use crate::app::App;
 use crate::captures::folder::Entry;
 use crate::captures::{CacheResult, Requester, Source};
@@ -38,9 +42,40 @@ pub(super) struct Subject {
     pub(super) case: Option<(String, String)>,
 }
 
+#[derive(Deserialize)]
+struct Id {
+    id: String,
+}
+
+impl FromRequestParts<App> for Subject {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+        let Path(Id { id }) = Path::from_request_parts(parts, app).await?;
+        let session = parts.extensions.get().ok_or(Failure::Token(TokenRejection::Missing))?;
+        find(app, session, &id).await
+    }
+}
+
+/// A capture that a request names, and its survey.
+pub(super) struct Surveyed {
+    pub(super) subject: Subject,
+    pub(super) survey: Arc<Survey>,
+}
+
+impl FromRequestParts<App> for Surveyed {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Failure> {
+        let subject = Subject::from_request_parts(parts, app).await?;
+        let survey = survey(app, &subject).await?;
+        Ok(Surveyed { subject, survey })
+    }
+}
+
 /// Returns the capture with this id. The id of the capture of a case is `RUN~INDEX`, with the index
 /// of the case in the plan of the run.
-pub(super) async fn find(app: &App, session: &Session, id: &str) -> Result<Subject, Failure> {
+async fn find(app: &App, session: &Session, id: &str) -> Result<Subject, Failure> {
     if let Some((run, place)) = id.rsplit_once('~') {
         return app.watch.while_available(of_case(app, session, (id, run, place))).await?;
     }
@@ -70,7 +105,7 @@ async fn of_case(app: &App, session: &Session, (id, run, place): (&str, &str, &s
     })
 }
 
-pub(super) async fn survey(app: &App, subject: &Subject) -> Result<Arc<Survey>, Failure> {
+async fn survey(app: &App, subject: &Subject) -> Result<Arc<Survey>, Failure> {
     ready(app.captures.survey(subject.requester.clone(), &subject.source).await)
 }
 

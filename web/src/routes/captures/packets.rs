@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Extension, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 use weft_dissector::browse::FrameList;
 
 use super::filter::filter_error;
-use super::{Subject, find, head, ready, survey};
-use crate::access::Session;
+use super::{Subject, Surveyed, head, ready, survey};
 use crate::app::App;
 use crate::failure::Failure;
 use crate::routes::extract::{Path, Query};
@@ -31,15 +30,13 @@ pub(in crate::routes) struct PacketsQuery {
 
 pub(in crate::routes) async fn list(
     State(app): State<App>,
-    Extension(session): Extension<Session>,
-    Path(id): Path<String>,
     Query(query): Query<PacketsQuery>,
+    subject: Subject,
 ) -> Result<Response, Failure> {
-    let subject = find(&app, &session, &id).await?;
     let filter = query.filter.trim();
     if let Some(number) = query.number.as_deref().filter(|number| !number.is_empty()) {
         let number = number.trim().parse().map_err(|_| NO_PACKET)?;
-        return Ok(Redirect::to(&url::packet(&url::capture(&id), number, filter)).into_response());
+        return Ok(Redirect::to(&url::packet(&url::capture(&subject.id), number, filter)).into_response());
     }
     let survey = survey(&app, &subject).await?;
     let passed = match passed(&app, &subject, filter).await? {
@@ -55,15 +52,14 @@ pub(in crate::routes) async fn list(
 
 pub(in crate::routes) async fn one(
     State(app): State<App>,
-    Extension(session): Extension<Session>,
-    Path((id, number)): Path<(String, String)>,
+    Path((_, number)): Path<(String, String)>,
     Query(query): Query<PacketsQuery>,
+    Surveyed { subject, survey }: Surveyed,
 ) -> Result<Html<String>, Failure> {
-    let subject = find(&app, &session, &id).await?;
-    let survey = survey(&app, &subject).await?;
     let index = &survey.index;
     let row = number.parse().ok().and_then(|number| index.rows().get(index.find(number)?)).ok_or(NO_PACKET)?;
-    // If the filter is invalid, links lead to all packets. The list of packets shows the error.
+    // If the filter is invalid, the links of this page lead to all packets. Only the list of
+    // packets shows the error.
     let passed = passed(&app, &subject, query.filter.trim()).await?.unwrap_or_default();
     let list = List { filter: query.filter.trim(), passed: passed.as_deref(), from: 0 };
     let place = match &passed {

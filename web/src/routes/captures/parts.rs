@@ -5,7 +5,7 @@ use axum::response::Html;
 use serde::Deserialize;
 use weft_core::requirement::Severity;
 
-use super::{find, head, ready, survey};
+use super::{Surveyed, find, head, ready, survey};
 use crate::access::Session;
 use crate::app::App;
 use crate::failure::Failure;
@@ -21,26 +21,18 @@ pub(in crate::routes) struct PartQuery {
 }
 
 pub(in crate::routes) async fn findings(
-    State(app): State<App>,
-    Extension(session): Extension<Session>,
-    Path(id): Path<String>,
     Query(query): Query<PartQuery>,
+    Surveyed { subject, survey }: Surveyed,
 ) -> Result<Html<String>, Failure> {
-    let subject = find(&app, &session, &id).await?;
-    let survey = survey(&app, &subject).await?;
     let named = [Severity::Note, Severity::Warning, Severity::Error];
     let severity = named.into_iter().find(|severity| severity.to_string() == query.severity);
     Ok(Html(captures::findings(head("findings", &subject, &survey), &survey, severity, query.from)?))
 }
 
 pub(in crate::routes) async fn connections(
-    State(app): State<App>,
-    Extension(session): Extension<Session>,
-    Path(id): Path<String>,
     Query(query): Query<PartQuery>,
+    Surveyed { subject, survey }: Surveyed,
 ) -> Result<Html<String>, Failure> {
-    let subject = find(&app, &session, &id).await?;
-    let survey = survey(&app, &subject).await?;
     Ok(Html(captures::connections(head("connections", &subject, &survey), &survey, query.from)?))
 }
 
@@ -59,22 +51,12 @@ pub(in crate::routes) async fn connection(
 }
 
 pub(in crate::routes) async fn operations(
-    State(app): State<App>,
-    Extension(session): Extension<Session>,
-    Path(id): Path<String>,
     Query(query): Query<PartQuery>,
+    Surveyed { subject, survey }: Surveyed,
 ) -> Result<Html<String>, Failure> {
-    let subject = find(&app, &session, &id).await?;
-    let survey = survey(&app, &subject).await?;
     Ok(Html(captures::operations(head("operations", &subject, &survey), &survey, query.from)?))
 }
 
-pub(in crate::routes) async fn statistics(
-    State(app): State<App>,
-    Extension(session): Extension<Session>,
-    Path(id): Path<String>,
-) -> Result<Html<String>, Failure> {
-    let subject = find(&app, &session, &id).await?;
-    let survey = survey(&app, &subject).await?;
+pub(in crate::routes) async fn statistics(Surveyed { subject, survey }: Surveyed) -> Result<Html<String>, Failure> {
     Ok(Html(captures::statistics(head("statistics", &subject, &survey), &survey)?))
 }

@@ -17,7 +17,7 @@ pub(crate) const LINES: usize = 100;
 pub(crate) struct Head {
     pub(super) page: &'static str,
     pub(super) name: String,
-    /// The address of the capture. The addresses of the capture's pages begin with it.
+    /// The address of the capture. The addresses of the capture's pages begin with this address.
     pub(super) base: String,
     pub(super) size: String,
     pub(super) packets: usize,

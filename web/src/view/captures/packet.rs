@@ -1,7 +1,5 @@
 //! The page of one packet: findings, fields, bytes.
 
-use std::fmt::Write as _;
-
 use askama::Template;
 use weft_core::Requirement;
 use weft_dissector::browse::Survey;
@@ -150,11 +148,7 @@ fn first(location: &FrameLocation) -> usize {
 
 fn hex(octets: &[u8]) -> Vec<HexRow> {
     let row = |(number, chunk): (usize, &[u8])| {
-        let cell = |(at, octet): (usize, &u8)| {
-            let mut hex = String::with_capacity(2);
-            let _ = write!(hex, "{octet:02x}");
-            Cell { at: number * ROW + at, hex }
-        };
+        let cell = |(at, octet): (usize, &u8)| Cell { at: number * ROW + at, hex: format!("{octet:02x}") };
         let shown = |octet: &u8| if (0x20..0x7f).contains(octet) { char::from(*octet) } else { '·' };
         HexRow {
             offset: format!("{:04x}", number * ROW),

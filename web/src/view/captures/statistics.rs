@@ -1,4 +1,4 @@
-//! The page with the statistics of a capture, as `weft stats` prints them.
+//! The page with the statistics of a capture, in the format of `weft stats`.
 
 use std::fmt::Write as _;
 

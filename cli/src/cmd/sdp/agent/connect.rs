@@ -1,7 +1,8 @@
 //! Connects by SDP for a program.
 //!
-//! The agent first connects to the peer by SDP. So the program's call returns the result of the SDP
-//! connection. Then the program's socket connects to the agent on the loopback interface.
+//! The agent first connects to the peer by SDP. Then the program's socket connects to the agent on
+//! the loopback interface. In this order, the program's call can return the result of the SDP
+//! connection.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -119,7 +120,7 @@ impl Agent {
         }
     }
 
-    /// Connects as [`Agent::connect_onward`], but does not stop with the agent.
+    /// Connects like [`Agent::connect_onward`], but does not fail when the agent stops.
     async fn connect_by_route(&self, request: ConnectRequest) -> Result<Side, Refusal> {
         let ConnectRequest { service, by, source } = request;
         let connector = self.connector.with_source(source);

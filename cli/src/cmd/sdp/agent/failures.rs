@@ -4,10 +4,11 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::Refusal;
+use crate::lock::locked;
 
 /// Maximum number of stored failures.
 const MAX_FAILURES: usize = 4096;
@@ -43,7 +44,7 @@ impl Failures {
     }
 
     fn with<T>(&self, what: impl FnOnce(&mut VecDeque<(SocketAddr, Instant, Refusal)>) -> T) -> T {
-        what(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        what(&mut locked(&self.0))
     }
 }
 

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
@@ -18,6 +18,7 @@ use weft_peer::shim::{AGENT_V4, AGENT_V6, Failure, Names};
 
 use super::names::NameEntry;
 use super::{Agent, Refusal};
+use crate::lock::locked;
 use crate::runtime;
 
 /// Maximum number of listeners at a time.
@@ -27,17 +28,11 @@ const MAX_LISTENERS: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Listeners(Mutex<HashMap<SocketAddr, SocketAddr>>);
 
-impl Listeners {
-    fn lock(&self) -> MutexGuard<'_, HashMap<SocketAddr, SocketAddr>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Agent {
     /// Listens by SDP at `sdp` for the program at `service`. Port 0 means a free port. Does nothing
     /// if the agent already listens for this program.
     pub(super) fn listen(self: &Arc<Self>, service: SocketAddr, sdp: SocketAddr, only_v6: bool) -> Result<(), Refusal> {
-        let mut listeners = self.listeners.lock();
+        let mut listeners = locked(&self.listeners.0);
         if sdp.port() == 0 && self.mapper.is_none() {
             let message = "`sdp auto` needs an agent with --pm-listen; otherwise clients cannot find the SDP Address";
             return Err((Failure::Other, message.to_owned()));
@@ -73,7 +68,7 @@ impl Agent {
             if let Some(mapper) = &agent.mapper {
                 mapper.table(|table| table.remove(service));
             }
-            agent.listeners.lock().remove(&sdp);
+            locked(&agent.listeners.0).remove(&sdp);
         });
         Ok(())
     }

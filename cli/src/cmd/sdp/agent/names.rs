@@ -3,9 +3,11 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use weft_peer::shim::Names;
+
+use crate::lock::locked;
 
 /// A connection on the loopback interface: the addresses of the program's socket and of the agent's
 /// socket.
@@ -23,23 +25,19 @@ pub(super) struct NameEntry<'a> {
 }
 
 impl NameTable {
-    fn lock(&self) -> MutexGuard<'_, HashMap<LoopbackPair, Names>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn insert(&self, local: SocketAddr, peer: SocketAddr, names: Names) -> NameEntry<'_> {
         let ends = (local, peer);
-        self.lock().insert(ends, names);
+        locked(&self.0).insert(ends, names);
         NameEntry { table: self, ends }
     }
 
     pub(super) fn find(&self, local: SocketAddr, peer: SocketAddr) -> Option<Names> {
-        self.lock().get(&(local, peer)).copied()
+        locked(&self.0).get(&(local, peer)).copied()
     }
 }
 
 impl Drop for NameEntry<'_> {
     fn drop(&mut self) {
-        self.table.lock().remove(&self.ends);
+        locked(&self.table.0).remove(&self.ends);
     }
 }

@@ -2,10 +2,10 @@
 //! address of the agent. The connection neither completes nor fails before the agent knows whether
 //! SDP has connected.
 //!
-//! A listener at this address drops all packets (SO_ATTACH_FILTER), so the kernel sends the
-//! program's SYN and waits. To complete the connection, the agent connects from the same address to
-//! the program's socket. Two SYNs that cross each other establish a connection (RFC 9293, section
-//! 3.5).
+//! A listener at this address drops all packets (SO_ATTACH_FILTER). So the kernel sends the
+//! program's SYN, gets no answer, and waits. To complete the connection, the agent connects from
+//! the same address to the program's socket. Two SYNs that cross each other establish a connection
+//! (RFC 9293, section 3.5).
 //!
 //! To refuse the connection, the agent also connects to the program's socket, but delays its
 //! acknowledgement (TCP_QUICKACK). The agent then resets the connection before the program's side

@@ -9,7 +9,7 @@ use super::model::{Capture, Captures, FilterRead, Findings, Made, Packet, Packet
 use super::{DEFAULT_LINES, MAX_LINES, TYPES};
 
 /// Describes the paths of the resources about captures.
-pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema) -> Map<String, Value> {
+pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema) -> Value {
     let id =
         parameter("id", "path", "Id of a capture, or RUN~INDEX for the capture of a case", &json!({"type": "string"}));
     let number = parameter("number", "path", "Number of a packet", &json!({"type": "integer", "minimum": 1}));
@@ -31,25 +31,16 @@ pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema
     all["post"] = add(made, problem, &text("name", "Name of the file"));
     let mut single = path::<Capture>(made, problem, "Summarizes a capture", &one, true);
     single["delete"] = remove(problem, &one);
-    let mut paths = Map::from_iter([
-        ("/api/captures".to_owned(), all),
-        ("/api/captures/{id}".to_owned(), single),
-        (
-            "/api/captures/{id}/packets".to_owned(),
-            path::<Packets>(made, problem, "Lists the packets of a capture", &packets, true),
-        ),
-        (
-            "/api/captures/{id}/packets/{number}".to_owned(),
-            path::<Packet>(made, problem, "Returns one packet with its fields", &[id.clone(), number], true),
-        ),
-        (
-            "/api/captures/{id}/findings".to_owned(),
-            path::<Findings>(made, problem, "Lists the findings of a capture", &[id, from, limit], true),
-        ),
-        ("/api/filter".to_owned(), path::<FilterRead>(made, problem, "Checks a display filter", &[wanted], false)),
-    ]);
-    // The server may still be reading the capture, or be unable to read it.
-    for (_, path) in paths.iter_mut().filter(|(name, _)| name.contains("{id}")) {
+    let mut paths = json!({
+        "/api/captures": all,
+        "/api/captures/{id}": single,
+        "/api/captures/{id}/packets": path::<Packets>(made, problem, "Lists the packets of a capture", &packets, true),
+        "/api/captures/{id}/packets/{number}": path::<Packet>(made, problem, "Returns one packet with its fields", &[id.clone(), number], true),
+        "/api/captures/{id}/findings": path::<Findings>(made, problem, "Lists the findings of a capture", &[id, from, limit], true),
+        "/api/filter": path::<FilterRead>(made, problem, "Checks a display filter", &[wanted], false),
+    });
+    // The server is perhaps still reading the capture, or cannot read the capture.
+    for (_, path) in paths.as_object_mut().into_iter().flatten().filter(|(name, _)| name.contains("{id}")) {
         for (code, about) in [
             ("422", "The capture cannot be read, or the filter is invalid"),
             ("503", "The capture is being read; try again (Retry-After)"),
@@ -62,7 +53,7 @@ pub(in crate::routes::api) fn paths(made: &mut SchemaGenerator, problem: &Schema
 
 /// Adds the responses for clients that are not operators.
 fn forbidden(answers: &mut Value, problem: &Schema) {
-    answers["403"] = problem_answer(problem, "Only an operator may do that");
+    answers["403"] = problem_answer(problem, "Only an operator is allowed to do that");
     answers["401"] = problem_answer(problem, "A token is required");
 }
 

@@ -3,11 +3,10 @@
 pub(super) mod describe;
 mod model;
 
-use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use axum::body::Body;
-use axum::extract::{Extension, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -16,14 +15,15 @@ use serde::Deserialize;
 use weft_dissector::browse::detail::FieldDetail;
 use weft_dissector::browse::index::{Index, Row};
 
-use super::extract::{PathParams, QueryParams, count};
+use super::extract::{Api, count};
 use super::failure::ApiFailure;
-use crate::access::Session;
 use crate::app::App;
 use crate::failure::{Failure, Problem};
+use crate::hex::hex;
 use crate::routes::captures::filter::filter_error;
 use crate::routes::captures::packets::{NO_PACKET, passed};
-use crate::routes::captures::{delete, find, list, ready, survey, upload};
+use crate::routes::captures::{Subject, Surveyed, delete, list, ready, upload};
+use crate::routes::extract::{Path, Query};
 use crate::view::captures::List;
 use model::{
     Capture, CaptureEntry, CaptureFinding, Captures, Counts, FilterRead, Findings, Made, Packet, PacketEntry,
@@ -72,7 +72,7 @@ struct Named {
 
 async fn add(
     State(app): State<App>,
-    QueryParams(named): QueryParams<Named>,
+    Api(Query(named)): Api<Query<Named>>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiFailure> {
@@ -85,22 +85,12 @@ async fn add(
     Ok((StatusCode::CREATED, Json(Made { id })).into_response())
 }
 
-async fn remove(
-    State(app): State<App>,
-    Extension(session): Extension<Session>,
-    PathParams(id): PathParams<String>,
-) -> Result<StatusCode, ApiFailure> {
-    delete::remove(&app, &session, &id).await?;
+async fn remove(State(app): State<App>, Api(subject): Api<Subject>) -> Result<StatusCode, ApiFailure> {
+    delete::remove(&app, &subject).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn capture(
-    State(app): State<App>,
-    Extension(session): Extension<Session>,
-    PathParams(id): PathParams<String>,
-) -> Result<Json<Capture>, ApiFailure> {
-    let subject = find(&app, &session, &id).await?;
-    let survey = survey(&app, &subject).await?;
+async fn capture(Api(Surveyed { subject, survey }): Api<Surveyed>) -> Result<Json<Capture>, ApiFailure> {
     let [notes, warnings, errors] = survey.index.counts();
     Ok(Json(Capture {
         id: subject.id,
@@ -131,12 +121,9 @@ impl Lines {
 
 async fn packets(
     State(app): State<App>,
-    Extension(session): Extension<Session>,
-    PathParams(id): PathParams<String>,
-    QueryParams(lines): QueryParams<Lines>,
+    Api(Query(lines)): Api<Query<Lines>>,
+    Api(Surveyed { subject, survey }): Api<Surveyed>,
 ) -> Result<Response, ApiFailure> {
-    let subject = find(&app, &session, &id).await?;
-    let survey = survey(&app, &subject).await?;
     let filter = lines.filter.trim();
     let passed = match passed(&app, &subject, filter).await? {
         Ok(passed) => passed,
@@ -165,11 +152,9 @@ fn packet_entry(index: &Index, row: &Row) -> PacketEntry {
 
 async fn packet(
     State(app): State<App>,
-    Extension(session): Extension<Session>,
-    PathParams((id, number)): PathParams<(String, String)>,
+    Api(Path((_, number))): Api<Path<(String, String)>>,
+    Api(Surveyed { subject, survey }): Api<Surveyed>,
 ) -> Result<Json<Packet>, ApiFailure> {
-    let subject = find(&app, &session, &id).await?;
-    let survey = survey(&app, &subject).await?;
     let index = &survey.index;
     let row = number.parse().ok().and_then(|number| index.rows().get(index.find(number)?)).ok_or(NO_PACKET)?;
     let details =
@@ -187,15 +172,11 @@ async fn packet(
         expected: finding.expected.clone(),
         found: finding.found.clone(),
     };
-    let octets = detail.octets.iter().fold(String::with_capacity(2 * detail.octets.len()), |mut text, octet| {
-        let _ = write!(text, "{octet:02x}");
-        text
-    });
     Ok(Json(Packet {
         number: detail.number.into(),
         time_ns: detail.time,
         length: detail.wire_len,
-        octets,
+        octets: hex(&detail.octets),
         units: detail.units.iter().map(unit).collect(),
         findings: detail.findings.iter().map(finding).collect(),
     }))
@@ -212,13 +193,9 @@ fn field(field: &FieldDetail) -> PacketField {
 }
 
 async fn findings(
-    State(app): State<App>,
-    Extension(session): Extension<Session>,
-    PathParams(id): PathParams<String>,
-    QueryParams(lines): QueryParams<Lines>,
+    Api(Query(lines)): Api<Query<Lines>>,
+    Api(Surveyed { survey, .. }): Api<Surveyed>,
 ) -> Result<Json<Findings>, ApiFailure> {
-    let subject = find(&app, &session, &id).await?;
-    let survey = survey(&app, &subject).await?;
     let some = survey.index.findings().iter().skip(lines.from).take(lines.limit()?);
     let findings = some.map(|finding| CaptureFinding {
         packet: finding.frame.into(),
@@ -240,7 +217,7 @@ struct Text {
     text: String,
 }
 
-async fn filter(QueryParams(Text { text }): QueryParams<Text>) -> Result<Json<FilterRead>, ApiFailure> {
+async fn filter(Api(Query(Text { text })): Api<Query<Text>>) -> Result<Json<FilterRead>, ApiFailure> {
     let error = filter_error(text).await?;
     let column = error.as_ref().map(|error| error.column);
     Ok(Json(FilterRead { column, error: error.map(|error| error.to_string()) }))

@@ -1,8 +1,8 @@
-//! Locks of the state of access control.
+//! Locks of the shared state.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Ignores poisoning: no code under these locks panics during an update.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
