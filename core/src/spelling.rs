@@ -1,8 +1,9 @@
 //! Suggestions for misspelled names.
 
 /// Returns the name in `known` that is most similar to `word`. Whether letters of `word` are upper
-/// or lower case has no effect. A name may differ by at most 2 letters. If `word` has more than 6
-/// letters, a name may differ by a third of this number. If all names differ more, returns `None`.
+/// or lower case has no effect. A name may differ by at most 2 letters. If `word` has 9 letters or
+/// more, a name may differ by a third of the letters of `word`. If all names differ more, returns
+/// `None`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // No known name is longer than 80 characters, and the comparison time grows with the length.
     let word: String = word.chars().take(80).collect::<String>().to_lowercase();

@@ -12,8 +12,8 @@
 //!   [`MAX_LINGERING`](limits::MAX_LINGERING) other connections were closed. The slot stays for
 //!   this time because late retransmissions need the full state.
 //! * It is evicted because of a memory limit: more than [`MAX_OPEN`] connections are open, or all
-//!   connections together use more than [`MAX_MEMORY`] octets of memory. Because of the second
-//!   limit, the connection of the current segment is never evicted.
+//!   connections together use more than [`MAX_MEMORY`] octets of memory. If the second limit is
+//!   exceeded, the connection of the current segment is not evicted.
 //!
 //! Connections with neither MPA nor SDP are evicted first. Of these connections, the connection
 //! that was idle for the longest time is evicted first. If an evicted connection has MPA or SDP, a
@@ -175,7 +175,7 @@ impl Connections {
             monitor.state.resume();
         }
         let closes = target.segment(segment, sink) && !of_replacement;
-        // A suspended SDP connection closes TCP after the SuspCommAck.
+        // After the SuspCommAck, the endpoints of a suspended SDP connection close TCP.
         if (segment.fin || segment.rst)
             && let Some(suspended) = target.suspended().filter(|suspended| !self.suspended.contains(suspended))
         {

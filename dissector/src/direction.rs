@@ -10,7 +10,7 @@ pub enum Direction {
     /// From the endpoint that sent the first frame of the connection. This direction has number 0.
     #[default]
     Forward,
-    /// From the other endpoint. This direction has number 1.
+    /// The direction opposite to [`Direction::Forward`]. It has number 1.
     Reverse,
 }
 

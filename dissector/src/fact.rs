@@ -69,7 +69,7 @@ pub struct Stag {
     pub owner: u8,
     /// First frame that contains the STag.
     pub first: FrameNumber,
-    /// Frame of the first Read Request that names the STag as its Data Sink.
+    /// Frame of the first Read Request whose Data Sink is the STag.
     pub advertised: Option<FrameNumber>,
     /// Number of tagged messages, Reads and atomic operations that used the STag.
     pub uses: u64,

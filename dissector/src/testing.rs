@@ -1,5 +1,5 @@
-//! Synthetic captures for tests. A capture has one TCP connection over Ethernet and IPv4. Segments
-//! are captured in the order in which they are sent, unless a test changes the order.
+//! Synthetic captures for tests. A capture has one TCP connection over Ethernet and IPv4. The
+//! capture has the segments in the order in which they are sent, unless a test changes the order.
 
 pub(crate) mod sdp;
 
@@ -38,7 +38,7 @@ pub(crate) fn hello() -> Vec<u8> {
     hex("0010 00 00 00000020 00000000 00000000 0004 00 11 00001000 00001000 0004 0004")
 }
 
-/// `octets` (length field, ULPDU, PAD) followed by the CRC field.
+/// Appends the CRC field to `octets`. `octets` consists of the length field, the ULPDU and PAD.
 pub(crate) fn with_crc(mut octets: Vec<u8>) -> Vec<u8> {
     let crc = crc::to_octets(crc::crc32c(&octets));
     octets.extend_from_slice(&crc);
@@ -76,19 +76,19 @@ pub(crate) fn send_of(msn: u32, len: usize) -> Vec<u8> {
     ulpdu
 }
 
-/// A sender of FPDUs with correct or wrong markers. It places markers octet by octet, as the text
-/// of RFC 5044 section 4.3 describes.
+/// A sender of FPDUs with correct or wrong markers. It places the markers octet by octet, in the
+/// way that RFC 5044 section 4.3 describes.
 #[derive(Debug, Clone)]
 pub(crate) struct Marked {
-    /// Number of octets since the start-up frame, as counted by the sender.
+    /// Number of octets after the start-up frame so far, in the sender's count.
     pub(crate) at: u64,
-    /// Number of octets by which markers are late.
+    /// Each marker is this number of octets after its correct position.
     pub(crate) shift: u64,
     /// Whether the sender counts its CRC fields when it places markers.
     pub(crate) crc_counts: bool,
     /// Whether the sender omits markers.
     pub(crate) none: bool,
-    /// Number of markers sent so far.
+    /// Number of markers that were sent so far.
     pub(crate) markers: usize,
 }
 
@@ -141,7 +141,7 @@ pub(crate) struct Wire {
     frames: Vec<(u64, Vec<u8>)>,
     next: [u32; 2],
     now: u64,
-    /// Whether IPv4 packets are sent without the Don't Fragment flag.
+    /// Whether Don't Fragment is clear in the sent IPv4 packets.
     pub(crate) may_fragment: bool,
     /// The window field of sent segments.
     pub(crate) window: u16,
@@ -155,9 +155,9 @@ impl Wire {
         Self::connected_with_options(&[])
     }
 
-    /// Like [`Wire::connected`], but `datagrams` precede the connection. The number of each
-    /// datagram is its sender: 0 is the endpoint that opens the connection, 1 is the port mapper of
-    /// the peer.
+    /// Like [`Wire::connected`], but the capture has `datagrams` before the connection. The number
+    /// with each datagram is its sender: 0 is the endpoint that opens the connection, and 1 is the
+    /// port mapper of the peer.
     pub(crate) fn connected_after(datagrams: &[(usize, Vec<u8>)]) -> Self {
         let (addresses, ports) = ([[10, 0, 0, 2], [10, 0, 0, 1]], [40000, 3935]);
         let frame = |(direction, payload): &(usize, Vec<u8>)| {
@@ -273,8 +273,8 @@ impl Wire {
         }
     }
 
-    /// Sends the segments of `first` and then of `second`. In the capture, the segments of `second`
-    /// come first.
+    /// Sends the segments of `first`, and then the segments of `second`. In the capture, the
+    /// segments of `second` come first.
     pub(crate) fn swapped(&mut self, first: impl FnOnce(&mut Self), second: impl FnOnce(&mut Self)) {
         let before = self.frames.len();
         first(self);
@@ -283,8 +283,9 @@ impl Wire {
         self.frames[before..].rotate_left(between - before);
     }
 
-    /// Sends the segments of `first` and `second` simultaneously, each in one direction. Neither
-    /// endpoint has received the segments of its peer yet.
+    /// Sends the segments of `first` and the segments of `second` at the same time. `first` and
+    /// `second` use different directions. When the endpoints send, they have not received the
+    /// segments of the other endpoint.
     pub(crate) fn at_once(&mut self, first: impl FnOnce(&mut Self), second: impl FnOnce(&mut Self)) {
         let before = self.next;
         first(self);
@@ -300,8 +301,8 @@ impl Wire {
         self.frames.len()
     }
 
-    /// A copy with the frames that `change` returns. A frame that is older than the frame before it
-    /// gets the time of that frame.
+    /// A copy with the frames that `change` returns. If a frame is older than the frame before it,
+    /// it gets the time of the frame before it.
     pub(crate) fn changed(&self, change: impl FnOnce(Vec<(u64, Vec<u8>)>) -> Vec<(u64, Vec<u8>)>) -> Self {
         let mut frames = change(self.frames.clone());
         for at in 1..frames.len() {
@@ -343,7 +344,7 @@ impl Wire {
         self.changed(|frames| frames.into_iter().map(carried).collect())
     }
 
-    /// A copy in which the capture has at most `snap_length` octets of each frame.
+    /// A copy with at most `snap_length` octets of each frame.
     pub(crate) fn cut_to(&self, snap_length: usize) -> Self {
         Wire { frames: self.frames.clone(), snap_length, ..*self }
     }
@@ -353,7 +354,8 @@ impl Wire {
         self.now += nanoseconds;
     }
 
-    /// `direction` retransmits `octets`, which start `back` octets before its next octet.
+    /// `direction` retransmits `octets`. The first of these octets is `back` octets before the next
+    /// octet of `direction`.
     pub(crate) fn send_again(&mut self, direction: usize, back: u32, octets: &[u8]) {
         let next = self.next[direction];
         self.next[direction] = next.wrapping_sub(back);
@@ -367,9 +369,8 @@ impl Wire {
         self.segment(direction, |tcp| tcp.ack(ack), octets, true);
     }
 
-    /// `direction` sends `octets` in one segment, and the octet at offset `at` is damaged in
-    /// transit. The sequence number does not advance, because the sender must retransmit the
-    /// octets.
+    /// `direction` sends `octets` in one segment. The octet at offset `at` is damaged in transit.
+    /// The sequence number does not advance, because the sender must retransmit the octets.
     pub(crate) fn send_damaged(&mut self, direction: usize, octets: &[u8], at: usize) {
         let next = self.next[direction];
         self.send(direction, octets);
@@ -385,7 +386,7 @@ impl Wire {
         self.send(direction, &fpdu(&hex(ulpdu)));
     }
 
-    /// Like [`Wire::send`], but the segment is missing in the capture.
+    /// Like [`Wire::send`], but the segment is not captured.
     pub(crate) fn lose(&mut self, direction: usize, octets: &[u8]) {
         let ack = self.next[1 - direction];
         self.segment(direction, |tcp| tcp.ack(ack), octets, false);
@@ -476,22 +477,24 @@ impl Wire {
     }
 }
 
-/// A connection after start-up frames of revision 1, with CRC and without markers. Then the given
-/// ULPDUs are sent, each in its direction.
+/// A connection after start-up frames of revision 1, with CRC and without markers. After the
+/// start-up, each of `ulpdus` is sent in its direction.
 pub(crate) fn exchange(ulpdus: &[(usize, &str)]) -> Wire {
     let mut wire = Wire::started();
     ulpdus.iter().for_each(|(direction, ulpdu)| wire.send_ulpdu(*direction, ulpdu));
     wire
 }
 
-/// Proves that a rule covers the requirement `id`: the monitor reports a violation of `id` in the
-/// capture `bad`, but not in the capture `good`. The two captures differ as little as possible.
+/// Proves that a rule checks the requirement `id`: the monitor must report a violation of `id` in
+/// the capture `bad`, and must not report one in the capture `good`. The two captures should differ
+/// as little as possible.
 pub(crate) fn proves(id: RequirementId, bad: &Wire, good: &Wire) {
     let names = |wire: &Wire| wire.findings().iter().any(|finding| finding.requirement == id);
     let mut proof = Coverage::new(CoverageKind::Rule);
     proof.verify(id, || {
         assert!(names(bad), "the capture with a violation has no finding {id}: {:#?}", bad.findings());
-        // A violation of the e-mail proposal is only a note, because the proposal is not binding.
+        // Some requirements are from an e-mail proposal. A violation of such a requirement is only
+        // a note, because the proposal is not binding.
         let is_note = |finding: &Finding| finding.requirement != id || finding.severity == Severity::Note;
         assert!(!id.as_str().starts_with("P2P-mail.") || bad.findings().iter().all(is_note), "{:#?}", bad.findings());
         assert!(!names(good), "the capture without a violation has a finding {id}: {:#?}", good.findings());

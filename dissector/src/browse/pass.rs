@@ -65,7 +65,7 @@ impl<C: Collector> Pass<C> {
         self.is_complete
     }
 
-    /// Remarks about joined connections, dropped state and unread frames.
+    /// The remarks of the dissector (see [`Dissector::remarks`](crate::Dissector::remarks)).
     pub fn remarks(&self) -> Vec<String> {
         self.dissector.remarks()
     }

@@ -24,7 +24,7 @@ pub struct Survey {
     pub operations: Operations,
     /// If the capture was not read to its end, the reason.
     pub note: Option<String>,
-    /// Remarks about joined connections, dropped state and unread frames.
+    /// The remarks of the dissector (see [`Dissector::remarks`](crate::Dissector::remarks)).
     pub remarks: Vec<String>,
 }
 

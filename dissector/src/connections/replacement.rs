@@ -101,7 +101,7 @@ impl Connection {
     }
 
     /// Returns whether `segment` is a SYN with another sequence number, or has sequence numbers
-    /// that are far from those of this connection.
+    /// that are far from the sequence numbers of this connection.
     fn is_foreign(&self, segment: &Segment<'_>) -> bool {
         let mine = self.direction_of(segment);
         if !segment.syn {

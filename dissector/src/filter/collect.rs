@@ -111,8 +111,8 @@ impl WantedFields {
         !self.finding_facts.is_empty() || self.groups.iter().any(|(group, _)| *group == GroupKind::Finding)
     }
 
-    /// Returns whether a requested field needs the monitor, which reports findings and the state of
-    /// connections.
+    /// Returns whether a requested field needs the monitor. The monitor reports findings and the
+    /// state of connections.
     #[must_use]
     pub fn monitor(&self) -> bool {
         self.findings() || grammar::fields_of_context().any(|field| self.set.has(field))

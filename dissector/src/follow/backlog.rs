@@ -1,10 +1,11 @@
-//! Finds out when all requests are answered, after octets were missing in the capture.
+//! If octets are missing in the capture, it is unknown how many requests are unanswered. This
+//! module finds the point after which all requests are answered again.
 
 use weft_core::wire::ddp::Msn;
 
 /// An upper bound on the unanswered requests of one requester, if requests may be missing in the
-/// capture. Requests are counted by their MSNs, so missing requests count as well. Each captured
-/// response answers one request.
+/// capture. The number of requests is derived from their MSNs. Therefore missing requests count as
+/// well. Each captured response answers one request.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Backlog {
     /// Upper bound on the number of unanswered requests. `None` until a request is captured or
@@ -19,7 +20,7 @@ pub(super) struct Backlog {
 
 impl Backlog {
     /// Records that octets are missing. `known` is the number of unanswered requests, or `None` if
-    /// that number is uncertain. If `requests` is set, the missing octets may contain requests.
+    /// this number is uncertain. If `requests` is set, the missing octets may contain requests.
     pub(super) fn record_loss(&mut self, known: Option<usize>, requests: bool) {
         if let Some(known) = known {
             (self.max, self.responses) = (Some(known as u64), 0);
@@ -37,7 +38,8 @@ impl Backlog {
 
     pub(super) fn record_response(&mut self) {
         self.responses += 1;
-        // There are more responses than requests, so some requests are captured late.
+        // There are more responses than requests. So some requests will be captured after their
+        // responses.
         self.may_lack_requests |= self.max == Some(0);
         self.max = self.max.map(|max| max.saturating_sub(1));
     }

@@ -25,7 +25,7 @@ pub(crate) struct StreamingStart {
 /// Facts about a connection. Arrays have one element for each direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Connection {
-    /// Was the SYN of this direction captured?
+    /// Whether the SYN of this direction was captured.
     pub syn: [bool; 2],
     /// The direction of the endpoint that opened the connection. This endpoint sent the SYN without
     /// ACK.
@@ -36,10 +36,11 @@ pub(crate) struct Connection {
     pub rst: [Option<FrameNumber>; 2],
     /// The start-up frame of each direction.
     pub startup: [Option<StartupFrame>; 2],
-    /// The start of each direction that began with octets outside MPA, if all these octets were
-    /// captured.
+    /// If a direction began with octets outside MPA and all these octets were captured: these first
+    /// octets.
     pub streaming_start: [Option<StreamingStart>; 2],
-    /// The direction that sent an SDP Hello in streaming mode. Start-up frames may then be absent.
+    /// The direction that sent an SDP Hello in streaming mode. If there is such a Hello, the
+    /// connection may have no start-up frames.
     pub streaming_hello: Option<Direction>,
     /// Whether this connection resumes an SDP connection that was suspended.
     pub resumes: bool,
@@ -49,8 +50,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Returns the facts to keep when MPA starts again on the same TCP connection, after a
-    /// rejection.
+    /// After a rejection, MPA may start a second time on the same TCP connection. Returns the facts
+    /// that stay valid in this case.
     pub(super) fn restarted(self) -> Self {
         let Connection { syn, active_opener, fin, rst, resumes, last_time, .. } = self;
         Connection { syn, active_opener, fin, rst, resumes, last_time, ..Connection::default() }
@@ -87,15 +88,16 @@ impl Connection {
         }
     }
 
-    /// Returns the direction of the MPA Request. If no Request was found, returns the direction
-    /// opposite to that of the Reply.
+    /// Returns the direction of the MPA Request. If no Request was found, but a Reply was found,
+    /// returns the direction opposite to the direction of the Reply.
     pub(crate) fn initiator(&self) -> Option<Direction> {
         let of =
             |kind: StartupKind| Direction::BOTH.into_iter().find(|d| self.startup[*d].is_some_and(|s| s.kind == kind));
         of(StartupKind::Request).or_else(|| of(StartupKind::Reply).map(Direction::peer))
     }
 
-    /// Returns MPA Request and Reply, if both were found and came from different endpoints.
+    /// Returns the MPA Request and the MPA Reply, if both frames were found and came from different
+    /// endpoints.
     pub(crate) fn startup_pair(&self) -> Option<StartupPair<'_>> {
         let initiator = self.initiator()?;
         let (request, reply) = (self.startup[initiator].as_ref()?, self.startup[initiator.peer()].as_ref()?);
@@ -128,7 +130,8 @@ impl StartupPair<'_> {
         !self.reply.rejects()
     }
 
-    /// Returns whether the Reply selects the RDMA Consortium's variant: revision 0 with markers.
+    /// Returns whether the Reply selects the MPA variant of the RDMA Consortium: revision 0 with
+    /// markers.
     pub(crate) fn is_rdmac(&self) -> bool {
         self.reply.revision == 0 && self.reply.wants_markers()
     }

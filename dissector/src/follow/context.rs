@@ -1,6 +1,5 @@
-//! [`Context`] is the knowledge of the monitor about a unit that the octets of the unit do not
-//! show. A unit is an FPDU, a start-up frame, an SDP message or a datagram. Outputs and filters
-//! receive this knowledge with each unit.
+//! [`Context`] is the part of the monitor's knowledge about a unit that the octets of this unit do
+//! not show. Outputs and filters receive the context with each unit.
 
 use super::exchange::Exchange;
 use super::sdp;
@@ -11,8 +10,9 @@ use crate::upper::{Ulp, UlpMessage};
 pub struct Context {
     /// The state of the SDP connection; `None` if the connection does not carry SDP.
     pub sdp: Option<Box<sdp::SdpState>>,
-    /// For a datagram, this is its port mapper exchange. For a connection, this is the exchange
-    /// that the connection follows, in its state when the connection was opened.
+    /// If the unit is a datagram of a port mapper, the exchange to which the datagram belongs. If
+    /// the unit belongs to a connection, the exchange that prepared the connection, in the state
+    /// that the exchange had when the connection was opened.
     pub exchange: Option<Exchange>,
     /// The protocol above RDMAP, if it is certain.
     pub ulp: Option<Ulp>,
@@ -21,7 +21,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Octets of memory in use.
+    /// Memory in use, in octets.
     pub(crate) fn memory(&self) -> usize {
         self.sdp.as_ref().map_or(0, |sdp| sdp.memory())
     }

@@ -1,16 +1,16 @@
 //! Responses that the monitor processes before their requests.
 //!
-//! Without CRC, the monitor parses an FPDU only when the next FPDU of the same direction has
-//! arrived. By then, the monitor may already have processed the response. After a gap in the
-//! capture, or with a snap length, the monitor may process one direction completely before the
-//! opposite direction.
+//! If CRC is not in use, the monitor parses an FPDU only when the next FPDU of the same direction
+//! has arrived. So the monitor may process the response to a request before it parses the request.
+//! After a gap in the capture, or if a snap length cut off octets, the monitor may even process one
+//! direction completely before the opposite direction.
 
 use super::message::SegmentLocation;
 use crate::frame_number::FrameNumber;
 use crate::parse::SegmentView;
 
-/// The fields of a response that identify its request: STag and TO of a Read's sink, or the Request
-/// Identifier of an atomic operation.
+/// The fields of a response that identify its request. For a Read, the fields are STag and TO of
+/// the sink. For an atomic operation, the field is the Request Identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ResponseKey {
     Sink(u32, u64),

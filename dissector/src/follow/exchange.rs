@@ -1,15 +1,16 @@
 //! Exchanges of the port mapper (section 7 of the draft). An exchange has a Request, an Accept or a
-//! Deny, an Ack, and the TCP connections that follow.
+//! Deny, an Ack, and the TCP connections that the exchange prepared.
 //!
-//! A datagram belongs to the exchange with its three-tuple AssocHandle, CpPort and CpIPAddr. A
-//! Request with the same three-tuple for another address begins a new exchange. Repeated messages
-//! are counted. A connection follows an exchange if its SYN goes to the address that the Accept
-//! named. If several exchanges match, the newest Accept that fits both addresses of the connection
-//! counts. If no Accept fits both addresses, the newest Accept that named the destination counts.
+//! A datagram belongs to the exchange with its three-tuple AssocHandle, CpPort and CpIPAddr. If a
+//! Request has the same three-tuple but requests another address, it begins a new exchange.
+//! Repeated messages are counted. An exchange prepared a connection if the SYN of the connection
+//! goes to the address in the Accept. If several exchanges match, the exchange with the newest
+//! Accept that fits both addresses of the connection counts. If no Accept fits both addresses, the
+//! exchange with the newest Accept that has the destination address counts.
 //!
-//! A datagram that is not a message of the draft (or of the Linux daemon) is ignored. At most
-//! [`MAX_EXCHANGES`] exchanges are kept, each with its first [`MAX_STREAMS`] connections. The
-//! oldest exchange is dropped first.
+//! If a datagram is neither a message of the draft nor a message of the Linux daemon, it is
+//! ignored. At most [`MAX_EXCHANGES`] exchanges are kept. For each exchange, the first
+//! [`MAX_STREAMS`] connections are kept. The oldest exchange is dropped first.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -41,10 +42,10 @@ named! {
     /// The state of an exchange.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum State {
-        /// A PMReq was sent, but no answer yet.
+        /// A PMReq was sent. It is not answered yet.
         Requested = "requested",
-        /// A PMAccept was sent, but no PMAck yet. A SYN acknowledges a PMAccept as well (section
-        /// 7.5.2).
+        /// A PMAccept was sent. A PMAck was not sent. (The client may send a SYN instead: a SYN
+        /// also acknowledges a PMAccept, section 7.5.2.)
         Accepted = "accepted",
         /// A PMAck was sent.
         Acknowledged = "acknowledged",
@@ -56,18 +57,20 @@ named! {
 /// A port mapper exchange: messages with the same three-tuple.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Exchange {
-    /// Number of the exchange. Exchanges are numbered from 0 in the order of their first datagrams.
+    /// Number of the exchange. The first exchange has number 0. The order is the order of the first
+    /// datagrams of the exchanges.
     pub exchange: u64,
     /// AssocHandle.
     pub handle: u64,
     /// CpIPAddr and CpPort.
     pub connecting: SocketAddr,
-    /// The address from which a Linux daemon's client will connect, if the Request names it.
+    /// The address from which the client of a Linux daemon will connect, if the Request has this
+    /// address.
     pub connecting_mapped: Option<SocketAddr>,
     /// ApIPAddr and ApPort of the Request.
     #[serde(rename = "asked")]
     pub requested: Option<SocketAddr>,
-    /// ApIPAddr and ApPort of the Accept: the address to connect to.
+    /// ApIPAddr and ApPort of the Accept: the address to which the client must connect.
     pub mapped: Option<SocketAddr>,
     /// PmTime of the Accept.
     pub pm_time: Option<u8>,
@@ -79,12 +82,12 @@ pub struct Exchange {
     pub ack: Option<CapturePoint>,
     /// The first PMDeny.
     pub deny: Option<CapturePoint>,
-    /// Numbers of repeated PMReqs, PMAccepts, PMAcks and PMDenys. The first message of each type
-    /// does not count.
+    /// Numbers of repeated PMReqs, PMAccepts, PMAcks and PMDenys, in this order. The first message
+    /// of each type does not count.
     pub repeats: [u64; 4],
-    /// The first connections that followed the exchange, at most [`MAX_STREAMS`].
+    /// The first connections that the exchange prepared, at most [`MAX_STREAMS`].
     pub streams: Vec<StreamId>,
-    /// Number of all connections that followed the exchange.
+    /// Number of all connections that the exchange prepared.
     pub followers: u64,
     /// Whether the last datagram of the exchange repeated an earlier datagram.
     #[serde(skip)]
@@ -163,17 +166,17 @@ pub(crate) struct Exchanges {
     /// Number of exchanges that were dropped.
     dropped: u64,
     by_tuple: HashMap<(u64, SocketAddr), u64>,
-    /// For each address that an Accept named, the number of the exchange with the newest such
-    /// Accept.
+    /// For each address in an Accept: the number of the exchange with the newest Accept that has
+    /// this address.
     by_mapped: HashMap<SocketAddr, u64>,
-    /// For each source and destination of a connection that an Accept allows, the number of the
-    /// exchange with the newest such Accept.
+    /// For each source and destination of a connection that an Accept allows: the number of the
+    /// exchange with the newest Accept that allows this connection.
     by_addresses: HashMap<(SocketAddr, SocketAddr), u64>,
 }
 
 impl Exchanges {
-    /// Processes a datagram from or to the port mapper. Returns the datagram's exchange, and the
-    /// exchange that was dropped to make room, if any.
+    /// Processes a datagram from or to the port mapper. Returns the exchange of the datagram. If
+    /// the oldest exchange was dropped because of the limit, also returns the dropped exchange.
     pub(crate) fn record_datagram(&mut self, datagram: &Datagram<'_>) -> (Option<&Exchange>, Option<Exchange>) {
         let complete = datagram.octets.len() as u64 == u64::from(datagram.wire_len);
         let Some(message) = Message::parse(datagram.octets).ok().filter(|_| complete) else { return (None, None) };
@@ -208,8 +211,8 @@ impl Exchanges {
         (self.get(number), removed)
     }
 
-    /// Returns the number of the exchange that a connection follows, given the connection's SYN or
-    /// SYN-ACK.
+    /// Returns the number of the exchange that prepared a connection. `segment` is the SYN or
+    /// SYN-ACK of the connection.
     pub(crate) fn number_for(&self, segment: &Segment<'_>) -> Option<u64> {
         if !segment.syn || self.by_mapped.is_empty() {
             return None;
@@ -218,8 +221,8 @@ impl Exchanges {
         self.by_addresses.get(&(from, to)).or_else(|| self.by_mapped.get(&to)).copied()
     }
 
-    /// Records that connection `stream` follows exchange `number`. Returns the exchange, or `None`
-    /// if the connection was recorded before.
+    /// Records that exchange `number` prepared connection `stream`. Returns the exchange, or `None`
+    /// if this was recorded before.
     pub(crate) fn join(&mut self, number: u64, stream: StreamId) -> Option<&Exchange> {
         let exchange = self.get_mut(number)?;
         if exchange.streams.last() == Some(&stream) {
@@ -262,7 +265,7 @@ impl Exchanges {
     }
 }
 
-/// Removes `key` if it still has `number`.
+/// Removes `key` if its value is still `number`.
 pub(super) fn remove_number<K: Eq + Hash>(numbers: &mut HashMap<K, u64>, key: &K, number: u64) {
     if numbers.get(key) == Some(&number) {
         numbers.remove(key);

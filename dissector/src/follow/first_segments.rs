@@ -16,14 +16,14 @@ pub(crate) struct FirstSegment {
     pub frame: FrameNumber,
     /// RDMAP's opcode.
     pub opcode: Opcode,
-    /// Whether the L bit is set, which marks the last segment of a message.
+    /// Whether the L bit is set. The L bit means that this is the last segment of its message.
     pub last: bool,
     /// Length of the payload after the DDP header, in octets.
     pub payload_len: u32,
     /// MSN of an untagged segment; `None` for a tagged segment.
     pub msn: Option<Msn>,
-    /// STag and TO of a tagged segment, or sink STag and TO of a Read Request. Zeros for other
-    /// segments.
+    /// For a tagged segment, STag and TO. For a Read Request, STag and TO of the sink. For all
+    /// other segments, zeros.
     pub stag_and_to: (u32, u64),
     /// RDMARDSZ of a Read Request; `None` if the request was not captured.
     pub read_size: Option<u32>,
@@ -59,7 +59,8 @@ impl FirstSegment {
         segment
     }
 
-    /// Returns `false` for a Terminate, and for a Read Request whose RDMARDSZ was not captured.
+    /// Returns `false` if the segment is a Terminate, or a Read Request whose RDMARDSZ was not
+    /// captured.
     pub(crate) fn is_known(&self) -> bool {
         self.opcode != Opcode::TERMINATE && (self.opcode != Opcode::READ_REQUEST || self.read_size.is_some())
     }
@@ -80,7 +81,7 @@ impl FirstSegment {
     }
 }
 
-/// The first segments of one direction. A segment is recorded only if no earlier octets are
+/// The first segments of one direction. A segment is recorded only if no octets before it are
 /// missing.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FirstSegments {
@@ -93,8 +94,8 @@ pub(crate) struct FirstSegments {
 }
 
 impl FirstSegments {
-    /// Records segment number `index` (from 0) of the direction. If `broken` is set, earlier octets
-    /// are missing or could not be parsed. The segment is then ignored.
+    /// Records segment number `index` of the direction; the first segment has number 0. If `broken`
+    /// is set, earlier octets are missing or could not be parsed, and the segment is ignored.
     pub(crate) fn record_segment(&mut self, index: u64, unit: &Unit<'_>, view: &SegmentView<'_>, broken: bool) {
         if broken {
             return;

@@ -1,11 +1,12 @@
-//! Assembles DDP messages from segments. Queue, MSN and MO decide which message an untagged segment
-//! continues. STag and TO decide which message a tagged segment continues.
+//! Assembles DDP messages from segments. The queue, the MSN and the MO of an untagged segment
+//! decide which message it continues. The STag and the TO of a tagged segment decide which message
+//! it continues.
 //!
 //! A message is open until its last segment arrives. One message can be open for each queue and for
-//! each of the two tagged opcodes (Write and Read Response). The protocol allows a sender no more
-//! open messages, so memory use is bounded. If octets are missing in the capture, the monitor drops
-//! the open messages of the direction. It compares MSNs again only from the next message on. A
-//! segment that does not fit the earlier segments becomes a [`Remark`].
+//! each of the two tagged opcodes (Write and Read Response). The protocol does not allow more open
+//! messages, so memory use is bounded. If octets are missing in the capture, the monitor drops the
+//! open messages of the direction, and resumes the comparison of MSNs with the next message. If a
+//! segment does not fit the earlier segments, a [`Remark`] records this.
 
 use weft_core::wire::ddp::{Msn, RawTagged, RawUntagged, Segment};
 use weft_core::wire::rdmap::Opcode;
@@ -33,9 +34,10 @@ pub(crate) struct SegmentLocation {
 /// The position of a segment in its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SegmentPosition {
-    /// Whether the segment is the first of its message.
+    /// Whether the segment is the first segment of its message.
     pub first: bool,
-    /// The message that ends with this segment; `None` if the message continues or lacks segments.
+    /// The message that ends with this segment; `None` if the message continues, or if segments of
+    /// it are missing.
     pub completed: Option<CompletedMessage>,
 }
 
@@ -52,7 +54,8 @@ pub(crate) struct CompletedMessage {
     pub time: u64,
 }
 
-/// The MSN of a tagged message. Such a message has none, and nothing reads this value.
+/// A value for the field `msn` of a tagged message. A tagged message has no MSN, and nothing reads
+/// this value.
 const NO_MSN: Msn = Msn::new(0);
 
 /// A message whose last segment has not arrived.
@@ -64,22 +67,24 @@ struct OpenMessage {
     msn: Msn,
     stag: u32,
     ulp: (u8, u32),
-    /// Base of the offsets `first`, `next`, `low` and `high`. It is 0 for an untagged message, and
-    /// the TO of the first segment for a tagged message.
+    /// The offsets `first`, `next`, `low` and `high` count from this value. For an untagged
+    /// message, it is 0. For a tagged message, it is the TO of the first segment.
     base: u64,
     first: i64,
     next: i64,
     low: i64,
     high: i64,
     sum: u64,
-    /// Sum of [`hash_offset`] over the start offsets of all segments, less the sum over their end
-    /// offsets. In a complete message, all terms cancel except for the lowest start and the highest
-    /// end.
+    /// Sum of [`hash_offset`] of the start offsets of all segments, minus the sum of
+    /// [`hash_offset`] of their end offsets. In a complete message, the end of each segment is the
+    /// start of another segment. So only the lowest start and the highest end remain in the
+    /// difference.
     tally: u64,
     segments: u32,
     /// Whether the first segments may be missing in the capture.
     partial: bool,
-    /// Numbers of the first and the latest segment, counted in the direction.
+    /// Numbers of the first and the latest segment. The numbers count all segments of the
+    /// direction.
     numbers: (u64, u64),
     jump: Option<Jump>,
 }
@@ -93,7 +98,7 @@ struct Jump {
     found: i64,
 }
 
-/// The last completed message of a queue or tagged opcode.
+/// The last completed message of a queue, or of a tagged opcode.
 #[derive(Debug, Clone, Copy)]
 struct LastMessage {
     at: SegmentLocation,
@@ -113,10 +118,10 @@ pub(crate) struct UnfinishedMessage {
     pub frame: FrameNumber,
     /// Location of the DDP control octet in the latest segment.
     pub control: Location,
-    /// Whether the sender began and ended another message after the latest segment.
+    /// Whether another message began and ended after the latest segment of this message.
     pub has_later_message: bool,
-    /// Location of the DDP control octet in an earlier segment with L=1, if the message ends
-    /// exactly where that segment begins.
+    /// If the message ends exactly where an earlier segment with L=1 begins: location of the DDP
+    /// control octet in that earlier segment.
     pub early_last: Option<Location>,
 }
 
@@ -125,7 +130,7 @@ struct Channel {
     /// Whether a complete message was captured after the last missing octets.
     is_synchronized: bool,
     next_msn: Option<Msn>,
-    /// The latest range of skipped MSNs: the first skipped MSN, and the MSN after the range.
+    /// The latest range of skipped MSNs: the first skipped MSN, and the first MSN after the range.
     skipped: Option<(Msn, Msn)>,
     open: Option<OpenMessage>,
     last_message: Option<LastMessage>,
@@ -139,12 +144,12 @@ const RESPONSE: usize = 5;
 pub(crate) struct Messages {
     /// Whether all octets were captured from the first FPDU on.
     complete: bool,
-    /// Elements 0 to 3 are the untagged queues by QN. Elements 4 and 5 are Writes and Read
-    /// Responses.
+    /// Elements 0 to 3 are the untagged queues with QN 0 to 3. Element 4 is for Writes, and element
+    /// 5 is for Read Responses.
     channels: [Channel; 6],
     /// Number of segments so far.
     count: u64,
-    /// The highest segment number at which a finished message began.
+    /// The highest number of a segment that began a message which is already finished.
     ended: u64,
 }
 
@@ -155,7 +160,7 @@ const STAG: std::ops::Range<usize> = ULPDU_AT + 2..ULPDU_AT + 6;
 const TO: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 14;
 
 impl Messages {
-    /// Starts the direction. The capture has all octets from the first octet on.
+    /// Starts the direction. Call this only if the capture has the first octet of the direction.
     pub(crate) fn start(&mut self) {
         *self = Messages { complete: true, ..Messages::default() };
     }
@@ -175,7 +180,7 @@ impl Messages {
         self.channels.iter().filter_map(|channel| channel.open).map(|open| (open.opcode, open.latest.frame)).next()
     }
 
-    /// Returns a message that lacks its last segment and whose segments so far were all captured.
+    /// Returns a message without its last segment, if all its segments so far were captured.
     pub(crate) fn unfinished_message(&self) -> Option<UnfinishedMessage> {
         self.channels.iter().find_map(|channel| {
             let open = channel.open.filter(|open| !open.partial)?;
@@ -223,8 +228,8 @@ impl Messages {
         let continues = |open: &OpenMessage| mo != 0 && i64::from(mo) == open.next;
         if qn != queue {
             if !channel.open.is_some_and(|open| open.msn == msn && continues(&open)) {
-                // The QN is wrong, so the message's queue is not known. The next MSN of the correct
-                // queue is no longer known either.
+                // The QN is wrong, so the queue of the message is not known. Therefore the next MSN
+                // of the correct queue is also unknown from now on.
                 *channel = Channel::default();
                 self.complete = false;
                 return SegmentPosition::default();
@@ -429,8 +434,8 @@ impl OpenMessage {
         self.latest = at;
     }
 
-    /// Checks that the segments form a complete message, after the last segment has arrived.
-    /// Returns `None` if segments may be missing in the capture.
+    /// Call this when the last segment has arrived. Checks that the segments form a complete
+    /// message. Returns `None` if segments may be missing in the capture.
     fn end(&self, at: SegmentLocation, tagged: bool, remarks: &mut Vec<Remark>) -> Option<CompletedMessage> {
         if self.partial {
             return None;
@@ -441,7 +446,8 @@ impl OpenMessage {
         };
         let absolute = |offset: i64| self.base.wrapping_add(offset.cast_unsigned());
         let edges = hash_offset(self.low).wrapping_sub(hash_offset(self.high));
-        // Two TOs can be farther apart than half the address space, so the difference is unsigned.
+        // The distance of two TOs can be more than half of the address space. Therefore the
+        // difference is unsigned.
         let spread = self.high.wrapping_sub(self.low).cast_unsigned();
         let covers = self.tally == edges && self.sum == spread;
         if !tagged && self.low != 0 {
@@ -467,7 +473,7 @@ impl OpenMessage {
     }
 }
 
-/// Hashes an offset, so that sums of the hashes of different offsets do not match by chance.
+/// Hashes an offset. With hashes, sums of different offsets do not match by chance.
 fn hash_offset(offset: i64) -> u64 {
     let mixed = offset.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)

@@ -1,10 +1,11 @@
-//! The monitor's state of a connection: facts that rules check, one file for each subject.
+//! The monitor's state of a connection: the facts that rules check. Each subject has one file.
 //!
-//! The parser passes the capture on as units. A unit is an FPDU, a start-up frame, an SDP message,
-//! a datagram, octets in streaming mode, octets that could not be parsed, or a gap.
+//! The parser delivers the capture as units. A unit is an FPDU, a start-up frame, an SDP message, a
+//! datagram, octets in streaming mode, octets that could not be parsed, or a gap.
 //!
 //! This state only records what was captured. It never decides what should happen next. It shares
-//! no code with weft's own endpoint, so that both do not make the same mistake.
+//! no code with weft's own endpoint. Otherwise the endpoint and the monitor could make the same
+//! mistake, and the monitor would not report it.
 
 mod backlog;
 mod connection;
@@ -63,9 +64,9 @@ pub(crate) struct ConnectionState {
     remarks: Vec<Remark>,
     /// Recognises the protocol that the Sends carry.
     protocol: Recognition,
-    /// Knowledge that goes to outputs and filters with each unit.
+    /// The knowledge that outputs and filters receive with each unit.
     context: Context,
-    /// Whether the direction opposite to the current segment has captured octets that are not
+    /// Whether the direction opposite to the current segment has octets that were captured but not
     /// parsed yet.
     pub(crate) peer_has_unread: bool,
 }
@@ -82,13 +83,13 @@ impl ConnectionState {
         }
     }
 
-    /// Records a unit. `view` is its DDP segment, if the octets are trustworthy.
+    /// Records a unit. `view` is the DDP segment of the unit, if its octets are trustworthy.
     pub(crate) fn record_unit(&mut self, unit: &Unit<'_>, view: Option<&SegmentView<'_>>) {
         self.remarks.clear();
         self.connection.record_unit(unit);
         self.mpa.record_unit(&self.connection, unit, view);
-        // Without CRC, an FPDU is parsed only when the next FPDU of the direction has arrived. The
-        // response to an FPDU may therefore be parsed before that FPDU.
+        // If CRC is not in use, an FPDU is parsed only when the next FPDU of the direction has
+        // arrived. Therefore the response to an FPDU may be parsed before the FPDU.
         let in_send_order = self.is_in_send_order() && !self.traffic.crc_is_off();
         self.traffic.record_unit(unit, view, &self.connection, in_send_order, &mut self.remarks);
         let direction = unit.direction();
@@ -116,8 +117,9 @@ impl ConnectionState {
         }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let sdp = self.context.sdp.get_or_insert_with(|| Box::new(sdp::SdpState::begin(direction, carrier)));
-            // Units of a direction with missing octets may be delivered late. Without CRC, units
-            // may be delivered late as well, because the next unit has to confirm them.
+            // If octets of a direction are missing, units of this direction may be delivered late.
+            // If CRC is not in use, units may also be delivered late, because the next unit must
+            // confirm them.
             let late = |tcp: &tcp::TcpFacts| tcp.may_be_late_at(unit.frame) || tcp.missed || tcp.cut;
             let peer_is_late = self.peer_has_unread && self.traffic.crc_is_off();
             if peer_is_late || self.mpa.tcp.iter().any(late) {
@@ -138,13 +140,13 @@ impl ConnectionState {
     }
 
     /// Returns whether the marker positions of `direction` are certain. If a start-up frame is
-    /// missing, the positions are a guess until a correct marker is found.
+    /// missing, the positions are guessed until a correct marker is found.
     pub(crate) fn markers_are_certain(&self, direction: Direction) -> bool {
         self.mpa.streams[direction].has_correct_markers || self.connection.startup.iter().all(Option::is_some)
     }
 
-    /// Returns whether the units of both directions come in the order in which they were sent. The
-    /// result is `false` if octets were missed or cut off, or if a SYN was not captured.
+    /// Returns whether the units of both directions are delivered in the order in which they were
+    /// sent. The result is `false` if octets were missed or cut off, or if a SYN was not captured.
     pub(crate) fn is_in_send_order(&self) -> bool {
         self.connection.syn == [true; 2] && !self.mpa.tcp.iter().any(|tcp| tcp.missed || tcp.cut)
     }
@@ -165,13 +167,12 @@ impl ConnectionState {
         &self.context
     }
 
-    /// Octets of memory that grow with the connection's activity, without the fixed part of each
-    /// connection.
+    /// Memory in octets. Counts only the memory that grows with the activity of the connection.
     pub(crate) fn memory(&self) -> usize {
         self.traffic.memory() + self.context.memory()
     }
 
-    /// Records that the connection follows an exchange of the port mapper.
+    /// Records that an exchange of the port mapper prepared the connection.
     pub(crate) fn set_exchange(&mut self, exchange: &exchange::Exchange) {
         self.context.exchange.get_or_insert_with(|| exchange.clone());
     }
@@ -181,8 +182,8 @@ impl ConnectionState {
         self.connection.startup_pair().is_some_and(|pair| !pair.is_accepted())
     }
 
-    /// Resets the state when MPA starts again after a rejection, on the same TCP connection. Only
-    /// the state of TCP and the port mapper exchange are kept.
+    /// Resets the state when MPA starts a second time on the same TCP connection, after a
+    /// rejection. Only the state of TCP and the port mapper exchange are kept.
     pub(crate) fn restart(&mut self) {
         let ConnectionState { connection, mpa, context, .. } = std::mem::take(self);
         let context = Context { exchange: context.exchange, ..Context::default() };
@@ -199,7 +200,7 @@ impl ConnectionState {
         self.connection.resumes = true;
     }
 
-    /// Ends the connection. No more units follow.
+    /// Ends the connection. Call this after the last unit.
     pub(crate) fn finish(&mut self) {
         for direction in Direction::BOTH {
             if self.mpa.tcp[direction].lacks_last_octets() {

@@ -33,8 +33,8 @@ pub(crate) struct MpaState {
 }
 
 impl MpaState {
-    /// Returns the state to keep when MPA starts again on the same TCP connection, after a
-    /// rejection.
+    /// After a rejection, MPA may start a second time on the same TCP connection. Returns the state
+    /// that stays valid in this case.
     pub(super) fn restarted(self) -> Self {
         MpaState { tcp: self.tcp, windows: self.windows, ..MpaState::default() }
     }
@@ -49,10 +49,10 @@ impl MpaState {
         self.windows[direction].record_segment(segment, scale);
     }
 
-    /// Returns whether the sender of `direction` may have known octets of its peer when it sent
-    /// frame `at`. These octets are in frame `frame`, and end at stream position `end`. The result
-    /// is `false` if frame `at` does not acknowledge all of them. If the acknowledgement of frame
-    /// `at` is not known, the order of the two frames decides.
+    /// Returns whether the sender of `direction` may have received certain octets of its peer
+    /// before it sent frame `at`. These octets are in frame `frame`, and end at stream position
+    /// `end`. The result is `false` if frame `at` does not acknowledge all these octets. If the
+    /// acknowledgement of frame `at` is not known, the order of the two frames decides.
     pub(crate) fn may_know(&self, direction: Direction, at: FrameNumber, frame: FrameNumber, end: u64) -> bool {
         at > frame && self.tcp[direction].had_received(at, &self.tcp[direction.peer()], end) != Some(false)
     }
@@ -81,7 +81,8 @@ impl MpaState {
         }
     }
 
-    /// Sets the limits on unanswered Read Requests from LocORD and LocIRD of both SDP peers.
+    /// Sets the limits on unanswered Read Requests. The limits are LocORD and LocIRD of both SDP
+    /// peers.
     pub(super) fn limit_sdp_reads(&mut self, setups: [Option<Setup>; 2]) {
         for (direction, reads) in Direction::BOTH.into_iter().zip(&mut self.reads) {
             reads.loc_ord.max = setups[direction].map(|setup| u32::from(setup.loc_ord));
@@ -89,8 +90,8 @@ impl MpaState {
         }
     }
 
-    /// Sets the limits on unanswered Read Requests of both directions from IRD and ORD of both
-    /// start-up frames.
+    /// Sets the limits on unanswered Read Requests of both directions. The limits are IRD and ORD
+    /// of both start-up frames.
     fn limit_reads(&mut self, connection: &Connection) {
         let Some(pair) = connection.startup_pair().filter(StartupPair::is_accepted) else { return };
         let depth = |depth: u16| (depth != NOT_NEGOTIATED).then_some(u32::from(depth));

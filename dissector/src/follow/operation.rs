@@ -1,12 +1,13 @@
 //! Operations that consist of a request and a response: RDMA Reads and atomic operations. This
 //! module matches each request with its response, and counts requests without response.
 //!
-//! Responses come in the order of the requests, so one queue for each requester is enough. The
-//! queue holds at most [`MAX_REQUESTS`] requests. If more requests are unanswered, or if octets are
-//! missing in the capture, the queue is uncertain. A Response is then matched by its sink. Such a
-//! match is not checked by rules, because many requests may have the same sink. A response that is
-//! processed before its request is kept until the request arrives ([`EarlyResponse`]). [`Backlog`]
-//! finds out when all requests are answered. From then on, the queue is certain again.
+//! Responses come in the order of the requests. Therefore one queue for each requester is enough.
+//! The queue has at most [`MAX_REQUESTS`] requests. If more requests are unanswered, or if octets
+//! are missing in the capture, the queue is uncertain. While it is uncertain, a Response is matched
+//! by its sink, and rules do not check the match, because many requests may have the same sink. If
+//! a response is processed before its request, it is kept until the request arrives
+//! ([`EarlyResponse`]). [`Backlog`] finds out when all requests are answered. From this moment on,
+//! the queue is certain again.
 
 mod request;
 mod response;
@@ -23,8 +24,8 @@ use crate::fact::Operation;
 use crate::frame_number::FrameNumber;
 use crate::parse::Location;
 
-/// Maximum number of unanswered requests that are kept for each requester. Also the maximum number
-/// of kept responses whose requests have not been processed yet.
+/// Maximum number of unanswered requests that are kept for each requester. This is also the maximum
+/// number of kept responses whose requests are not processed yet.
 const MAX_REQUESTS: usize = 4096;
 
 /// The type of a request, with its fields.
@@ -81,27 +82,27 @@ pub(crate) struct Request {
     /// The frame in which the response began.
     response_frame: Option<FrameNumber>,
     segments: u32,
-    /// Whether the response was processed before the request. The order is then not checked.
+    /// Whether the response was processed before the request. If so, the order is not checked.
     is_late: bool,
 }
 
-/// More unanswered requests than were negotiated.
+/// An overrun: more requests are unanswered than the endpoints negotiated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Overrun {
     /// The frame of the first request over the limit.
     pub frame: FrameNumber,
-    /// Header of that request.
+    /// Header of the request in `frame`.
     pub header: Location,
-    /// Number of requests outstanding at that time.
+    /// Number of requests that were outstanding at that time.
     pub outstanding: u32,
     /// Number of requests that may be outstanding.
     pub limit: u32,
 }
 
 impl Overrun {
-    /// Corrects `overrun` after the request of frame `requested` was answered in frame `answered`.
-    /// If both frames are before the request over the limit, the monitor processed the response
-    /// late. One request less was then outstanding, and the overrun may disappear.
+    /// Corrects `overrun` if the monitor processed a response late. Frame `answered` has the
+    /// response to the request in frame `requested`. If both frames are before the first request
+    /// over the limit, one request less was outstanding at that time. So the overrun may disappear.
     fn correct(overrun: &mut Option<Self>, requested: FrameNumber, answered: FrameNumber) {
         if let Some(Overrun { frame, outstanding, limit, .. }) = overrun
             && answered < *frame
@@ -128,26 +129,27 @@ pub(crate) struct Operations {
     early_responses: VecDeque<EarlyResponse>,
     /// Header and opcode of the first response that was processed before its request.
     first_early_response: Option<(Location, Opcode)>,
-    /// The first overrun by Reads alone, unless a response that was processed late explains it.
+    /// The first overrun if only Reads are counted. `None` if a response that was processed late
+    /// explains the overrun.
     overrun: Option<Overrun>,
-    /// The first overrun by Reads and atomic operations together.
+    /// The first overrun if Reads and atomic operations are counted together.
     mixed_overrun: Option<Overrun>,
-    /// The maximum number of requests outstanding at a time, by the order of frames. Counted only
-    /// while all requests are known.
+    /// The maximum number of requests that were outstanding at the same time, according to the
+    /// order of frames. The number is counted only while all requests are known.
     max_outstanding: Option<usize>,
     /// Number of requests that may be outstanding; `None` if not negotiated.
     pub limit: Option<u32>,
 }
 
 impl Operations {
-    /// Starts the matching. Both directions were captured from their first octet on.
+    /// Starts the matching. Call this only if the capture has the first octet of both directions.
     pub(crate) fn start(&mut self) {
         self.certain = true;
     }
 
     /// Records that octets are missing. If `requests` is set, the missing octets may contain
-    /// requests. Otherwise they may contain responses. Later messages are still matched, but not
-    /// checked.
+    /// requests. Otherwise they may contain responses. Later messages are still matched, but the
+    /// matches are not checked.
     pub(crate) fn record_loss(&mut self, requests: bool) {
         let mut backlog = self.backlog;
         backlog.record_loss(self.outstanding(), requests || self.certain && !self.early_responses.is_empty());
@@ -169,7 +171,7 @@ impl Operations {
         self.certain.then_some(self.requests.len())
     }
 
-    /// Octets of memory in use.
+    /// Memory in use, in octets.
     pub(crate) fn memory(&self) -> usize {
         self.requests.capacity() * size_of::<Request>() + self.early_responses.capacity() * size_of::<EarlyResponse>()
     }
@@ -179,17 +181,17 @@ impl Operations {
         self.requests.iter().find(|request| request.msn == msn)
     }
 
-    /// Returns the location of the header and the opcode of the first response without a request.
+    /// Returns the first response without a request: the location of its header, and its opcode.
     pub(crate) fn unsolicited(&self) -> Option<(Location, Opcode)> {
         self.first_early_response.filter(|_| self.certain && !self.early_responses.is_empty())
     }
 
-    /// Returns the first overrun by Reads alone.
+    /// Returns the first overrun if only Reads are counted.
     pub(crate) fn overrun(&self) -> Option<Overrun> {
         self.overrun.filter(|_| self.certain)
     }
 
-    /// Returns the first overrun by Reads and atomic operations together.
+    /// Returns the first overrun if Reads and atomic operations are counted together.
     pub(crate) fn mixed_overrun(&self) -> Option<Overrun> {
         self.mixed_overrun.filter(|_| self.certain)
     }
@@ -204,8 +206,8 @@ impl Operations {
         self.certain && self.requests.is_empty()
     }
 
-    /// Returns STag and TO of the sink where the next Read Response should begin. `None` if a
-    /// Response is incomplete, or if no Read is outstanding.
+    /// Returns the STag and the TO of the sink where the next Read Response should begin. Returns
+    /// `None` if the current Response is incomplete, or if no Read is outstanding.
     pub(crate) fn next_sink(&self) -> Option<(u32, u64)> {
         if self.current.is_some() {
             return None;

@@ -1,8 +1,8 @@
 //! Decides which UDP endpoints are port mappers. Any program may use UDP port 3935, for example a
 //! DNS client that got this port at random.
 //!
-//! An endpoint with port 3935 counts as a port mapper once it has sent or received a port mapper
-//! message. At most [`MAX_PORT_MAPPERS`] endpoints are recorded.
+//! An endpoint with port 3935 counts as a port mapper as soon as it has sent or received a port
+//! mapper message. At most [`MAX_PORT_MAPPERS`] endpoints are recorded.
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
@@ -25,8 +25,8 @@ const AP_IP_ADDR: usize = 32;
 pub(crate) struct PortMappers(HashSet<SocketAddr>);
 
 impl PortMappers {
-    /// Returns whether a datagram is from or to a port mapper. The content of this datagram or of
-    /// an earlier datagram decides.
+    /// Returns whether a datagram is from or to a port mapper. The content of this datagram, or of
+    /// an earlier datagram of the same endpoint, shows this.
     pub(crate) fn has_endpoint_of(&mut self, datagram: &Datagram<'_>) -> bool {
         let endpoints = [datagram.src, datagram.dst].into_iter().filter(|endpoint| endpoint.port() == UDP_PORT);
         if !is_message(datagram) {
@@ -43,8 +43,9 @@ impl PortMappers {
     }
 }
 
-/// Returns whether a datagram is a port mapper message. A datagram of wrong length or version
-/// counts as well if an address field has the address of the datagram's sender or receiver.
+/// Returns whether a datagram is a port mapper message. If the length or the version is wrong, the
+/// datagram still counts as such a message if an address field has the address of its sender or
+/// receiver.
 fn is_message(datagram: &Datagram<'_>) -> bool {
     let length = datagram.wire_len as usize;
     let head = datagram.octets.first().map(|first| (first >> 6, first & 0xf));
@@ -52,7 +53,7 @@ fn is_message(datagram: &Datagram<'_>) -> bool {
     right || [CP_IP_ADDR, AP_IP_ADDR].into_iter().any(|at| contains_endpoint_address(datagram, at))
 }
 
-/// Returns whether the address of the sender or receiver is at offset `at`.
+/// Returns whether the datagram contains the address of its sender or receiver at offset `at`.
 fn contains_endpoint_address(datagram: &Datagram<'_>, at: usize) -> bool {
     let Some(field) = datagram.octets.get(at..) else { return false };
     [datagram.src.ip(), datagram.dst.ip()].into_iter().any(|address| match address {
@@ -99,7 +100,8 @@ mod tests {
 
     #[test]
     fn a_wrong_message_that_names_its_sender_is_one() {
-        // The message has Ver 1 and IPV 5, and is cut short.
+        // The first message has Ver 1, the second message has IPV 5, and the third message is too
+        // short.
         for octets in [&message(0x44)[..], &message(0x05), &message(0x04)[..47]] {
             assert!(PortMappers::default().has_endpoint_of(&from(3935, octets)));
         }

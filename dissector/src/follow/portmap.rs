@@ -1,13 +1,13 @@
-//! Transactions of the port mapper, which rules check. A transaction has a request, the source of
-//! the request, and the answers.
+//! Transactions of the port mapper. Rules check each transaction. A transaction has a request, the
+//! source of the request, and the answers.
 //!
-//! [`super::exchange`] shows users the state of an exchange and groups messages as the draft does.
-//! This module also finds the transaction of a datagram if only some fields match, so that a rule
-//! can name the wrong field. An answer with a wrong AssocHandle still has CpPort and CpIPAddr of
-//! its Request. An answer with a wrong CpPort still has the AssocHandle.
+//! [`super::exchange`] groups messages in the same way as the draft, and shows users the state of
+//! each exchange. This module also finds the transaction of a datagram if only some fields match. A
+//! rule can then report the wrong field. For example, if an answer has a wrong AssocHandle, it
+//! still has the CpPort and the CpIPAddr of its Request.
 //!
-//! At most [`MAX_TRANSACTIONS`] transactions are kept, each for [`LIFETIME`] after its last
-//! datagram. The oldest transaction is dropped first.
+//! At most [`MAX_TRANSACTIONS`] transactions are kept. The oldest transaction is dropped first. A
+//! transaction is used until [`LIFETIME`] has passed after its last datagram.
 
 use crate::frame_number::FrameNumber;
 use std::collections::{HashMap, VecDeque};
@@ -19,19 +19,20 @@ use super::exchange::remove_number;
 
 /// Maximum number of transactions that are kept.
 const MAX_TRANSACTIONS: usize = 1024;
-/// Maximum number of PMAccepts that are kept for one transaction. A PMAccept is not kept if it has
-/// the source, ApIPAddr and ApPort of a kept PMAccept.
+/// Maximum number of PMAccepts that are kept for one transaction. If a PMAccept has the same
+/// source, ApIPAddr and ApPort as a kept PMAccept, it is not kept.
 const MAX_ACCEPTS: usize = 4;
-/// Maximum number of different pairs of source and destination that are kept for the PMReqs of one
-/// transaction.
+/// The PMReqs of one transaction may have different sources and destinations. This is the maximum
+/// number of pairs of source and destination that are kept.
 const MAX_ADDRESS_PAIRS: usize = 4;
-/// The maximum time that a packet may be in transit, in nanoseconds (120 s). A later packet with
-/// the same AssocHandle, CpPort and CpIPAddr may belong to a new transaction.
+/// The maximum time that a packet can be in transit, in nanoseconds (120 s). If a packet with the
+/// same AssocHandle, CpPort and CpIPAddr comes later, it may belong to a new transaction.
 const LIFETIME: u64 = 120_000_000_000;
-/// Time in nanoseconds (5 s) after which a PMReq without answer or repetition counts as given up.
+/// If a PMReq is neither answered nor repeated for this time in nanoseconds (5 s), the client has
+/// given up the request.
 pub(crate) const IN_FLIGHT: u64 = 5_000_000_000;
 
-/// The role of a datagram's sender. The ports of the datagram show the role.
+/// The role of the sender of a datagram. The ports of the datagram show this role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Client,
@@ -58,8 +59,8 @@ fn field(ipv: u8, field: [u8; 16]) -> [u8; 16] {
 }
 
 impl PmDatagram {
-    /// Returns the role of the sender. `None` if both ports or neither port is that of port
-    /// mappers.
+    /// Returns the role of the sender. Returns `None` unless exactly one of the two ports is the
+    /// port of port mappers.
     pub(crate) fn role(&self) -> Option<Role> {
         match (self.src.port() == UDP_PORT, self.dst.port() == UDP_PORT) {
             (true, false) => Some(Role::Server),
@@ -109,7 +110,7 @@ impl PmDatagram {
         (self.raw.ap_port.get(), self.accepting())
     }
 
-    /// Returns whether CpPort, CpIPAddr, ApPort and ApIPAddr are those of `other`.
+    /// Returns whether CpPort, CpIPAddr, ApPort and ApIPAddr are the same as in `other`.
     fn has_four_tuple_of(&self, other: &PmDatagram) -> bool {
         self.connecting_address() == other.connecting_address() && self.accepting_address() == other.accepting_address()
     }
@@ -126,16 +127,17 @@ pub(crate) type TransactionKey = (u64, ConnectingAddress);
 pub(crate) struct Transaction {
     /// The first PMReq.
     pub(crate) request: PmDatagram,
-    /// Different pairs of source and destination of the PMReqs. More than one pair is unusual. The
-    /// server may answer each pair.
+    /// The pairs of source and destination of the PMReqs; each pair is listed once. More than one
+    /// pair is unusual. The server may answer each pair.
     pub(crate) address_pairs: Vec<(SocketAddr, SocketAddr)>,
     /// Time of the last datagram, in nanoseconds since 1970.
     latest: u64,
-    /// The PMAccepts. Any two of them differ in source, ApIPAddr or ApPort.
+    /// The PMAccepts. Each PMAccept has another source, ApIPAddr or ApPort than the other
+    /// PMAccepts.
     pub(crate) accepts: Vec<PmDatagram>,
     /// The first PMDeny.
     pub(crate) deny: Option<PmDatagram>,
-    /// Was a PMAck observed?
+    /// Whether a PMAck was captured.
     acknowledged: bool,
     /// Number of PMReqs.
     requests: u32,
@@ -144,8 +146,8 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    /// Returns whether each PMReq has an answer. Otherwise the client may have used an answer that
-    /// the capture missed.
+    /// Returns whether there is an answer for each PMReq. If false, the client may have used an
+    /// answer that was not captured.
     pub(crate) fn is_complete(&self) -> bool {
         self.answers >= self.requests
     }
@@ -154,8 +156,8 @@ impl Transaction {
         !self.accepts.is_empty() || self.deny.is_some()
     }
 
-    /// Returns whether the next message of the transaction may come from `role`. The client sends
-    /// an Ack after an Accept. The server sends an answer.
+    /// Returns whether the next message of the transaction may come from `role`. The server answers
+    /// the Request. The client sends an Ack after an Accept.
     pub(crate) fn is_awaiting(&self, role: Option<Role>) -> bool {
         match role {
             Some(Role::Client) => !self.accepts.is_empty() && !self.acknowledged,
@@ -167,16 +169,17 @@ impl Transaction {
 /// How a PMReq conflicts with an earlier PMReq.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RequestConflict {
-    /// The same AssocHandle, CpPort and CpIPAddr, but another ApPort or ApIPAddr, while the earlier
-    /// PMReq has no answer: a changed repetition.
+    /// A changed repetition: the new PMReq has the same AssocHandle, CpPort and CpIPAddr, but
+    /// another ApPort or ApIPAddr. The earlier PMReq is not answered.
     Changed,
-    /// The same AssocHandle, CpPort and CpIPAddr, but another ApPort or ApIPAddr, after the answer
-    /// to the earlier PMReq.
+    /// The new PMReq has the same AssocHandle, CpPort and CpIPAddr, but another ApPort or ApIPAddr.
+    /// The earlier PMReq is already answered.
     Reused,
-    /// The same AssocHandle with another CpPort or CpIPAddr, while the earlier PMReq has no answer.
+    /// The new PMReq has the same AssocHandle, but another CpPort or CpIPAddr. The earlier PMReq is
+    /// not answered.
     SameHandle,
-    /// The same AssocHandle, CpPort, CpIPAddr, ApPort and ApIPAddr, but from another UDP port or IP
-    /// address.
+    /// The new PMReq has the same AssocHandle, CpPort, CpIPAddr, ApPort and ApIPAddr, but comes
+    /// from another UDP port or IP address.
     OtherSource,
 }
 
@@ -202,10 +205,11 @@ impl Transactions {
     }
 
     /// Returns the transaction of a datagram that is not a PMReq. The first choice is the
-    /// transaction with the same AssocHandle, CpPort and CpIPAddr. The second choice has the same
-    /// CpPort and CpIPAddr, and the datagram may be its next message. The last choice has the same
-    /// AssocHandle, and the same CpPort or CpIPAddr. Clients increment the AssocHandle, so few
-    /// transactions have the same one.
+    /// transaction with the same AssocHandle, CpPort and CpIPAddr. The second choice is a
+    /// transaction with the same CpPort and CpIPAddr, if the datagram may be the next message of
+    /// this transaction. The last choice is a transaction with the same AssocHandle, and with the
+    /// same CpPort or CpIPAddr. Clients increment the AssocHandle, so few transactions have the
+    /// same AssocHandle.
     pub(crate) fn find(&self, seen: &PmDatagram) -> Option<&Transaction> {
         let by_handle = || {
             let kept = self.get(self.by_handle.get(&seen.raw.assoc_handle.get()), seen.time)?;
@@ -215,8 +219,8 @@ impl Transactions {
         let by_connecting = || {
             let kept = self.get(self.by_connecting.get(&seen.connecting_address()), seen.time)?;
             let due = kept.is_awaiting(seen.role());
-            // A client that restarts may connect from the same TCP port, but probably uses another
-            // UDP port.
+            // If a client was restarted, it may connect from the same TCP port, but it probably
+            // uses another UDP port.
             let client = if seen.role() == Some(Role::Client) { seen.src } else { seen.dst };
             let same_client = kept.address_pairs.iter().any(|(src, _)| *src == client);
             (due && same_client && seen.time.saturating_sub(kept.latest) <= IN_FLIGHT).then_some(kept)
@@ -243,7 +247,8 @@ impl Transactions {
         }
         let other = self.get(self.by_handle.get(&seen.raw.assoc_handle.get()), seen.time)?;
         let open = !other.is_answered() && seen.time.saturating_sub(other.latest) <= IN_FLIGHT;
-        // Other hosts choose their AssocHandles independently.
+        // Two hosts choose their AssocHandles independently. So compare only PMReqs of the same
+        // host.
         (open && other.request.src.ip() == seen.src.ip()).then_some((RequestConflict::SameHandle, &other.request))
     }
 
@@ -343,8 +348,8 @@ mod tests {
         );
         assert_eq!(transactions.by_connecting.len(), 1);
         assert!(transactions.find(&seen(0x14, MAX_TRANSACTIONS as u64, 0)).is_some());
-        // The transaction with this AssocHandle was dropped. The newest transaction with the same
-        // CpPort and CpIPAddr is used instead.
+        // The transaction with this AssocHandle was dropped. Instead, the newest transaction with
+        // the same CpPort and CpIPAddr is found.
         assert_eq!(
             transactions.find(&seen(0x14, 0, 0)).unwrap().request.raw.assoc_handle.get(),
             2 * MAX_TRANSACTIONS as u64 - 1
@@ -355,8 +360,9 @@ mod tests {
     fn what_is_old_is_not_known_any_more() {
         let mut transactions = Transactions::default();
         transactions.record(seen(0x04, 1, 0));
-        // An answer with another AssocHandle is matched only for a shorter time, because the
-        // capture may have missed another PMReq with the same CpPort and CpIPAddr.
+        // An answer with another AssocHandle is matched only for a shorter time. After this time,
+        // the answer may belong to another PMReq with the same CpPort and CpIPAddr that was not
+        // captured.
         assert!(transactions.find(&seen(0x14, 2, IN_FLIGHT)).is_some());
         assert!(transactions.find(&seen(0x14, 2, IN_FLIGHT + 1)).is_none());
         assert!(transactions.find(&seen(0x14, 1, LIFETIME)).is_some());

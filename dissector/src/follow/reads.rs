@@ -1,11 +1,11 @@
-//! Counts the unanswered Read Requests of each endpoint, to compare with the negotiated limits (RFC
-//! 6581 section 9.1).
+//! Counts the unanswered Read Requests of each endpoint. Rules compare the counts with the
+//! negotiated limits (RFC 6581 section 9.1).
 //!
 //! The monitor does not always process the FPDUs of both directions in the order of the capture. If
-//! octets are missing, it processes the responses after these octets only after the retransmission.
-//! An excess is therefore only suspected at first. It is confirmed if no response from an earlier
-//! frame follows. After missing octets in a direction, the count is invalid until the connection
-//! ends.
+//! octets are lost in the network, the monitor processes the responses after these octets only
+//! after the retransmission. Therefore an excess is at first only suspected. It is confirmed if the
+//! monitor later processes no response from an earlier frame. If octets of a direction are missing
+//! in the capture, the count is invalid until the connection ends.
 
 use weft_core::wire::rdmap::Opcode;
 
@@ -13,12 +13,12 @@ use crate::frame_number::FrameNumber;
 use crate::parse::{Kind, Location, Unit};
 use crate::parse::{SegmentView, ULPDU_AT};
 
-/// The first moment at which more requests were unanswered than the limit allows.
+/// The excess: the first moment at which more requests were unanswered than the limit allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Excess {
     /// The frame of the first request over the limit.
     pub frame: FrameNumber,
-    /// Header of that request.
+    /// Header of the request in `frame`.
     pub header: Location,
     /// Number of unanswered requests at that time.
     pub outstanding: u32,
@@ -55,7 +55,8 @@ impl Limit {
 /// The Read Requests of one endpoint.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Reads {
-    /// Number of requests less number of responses. Negative if responses were processed first.
+    /// Number of requests minus number of responses. The value is negative if responses were
+    /// processed before their requests.
     outstanding: i64,
     lost: bool,
     /// The requester's ORD, from the requester's start-up frame.
@@ -74,14 +75,14 @@ impl Reads {
         !self.lost && self.ird.max.is_some() && self.ird.excess.is_none()
     }
 
-    /// Returns the excess over the requester's ORD, and the excess over the peer's IRD. Both are
-    /// `None` if octets were missing.
+    /// Returns the excess over the requester's ORD, and the excess over the peer's IRD. If octets
+    /// were missing, both values are `None`.
     pub(crate) fn excess(&self) -> [Option<Excess>; 2] {
         if self.lost { [None, None] } else { [self.ord.excess, self.ird.excess] }
     }
 
-    /// Returns the excess over the requester's LocORD, and the excess over the peer's LocIRD. Both
-    /// are `None` if octets were missing.
+    /// Returns the excess over the requester's LocORD, and the excess over the peer's LocIRD. If
+    /// octets were missing, both values are `None`.
     pub(crate) fn sdp_excess(&self) -> [Option<Excess>; 2] {
         if self.lost { [None, None] } else { [self.loc_ord.excess, self.loc_ird.excess] }
     }
@@ -92,7 +93,7 @@ impl Reads {
 }
 
 /// Records a unit (FPDU, gap, or unparsed octets). `reads` has one element for each direction. If
-/// `is_ready_to_receive` is set, the unit is the ready-to-receive Read, which does not count.
+/// `is_ready_to_receive` is set, the unit is the ready-to-receive Read. This Read does not count.
 pub(super) fn record_unit(
     reads: &mut [Reads; 2],
     unit: &Unit<'_>,
@@ -108,7 +109,7 @@ pub(super) fn record_unit(
         return;
     };
     match view.opcode() {
-        // A request in several segments counts once.
+        // If a request has several segments, it counts once.
         Opcode::READ_REQUEST if view.last() && !is_ready_to_receive => {
             let own = &mut reads[direction];
             own.outstanding += 1;

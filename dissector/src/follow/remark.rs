@@ -1,5 +1,5 @@
-//! Remarks on a unit (mostly an FPDU): facts that do not fit earlier units. Rules decide which
-//! requirement each remark violates.
+//! Remarks on a unit, in most cases an FPDU. A remark records that this unit does not fit earlier
+//! units. Rules decide which requirement is violated in this case.
 
 use std::ops::Range;
 
@@ -17,10 +17,10 @@ pub(crate) struct Remark {
     pub kind: RemarkKind,
     /// The direction of the endpoint that sent the octets.
     pub direction: Direction,
-    /// The octets concerned, as a range in the current unit. Empty if the octets are in an earlier
-    /// unit.
+    /// The octets that the remark is about, as a range in the current unit. If the octets are in an
+    /// earlier unit, the range is empty.
     pub range: Range<usize>,
-    /// Location of the octets in an earlier unit.
+    /// If `range` is empty: the location of the octets in an earlier unit.
     pub octets: Location,
 }
 
@@ -29,21 +29,21 @@ pub(crate) struct Remark {
 pub(crate) enum RemarkKind {
     /// No segment of an untagged message has MO 0. The value is the lowest MO.
     FirstOffset(u32),
-    /// A segment does not begin at the offset where the previous payload ended. The segments do not
-    /// form a complete message in another order either.
+    /// A segment does not begin at the offset where the previous payload ended. Even in another
+    /// order, the segments of the message do not form a complete message.
     Offset {
-        /// Whether the offsets are TOs. Otherwise they are MOs.
+        /// Whether the offsets are TOs. If false, they are MOs.
         tagged: bool,
         /// The offset where the previous payload ended.
         expected: u64,
-        /// The offset of the segment.
+        /// The offset at which the segment begins.
         found: u64,
         /// Whether the sender left out octets of the message.
         missing: bool,
     },
     /// The segments form a complete message, but were not sent in the order of their offsets.
     Order {
-        /// Whether the offsets are TOs. Otherwise they are MOs.
+        /// Whether the offsets are TOs. If false, they are MOs.
         tagged: bool,
         /// The offset where the previous payload ended.
         expected: u64,
@@ -52,13 +52,13 @@ pub(crate) enum RemarkKind {
     },
     /// A message begins although the previous message has no last segment.
     NoLastSegment(Opcode),
-    /// A segment of a message comes after the last segment of that message.
+    /// A message has a segment after its last segment.
     AfterLast {
-        /// MO of the segment with L.
+        /// MO of the last segment (the segment with the L bit).
         last: u32,
-        /// MO of the segment after it.
+        /// MO of the segment that comes after the last segment.
         found: u32,
-        /// Whether the segment after it has the L bit, too.
+        /// Whether the segment that comes after the last segment also has the L bit.
         again: bool,
     },
     /// The first MSN of a queue is not 1.
@@ -68,7 +68,7 @@ pub(crate) enum RemarkKind {
         /// The MSN of the first message.
         found: Msn,
     },
-    /// An MSN does not follow the previous MSN of its queue.
+    /// The MSN of a message is higher than the previous MSN of its queue plus one.
     MsnGap {
         /// QN.
         queue: u32,
@@ -77,8 +77,8 @@ pub(crate) enum RemarkKind {
         /// The MSN of the message.
         found: Msn,
     },
-    /// A message has an MSN that its queue had skipped, because a message with a higher MSN came
-    /// first.
+    /// A message has an MSN that was skipped in its queue: a message with a higher MSN came before
+    /// this message.
     MsnOutOfOrder {
         /// RDMAP's opcode of the message.
         opcode: Opcode,
@@ -91,47 +91,50 @@ pub(crate) enum RemarkKind {
     MsnRepeated {
         /// QN.
         queue: u32,
-        /// The highest MSN so far plus one.
+        /// The highest MSN so far, plus one.
         expected: Msn,
         /// The MSN of the message.
         found: Msn,
     },
-    /// A segment continues a message, but has another MSN than the segments before.
+    /// A segment continues a message, but has another MSN than the earlier segments of the message.
     MsnChanged {
-        /// The value in the segments before.
+        /// The value in the earlier segments.
         from: Msn,
         /// The value in this segment.
         to: Msn,
     },
-    /// A segment continues a message, but has another QN than the segments before.
+    /// A segment continues a message, but has another QN than the earlier segments of the message.
     QnChanged {
-        /// The value in the segments before.
+        /// The value in the earlier segments.
         from: u32,
         /// The value in this segment.
         to: u32,
     },
-    /// A segment continues a tagged message, but has another STag than the segments before.
+    /// A segment continues a tagged message, but has another STag than the earlier segments of the
+    /// message.
     StagChanged {
         /// RDMAP's opcode of the message.
         opcode: Opcode,
-        /// The value in the segments before.
+        /// The value in the earlier segments.
         from: u32,
         /// The value in this segment.
         to: u32,
     },
-    /// A segment's RDMAP octets differ from those of the segments before it.
+    /// The RDMAP octets of a segment differ from the RDMAP octets of the earlier segments of the
+    /// message.
     UlpChanged {
         /// Whether the message is tagged.
         tagged: bool,
-        /// RDMAP's control octet and Invalidate STag (0 in tagged segments) in the segments before.
+        /// Two fields of the earlier segments: RDMAP's control octet, and the Invalidate STag. For
+        /// tagged segments, the second value is 0.
         from: (u8, u32),
-        /// The same fields in this segment.
+        /// The same two fields of this segment.
         to: (u8, u32),
     },
     /// A message without payload has more than one segment. The value is the number of segments.
     EmptySegments(u32),
-    /// An FPDU in the middle of a message has no DDP header: the FPDU is too short, or neither
-    /// DDP's nor RDMAP's version bits are correct.
+    /// An FPDU in the middle of a message has no DDP header. Either the FPDU is too short, or the
+    /// version bits of DDP and of RDMAP are both wrong.
     NoHeader,
     /// A Read Response has another STag than the Read Request.
     SinkStag {
@@ -143,14 +146,14 @@ pub(crate) enum RemarkKind {
         /// segment.
         later: bool,
     },
-    /// A Read Response begins at another TO than the Read Request names.
+    /// A Read Response does not begin at the SinkTO of the Read Request.
     SinkOffset {
         /// SinkTO of the Request.
         expected: u64,
         /// TO of the Response.
         found: u64,
     },
-    /// A Read Response has another length than the Read Request names.
+    /// A Read Response does not have the length that the Read Request requested.
     ResponseLength {
         /// RDMARDSZ of the Request.
         expected: u32,
@@ -159,39 +162,40 @@ pub(crate) enum RemarkKind {
         /// Number of segments of the Response.
         segments: u32,
     },
-    /// A response comes before the response to an earlier request.
+    /// The responder answered a request before it answered an earlier request.
     ResponseOrder {
-        /// Whether this response answers an Atomic Request. Otherwise it answers a Read Request.
+        /// Whether this response answers an Atomic Request. If false, it answers a Read Request.
         atomic: bool,
-        /// Whether the earlier request is an Atomic Request.
+        /// Whether the earlier request is an Atomic Request. If false, it is a Read Request.
         earlier_atomic: bool,
     },
     /// A Read Response answers a Read Request that was sent in the same direction.
     SameDirection,
-    /// An Atomic Response has another identifier than the Atomic Request.
+    /// The Request Identifier in an Atomic Response differs from the Request Identifier in the
+    /// Atomic Request.
     Identifier {
         /// The value in the Request.
         expected: u32,
         /// The value in the Response.
         found: u32,
     },
-    /// The responder answered an Atomic Request whose TO is not a multiple of eight with an Atomic
-    /// Response instead of a Terminate.
+    /// The TO of an Atomic Request is not a multiple of eight, but the responder sent an Atomic
+    /// Response and not a Terminate.
     MisalignedAnswered {
-        /// Whether the operation is a FetchAdd. Otherwise it is a CmpSwap.
+        /// Whether the operation is a FetchAdd. If false, it is a CmpSwap.
         fetch_add: bool,
         /// The TO.
         offset: u64,
     },
-    /// A segment uses an STag that an earlier Send with Invalidate of the same direction
-    /// invalidated. Since then, the owner of the STag has sent nothing that could make the STag
-    /// valid again.
+    /// An endpoint invalidated an STag of its peer with a Send with Invalidate. Later, a segment of
+    /// the same endpoint uses this STag. Between the two, the owner of the STag sent nothing that
+    /// could make the STag valid again.
     Invalidated {
         /// The STag.
         stag: u32,
         /// The frame of the Send with Invalidate.
         by: FrameNumber,
     },
-    /// A message comes after the Terminate of the same direction.
+    /// An endpoint sent a message after its own Terminate.
     AfterTerminate(Opcode),
 }

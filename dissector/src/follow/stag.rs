@@ -1,8 +1,8 @@
 //! The life of each STag: when it was first captured, advertised in a Read Request, used, and
 //! invalidated.
 //!
-//! STags inside the messages of a ULP are not read. At most [`MAX_STAGS`] STags are followed on a
-//! connection. Later STags are ignored.
+//! The monitor does not read STags inside the messages of a ULP. At most [`MAX_STAGS`] STags are
+//! tracked on a connection. Further STags are ignored.
 
 use std::ops::Range;
 
@@ -18,9 +18,9 @@ use crate::fact::Stag;
 use crate::frame_number::FrameNumber;
 use crate::parse::SegmentView;
 
-/// Maximum number of STags that are followed on a connection.
+/// Maximum number of STags that are tracked on a connection.
 const MAX_STAGS: usize = 4096;
-/// Maximum number of STags of each owner whose order of appearance is kept.
+/// Maximum number of STags of each owner that are kept in their order of appearance.
 const MAX_ADVERTISED: usize = 64;
 
 /// Position of the STag of a tagged segment in its FPDU.
@@ -32,20 +32,22 @@ const SOURCE_STAG: Range<usize> = 36..40;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stags {
     known: HashMap<(u8, u32), Stag>,
-    /// The STags that each owner advertised in Read Requests, each once, with the frame.
+    /// The STags that each owner advertised in Read Requests, and the frame of each first
+    /// advertisement. Each STag is listed once.
     in_order: [Vec<(u32, FrameNumber)>; 2],
     /// For each owner and STag, the frame in which the owner's peer invalidated the STag.
     invalidated_in: HashMap<(u8, u32), FrameNumber>,
 }
 
 impl Stags {
-    /// Returns the different STags that `owner` advertised in Read Requests, in order, with their
-    /// frames. The list has at most [`MAX_ADVERTISED`] STags.
+    /// Returns the STags that `owner` advertised in Read Requests, in their order, each with the
+    /// frame of its first advertisement. The list has at most [`MAX_ADVERTISED`] STags, and each
+    /// STag once.
     pub(crate) fn advertised(&self, owner: Direction) -> &[(u32, FrameNumber)] {
         &self.in_order[owner]
     }
 
-    /// Octets of memory in use.
+    /// Memory in use, in octets.
     pub(crate) fn memory(&self) -> usize {
         self.known.capacity() * size_of::<((u8, u32), Stag)>()
             + self.invalidated_in.capacity() * size_of::<((u8, u32), FrameNumber)>()
@@ -63,7 +65,7 @@ impl Stags {
     ) -> Option<Stag> {
         let (own, peer) = (u8::from(at.direction), u8::from(at.direction.peer()));
         match (view.opcode(), view.segment) {
-            // The STag of a zero-length message does not have to be valid.
+            // In a zero-length message, the STag need not be valid.
             (Opcode::WRITE | Opcode::READ_RESPONSE, Segment::Tagged(header, _))
                 if position.first && view.payload_len > 0 =>
             {
@@ -106,10 +108,10 @@ impl Stags {
         all.into_iter()
     }
 
-    /// Records that a segment uses an STag of the peer. Returns a remark about `range` if the STag
-    /// was invalidated and its owner has sent nothing since. After any message of the owner, the
-    /// STag may be valid again. The owner may have made it valid in a message of the ULP, and the
-    /// monitor does not read the messages of the ULP.
+    /// Records that a segment uses an STag of the peer. If the STag was invalidated, and its owner
+    /// has sent nothing after that, returns a remark about `range`. After any message of the owner,
+    /// the STag may be valid again: a message of the ULP may advertise it, and the monitor does not
+    /// read the messages of the ULP.
     fn record_use(
         &mut self,
         at: SegmentLocation,

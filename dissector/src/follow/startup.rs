@@ -1,4 +1,4 @@
-//! The fields of an MPA start-up frame, which are kept until the connection ends.
+//! The fields of an MPA start-up frame. These fields are kept until the connection ends.
 
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{Enhanced, FLAG_C, FLAG_M, FLAG_R, FLAG_S, HEADER_LEN, RawEnhanced, RawStartup};
@@ -23,10 +23,11 @@ pub(crate) struct StartupFrame {
     pub revision: u8,
     /// PD_Length (octets 18 and 19).
     pub pd_length: u16,
-    /// The IRD and ORD fields of RFC 6581, if the S flag announces them and the frame is long
-    /// enough.
+    /// The fields IRD and ORD of RFC 6581. They are present if the S flag announces them and the
+    /// frame is long enough.
     pub words: Option<Enhanced>,
-    /// Length of the frame in octets. It is less than announced if the direction ends early.
+    /// Length of the frame in octets. If the direction ends inside the frame, this is less than the
+    /// announced length.
     pub len: usize,
     /// Stream position after the start-up frame.
     pub end: u64,
@@ -48,23 +49,26 @@ impl StartupFrame {
         Some(StartupFrame { kind, frame: unit.frame, header, flags, revision, pd_length, words, len, end, complete })
     }
 
-    /// Returns whether the M flag is set. It means that the sender wants to receive markers.
+    /// Returns whether the M flag is set. A set M flag means that the sender wants to receive
+    /// markers.
     pub(crate) fn wants_markers(&self) -> bool {
         self.flags & FLAG_M != 0
     }
 
-    /// Returns whether the C flag is set. It means that the sender wants CRCs.
+    /// Returns whether the C flag is set. A set C flag means that the sender wants CRCs in both
+    /// directions.
     pub(crate) fn wants_crc(&self) -> bool {
         self.flags & FLAG_C != 0
     }
 
-    /// Returns whether the R flag is set. It means that the sender rejects the connection.
+    /// Returns whether the R flag is set. A set R flag means that the sender rejects the
+    /// connection.
     pub(crate) fn rejects(&self) -> bool {
         self.flags & FLAG_R != 0
     }
 
-    /// Returns whether the S flag of revision 2 or later is set. It means that IRD and ORD fields
-    /// are present.
+    /// Returns whether the frame has revision 2 or later and the S flag is set. A set S flag means
+    /// that the fields IRD and ORD are present.
     pub(crate) fn is_enhanced(&self) -> bool {
         self.revision >= 2 && self.flags & FLAG_S != 0
     }

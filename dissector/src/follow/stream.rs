@@ -1,7 +1,8 @@
-//! Facts about the units of each direction (FPDUs, start-up frames, gaps). They show how FPDUs
-//! began and continued, and count FPDUs that violate MPA.
+//! Facts about the units of each direction (FPDUs, start-up frames, gaps): where FPDUs begin, how
+//! the sender splits them into TCP segments, and how many FPDUs violate MPA.
 //!
-//! Faults are counted, so that a rule can report a repeated fault of a sender in one finding.
+//! Faults are counted. With the count, a rule can report a repeated fault of a sender in one
+//! finding.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::mulpdu::{MIN_MULPDU, mulpdu};
@@ -44,8 +45,8 @@ pub(crate) struct TerminateSummary {
 }
 
 impl TerminateSummary {
-    /// Reads the first two payload octets of a Terminate. `None` for other messages, or if these
-    /// octets were not captured.
+    /// Reads the first two payload octets of a Terminate. Returns `None` if the message is not a
+    /// Terminate, or if these octets were not captured.
     pub(crate) fn read(unit: &Unit<'_>, view: &SegmentView<'_>) -> Option<Self> {
         let &[first, code] = view.payload.get(0..2)? else { return None };
         (view.opcode() == Opcode::TERMINATE && matches!(view.segment, Segment::Untagged(..))).then_some(
@@ -53,8 +54,8 @@ impl TerminateSummary {
         )
     }
 
-    /// Returns whether the sender probably exchanged layer and type. No specification then assigns
-    /// the reported error, but a specification assigns the error with exchanged layer and type.
+    /// Returns whether the sender probably exchanged layer and type: no specification assigns the
+    /// reported error, but a specification assigns the error with layer and type exchanged.
     pub(crate) fn has_swapped_layer_and_type(&self) -> bool {
         let TerminateSummary { layer, etype, code, .. } = *self;
         !TerminateError::new(layer, etype, code).is_assigned() && TerminateError::new(etype, layer, code).is_assigned()
@@ -66,9 +67,10 @@ impl TerminateSummary {
 pub(crate) struct SegmentCapacity {
     /// Effective maximum segment size (EMSS) in octets.
     pub emss: u32,
-    /// Largest ULPDU that fits, in octets, with the markers that this direction uses.
+    /// Length in octets of the largest ULPDU that fits. If the direction uses markers, they are
+    /// taken into account.
     pub mulpdu: u16,
-    /// Largest ULPDU that would fit without markers, in octets.
+    /// Length in octets of the largest ULPDU that would fit if this direction had no markers.
     pub without_markers: u16,
     /// Whether the direction uses markers.
     pub markers: bool,
@@ -87,14 +89,14 @@ pub(crate) struct Stream {
     pub first_valid: Option<FrameNumber>,
     /// Stream position after the FPDU of `first_valid`.
     pub first_valid_end: u64,
-    /// Whether octets were missing or could not be parsed so far.
+    /// Whether octets so far are missing or could not be parsed.
     pub broken: bool,
     /// Whether octets are missing directly after the SYN or after the direction's own start-up
     /// frame.
     pub begins_with_hole: bool,
     /// The unit directly after the direction's own start-up frame.
     pub after_startup: Option<AfterStartup>,
-    /// The frame with four zero octets in streaming mode, if there were such octets.
+    /// If the direction had four zero octets in streaming mode: the frame of these octets.
     pub zeros_before: Option<FrameNumber>,
     /// Number of FPDUs so far whose markers are missing, misplaced, or wrong.
     pub misplaced: u32,
@@ -106,7 +108,7 @@ pub(crate) struct Stream {
     pub has_correct_markers: bool,
     /// Number of FPDUs so far with a bad CRC.
     pub bad_crcs: u32,
-    /// Number of FPDUs so far without CRC field.
+    /// Number of FPDUs so far that have no CRC field.
     pub no_field: u32,
     /// Number of FPDUs so far that are too long for one TCP segment.
     pub oversized: u32,
@@ -117,35 +119,38 @@ pub(crate) struct Stream {
     pub has_wrong_version: bool,
     /// DDP's version in the first DDP segment.
     pub version: Option<u8>,
-    /// Distance of the last two markers in octets. `None` if a marker between them may be missing.
+    /// Distance between the last two markers in octets. `None` if a marker between these two
+    /// markers may be missing.
     pub interval: Option<u64>,
     last_marker: Option<u64>,
     /// The capacity of a full TCP segment; `None` if the SYNs do not show it.
     pub capacity: Option<SegmentCapacity>,
-    /// About DDP segments that are not the last of their message. The first element is the number
-    /// of such segments that begin a TCP segment. A segment after another FPDU does not count,
-    /// because MPA may have offered only the rest of the TCP segment (section 4.5). The second
-    /// element is the length of the longest ULPDU of all such segments, in octets.
+    /// Two numbers about DDP segments that are not the last segment of their message. The first
+    /// number counts such DDP segments at the start of a TCP segment. If a DDP segment comes after
+    /// another FPDU in a TCP segment, it does not count, because MPA may have offered only the rest
+    /// of the TCP segment (section 4.5). The second number is the length in octets of the longest
+    /// ULPDU of all DDP segments that are not the last segment of their message.
     pub non_last_segments: (u64, u16),
     /// Length of the longest ULPDU in octets.
     pub longest: u16,
     /// Number of FPDUs that are short enough for one TCP segment.
     pub fitting_fpdus: u64,
-    /// How many FPDUs of `fitting_fpdus` are complete in one TCP segment.
+    /// How many of the FPDUs in `fitting_fpdus` are complete in one TCP segment.
     pub complete: u64,
-    /// How many FPDUs of `fitting_fpdus` begin a TCP segment and continue in the next TCP segment.
-    pub split_at_start: u64,
-    /// The frame of the first FPDU of `split_at_start`.
-    pub split_at_start_frame: Option<FrameNumber>,
-    /// How many FPDUs of `fitting_fpdus` begin after another FPDU in a TCP segment and continue in
+    /// How many of the FPDUs in `fitting_fpdus` start at the start of a TCP segment and continue in
     /// the next TCP segment.
+    pub split_at_start: u64,
+    /// The frame of the first FPDU that `split_at_start` counts.
+    pub split_at_start_frame: Option<FrameNumber>,
+    /// How many of the FPDUs in `fitting_fpdus` start after another FPDU in a TCP segment and
+    /// continue in the next TCP segment.
     pub split_after_fpdu: u64,
-    /// The frame of the first FPDU of `split_after_fpdu`.
+    /// The frame of the first FPDU that `split_after_fpdu` counts.
     pub split_after_fpdu_frame: Option<FrameNumber>,
-    /// How many FPDUs of `split_at_start` and `split_after_fpdu` the sender split although the TCP
-    /// segment was not full and the window was open.
+    /// How many of the FPDUs in `split_at_start` and `split_after_fpdu` the sender split although
+    /// the TCP segment was not full and the window was open.
     pub split_by_choice: u64,
-    /// Location of the latest FPDU, if the sender's data ends within that FPDU.
+    /// If the sender's data ends within the latest FPDU: the location of this FPDU.
     pub cut_fpdu: Option<Location>,
     /// The first Terminate.
     pub terminate: Option<TerminateSummary>,
@@ -154,7 +159,7 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    /// Records a unit. `due_version` is the version of DDP and RDMAP that both start-up frames
+    /// Records a unit. `due_version` is the version of DDP and RDMAP that the two start-up frames
     /// require. `tcp` has the TCP facts of the sender and of the receiver.
     pub(crate) fn record_unit(
         &mut self,
@@ -277,8 +282,8 @@ impl Stream {
 
     fn record_alignment(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, capacity: SegmentCapacity, sender: &TcpFacts) {
         let layout = &fpdu.layout;
-        // With a smaller EMSS, MPA "is not required to follow the segmentation rules in Section 5.1
-        // and Appendix A" (section 4.5).
+        // If the EMSS is smaller, MPA "is not required to follow the segmentation rules in Section
+        // 5.1 and Appendix A" (section 4.5).
         let applies = capacity.emss >= u32::from(MIN_MULPDU);
         if !applies || layout.end - layout.start > u64::from(capacity.emss) || unit.incomplete {
             return;
@@ -304,7 +309,8 @@ impl Stream {
         self.split_by_choice += u64::from(sender.split_segment_early_at(to, capacity.emss));
     }
 
-    /// Returns whether the parser failed on `unit` because of a marker that was not requested.
+    /// Returns whether the parser found no FPDU in `unit` because of a marker that was not
+    /// negotiated.
     pub(crate) fn is_unrequested_marker(unit: &Unit<'_>) -> bool {
         unit.sender_error == Some(SenderError::UnrequestedMarker)
     }

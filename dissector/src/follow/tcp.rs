@@ -1,10 +1,10 @@
-//! Facts about each endpoint from TCP headers: options of the SYN, segment boundaries, and octets
-//! after a FIN.
+//! Facts about each endpoint that TCP headers show: options of the SYN, segment boundaries, and
+//! octets after a FIN.
 //!
 //! **Memory.** For each direction, this module stores the acknowledgements of the first and last
-//! segments, and the boundaries of the last [`BOUNDARIES`] segments. It does not follow congestion
-//! and windows. Instead, the segment after a short segment shows whether a window was the reason to
-//! end the short segment.
+//! segments, and the boundaries of the last [`BOUNDARIES`] segments. It does not track congestion
+//! and windows. Instead, if an endpoint sends a short segment, the next segment shows whether a
+//! full window was the reason.
 
 use std::collections::VecDeque;
 
@@ -20,16 +20,17 @@ const FIRST_ACKS: usize = 8;
 /// The largest shift count of the window scale option (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
 /// weft assumes that an endpoint has at most this number of unacknowledged octets during its
-/// start-up. Octets farther from an acknowledgement belong to another connection with the same
-/// ports.
+/// start-up. If octets are farther from an acknowledgement, they belong to another connection with
+/// the same ports.
 const MAX_UNACKNOWLEDGED: u32 = 1 << 20;
-/// Length in octets of the timestamps option with its padding. If negotiated, each segment carries
-/// this option (RFC 7323).
+/// Length in octets of the timestamps option with its padding. If the option was negotiated, each
+/// segment has this option (RFC 7323).
 const TIMESTAMPS_LEN: u32 = 12;
 
 /// Number of payload octets that every path can carry in a segment. This is an IP packet of 576
 /// octets (RFC 791 section 3.1) without an IPv4 header of 20 octets and a TCP header of 60 octets.
-/// A path may carry less than the MSS options allow, and no header shows the limit of the path.
+/// weft assumes no larger segments, because a path may carry less than the MSS options allow, and
+/// no header shows the limit of the path.
 pub(crate) const MIN_SEGMENT_LEN: u32 = 496;
 
 /// The range of sequence numbers of a segment with payload.
@@ -37,47 +38,48 @@ pub(crate) const MIN_SEGMENT_LEN: u32 = 496;
 struct SentSegment {
     start: u32,
     end: u32,
-    /// Whether the endpoint sent the next segment before a new acknowledgement arrived. A full
-    /// window was then not the reason to end this segment.
+    /// Whether the endpoint sent the next segment before a new acknowledgement arrived. If so, this
+    /// segment did not end because of a full window.
     is_continued: bool,
 }
 
 /// Facts from the segments of one endpoint.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TcpFacts {
-    /// The MSS option of the endpoint's SYN. It is the largest segment that the endpoint can
-    /// receive, in octets.
+    /// The MSS option of the endpoint's SYN: the length in octets of the largest segment that the
+    /// endpoint can receive.
     pub mss: Option<u16>,
     timestamps: bool,
     /// The window scale option of the endpoint's SYN. The outer `None` means that not all options
     /// were captured. The inner `None` means that the SYN has no window scale option.
     scale: Option<Option<u8>>,
-    /// The frame of the endpoint's first SYN without the SACK-permitted option, if options were
-    /// captured.
+    /// If options were captured: the frame of the endpoint's first SYN without the SACK-permitted
+    /// option.
     pub no_sack_frame: Option<FrameNumber>,
-    /// The first frame with payload whose IPv4 packet may be fragmented.
+    /// The first frame with payload that has an IPv4 packet with Don't Fragment clear.
     pub fragmentable_frame: Option<FrameNumber>,
     /// The first frame that carries octets after the endpoint's FIN.
     pub after_fin_frame: Option<FrameNumber>,
-    /// The latest frame with new octets, not only retransmitted octets.
+    /// The latest frame with new octets. A frame with only retransmitted octets does not count.
     pub latest_octets: Option<FrameNumber>,
-    /// The frame of the first retransmission that begins or ends at no known segment boundary.
+    /// The frame of the first retransmission whose start or end is not at a known segment boundary.
     pub resegmented_frame: Option<FrameNumber>,
-    /// Whether the capture cut off octets of a segment (snap length).
+    /// Whether the snap length of the capture cut off octets of a segment.
     pub cut: bool,
-    /// Whether the endpoint sent octets that were not captured, or that were captured only later.
+    /// Whether the endpoint sent octets that were not captured, or that were captured only after
+    /// octets which it sent later.
     pub missed: bool,
-    /// The first frame in which the peer acknowledges octets that were not captured before that
-    /// frame. From this frame on, the peer may have received octets that were captured only later.
+    /// The first frame in which the peer acknowledges octets that were not captured before this
+    /// frame. From this frame on, the peer may have received octets before they were captured.
     pub acked_uncaptured: Option<FrameNumber>,
-    /// The peer's acknowledgements before the first captured segment of this endpoint, with their
-    /// frames.
+    /// The peer's acknowledgements that were captured before the first segment of this endpoint,
+    /// each with its frame.
     acked_before: Vec<(u32, FrameNumber)>,
-    /// Whether the sequence number of the first RST differs from the sequence number after the
-    /// captured octets.
+    /// Whether the sequence number of the first RST is not the sequence number after the captured
+    /// octets.
     pub has_unexpected_reset: bool,
-    /// Frame and acknowledgement number of the first segments with payload, the first FIN and the
-    /// first RST.
+    /// Frame and acknowledgement number of some segments: of the first segments with payload, of
+    /// the first FIN, and of the first RST.
     acks: Vec<(FrameNumber, u32)>,
     reset: bool,
     isn: Option<u32>,
@@ -107,8 +109,8 @@ impl TcpFacts {
             self.acked_uncaptured.get_or_insert(*frame);
         }
         if segment.syn {
-            // A repeated SYN has no new information. A SYN that was captured after octets of its
-            // direction shows that the capture is out of order.
+            // A repeated SYN has no new information. If a SYN was captured after octets of its
+            // direction, the capture is out of order.
             self.missed |= self.isn != Some(segment.seq) && self.next.is_some_and(|next| before(start, next));
             self.next = Some(self.next.filter(|next| before(start, *next)).unwrap_or(start));
             self.isn = Some(segment.seq);
@@ -122,10 +124,10 @@ impl TcpFacts {
             if segment.may_fragment {
                 self.fragmentable_frame.get_or_insert(segment.frame);
             }
-            // A keep-alive may carry one synthetic octet, whose sequence number the peer has
-            // already received (RFC 1122, section 4.2.3.6). After a FIN, a keep-alive has the
-            // sequence number of the FIN. Octets far from the FIN belong to another connection with
-            // the same ports.
+            // A keep-alive may carry one synthetic octet. The peer has already received the octet
+            // with this sequence number (RFC 1122, section 4.2.3.6). After a FIN, a keep-alive has
+            // the sequence number of the FIN. Octets far from the FIN belong to another connection
+            // with the same ports.
             let is_after = |fin: u32| before(fin, end) && !is_far(start, fin, FAR_AFTER_CLOSE);
             if self.fin.is_some_and(|fin| is_after(fin) && !(start == fin && segment.wire_len == 1)) {
                 self.after_fin_frame.get_or_insert(segment.frame);
@@ -152,8 +154,8 @@ impl TcpFacts {
             (self.last_ack, self.has_new_ack) = (Some(ack), true);
         }
         if self.next.is_none() && self.fin.is_none() {
-            // The first acknowledgement may cover only the SYN, so later acknowledgements are
-            // needed as well.
+            // The first acknowledgement may acknowledge only the SYN. So later acknowledgements are
+            // also needed.
             let is_new = self.acked_before.last().is_none_or(|(last, _)| before(*last, ack));
             if is_new && self.acked_before.len() < FIRST_ACKS {
                 self.acked_before.push((ack, frame));
@@ -165,8 +167,8 @@ impl TcpFacts {
         }
     }
 
-    /// Returns whether `segment`, which is not recorded yet, retransmits octets that the peer has
-    /// not acknowledged.
+    /// Returns whether `segment` retransmits octets that the peer has not acknowledged. Call this
+    /// before `segment` is recorded.
     pub(crate) fn repeats_unacknowledged(&self, segment: &Segment<'_>) -> bool {
         let end = segment.seq.wrapping_add(segment.wire_len);
         segment.wire_len > 1
@@ -176,14 +178,14 @@ impl TcpFacts {
     }
 
     /// Returns whether the endpoint's last octets are missing in the capture. This is the case if
-    /// its FIN or the peer's acknowledgement is after the last captured octet.
+    /// the endpoint's FIN, or an acknowledgement of the peer, is after the last captured octet.
     pub(crate) fn lacks_last_octets(&self) -> bool {
         let (Some(next), Some(sent)) = (self.next, self.sent_up_to()) else { return false };
         self.fin.is_some_and(|fin| before(next, fin)) || self.last_ack.is_some_and(|acked| before(sent, acked))
     }
 
-    /// Returns whether the peer, in `frame` or earlier, acknowledged octets that the capture has
-    /// only later or not at all. The order of frames then does not show what the peer had received.
+    /// Returns whether the peer, in `frame` or earlier, acknowledged octets that were not captured
+    /// before. If true, the order of frames does not show which octets the peer had received.
     pub(crate) fn may_be_late_at(&self, frame: FrameNumber) -> bool {
         self.acked_uncaptured.is_some_and(|unseen| unseen <= frame)
     }
@@ -193,7 +195,7 @@ impl TcpFacts {
         self.next.map(|next| next.wrapping_add(u32::from(self.fin.is_some())))
     }
 
-    /// Returns whether this endpoint had received the peer's octets before stream position
+    /// Returns whether this endpoint had received all octets of the peer up to stream position
     /// `position` when it sent `frame`. Returns `None` if this is not known. It is known only if
     /// `frame` is one of the endpoint's first segments, its FIN or its RST.
     pub(crate) fn had_received(&self, frame: FrameNumber, peer: &TcpFacts, position: u64) -> Option<bool> {
@@ -203,8 +205,8 @@ impl TcpFacts {
         (unacknowledged < MAX_UNACKNOWLEDGED).then_some(unacknowledged == 0)
     }
 
-    /// Returns whether this endpoint had received the peer's FIN when it sent `frame`. `None` if
-    /// not known, as for [`TcpFacts::had_received`].
+    /// Returns whether this endpoint had received the peer's FIN when it sent `frame`. Returns
+    /// `None` if this is not known, like [`TcpFacts::had_received`].
     pub(crate) fn had_fin(&self, frame: FrameNumber, peer: &TcpFacts) -> Option<bool> {
         let (_, ack) = self.acks.iter().find(|(sent, _)| *sent == frame)?;
         Some(before(peer.fin?, *ack))
@@ -231,8 +233,8 @@ impl TcpFacts {
     }
 
     /// Returns whether this endpoint ended a segment at stream position `position` although the
-    /// segment was shorter than `emss` and the window was open. Returns `false` if this is not
-    /// known.
+    /// segment was shorter than `emss` and the window was open. If this is not known, returns
+    /// `false`.
     pub(crate) fn split_segment_early_at(&self, position: u64, emss: u32) -> bool {
         let (Some(isn), Some(position)) = (self.isn, position.checked_sub(ORIGIN)) else { return false };
         let at = isn.wrapping_add(1).wrapping_add((position & 0xffff_ffff) as u32);
@@ -241,8 +243,8 @@ impl TcpFacts {
         self.sent.iter().rev().find(is_short).is_some_and(|sent| sent.is_continued)
     }
 
-    /// Returns whether a retransmission of `start..end` has other boundaries than the segments that
-    /// first carried these octets.
+    /// Returns whether a retransmission of `start..end` has other boundaries than the first
+    /// segments with these octets.
     fn has_new_boundaries(&self, start: u32, end: u32) -> bool {
         let known = |at: u32| self.sent.iter().any(|sent| !before(at, sent.start) && before(at, sent.end));
         let is_known = known(start) && known(end.wrapping_sub(1));
@@ -278,15 +280,17 @@ impl TcpFacts {
     }
 }
 
-/// Returns the shift count of an endpoint's windows. The shift count is 0 if a SYN lacks the window
-/// scale option (RFC 7323 section 2.2). `None` if the options of a SYN were not captured.
+/// Returns the shift count of an endpoint's windows. If one of the two SYNs has no window scale
+/// option, the shift count is 0 (RFC 7323 section 2.2). Returns `None` if the options of a SYN were
+/// not captured.
 pub(super) fn window_scale(own: &TcpFacts, peer: &TcpFacts) -> Option<u8> {
     let (own, peer) = (own.scale?, peer.scale?);
     Some(if peer.is_some() { own.unwrap_or(0) } else { 0 })
 }
 
-/// Returns the payload of a full segment from `sender`, in octets, derived from the options of both
-/// SYNs. `None` if the receiver's MSS option was not captured.
+/// Returns the length in octets of the payload of a full segment from `sender`. This length is
+/// derived from the options of both SYNs. Returns `None` if the receiver's MSS option was not
+/// captured.
 pub(crate) fn emss(sender: &TcpFacts, receiver: &TcpFacts) -> Option<u32> {
     let timestamps = if sender.timestamps && receiver.timestamps { TIMESTAMPS_LEN } else { 0 };
     u32::from(receiver.mss?).checked_sub(timestamps)

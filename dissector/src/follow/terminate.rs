@@ -1,7 +1,7 @@
 //! Terminate messages, and the DDP segments that they report.
 //!
-//! The headers of the latest [`MAX_SEGMENTS`] segments of each direction are kept. If a Terminate
-//! copies an older header, the reported segment is unknown.
+//! For each direction, the headers of the latest [`MAX_SEGMENTS`] segments are kept. If a Terminate
+//! copies an older header, the segment that it reports is unknown.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ const MAX_HEADER_LEN: usize = 18;
 pub(crate) struct LoggedSegment {
     header: [u8; MAX_HEADER_LEN],
     header_len: u8,
-    /// Number of the segment in its direction, from 0.
+    /// Number of the segment in its direction; the first segment has number 0.
     pub number: u64,
     /// Length of the complete segment in octets.
     pub ulpdu_len: u32,
@@ -80,13 +80,14 @@ impl SegmentLog {
         number
     }
 
-    /// Returns whether segment `number` has this header. `false` if the segment is no longer kept.
+    /// Returns whether segment `number` has this header. If the segment is no longer kept, returns
+    /// `false`.
     pub(crate) fn has(&self, number: u64, header: &[u8]) -> bool {
         self.kept.iter().any(|segment| segment.number == number && segment.header() == header)
     }
 
     /// Returns whether a tagged segment with payload used the STag of `header` before the first
-    /// segment with this header.
+    /// segment that has exactly this header.
     pub(crate) fn has_earlier_stag_use(&self, header: &[u8]) -> bool {
         let mut earlier = self.kept.iter().take_while(|segment| segment.header() != header);
         earlier.any(|segment| {
@@ -94,7 +95,8 @@ impl SegmentLog {
         })
     }
 
-    /// Returns the latest segment with `header`. A segment with `length` octets is preferred.
+    /// Returns the latest segment with `header`. If a segment with `header` has `length` octets,
+    /// returns this segment instead.
     fn find(&self, header: &[u8], length: Option<u16>) -> Option<LoggedSegment> {
         let mut same = self.kept.iter().rev().filter(|segment| segment.header() == header);
         let latest = same.next()?;
@@ -103,15 +105,16 @@ impl SegmentLog {
     }
 }
 
-/// The segment that a Terminate reports by its copied header.
+/// The segment that a Terminate reports. The Terminate contains a copy of the header of this
+/// segment.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ReportedSegment {
     /// The Terminate copies no header.
     None,
     /// The reported segment.
     Found(LoggedSegment),
-    /// The copied header and its length in octets. No segment processed before the Terminate has
-    /// this header.
+    /// No segment that was processed before the Terminate has the copied header. The values are the
+    /// copied header and its length in octets.
     NotFound([u8; MAX_HEADER_LEN], usize),
     /// The copied header is missing or was not captured completely.
     Unknown,
@@ -122,8 +125,8 @@ pub(crate) enum ReportedSegment {
 pub(crate) struct TerminateMessage {
     /// The frame of the Terminate.
     pub frame: FrameNumber,
-    /// MSN and MO. Together with the frame, they distinguish this Terminate from a second
-    /// Terminate.
+    /// MSN and MO of the Terminate. Together with the frame, they distinguish this Terminate from a
+    /// second Terminate.
     numbers: [u8; 8],
     /// Layer, type and code of the reported error.
     pub error: TerminateError,
@@ -140,8 +143,8 @@ pub(crate) struct TerminateMessage {
 }
 
 impl TerminateMessage {
-    /// Reads a Terminate. `log` has the segments of the opposite direction. `None` if the fixed
-    /// part of the Terminate is missing.
+    /// Reads a Terminate. `log` has the segments of the opposite direction. Returns `None` if the
+    /// fixed part of the Terminate is missing.
     pub(crate) fn read(unit: &Unit<'_>, view: &SegmentView<'_>, log: &SegmentLog) -> Option<Self> {
         let (fixed, _) = RawTerminate::ref_from_prefix(view.payload.get(0..RawTerminate::LEN)?).ok()?;
         let control = fixed.header_control;
@@ -170,14 +173,15 @@ impl TerminateMessage {
         Some(TerminateMessage { frame, numbers, error, control, segment_length, reported, opcode, copied })
     }
 
-    /// Returns whether this Terminate is in `unit`, which has to be of the same direction.
+    /// Returns whether this Terminate is in `unit`. `unit` must be of the same direction as the
+    /// Terminate.
     pub(crate) fn is_in(&self, unit: &Unit<'_>) -> bool {
         let header = SegmentView::of(unit).and_then(|view| view.header.get(10..18));
         self.frame == unit.frame && header == Some(&self.numbers[..])
     }
 
-    /// Returns whether the Terminate copies a header that no segment in `log` has. Returns `false`
-    /// if `log` is incomplete.
+    /// Returns whether no segment in `log` has the header that the Terminate copies. If `log` is
+    /// incomplete, returns `false`.
     pub(crate) fn has_unsent_header(&self, log: &SegmentLog) -> bool {
         match &self.reported {
             ReportedSegment::NotFound(header, len) => !log.incomplete && log.find(&header[..*len], None).is_none(),
@@ -185,8 +189,8 @@ impl TerminateMessage {
         }
     }
 
-    /// Returns the reported segment if the monitor processed that segment after the Terminate, but
-    /// the segment was captured before the Terminate. Call this when `log` has all segments.
+    /// Returns the reported segment if it was captured before the Terminate, but the monitor
+    /// processed it after the Terminate. Call this when `log` has all segments.
     pub(crate) fn late_reported_segment(&self, log: &SegmentLog) -> Option<LoggedSegment> {
         let ReportedSegment::NotFound(header, len) = &self.reported else { return None };
         log.find(&header[..*len], self.segment_length).filter(|segment| segment.frame < self.frame)

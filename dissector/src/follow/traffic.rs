@@ -18,12 +18,13 @@ use crate::frame_number::FrameNumber;
 use crate::parse::{CrcStatus, Fpdu, Kind, Unit};
 use crate::parse::{SegmentView, ULPDU_AT, is_trusted, queue_of};
 
-/// A segment that its receiver cannot accept.
+/// A segment that the receiver cannot accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// The frame of the segment.
     pub frame: FrameNumber,
-    /// Number of the segment in its direction, from 0. `u64::MAX` if its header is not usable.
+    /// Number of the segment in its direction; the first segment has number 0. `u64::MAX` if the
+    /// header of the segment is not usable.
     pub number: u64,
     /// Stream position after the segment's FPDU.
     pub end: u64,
@@ -44,11 +45,12 @@ pub(crate) struct DirectionTraffic {
     pub bad_crc: Option<Fault>,
     /// The frames of the first and the latest trustworthy FPDU.
     pub fpdus: Option<(FrameNumber, FrameNumber)>,
-    /// The frame of the first FPDU without a checked CRC, and whether this FPDU has a CRC field.
+    /// The frame of the first FPDU whose CRC was not checked, and whether this FPDU has a CRC
+    /// field.
     pub unchecked_crc: Option<(FrameNumber, bool)>,
     /// Whether octets of the direction were ever missing or not trustworthy.
     pub lost: bool,
-    /// Whether the first loss is a run of captured octets in which no FPDU was found.
+    /// Whether the first loss consists of captured octets in which no FPDU was found.
     pub lost_framing: bool,
     /// The latest segments of the direction.
     pub log: SegmentLog,
@@ -62,8 +64,8 @@ pub(crate) struct Traffic {
     pub directions: [DirectionTraffic; 2],
     /// The STags of both endpoints.
     pub stags: Stags,
-    /// DDP's version (DV) in the first segment of either direction that has a possibly correct
-    /// version.
+    /// DDP's version (DV) in the first segment with a version that may be correct. Segments of both
+    /// directions count.
     pub version: Option<u8>,
     /// Whether each direction's start-up frame requests CRCs.
     wants_crc: [Option<bool>; 2],
@@ -75,17 +77,18 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// Returns whether all octets of both directions are known, from the first octet on.
+    /// Returns whether all octets of both directions are known, beginning with the first octet of
+    /// each direction.
     pub(crate) fn is_complete(&self) -> bool {
         self.directions.iter().all(|side| !side.lost && (side.messages.is_complete() || !side.has_started))
     }
 
-    /// Octets of memory in use for unanswered requests and STags.
+    /// Memory in use for unanswered requests and STags, in octets.
     pub(super) fn memory(&self) -> usize {
         self.directions.iter().map(|side| side.operations.memory()).sum::<usize>() + self.stags.memory()
     }
 
-    /// Returns the Terminate in `unit`, if it is the first Terminate of its direction.
+    /// If `unit` has the first Terminate of its direction, returns this Terminate.
     pub(crate) fn terminate_at(&self, unit: &Unit<'_>) -> Option<&TerminateMessage> {
         self.directions[unit.direction()].terminate.as_ref().filter(|seen| seen.is_in(unit))
     }
@@ -95,12 +98,12 @@ impl Traffic {
         self.wants_crc == [Some(false); 2]
     }
 
-    /// Returns the version that a segment with `version` should have; `None` if `version` may be
-    /// correct.
+    /// Returns the version that a segment should have instead of `version`; `None` if `version` may
+    /// be correct.
     ///
-    /// RFC 5041 and RFC 5040 require version 1. If the Reply has revision 0, version 0 is required
-    /// (RFC 5044 Appendix C). That appendix is informative, so version 1 counts as correct in this
-    /// case as well.
+    /// RFC 5041 and RFC 5040 require version 1. If the Reply has revision 0, RFC 5044 Appendix C
+    /// requires version 0. But Appendix C is informative. So if the Reply has revision 0 or is not
+    /// known, both versions count as correct.
     pub(crate) fn wrong_version(&self, version: u8) -> Option<u8> {
         match (version, self.reply_revision) {
             (1, _) | (0, Some(0) | None) => None,
@@ -110,7 +113,7 @@ impl Traffic {
     }
 
     /// Processes a unit (FPDU, start-up frame, gap). If `in_send_order` is set, the units of both
-    /// directions come in the order in which they were sent.
+    /// directions are delivered in the order in which they were sent.
     pub(crate) fn record_unit(
         &mut self,
         unit: &Unit<'_>,
@@ -155,9 +158,10 @@ impl Traffic {
         }
     }
 
-    /// Each endpoint may have at most as many requests outstanding as its peer's IRD.
+    /// Sets the limits on outstanding requests. For each endpoint, the limit is the IRD of its
+    /// peer.
     fn limit_operations(&mut self, connection: &Connection) {
-        // If only one start-up frame has IRD and ORD, no limit was negotiated.
+        // If only one of the two start-up frames has IRD and ORD, no limit was negotiated.
         let [Some(forth), Some(back)] = connection.startup.map(|frame| frame?.words) else { return };
         for (side, peer) in self.directions.iter_mut().zip([back, forth]) {
             if peer.ird != NOT_NEGOTIATED {
@@ -166,7 +170,7 @@ impl Traffic {
         }
     }
 
-    /// Records that the FPDU in `frame`, which had a bad CRC, was retransmitted with a correct CRC.
+    /// Records that the FPDU in `frame` had a bad CRC, and was retransmitted with a correct CRC.
     /// `next` is the next FPDU of `direction` with a bad CRC.
     pub(crate) fn repair(&mut self, direction: Direction, frame: FrameNumber, next: Option<Fault>) {
         let bad_crc = &mut self.directions[direction].bad_crc;
@@ -279,7 +283,8 @@ impl Traffic {
             }
             (Opcode::READ_RESPONSE, Segment::Tagged(header, _)) => {
                 let (stag, to) = (header.stag.get(), header.tagged_offset.get());
-                // The peer's Read Request for the same sink may be missing or late.
+                // The peer's Read Request for the same sink may be missing, or may be processed
+                // later.
                 let is_own_request =
                     position.first && peer.operations.is_idle() && own.operations.is_awaiting(stag, to);
                 if is_own_request && self.in_send_order {
@@ -317,7 +322,8 @@ impl DirectionTraffic {
     }
 }
 
-/// Returns whether version, opcode, T bit or QN make the segment unacceptable for every receiver.
+/// Returns whether every receiver must reject the segment because of its version, its opcode, its T
+/// bit or its QN.
 fn breaks_header(view: &SegmentView<'_>, version: u8) -> bool {
     let opcode = view.opcode();
     let tagged = view.segment.control().tagged();
@@ -332,7 +338,7 @@ fn breaks_header(view: &SegmentView<'_>, version: u8) -> bool {
         || queue.is_some() && queue != queue_of(opcode)
 }
 
-/// Returns whether the remark is about a fault that every receiver has to notice.
+/// Returns whether the remark is about a fault that every receiver must detect.
 fn is_fault(remark: &Remark) -> bool {
     matches!(
         remark.kind,

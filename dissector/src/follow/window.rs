@@ -1,10 +1,11 @@
-//! The receive window that an endpoint advertises. Detects whether the window's right edge moves
-//! left (RFC 5041 Appendix A). The right edge is the acknowledgement number plus the window.
+//! The receive window that an endpoint advertises. The right edge of the window is the
+//! acknowledgement number plus the window. This module detects whether the right edge moves left
+//! (RFC 5041 Appendix A).
 //!
 //! A segment is compared only with segments that have lower acknowledgement numbers. These segments
-//! were certainly sent earlier, even if the capture is out of order. Differences that are smaller
-//! than the unit of the window scale are ignored, because they come from rounding (RFC 7323 section
-//! 2.3). The size of the window is not checked.
+//! were certainly sent earlier, even if the capture is out of order. With a window scale, an
+//! endpoint can advertise only multiples of a unit. Smaller differences are ignored, because they
+//! come from rounding (RFC 7323 section 2.3). The size of the window is not checked.
 
 use crate::frame_number::FrameNumber;
 use crate::ip::Segment;
@@ -21,9 +22,9 @@ pub(crate) struct Window {
 /// A right edge that moved left.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WindowShrink {
-    /// The frame of the segment with the edge that is farther left.
+    /// The frame of the segment whose edge is farther left.
     pub frame: FrameNumber,
-    /// The frame of the earlier segment with the edge that is farther right.
+    /// The frame of the earlier segment. Its edge is farther right.
     pub before: FrameNumber,
     /// How far the edge moved left, in octets.
     pub octets: u32,
@@ -36,15 +37,15 @@ type Edge = (u32, FrameNumber);
 struct Edges {
     /// The highest acknowledgement number so far.
     ack: u32,
-    /// The farthest edge that was advertised with the acknowledgement number `ack`.
+    /// The rightmost edge that was advertised with the acknowledgement number `ack`.
     with: Edge,
-    /// The farthest edge that was advertised with a lower acknowledgement number.
+    /// The rightmost edge that was advertised with a lower acknowledgement number.
     before: Option<Edge>,
 }
 
 impl Window {
-    /// Records a segment that this endpoint sent. `scale` is the shift count of its windows; `None`
-    /// if not known.
+    /// Records a segment that this endpoint sent. `scale` is the shift count of the endpoint's
+    /// windows; `None` if the shift count is not known.
     pub(super) fn record_segment(&mut self, segment: &Segment<'_>, scale: Option<u8>) {
         let Some(scale) = scale.filter(|_| segment.ack_flag && !segment.rst) else { return };
         // The window of a SYN is not scaled (RFC 7323 section 2.2).

@@ -393,7 +393,7 @@ mod tests {
         }
     }
 
-    /// The header of the next FPDU, or the end of a TCP segment, confirms that an FPDU ends there.
+    /// The header of the next FPDU, or the end of a TCP segment, confirms where an FPDU ends.
     #[test]
     fn without_crc_an_fpdu_that_ends_with_its_segment_does_not_wait() {
         let mut wire = Wire::started_as(&startup_frame(0, 1, &[]), &reply_frame(0, 1, &[]));

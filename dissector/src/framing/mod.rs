@@ -14,9 +14,9 @@
 //! | [`second_startup`] | detects a new start-up frame after a rejected connection |
 //! | [`skipped_octets`] | stores octets outside start-up frames and FPDUs until delivery |
 //! | [`emit`] | delivers units |
-//! | [`record`] | stores the settings while a connection without a slot is not read (see `connections`) |
+//! | [`record`] | stores the settings of an evicted connection (see the module `connections`) |
 //!
-//! Octets arrive in capture order. A step that needs octets that have not arrived returns
+//! Octets arrive in capture order. If a step needs octets that have not arrived, it returns
 //! [`Pending`](crate::tcp::Pending) and changes nothing. The step is repeated when the octets have
 //! arrived.
 //!

@@ -160,7 +160,8 @@ impl Reader {
         !self.skipped.is_empty()
     }
 
-    /// Returns whether this direction is read as SDP on request of the user, without a Hello.
+    /// Returns whether this direction is read as SDP because the user requested this, although no
+    /// Hello was found.
     pub(crate) fn assumes_sdp(&self) -> bool {
         self.as_sdp && self.sdp.is_none()
     }

@@ -54,8 +54,8 @@ impl Packet {
         Packet { began, ..Packet::default() }
     }
 
-    /// Returns whether the fragment contradicts the earlier fragments. It contradicts them if they
-    /// have other octets at the same offset, or if the fragment gives the packet another end.
+    /// Returns whether the fragment contradicts an earlier fragment: either their octets at the
+    /// same offset differ, or the two fragments give the packet different ends.
     fn contradicts(&self, offset: usize, octets: &[u8], wire_len: usize, more: bool) -> bool {
         let end = offset + wire_len;
         let is_other_end = self.total.is_some_and(|total| end > total || !more && end != total);

@@ -23,8 +23,8 @@ pub(super) fn read(bytes: &[u8]) -> Step {
             _ => {}
         }
     }
-    // In no variant, an IP packet follows; for example, the packet may be ARP. So the variant is
-    // unknown, and weft guesses the EtherType from the last variant.
+    // An IP packet follows in none of the variants; for example, the packet may be ARP. So the
+    // variant is unknown, and weft guesses the EtherType from the last variant.
     match u16_at(bytes, BEFORE[2]) {
         Ok(ether_type) => ethernet::payload(ether_type, &[]).and(Err(SkipReason::Malformed)),
         Err(_) => Err(SkipReason::Truncated),

@@ -5,8 +5,8 @@ use super::ether_type;
 use super::header::{Step, u8_at, u16_at};
 use super::skip_reason::SkipReason;
 
-/// Bits of the TAG control information. They mean: the frame has an explicit channel identifier
-/// (SCI), the frame is encrypted, the user data was changed.
+/// Bits of the TAG control information. The three bits mean that the frame has an explicit channel
+/// identifier (SCI), that it is encrypted, and that its user data was changed.
 const HAS_CHANNEL: u8 = 0x20;
 const ENCRYPTED: u8 = 0x08;
 const CHANGED: u8 = 0x04;

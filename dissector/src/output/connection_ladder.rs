@@ -22,7 +22,7 @@ use super::text::{exchange_line, summary};
 pub enum Subject {
     /// The connection with this number.
     Stream(StreamId),
-    /// The exchange with a port mapper that has this number.
+    /// The exchange with this number. An exchange is a sequence of messages with a port mapper.
     Exchange(u64),
 }
 
@@ -43,12 +43,12 @@ pub struct Timeline {
     times: VecDeque<(FrameNumber, u64)>,
 }
 
-/// Maximum length of [`Timeline::times`]. The times are needed for findings, which may arrive after
-/// later frames.
+/// Maximum length of [`Timeline::times`]. The times are needed for findings, because a finding may
+/// arrive after later frames.
 const MAX_FRAME_TIMES: usize = 1 << 16;
 
-/// Returns whether a row shows a FIN or RST. The diagram shows this row after the other rows of the
-/// same frame.
+/// Returns whether a row shows a FIN or RST. The diagram shows such a row after the other rows of
+/// the same frame.
 fn is_closing(row: &Row) -> bool {
     matches!(row.kind, RowKind::Arrow { dashed: true, .. }) && (row.label == FIN || row.label == RST)
 }
@@ -80,7 +80,8 @@ impl Timeline {
     pub fn ladder(mut self) -> Option<Ladder> {
         let participants = self.ends?;
         self.rows.sort_by_key(|row| (row.time, row.frame, is_closing(row)));
-        // The diagram may start with port mapper messages, which are older than the connection.
+        // The diagram may start with port mapper messages. These messages are older than the
+        // connection.
         let origin = self.rows.first().map_or(self.origin, |row| row.time.min(self.origin));
         self.rows.iter_mut().for_each(|row| row.time = row.time.saturating_sub(origin));
         let title = format!("What {} and {} sent, in order", participants[0], participants[1]);
@@ -166,8 +167,8 @@ impl Sink for Timeline {
                 if let Some(message) = self.messages.unit(unit) {
                     let tone = if message.damaged > 0 { Tone::Wrong } else { Tone::Plain };
                     let tone = if message.opcode.name() == "Terminate" { Tone::Notable } else { tone };
-                    // If the message consists of one segment with a bad CRC, the code above has
-                    // already added a row for this segment.
+                    // If the message has only one segment, and this segment has a bad CRC, the code
+                    // above has already added a row for the segment.
                     if message.frames.0 != message.frames.1 || fpdu.crc_status != CrcStatus::Bad {
                         self.row(message.time, message.frames.1, arrow, message.to_string(), tone);
                     }
@@ -179,8 +180,8 @@ impl Sink for Timeline {
                 self.row(time, unit.frame, RowKind::Note, note, Tone::Notable);
             }
             Kind::Sdp(carrier, ..) => {
-                // The row of the SDP message has more details than the row of the Send that carries
-                // the message. So it replaces the row of the Send.
+                // A Send carries the SDP message. The row of the SDP message has more details than
+                // the row of the Send, and so replaces it.
                 let sent = self.rows.last().is_some_and(|row| row.kind == arrow && row.frame == Some(unit.frame));
                 if *carrier == Carrier::Send && sent {
                     self.rows.pop();
@@ -232,7 +233,7 @@ impl Sink for Timeline {
         let known = self.times.binary_search_by_key(&finding.frame, |(frame, _)| *frame).ok();
         let of_packet = known.and_then(|at| self.times.get(at)).map(|(_, time)| *time);
         // `times` has only frames of TCP connections. A finding about a datagram gets the time of
-        // the row of the datagram.
+        // the row that shows the datagram.
         let of_row = || self.rows.iter().rev().find(|row| row.frame == Some(finding.frame)).map(|row| row.time);
         let time = of_packet.or_else(of_row).unwrap_or(self.now);
         self.row(time, finding.frame, RowKind::Note, label, tone);

@@ -1,8 +1,9 @@
-//! Copies selected packets of a pcapng capture, and adds findings to them as comments.
+//! Copies selected packets of a pcapng capture, and adds findings as comments to the copied
+//! packets.
 //!
-//! The copy has the blocks that describe packets: section headers, interfaces, name resolution, and
-//! interface statistics such as drop counts. Packets keep their options. Blocks of other types are
-//! omitted, for example decryption secrets.
+//! The copy also has the blocks that a reader needs to interpret the packets: section headers,
+//! interfaces, name resolution, and interface statistics such as drop counts. Packets keep their
+//! options. Blocks of all other types are omitted, for example decryption secrets.
 
 use std::io::{self, Read, Write};
 
@@ -14,14 +15,16 @@ const SIMPLE_PACKET: u32 = 3;
 const NAME_RESOLUTION: u32 = 4;
 const INTERFACE_STATISTICS: u32 = 5;
 
-/// Octets of a block around its body: type and total length before the body, total length after it.
+/// Number of octets of a block that are not its body: the type and the total length before the
+/// body, and a second total length after the body.
 const AROUND_BODY: usize = 12;
 /// Maximum total length of a block in octets, as in [`crate::source`].
 const LONGEST_BLOCK: usize = 64 << 20;
 /// Number of octets before the options in the body of a section header.
 const SECTION_FIXED: usize = 16;
-/// Number of octets before the packet data in the body of an enhanced (or obsolete) packet block.
-/// The field with the captured length is at offset [`CAPTURED_LEN_AT`].
+/// Number of octets before the packet data in the body of an enhanced packet block. An obsolete
+/// packet block has the same number. The field with the captured length is at offset
+/// [`CAPTURED_LEN_AT`].
 const PACKET_FIXED: usize = 20;
 const CAPTURED_LEN_AT: usize = 12;
 
@@ -32,11 +35,11 @@ pub struct Excerpt<R, W> {
     comment: String,
     big_endian: bool,
     kind: u32,
-    /// Body of the block that was read last.
+    /// Body of the last block that was read.
     body: Vec<u8>,
     /// Number of packets read so far.
     packets: u64,
-    /// Whether no valid block follows the block that was read last.
+    /// Whether the last block that was read is the last valid block.
     is_over: bool,
 }
 
@@ -48,15 +51,17 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         Excerpt { from, out, comment, big_endian: false, kind: 0, body, packets: 0, is_over: false }
     }
 
-    /// Copies the blocks up to packet `number` that describe packets, and then this packet. Adds
-    /// each of `comments` that the packet does not have yet. Call this method with increasing
-    /// numbers. The first packet has the number 1, as in [`crate::source::Frame`].
+    /// Copies the blocks before packet `number`, except packets and blocks of omitted types. Then
+    /// copies packet `number`, and adds each of `comments` that the packet does not have yet. Call
+    /// this method with increasing numbers. As in [`crate::source::Frame`], the first packet has
+    /// number 1.
     ///
-    /// Returns whether the packet now has all of `comments`. A simple packet block cannot have
-    /// comments. The result is also `false` if the capture has no packet `number`.
+    /// Returns whether the copied packet has all comments in `comments`. The result is `false` for
+    /// a simple packet block, because such a block cannot have comments. The result is also `false`
+    /// if the capture has no packet `number`.
     ///
     /// # Errors
-    /// An error of `from` or `out`. The same applies to [`Excerpt::finish`].
+    /// `from` or `out` reports an error. The same applies to [`Excerpt::finish`].
     pub fn packet(&mut self, number: FrameNumber, comments: &[String]) -> io::Result<bool> {
         while FrameNumber::from(self.packets) < number && self.read()? {
             if !self.is_packet() {
@@ -73,8 +78,8 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         Ok(false)
     }
 
-    /// Copies the remaining blocks that describe packets, up to the end of the capture. Returns the
-    /// output.
+    /// Copies the remaining blocks up to the end of the capture, except packets and blocks of
+    /// omitted types. Returns the output.
     ///
     /// # Errors
     /// As [`Excerpt::packet`].
@@ -100,9 +105,9 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         matches!(self.kind, ENHANCED_PACKET | SIMPLE_PACKET | OBSOLETE_PACKET)
     }
 
-    /// Reads the next block. Returns `false` at the end of the file, and from the first invalid
-    /// block on. If the end of the file cuts an enhanced packet, reads the existing part of the
-    /// packet.
+    /// Reads the next block. Returns `false` at the end of the file, or if the block or an earlier
+    /// block is invalid. If the file ends inside an enhanced packet, reads the part of the packet
+    /// that is in the file.
     fn read(&mut self) -> io::Result<bool> {
         if self.is_over {
             return Ok(false);
@@ -125,7 +130,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         let total = total.next_multiple_of(4);
         self.body.clear();
         self.body.extend([b0, b1, b2, b3]);
-        // Read the other octets of the body and the second total length.
+        // Read the remaining octets of the body, and the second total length.
         let rest = total - AROUND_BODY;
         (&mut self.from).take(rest as u64).read_to_end(&mut self.body)?;
         if self.body.len() < 4 + rest {
@@ -136,8 +141,8 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         Ok(true)
     }
 
-    /// Adjusts the length field and the padding of a truncated packet. Returns whether its fixed
-    /// part is complete.
+    /// Adjusts the length field and the padding of a truncated packet. Returns whether the fixed
+    /// part of the packet is complete.
     fn complete_packet(&mut self) -> bool {
         let Some(there) = self.body.len().checked_sub(PACKET_FIXED) else { return false };
         let Some(captured) = self.captured_len() else { return false };
@@ -150,7 +155,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         true
     }
 
-    /// The captured length in octets, from the length field of an enhanced or obsolete packet.
+    /// The captured length in octets. It is in the length field of an enhanced or obsolete packet.
     fn captured_len(&self) -> Option<usize> {
         let field = self.body.get(CAPTURED_LEN_AT..)?.first_chunk::<4>()?;
         Some(self.number(*field) as usize)
@@ -160,11 +165,12 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         if self.big_endian { u32::from_be_bytes(octets) } else { u32::from_le_bytes(octets) }
     }
 
-    /// Writes the block if it describes packets. Omits blocks of other types.
+    /// Writes the block if a reader needs it to interpret packets. Omits blocks of all other types.
     fn describe(&mut self) -> io::Result<()> {
         match self.kind {
             SECTION_HEADER if self.body.len() >= SECTION_FIXED => {
-                // The length of the section changes. The value -1 means that the length is unknown.
+                // The copy changes the length of the section. So write -1: this value means that
+                // the length is unknown.
                 self.body[SECTION_FIXED - 8..SECTION_FIXED].fill(0xff);
                 let comment = [std::mem::take(&mut self.comment)];
                 self.add_comments(SECTION_FIXED, &comment);
@@ -176,7 +182,7 @@ impl<R: Read, W: Write> Excerpt<R, W> {
         }
     }
 
-    /// Adds comments to a packet. Returns whether the packet then has all comments.
+    /// Adds comments to a packet. Returns `false` if the packet cannot have comments.
     fn add_to_packet(&mut self, comments: &[String]) -> bool {
         let data_len = self.captured_len().filter(|len| *len <= LONGEST_BLOCK);
         match data_len.map(|len| PACKET_FIXED + len.next_multiple_of(4)) {
@@ -233,7 +239,7 @@ mod tests {
 
     const SECRETS: u32 = 10;
 
-    /// Writes a capture in one byte order.
+    /// Creates the octets of a capture in one byte order.
     struct Made {
         big_endian: bool,
         octets: Vec<u8>,
@@ -261,8 +267,8 @@ mod tests {
         }
     }
 
-    /// Returns a section with a named interface, name resolution, secrets, three packets (one of
-    /// them in a simple packet block), and drop counts.
+    /// Returns a section with a named interface, name resolution, secrets, three packets and drop
+    /// counts. One of the packets is in a simple packet block.
     fn made(big_endian: bool) -> Vec<u8> {
         let mut made = Made { big_endian, octets: Vec::new() };
         // The section header contains the length of the section.
@@ -347,8 +353,8 @@ mod tests {
         assert_eq!((packets(&written), count(&written, "drops...")), (vec![1, 2], 0));
     }
 
-    /// If the end of the file cuts a packet, the copy has the part that [`Capture`] returns. No cut
-    /// causes a panic.
+    /// If the file ends inside a packet, the copy has the same part of the packet that [`Capture`]
+    /// returns. No end of the file causes a panic.
     #[test]
     fn a_capture_may_end_anywhere() {
         for big_endian in [false, true] {

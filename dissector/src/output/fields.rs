@@ -4,14 +4,14 @@ use std::io::{self, Write};
 
 use crate::filter::{KnownField, Slot, Values};
 
-/// Which values a column shows if a field has several values.
+/// If a field has several values: which of these values a column shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occurrence {
     /// The first value.
     First,
     /// The last value.
     Last,
-    /// All values, joined.
+    /// All values, with [`Columns::aggregator`] between them.
     All,
 }
 
@@ -26,7 +26,7 @@ pub struct Columns {
     pub aggregator: char,
     /// The values to print.
     pub occurrence: Occurrence,
-    /// Character before and after each column that is not empty.
+    /// Character before and after each non-empty column.
     pub quote: Option<char>,
 }
 
@@ -100,7 +100,7 @@ impl FieldsWriter {
     /// Writes the header line, if [`Columns::header`] is set.
     ///
     /// # Errors
-    /// An error of `out`.
+    /// `out` reports an error.
     pub fn header(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if !self.columns.header {
             return Ok(());
@@ -112,7 +112,7 @@ impl FieldsWriter {
     /// Writes the line of a frame.
     ///
     /// # Errors
-    /// An error of `out`.
+    /// `out` reports an error.
     pub fn record(&mut self, values: &Values, out: &mut dyn Write) -> io::Result<()> {
         let FieldsWriter { fields, columns, line } = self;
         line.clear();

@@ -19,10 +19,10 @@ use super::text::{exchange_line, summary};
 pub enum Subject {
     /// Reassembled RDMAP messages, SDP messages and start-up frames.
     Messages,
-    /// Payload of Sends, Writes, Read Responses and Immediate Data, and the first octets of
+    /// The payload of Sends, Writes, Read Responses and Immediate Data. Also the first octets of
     /// streaming data.
     Payload,
-    /// The octets of start-up frames and FPDUs, without markers and CRC fields, and the first
+    /// The octets of start-up frames and FPDUs, without markers and CRC fields. Also the first
     /// octets of streaming data.
     Octets,
 }
@@ -35,9 +35,9 @@ pub struct Piece<'a> {
     /// Number of the direction: 0 if the sender of the piece sent the first frame of the
     /// connection, otherwise 1.
     pub direction: u8,
-    /// A line that describes the piece; only for [`Subject::Messages`].
+    /// A line that describes the piece. Only [`Subject::Messages`] has this line.
     pub head: Option<String>,
-    /// The first octets of the piece, or all of them.
+    /// The first octets of the piece, or all octets of the piece.
     pub octets: &'a [u8],
     /// Number of octets of the piece that are not in `octets`.
     pub more: u64,
@@ -120,7 +120,8 @@ fn head(unit: &Unit<'_>, frame: FrameNumber, what: &str) -> String {
 
 /// Returns whether the octets of a message are payload of the upper-layer protocol.
 fn carries(message: &Message) -> bool {
-    // RFC 5040: Write 0, Read Response 2, Sends 3 to 6; RFC 7306: Immediate Data 8 and 9.
+    // RFC 5040 assigns Write 0, Read Response 2, and Sends 3 to 6. RFC 7306 assigns Immediate Data
+    // 8 and 9.
     matches!(message.opcode.0, 0 | 2..=6 | 8 | 9)
 }
 

@@ -1,11 +1,12 @@
 //! Collects units, findings and requested fields by frame for tshark's output formats. The result
 //! is one record for each frame, in the order of frames.
 //!
-//! A unit belongs to the frame that contains its end, but the dissector may deliver it only after
-//! later frames. Therefore a record waits while the dissector has undelivered octets, or while
-//! findings about its frame are possible. At most [`MAX_WAITING_FRAMES`] records and
-//! [`MAX_WAITING_MEMORY`] octets wait. A unit or finding that arrives after its record was released
-//! gets a second record, which follows records of later frames.
+//! A unit belongs to the frame that contains its end. But the dissector may deliver the unit only
+//! after later frames. Therefore a record waits while the dissector has undelivered octets, or
+//! while findings about its frame are possible. At most [`MAX_WAITING_FRAMES`] records and
+//! [`MAX_WAITING_MEMORY`] octets wait. If a unit or finding arrives after the record of its frame
+//! was released, the frame gets a second record. The second record comes after records of later
+//! frames.
 
 use std::collections::VecDeque;
 
@@ -21,7 +22,7 @@ use super::layers::layers;
 pub use super::record::{Record, UnitRecord};
 use super::text;
 
-/// Maximum number of frames that wait.
+/// Maximum number of records that wait.
 pub const MAX_WAITING_FRAMES: usize = 4096;
 /// Maximum memory of waiting records in octets.
 pub const MAX_WAITING_MEMORY: usize = 32 << 20;
@@ -41,7 +42,7 @@ pub struct RecordParts {
     pub findings: bool,
 }
 
-/// Collects records, and releases them in order.
+/// Collects records, and releases them in the order of their frames.
 // Records are in boxes, because they are large and are moved several times.
 #[allow(clippy::vec_box)]
 pub struct Frames {
@@ -98,13 +99,13 @@ impl Frames {
         }
     }
 
-    /// Ends the current frame. `complete` means that no further units will arrive for the frames so
-    /// far (see [`Dissector::holds_back`](crate::Dissector::holds_back)).
+    /// Ends the current frame. Set `complete` if no further units will arrive for the frames so far
+    /// (see [`Dissector::holds_back`](crate::Dissector::holds_back)).
     pub fn end(&mut self, complete: bool) {
         if let Some(record) = &mut self.newest {
             self.wanted.frame(&record.facts, &mut record.values);
         }
-        // A finding may concern any earlier frame.
+        // A later finding may be about any frame so far.
         self.complete = complete && !self.keep.findings && !self.wanted.findings();
     }
 
@@ -117,7 +118,7 @@ impl Frames {
             layers: if keep.layers { layers(unit) } else { Vec::new() },
         });
         if let Some(kept) = &kept {
-            // This is an estimate. It is close enough to keep the limit on waiting records.
+            // This is an estimate. It is sufficient for the limit on waiting records.
             self.held += kept.summary.len() + kept.tree.len() + kept.layers.len() * 2048;
         }
         match find(&mut self.newest, &mut self.waiting, unit.frame) {
@@ -157,20 +158,20 @@ impl Frames {
         }
     }
 
-    /// Ends the capture: [`Frames::ready`] then releases all records.
+    /// Ends the capture. After that, [`Frames::ready`] releases all records.
     pub fn finish(&mut self) {
         self.complete = true;
     }
 
-    /// Returns the next record that need not wait any longer, or `None`. After use, pass the record
-    /// to [`Frames::recycle`].
+    /// Returns the next record that need not wait any longer. Returns `None` if all records must
+    /// wait. After use, pass the record to [`Frames::recycle`].
     pub fn ready(&mut self) -> Option<Box<Record>> {
         if let Some(late) = self.late.pop() {
             return Some(late);
         }
         let record = if self.waiting.is_empty() {
-            // The record of the current frame waits regardless of its size, because units of the
-            // frame may still arrive.
+            // If units of the current frame may still arrive, its record waits, regardless of the
+            // limits.
             self.newest.take_if(|_| self.complete)?
         } else {
             let full = self.waiting.len() >= MAX_WAITING_FRAMES || self.held > MAX_WAITING_MEMORY;
@@ -202,7 +203,7 @@ impl Frames {
         record
     }
 
-    /// Takes back a record to reuse its memory.
+    /// Takes a used record, and reuses its memory for a later record.
     pub fn recycle(&mut self, record: Box<Record>) {
         if self.used.len() < 64 {
             self.used.push(record);
@@ -220,7 +221,7 @@ fn find<'r>(
         return Some(newest);
     }
     let last = waiting.back()?.facts.number;
-    // Frame numbers are consecutive, except that frames of unknown interfaces are omitted.
+    // Frame numbers are consecutive, except if frames of unknown interfaces are omitted.
     let back = usize::try_from(last.frames_since(frame)?).ok()?;
     let index = waiting.len().checked_sub(back + 1).filter(|index| waiting[*index].facts.number == frame);
     let index = match index {
@@ -267,7 +268,8 @@ mod tests {
         Dissector::default().frame(&frame, &mut Units(frames));
     }
 
-    /// Returns the frame number of each released record, and how many message types the record has.
+    /// For each released record, returns the frame number and the number of values of the field
+    /// `iwarp_pm.mt`.
     fn ready(frames: &mut Frames, slots: [crate::filter::Slot; 2]) -> Vec<(u64, usize)> {
         let mut found = Vec::new();
         while let Some(record) = frames.ready() {

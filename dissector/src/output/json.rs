@@ -3,19 +3,20 @@
 //! Every unit has these keys:
 //!
 //! - `stream`: number of the connection, or null for a datagram
-//! - `direction`: 0 if the sender of the unit sent the first frame of the connection, otherwise 1
+//! - `direction`: 0 if the sender of the unit also sent the first frame of the connection,
+//!   otherwise 1
 //! - `src` and `dst`: addresses and ports of sender and receiver
 //! - `frame`: number of the frame that completed the unit
 //! - `time`: capture time of this frame in nanoseconds since 1970
 //! - `kind`: type of the unit
 //!
 //! `incomplete` is 1 if octets of the unit are missing. Units of one direction are in stream order.
-//! The order of units of different directions has no meaning.
+//! The order of two units of different directions has no meaning.
 //!
-//! A finding also has `stream`, `direction`, `frame` and `time`. The `time` is null if
-//! [`MAX_FRAME_TIMES`] or more later frames were read before the finding arrived. A finding has
-//! `src` and `dst` if [`Senders`] still has the addresses. An exchange is written when the
-//! dissector drops it, or at the end of the capture.
+//! A finding also has `stream`, `direction`, `frame` and `time`. If the finding arrives
+//! [`MAX_FRAME_TIMES`] or more frames after its frame, its `time` is null. If [`Senders`] still has
+//! the addresses, the finding has `src` and `dst`. An exchange is written when the dissector drops
+//! the exchange, or at the end of the capture.
 //!
 //! Numbers are JSON integers up to 2^64-1, flags are 0 or 1, and octets are lower-case hexadecimal
 //! strings. A field that Wireshark knows has Wireshark's name. Later versions may add keys, but the
@@ -48,7 +49,7 @@ pub struct JsonWriter {
 }
 
 impl JsonWriter {
-    /// Records the capture time of a frame, for findings about the frame.
+    /// Records the capture time of a frame. Findings about the frame need this time.
     pub fn frame(&mut self, number: FrameNumber, time: u64) {
         let at = (u64::from(number) % MAX_FRAME_TIMES as u64) as usize;
         if self.times.len() <= at {
@@ -57,7 +58,8 @@ impl JsonWriter {
         self.times[at] = (number, time);
     }
 
-    /// Records the addresses of a packet, for findings about the connection or datagram.
+    /// Records the addresses of a packet. Findings about the connection or the datagram need these
+    /// addresses.
     pub fn packet(&mut self, packet: &Packet) {
         self.senders.packet(packet);
     }
@@ -70,7 +72,7 @@ impl JsonWriter {
     /// Writes the object of `unit` and a line feed.
     ///
     /// # Errors
-    /// An error of `out`.
+    /// `out` reports an error.
     pub fn write(&mut self, unit: &Unit<'_>, out: &mut dyn Write) -> io::Result<()> {
         self.line.clear();
         self.unit(unit);
@@ -171,7 +173,7 @@ impl JsonWriter {
     /// feed.
     ///
     /// # Errors
-    /// An error of `out`.
+    /// `out` reports an error.
     pub fn exchange(&mut self, exchange: &Exchange, out: &mut dyn Write) -> io::Result<()> {
         let mut object =
             serde_json::json!({"stream": null, "kind": "sdp_pm_exchange", "state": exchange.state().name()});
@@ -186,17 +188,17 @@ impl JsonWriter {
     /// Writes the object of a finding (kind `finding`) and a line feed.
     ///
     /// # Errors
-    /// An error of `out`.
+    /// `out` reports an error.
     pub fn finding(&mut self, finding: &Finding, out: &mut dyn Write) -> io::Result<()> {
         self.finding_of(None, None, finding, out)
     }
 
     /// Writes a finding like [`JsonWriter::finding`], with up to two further keys. If there are
-    /// several captures, set `file` to the name of the capture. If several captures are read as
-    /// one, also set `frame_in_file` to the number that the frame has in its own capture.
+    /// several captures, set `file` to the name of the capture. If several captures are read as one
+    /// capture, also set `frame_in_file` to the number that the frame has in its own file.
     ///
     /// # Errors
-    /// An error of `out`.
+    /// `out` reports an error.
     pub fn finding_of(
         &mut self,
         file: Option<&str>,

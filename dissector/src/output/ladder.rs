@@ -10,11 +10,11 @@
 //!    31.772          │ ▌error MPA-4.1-3: ...            │
 //! ```
 //!
-//! The diagram does not depend on a capture, so callers can draw any sequence of messages between
-//! two endpoints. The colours of the SVG are CSS variables of the page: `--weft-wrong`,
-//! `--weft-stimulus`, `--weft-good`, `--weft-faint`. Their defaults are readable on light and dark
-//! backgrounds. Text and lines use the text colour of the page. Colours are in presentation
-//! attributes, so that the SVG also works in a page whose security policy forbids inline styles.
+//! The diagram does not depend on a capture. Callers can therefore draw any sequence of messages
+//! between two endpoints. The colours of the SVG are CSS variables of the page: `--weft-wrong`,
+//! `--weft-stimulus`, `--weft-good`, `--weft-faint`. The default values of these variables are
+//! readable on light and dark backgrounds. Text and lines use the text colour of the page. Colours
+//! are in presentation attributes, because the security policy of a page may forbid inline styles.
 
 use std::fmt::Write as _;
 
@@ -27,7 +27,7 @@ use crate::frame_number::FrameNumber;
 pub struct Ladder {
     /// Text description of the diagram for screen readers.
     pub title: String,
-    /// Names of the two endpoints, left and right.
+    /// Names of the left and the right endpoint.
     pub participants: [String; 2],
     /// The rows from top to bottom.
     pub rows: Vec<Row>,
@@ -57,7 +57,8 @@ pub enum RowKind {
     Arrow {
         /// Index of the sender in [`Ladder::participants`], 0 or 1.
         from: u8,
-        /// Whether the line is dashed, for a transport event without octets (SYN, FIN, RST).
+        /// Whether the line is dashed. A dashed line is for a transport event without octets (SYN,
+        /// FIN, RST).
         dashed: bool,
     },
     /// A note between the two vertical lines.
@@ -83,7 +84,8 @@ pub enum Tone {
 const MAX_LABEL_CHARS: usize = 76;
 
 impl Ladder {
-    /// The diagram as text lines for a terminal with `columns` columns. The minimum is 60 columns.
+    /// The diagram as text lines for a terminal with `columns` columns. If `columns` is below 60,
+    /// the lines still have 60 columns.
     #[must_use]
     pub fn text(&self, columns: usize) -> String {
         let inner = columns.max(60) - 22;
@@ -145,7 +147,7 @@ impl Ladder {
         svg
     }
 
-    /// The text below the last row if rows are omitted.
+    /// If rows are omitted, the text below the last row.
     fn omission(&self) -> String {
         format!("and {}", counted(self.more, "more row"))
     }
@@ -159,7 +161,7 @@ const ROW: u32 = 30;
 
 impl Row {
     /// Appends the row as a `<g>` element at height `y`. Coordinates in the element are relative to
-    /// `y`, so that rows with equal content have equal text. Equal text compresses well.
+    /// `y`. Therefore rows with equal content have equal text, and equal text compresses well.
     fn svg(&self, y: u32, svg: &mut String) {
         let (fill, faint) = (fill(self.tone), fill(Tone::Faint));
         let _ = write!(svg, "<g transform=\"translate(0,{y})\">");
@@ -223,8 +225,8 @@ fn text(svg: &mut String, (x, y): (u32, u32), anchor: &str, attributes: &str, la
     let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\" {attributes}>{label}</text>");
 }
 
-/// Limits a label to `most` characters. Control characters become blanks. If the label is longer,
-/// its last remaining character is an ellipsis.
+/// Limits a label to `most` characters. If the label is cut, its last character becomes an
+/// ellipsis. Control characters become blanks.
 fn cut(label: &str, most: usize) -> String {
     let clean = |c: char| if c.is_control() { ' ' } else { c };
     if label.chars().count() <= most {

@@ -1,5 +1,5 @@
 //! Converts a unit to layers of fields for `-T json` and `-T pdml`. Values have the format of
-//! tshark, and each field has its octets and its position in the frame.
+//! tshark. Each field also has its octets and its position in the frame.
 
 use std::ops::Range;
 
@@ -18,7 +18,8 @@ pub struct Layer {
     pub name: &'static str,
     /// Label for display.
     pub label: &'static str,
-    /// Offset in octets in the frame of the unit; `None` if the layer starts in another frame.
+    /// Offset of the layer in the frame that completed the unit, in octets; `None` if the layer
+    /// starts in another frame.
     pub position: Option<u32>,
     /// Length in octets.
     pub size: u64,
@@ -26,8 +27,8 @@ pub struct Layer {
     pub fields: Vec<LayerField>,
 }
 
-/// A field and its values. A marker field may have several values, and every other field has at
-/// most one.
+/// A field and its values. A field of markers may have several values. All other fields have at
+/// most one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerField {
     /// Name in display filters.
@@ -36,9 +37,11 @@ pub struct LayerField {
     pub line: String,
     /// Values in tshark's format.
     pub values: Vec<String>,
-    /// The octets in hexadecimal; empty if the field does not consist of complete octets.
+    /// The octets of the field in hexadecimal; empty if the field does not consist of complete
+    /// octets.
     pub octets: String,
-    /// Offset in octets in the frame of the unit; `None` if the field is in another frame.
+    /// Offset of the field in the frame that completed the unit, in octets; `None` if the field is
+    /// in another frame.
     pub position: Option<u32>,
     /// Length in octets.
     pub size: u64,
@@ -70,8 +73,8 @@ struct Builder<'u, 'a> {
     names: TerminateNames,
 }
 
-/// Returns the location of the octets `at` of the unit: their offset in the frame that completed
-/// the unit, and their length.
+/// Returns the location of the octets `at` of the unit: the offset of these octets in the frame
+/// that completed the unit, and their number.
 fn position_and_size(unit: &Unit<'_>, at: &Range<usize>) -> (Option<u32>, u64) {
     if at.is_empty() {
         return (None, 0);

@@ -1,6 +1,6 @@
 //! Reassembles DDP messages from the FPDUs of one connection, for display.
 //!
-//! Segments are joined in stream order. Missing segments are not detected. Only the first
+//! Segments are put together in stream order. Missing segments are not detected. Only the first
 //! [`MAX_MESSAGE_OCTETS`] octets of a message are stored.
 
 use weft_core::wire::ddp::{Msn, Segment};
@@ -65,13 +65,12 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Processes a unit. Returns the message that the unit completes; `None` if it completes no
-    /// message.
+    /// Processes a unit. If the unit completes a message, returns the message.
     pub fn unit(&mut self, unit: &Unit<'_>) -> Option<Message> {
         let Kind::Fpdu(fpdu) = &unit.kind else { return None };
         let ulpdu = fpdu.ulpdu();
         let segment = Segment::parse(ulpdu.raw().0).ok()?;
-        // If octets of the header are missing, the message of the segment is unknown.
+        // If octets of the header are missing, it is unknown to which message the segment belongs.
         ulpdu.get(0..ulpdu.len() - segment.payload().len())?;
         let destination = match segment {
             Segment::Tagged(header, _) => {

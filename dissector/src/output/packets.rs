@@ -1,8 +1,9 @@
 //! Writes frames as a JSON array with the structure of tshark's `-T json`: each frame has
 //! `_source.layers`, and values are strings.
 //!
-//! tshark repeats a key if a frame has several layers or values with the same name. weft writes an
-//! array of layers, or an array of strings, instead. A finding is a layer with the name `finding`.
+//! If a frame has several layers or values with the same name, tshark repeats the key. In this
+//! case, weft writes an array of layers, or an array of strings. A finding is a layer with the name
+//! `finding`.
 
 use std::io::{self, Write};
 
@@ -16,8 +17,8 @@ use super::record::Record;
 
 /// Writes the array, one element for each frame.
 pub struct PacketsWriter {
-    /// The fields to write, each as an array of its values, like tshark with `-e`. If empty, all
-    /// layers are written.
+    /// The fields to write. Each field is an array of its values, as in tshark with `-e`. If this
+    /// list is empty, all layers are written.
     fields: Vec<(Slot, &'static KnownField)>,
     any: bool,
 }
@@ -32,7 +33,7 @@ impl PacketsWriter {
     /// Writes a frame.
     ///
     /// # Errors
-    /// An error of `out`.
+    /// `out` reports an error.
     pub fn record(&mut self, record: &Record, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(if self.any { b",\n" } else { b"[\n" })?;
         self.any = true;
@@ -44,7 +45,7 @@ impl PacketsWriter {
     /// Ends the array.
     ///
     /// # Errors
-    /// An error of `out`.
+    /// `out` reports an error.
     pub fn finish(&self, out: &mut dyn Write) -> io::Result<()> {
         out.write_all(if self.any { b"\n]\n" } else { b"[]\n" })
     }
@@ -64,7 +65,7 @@ impl PacketsWriter {
     }
 }
 
-/// Adds a value for a key. If the key already has a value, makes an array of all values.
+/// Adds a value for a key. If the key already has a value, the key gets an array of all its values.
 fn add(object: &mut Map<String, Value>, key: &str, value: Value) {
     match object.get_mut(key) {
         None => {

@@ -44,7 +44,7 @@ pub enum PacketDirection {
 /// A packet to write.
 #[derive(Debug, Clone, Copy)]
 pub struct PacketBlock<'a> {
-    /// Interface number from [`Writer::interface`].
+    /// The interface number that [`Writer::interface`] returned.
     pub interface: u32,
     /// Capture time in nanoseconds since 1970.
     pub time: u64,
@@ -54,7 +54,7 @@ pub struct PacketBlock<'a> {
     pub wire_len: u32,
     /// Direction, if known.
     pub direction: Option<PacketDirection>,
-    /// Comments in the order in which they are written.
+    /// Comments on the packet. They are written in this order.
     pub comments: &'a [String],
 }
 
@@ -70,7 +70,7 @@ impl<W: Write> Writer<W> {
     /// version of this program.
     ///
     /// # Errors
-    /// An error of `out`. The same applies to the other methods.
+    /// `out` reports an error. The same applies to the other methods.
     pub fn new(out: W, comment: Option<&str>) -> io::Result<Self> {
         let mut writer = Writer { out, body: Vec::new(), interfaces: 0 };
         writer.body.extend(BYTE_ORDER_MAGIC.to_le_bytes());
@@ -136,7 +136,7 @@ impl<W: Write> Writer<W> {
         &self.out
     }
 
-    /// The output. After each method of this type, the output contains only complete blocks, so a
+    /// The output. After each method call, the output contains only complete blocks. Therefore the
     /// caller may flush it.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.out
@@ -176,7 +176,7 @@ impl<W: Write> Writer<W> {
 /// Appends an option to the body of a block.
 pub(super) fn append_option(body: &mut Vec<u8>, code: u16, value: &[u8], big_endian: bool) {
     let mut end = value.len().min(MAX_OPTION);
-    // Do not cut inside a UTF-8 character.
+    // Do not cut the value inside a UTF-8 character.
     while end < value.len() && value[end] & 0xc0 == 0x80 {
         end -= 1;
     }

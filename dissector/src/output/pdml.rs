@@ -11,7 +11,7 @@ use super::record::Record;
 /// Writes the start of the document. `capture` is the file name of the capture.
 ///
 /// # Errors
-/// An error of `out`.
+/// `out` reports an error.
 pub fn head(capture: &str, out: &mut dyn Write) -> io::Result<()> {
     let capture = escaped(capture);
     writeln!(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>")?;
@@ -21,7 +21,7 @@ pub fn head(capture: &str, out: &mut dyn Write) -> io::Result<()> {
 /// Writes the end of the document.
 ///
 /// # Errors
-/// An error of `out`.
+/// `out` reports an error.
 pub fn tail(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</pdml>")
 }
@@ -29,7 +29,7 @@ pub fn tail(out: &mut dyn Write) -> io::Result<()> {
 /// Writes a frame.
 ///
 /// # Errors
-/// An error of `out`.
+/// `out` reports an error.
 pub fn record(record: &Record, out: &mut dyn Write) -> io::Result<()> {
     let facts = &record.facts;
     let (wire, captured) = facts.len.unwrap_or_default();

@@ -16,7 +16,7 @@ pub struct Record {
     /// Number of the interface in the capture.
     pub interface: u32,
     /// The TCP connection of the packet. If the packet is unknown, the TCP connection of a unit or
-    /// finding.
+    /// of a finding.
     pub stream: Option<StreamId>,
     /// Whether the frame contains a fragment of an IP packet that was still incomplete.
     pub fragment: bool,
@@ -30,7 +30,7 @@ pub struct Record {
     pub findings: Vec<Finding>,
 }
 
-/// The requested parts of a unit. Other parts are empty.
+/// The requested parts of a unit. Parts that are not requested are empty.
 #[derive(Debug, Default)]
 pub struct UnitRecord {
     /// A short summary.

@@ -1,5 +1,5 @@
-//! Finds the sender and the receiver of the traffic that a finding is about. Outputs that receive
-//! a finding without its unit take the addresses and ports from here.
+//! Finds the sender and the receiver of the traffic that a finding is about. If an output receives
+//! a finding without its unit, it can get the addresses and ports here.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use crate::finding::Finding;
 use crate::packet::{Packet, TransportKind};
 use crate::stream_id::StreamId;
 
-/// Maximum number of connections with stored addresses. Connections with the smallest numbers are
+/// Maximum number of connections with stored addresses. The connection with the smallest number is
 /// dropped first.
 pub const MAX_CONNECTIONS: usize = 1 << 16;
 
@@ -22,10 +22,10 @@ const DATAGRAMS: usize = 1024;
 pub struct Senders {
     /// The sender and the receiver of each connection's first frame.
     ends: BTreeMap<StreamId, (SocketAddr, SocketAddr)>,
-    /// Connections with smaller numbers are already recorded.
+    /// All connections with smaller numbers than this number were already recorded.
     next: StreamId,
-    /// The latest datagrams from and to port mappers. They are stored, because a finding about a
-    /// datagram may arrive seconds later.
+    /// The latest datagrams from and to port mappers. These datagrams are stored because a finding
+    /// about a datagram may arrive seconds after the datagram.
     datagrams: VecDeque<Packet>,
 }
 
@@ -51,7 +51,7 @@ impl Senders {
         }
     }
 
-    /// The sender and the receiver of the traffic that the finding is about; `None` if their
+    /// The sender and the receiver of the traffic that the finding is about; `None` if the
     /// addresses are not stored.
     #[must_use]
     pub fn of(&self, finding: &Finding) -> Option<(SocketAddr, SocketAddr)> {

@@ -30,7 +30,7 @@ use crate::upper::UlpMessage;
 /// Number of the queue for Terminates (RFC 5040 section 5.4).
 const TERMINATE_QUEUE: u32 = 2;
 
-/// A short summary of a unit, without its addresses.
+/// A short summary of a unit. It does not contain the addresses.
 #[must_use]
 pub fn summary(unit: &Unit<'_>) -> String {
     let mut line = match &unit.kind {
@@ -62,7 +62,7 @@ pub fn summary(unit: &Unit<'_>) -> String {
             if let Some(exchange) = unit.context.and_then(|context| context.exchange.as_ref()) {
                 let _ = write!(line, "  exchange {}", exchange.exchange);
                 if exchange.repeated {
-                    line.push_str(", again");
+                    line.push_str(", repeated");
                 }
             }
             line
@@ -77,14 +77,14 @@ pub fn summary(unit: &Unit<'_>) -> String {
     line
 }
 
-/// The message of the protocol above RDMAP that an FPDU completes.
+/// If an FPDU completes a message of the protocol above RDMAP, this message.
 pub(super) fn ulp_message<'a>(unit: &Unit<'a>) -> Option<&'a UlpMessage> {
     let context = unit.context.filter(|_| matches!(unit.kind, Kind::Fpdu(_)))?;
     context.ulp_message.as_ref()
 }
 
-/// Formats the RFC 6581 words of an enhanced start-up frame. Each word has a number and two flags:
-/// IRD with the flags A and B, and ORD with the flags C and D.
+/// Formats the two words that RFC 6581 adds to a start-up frame. The first word has IRD and the
+/// flags A and B. The second word has ORD and the flags C and D.
 fn enhanced(raw: &RawStartup, part: &Part<'_>) -> String {
     let length = usize::from(raw.pd_length.get());
     if raw.revision < 2 || raw.flags & FLAG_S == 0 || length < ENHANCED_LEN {
@@ -110,11 +110,11 @@ fn enhanced(raw: &RawStartup, part: &Part<'_>) -> String {
     format!("  IRD {ird}  ORD {ord}{private}")
 }
 
-/// Maximum number of wrong octets in a key that is still recognised as a key.
+/// A key with at most this number of wrong octets is still recognised as a key.
 const MAX_WRONG_OCTETS: usize = 6;
 
-/// Returns a remark if a direction starts with octets that are similar to the key of a start-up
-/// frame.
+/// If a direction starts with octets that are similar to the key of a start-up frame, returns a
+/// remark about this.
 fn near_key(unit: &Unit<'_>) -> String {
     let Kind::Streaming { head, .. } = &unit.kind else { return String::new() };
     let Some(key) = head.get(..KEY_LEN) else { return String::new() };
@@ -243,7 +243,7 @@ fn line<E: std::fmt::Display>(
 }
 
 /// Formats a frame as one line: number, time since the first frame, addresses, and the summaries of
-/// its units. For a frame without units, the line has the TCP or UDP header.
+/// its units. If the frame has no units, the line has the TCP or UDP header.
 #[must_use]
 pub fn frame_line(record: &Record) -> String {
     let facts = &record.facts;
@@ -272,8 +272,8 @@ fn packet_summary(packet: &Packet) -> String {
 }
 
 /// Formats a finding as two lines. The first line has frame, stream, addresses and requirement. The
-/// second line has the texts `expected` and `found`. The addresses are omitted if `senders` does
-/// not have them.
+/// second line has the texts `expected` and `found`. If `senders` does not have the addresses, they
+/// are omitted.
 #[must_use]
 pub fn finding_lines(finding: &Finding, senders: &Senders) -> String {
     let row = finding.requirement.row();
@@ -364,8 +364,8 @@ mod tests {
             (0, "c140 0000002a 0000000012345678 2a2b2c2d"),
             (1, "4147 00000000 00000002 00000001 00000000 11000000"),
         ] {
-            // The first FPDU takes up space. So a snap length that cuts the header of the second
-            // FPDU does not cut the start-up frames.
+            // The first FPDU makes the frame long. So a snap length that cuts the header of the
+            // second FPDU does not cut the start-up frames.
             let first = testing::fpdu(&testing::hex("c140 0000002a 0000000012345678 2a2b2c2d"));
             wire.send(direction, &[first, testing::fpdu(&testing::hex(ulpdu))].concat());
         }

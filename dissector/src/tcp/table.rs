@@ -200,8 +200,8 @@ struct KnownPath {
 /// the open or the latest connection. A connection without a slot may have a record of type `R`.
 pub(crate) struct Table<R> {
     connections: HashMap<ConnectionKey, Entry>,
-    /// For each ports: further paths on which their segments were captured. For most connections,
-    /// there is only one path, and no entry here.
+    /// For each pair of ports: further paths on which their segments were captured. For most
+    /// connections, there is only one path, and no entry here.
     paths: HashMap<Ports, Vec<KnownPath>>,
     past: BTreeMap<Age, (ConnectionKey, Option<Box<R>>)>,
     /// Number of connections that were closed so far.

@@ -1,25 +1,25 @@
-//! Synthetic SDP connections for tests. The octets follow the figures of the draft (section 6), and
-//! the calls resemble its sequence diagrams.
+//! Synthetic SDP connections for tests. The octets have the layout of the figures in section 6 of
+//! the draft. The calls of a test are similar to a sequence diagram of the draft.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
 use super::{Wire, fpdu, hello, hex};
 
-/// Opcodes of a Send and of a Send with Solicited Event.
+/// The opcode of a Send. The next constant is the opcode of a Send with Solicited Event.
 const SEND: u8 = 3;
 const SEND_SE: u8 = 5;
 
 /// An SDP connection. The Connecting Peer sends in direction 0. Callers pass messages in figure
-/// order. This type converts the messages to the field order of the connection.
+/// order, and this type converts them to the field order of the connection.
 pub(crate) struct SdpScript {
     pub(crate) wire: Wire,
     /// MSN of the last Send of each peer.
     pub(crate) msn: [u32; 2],
     /// MSeq of the last message of each peer.
     pub(crate) mseq: [u32; 2],
-    /// MSeq of the last message that each peer has received, for MSeqAck.
+    /// MSeq of the last message that each peer has received. The peer sends this number as MSeqAck.
     pub(crate) ack: [u32; 2],
-    /// Bufs of the next message. `flags` has the Flags of the next message.
+    /// The value of Bufs in the next message. `flags` is the value of Flags in the next message.
     pub(crate) bufs: u16,
     pub(crate) flags: u8,
     pub(crate) order: FieldOrder,
@@ -125,7 +125,7 @@ impl SdpScript {
         }
     }
 
-    /// Like [`SdpScript::send`], but the message is missing in the capture.
+    /// Like [`SdpScript::send`], but the message is not captured.
     pub(crate) fn lose(&mut self, direction: usize, mid: Mid, extension: &str, payload: usize) {
         self.mseq[direction] += 1;
         self.msn[direction] += 1;
@@ -187,12 +187,11 @@ pub(crate) fn hello_ack() -> Vec<u8> {
     hex("0010 00 01 0000001c 00000000 00000000 0004 00 11 00001000 0004 0004")
 }
 
-/// STag of [`advert`]. `VA` is its tagged offset.
+/// The STag in the result of [`advert`]. `VA` is the tagged offset in the result.
 pub(crate) const STAG: u32 = 0x1122_3344;
 pub(crate) const VA: u64 = 0x1000;
 
-/// The extended header of a SrcAvail (Len, STag, VA). If `non_discards` is set, the extended header
-/// of a SinkAvail.
+/// The extended header of a SrcAvail (Len, STag, VA); if `non_discards` is set, of a SinkAvail.
 pub(crate) fn advert(len: u32, non_discards: Option<u32>) -> String {
     let non_discards = non_discards.map_or(String::new(), |count| format!("{count:08x}"));
     format!("{len:08x} {STAG:08x} {VA:016x} {non_discards}")
@@ -220,7 +219,7 @@ pub(crate) fn ordered(order: FieldOrder, mut octets: Vec<u8>) -> Vec<u8> {
         return octets;
     }
     let mid = octets[3];
-    // The fields Bufs, Flags, MID become MID, Flags, Bufs.
+    // The order of the fields changes from Bufs, Flags, MID to MID, Flags, Bufs.
     octets[..4].rotate_left(2);
     octets[..2].reverse();
     let halves = |octets: &mut [u8], at: usize| {

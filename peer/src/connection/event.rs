@@ -32,7 +32,7 @@ pub enum Event {
         peer: PeerFrame,
     },
     /// The Responder rejected the Request. The connection does not use MPA. TCP is still open, and
-    /// the user has to close it (MPA-7.1.2-15).
+    /// the user has to close the connection (MPA-7.1.2-15).
     Rejected(PeerFrame),
     /// A Send arrived and has used the oldest posted receive.
     Received {

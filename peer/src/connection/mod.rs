@@ -13,9 +13,9 @@
 //! user can answer them with commands. Then the driver calls
 //! [`poll_transmit`](Connection::poll_transmit), which can create new events. When both functions
 //! return `None`, the driver waits for input or until [`poll_timeout`](Connection::poll_timeout).
-//! The time that the driver passes must never decrease. The driver does not have to poll transmits
-//! while TCP accepts no more bytes. The memory of the connection depends only on the settings and
-//! on what the user posts. The peer cannot increase this memory.
+//! The time that the driver passes as `now` must never decrease. The driver does not have to poll
+//! transmits while TCP accepts no more bytes. The memory of the connection depends only on the
+//! settings and on what the user posts. The peer cannot increase this memory.
 //!
 //! ```
 //! use weft_peer::{Connection, Event, Instant, Settings, Transmit};
@@ -290,7 +290,7 @@ impl Connection {
 
 /// Commands.
 impl Connection {
-    /// Posts a Send. A Responder sends it only after the first valid FPDU has arrived.
+    /// Posts a Send. A Responder sends the message only after the first valid FPDU has arrived.
     ///
     /// # Errors
     /// Start-up is not complete or the connection is closing. Too many Sends are outstanding. The
@@ -306,7 +306,7 @@ impl Connection {
         Ok(stream.outbound.post_send(payload))
     }
 
-    /// Posts a receive of `length` bytes, for one Send. Memory is allocated as payload arrives.
+    /// Posts a receive of `length` bytes, for one Send. Memory is allocated when payload arrives.
     ///
     /// # Errors
     /// Start-up is not complete or the connection has an error. Too many receives are posted.

@@ -150,8 +150,8 @@ impl Connection {
     }
 
     /// Closes the connection because of a local error that has no code of its own (P2P-9.3-4). If
-    /// this endpoint may send FPDUs, it first sends a Terminate with the code 20 05. Otherwise it
-    /// only sends FIN. Does nothing if the connection is already closing.
+    /// this endpoint may send FPDUs, it sends a Terminate with the code 20 05, and then FIN.
+    /// Otherwise it sends only FIN. Does nothing if the connection is already closing.
     pub fn fail(&mut self, now: Instant) {
         if self.fin != Fin::Open || matches!(self.state, State::Closed) {
             return;

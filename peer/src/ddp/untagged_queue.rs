@@ -32,7 +32,7 @@ pub enum QueueError {
     /// The MO is not the offset at which the message continues.
     #[error("invalid MO")]
     MessageOffset,
-    /// The MSN is too high: at least one message before it has not arrived.
+    /// The MSN is too high: at least one message before this message has not arrived.
     #[error("MSN gap")]
     MsnGap,
     /// The MSN is too low: this message was already delivered.
@@ -91,7 +91,7 @@ impl UntaggedQueue {
     }
 
     /// Counts a valid segment as placed. Returns the length of the message in bytes if the segment
-    /// is the last one, and `None` otherwise.
+    /// is the last segment, and `None` otherwise.
     pub fn advance(&mut self, header: &RawUntagged, payload_len: usize) -> Option<u32> {
         let length = self.mo.saturating_add(u32::try_from(payload_len).unwrap_or(u32::MAX));
         if header.control.last() {

@@ -34,20 +34,20 @@ deviations! {
     })] ["DDP-5.2-10", "RDMAP-5.1-12"] "rejects a Write without payload if its STag is not zero";
     "ddp.delivers-without-last" [SegmentArrived(|octets| if SENDS.contains(&opcode(octets)) {
         octet(octets, 0, |octet| *octet |= 0x40);
-    })] ["DDP-4.1-9", "DDP-5.4-2", "RDMAP-5.5-20", "DDP-3-8"] "delivers each segment of a Send as if the segment were the last one";
+    })] ["DDP-4.1-9", "DDP-5.4-2", "RDMAP-5.5-20", "DDP-3-8"] "treats each segment of a Send as the last segment of the message";
     "ddp.forgets-tagged-ulp-octet" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_RESPONSE {
         octet(octets, 1, |octet| *octet &= 0xf0);
     })] ["DDP-4.2-3", "DDP-4.2-14", "RDMAP-3.1-10"] "treats a Read Response as a Write";
     "ddp.forgets-untagged-ulp-octets" [SegmentArrived(|octets| if opcode(octets).invalidates() {
         octet(octets, 1, |octet| *octet = *octet & 0xf0 | if *octet & 0xf == 4 { 3 } else { 5 });
-    })] ["DDP-4.3-4", "DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2", "RDMAP-3.1-10"] "invalidates no STag on a Send with Invalidate";
+    })] ["DDP-4.3-4", "DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2", "RDMAP-3.1-10"] "does not invalidate the STag of a Send with Invalidate";
     "ddp.needs-a-receive" [RefusesSegment(|octets, state| match opcode(octets) {
         Opcode::READ_REQUEST if state.count == 0 => Some(Fault::NoBuffer),
         opcode => {
             state.count |= u32::from(SENDS.contains(&opcode));
             None
         }
-    })] ["DDP-5.1.2-5"] "rejects a Read Request that arrives before the first Send, as if no buffer were posted";
+    })] ["DDP-5.1.2-5"] "rejects a Read Request that arrives before the first Send, and reports that no buffer is available";
     "ddp.overlooks-association" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::NotAssociated))]
         ["DDP-8.2-3", "DDP-8.3.1-1", "DDP-7.2-5", "RDMAP-8.1.1-1", "DDP-8.2-4", "DDP-8.3.1-2", "RDMAP-8.1.1-2", "DDP-8.2-1", "DDP-8.2-2",
         "DDP-8.3-3"]
@@ -67,7 +67,7 @@ deviations! {
     "ddp.overlooks-queue-number" [Overlooks(|fault, _| fault == Fault::QueueNumber)]
         ["DDP-7.1-1", "DDP-7.2-8", "RDMAP-7306.8.2-4"] "ignores a segment for a queue that does not exist, and reports no error";
     "ddp.overlooks-rights" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::Rights))]
-        ["DDP-7.1-11", "DDP-7.2-5", "DDP-8.3.1-5", "RDMAP-8.1.1-5"] "ignores a Write to an STag without the access right, and reports no error";
+        ["DDP-7.1-11", "DDP-7.2-5", "DDP-8.3.1-5", "RDMAP-8.1.1-5"] "ignores a Write to an STag that does not allow remote writes, and reports no error";
     "ddp.overlooks-stag" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::InvalidStag))]
         ["DDP-7.1-10", "DDP-7.1-11", "DDP-7.2-3", "DDP-8.3-7", "DDP-8.3.1-6", "RDMAP-3.2-6", "RDMAP-8.1.1-6"]
         "ignores a Write to an invalid STag, and reports no error";
@@ -76,11 +76,11 @@ deviations! {
     "ddp.overlooks-wrap" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::Wrap))]
         ["DDP-7.1-14", "DDP-7.2-6"] "ignores a Write beyond the end of the address space, and reports no error";
     "ddp.resets-at-once" [Conduct(|conduct| (conduct.skips_terminate, conduct.resets) = (true, true))]
-        ["DDP-6.2.2-4", "DDP-6.2-1", "DDP-6.2.2-3", "RDMAP-6.2.1-1", "RDMAP-6.2.1-8"] "resets TCP on a DDP or RDMAP error, without a Terminate";
+        ["DDP-6.2.2-4", "DDP-6.2-1", "DDP-6.2.2-3", "RDMAP-6.2.1-1", "RDMAP-6.2.1-8"] "resets TCP after a DDP or RDMAP error, and sends no Terminate";
     "ddp.refuses-later-segments" [RefusesSegment(|octets, _| {
         (SENDS.contains(&opcode(octets)) && word(octets, MO) != 0)
             .then_some(Fault::Queue { qn: queue::SEND, error: QueueError::MessageOffset })
-    })] ["DDP-5.2-4"] "rejects a segment of a Send whose MO is not 0";
+    })] ["DDP-5.2-4"] "rejects each segment of a Send if the MO of the segment is not 0";
     "ddp.refuses-odd-to" [RefusesSegment(|octets, _| {
         (is_tagged(octets) && has_payload(octets) && word(octets, TO + 4) & 1 != 0)
             .then_some(Fault::Tagged(AccessError::Wrap))
@@ -120,13 +120,13 @@ deviations! {
         if opcode(octets).invalidates() && (!is_last(octets) || word(octets, MO) != 0) {
             octet(octets, 1, |octet| *octet = *octet & 0xf0 | if *octet & 0xf == 4 { 3 } else { 5 });
         }
-    })] ["DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2"] "invalidates no STag on a Send with Invalidate of several segments";
+    })] ["DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2"] "does not invalidate the STag of a Send with Invalidate that has several segments";
     "rdmap.holds-one-read-less" [Depths(|_, ird| *ird = ird.saturating_sub(1))]
-        ["P2P-3-1", "P2P-9.1-1", "P2P-9.1-23", "RDMAP-6.1-4"] "accepts one outstanding Read Request fewer than its IRD";
+        ["P2P-3-1", "P2P-9.1-1", "P2P-9.1-23", "RDMAP-6.1-4"] "accepts one outstanding Read Request less than its IRD allows";
     "rdmap.keeps-open" [Conduct(|conduct| conduct.keeps_open = true)] ["RDMAP-7-3", "DDP-3-11"]
         "leaves TCP open after a Terminate";
     "rdmap.reads-with-ord-0" [Depths(|ord, _| *ord = (*ord).max(1))] ["P2P-9.1-18", "RDMAP-6.1-7"]
-        "sends a Read Request although the Reply has ORD 0";
+        "sends a Read Request although its negotiated ORD is 0";
     "rdmap.resets" [Conduct(|conduct| conduct.resets = true)] ["RDMAP-6.2.1-8", "DDP-6.2.1-8"]
         "resets TCP instead of closing it, even after a Terminate";
     "rdmap.serves-version-0" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_REQUEST {
@@ -134,14 +134,14 @@ deviations! {
     })] ["RDMAP-7.2-17", "RDMAP-4.8-25"] "does not check the RDMAP version of Read Requests";
     "rdmap.skips-terminate" [Conduct(|conduct| conduct.skips_terminate = true)]
         ["RDMAP-6.2.1-1", "DDP-6.2.2-3", "DDP-6.2-1", "DDP-6.2.2-4", "RDMAP-7.1-2", "DDP-7-1"]
-        "ends the connection on a DDP or RDMAP error without a Terminate";
+        "ends the connection after a DDP or RDMAP error, but sends no Terminate";
     "rdmap.ignores-terminate" [SegmentArrived(|octets| if opcode(octets) == Opcode::TERMINATE { octets.clear() })]
         ["RDMAP-5.4-4", "RDMAP-5.4-3"] "ignores the peer's Terminate";
     "rdmap.numbers-stags" [Conduct(|conduct| conduct.numbers_stags = true)] ["RDMAP-8.1.1-8", "RDMAP-8.1.1-9"]
         "assigns consecutive STags";
     "rdmap.one-read" [Depths(|_, ird| *ird = 1)]
         ["RDMAP-6.1-4", "RDMAP-5.2.2-2", "RDMAP-5.2.1-2", "RDMAP-7306.5.2.1-15", "RDMAP-7306.5.2.2-9"]
-        "serves one Read or Atomic Operation at a time, whatever was negotiated";
+        "serves only one Read or Atomic Operation at a time, whatever IRD was negotiated";
     "rdmap.overlooks-atomic-opcode" [SegmentArrived(|octets| if opcode(octets) == Opcode::ATOMIC_REQUEST {
         octet(octets, ATOMIC_OPCODE, |octet| *octet &= !1);
     })] ["RDMAP-7306.5.2.1-5"] "treats an unsupported AOpCode as the next lower supported AOpCode";
@@ -163,7 +163,7 @@ deviations! {
         Fault::Tagged(_) | Fault::UnexpectedReadResponse))]
         ["RDMAP-5.2.2-6"] "ignores a Read Response that is unsolicited or has the wrong sink, and reports no error";
     "rdmap.overlooks-read-rights" [Overlooks(|fault, _| fault == Fault::Source(AccessError::Rights))]
-        ["RDMAP-4.8-20", "RDMAP-8.1.1-5"] "ignores a Read from an STag without the access right, and reports no error";
+        ["RDMAP-4.8-20", "RDMAP-8.1.1-5"] "ignores a Read from an STag that does not allow remote reads, and reports no error";
     "rdmap.overlooks-read-association" [Overlooks(|fault, _| fault == Fault::Source(AccessError::NotAssociated))]
         ["RDMAP-7.2-5", "RDMAP-4.8-21", "RDMAP-8.1.1-1", "RDMAP-8.1.1-2"]
         "ignores a Read from an STag of another Protection Domain, and reports no error";
@@ -179,13 +179,13 @@ deviations! {
         fault == Fault::Terminate || matches!(fault, Fault::Queue { qn: queue::TERMINATE, .. })
     })] ["RDMAP-5.4-10"] "ignores an invalid Terminate, and reports no error";
     "rdmap.overlooks-too-many-reads" [Overlooks(|fault, _| fault == Fault::TooManyReads)]
-        ["RDMAP-6.1-8"] "ignores Read Requests beyond IRD, and reports no error";
+        ["RDMAP-6.1-8"] "ignores Read Requests beyond its IRD, and reports no error";
     "rdmap.overlooks-version" [Overlooks(|fault, _| fault == Fault::RdmapVersion)]
         ["RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-4.8-25", "RDMAP-5.3-14", "RDMAP-5.1-3", "RDMAP-7306.8.2-6"]
         "ignores a segment of another RDMAP version, and reports no error";
     "rdmap.refuses-atomic-responses" [RefusesSegment(|octets, _| {
         (opcode(octets) == Opcode::ATOMIC_RESPONSE).then_some(Fault::NoBuffer)
-    })] ["RDMAP-7306.5.2.2-4"] "rejects Atomic Responses as if no buffer were posted for them";
+    })] ["RDMAP-7306.5.2.2-4"] "rejects Atomic Responses, and reports that no buffer is available";
     "rdmap.refuses-cmp-swap" [RefusesSegment(|octets, _| {
         let swaps = opcode(octets) == Opcode::ATOMIC_REQUEST && octets.get(ATOMIC_OPCODE).is_some_and(|octet| octet & 0xf == 2);
         swaps.then_some(Fault::AtomicOpcode)
@@ -202,7 +202,7 @@ deviations! {
             _ => None,
         }
     })] ["RDMAP-5.1-8", "RDMAP-5.1-7", "RDMAP-5.2.1-17", "RDMAP-7306.5.2.1-12"]
-        "rejects Writes, Reads and Atomic Operations that do not start at a page";
+        "rejects Writes, Reads and Atomic Operations that do not start at the beginning of a page";
     "rdmap.refuses-odd-request" [RefusesSegment(|octets, _| {
         let odd = word(octets, SRC_TO + 4) & 1 != 0 || word(octets, SINK_TO + 4) & 1 != 0;
         (opcode(octets) == Opcode::READ_REQUEST && odd).then_some(Fault::Source(AccessError::Wrap))
@@ -217,9 +217,9 @@ deviations! {
         let opcode = opcode(octets);
         let ignored = !is_tagged(octets) && !opcode.invalidates() && opcode <= Opcode::TERMINATE;
         (ignored && word(octets, WORD) != 0).then_some(Fault::Opcode)
-    })] ["RDMAP-4.1-17"] "rejects a message without Invalidate whose Invalidate STag is not zero";
+    })] ["RDMAP-4.1-17"] "rejects a message that does not invalidate an STag if its Invalidate STag is not zero";
     "rdmap.reports-second-error" [Overlooks(|_, state| std::mem::replace(&mut state.count, 1) == 0)]
-        ["RDMAP-7.1-6"] "ignores the first bad segment and reports the second";
+        ["RDMAP-7.1-6"] "ignores the first bad segment and reports the second bad segment";
     "rdmap.takes-more-reads" [Depths(|_, ird| *ird = 1000)]
-        ["RDMAP-6.1-8"] "serves more Read Requests at a time than its IRD";
+        ["RDMAP-6.1-8"] "serves more Read Requests at a time than its IRD allows";
 }

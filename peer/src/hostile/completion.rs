@@ -7,7 +7,7 @@ use super::context::completion::is_receive;
 use crate::verbs::{CompletedOperation, CompletionStatus, EventId, WorkCompletion};
 
 /// Only Sends shorter than this number of bytes are swapped. The first Send of a pair is held back
-/// until the second one arrives, so a single Send is never reported.
+/// until the second Send of the pair arrives. Therefore a single Send is never reported.
 const SHORT: u32 = 8;
 
 fn is_atomic(completion: &WorkCompletion) -> bool {
@@ -27,7 +27,7 @@ deviations! {
     "rdmap.completes-atomics-early" [Conduct(|conduct| conduct.completes_atomics_early = true)]
         ["RDMAP-7306.5.4-10"] "completes an Atomic Operation when its Request is sent";
     "rdmap.completes-reads-early" [Conduct(|conduct| conduct.completes_reads_early = true)]
-        ["RDMAP-5.5-21", "RDMAP-5.2.2-9", "DDP-4.1-8"] "completes a Read with the first segment of its Response";
+        ["RDMAP-5.5-21", "RDMAP-5.2.2-9", "DDP-4.1-8"] "completes a Read when the first segment of its Response arrives";
     "rdmap.overlooks-read-fence" [Conduct(|conduct| conduct.overlooks_fence = true)]
         ["VERBS-8.2.2.2-2"] "sends work with a Read Fence while earlier Reads are outstanding";
     "rdmap.completes-startup" [Conduct(|conduct| conduct.completes_startup = true)] ["P2P-5-7"]
@@ -57,19 +57,19 @@ deviations! {
     "rdmap.conceals-shared-limit" [Conceals(|event| event == EventId::SrqLimitReached)] ["RDMAP-8.1.2-9", "DDP-8.3.2-7"]
         "does not report that a shared receive queue has fewer receives than its limit";
     "rdmap.conceals-terminate" [Conceals(|event| event == EventId::TerminateReceived)] ["RDMAP-5.4-9", "RDMAP-3.2-4"]
-        "flushes the user's work on a Terminate, but does not report the Terminate";
+        "flushes the user's work after the peer's Terminate, but does not report the Terminate";
     "rdmap.delivers-atomics" [Conduct(|conduct| conduct.delivers_atomics = true)] ["RDMAP-7306.5.2.1-16"]
-        "completes a receive on the peer's Atomic Request";
+        "completes a receive when the peer's Atomic Request arrives";
     "rdmap.delivers-reads" [Conduct(|conduct| conduct.delivers_reads = true)]
-        ["RDMAP-5.2.1-4", "RDMAP-3.2-7"] "completes a receive on the peer's Read Request";
+        ["RDMAP-5.2.1-4", "RDMAP-3.2-7"] "completes a receive when the peer's Read Request arrives";
     "rdmap.delivers-writes" [Conduct(|conduct| conduct.delivers_writes = true)]
-        ["RDMAP-5.1-2", "RDMAP-3.2-5"] "completes a receive on the peer's Write";
+        ["RDMAP-5.1-2", "RDMAP-3.2-5"] "completes a receive when the peer's Write arrives";
     "rdmap.immediate-takes-two" [Conduct(|conduct| conduct.immediate_takes_two = true)] ["RDMAP-7306.6.3-2"]
         "uses two receives for Immediate Data and reports only one receive to the user";
     "rdmap.notifies-unsolicited" [Conduct(|conduct| conduct.notifies_unsolicited = true)] ["RDMAP-2.4-1"]
-        "notifies the user of every completion although the user requested only solicited completions";
+        "notifies the user of every completion although the user requested this only for solicited completions";
     "rdmap.swallows-late-posts" [Conduct(|conduct| conduct.swallows_late_posts = true)] ["DDP-6.2.1-4"]
-        "accepts work posted after the end of a stream and never completes it";
+        "accepts work that is posted after the end of a stream, and never completes this work";
     "rdmap.swaps-received" [Completion(|completed| completed.swap(|completion| is_receive(completion) && completion.octets < SHORT))]
         ["RDMAP-5.3-5", "RDMAP-5.5-8", "RDMAP-B-1", "DDP-5.3-6", "DDP-5.4-5", "DDP-5.1.2-2", "MPA-2-4", "MPA-B.1-2"] "reports two Sends of fewer than eight bytes in reverse order";
     "rdmap.swaps-reads" [Completion(|completed| completed.swap(is_read))]
@@ -81,10 +81,10 @@ deviations! {
         }
     })] ["RDMAP-7306.5-6"] "swaps the original values of two Atomic Operations";
     "rdmap.reports-immediate-late" [Completion(|completed| completed.delay(|completion| completion.immediate.is_some()))]
-        ["RDMAP-7306.6.3-7", "RDMAP-7306.7-1"] "reports Immediate Data to the user after the Send that follows it";
+        ["RDMAP-7306.6.3-7", "RDMAP-7306.7-1"] "reports Immediate Data to the user only after the next Send";
     "rdmap.reports-one-byte-more" [Completion(|completed| completed.received(|completion| completion.octets = completion.octets.wrapping_add(1)))]
         ["RDMAP-5.3-13", "RDMAP-3.1-6", "RDMAP-3.2-2", "RDMAP-5.3-3", "DDP-5.4-6", "DDP-3-4", "DDP-3-8", "DDP-1.2-3"]
-        "reports a Send to the user as one byte longer than it was";
+        "reports to the user that a Send is one byte longer than it is";
     "rdmap.reports-received-twice" [Completion(|completed| {
         let again: Vec<WorkCompletion> = completed.out.iter().copied().filter(is_receive).collect();
         completed.out.extend(again);

@@ -37,7 +37,7 @@ deviations! {
     "ddp.changes-untagged-ulp-octets" [Segment(|sent| later(sent, is_untagged, |octets| change_word(octets, WORD, |word| word ^ 0x100)))]
         ["DDP-4.3-3", "RDMAP-3.1-9", "RDMAP-5.3-19"] "changes the bytes before QN after the first segment of an untagged message";
     "ddp.cuts-header" [Segment(|sent| sent.each(|octets| if !has_payload(octets) { octets.truncate(12) }))]
-        ["DDP-4.4-1", "RDMAP-3.1-1", "RDMAP-3.1-5"] "sends segments without payload with a header of 12 bytes";
+        ["DDP-4.4-1", "RDMAP-3.1-1", "RDMAP-3.1-5"] "sends a header of 12 bytes in segments without payload";
     "ddp.drops-a-segment" [Segment(|sent| {
         let later = sent.continues_message();
         sent.suppress(|octets| later && !is_last(octets));
@@ -52,7 +52,7 @@ deviations! {
     "ddp.empty-tagged-ulp-octet" [Segment(|sent| sent.each_if(is_tagged, |octets| if !has_payload(octets) { octet(octets, 1, |octet| *octet |= 0x30) }))]
         ["DDP-5.2-9", "DDP-4.2-2"] "sets reserved bits in the second byte of a tagged message without payload";
     "ddp.exceeds-mulpdu" [Mulpdu(|mulpdu| *mulpdu = mulpdu.saturating_add(200))]
-        ["DDP-5.2-12"] "sends segments 200 bytes longer than MULPDU";
+        ["DDP-5.2-12"] "sends segments that are 200 bytes longer than MULPDU";
     "ddp.forgets-last" [Segment(|sent| later(sent, |_| true, |octets| octet(octets, 0, |octet| *octet &= !0x40)))]
         ["DDP-4.1-4"] "never sets L in a message of several segments";
     "ddp.forgets-last-when-full" [Segment(|sent| sent.each(|octets| if octets.len() >= FULL {
@@ -72,7 +72,7 @@ deviations! {
         sent.state.numbers[0] = if sent.continues_message() { sent.state.numbers[0] + 1 } else { 0 };
         let more = sent.state.numbers[0] * 18;
         sent.each_if(is_untagged, |octets| add(octets, MO, more));
-    })] ["DDP-5.2-5", "DDP-4.3-11"] "counts the headers of earlier segments in MO";
+    })] ["DDP-5.2-5", "DDP-4.3-11"] "counts the header bytes of earlier segments in MO";
     "ddp.mo-goes-on" [Segment(|sent| {
         let later = sent.continues_message();
         let DeviationState { numbers: [begins, length, ..], .. } = &mut *sent.state;
@@ -140,7 +140,7 @@ deviations! {
         set_word(octets, MSN, qn);
     }))] ["DDP-4.3-1", "RDMAP-5.4-8", "RDMAP-3.1-2", "RDMAP-4.1-13"] "swaps QN and MSN of the Terminate";
     "ddp.to-overlaps" [Segment(|sent| later(sent, is_tagged, |octets| add(octets, TO + 4, 8_u32.wrapping_neg())))]
-        ["DDP-4.2-9", "DDP-5.2-6"] "sends a TO eight bytes too low after the first segment of a tagged message";
+        ["DDP-4.2-9", "DDP-5.2-6"] "sends a TO that is eight bytes too low after the first segment of a tagged message";
     "ddp.to-words-exchanged" [Segment(|sent| sent.of(&[Opcode::WRITE], |octets| if octets.len() >= 14 {
         octets[TO..14].rotate_left(4);
     }))] ["DDP-4.2-1", "DDP-4.2-9", "DDP-5.2-6"] "swaps the upper and the lower half of the TO of a Write";

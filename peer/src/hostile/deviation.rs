@@ -29,7 +29,7 @@ pub struct Deviation {
     pub name: &'static str,
     /// The layer whose rule the deviation breaks.
     pub layer: Layer,
-    /// The requirements that the deviation breaks, the main one first. Never empty.
+    /// The requirements that the deviation breaks, with the main requirement first. Never empty.
     pub breaks: &'static [RequirementId],
     /// The misbehaviour, as a phrase that begins with a verb: `sends ...`, `ignores ...`.
     pub description: &'static str,
@@ -45,8 +45,8 @@ impl Deviation {
         self.hooks.iter().all(|hook| matches!(hook, Hook::Request(_) | Hook::Opening(_)))
     }
 
-    /// Returns whether only a PM Client commits the deviation. A PM Server never commits such a
-    /// deviation.
+    /// Returns whether only a client of the port mapper (PM Client) commits the deviation. A PM
+    /// Server never commits such a deviation.
     #[must_use]
     pub fn is_of_pm_client(&self) -> bool {
         const CONDUCT: [&str; 16] = [
@@ -95,7 +95,7 @@ impl Eq for Deviation {}
 #[derive(Debug)]
 pub(crate) enum Hook {
     /// Changes the received bytes of the peer's start-up frame before they are checked. The role is
-    /// that of the receiver.
+    /// the role of the receiver.
     Arrived(fn(Role, &mut [u8])),
     /// Changes an Atomic Operation before it is executed.
     Atomic(fn(&mut AtomicOperation)),
@@ -146,9 +146,9 @@ pub(crate) enum Hook {
     Request(fn(&mut Startup<'_>)),
     /// Changes a received SDP message before it is checked.
     SdpArrived(fn(&mut SdpArrived<'_>)),
-    /// Sets flags for actions of an SDP machine.
+    /// Sets flags for actions of an SDP state machine.
     SdpConduct(fn(&mut SdpConduct)),
-    /// Changes an output of an SDP machine: a message, an RDMA operation, or the end of the
+    /// Changes an output of an SDP state machine: a message, an RDMA operation, or the end of the
     /// connection.
     SdpOut(fn(&mut SdpOut<'_>)),
     /// Returns whether to ignore this violation by the peer.

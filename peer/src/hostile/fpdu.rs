@@ -78,7 +78,7 @@ deviations! {
         ["MPA-4.2-5"] "sets the two low bits of FPDUPTR";
     "mpa.marker-modulo" [Fpdu(|fpdu| {
         fpdu.mark(|pointer| if u16::from_be_bytes(pointer) > 512 { [0, 0, 2, 0] } else { right_marker(pointer) });
-    })] ["MPA-4.3-13", "MPA-4.3-5", "MPA-4.2-4"] "points a second marker of an FPDU to the previous marker instead of to the FPDU";
+    })] ["MPA-4.3-13", "MPA-4.3-5", "MPA-4.2-4"] "points the later markers of a long FPDU to the previous marker instead of to the start of the FPDU";
     "mpa.marker-off-by-four" [Fpdu(|fpdu| {
         fpdu.mark(|pointer| match u16::from_be_bytes(pointer) {
             0 => [0; 4],
@@ -106,7 +106,7 @@ deviations! {
         ["MPA-3-4", "MPA-3-3", "MPA-3-2", "MPA-3-8", "MPA-4.5-2", "MPA-4.5-3"] "splits messages into ULPDUs of 65,000 bytes";
     "mpa.mulpdu-without-crc" [Mulpdu(|mulpdu| *mulpdu = mulpdu.saturating_add(4))]
         ["MPA-4.5-3", "MPA-4.5-2", "MPA-3-8", "MPA-4.5-1", "MPA-3-2", "MPA-5.1-1"]
-        "sends ULPDUs four bytes longer than MULPDU, without room for the CRC";
+        "sends ULPDUs that are four bytes longer than MULPDU, because it leaves no room for the CRC";
     "mpa.pad-left-out" [Fpdu(|fpdu| fpdu.resize_pad(|_| 0))]
         ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "sends FPDUs without PAD";
     "mpa.pad-left-out-later" [Fpdu(|fpdu| if !fpdu.begins_stream() { fpdu.resize_pad(|_| 0) })]
@@ -116,7 +116,7 @@ deviations! {
     "mpa.pad-of-ulpdu" [Fpdu(|fpdu| fpdu.resize_pad(|pad| (pad + 2) % 4))]
         ["MPA-4.1-5", "MPA-4.1-6"] "pads the ULPDU instead of the FPDU to a multiple of four bytes";
     "mpa.refuses-marker-bits" [Refuses(|fpdu| fpdu.markers().any(|marker| marker.fpduptr & 3 != 0))]
-        ["MPA-4.2-6", "MPA-4.3-9"] "rejects a marker with low bits of FPDUPTR set";
+        ["MPA-4.2-6", "MPA-4.3-9"] "rejects a marker if the low bits of its FPDUPTR are set";
     "mpa.refuses-marker-reserved" [Refuses(|fpdu| fpdu.markers().any(|marker| marker.reserved != 0))]
         ["MPA-4.2-3"] "rejects a marker whose reserved half is not zero";
     "mpa.refuses-pad" [Refuses(|fpdu| fpdu.pad().flatten().any(|octet| *octet != 0))]

@@ -2,8 +2,9 @@
 //! function for each hook.
 //!
 //! At each hook the correct code calls one function of this module. The function runs the effects
-//! that the deviations of the set have at this hook. For the correct endpoint it does nothing. The
-//! effect of a deviation is in its entry of a table, not in the correct code.
+//! that the deviations of the set have at this hook. If the set is empty (the correct endpoint),
+//! the function does nothing. The effect of a deviation is in its entry of a table, not in the
+//! correct code.
 
 use core::net::SocketAddr;
 use std::borrow::Cow;
@@ -86,8 +87,8 @@ hooks! {
     reported_frame: ReportedFrame(frame: &mut PeerFrame);
 }
 
-/// For each completion: returns the completions to report in its place. `held` keeps completions
-/// for later.
+/// For each completion: returns the completions to report in its place. `held` has completions to
+/// report later.
 pub(crate) fn completed(
     deviations: &Deviations,
     held: &mut Vec<WorkCompletion>,
@@ -98,7 +99,7 @@ pub(crate) fn completed(
     completed.out
 }
 
-/// For each asynchronous event: returns whether to hide it from the user.
+/// For each asynchronous event: returns whether to hide the event from the user.
 pub(crate) fn conceals(deviations: &Deviations, event: EventId) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::Conceals(conceals) if conceals(event)))
 }
@@ -138,8 +139,8 @@ pub(crate) fn sdp_conduct(deviations: &Deviations) -> SdpConduct {
     conduct
 }
 
-/// For each received SDP message: returns the message to process in its place, and the STag that it
-/// invalidates.
+/// For each received SDP message: returns the message to process in its place, and the STag that
+/// this replacement invalidates.
 pub(crate) fn sdp_arrived(
     hostile: &mut SdpHostile,
     order: FieldOrder,
@@ -151,8 +152,8 @@ pub(crate) fn sdp_arrived(
     (arrived.octets, arrived.invalidated)
 }
 
-/// For each output of an SDP machine: queues the outputs that replace it. `sent` is MSeq of the
-/// last message, including this output if it is a message.
+/// For each output of an SDP machine: queues the outputs that replace this output. `sent` is MSeq
+/// of the last message, including this output if it is a message.
 pub(crate) fn sdp_out(hostile: &mut SdpHostile, order: FieldOrder, output: Output, sent: &mut u32) {
     let right = is_counted(&output, order);
     let mut out = SdpOut::right(order, output, &mut hostile.state);
@@ -161,13 +162,13 @@ pub(crate) fn sdp_out(hostile: &mut SdpHostile, order: FieldOrder, output: Outpu
     hostile.out.extend(out.numbered(right, sent));
 }
 
-/// For each violation by the peer: returns whether to ignore it.
+/// For each violation by the peer: returns whether to ignore the violation.
 pub(crate) fn sdp_overlooks(deviations: &Deviations, violation: &Violation) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::SdpOverlooks(overlooks) if overlooks(violation)))
 }
 
 /// For each received datagram of a port mapper: returns the datagram to process in its place, or
-/// `None` to drop it.
+/// `None` to drop the datagram.
 pub(crate) fn pm_arrived<'o>(deviations: &Deviations, receiver: PmSide, octets: &'o [u8]) -> Option<Cow<'o, [u8]>> {
     let mut arrived = Cow::Borrowed(octets);
     for hook in each(deviations) {
@@ -209,7 +210,7 @@ pub(crate) fn fpdu(deviations: &Deviations, position: u64, ulpdu: &[&[u8]], fram
     Some(sent.octets)
 }
 
-/// For each valid FPDU that arrives: returns whether to reject it.
+/// For each valid FPDU that arrives: returns whether to reject the FPDU.
 pub(crate) fn refuses(deviations: &Deviations, fpdu: &Fpdu<'_>) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::Refuses(refuses) if refuses(fpdu)))
 }

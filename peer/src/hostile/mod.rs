@@ -1,8 +1,8 @@
 //! The hostile endpoint: the correct endpoint with named deviations that can be switched on.
 //!
-//! A [`Deviation`] is one violation, with the requirements that it breaks. Deviations prove that a
-//! conformance case or a rule of the monitor can fail. The settings of a connection have a set of
-//! deviations ([`Deviations`]), which is empty by default.
+//! A [`Deviation`] is one deliberate violation of a rule. It lists the requirements that it breaks.
+//! Deviations prove that a conformance case or a rule of the monitor can fail. The settings of a
+//! connection have a set of deviations ([`Deviations`]), which is empty by default.
 //!
 //! A *hook* is a point in the correct code that a deviation can change. At each hook the correct
 //! code calls one function of `hook`. If a deviation adds or omits an action, the correct code
@@ -23,11 +23,12 @@
 //!   - `placement` for memory,
 //!   - `completion` and `user` for reports to the user,
 //!   - `sdp` for SDP, and `portmap` for the SDP port mapper.
-//! - a test that the correct endpoint and the deviating endpoint differ as described.
-//!   `cli/tests/captures/hostile` compares the complete catalogue with the monitor.
+//! - a test that the endpoint with the deviation differs from the correct endpoint as the
+//!   description states. `cli/tests/captures/hostile` compares the complete catalogue with the
+//!   monitor.
 
-/// Defines a table of deviations. Each entry has a name, hooks, requirements (the main one first)
-/// and a description.
+/// Defines a table of deviations. Each entry has a name, hooks, requirements (the main requirement
+/// first) and a description.
 macro_rules! deviations {
     ($($name:literal [$($hook:ident($change:expr)),+ $(,)?] [$($id:literal),+ $(,)?] $description:literal;)+) => {
         /// The deviations of this subject.

@@ -8,13 +8,13 @@ use super::context::segment::{TO, add, has_payload, opcode};
 deviations! {
     "ddp.keeps-revoked" [Conduct(|conduct| conduct.keeps_revoked = true)] [
         "DDP-8.3-2", "DDP-8.3-1", "DDP-8.3.1-4", "DDP-8.3.1-6", "DDP-7.1-11", "RDMAP-3.2-9", "RDMAP-8.1.1-4", "RDMAP-8.1.1-6",
-    ] "accepts an STag that its user has invalidated or whose region was deregistered";
+    ] "accepts an STag after its user has invalidated the STag or deregistered the region";
     "ddp.places-further" [SegmentArrived(|octets| if opcode(octets) == Opcode::WRITE && has_payload(octets) {
         add(octets, TO + 4, 1);
     })] ["DDP-5.1.1-1"] "places the data of a Write one byte after its TO";
     "ddp.places-refused" [Conduct(|conduct| conduct.places_refused = true)]
         ["DDP-7.1-16", "DDP-7.1-11", "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1"]
-        "places the part of a rejected Write that fits in its region before it reports the error";
+        "places the part of a rejected Write that fits in the region, and then reports the error";
     "ddp.places-sends-late" [Conduct(|conduct| conduct.places_sends_late = true)] [
         "RDMAP-3.2-2", "DDP-1.2-3", "RDMAP-B-3", "RDMAP-7306.7-12",
     ] "places the data of a Send only when the next Send arrives";
@@ -23,7 +23,7 @@ deviations! {
     ] "places the data of a Write only when the next Write arrives";
     "rdmap.atomics-by-stream" [Conduct(|conduct| conduct.knows_words_by_stream = true)]
         ["RDMAP-7306.5-1", "RDMAP-7306.5.3-1", "RDMAP-7306.5.4-4"]
-        "uses the result of the stream's own last Atomic Operation, ignoring changes by other streams";
+        "computes an Atomic Operation from the last result on the same stream, and ignores changes by other streams";
     "rdmap.sends-unreadable" [Conduct(|conduct| conduct.sends_unreadable = true)] ["RDMAP-7.1-3", "RDMAP-7.1-1"]
-        "sends zeros instead of failing if the memory of a message cannot be read";
+        "sends zeros instead of reporting an error if it cannot read the memory of a message";
 }

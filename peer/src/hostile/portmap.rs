@@ -77,7 +77,7 @@ deviations! {
     "pm.accept-short" [PmSent(|sent| if sent.is(ACCEPT) { sent.octets.truncate(40); })]
         ["PM-7.3-1"] "sends a PMAccept of 40 bytes";
     "pm.accept-time-1" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.pm_time = 1))]
-        ["PM-7.3.1.4-10"] "sends a PMAccept whose PmTime is 250 ms, too short for a lost SYN";
+        ["PM-7.3.1.4-10"] "sends a PMAccept whose PmTime is 250 ms, which is too short if a SYN is lost";
     "pm.accept-type" [PmSent(|sent| sent.change(ACCEPT, |raw| retype(raw, REQ)))]
         ["PM-7.4-21", "PM-7.3.1.2-3", "PM-7.3.1.2-1", "PM-7.4-18", "PM-7.4-46"] "sends a PMAccept with the MT of a PMReq";
     "pm.accept-version" [PmSent(|sent| sent.change(ACCEPT, version))]
@@ -113,7 +113,7 @@ deviations! {
     "pm.answers-as-before" [PmConduct(|conduct| conduct.answers_as_before = true)]
         ["PM-7.5.2-7"] "answers a duplicate PMReq with a PMAccept although the service has gone";
     "pm.answers-once" [PmConduct(|conduct| conduct.answers_once = true)]
-        ["PM-7.5.2-10"] "ignores a repeated PMReq whose state has expired";
+        ["PM-7.5.2-10"] "ignores a repeated PMReq after its state for the PMReq has expired";
     "pm.answers-unknown-ack" [PmConduct(|conduct| conduct.answers_unknown_ack = true)]
         ["PM-7.5.2-6"] "answers a PMAck that belongs to no exchange";
     "pm.checks-ack-time" [PmArrived(|side, octets| if side == PmSide::Server { discard_if(octets, ACK, |raw| raw.pm_time != 0); })]
@@ -132,7 +132,7 @@ deviations! {
     "pm.deny-ap-port" [PmSent(|sent| {
         let requested = sent.answers.map_or(0, |request| request.ap_port);
         sent.change(DENY, |raw| raw.ap_port.set(requested ^ 1));
-    })] ["PM-7.4-57", "PM-7.3.1.6-4", "PM-7.4-51"] "sends a PMDeny whose ApPort is neither zero nor that of its PMReq";
+    })] ["PM-7.4-57", "PM-7.3.1.6-4", "PM-7.4-51"] "sends a PMDeny whose ApPort is neither zero nor the ApPort of the PMReq";
     "pm.deny-cp-address" [PmSent(|sent| sent.change(DENY, |raw| change_address(&mut raw.cp_ip_addr)))]
         ["PM-7.4-60", "PM-7.3.1.9-2", "PM-7.4-51"] "sends a PMDeny whose CpIPAddr differs from the CpIPAddr of the PMReq";
     "pm.deny-cp-port" [PmSent(|sent| sent.change(DENY, |raw| plus_one(&mut raw.cp_port)))]
@@ -158,7 +158,7 @@ deviations! {
     "pm.heeds-deny-port" [PmConduct(|conduct| conduct.heeds_deny_port = true)]
         ["PM-7.3.1.6-5"] "ignores a PMDeny that has an ApPort";
     "pm.ignores-deny" [PmConduct(|conduct| conduct.ignores_deny = true)]
-        ["PM-7.4-64", "PM-7.1-1", "PM-7-3"] "repeats a PMReq after its PMDeny";
+        ["PM-7.4-64", "PM-7.1-1", "PM-7-3"] "repeats a PMReq after a PMDeny";
     "pm.ignores-duplicates" [PmConduct(|conduct| conduct.ignores_duplicates = true)]
         ["PM-7.5.2-4"] "ignores a duplicate PMReq";
     "pm.ignores-requests" [PmSent(|sent| if sent.is(ACCEPT) { sent.copies = 0; })]
@@ -166,12 +166,12 @@ deviations! {
     "pm.ignores-reset" [PmConduct(|conduct| conduct.ignores_reset = true)]
         ["PM-7.5.1-9"] "does not fall back to the Conventional Address after a reset from the SDP Address";
     "pm.keeps-requested-address" [PmConduct(|conduct| conduct.keeps_requested_address = true)]
-        ["PM-7.1-4", "PM-7-2"] "connects to the requested address, whatever address the PMAccept has";
+        ["PM-7.1-4", "PM-7-2"] "connects to the requested address instead of the address in the PMAccept";
     "pm.keeps-denials" [PmConduct(|conduct| conduct.keeps_denials = true)]
         ["PM-7.4-56"] "treats a denied service as mapped for the PmTime of the PMDeny";
     "pm.keeps-for-ever" [PmConduct(|conduct| conduct.keeps_for_ever = true)]
         ["PM-7.3.1.4-2", "PM-7.3.1.4-1", "PM-7.3.1.4-3", "PM-7.3.1.4-7", "PM-7.3.1.4-8"]
-        "uses an answer after its PmTime has expired";
+        "uses an answer after the PmTime of the answer has expired";
     "pm.keeps-old-handle" [PmConduct(|conduct| conduct.keeps_old_handle = true)]
         ["PM-7.5.2-8", "PM-7.5.2-9", "PM-7.2-7"] "sends the old AssocHandle in the answer to a PMReq with a known four-tuple and a new AssocHandle";
     "pm.keeps-once" [PmConduct(|conduct| conduct.keeps_once = true)]
@@ -187,9 +187,9 @@ deviations! {
     "pm.never-repeats" [PmConduct(|conduct| conduct.never_repeats = true)]
         ["PM-7.5.1-3", "PM-7.5.1-2", "PM-7.5-1"] "does not repeat a PMReq that gets no answer";
     "pm.never-stops" [PmConduct(|conduct| conduct.never_stops = true)]
-        ["PM-7.5.1-4"] "repeats a PMReq without answer for ever";
+        ["PM-7.5.1-4"] "repeats a PMReq for ever if no answer arrives";
     "pm.one-at-a-time" [PmConduct(|conduct| conduct.one_at_a_time = true)]
-        ["PM-7.3.1.8-3"] "ignores a second PMReq while the first one is open";
+        ["PM-7.3.1.8-3"] "ignores a second PMReq while the first PMReq is open";
     "pm.repeats-otherwise" [PmSent(|sent| {
         let repeat = u16::try_from(sent.repeat).unwrap_or(u16::MAX);
         sent.change(REQ, |raw| raw.ap_port.set(raw.ap_port.get().wrapping_add(repeat)));
@@ -233,7 +233,7 @@ deviations! {
     "pm.takes-any-ipv" [PmArrived(|side, octets| if side == PmSide::Server { as_ipv4(octets); })]
         ["PM-7.4-20", "PM-7.3.1.3-5", "PM-7.4-18"] "answers a PMReq with a reserved IPV as if IPV were 4";
     "pm.takes-later-reply" [PmConduct(|conduct| conduct.takes_later = true)]
-        ["PM-7.5.1-10", "PM-7.5-4"] "replaces the first reply with a later reply";
+        ["PM-7.5.1-10", "PM-7.5-4"] "uses a later reply instead of the first reply";
     "pm.takes-unasked" [PmConduct(|conduct| conduct.takes_unasked = true)]
         ["PM-7.5.1-11"] "sends a PMAck for an unsolicited PMAccept";
 }

@@ -62,7 +62,7 @@ deviations! {
         if let Some(fields) = octets.get_mut(PAYLOAD..PAYLOAD + 28) {
             fields.rotate_left(16);
         }
-    }))] ["RDMAP-4.4-1"] "sends a Read Request with the fields of the source before those of the sink";
+    }))] ["RDMAP-4.4-1"] "sends a Read Request with the source fields before the sink fields";
     "rdmap.request-in-two" [Segment(|sent| for octets in std::mem::take(&mut sent.out) {
         if !is_request(&octets) || octets.len() < PAYLOAD + 28 {
             sent.out.push(octets);
@@ -110,7 +110,7 @@ deviations! {
         ["RDMAP-5.2.1-18", "RDMAP-5.2-1", "RDMAP-1.2-1", "RDMAP-5.2.1-3"] "does not answer Read Requests";
     "rdmap.response-of-nothing-with-data" [Segment(|sent| sent.of(RESPONSE, |octets| if !has_payload(octets) {
         octets.extend([0; 4]);
-    }))] ["RDMAP-5.2.1-21"] "answers a Read Request for zero bytes with four bytes";
+    }))] ["RDMAP-5.2.1-21"] "answers a Read Request for zero bytes with four bytes of data";
     "rdmap.response-stag" [Segment(|sent| sent.of(RESPONSE, |octets| change_word(octets, STAG, |word| word ^ 1)))]
         ["RDMAP-4.4-5", "RDMAP-3.1-4"] "sends a Read Response whose STag is not SinkSTag";
     "rdmap.response-twice" [Segment(|sent| sent.follow(|octets| {

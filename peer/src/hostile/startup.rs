@@ -10,14 +10,14 @@ use crate::mpa::{Rnic, Role};
 /// A timeout that never expires in practice: 100 years.
 const NEVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Makes a received frame invalid, so that the endpoint rejects it at once.
+/// Makes a received frame invalid. The endpoint then rejects the frame at once.
 fn invalidate(octets: &mut [u8]) {
     if let Some(octet) = octets.first_mut() {
         *octet ^= 0x80;
     }
 }
 
-/// Returns the header of the frame. `None` until all of its bytes have arrived.
+/// Returns the header of the frame. `None` until all bytes of the header have arrived.
 fn header(octets: &mut [u8]) -> Option<&mut [u8; HEADER_LEN]> {
     octets.first_chunk_mut()
 }
@@ -36,7 +36,7 @@ fn set_key(octets: &mut [u8], key: [u8; KEY_LEN]) {
 deviations! {
     "mpa.accepts-wrong-key" [Arrived(|receiver, octets| if receiver == Role::Responder { set_key(octets, REQUEST_KEY) })]
         ["MPA-7.1.1-2", "MPA-7.1.2-4", "MPA-7.1.2-18", "MPA-8-4"]
-        "answers an MPA Request whose key is wrong with a Reply, as Responder";
+        "sends a Reply to an MPA Request whose key is wrong";
     "mpa.accepts-any-revision" [Arrived(|_, octets| {
         if let Some(header) = header(octets) && (header[17] == 0 || header[17] > 2) {
             header[17] = 1;
@@ -54,13 +54,13 @@ deviations! {
             set_key(octets, REPLY_KEY);
         }
     })] ["MPA-7.1.1-4", "MPA-7.1.2-14", "MPA-7.1.2-18", "MPA-7.1.2-22", "MPA-7.1-8"]
-        "accepts an MPA Reply with any key, even with the key of a Request, as Initiator";
+        "accepts an MPA Reply with any key, even with the key of a Request";
     "mpa.asks-no-crc" [Mpa(|mpa| mpa.crc = false)] ["MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3"]
-        "sends C=0 although CRCs are not switched off";
+        "sends C=0 although CRCs are switched on";
     "mpa.frame-pd-length-short" [Frame(|octets| if let Some(header) = header(octets) {
         let length = u16::from_be_bytes([header[18], header[19]]).saturating_sub(1);
         [header[18], header[19]] = length.to_be_bytes();
-    })] ["MPA-7.1.1-24", "MPA-7.1.1-29"] "sends a PD_Length one less than the length of the private data";
+    })] ["MPA-7.1.1-24", "MPA-7.1.1-29"] "sends a PD_Length that is one less than the length of the private data";
     "mpa.frame-private-data-600" [Frame(|octets| {
         if let Some(header) = header(octets) {
             [header[18], header[19]] = 600u16.to_be_bytes();
@@ -74,28 +74,28 @@ deviations! {
         octets.extend(crc);
     })] ["MPA-7.1-5", "MPA-7.1.1-25", "MPA-7.1.1-24", "MPA-7.1-1", "MPA-7.1-2"] "sends a CRC after the start-up frame";
     "mpa.never-times-out-fpdu" [Timeouts(|_, first_fpdu| *first_fpdu = NEVER)]
-        ["P2P-mail.6-1"] "waits for the first FPDU without a timeout as Responder";
+        ["P2P-mail.6-1"] "has no time-out as Responder while it waits for the first FPDU";
     "mpa.never-times-out-startup" [Timeouts(|startup, _| *startup = NEVER)]
-        ["MPA-7.1.2-28", "MPA-7.1.2-23"] "waits for the peer's start-up frame without a timeout";
+        ["MPA-7.1.2-28", "MPA-7.1.2-23"] "has no time-out while it waits for the peer's start-up frame";
     "mpa.rdmac-reply-without-markers" [
         Mpa(|mpa| mpa.rnic = Rnic::Rdmac),
         Reply(|_, reply| reply.markers = false)
-    ] ["MPA-C.2.5-1", "MPA-C.1-1"] "sends M=0 in its Reply as an endpoint of the RDMA Consortium";
+    ] ["MPA-C.2.5-1", "MPA-C.1-1"] "uses the protocols of the RDMA Consortium, but sends M=0 in its Reply";
     "mpa.rdmac-request-without-markers" [
         Mpa(|mpa| mpa.rnic = Rnic::Rdmac),
         Request(|request| request.markers = false)
-    ] ["MPA-C.2.4-1", "MPA-C.1-1"] "sends M=0 in its Request as an endpoint of the RDMA Consortium";
+    ] ["MPA-C.2.4-1", "MPA-C.1-1"] "uses the protocols of the RDMA Consortium, but sends M=0 in its Request";
     "mpa.rdmac-version-1" [
         Mpa(|mpa| mpa.rnic = Rnic::PermissiveIetf),
         Negotiated(|settled| if settled.peer_revision == 0 { settled.version = 1; })
     ] ["MPA-C.1-5", "MPA-C.1-3", "MPA-C.2.3-1", "MPA-C.2.4-2", "MPA-C.2.5-2", "MPA-C.1-7"]
-        "uses DDP and RDMAP version 1 with a peer of revision 0, as a permissive endpoint";
+        "accepts a peer of MPA revision 0, but uses version 1 of DDP and RDMAP";
     "mpa.rdmac-without-crc" [
         Mpa(|mpa| mpa.rnic = Rnic::PermissiveIetf),
         Framing(|sent, _| sent.crc = false)
-    ] ["MPA-C.1-8", "MPA-C.2.5-2"] "sends no CRCs, even to a peer of revision 0, as a permissive endpoint";
+    ] ["MPA-C.1-8", "MPA-C.2.5-2"] "accepts a peer of MPA revision 0, but sends no CRCs";
     "mpa.refuses-good-reply" [Arrived(|receiver, octets| if receiver == Role::Initiator { invalidate(octets) })]
-        ["MPA-7.1.2-16"] "closes on a good Reply as Initiator";
+        ["MPA-7.1.2-16"] "closes the connection after a valid Reply";
     "mpa.refuses-long-private-data" [Arrived(|_, octets| refuse(octets, |header| u16::from_be_bytes([header[18], header[19]]) > 256))]
         ["MPA-7.1.2-25", "P2P-6-10"] "rejects a start-up frame with more than 256 bytes of private data";
     "mpa.refuses-reserved-bits" [Arrived(|_, octets| refuse(octets, |header| header[16] & 0x0f != 0))]
@@ -118,7 +118,7 @@ deviations! {
     })] ["MPA-7.1.2-5", "MPA-7.1.2-20"] "sends no Reply to a Request that the ULP rejects";
     "mpa.reject-bit-moved" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets[16] & FLAG_R != 0 {
         octets[16] ^= FLAG_R | FLAG_R >> 1;
-    })] ["MPA-7.1.1-17", "MPA-7.1.1-18"] "sets the bit after R instead of R in a Reply that rejects";
+    })] ["MPA-7.1.1-17", "MPA-7.1.1-18"] "sets the bit after R instead of R in a rejecting Reply";
     "mpa.reply-key" [Frame(|octets| if octets.starts_with(&REPLY_KEY) { set_key(octets, REQUEST_KEY) })]
         ["MPA-7.1.1-3"] "sends the Reply with the key of a Request";
     "mpa.reply-markers-not-requested" [Mpa(|mpa| mpa.markers = false), Negotiated(|settled| {
@@ -127,19 +127,19 @@ deviations! {
     "mpa.reply-rejects" [Reply(|_, reply| reply.reject = true)] ["MPA-7.1.2-8", "MPA-7.1.1-17"]
         "sends R=1 in the Reply to a Request that it accepts, and enters Full Operation";
     "mpa.reply-ends-with-nul" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets.len() > HEADER_LEN { octets.push(0) })]
-        ["MPA-7.1-1", "MPA-7.1.1-24", "MPA-7.1.1-26", "MPA-7.1.2-26"] "sends a zero byte after the private data of the Reply, but does not count it in PD_Length";
+        ["MPA-7.1-1", "MPA-7.1.1-24", "MPA-7.1.1-26", "MPA-7.1.2-26"] "sends a zero byte after the private data of the Reply, but does not count this byte in PD_Length";
     "mpa.reply-revision" [Reply(|_, reply| reply.revision = 3)] ["MPA-7.1.1-20", "P2P-10-3"]
         "sends a Reply with revision 3";
     "mpa.reply-to-rdmac-without-markers" [
         Mpa(|mpa| mpa.rnic = Rnic::PermissiveIetf),
         Reply(|request, reply| if request.revision == 0 { reply.markers = false; })
-    ] ["MPA-C.2.3-2", "MPA-C.2.4-2"] "sends M=0 in its Reply to revision 0 as a permissive Responder";
+    ] ["MPA-C.2.3-2", "MPA-C.2.4-2"] "accepts a Request of revision 0, but sends M=0 in its Reply";
     "mpa.request-key" [Frame(|octets| if octets.starts_with(&REQUEST_KEY) { octets[9] = b'Q'; })]
         ["MPA-7.1.1-1", "MPA-7.1.2-1"] "sends the Request's key with a capital Q";
     "mpa.request-length-of-frame" [Frame(|octets| if octets.starts_with(&REQUEST_KEY) && octets.len() > HEADER_LEN {
         let length = u16::try_from(octets.len()).unwrap_or(u16::MAX);
         octets[18..20].copy_from_slice(&length.to_be_bytes());
-    })] ["MPA-7.1.1-24", "MPA-7.1.1-23"] "counts the header in PD_Length of the Request";
+    })] ["MPA-7.1.1-24", "MPA-7.1.1-23"] "counts the length of the header in PD_Length of the Request";
     "mpa.request-rejects" [Request(|request| request.reject = true)] ["MPA-7.1.1-15"] "sends a Request with R=1";
     "mpa.request-revision" [Request(|request| request.revision = 3)] ["MPA-7.1.1-20"] "sends a Request with revision 3";
     "mpa.version-0" [Negotiated(|settled| settled.version = 0)] ["MPA-3-14", "MPA-3-15", "MPA-C.1-5", "MPA-C.1-2"]

@@ -33,7 +33,7 @@ deviations! {
     })] ["DDP-7.2-1", "RDMAP-4.8-31"] "reports DDP errors with codes that RFC 5041 does not define";
     "ddp.error-without-header" [Terminate(|terminate| if terminate.error.layer == ErrorLayer::DDP {
         (terminate.ddp_header, terminate.segment_length) = (None, None);
-    })] ["DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7"] "sends the Terminate for a DDP error without headers";
+    })] ["DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7"] "sends no copied headers in the Terminate for a DDP error";
     "ddp.message-after-terminate" [Segment(|sent| sent.follow(|octets| {
         // A Write without payload.
         is_terminate(octets).then(|| vec![0xc1, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
@@ -62,7 +62,7 @@ deviations! {
         ["RDMAP-5.4-1", "RDMAP-5.4-7", "RDMAP-4.1-13", "DDP-4.2-2"] "sends the Terminate with a tagged header";
     "rdmap.terminate-bits-reversed" [Segment(|sent| sent.of(TERMINATE, |octets| {
         octet(octets, CONTROL, |octet| *octet = octet.reverse_bits());
-    }))] ["RDMAP-4.8-5", "RDMAP-4.8-37", "RDMAP-4.8-6", "RDMAP-4.8-1"] "sends M, D and R of the Terminate at the low end of their byte";
+    }))] ["RDMAP-4.8-5", "RDMAP-4.8-37", "RDMAP-4.8-6", "RDMAP-4.8-1"] "sends M, D and R of the Terminate in the lowest bits of their byte";
     "rdmap.terminate-code-first" [Segment(|sent| sent.of(TERMINATE, |octets| if octets.len() >= PARTS {
         octets.swap(PAYLOAD, PAYLOAD + 1);
     }))] ["RDMAP-4.8-37", "RDMAP-4.8-38", "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4"]
@@ -114,7 +114,7 @@ deviations! {
     "rdmap.terminate-with-payload" [Segment(|sent| sent.of(TERMINATE, |octets| octets.extend([0x5a; 8])))]
         ["RDMAP-4.2-5"] "sends eight bytes after the Terminate's header";
     "rdmap.terminate-without-request" [Terminate(|terminate| terminate.read_request = None)]
-        ["RDMAP-4.8-41", "RDMAP-7.1-5"] "omits the Read Request header from the Terminate for a Read Request with a bad source";
+        ["RDMAP-4.8-41", "RDMAP-7.1-5"] "omits the Read Request header from the Terminate if the source of a Read Request is invalid";
     "rdmap.terminate-with-request" [Segment(|sent| sent.of(TERMINATE, |octets| {
         if word(octets, PAYLOAD) & 0x2000 == 0 {
             octet(octets, CONTROL, |octet| *octet |= 0x20);

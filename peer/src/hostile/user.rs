@@ -32,7 +32,7 @@ deviations! {
     })] ["MPA-7.1.1-27", "MPA-7.1.4.2-2"] "reports at least 196 bytes of private data to the user, with zeros after the peer's data";
     "p2p.swaps-reported-depths" [ReportedFrame(|frame| if let Some(words) = &mut frame.enhanced {
         (words.ird, words.ord) = (words.ord, words.ird);
-    })] ["P2P-9.1-8", "P2P-9.1-25"] "swaps IRD and ORD of the peer in the report to the user";
+    })] ["P2P-9.1-8", "P2P-9.1-25"] "swaps the peer's IRD and ORD in the report to the user";
     "p2p.reports-words" [ReportedFrame(|frame| if let Some(words) = frame.enhanced {
         let with_words = [&words.ird.to_be_bytes()[..], &words.ord.to_be_bytes(), frame.private_data.as_octets()].concat();
         report(frame, with_words);

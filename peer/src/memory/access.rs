@@ -18,8 +18,9 @@ pub struct Accessor {
     pub physical: bool,
 }
 
-/// A checked range of bytes. It is valid until the next verb or Work Request changes the memory.
-/// After such a change the range may refer to other bytes of the RNIC's buffers, or to no bytes.
+/// A checked range of bytes. The range is valid until the next verb or Work Request changes the
+/// memory. After such a change, the range can refer to other bytes of the RNIC's buffers, or to no
+/// bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryRange {
     source: RangeSource,

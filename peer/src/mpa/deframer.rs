@@ -3,9 +3,9 @@
 //!
 //! Only `ULPDU_Length` determines where an FPDU ends (MPA-5.2-1). If the input contains a complete
 //! FPDU, the deframer reads the FPDU in place. If this FPDU has no markers, the deframer returns
-//! the ULPDU as a slice of the input, without a copy. If an FPDU is split, the deframer collects it
-//! in a buffer of at most one FPDU (66,064 bytes with markers). To remove markers, it copies the
-//! ULPDU into a second buffer of at most one ULPDU.
+//! the ULPDU as a slice of the input, without a copy. If an FPDU is split, the deframer collects
+//! the pieces in a buffer of at most one FPDU (66,064 bytes with markers). To remove markers, it
+//! copies the ULPDU into a second buffer of at most one ULPDU.
 //!
 //! The deframer checks the CRC first. If the CRC is correct and a marker is wrong, the sender
 //! caused the fault (MPA error 3), and not the network.

@@ -41,8 +41,8 @@ pub enum StartupError {
 }
 
 impl StartupError {
-    /// The requirement that the peer violated. If the peer violated none, the requirement that made
-    /// this endpoint close the connection.
+    /// The requirement that the peer violated. If the peer violated no requirement, the requirement
+    /// that made this endpoint close the connection.
     #[must_use]
     pub fn requirement(&self) -> RequirementId {
         match self {

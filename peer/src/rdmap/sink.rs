@@ -21,8 +21,8 @@ pub struct Received {
 /// The owner of buffers and requests of one stream. The receiver calls these functions in the order
 /// in which segments arrive, and stops at the first fault.
 ///
-/// The default functions are those of a sink without registered memory, receive buffers and room
-/// for requests. They reject everything.
+/// The default functions are for a sink that has no registered memory, no receive buffers and no
+/// room for requests. They reject everything.
 #[expect(unused_variables, reason = "the documentation of the default functions needs the names")]
 pub trait DataSink {
     /// Places the payload of a Write at tagged offset `to` of `stag`. The payload is never empty.

@@ -1,6 +1,6 @@
 //! Immediate Errors: the results of failed verbs (draft Figures 28 to 35). A failed verb changes
 //! nothing. There are two exceptions: RI-Reregister, and posting a list of Work Requests. If a Work
-//! Request of the list is rejected, those before it are posted.
+//! Request of the list is rejected, the Work Requests before it are posted.
 //!
 //! The statuses of memory management are [`MemoryError`](crate::memory::MemoryError).
 

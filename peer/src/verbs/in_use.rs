@@ -21,7 +21,7 @@ pub struct InUse {
 }
 
 impl Rnic {
-    /// The current counts. After [`close`](Rnic::close), only streams can remain.
+    /// The current counts. After [`close`](Rnic::close), only the count of streams can be above 0.
     #[must_use]
     pub fn in_use(&self) -> InUse {
         let memory = &self.shared.memory;

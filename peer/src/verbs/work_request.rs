@@ -12,7 +12,7 @@ use crate::memory::{Bind, FastRegistration, Stag};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Sge {
     /// The 32 bits of an STag. STag 0 means physical memory, which only privileged Queue Pairs may
-    /// use. Ignored if `length` is 0.
+    /// use. The STag is ignored if `length` is 0.
     pub stag: u32,
     /// TO of the first byte.
     pub tagged_offset: u64,

@@ -23,8 +23,8 @@ pub enum Body<'a> {
     DisConn,
     /// AbortConn: the sender changes its earlier DisConn into an abortive close.
     AbortConn,
-    /// SendSm: the sender requests that the peer sends the rest of the oldest buffer that a
-    /// SrcAvail advertised, as Data.
+    /// SendSm: the sender requests the rest of the oldest advertised buffer (SrcAvail) in Data
+    /// messages.
     SendSm,
     /// RdmaWrCompl.
     RdmaWrCompl(RdmaWrCompl),

@@ -123,8 +123,8 @@ fn the_ladder_begins_with_the_exchange() {
     assert!(rows[3..].iter().any(|row| row.2 == "SYN"));
 }
 
-/// The ladder shows repeated requests as well, and each finding below its datagram. The ladder does
-/// not show the connection that follows the exchange, or other exchanges.
+/// The ladder also shows repeated requests, and shows each finding below its datagram. The ladder
+/// shows neither the connection that the exchange prepared, nor other exchanges.
 #[test]
 fn an_exchange_has_a_ladder_of_its_own() {
     let wire = Wire::connected_after(&[
@@ -143,7 +143,7 @@ fn an_exchange_has_a_ladder_of_its_own() {
     let arrow = |from| RowKind::Arrow { from, dashed: false };
     assert_eq!(rows, [(Some(1), arrow(0)), (Some(3), arrow(0)), (Some(4), arrow(1)), (Some(4), RowKind::Note)]);
     assert!(ladder.rows[3].label.starts_with("note PM-7.3.1.6-4"), "{ladder:?}");
-    assert!(ladder.rows[1].label.ends_with("exchange 0, again"), "{ladder:?}");
+    assert!(ladder.rows[1].label.ends_with("exchange 0, repeated"), "{ladder:?}");
     assert_eq!(drawn(1).unwrap().rows.len(), 1);
     assert_eq!(drawn(2), None);
 }
@@ -180,8 +180,8 @@ fn what_is_sent_again_belongs_to_the_same_exchange() {
     assert_eq!(repeats, [false, true, false, true, false]);
 }
 
-/// Section 7.5: the five-tuple identifies a request. AssocHandle, CpPort and CpIPAddr identify an
-/// answer.
+/// Section 7.5: all fields of the five-tuple identify a request. Only AssocHandle, CpPort and
+/// CpIPAddr identify an answer.
 #[test]
 fn requests_with_another_tuple_are_other_exchanges() {
     let wire = Wire::connected_after(&[
@@ -197,8 +197,8 @@ fn requests_with_another_tuple_are_other_exchanges() {
     assert_eq!(found.follows, [Some(1)]);
 }
 
-/// A Linux daemon sends all clients to one port. Source and destination together decide which
-/// exchange a connection follows.
+/// A Linux daemon sends all clients to one port. The source and the destination of a connection
+/// together decide which exchange prepared the connection.
 #[test]
 fn both_ends_count_before_the_newest_accept() {
     let mine = |first, port| (usize::from(first == ACCEPT), message(first, port, FROM, 77));
@@ -212,8 +212,8 @@ fn both_ends_count_before_the_newest_accept() {
     assert_eq!(read(&wire).follows, [Some(0)]);
     let wire = Wire::connected_after(&[other(REQ, REQUESTED), other(ACCEPT, MAPPED)]);
     assert_eq!(read(&wire).follows, [Some(0)], "the address alone, when nothing fits better");
-    // The Linux daemon maps the connecting side as well. The mapped port is in Reserved, and the
-    // mapped address comes after the message.
+    // The Linux daemon also maps the address of the connecting side. The mapped port is in the
+    // field Reserved, and the mapped address is after the message.
     let mut asks = message(REQ, REQUESTED, 8001, 79);
     asks[2..4].copy_from_slice(&FROM.to_be_bytes());
     asks.extend_from_slice(&hex(&format!("0a000002 {}", "00".repeat(12))));
@@ -239,7 +239,8 @@ fn the_oldest_exchange_goes_when_there_are_too_many() {
         assert_eq!(take(&message(ACCEPT, MAPPED, FROM, handle)), None);
     }
     assert_eq!(take(&message(REQ, REQUESTED, FROM, MAX_EXCHANGES as u64)), Some(0));
-    // Exchange 0 is no longer known, so a datagram with its tuple begins another exchange.
+    // Exchange 0 is no longer known. So a datagram with the tuple of exchange 0 begins another
+    // exchange.
     assert_eq!(take(&message(ACK, MAPPED, FROM, 0)), Some(1));
     assert_eq!((exchanges.kept.len(), exchanges.by_tuple.len()), (MAX_EXCHANGES, MAX_EXCHANGES));
     assert_eq!((exchanges.by_mapped.len(), exchanges.by_addresses.len()), (1, 1));

@@ -57,8 +57,8 @@ impl Operations {
         let (answered, response_frame, segments, is_late) = (0, None, 0, false);
         let request = Request { kind, msn, frame, end, time, outstanding, answered, response_frame, segments, is_late };
         if self.certain && !self.early_responses.is_empty() {
-            // The response was processed first, because the monitor reads the directions out of
-            // order.
+            // The response was processed before the request, because the monitor reads the
+            // directions out of order.
             let early = self.early_responses.pop_front()?;
             return self.match_early_response(request, early, at, remarks);
         }
@@ -68,8 +68,8 @@ impl Operations {
             return self.match_early_response(request, early, at, remarks);
         }
         self.requests.push_back(request);
-        // The zero-length Read that ends the start-up does not count. A responder may increase its
-        // IRD for that Read, but does not have to (RFC 6581 section 9.1).
+        // The zero-length Read that ends the start-up does not count. The responder may increase
+        // its IRD for this Read, but is not required to do so (RFC 6581 section 9.1).
         let is_ready_to_receive = msn == Msn::FIRST && matches!(kind, RequestKind::Read(read) if read.rdmardsz == 0);
         if let Some(limit) = self.limit.filter(|_| self.certain)
             && outstanding > limit
@@ -87,8 +87,8 @@ impl Operations {
         None
     }
 
-    /// Matches `request` with the response `early`, which was processed first. Returns the finished
-    /// operation if the response is complete.
+    /// Matches `request` with the response `early`, which was processed before `request`. If the
+    /// response is complete, returns the finished operation.
     fn match_early_response(
         &mut self,
         request: Request,

@@ -1,4 +1,5 @@
-//! Processes responses: finds the request that each response answers, and compares both.
+//! Processes responses. Finds the request that each response answers, and compares the request with
+//! the response.
 
 use weft_core::wire::ddp::Segment;
 
@@ -31,7 +32,8 @@ impl Operations {
         done
     }
 
-    /// Records that a response is complete. Checks whether all requests are answered now.
+    /// Records that a response is complete. Checks whether this response was the last missing
+    /// response.
     fn record_complete_response(&mut self) {
         if self.certain {
             return;
@@ -53,12 +55,12 @@ impl Operations {
     ) -> Option<Operation> {
         let Segment::Tagged(header, _) = view.segment else { return None };
         let (stag, to) = (header.stag.get(), header.tagged_offset.get());
-        // After missing octets, a segment that begins at a sink of a known request begins a
-        // Response.
+        // If octets are missing and a segment begins at the sink of a known request, this segment
+        // begins a Response.
         let begins_sink = || self.requests.iter().any(|request| request.kind.has_sink(stag, to));
         let index = if position.first || !self.certain && self.current.is_none() && begins_sink() {
             if let Some(unfinished) = self.current.take() {
-                // The previous Response had no last segment. `Messages` reports that.
+                // The previous Response had no last segment. `Messages` reports this fault.
                 self.requests.remove(unfinished);
             }
             self.begin_response(at, view, (stag, to), remarks)?
@@ -67,7 +69,7 @@ impl Operations {
         } else {
             match self.early_responses.back_mut().filter(|early| early.last_segment.is_none()) {
                 Some(open) => open.add(at, view),
-                // The request may come late.
+                // The request may be processed later.
                 None if !self.certain => self.keep_early_response(at, view, ResponseKey::Sink(stag, to)),
                 None => {}
             }
@@ -95,7 +97,7 @@ impl Operations {
                 found: request.answered,
                 segments: request.segments,
             };
-            // The remark covers the ULPDU length and the L bit of the last segment.
+            // The octets of the remark are the ULPDU length and the L bit of the last segment.
             remarks.push(at.remark(kind, 0..ULPDU_AT + 1));
         }
         self.current = None;
@@ -146,11 +148,12 @@ impl Operations {
     }
 
     /// Finds the request that a new Response answers, if not all unanswered requests are known.
-    /// Requests before the answered request are dropped, because the capture lacks the responses to
-    /// them. Requests in later frames than the Response are ignored.
+    /// Requests before the answered request are dropped, because the responses to these requests
+    /// are missing in the capture. Requests in frames after the Response are ignored.
     ///
-    /// Several requests may have the same sink. If never more than one request was outstanding at a
-    /// time, the Response answers the latest of these requests. Otherwise the result is `None`.
+    /// Several requests may have the same sink. If there was never more than one outstanding
+    /// request at a time, the Response answers the latest of these requests. Otherwise the result
+    /// is `None`.
     fn begin_uncertain_response(
         &mut self,
         at: SegmentLocation,
@@ -171,8 +174,8 @@ impl Operations {
         None
     }
 
-    /// Records how many requests were outstanding when a response began in frame `first_frame`.
-    /// These are the requests in the queue, plus `more` requests.
+    /// Records how many requests were outstanding when a response began in frame `first_frame`: the
+    /// requests in the queue, plus `more` requests.
     pub(super) fn note_depth(&mut self, first_frame: FrameNumber, more: usize) {
         if self.certain {
             let depth = self.requests.iter().filter(|request| request.frame < first_frame).count() + more;

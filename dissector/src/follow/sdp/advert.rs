@@ -1,12 +1,12 @@
 //! Advertisements: SrcAvails of a Data Source and SinkAvails of a Data Sink. The monitor keeps two
-//! states of each advertisement: the state that its owner knows, and the state that the owner's
-//! peer knows.
+//! states of each advertisement: the state that its sender (the owner) knows, and the state that
+//! the owner's peer knows.
 
 use crate::frame_number::FrameNumber;
 use std::collections::VecDeque;
 
-/// Maximum number of open advertisements of one kind that the monitor follows. The draft limits
-/// open advertisements to MaxAdverts, which is at most 65535.
+/// Maximum number of open advertisements of one kind that the monitor tracks. The draft limits the
+/// number of open advertisements to MaxAdverts. MaxAdverts is at most 65535.
 pub(super) const MAX_OPEN: usize = 1024;
 
 /// An advertised RDMA Buffer.
@@ -22,16 +22,16 @@ pub struct Advert {
     pub va: u64,
     /// Length of the buffer in octets.
     pub len: u32,
-    /// Octets of the buffer that the SrcAvail message carried as payload.
+    /// Number of octets of the buffer that the SrcAvail message carried as payload.
     pub payload: u32,
-    /// Octets that were neither moved by RDMA nor sent as payload.
+    /// Number of octets that were neither moved by RDMA nor sent as payload.
     pub left: u64,
-    /// The NonDiscards field of a SinkAvail (0 for a SrcAvail).
+    /// The field NonDiscards of a SinkAvail; 0 for a SrcAvail.
     pub non_discards: u32,
 }
 
 impl Advert {
-    /// Returns the octets of a SrcAvail that RdmaRdCompls have reported.
+    /// Returns the number of octets of a SrcAvail that RdmaRdCompls have reported.
     pub(crate) fn reported(&self) -> u64 {
         u64::from(self.len.saturating_sub(self.payload)).saturating_sub(self.left)
     }
@@ -79,8 +79,8 @@ impl Adverts {
         &self.open
     }
 
-    /// Returns the octets of the open advertisements that were neither moved by RDMA nor sent as
-    /// payload.
+    /// Returns the number of octets of all open advertisements that were neither moved by RDMA nor
+    /// sent as payload.
     pub(super) fn octets(&self) -> u64 {
         self.open.iter().fold(0, |sum, advert| sum.saturating_add(advert.left))
     }
@@ -104,7 +104,7 @@ impl Adverts {
         }
     }
 
-    /// Ends the oldest advertisement, and returns it.
+    /// Ends and returns the oldest advertisement.
     pub(super) fn end_oldest(&mut self, reason: EndReason) -> Option<Advert> {
         let advert = self.open.pop_front()?;
         *self.count(reason) += 1;
@@ -133,7 +133,7 @@ impl Adverts {
         }
     }
 
-    /// Octets of memory in use.
+    /// Memory in use, in octets.
     pub(super) fn memory(&self) -> usize {
         self.open.capacity() * size_of::<Advert>()
     }

@@ -1,5 +1,5 @@
-//! Records how an SDP connection begins and ends. The events are Hello, HelloAck, DisConn,
-//! AbortConn, SuspComm, and the end of TCP.
+//! Records how an SDP connection begins and ends. The recorded events are HelloAck, DisConn,
+//! AbortConn, SuspComm, SuspCommAck, and the end of TCP.
 
 use weft_core::wire::sdp::Mid;
 
@@ -12,7 +12,7 @@ named! {
     /// The state of an SDP connection.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum State {
-        /// The Hello was sent, but no HelloAck.
+        /// The Hello was sent. The HelloAck was not sent.
         Hello = "hello",
         /// Hello and HelloAck were sent.
         Open = "open",
@@ -34,7 +34,7 @@ named! {
 pub struct Suspension {
     /// The frame of the SuspComm.
     pub frame: FrameNumber,
-    /// The TCP port on which its sender waits for the connection to be resumed.
+    /// The TCP port on which the sender of the SuspComm waits for the connection to be resumed.
     pub port: u16,
 }
 
@@ -71,7 +71,7 @@ impl Closing {
         }
     }
 
-    /// Returns the state of the connection, derived from these messages.
+    /// Returns the state of the connection. It is derived from the recorded messages.
     #[must_use]
     pub fn state(&self) -> State {
         let any = |frames: &[Option<FrameNumber>; 2]| frames.iter().flatten().count();
@@ -87,8 +87,8 @@ impl Closing {
     }
 
     /// Returns whether the close was graceful for the sender of `direction` (section 8.2.1, step
-    /// 4). It is graceful if the peer sent DisConn, but not AbortConn. Returns `None` if TCP did
-    /// not end, or if the connection was suspended.
+    /// 4). The close is graceful if the peer sent DisConn and did not send AbortConn. Returns
+    /// `None` if TCP did not end, or if the connection was suspended.
     #[must_use]
     pub fn graceful(&self, direction: Direction) -> Option<bool> {
         self.llp_end?;

@@ -1,8 +1,8 @@
 //! Send credit (section 10): the receive Private Buffers that a peer announces, and the messages
-//! that use them.
+//! that use these buffers.
 
-/// Returns whether `a` is equal to `b` or after `b`, both counted modulo 2^32. This interprets the
-/// words "with wrap" in section 12.4.
+/// Returns whether `a` is equal to `b` or after `b`. Both numbers count modulo 2^32. This is weft's
+/// interpretation of the words "with wrap" in section 12.4.
 pub(crate) fn reached(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) < 1 << 31
 }
@@ -19,18 +19,18 @@ pub struct Credits {
     /// Number of buffers that the peer announced: the first Bufs, plus each increase of MSeqAck +
     /// Bufs.
     pub advertised: u64,
-    /// Number of buffers that the endpoint used. Each of its messages after Hello and HelloAck uses
-    /// one.
+    /// Number of buffers that the endpoint used. Each message of the endpoint after Hello and
+    /// HelloAck uses one buffer.
     pub consumed: u64,
     /// Number of Data messages without payload from the peer: gratuitous updates (section 10.4).
     pub gratuitous: u64,
-    /// The minimum credit that was left after a message of the endpoint.
+    /// The lowest credit that was left after any message of the endpoint.
     pub min_left: Option<u32>,
 }
 
 impl Credits {
-    /// Records a header of the peer: the buffers that it announces, and the last MSeq that it
-    /// acknowledges.
+    /// Records a header of the peer. The header announces buffers, and acknowledges messages up to
+    /// an MSeq.
     pub(super) fn header(&mut self, bufs: u16, mseq_ack: u32) {
         self.window = Some((bufs, mseq_ack));
         let edge = mseq_ack.wrapping_add(u32::from(bufs));
@@ -52,13 +52,14 @@ impl Credits {
         };
     }
 
-    /// Returns the credit that is left (section 10.2), from the peer's latest captured header. 0 if
-    /// the endpoint used more buffers than announced. `None` without a header of the peer.
+    /// Returns the credit that is left (section 10.2), computed from the peer's latest captured
+    /// header. Returns 0 if the endpoint used more buffers than the peer announced. Returns `None`
+    /// if no header of the peer was captured.
     #[must_use]
     pub fn left(&self) -> Option<u32> {
         let (bufs, mseq_ack) = self.window?;
         let used = self.mseq.wrapping_sub(mseq_ack);
-        // If the peer acknowledges a message that was not sent, no buffer counts as used (an
+        // If the peer acknowledges a message that was not sent, no buffer counts as used (weft's
         // interpretation of the draft).
         Some(u32::from(bufs).saturating_sub(if used < 1 << 31 { used } else { 0 }))
     }

@@ -1,5 +1,5 @@
-//! The parts of an SDP message that the monitor uses: its base header (BSDH), its extended header,
-//! and the length of its payload.
+//! The parts of an SDP message that the monitor uses: the base header (BSDH), the extended header,
+//! and the length of the payload.
 
 use weft_core::wire::sdp::{
     FieldOrder, Flags, Mid, RawAdverts, RawBsdh, RawChRcvBuf, RawChRcvBufAck, RawHeader, RawHello, RawHelloAck,
@@ -23,7 +23,8 @@ pub(super) struct Message {
     pub payload: u32,
     /// The frame of the message.
     pub frame: FrameNumber,
-    /// Location of the BSDH. If the BSDH is in several pieces, the location of the first piece.
+    /// Location of the BSDH. If the BSDH is in several pieces, this is the location of the first
+    /// piece.
     pub header: Location,
 }
 
@@ -42,14 +43,15 @@ pub(super) enum Extension {
     },
     /// RdmaRdCompl or RdmaWrCompl, with the number of moved octets.
     Moved(u32),
-    /// ModeChange, with the new Mode and the S bit. The S bit names the half-connection.
+    /// ModeChange, with the new Mode and the S bit. The S bit shows which half-connection changes
+    /// its Mode.
     Mode {
         mode: u8,
         s: bool,
     },
     /// ChRcvBuf or ChRcvBufAck, with the size of a receive Private Buffer in octets.
     Size(u32),
-    /// SuspComm, with the TCP port on which the sender waits for the connection to be resumed.
+    /// SuspComm, with a TCP port. On this port, the sender waits for the connection to be resumed.
     Port(u16),
 }
 
@@ -62,9 +64,10 @@ pub(crate) struct Setup {
     pub max_adverts: u16,
     /// Size of the sender's receive Private Buffers, in octets.
     pub receive_size: u32,
-    /// Number of RDMA Read Requests that the sender can receive at a time (LocIRD).
+    /// Number of RDMA Read Requests that the sender can process at the same time (LocIRD).
     pub loc_ird: u16,
-    /// Number of RDMA Read Requests that the sender may have outstanding (LocORD).
+    /// Number of RDMA Read Requests of the sender that can be outstanding at the same time
+    /// (LocORD).
     pub loc_ord: u16,
 }
 
@@ -89,14 +92,14 @@ impl Message {
         })
     }
 
-    /// Returns whether the message has a type with which a Data Sink settles a SrcAvailCancel, or
-    /// only updates credit.
+    /// Returns whether a Data Sink settles a SrcAvailCancel with messages of this type, or only
+    /// updates credit with such messages.
     pub(super) fn is_answer(&self) -> bool {
         matches!(self.mid, Mid::SEND_SM | Mid::RDMA_RD_COMPL) || self.is_gratuitous()
     }
 
-    /// Returns whether the message is a Data message without payload, which only updates credit
-    /// (section 10.4).
+    /// Returns whether the message is a Data message without payload. Such a message only updates
+    /// credit (section 10.4).
     pub(super) fn is_gratuitous(&self) -> bool {
         self.mid == Mid::DATA && self.payload == 0
     }

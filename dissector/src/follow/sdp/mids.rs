@@ -17,8 +17,8 @@ impl Mids {
     }
 }
 
-/// Returns the bit of `mid`. MIDs 0x00 to 0x0E and 0xFD to 0xFF have one bit each. Other MIDs have
-/// no bit.
+/// Returns the bit of `mid`. MIDs 0x00 to 0x0E and 0xFD to 0xFF have one bit each. The remaining
+/// MIDs have no bit.
 fn bit(mid: Mid) -> u32 {
     match mid.0 {
         low @ ..=0x0e => 1 << low,

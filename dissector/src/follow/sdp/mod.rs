@@ -1,19 +1,19 @@
-//! The state of an SDP connection. It contains the knowledge of each peer about its two
-//! half-connections, credits and advertisements. It also shows how the connection ends.
+//! The state of an SDP connection. The state contains what each peer knows about the two
+//! half-connections, the credits and the advertisements. It also contains how the connection ends.
 //!
-//! The monitor follows what both peers may know (sections 12 to 14 of the draft, see `sdp_peer`).
-//! This module does not check rules. The state begins with the Hello in every start-up profile,
-//! whether the Hello came in streaming mode or in private data.
+//! The monitor tracks what each of the two peers may know (sections 12 to 14 of the draft, see
+//! `sdp_peer`). This module does not check rules. In every start-up sequence, the state begins with
+//! the Hello: in streaming mode or in private data.
 //!
-//! **Uncertain state is not reported.** If an MSeq does not follow the previous MSeq, or if headers
-//! were not captured, messages may be missing in the capture. The Modes are then unknown until the
-//! next ModeChange. Advertisements and NonDiscards are unknown until the connection ends. Credits,
-//! and the opening and closing of the connection, are still reported.
+//! **Uncertain state is not reported.** If an MSeq is not the previous MSeq plus one, or if headers
+//! were not captured, messages may be missing in the capture. In this case, the Modes are unknown
+//! until the next ModeChange. Advertisements and NonDiscards are unknown until the connection ends.
+//! Credits, and the opening and closing of the connection, are still reported.
 //!
-//! **Memory** is bounded. The state has at most `MAX_UNACKNOWLEDGED` messages that a peer has not
-//! acknowledged, and at most `advert::MAX_OPEN` advertisements of each kind and peer. Above these
-//! limits, advertisements are no longer followed. At most [`MAX_MODE_CHANGES`] changes of Mode are
-//! listed.
+//! **Memory** is bounded. For each peer, the state has at most `MAX_UNACKNOWLEDGED` messages that
+//! the other peer has not acknowledged, and at most `advert::MAX_OPEN` advertisements of each kind.
+//! If a limit is exceeded, the monitor no longer tracks advertisements. For each half-connection,
+//! at most [`MAX_MODE_CHANGES`] changes of the Mode are listed.
 
 mod advert;
 mod closing;
@@ -72,7 +72,7 @@ pub const MAX_MODE_CHANGES: usize = 32;
 pub struct ModeChange {
     /// The frame of the ModeChange.
     pub frame: FrameNumber,
-    /// The new Mode; `None` for the reserved values.
+    /// The new Mode; `None` for a reserved value.
     pub mode: Option<Mode>,
 }
 
@@ -102,24 +102,24 @@ pub struct Latest {
     pub(crate) send: Option<SdpSend>,
 }
 
-/// A message that its receiver has not acknowledged.
+/// A message that the receiver has not acknowledged yet.
 #[derive(Debug, Clone, Copy)]
 struct UnacknowledgedMessage {
     message: Message,
-    /// The receiver's highest MSeqAck + Bufs when the message was sent. When the message arrived,
-    /// the receiver had offered at least this credit.
+    /// The highest MSeqAck + Bufs of the receiver at the time when the message was sent. So when
+    /// the message arrived, the receiver had offered at least this credit.
     edge: u32,
 }
 
-/// The state of one SDP connection. Arrays have one element for each direction, or for the peer
-/// that sends in that direction.
+/// The state of one SDP connection. Arrays have one element for each direction. If an element is
+/// about a peer, this is the peer that sends in the direction.
 #[derive(Debug, Clone, Default)]
 pub struct SdpState {
-    /// The direction of the Hello, in which the Connecting Peer sends.
+    /// The direction of the Hello. In this direction, the Connecting Peer sends.
     pub connecting: Direction,
     /// Whether the Hello came in streaming mode, in private data, or in a Send.
     pub carrier: Carrier,
-    /// The start-up sequence; `None` until start-up frames or the HelloAck show it.
+    /// The start-up sequence; `None` until start-up frames, or the HelloAck, show the sequence.
     pub profile: Option<Profile>,
     /// Stream position after the first octet of the HelloAck.
     pub(crate) hello_ack_end: Option<u64>,
@@ -129,15 +129,16 @@ pub struct SdpState {
     pub peers: [SdpPeer; 2],
     /// The credit of each peer.
     pub credits: [Credits; 2],
-    /// The Mode of each half-connection as its Master knows it; `None` if the Mode is not known.
-    /// The index is the direction of the Data Source.
+    /// The Mode of each half-connection, as far as the Master of the half-connection knows it;
+    /// `None` if the Mode is not known. The index is the direction of the Data Source.
     pub modes: [Option<Mode>; 2],
     /// The Mode changes of each half-connection. The index is the direction of the Data Source.
     pub changes: [ModeChanges; 2],
     /// Whether all messages of both peers were read. The value is final only at the end of the
     /// connection.
     pub(crate) complete: bool,
-    /// Frame and header location of the Connecting Peer's first message after the Hello.
+    /// The Connecting Peer's first message after the Hello: its frame, and the location of its
+    /// header.
     pub(crate) first_message: Option<(FrameNumber, Location)>,
     /// Whether advertisements and NonDiscards are certain.
     pub certain: bool,
@@ -150,14 +151,14 @@ pub struct SdpState {
     numbers: [Option<(u32, u32)>; 2],
     /// The highest MSeqAck + Bufs in each direction's messages after Hello and HelloAck.
     edges: [Option<u32>; 2],
-    /// For each direction, whether the message that set the value in `edges` had MSeqAck 0.
+    /// For each direction, whether MSeqAck was 0 in the message that set the value in `edges`.
     edges_at_zero: [bool; 2],
     /// MSeq of each direction's latest SrcAvailCancel.
     canceled: [Option<u32>; 2],
-    /// Whether each direction began with MSeq 0 instead of 1.
+    /// For each direction, whether its first MSeq was 0 and not 1.
     counts_from_zero: [bool; 2],
     sends: [Sends; 2],
-    /// Accesses and messages of each peer that no other message explains so far.
+    /// For each peer: accesses and messages that no message of the other peer explains so far.
     pub(crate) unexplained: [UnexplainedActions; 2],
 }
 
@@ -174,7 +175,7 @@ impl SdpState {
         }
     }
 
-    /// Octets of memory in use.
+    /// Memory in use, in octets.
     pub(crate) fn memory(&self) -> usize {
         let waiting: usize = self.unacknowledged.iter().map(VecDeque::capacity).sum();
         size_of::<Self>()
@@ -218,7 +219,7 @@ impl SdpState {
             self.first_message.get_or_insert((frame, header));
         }
         if self.closing.hello_ack.is_none() {
-            // A message is missing, or the monitor processes the directions out of order.
+            // Either a message is missing, or the monitor processes the directions out of order.
             self.drop_uncertain_state();
         }
         self.credits[direction].sent(message.mseq);
@@ -230,7 +231,7 @@ impl SdpState {
         }
     }
 
-    /// Applies the effects of a message that take place when it is sent.
+    /// Applies those effects of a message that take place when the message is sent.
     fn apply(&mut self, direction: Direction, message: &Message) {
         let own = &mut self.peers[direction];
         own.sent.add(message.mid);
@@ -244,7 +245,7 @@ impl SdpState {
         }
     }
 
-    /// Ends the connection. Each peer is assumed to have received all messages.
+    /// Ends the connection. Assumes that each peer has received all messages.
     pub(crate) fn finish(&mut self) {
         for direction in Direction::BOTH {
             while self.certain
@@ -258,10 +259,10 @@ impl SdpState {
         }
     }
 
-    /// Returns the first RDMA Write of `direction` to a SinkAvail that the sender's own
-    /// SinkCancelAck had ended. Only RDMA Writes after the sender's last message are considered.
-    /// `None` if a later advertisement names the same STag, even if the sender did not know that
-    /// advertisement.
+    /// A peer must not use a SinkAvail after its own SinkCancelAck has ended this SinkAvail.
+    /// Returns the first RDMA Write of `direction` that does so. Only RDMA Writes after the
+    /// sender's last message are considered. If a later advertisement has the same STag, returns
+    /// `None`, even if the sender did not know this advertisement.
     pub(crate) fn write_after_cancel_ack(&self, direction: Direction) -> Option<RdmaAccess> {
         let (own, peer) = (&self.peers[direction], &self.peers[direction.peer()]);
         let is_open = |stag: u32| {
@@ -292,12 +293,13 @@ impl SdpState {
                 let own = &mut self.peers[direction];
                 (own.max_adverts, own.receive_size) = (Some(setup.max_adverts), Some(setup.receive_size));
                 own.setup = Some(setup);
-                // The HelloAck uses one of the Connecting Peer's buffers.
+                // The HelloAck uses one buffer of the Connecting Peer.
                 own.posted = u32::from(message.bufs).saturating_sub(u32::from(message.mid == Mid::HELLO));
                 let other = &mut self.peers[direction.peer()];
                 (other.granted, other.sizes.peer) = (Some(message.bufs.into()), Some(setup.receive_size));
                 if message.mid == Mid::HELLO_ACK && self.numbers != [None; 2] {
-                    // The monitor processes the HelloAck after messages that were sent later.
+                    // The monitor processes the HelloAck only after messages that were sent after
+                    // the HelloAck.
                     self.drop_uncertain_state();
                 } else if message.mid == Mid::HELLO_ACK && self.certain {
                     self.peers.iter_mut().for_each(SdpPeer::start);
@@ -315,8 +317,8 @@ impl SdpState {
         }
     }
 
-    /// Counts Out-Of-Band octets. An announced octet is pending until a Data message carries it
-    /// (section 9.5.3).
+    /// Counts Out-Of-Band octets. After the announcement of an octet, the octet is pending until a
+    /// Data message carries it (section 9.5.3).
     fn count_oob(&mut self, direction: Direction, message: &Message) {
         let pending = &mut self.peers[direction].oob_pending;
         *pending = pending.saturating_add(u32::from(message.flags.oob_pend));
@@ -354,7 +356,7 @@ impl SdpState {
         if len == 0 || self.closing.hello_ack.is_none() {
             return;
         }
-        // The STag of the header, or SrcSTag of the Read Request.
+        // The STag in the header of an RDMA Write, or the SrcSTag in a Read Request.
         let stag_location = unit.locate_first(if write { 4..8 } else { 36..40 });
         let adverts = if write { &self.peers[peer].sink.adverts } else { &self.peers[peer].source.adverts };
         if self.certain && adverts.open().iter().all(|advert| advert.stag != stag) {
@@ -372,8 +374,8 @@ impl SdpState {
         ranges.add(stag, to, len);
     }
 
-    /// Records that the oldest Read Request of `direction` was answered. Zero-length Reads do not
-    /// count.
+    /// Records that the oldest Read Request of `direction` was answered. Do not call this for
+    /// zero-length Reads.
     pub(crate) fn record_read_response(&mut self, direction: Direction) {
         let own = &mut self.peers[direction];
         if let Some((stag, to, len)) = own.read_requests.pop_front() {
@@ -396,8 +398,8 @@ impl SdpState {
         self.record_out_of_order();
     }
 
-    /// Records that the monitor may process the directions out of order. It is then unknown when
-    /// each Read was answered.
+    /// Records that the monitor may process the directions out of order. From then on, it is
+    /// unknown when each Read was answered.
     pub(crate) fn record_out_of_order(&mut self) {
         self.peers.iter_mut().for_each(|peer| peer.returned.record_loss());
     }
@@ -407,9 +409,8 @@ impl SdpState {
         self.sends[direction].latest().is_some()
     }
 
-    /// Returns whether `direction` sent an unacknowledged message with one of these MIDs, in
-    /// `frame` or earlier. The other peer may have received that message without acknowledging it
-    /// yet.
+    /// Returns whether a message that `direction` sent in `frame` or earlier is not acknowledged
+    /// and has one of these MIDs. The other peer may already have received this message.
     pub(crate) fn may_know_of(&self, direction: Direction, mids: &[Mid], frame: FrameNumber) -> bool {
         self.unacknowledged[direction]
             .iter()
@@ -417,8 +418,8 @@ impl SdpState {
     }
 
     /// Returns whether the sender of `message` holds MSeqAck back. Until a Data Sink settles a
-    /// SrcAvailCancel, it acknowledges neither the SrcAvailCancel nor later messages (section
-    /// 9.5.4).
+    /// SrcAvailCancel, the Data Sink acknowledges neither the SrcAvailCancel nor later messages
+    /// (section 9.5.4).
     fn holds_back(&self, direction: Direction, message: &Message) -> bool {
         self.canceled[direction.peer()].is_some_and(|cancel| !reached(message.mseq_ack, cancel))
     }
@@ -426,8 +427,8 @@ impl SdpState {
     fn replay(&mut self, direction: Direction, message: &Message) -> Result<(), ()> {
         let peer = direction.peer();
         let edge = self.latest.sender_state.edge.unwrap_or(self.peers[direction].posted);
-        // The sender's previous message may have held back the acknowledgement of received
-        // messages.
+        // In its previous message, the sender may not yet have acknowledged all messages that it
+        // had received.
         let held = |cancel: u32| self.latest.sender_state.mseq_ack.is_some_and(|ack| ack.wrapping_add(1) == cancel);
         let held = self.canceled[peer].filter(|cancel| held(*cancel));
         while let Some(first) = self.unacknowledged[peer].front().copied()
@@ -438,8 +439,7 @@ impl SdpState {
             self.peers[direction].apply_received(&first.message, if held { first.edge } else { edge })?;
         }
         self.latest.sender_state.record(&self.peers[direction]);
-        // If a peer counts MSeq from 0, it is unknown whether an MSeqAck of 0 acknowledges one
-        // message or no message.
+        // If a peer counts MSeq from 0, an MSeqAck of 0 may acknowledge one message or no message.
         self.latest.sender_state.certain = self.counts_from_zero == [false; 2];
         if self.holds_back(direction, message) {
             // The sender may have received more messages than it acknowledges.

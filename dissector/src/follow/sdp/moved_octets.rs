@@ -1,31 +1,35 @@
-//! Octets that RDMA moves: the parts of the peer's memory that an endpoint accesses by RDMA Writes
-//! and Read Requests.
+//! Octets that RDMA moves. An endpoint accesses parts of its peer's memory by RDMA Writes and Read
+//! Requests. This module records these parts.
 //!
-//! **Memory.** At most [`MAX_RANGES`] ranges are kept for each endpoint and kind. Above that limit,
-//! ranges are no longer followed.
+//! **Memory.** At most [`MAX_RANGES`] ranges are kept for each endpoint and kind. If there are more
+//! ranges, the monitor no longer tracks ranges.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::advert::Advert;
 
-/// Maximum number of ranges that are kept. Adjacent ranges are joined, so a sender that accesses
-/// each buffer from its start needs one range for each buffer.
+/// Maximum number of ranges that are kept. If an access continues the previous range, it extends
+/// this range. So if a sender accesses each buffer from its start to its end, each buffer needs one
+/// range.
 const MAX_RANGES: usize = 1024;
 
-/// Octets that RDMA moved for the sender of a message and that the sender has not reported yet.
+/// Octets that RDMA moved for the sender of a message, and that the sender has not reported yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MovedOctets {
-    /// Octets that the sender's RDMA Writes put into the buffer of the oldest usable SinkAvail.
+    /// Number of octets that the sender's RDMA Writes put into the buffer of the oldest usable
+    /// SinkAvail.
     pub written: u64,
-    /// Octets that the sender's RDMA Reads requested from the buffer of the oldest SrcAvail,
-    /// without octets that the SrcAvail carried as payload and without reported octets.
+    /// Number of octets that the sender's RDMA Reads requested from the buffer of the oldest
+    /// SrcAvail. Octets that the SrcAvail carried as payload do not count, and reported octets do
+    /// not count.
     pub read: u64,
     /// The part of `read` that Read Responses returned; `None` if Responses may be missing.
     pub returned: Option<u64>,
-    /// Whether the sender has written or requested octets of any buffer that it has not reported.
+    /// Whether the sender has written or requested octets, in any buffer, and has not reported
+    /// these octets.
     pub in_process: bool,
-    /// Whether the sender has written octets of any buffer that it has not reported.
+    /// Whether the sender has written octets, in any buffer, and has not reported these octets.
     pub writing: bool,
 }
 
@@ -70,8 +74,8 @@ impl AccessedRanges {
         self.list.is_empty()
     }
 
-    /// Returns the number of accessed octets in the buffer of `advert`, without the first `skip`
-    /// octets of the buffer. Octets that were accessed twice count twice.
+    /// Returns the number of accessed octets in the buffer of `advert`. The first `skip` octets of
+    /// the buffer do not count. Octets that were accessed twice count twice.
     pub(super) fn octets_within(&self, advert: &Advert, skip: u32) -> u64 {
         let buffer = buffer(advert, skip);
         let overlaps = self.list.iter().filter(|(stag, _)| *stag == advert.stag).map(|(_, range)| {
@@ -81,7 +85,7 @@ impl AccessedRanges {
         overlaps.fold(0, u64::saturating_add)
     }
 
-    /// Returns whether a range is outside the buffer of `advert`.
+    /// Returns whether any range is completely or partly outside the buffer of `advert`.
     pub(super) fn has_range_outside(&self, advert: Option<&Advert>) -> bool {
         let inside = |stag: u32, range: &Range<u128>, advert: &Advert| {
             let buffer = buffer(advert, 0);
@@ -99,7 +103,7 @@ impl AccessedRanges {
         self.list.retain(|(stag, range)| !overlaps(range, *stag));
     }
 
-    /// Octets of memory in use.
+    /// Memory in use, in octets.
     pub(super) fn memory(&self) -> usize {
         self.list.capacity() * size_of::<(u32, Range<u128>)>()
     }

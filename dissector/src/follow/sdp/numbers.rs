@@ -1,4 +1,4 @@
-//! Checks that MSeq, MSeqAck and Bufs of a message fit the earlier messages.
+//! Checks that the MSeq, the MSeqAck and the Bufs of a message fit the earlier messages.
 
 use weft_core::wire::sdp::Mid;
 
@@ -8,8 +8,9 @@ use super::{SdpState, reached};
 use crate::direction::Direction;
 
 impl SdpState {
-    /// Checks that the message follows the previous message of its direction. The first message has
-    /// MSeq 1, or MSeq 0 by another interpretation of the draft.
+    /// Checks that the MSeq of the message is the MSeq of the previous message of its direction
+    /// plus one. The first message has MSeq 1; with another interpretation of the draft, it has
+    /// MSeq 0.
     pub(super) fn check_numbers(&mut self, direction: Direction, message: &Message) {
         let before = self.numbers[direction].replace((message.mseq, message.mseq_ack));
         let known = &mut self.latest.sender_state;
@@ -36,7 +37,8 @@ impl SdpState {
                 mseq_ack,
                 sent,
             });
-            // Messages of the peer are missing or come later, so the sender's state is not known.
+            // Messages of the peer are missing, or will be processed later. So the sender's state
+            // is not known.
             self.drop_uncertain_state();
         }
         self.latest.sender_state.held_back =
@@ -52,8 +54,8 @@ impl SdpState {
             self.canceled[direction] = Some(message.mseq);
         }
         let to = message.mseq_ack.wrapping_add(u32::from(message.bufs));
-        // If the peer counts MSeq from 0, MSeqAck stays 0 when the message with MSeq 0 arrives,
-        // although that message uses a buffer (section 6.1.6).
+        // If the peer counts MSeq from 0, its first message has MSeq 0. This message uses a buffer,
+        // but MSeqAck stays 0 when it arrives (section 6.1.6).
         let first_arrived = self.edges_at_zero[direction] && self.counts_from_zero[peer];
         match self.edges[direction] {
             Some(from) if !(reached(to, from) || first_arrived && from.wrapping_sub(to) == 1) => {

@@ -1,9 +1,10 @@
-//! Follows the Out-Of-Band octets of a Data Source. The state has the position of the Data Source
-//! in the stream of ULP octets, and the positions of octets that were announced, but not sent
-//! (section 9.5.3).
+//! Tracks the Out-Of-Band octets of a Data Source. The state has the position of the Data Source in
+//! the stream of ULP octets. It also has the positions of Out-Of-Band octets that were announced,
+//! but not sent (section 9.5.3).
 //!
 //! Octets that a SrcAvail advertises count as sent. If a SendSm, a SinkAvail or a cancel ends the
-//! SrcAvail, its remaining octets no longer count until they are sent in another way.
+//! SrcAvail, its remaining octets no longer count as sent. They count when they are sent in another
+//! way.
 
 use std::collections::VecDeque;
 
@@ -25,13 +26,13 @@ pub(super) struct OobState {
 /// A summary of [`OobState`] for rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct OobSummary {
-    /// Octets sent or advertised so far.
+    /// Number of octets that were sent or advertised so far.
     pub position: i64,
     /// Position of the oldest announcement whose Out-Of-Band octet was not sent.
     pub oldest: Option<i64>,
     /// Number of announcements whose Out-Of-Band octet was not sent.
     pub count: usize,
-    /// Whether there were too many announcements to follow.
+    /// Whether announcements were dropped, because there were too many announcements.
     pub lost: bool,
 }
 
@@ -62,13 +63,13 @@ impl OobState {
         }
     }
 
-    /// Records that a SrcAvail ended with `octets` octets left. These octets are sent in another
-    /// way, or not at all.
+    /// Records that a SrcAvail ended, and that `octets` octets of it were not transferred. The Data
+    /// Source sends these octets in another way, or not at all.
     pub(super) fn subtract(&mut self, octets: u64) {
         self.position -= i64::try_from(octets).unwrap_or(i64::MAX);
     }
 
-    /// Octets of memory in use.
+    /// Memory in use, in octets.
     pub(super) fn memory(&self) -> usize {
         self.pending.capacity() * size_of::<i64>()
     }

@@ -1,5 +1,6 @@
-//! The start-up sequence of iWARP below an SDP connection. The monitor derives it from the start-up
-//! frames, and from the position of the Hello. The Hello is in streaming mode or in private data.
+//! The start-up sequence of iWARP below an SDP connection. The monitor derives this sequence from
+//! the start-up frames, and from the position of the Hello. The Hello is in streaming mode or in
+//! private data.
 
 use weft_core::wire::mpa::StartupKind;
 
@@ -12,14 +13,13 @@ named! {
     /// The start-up sequence of iWARP below an SDP connection.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
     pub enum Profile {
-        /// Hello in streaming mode, then the MPA Request of the Hello's receiver.
+        /// Hello in streaming mode, then an MPA Request from the receiver of the Hello.
         Swapped = "swapped",
         /// Hello in streaming mode, and no start-up frames.
         Bare = "bare",
-        /// Hello in streaming mode, then the MPA Request of the Hello's sender.
+        /// Hello in streaming mode, then an MPA Request from the sender of the Hello.
         Natural = "natural",
-        /// Hello in streaming mode, then the MPA Request of the Hello's sender, with MPA revision
-        /// 2.
+        /// Hello in streaming mode, then an MPA Request of revision 2 from the sender of the Hello.
         Enhanced = "enhanced",
         /// Hello in the private data of the MPA Request.
         PrivateData = "private-data",
@@ -27,8 +27,8 @@ named! {
 }
 
 impl Profile {
-    /// Returns the start-up sequence; `None` until the capture shows it. `connecting` is the
-    /// direction of the Hello, and `is_acked` means that the HelloAck was sent.
+    /// Returns the start-up sequence; `None` until the capture shows which sequence it is.
+    /// `connecting` is the direction of the Hello. `is_acked` is set if the HelloAck was sent.
     pub(super) fn of(carrier: Carrier, connecting: Direction, is_acked: bool, connection: &Connection) -> Option<Self> {
         if carrier == Carrier::PrivateData {
             return Some(Profile::PrivateData);

@@ -1,9 +1,9 @@
 //! Compares RDMA Writes and Reads of an endpoint with the advertisements that the endpoint may use.
 //!
 //! An RDMA Write or a Read Request does not show which messages its sender had received. The next
-//! SDP message of the same endpoint shows that. Until then, at most [`MAX_ACCESSES`] accesses are
-//! kept. For the last [`MAX_ENDED`] ended advertisements of each kind, the reason of the end is
-//! kept.
+//! SDP message of the same endpoint shows this. Until this message, at most [`MAX_ACCESSES`]
+//! accesses are kept. The module also keeps why advertisements ended, for the last [`MAX_ENDED`]
+//! ended advertisements of each kind.
 
 use std::collections::VecDeque;
 
@@ -16,7 +16,7 @@ const MAX_ENDED: usize = 32;
 /// An access to the peer's memory: an RDMA Write, or an RDMA Read Request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RdmaAccess {
-    /// Whether the access is an RDMA Write. Otherwise it is a Read Request.
+    /// Whether the access is an RDMA Write. If false, it is a Read Request.
     pub write: bool,
     /// The STag of the peer's buffer.
     pub stag: u32,
@@ -28,16 +28,16 @@ pub(crate) struct RdmaAccess {
     pub stag_location: Location,
 }
 
-/// An access outside all advertisements that the sender had received and could still use.
+/// An access that was not allowed: no advertisement that the sender had received and could still
+/// use contains all accessed octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UnadvertisedAccess {
     /// The access.
     pub access: RdmaAccess,
-    /// Why the previous advertisement of the STag ended; `None` if the STag had no previous
-    /// advertisement.
+    /// If the STag had an earlier advertisement: the reason why this advertisement ended.
     pub reason: Option<EndReason>,
-    /// A usable advertisement of the STag whose buffer does not contain all accessed octets; `None`
-    /// if no usable advertisement has the STag.
+    /// If the sender had a usable advertisement with this STag: this advertisement. Its buffer does
+    /// not contain all accessed octets.
     pub outside: Option<Advert>,
 }
 
@@ -57,8 +57,8 @@ pub(crate) struct RdmaUseSummary {
 }
 
 impl RdmaAccess {
-    /// Returns whether the advertised buffers with the same STag contain all accessed octets. An
-    /// access may span adjacent buffers.
+    /// Returns whether the advertised buffers with the STag of this access contain all accessed
+    /// octets. An access may include octets of several adjacent buffers.
     fn is_within(&self, adverts: &VecDeque<Advert>) -> bool {
         let end = u128::from(self.from) + u128::from(self.len);
         let mut from = u128::from(self.from);
@@ -91,9 +91,9 @@ impl RdmaUse {
         }
     }
 
-    /// Compares the accesses with the advertisements that the endpoint may use. RDMA Writes may use
-    /// the SinkAvails `sinks`, and Reads may use the SrcAvails `sources`. `ended` has the ended
-    /// SinkAvails and the ended SrcAvails.
+    /// Compares the accesses with the advertisements that the endpoint may use: RDMA Writes may use
+    /// the SinkAvails in `sinks`, and Reads may use the SrcAvails in `sources`. `ended` has the
+    /// ended SinkAvails and the ended SrcAvails.
     pub(super) fn summary(
         &self,
         sinks: &VecDeque<Advert>,
@@ -121,8 +121,8 @@ impl RdmaUse {
     }
 }
 
-/// The STags of ended advertisements, each with the reason of the end, as known to the endpoint
-/// that could have used the advertisements.
+/// The STags of ended advertisements, each with the reason why the advertisement ended. This is the
+/// knowledge of the endpoint that was allowed to use the advertisements.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EndedAdverts(VecDeque<(u32, EndReason)>);
 
@@ -148,7 +148,7 @@ impl EndedAdverts {
         self.0.back().map(|(_, reason)| *reason)
     }
 
-    /// Octets of memory in use.
+    /// Memory in use, in octets.
     pub(super) fn memory(&self) -> usize {
         self.0.capacity() * size_of::<(u32, EndReason)>()
     }

@@ -1,11 +1,11 @@
-//! The sizes of receive Private Buffers that one endpoint knows: the size of its peer's buffers,
-//! its own request, and its peer's request (section 10.6).
+//! What one endpoint knows about the sizes of receive Private Buffers: the size of the peer's
+//! buffers, the endpoint's own open request, and the peer's open request (section 10.6).
 
 use super::credits::reached;
 use super::message::{Extension, Message};
 use weft_core::wire::sdp::Mid;
 
-/// A ChRcvBuf that the endpoint sent and that is not answered.
+/// A ChRcvBuf that the endpoint sent, and that the peer has not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OwnRequest {
     /// MSeq of the ChRcvBuf.
@@ -16,13 +16,13 @@ pub(crate) struct OwnRequest {
     pub old: u32,
 }
 
-/// A ChRcvBuf that the endpoint received and has not answered.
+/// A ChRcvBuf that the endpoint received, and that it has not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PeerRequest {
     /// The requested size in octets.
     pub wanted: u32,
     /// The highest MSeq for which the endpoint had announced a buffer before the ChRcvBuf arrived.
-    /// Buffers up to this MSeq have the old size (an interpretation of the draft).
+    /// Buffers up to this MSeq have the old size (weft's interpretation of the draft).
     pub edge: u32,
 }
 
@@ -44,8 +44,8 @@ pub(crate) struct Sizes {
     pub own_request: Option<OwnRequest>,
     /// The peer's request, if it is not answered.
     pub peer_request: Option<PeerRequest>,
-    /// Whether the peer's last request crossed the endpoint's own request, so that the endpoint has
-    /// to disregard the peer's request.
+    /// Whether the peer's last request crossed the endpoint's own request. If so, the endpoint must
+    /// disregard the peer's request.
     pub disregards: bool,
     /// Whether the peer answered a request for a smaller size with the old size.
     pub refused_smaller: bool,
@@ -53,14 +53,14 @@ pub(crate) struct Sizes {
     pub refused_larger: bool,
     /// Number of ChRcvBufs that the endpoint received.
     pub received: u32,
-    /// The buffers that were posted when the endpoint last reduced the size.
+    /// The buffers that were posted when the endpoint reduced the size for the last time.
     pub larger: Option<LargerBuffers>,
 }
 
 impl Sizes {
-    /// Returns the MSeq up to which buffers have to be used up before the endpoint may report a
-    /// larger `size` (SDP-10.6-13). `None` if all buffers that were posted before the peer's
-    /// request already have at least that size.
+    /// Before the endpoint may report a larger `size`, all buffers up to a certain MSeq must be
+    /// used up (SDP-10.6-13). Returns this MSeq. Returns `None` if all buffers that were posted
+    /// before the peer's request already have at least the size `size`.
     pub(crate) fn used_up(&self, peer_request: PeerRequest, size: u32) -> Option<u32> {
         let large = self.larger.is_some_and(|larger| larger.octets >= size && reached(larger.edge, peer_request.edge));
         (!large).then_some(peer_request.edge)
@@ -90,8 +90,8 @@ impl Sizes {
                 self.disregards = crosses && accepting;
                 self.peer_request = (!self.disregards).then_some(PeerRequest { wanted, edge });
                 if crosses && !accepting {
-                    // The Accepting Peer disregards this endpoint's request (an interpretation of
-                    // section 10.6.1).
+                    // The Accepting Peer disregards this endpoint's request (weft's interpretation
+                    // of section 10.6.1).
                     self.own_request = None;
                 }
             }

@@ -1,11 +1,12 @@
 //! The state that one peer of an SDP connection knows. The peer is the Data Source of one
-//! half-connection and the Data Sink of the other.
+//! half-connection, and the Data Sink of the other half-connection.
 //!
 //! The MSeqAck of a message shows which messages the sender of the message had received. The
-//! monitor first applies these received messages ([`SdpPeer::apply_received`]), then the message
-//! itself ([`SdpPeer::apply_sent`]). Each message is thus checked in exactly the state in which its
-//! sender was. Where the draft is ambiguous, a comment states the interpretation that the monitor
-//! uses.
+//! monitor first applies these received messages ([`SdpPeer::apply_received`]), and then the
+//! message itself ([`SdpPeer::apply_sent`]). Therefore each message is checked in exactly the state
+//! that its sender had. If the draft is ambiguous, a comment explains weft's interpretation. A
+//! SrcAvailCancel or a SinkAvailCancel is **settled** when all advertisements that it cancels have
+//! ended.
 
 use std::collections::VecDeque;
 
@@ -30,30 +31,31 @@ pub struct Source {
     pub potential_non_discards: u32,
     /// The SrcAvails that this peer sent.
     pub adverts: Adverts,
-    /// Octets of Data that SendSms requested and that this peer has not sent.
+    /// Number of octets that SendSms requested as Data, and that this peer has not sent.
     pub owed: u64,
     /// The received SinkAvails that this peer may use, oldest first.
     pub usable: VecDeque<Advert>,
-    /// MSeq of this peer's SrcAvailCancel, if the SrcAvailCancel is not settled.
+    /// If this peer sent a SrcAvailCancel that is not settled: the MSeq of the SrcAvailCancel.
     pub(super) cancel: Option<u32>,
-    /// Whether this peer received a SinkAvailCancel and has not answered it.
+    /// Whether this peer received a SinkAvailCancel that it has not answered.
     pub(super) cancel_due: bool,
     /// The value of `cancel_due` just after this peer's last message.
     pub(super) cancel_was_due: bool,
-    /// Whether this peer, since its last message, received a SinkAvailCancel while it had no
-    /// SinkAvail to give up.
+    /// Whether this peer received a SinkAvailCancel after its last message, at a time when it had
+    /// no usable SinkAvail.
     pub(super) idle_cancel: bool,
-    /// MSeq of the last ModeChange that left Pipelined Mode, and PotentialNonDiscards at that time.
+    /// The MSeq of the last ModeChange that left Pipelined Mode, and the value of
+    /// PotentialNonDiscards at that time.
     left_pipelined: (u32, u32),
-    /// Whether the ModeChange in `left_pipelined` is not acknowledged.
+    /// Whether the ModeChange in `left_pipelined` is not acknowledged yet.
     pub(super) leaves_pipelined: bool,
-    /// Number of SinkAvails that arrived after the ModeChange in `left_pipelined`. They are too
-    /// late to be used.
+    /// Number of SinkAvails that arrived after the ModeChange in `left_pipelined`. This peer must
+    /// not use these SinkAvails any more.
     pub(super) late: u32,
-    /// The Mode before this peer's last ModeChange. `None` if the other peer has changed the Mode
-    /// after that ModeChange.
+    /// The Mode before this peer's last ModeChange. `None` if the other peer changed the Mode after
+    /// this peer's last ModeChange.
     pub(super) previous_mode: Option<Mode>,
-    /// The received SinkAvails that this peer may no longer use.
+    /// The received SinkAvails that this peer must not use any more.
     pub(super) ended_adverts: EndedAdverts,
 }
 
@@ -68,7 +70,7 @@ pub struct Sink {
     pub non_discards_differ: u64,
     /// The SinkAvails that this peer sent.
     pub adverts: Adverts,
-    /// Octets of Data that this peer's SendSms requested and that have not arrived.
+    /// Number of octets that this peer's SendSms requested as Data, and that have not arrived.
     pub awaited: u64,
     /// The received SrcAvails that this peer has not completely processed, oldest first.
     pub sources: VecDeque<Advert>,
@@ -78,8 +80,8 @@ pub struct Sink {
     pub(super) canceled: bool,
     /// The value of `canceled` just after this peer's last message.
     pub(super) was_canceled: bool,
-    /// Whether this peer, since its last message, received a SrcAvailCancel while no SrcAvail was
-    /// open.
+    /// Whether this peer received a SrcAvailCancel after its last message, at a time when no
+    /// SrcAvail was open.
     pub(super) idle_cancel: bool,
     /// Whether this peer sent a SinkAvailCancel that is not settled.
     pub(super) cancel: bool,
@@ -100,7 +102,7 @@ pub struct SdpPeer {
     pub source: Source,
     /// The half-connection of which this peer is the Data Sink.
     pub sink: Sink,
-    /// Number of Out-Of-Band octets that this peer announced and did not send.
+    /// Number of Out-Of-Band octets that this peer announced, but has not sent.
     pub oob_pending: u32,
     /// Number of RdmaRdCompls, RdmaWrCompls and SendSms that this peer sent without an open
     /// advertisement.
@@ -115,10 +117,9 @@ pub struct SdpPeer {
     pub(crate) sent: Mids,
     /// The types of the messages that this peer received.
     pub(super) received: Mids,
-    /// Octets that this peer's RDMA Writes moved and that no RdmaWrCompl has reported.
+    /// Octets that this peer's RDMA Writes moved, and that no RdmaWrCompl has reported.
     pub(super) writes: AccessedRanges,
-    /// Octets that this peer's RDMA Reads requested. Octets of a SrcAvail that has ended are
-    /// removed.
+    /// Octets that this peer's RDMA Reads requested. When a SrcAvail ends, its octets are removed.
     pub(super) reads: AccessedRanges,
     /// The part of `reads` that Read Responses have returned.
     pub(super) returned: AccessedRanges,
@@ -126,7 +127,7 @@ pub struct SdpPeer {
     pub(super) read_requests: VecDeque<(u32, u64, u32)>,
     /// The highest MSeqAck + Bufs that this peer received.
     pub(super) granted: Option<u32>,
-    /// Number of buffers that this peer announced in Hello or HelloAck, less the buffer that the
+    /// Number of buffers that this peer announced in Hello or HelloAck, without the buffer that the
     /// HelloAck uses.
     pub(super) posted: u32,
     /// Whether this peer is the Accepting Peer.
@@ -135,7 +136,7 @@ pub struct SdpPeer {
     pub(super) sizes: Sizes,
     /// The Out-Of-Band octets of this peer.
     pub(super) oob: OobState,
-    /// RDMA Writes and Reads of this peer since its last message.
+    /// RDMA Writes and Reads that this peer sent after its last message.
     pub(super) rdma_use: RdmaUse,
 }
 
@@ -144,7 +145,7 @@ pub struct SdpPeer {
 pub struct AffectedAdvert {
     /// The frame of the advertisement.
     pub frame: FrameNumber,
-    /// Octets of the advertised buffer that are left after the message.
+    /// Number of octets of the advertised buffer that are left after the message.
     pub left: u64,
 }
 
@@ -165,7 +166,7 @@ impl SdpPeer {
         self.rdma_use.clear();
     }
 
-    /// Octets of memory in use.
+    /// Memory in use, in octets.
     pub(super) fn memory(&self) -> usize {
         let queues = self.source.usable.capacity() + self.sink.sources.capacity();
         let adverts = self.source.adverts.memory() + self.sink.adverts.memory();
@@ -174,8 +175,9 @@ impl SdpPeer {
         queues * size_of::<Advert>() + adverts + moved + ended
     }
 
-    /// Returns the octets that RDMA moved for `usable`, the oldest usable SinkAvail, and `source`,
-    /// the oldest SrcAvail that is not completely processed. `None` if segments are missing.
+    /// Returns the octets that RDMA moved for two advertisements: `usable` is the oldest usable
+    /// SinkAvail, and `source` is the oldest SrcAvail that is not completely processed. Returns
+    /// `None` if segments are missing.
     pub(super) fn moved(&self, usable: Option<Advert>, source: Option<Advert>) -> Option<MovedOctets> {
         (!self.writes.is_incomplete() && !self.reads.is_incomplete()).then(|| {
             let requested = source.map_or(0, |advert| self.reads.octets_within(&advert, advert.payload));
@@ -194,7 +196,7 @@ impl SdpPeer {
         })
     }
 
-    /// Summarises the RDMA Writes and Reads of this peer since its last message.
+    /// Summarises the RDMA Writes and Reads that this peer sent after its last message.
     pub(super) fn rdma_use_summary(&self) -> RdmaUseSummary {
         self.rdma_use.summary(
             &self.source.usable,
@@ -204,7 +206,7 @@ impl SdpPeer {
     }
 
     /// Applies `message`, which this peer sends. Returns the advertisement that the message
-    /// completes or ends. Returns an error if there are too many advertisements to follow.
+    /// completes or ends. If there are too many advertisements to track, returns an error.
     pub(super) fn apply_sent(&mut self, message: &Message) -> Result<Option<AffectedAdvert>, ()> {
         if message.payload > 0 {
             self.source.record_payload_sent(message.payload);
@@ -219,14 +221,15 @@ impl SdpPeer {
                 fits = self.source.adverts.add(advert(message, left));
             }
             (Mid::SINK_AVAIL, Extension::Advert { len, non_discards, .. }) => {
-                // If the Data Sink's count differs, the monitor adopts it.
+                // If the count of the Data Sink differs from the monitor's count, the monitor uses
+                // the count of the Data Sink.
                 self.sink.non_discards_differ += u64::from(self.sink.non_discards != non_discards);
                 self.sink.non_discards = non_discards;
                 fits = self.sink.adverts.add(advert(message, u64::from(len)));
             }
             (Mid::RDMA_WR_COMPL, Extension::Moved(len)) => {
-                // RdmaWrCompl ends the SinkAvail, even if octets are left (an interpretation of the
-                // draft).
+                // RdmaWrCompl ends the SinkAvail, even if octets are left (weft's interpretation of
+                // the draft).
                 let ended = self.source.usable.pop_front();
                 affected = ended.map(|it| affected_advert(&it, it.left.saturating_sub(u64::from(len))));
                 ended.inspect(|it| {
@@ -280,7 +283,7 @@ impl SdpPeer {
     }
 
     /// Applies `message`, which this peer received. `edge` is the highest MSeq for which this peer
-    /// had announced a buffer. Returns an error if there are too many advertisements to follow.
+    /// had announced a buffer. If there are too many advertisements to track, returns an error.
     pub(super) fn apply_received(&mut self, message: &Message, edge: u32) -> Result<(), ()> {
         self.received.add(message.mid);
         let granted = message.mseq_ack.wrapping_add(u32::from(message.bufs));
@@ -295,7 +298,8 @@ impl SdpPeer {
         match (message.mid, message.extension) {
             (Mid::SRC_AVAIL, Extension::Advert { len, .. }) => {
                 if !self.sink.adverts.open().is_empty() {
-                    // SrcAvail and SinkAvail cross, and the SinkAvail wins (section 11.3).
+                    // A SrcAvail and a SinkAvail cross. The SinkAvail is valid, and the SrcAvail is
+                    // void (section 11.3).
                     self.sink.ended_adverts.add_all(&self.sink.sources, EndReason::Void);
                     self.sink.ended_adverts.add(&advert(message, 0), EndReason::Void);
                     self.sink.sources.clear();
@@ -349,7 +353,7 @@ impl SdpPeer {
         Ok(())
     }
 
-    /// Records that this peer has finished with a received SrcAvail.
+    /// Records that this peer no longer uses a received SrcAvail.
     fn end_source(&mut self, advert: &Advert, reason: EndReason) {
         self.reads.remove_overlapping(advert);
         self.returned.remove_overlapping(advert);
@@ -358,7 +362,7 @@ impl SdpPeer {
 }
 
 impl Source {
-    /// Records that this peer sends a message with payload. A message of any type counts (an
+    /// Records that this peer sends a message with payload. Messages of all types count (weft's
     /// interpretation of the draft).
     fn record_payload_sent(&mut self, octets: u32) {
         self.owed = self.owed.saturating_sub(u64::from(octets));
@@ -392,9 +396,9 @@ impl Source {
         }
         self.late = self.late.saturating_add(1);
         self.ended_adverts.add(&advert, EndReason::Void);
-        // The SinkAvail was in transit when this peer left Pipelined Mode. The monitor compares it
-        // with the PotentialNonDiscards of that time, and drops it (an interpretation of the
-        // draft).
+        // The SinkAvail was in transit when this peer left Pipelined Mode. The monitor compares its
+        // NonDiscards with the PotentialNonDiscards of that time, and drops the SinkAvail (weft's
+        // interpretation of the draft).
         let (change, known) = &mut self.left_pipelined;
         if advert.non_discards == *known {
             let change = *change;
@@ -416,8 +420,8 @@ impl Source {
 
     fn apply_received_send_sm(&mut self, message: &Message) {
         if self.cancel.is_some_and(|cancel| reached(message.mseq_ack, cancel)) {
-            // The SendSm settles the SrcAvailCancel and does not request Data (an interpretation of
-            // the draft).
+            // The SendSm settles the SrcAvailCancel. It does not request Data (weft's
+            // interpretation of the draft).
             self.adverts.end_matching(EndReason::Revoked, |_| true);
             self.cancel = None;
         } else if let Some(oldest) = self.adverts.end_oldest(EndReason::ByData) {

@@ -1,6 +1,6 @@
 //! The state of a sender just before it sent a message.
 //!
-//! In this state, the sender had received all messages that the new message acknowledges. Rules
+//! In this state, the sender has received all messages that the new message acknowledges. Rules
 //! compare the new message with this state, not with the state after the message. For example, the
 //! Mode before a ModeChange decides which peer may send the ModeChange.
 
@@ -40,14 +40,14 @@ pub(crate) struct SenderState {
     pub mseq_ack: Option<u32>,
     /// The highest MSeqAck + Bufs in the sender's messages after Hello and HelloAck.
     pub edge: Option<u32>,
-    /// Number of Out-Of-Band octets that the sender had announced and not sent.
+    /// Number of Out-Of-Band octets that the sender had announced, but not sent.
     pub oob_pending: u32,
     /// The types of the captured messages that the sender had sent.
     pub sent: Mids,
-    /// Whether the sender holds MSeqAck back because of a SrcAvailCancel (section 9.5.4). The
-    /// sender may then have received more messages than it acknowledges.
+    /// Whether the sender holds MSeqAck back because of a SrcAvailCancel (section 9.5.4). If so,
+    /// the sender may have received more messages than it acknowledges.
     pub held_back: bool,
-    /// Whether the fields below are certain. If not, they have no meaning.
+    /// Whether the fields below are certain. If false, these fields have no meaning.
     pub certain: bool,
     /// The types of the messages that the sender had received.
     pub received: Mids,
@@ -63,9 +63,10 @@ pub(crate) struct SenderState {
     pub sources: AdvertSummary,
     /// The peer's SinkAvails that the sender may use.
     pub usable: AdvertSummary,
-    /// Octets of Data that the peer's SendSms requested and that the sender had not sent.
+    /// Number of octets that the peer's SendSms requested as Data, and that the sender had not
+    /// sent.
     pub owed: u64,
-    /// Octets of Data that the sender's SendSms requested and that have not arrived.
+    /// Number of octets that the sender's SendSms requested as Data, and that have not arrived.
     pub awaited: u64,
     /// NonDiscards of the half-connection of which the sender is the Data Sink.
     pub non_discards: u32,
@@ -73,7 +74,7 @@ pub(crate) struct SenderState {
     pub payloads: u64,
     /// Octets that RDMA moved for the sender; `None` if segments are missing.
     pub moved: Option<MovedOctets>,
-    /// RDMA Writes and Reads since the sender's previous message. Empty if segments are missing.
+    /// RDMA Writes and Reads after the sender's previous message. Empty if segments are missing.
     pub rdma_use: RdmaUseSummary,
     /// The sizes of receive Private Buffers that the sender knows.
     pub sizes: Sizes,
@@ -81,9 +82,9 @@ pub(crate) struct SenderState {
     pub receive_size: Option<u32>,
     /// The sender's Out-Of-Band octets.
     pub oob: OobSummary,
-    /// The highest MSeq for which the peer announced a buffer; `None` if not certain.
+    /// The highest MSeq for which the peer announced a buffer; `None` if this is not certain.
     pub granted: Option<u32>,
-    /// Cancels that are not settled.
+    /// SrcAvailCancels and SinkAvailCancels that are not settled (see [`super::sdp_peer`]).
     pub cancels: Cancels,
     /// How the sender reached its Modes.
     pub changes: ModeHistory,
@@ -93,7 +94,7 @@ pub(crate) struct SenderState {
     pub last_source: Option<EndReason>,
 }
 
-/// Cancels that are not settled.
+/// SrcAvailCancels and SinkAvailCancels that are not settled (see [`super::sdp_peer`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cancels {
     /// Whether the sender's own SrcAvailCancel is not settled.
@@ -104,31 +105,31 @@ pub(crate) struct Cancels {
     pub src_avail_received: bool,
     /// The value of `src_avail_received` just after the sender's previous message.
     pub src_avail_was_received: bool,
-    /// Whether the sender, since its previous message, received a SrcAvailCancel while no SrcAvail
-    /// was open.
+    /// Whether the sender received a SrcAvailCancel after its previous message, at a time when no
+    /// SrcAvail was open.
     pub src_avail_idle: bool,
     /// Whether the sender received a SinkAvailCancel that is not settled.
     pub sink_avail_received: bool,
     /// The value of `sink_avail_received` just after the sender's previous message.
     pub sink_avail_was_received: bool,
-    /// Whether the sender, since its previous message, received a SinkAvailCancel while it had no
-    /// SinkAvail to give up.
+    /// Whether the sender received a SinkAvailCancel after its previous message, at a time when it
+    /// had no usable SinkAvail.
     pub sink_avail_idle: bool,
 }
 
 /// How the sender reached its Modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ModeHistory {
-    /// For the sender as Data Source, the Mode before its own last ModeChange. `None` if the peer
-    /// has changed the Mode after that ModeChange.
+    /// For the sender as Data Source: the Mode before its own last ModeChange. `None` if the peer
+    /// changed the Mode after this ModeChange.
     pub previous_mode: Option<Mode>,
-    /// For the sender as Data Source, whether its ModeChange from Pipelined Mode is not
-    /// acknowledged.
+    /// For the sender as Data Source: whether its ModeChange from Pipelined Mode is not
+    /// acknowledged yet.
     pub leaves_pipelined: bool,
-    /// Number of SinkAvails that arrived after the ModeChange from Pipelined Mode. They are too
-    /// late to be used.
+    /// Number of SinkAvails that arrived after the ModeChange from Pipelined Mode. The sender must
+    /// not use these SinkAvails any more.
     pub late: u32,
-    /// For the sender as Data Sink, whether a ModeChange of the Data Source left Pipelined Mode.
+    /// For the sender as Data Sink: whether a ModeChange of the Data Source left Pipelined Mode.
     pub sink_left_pipelined: bool,
 }
 

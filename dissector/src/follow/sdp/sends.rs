@@ -1,5 +1,5 @@
-//! Records the Sends that carry SDP messages, with opcode and MSN, and whether the octets of a Send
-//! are trustworthy.
+//! Records the opcode and the MSN of each Send that carries an SDP message. Also records whether
+//! the octets of the Send are trustworthy.
 
 use weft_core::wire::ddp::{Msn, Segment};
 use weft_core::wire::rdmap::Opcode;
@@ -12,13 +12,13 @@ use crate::parse::{Location, Unit};
 pub(crate) struct SdpSend {
     /// One of the four Send opcodes.
     pub opcode: Opcode,
-    /// The STag that a Send with Invalidate invalidates.
+    /// If the Send is a Send with Invalidate: the STag that it invalidates.
     pub invalidates: Option<u32>,
-    /// Whether all octets between the previous Send and this Send were captured. For the first
-    /// Send, whether all earlier octets were captured.
+    /// Whether all octets between the previous Send and this Send were captured. If there is no
+    /// previous Send, whether all octets before this Send were captured.
     pub follows: bool,
-    /// Number of RDMA Writes and Read Requests between the previous Send and this Send. Only valid
-    /// if `follows` is set.
+    /// Number of RDMA Writes and Read Requests between the previous Send and this Send. The number
+    /// is valid only if `follows` is set.
     pub rdma: u32,
     /// Location of RDMAP's control octet.
     pub control: Location,
@@ -28,7 +28,7 @@ pub(crate) struct SdpSend {
 /// The Sends of one direction.
 #[derive(Debug, Clone)]
 pub(super) struct Sends {
-    /// The MSN of the previous Send; `None` if octets after it are missing.
+    /// The MSN of the previous Send; `None` if octets after the previous Send are missing.
     previous_msn: Option<Msn>,
     /// The latest Send; `None` if not all of its octets are trustworthy.
     current: Option<SdpSend>,
@@ -36,7 +36,7 @@ pub(super) struct Sends {
 }
 
 impl SdpSend {
-    /// Returns whether this Send is the first of its direction.
+    /// Returns whether this Send is the first Send of its direction.
     pub(crate) fn is_first(&self) -> bool {
         self.msn == Msn::FIRST
     }
@@ -59,8 +59,8 @@ impl Sends {
         (self.previous_msn, self.current) = (None, None);
     }
 
-    /// Records that the last message was unreadable. If `is_complete` is set, the message is too
-    /// short. Otherwise octets of the message are missing.
+    /// Records that the last message was unreadable. If `is_complete` is set, the message was too
+    /// short. Otherwise, octets of the message are missing.
     pub(super) fn record_unreadable(&mut self, is_complete: bool) {
         self.previous_msn = None;
         self.current = self.current.filter(|_| is_complete);

@@ -1,5 +1,5 @@
-//! Synthetic SDP connections. The messages have the formats of section 6 of the draft, and the
-//! sequences resemble the draft's ladder diagrams.
+//! Tests with synthetic SDP connections. The messages have the formats of section 6 of the draft.
+//! The sequences of messages are similar to the ladder diagrams of the draft.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -40,7 +40,8 @@ impl SdpScript {
         (found.1, found.2.unwrap())
     }
 
-    /// A field of each SDP message after Hello and HelloAck; `-` if the message does not have it.
+    /// The values of a field in all SDP messages after Hello and HelloAck. If a message does not
+    /// have the field, the value is `-`.
     fn field(&self, field: &str) -> Vec<String> {
         let shown = |value: &Value| match value {
             Value::Null => "-".to_owned(),
@@ -88,8 +89,8 @@ fn each_start_up_sequence_is_named() {
     assert_eq!(names, expected);
 }
 
-/// Figure 12 and section 12: the Master changes its Mode when it sends ModeChange, the Slave when
-/// it receives the ModeChange.
+/// Figure 12 and section 12: the Master changes its Mode when it sends a ModeChange. The Slave
+/// changes its Mode when it receives the ModeChange.
 #[test]
 fn modes_change_for_the_master_first() {
     let mut script = SdpScript::bare();
@@ -125,8 +126,8 @@ fn modes_change_for_the_master_first() {
     assert_eq!((state.changes[0].count, state.changes[1].count), (4, 0));
 }
 
-/// Section 10.2: credit = Bufs - (MSeq sent - MSeqAck). A Data message without payload grants new
-/// credit (section 10.4).
+/// Section 10.2: the credit is Bufs minus (last sent MSeq minus MSeqAck). A Data message without
+/// payload grants new credit (section 10.4).
 #[test]
 fn credit_is_what_the_newest_header_leaves() {
     let mut script = SdpScript::bare();
@@ -142,7 +143,7 @@ fn credit_is_what_the_newest_header_leaves() {
     assert_eq!(script.field("iwarp_sdp.credit_update"), ["-", "-", "1", "-"]);
     let state = script.state();
     let own = &state.credits[0];
-    // The peer announced 16 buffers at first. MSeqAck + Bufs then rose from 16 to 2 + 17.
+    // First the peer announced 16 buffers. Later MSeqAck + Bufs increased from 16 to 2 + 17.
     assert_eq!((own.advertised, own.consumed, own.gratuitous, own.min_left), (19, 3, 1, Some(14)));
     assert_eq!((state.peers[1].receive_size, state.peers[0].max_adverts), (Some(0x1000), Some(4)));
 }
@@ -200,8 +201,8 @@ fn a_sink_avail_is_completed_by_what_was_written() {
     assert_eq!(script.state().peers[1].sink.adverts.completed, 1);
 }
 
-/// The example of section 9.5.1: PotentialNonDiscards is 2, and three SinkAvails have NonDiscards
-/// 0. Two of them are stale.
+/// The example of section 9.5.1: PotentialNonDiscards is 2, and NonDiscards is 0 in three
+/// SinkAvails. Two of these SinkAvails are stale.
 #[test]
 fn two_of_three_sink_avails_are_stale() {
     let mut script = SdpScript::bare();
@@ -243,7 +244,8 @@ fn a_crossing_sink_avail_makes_src_avails_void() {
 }
 
 /// Section 12.4: when the connection returns to Combined Mode, the Data Sink drops its SinkAvails.
-/// A SinkAvail that crosses the ModeChange voids only SrcAvails that are older than the ModeChange.
+/// If a SinkAvail crosses the ModeChange, it makes only those SrcAvails void that are older than
+/// the ModeChange.
 #[test]
 fn leaving_pipelined_mode_drops_sink_avails() {
     let mut script = SdpScript::bare();
@@ -263,8 +265,8 @@ fn leaving_pipelined_mode_drops_sink_avails() {
     assert_eq!(state.peers[0].source.adverts.void, 1);
 }
 
-/// Section 9.5.4: a SendSm that acknowledges the SrcAvailCancel settles the cancel and does not
-/// request Data (an interpretation of the draft).
+/// Section 9.5.4: if a SendSm acknowledges the SrcAvailCancel, it settles the SrcAvailCancel and
+/// does not request Data (weft's interpretation of the draft).
 #[test]
 fn a_src_avail_cancel_revokes_what_is_open() {
     let mut script = SdpScript::bare();
@@ -299,7 +301,7 @@ fn a_sink_cancel_ack_revokes_what_is_open() {
 }
 
 /// Section 9.5.3: OOB_PEND (0x02) announces an Out-Of-Band octet. A Data message with OOB_PRES
-/// (0x01) carries it.
+/// (0x01) carries the octet.
 #[test]
 fn an_out_of_band_octet_is_pending_until_it_comes() {
     let mut script = SdpScript::bare();
@@ -312,7 +314,8 @@ fn an_out_of_band_octet_is_pending_until_it_comes() {
     assert_eq!(script.field("iwarp_sdp.oob_pending"), ["1", "1", "-"]);
 }
 
-/// Sections 8.2.1 and 8.2.2: DisConn closes gracefully, AbortConn does not.
+/// Sections 8.2.1 and 8.2.2: a close with DisConn is graceful, and a close with AbortConn is not
+/// graceful.
 #[test]
 fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
     let mut script = SdpScript::bare();
@@ -416,12 +419,13 @@ fn too_many_unacknowledged_messages_end_the_tracking() {
     assert!(state.memory() < 1 << 20);
 }
 
-/// In mirrored order, the first word is MID, Flags, Bufs, and the top bits have S and Mode.
+/// In mirrored order, the first word has MID, Flags and Bufs in this order, and S and Mode are in
+/// the highest bits.
 #[test]
 fn mirrored_words_are_read_as_well() {
     let mut wire = Wire::connected();
     wire.send(0, &hex("00 00 0010 00000020 00000000 00000000 11 00 0004 00001000 00001000 0004 0004"));
-    // `FieldOrder::Figure` makes the test send the octets unchanged.
+    // With `FieldOrder::Figure`, the test sends the octets unchanged.
     let mut script = SdpScript::after_hello(wire, FieldOrder::Figure);
     script.send_octets(5, 1, &hex("01 00 0010 0000001c 00000000 00000000 11 00 0004 00001000 0004 0004"));
     script.send_octets(3, 0, &hex("07 00 0010 00000014 00000001 00000000 20000000"));
@@ -430,7 +434,8 @@ fn mirrored_words_are_read_as_well() {
 }
 
 proptest! {
-    /// With messages in any order, the state stays within its limits and the code does not panic.
+    /// If messages come in any order, the state stays within its limits, and the code does not
+    /// panic.
     #[test]
     fn no_message_is_too_odd(
         messages in proptest::collection::vec((0usize..2, any::<u8>(), any::<[u8; 24]>(), 0u32..12, 0u32..12, 0usize..50), 0..60),
@@ -439,7 +444,8 @@ proptest! {
         let mut state = open(&connection);
         let mut mseq = [0u32; 2];
         for (direction, mid, rest, skip, ack, len) in messages {
-            // The MSeq mostly follows the previous MSeq, so that the state stays certain.
+            // In most cases, the MSeq is the previous MSeq plus one. Otherwise the state would
+            // never be certain.
             mseq[direction] = mseq[direction].wrapping_add(if skip == 0 { 2 } else { 1 });
             let mid = if mid < 0xc0 { mid % 0x10 } else { 0xfd + mid % 3 };
             let mut octets = hex(&format!("0010 07 {mid:02x} 00000000 {:08x} {ack:08x}", mseq[direction]));

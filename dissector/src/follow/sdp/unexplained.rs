@@ -1,27 +1,26 @@
 //! Actions of an endpoint that no message of its peer explains so far.
 //!
-//! The monitor may process the directions out of order, so the explanation may come later. Rules
-//! check the actions that are unexplained when the connection ends. At most the first
-//! [`MAX_ACTIONS`] actions of each kind are kept.
+//! The monitor may process the directions out of order. So the message that explains an action may
+//! be processed later. When the connection ends, rules check the actions that are still
+//! unexplained. For each kind, at most the first [`MAX_ACTIONS`] actions are kept.
 
 use super::credits::reached;
 use crate::parse::Location;
 
 const MAX_ACTIONS: usize = 16;
 
-/// An RDMA Write or a Read Request whose STag is in no open advertisement of the peer.
+/// An RDMA Write or a Read Request with an STag that is in no open advertisement of the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UnexplainedAccess {
     /// Location of the STag in the capture.
     pub stag_location: Location,
     /// The STag of the peer's buffer.
     pub stag: u32,
-    /// Whether the access is an RDMA Write. Otherwise it is a Read Request.
+    /// Whether the access is an RDMA Write. If false, it is a Read Request.
     pub write: bool,
 }
 
-/// A message that takes credit back, because its MSeqAck + Bufs is lower than in an earlier
-/// message.
+/// A message that takes credit back: its MSeqAck + Bufs is lower than in an earlier message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CreditDecrease {
     /// Location of the message's BSDH.
@@ -34,7 +33,7 @@ pub(crate) struct CreditDecrease {
     pub to: u32,
 }
 
-/// A message that acknowledges messages which the peer did not send.
+/// A message that acknowledges messages although the peer did not send these messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UnsentAck {
     /// Location of the message's MSeqAck.
@@ -75,8 +74,8 @@ impl UnexplainedActions {
         self.rdma.retain(|access| access.stag != stag || access.write != for_writes);
     }
 
-    /// Records that the peer sends a SrcAvailCancel. The receiver of the SrcAvailCancel then holds
-    /// MSeqAck back (an interpretation of section 9.5.4).
+    /// Records that the peer sends a SrcAvailCancel. From then on, the receiver of the
+    /// SrcAvailCancel holds MSeqAck back (weft's interpretation of section 9.5.4).
     pub(super) fn record_cancel(&mut self, mseq: u32) {
         self.credit_decreases.retain(|decrease| decrease.mseq_ack.wrapping_add(1) != mseq);
     }

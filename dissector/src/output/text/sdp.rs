@@ -1,4 +1,4 @@
-//! Formats messages of SDP and of its port mapper as one line.
+//! Formats each message of SDP, or of the SDP port mapper, as one line.
 
 use std::fmt::Write as _;
 
@@ -29,8 +29,8 @@ pub(super) fn sdp_summary(carrier: Carrier, order: FieldOrder, part: &Part<'_>) 
     line
 }
 
-/// Formats the extended header. Returns `None` for messages without an extended header, and for
-/// Hello and HelloAck, which have too many fields for a line.
+/// Formats the extended header. Returns `None` if the message has no extended header. Also returns
+/// `None` for Hello and HelloAck, because their fields do not fit in one line.
 fn extended_header(mid: Mid, octets: &[u8], order: FieldOrder) -> Option<String> {
     Some(match mid {
         Mid::SRC_AVAIL => {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::testing::hex;
 
-    /// The messages have the layout in figures 2 and 7 to 15 of the draft.
+    /// The messages have the layout of figures 2 and 7 to 15 of the draft.
     #[test]
     fn shows_header_fields_of_sdp_messages() {
         let line = |octets: &str, order| sdp_summary(Carrier::Send, order, &Part::complete(&hex(octets)));

@@ -21,7 +21,7 @@ pub(crate) struct Conduct {
     pub(crate) completes_startup: bool,
     /// FPDUs that are sent while the connection closes lack their last bytes.
     pub(crate) cuts_last_fpdu: bool,
-    /// Bytes that TCP delivers together with an FPDU, after its end, are lost.
+    /// The bytes after an FPDU are lost if TCP delivers these bytes together with the FPDU.
     pub(crate) drops_after_first: bool,
     /// The Terminate for a rejected segment is sent only when the peer closes.
     pub(crate) delays_terminate: bool,
@@ -51,7 +51,8 @@ pub(crate) struct Conduct {
     pub(crate) keeps_revoked: bool,
     /// The connection remains open after an error.
     pub(crate) keeps_open: bool,
-    /// An FPDU that begins in one TCP segment and ends in another is treated as an error.
+    /// An FPDU that begins in one TCP segment and ends in another TCP segment is treated as an
+    /// error.
     pub(crate) needs_alignment: bool,
     /// Each stream uses its own copy of the memory words that Atomic Operations change.
     pub(crate) knows_words_by_stream: bool,
@@ -67,7 +68,7 @@ pub(crate) struct Conduct {
     pub(crate) places_sends_late: bool,
     /// The data of a Write is placed only when data of the next Write arrives.
     pub(crate) places_writes_late: bool,
-    /// An FPDU is sent after a rejecting Reply of either side.
+    /// An FPDU is sent after a rejecting Reply, whichever side sent the Reply.
     pub(crate) sends_after_rejection: bool,
     /// TCP is reset instead of closed.
     pub(crate) resets: bool,
@@ -81,13 +82,13 @@ pub(crate) struct Conduct {
     pub(crate) skips_terminate: bool,
     /// A Responder sends a Reply before it has received a Request.
     pub(crate) replies_unasked: bool,
-    /// The peer's FIN also ends sending by this side.
+    /// After the peer's FIN, this side also sends nothing more.
     pub(crate) stops_at_fin: bool,
     /// Work posted after the end of a stream is accepted and never completes.
     pub(crate) swallows_late_posts: bool,
     /// FPDUs are split across TCP segments.
     pub(crate) splits_fpdus: bool,
-    /// Surplus bytes after a start-up frame, which PD_Length does not count, are ignored.
+    /// Surplus bytes after the private data of a start-up frame are ignored.
     pub(crate) takes_surplus: bool,
     /// A Responder answers an invalid first FPDU with a Terminate.
     pub(crate) terminates_first_fpdu: bool,

@@ -75,7 +75,7 @@ pub(crate) struct PmConduct {
     pub(crate) keeps_for_ever: bool,
     /// Client: every answer is cached for ever, including answers with PmTime 0.
     pub(crate) keeps_once: bool,
-    /// Client: a request without answer gets no result.
+    /// Client: if no answer arrives, the user's request gets no result.
     pub(crate) never_falls_back: bool,
     /// Client: no PMReq is repeated.
     pub(crate) never_repeats: bool,
@@ -87,7 +87,8 @@ pub(crate) struct PmConduct {
     pub(crate) takes_unasked: bool,
     /// Server: a duplicate PMReq gets the first answer again, even if the service has gone.
     pub(crate) answers_as_before: bool,
-    /// Server: a repeated PMReq is not answered after its state has expired.
+    /// Server: a repeated PMReq is not answered after the server's state for this PMReq has
+    /// expired.
     pub(crate) answers_once: bool,
     /// Server: a PMAck that belongs to no PMReq is answered.
     pub(crate) answers_unknown_ack: bool,

@@ -1,9 +1,9 @@
-//! Data of the hooks of SDP: outputs of the machine before the driver carries them out, and
-//! received messages before the machine processes them.
+//! Data of the hooks of SDP: outputs of the state machine before the driver executes these outputs,
+//! and received messages before the state machine processes these messages.
 //!
-//! A hook receives one correct output and replaces it by a changed output, by several outputs, or
-//! by no output. If messages are added or omitted, MSeq of later messages is adjusted, unless a
-//! wrong MSeq is the deviation itself.
+//! A hook receives one correct output and replaces this output by a changed output, by several
+//! outputs, or by no output. If messages are added or omitted, MSeq of later messages is adjusted,
+//! unless a wrong MSeq is the deviation itself.
 
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawBsdh, RawHeader, RawModeChange};
 
@@ -18,7 +18,7 @@ pub(in crate::hostile) const UNKNOWN_OP: OpId = OpId(u64::MAX >> 2);
 /// Four bytes of payload that do not belong to a send.
 pub(in crate::hostile) const PAYLOAD: [u8; 4] = [0x5a; 4];
 
-/// State that the deviations of one connection keep between hooks.
+/// State that the deviations of one connection keep between calls of hooks.
 #[derive(Debug, Default)]
 pub(crate) struct SdpDeviationState {
     /// A counter for any purpose, initially 0.
@@ -165,8 +165,8 @@ impl OutMessage<'_> {
         octet(self.head, self.order.wire_range(figure..figure + 1).start, change);
     }
 
-    /// Sets MinV and MajV in a Hello or HelloAck. The mirrored field order exchanges the two halves
-    /// of their byte.
+    /// Sets MinV and MajV in a Hello or HelloAck. The mirrored field order swaps the two halves of
+    /// this byte.
     pub(in crate::hostile) fn version(&mut self, minv: u8, majv: u8) {
         let version = match self.order {
             FieldOrder::Figure => minv << 4 | majv,
@@ -302,7 +302,7 @@ impl SdpArrived<'_> {
         }
     }
 
-    /// Turns the message into an empty Data message, so that only Bufs, MSeq and MSeqAck have an
+    /// Turns the message into an empty Data message. Then only Bufs, MSeq and MSeqAck have an
     /// effect.
     pub(in crate::hostile) fn ignore(&mut self) {
         self.octets.truncate(16);
@@ -312,7 +312,7 @@ impl SdpArrived<'_> {
         self.invalidated = None;
     }
 
-    /// Makes the message invalid, so that the machine ends the connection.
+    /// Makes the message invalid. The state machine then ends the connection.
     pub(in crate::hostile) fn refuse(&mut self) {
         match mid(&self.octets, self.order) {
             // Make MajV invalid.
@@ -322,7 +322,7 @@ impl SdpArrived<'_> {
     }
 }
 
-/// Makes a message with this MID invalid if `bad` returns true for it.
+/// Makes a message with this MID invalid if `bad` returns true for this message.
 pub(in crate::hostile) fn refuse(arrived: &mut SdpArrived<'_>, mid: Mid, bad: impl Fn(&SdpArrived<'_>) -> bool) {
     if arrived.is(mid) && bad(arrived) {
         arrived.refuse();

@@ -1,7 +1,7 @@
-//! Flags for actions that an SDP machine does or omits.
+//! Flags for additional or missing actions of an SDP state machine.
 
-/// Flags that change the actions of an SDP machine. The default is the correct machine.
-/// [`crate::sdp`], or the driver of the machine, reads each flag in one place.
+/// Flags that change the actions of an SDP state machine. The default is the correct state machine.
+/// [`crate::sdp`], or the driver of the state machine, reads each flag in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SdpConduct {
     /// ChRcvBufAck is sent before the smaller Private Buffers are used up.
@@ -12,7 +12,7 @@ pub(crate) struct SdpConduct {
     pub(crate) trusts_sink_avails: bool,
     /// After a refused ChRcvBuf, another ChRcvBuf in the same direction is sent.
     pub(crate) repeats_request: bool,
-    /// After a ChRcvBuf for a smaller size, messages are not shortened until the answer.
+    /// After a ChRcvBuf for a smaller size, messages are not shortened until the answer arrives.
     pub(crate) keeps_size: bool,
     /// SrcAvails that cross a SinkAvail are read.
     pub(crate) reads_crossing: bool,
@@ -24,7 +24,7 @@ pub(crate) struct SdpConduct {
     pub(crate) never_holds_back: bool,
     /// SrcAvails are answered by SendSm, whatever the policy.
     pub(crate) never_reads: bool,
-    /// The memory of a receive stays registered after its end. The owner of the memory reads this
-    /// flag.
+    /// The memory of a receive stays registered after the receive has ended. The owner of the
+    /// memory reads this flag.
     pub(crate) keeps_memory: bool,
 }

@@ -1,8 +1,8 @@
 //! Data of the `Segment` hooks: DDP segments that are about to be sent.
 //!
-//! A hook receives the bytes of one correct segment and replaces it by a changed segment, by
-//! several segments, or for now by no segment. [`DeviationState`] stores the state between
-//! segments, separately for each stream.
+//! A hook receives the bytes of one correct segment. It replaces this segment by a changed segment,
+//! by several segments, or by no segment (it can send the segment later). [`DeviationState`] stores
+//! the state between segments, separately for each stream.
 
 use weft_core::wire::rdmap::Opcode;
 
@@ -29,8 +29,8 @@ impl<'a> SentSegment<'a> {
         SentSegment { out: vec![octets], state }
     }
 
-    /// Returns whether the segment continues the message of the previous segment. Call it for each
-    /// segment.
+    /// Returns whether the segment continues the message of the previous segment. Call this
+    /// function for each segment.
     pub(in crate::hostile) fn continues_message(&mut self) -> bool {
         let open = self.out.first().is_some_and(|octets| !is_last(octets));
         std::mem::replace(&mut self.state.count, u32::from(open)) != 0

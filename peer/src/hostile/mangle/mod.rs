@@ -1,8 +1,8 @@
-//! Random changes, from a seed, to the bytes that an endpoint sends. Deviations, in contrast, have
-//! names and change one defined thing.
+//! Mangling: random changes, which a seed determines, to the bytes that an endpoint sends.
+//! Deviations, in contrast, have names and change one defined thing.
 //!
 //! A [`Mangler`] is between an endpoint and its TCP connection. It receives the bytes that the
-//! endpoint would send, finds the PDUs in them, and returns the bytes to send instead. Each
+//! endpoint would send, finds the PDUs in these bytes, and returns the bytes to send instead. Each
 //! returned piece has a send time. The mangler can change, truncate or duplicate a PDU, or insert
 //! random bytes. It can split, delay or reorder writes, and it can insert a half-close or a reset.
 //!
@@ -11,10 +11,10 @@
 //! over a virtual link. Only timing decides whether a later write overtakes a write that is held
 //! back.
 //!
-//! Half of the changed ULPDUs are sent with a matching length and CRC, so that DDP and RDMAP
-//! process them. In the other half, the bytes of the finished FPDU change, so that MPA has to
-//! detect the error. Markers are inserted anew into all FPDUs, because a change of one length moves
-//! all later markers.
+//! Half of the changed ULPDUs are sent with a matching length and CRC. DDP and RDMAP therefore
+//! process these ULPDUs. In the other half, the mangler changes the bytes of the finished FPDU. MPA
+//! then has to detect the error. Markers are inserted anew into all FPDUs, because a change of one
+//! length moves all later markers.
 //!
 //! This module knows neither correct values nor the peer's expected reaction.
 
@@ -34,7 +34,7 @@ pub use self::plan::{BadPlan, Frequency, Kind, Plan};
 use crate::connection::Transmit;
 use crate::time::Instant;
 
-/// Number of bytes in the queue above which [`Mangler::has_room`] returns false.
+/// If the queue has more bytes than this number, [`Mangler::has_room`] returns false.
 const ROOM: usize = 1 << 20;
 /// How long a write waits for a later write that overtakes it.
 const KEPT_FOR: Duration = Duration::from_millis(20);
@@ -84,9 +84,9 @@ impl Mangling {
     }
 }
 
-/// Mangles the bytes that one endpoint sends on one connection. Pass in the output of the endpoint
-/// in order with [`push`](Self::push). Call [`poll`](Self::poll) until it returns `None`, and carry
-/// out each returned action. Call `poll` again at [`poll_timeout`](Self::poll_timeout).
+/// Mangles the bytes that one endpoint sends on one connection. Pass the output of the endpoint to
+/// [`push`](Self::push), in order. Call [`poll`](Self::poll) until it returns `None`, and carry out
+/// each returned action. Call `poll` again at [`poll_timeout`](Self::poll_timeout).
 #[derive(Debug)]
 pub struct Mangler {
     plan: Plan,
@@ -110,7 +110,7 @@ pub struct Mangler {
 }
 
 impl Mangler {
-    /// Passes in the next output of the endpoint: bytes, split in any way, or an end of the
+    /// Accepts the next output of the endpoint: bytes, split in any way, or an end of the
     /// connection.
     pub fn push(&mut self, now: Instant, transmit: Transmit) {
         if matches!(transmit, Transmit::Reset) {
@@ -157,7 +157,7 @@ impl Mangler {
         [self.queue.front().map(|(at, _)| *at), kept].into_iter().flatten().min()
     }
 
-    /// Returns whether the caller should push more. `push` also works if there is no room.
+    /// Returns whether the caller should push more bytes. `push` also works if the result is false.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.queued < ROOM

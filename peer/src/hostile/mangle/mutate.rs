@@ -28,7 +28,7 @@ pub(super) fn flip(rng: &mut Rng, octets: &mut [u8]) {
     }
 }
 
-/// Sets a field to a value at the edge of its range, to a value near the current one, or to a
+/// Sets a field to a value at the edge of its range, to a value near the current value, or to a
 /// random value.
 pub(super) fn edge(rng: &mut Rng, octets: &mut [u8], fields: Fields) {
     let Some((offset, len)) = rng.choice(fields).copied() else { return };

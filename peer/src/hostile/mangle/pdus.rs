@@ -1,9 +1,9 @@
 //! Finds the PDUs in the bytes that one endpoint sends: one start-up frame, then FPDUs.
 //!
-//! This module has only one direction of the connection, so it derives the use of markers and CRCs
-//! from the first FPDU. With markers the stream begins with a marker of four zero bytes. An
-//! endpoint never sends such bytes as `ULPDU_Length`. CRCs are in use if the CRC field of the first
-//! FPDU is correct.
+//! This module knows only one direction of the connection. Therefore it derives the use of markers
+//! and CRCs from the first FPDU. If markers are in use, the stream begins with a marker of four
+//! zero bytes. An endpoint never sends such bytes as `ULPDU_Length`. CRCs are in use if the CRC
+//! field of the first FPDU is correct.
 
 use bytes::BytesMut;
 use weft_core::crc;
@@ -42,7 +42,7 @@ impl Pdus {
         self.framing
     }
 
-    /// Returns the next PDU, or `None` until it is complete.
+    /// Returns the next PDU, or `None` until the next PDU is complete.
     pub(super) fn next(&mut self) -> Option<Pdu> {
         if !self.started {
             return self.startup();

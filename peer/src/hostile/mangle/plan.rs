@@ -135,7 +135,7 @@ pub enum BadPlan {
     /// The text after `@` is not a number of at least 1.
     #[error("{0:?} is not a number of at least 1; write @N to mangle only the Nth PDU or write")]
     Which(String),
-    /// There is no such kind.
+    /// The word is not a kind of change.
     #[error("{0:?} is not a kind of mangling; use {words}", words = words())]
     Word(String),
 }

@@ -1,4 +1,4 @@
-//! Deviations in the processing of received messages.
+//! Deviations in the processing of received SDP messages.
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid, Mode};
 
@@ -20,7 +20,8 @@ fn fix(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize, bad: impl Fn(u8) -
     }
 }
 
-/// Sets a 16-bit field to 1 if its value is 0. `figure` is the offset of its lower byte.
+/// Sets a 16-bit field to 1 if its value is 0. `figure` is the offset of the lower byte of the
+/// field.
 fn fix_zero(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize) {
     if arrived.octet(figure - 1) == 0 {
         fix(arrived, mid, figure, |octet| octet == 0, 1);
@@ -52,7 +53,7 @@ deviations! {
         if arrived.is(HELLO) || arrived.is(ACK) {
             arrived.set_word(at, arrived.word(at) + 500);
         }
-    })] ["SDP-10-6", "SDP-9.1-1", "SDP-10.6-3"] "sends messages 500 bytes longer than the peer's Private Buffers";
+    })] ["SDP-10-6", "SDP-9.1-1", "SDP-10.6-3"] "sends messages that are 500 bytes longer than the peer's Private Buffers";
     "sdp.exceeds-max-adverts" [SdpArrived(|arrived| if arrived.is(HELLO) || arrived.is(ACK) {
         arrived.set_octet(MAX_ADVERTS, 200);
     })] ["SDP-11.3-23", "SDP-6.2.1.3-3", "SDP-6.2.2.3-3"] "opens more advertisements than MaxAdverts of the peer allows";
@@ -104,7 +105,7 @@ deviations! {
     "sdp.refuses-data-after-dis-conn" [
         SdpOut(|out| out.state.count |= u32::from(out.mid() == Some(Mid::DIS_CONN))),
         SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.state.count == 1 && it.octets.len() > 16)),
-    ] ["SDP-8.2.1-10", "SDP-8.2.1-3"] "rejects payload that arrives after its own DisConn";
+    ] ["SDP-8.2.1-10", "SDP-8.2.1-3"] "rejects payload that arrives after it has sent a DisConn";
     "sdp.refuses-flags" [SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.octet(2) & 0xf8 != 0))]
         ["SDP-6.1.2-6"] "rejects Data with reserved bits in Flags";
     "sdp.refuses-hello-ack-minv" [SdpArrived(|arrived| refuse(arrived, ACK, |it| it.octet(VERSION) >> 4 != 1))]

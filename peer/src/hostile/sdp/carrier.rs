@@ -24,18 +24,18 @@ deviations! {
     "sdp.wr-compl-keeps-stag" [SdpOut(|out| out.of(&[Mid::RDMA_WR_COMPL], |message| *message.invalidate = None))]
         ["SDP-9.3-9"] "sends an RdmaWrCompl that does not invalidate the STag";
     "sdp.rd-compl-keeps-stag" [SdpOut(|out| out.of(&[Mid::RDMA_RD_COMPL], |message| *message.invalidate = None))]
-        ["SDP-9.2-26"] "sends a last RdmaRdCompl that does not invalidate the STag";
+        ["SDP-9.2-26"] "sends an RdmaRdCompl that does not invalidate the STag, even if it is the last RdmaRdCompl for a SrcAvail";
     "sdp.abort-conn-unsolicited" [SdpOut(|out| turn(out, Mid::ABORT_CONN))] ["SDP-14.2-1"] "sends an AbortConn without Solicited Event";
     "sdp.ch-rcv-buf-ack-solicited" [SdpOut(|out| turn(out, Mid::CH_RCV_BUF_ACK))] ["SDP-14.2-18"] "sends a ChRcvBufAck with Solicited Event";
     "sdp.ch-rcv-buf-solicited" [SdpOut(|out| turn(out, Mid::CH_RCV_BUF))] ["SDP-14.2-17"] "sends a ChRcvBuf with Solicited Event";
     "sdp.data-solicited" [SdpOut(|out| out.of(&[Mid::DATA], |message| *message.solicited |= !has_oob(message)))]
-        ["SDP-14.2-15"] "sends Data that has no OOB flag with Solicited Event";
+        ["SDP-14.2-15"] "uses Solicited Event for Data that has no OOB flag";
     "sdp.dis-conn-solicited" [SdpOut(|out| turn(out, Mid::DIS_CONN))] ["SDP-14.2-12"] "sends a DisConn with Solicited Event";
     "sdp.hello-ack-unsolicited" [SdpOut(|out| turn(out, Mid::HELLO_ACK))]
         ["SDP-14.2-7", "SDP-8.1.1-28"] "sends a HelloAck without Solicited Event";
     "sdp.mode-change-solicited" [SdpOut(|out| turn(out, Mid::MODE_CHANGE))] ["SDP-14.2-16"] "sends a ModeChange with Solicited Event";
     "sdp.oob-unsolicited" [SdpOut(|out| out.of(&[Mid::DATA], |message| *message.solicited &= !has_oob(message)))]
-        ["SDP-14.2-11"] "sends Data that has an OOB flag without Solicited Event";
+        ["SDP-14.2-11"] "omits Solicited Event for Data that has an OOB flag";
     "sdp.rd-compl-invalidates-other" [
         SdpArrived(|arrived| arrived.note(Mid::SRC_AVAIL)),
         SdpOut(|out| invalidate_newest(out, Mid::RDMA_RD_COMPL)),

@@ -45,7 +45,7 @@ deviations! {
     "sdp.ch-rcv-buf-ack-long" [SdpOut(|out| long(out, Mid::CH_RCV_BUF_ACK))]
         ["SDP-6.4.2-1", "SDP-6.1.1-14", "SDP-6.1.1-1"] "sends four bytes after the headers of a ChRcvBufAck";
     "sdp.ch-rcv-buf-ack-opposite" [SdpOut(|out| first(out, Mid::CH_RCV_BUF_ACK, |size| if size > 1000 { size - 900 } else { size + 900 }))]
-        ["SDP-10.6-10", "SDP-10.6-8", "SDP-6.4.2-2", "SDP-8.2.2-10"] "sends a ChRcvBufAck whose ActSz changes the size in the opposite direction to DesSz";
+        ["SDP-10.6-10", "SDP-10.6-8", "SDP-6.4.2-2", "SDP-8.2.2-10"] "sends a ChRcvBufAck whose ActSz changes the size in the wrong direction, for example to a smaller instead of a larger size";
     "sdp.ch-rcv-buf-ack-36" [SdpOut(|out| first(out, Mid::CH_RCV_BUF_ACK, |_| 36))]
         ["SDP-10-7", "SDP-10.6-9", "SDP-6.4.2-2"] "sends a ChRcvBufAck with ActSz 36";
     "sdp.ch-rcv-buf-cut" [SdpOut(|out| cut(out, Mid::CH_RCV_BUF))]
@@ -69,7 +69,7 @@ deviations! {
     "sdp.mode-change-s" [SdpOut(|out| mode_change(out, |rsvd, mode, s| (rsvd, mode, !s)))]
         ["SDP-12-8", "SDP-12-5", "SDP-12-1", "SDP-12.3-1", "SDP-12.1-1", "SDP-12.2-1", "SDP-12.4-1", "SDP-5-4"] "inverts S of a ModeChange";
     "sdp.rd-compl-cut" [SdpOut(|out| cut(out, Mid::RDMA_RD_COMPL))]
-        ["SDP-6.3.7-1", "SDP-6.3.7-2", "SDP-6.1.1-1", "SDP-6.1.1-8"] "sends an RdmaRdCompl without its own Len";
+        ["SDP-6.3.7-1", "SDP-6.3.7-2", "SDP-6.1.1-1", "SDP-6.1.1-8"] "sends an RdmaRdCompl without the Len of the extended header";
     "sdp.rd-compl-len-0" [SdpOut(|out| first(out, Mid::RDMA_RD_COMPL, |_| 0))]
         ["SDP-6.3.7.1-1", "SDP-9.2-13", "SDP-9.2-1"] "sends an RdmaRdCompl for zero bytes";
     "sdp.rd-compl-len-less" [SdpOut(|out| first(out, Mid::RDMA_RD_COMPL, |len| len - 1))]
@@ -111,11 +111,11 @@ deviations! {
     "sdp.src-avail-va-after-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |message| {
         let payload = message.payload.map_or(0, |piece| piece.len);
         message.word(VA_LOW, |va| va.wrapping_add(payload));
-    }))] ["SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4"] "sends a SrcAvail whose VA points after the payload";
+    }))] ["SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4"] "sends a SrcAvail whose VA points after the bytes that are in the payload";
     "sdp.src-avail-va-words-exchanged" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], swap_va))]
         ["SDP-6.3.2-4", "SDP-6.3.2-3"] "swaps the upper and the lower half of VA of a SrcAvail";
     "sdp.wr-compl-cut" [SdpOut(|out| cut(out, Mid::RDMA_WR_COMPL))]
-        ["SDP-6.3.6-1", "SDP-6.3.6-2", "SDP-6.1.1-1", "SDP-6.1.1-7"] "sends an RdmaWrCompl without its own Len";
+        ["SDP-6.3.6-1", "SDP-6.3.6-2", "SDP-6.1.1-1", "SDP-6.1.1-7"] "sends an RdmaWrCompl without the Len of the extended header";
     "sdp.wr-compl-len-0" [SdpOut(|out| first(out, Mid::RDMA_WR_COMPL, |_| 0))]
         ["SDP-6.3.6.1-1", "SDP-9.3-14", "SDP-9.3-1"] "sends an RdmaWrCompl for zero bytes";
     "sdp.wr-compl-len-less" [SdpOut(|out| first(out, Mid::RDMA_WR_COMPL, |len| len - 1))]

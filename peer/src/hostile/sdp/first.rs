@@ -7,12 +7,12 @@ use crate::hostile::context::sdp::{OutMessage, SdpOut};
 /// Offsets of the fields that Hello and HelloAck have in common.
 const MAX_ADVERTS: usize = 16;
 const RSVD: usize = 18;
-/// Offsets of the other fields of a Hello.
+/// Offsets of the fields that only a Hello has at these places.
 const DES_REM_RCV_SZ: usize = 20;
 const LOCAL_RCV_SZ: usize = 24;
 const LOC_IRD: usize = 28;
 const LOC_ORD: usize = 30;
-/// Offsets of the other fields of a HelloAck.
+/// Offsets of the fields that only a HelloAck has at these places.
 const ACT_RCV_SZ: usize = 20;
 const ACK_LOC_IRD: usize = 24;
 const ACK_LOC_ORD: usize = 26;
@@ -49,7 +49,7 @@ deviations! {
     "sdp.hello-ack-loc-ord-0" [SdpOut(|out| ack(out, |message| message.half(ACK_LOC_ORD, 0)))]
         ["SDP-6.2.2.6-2", "SDP-8.1.1-25"] "sends a HelloAck with LocORD 0";
     "sdp.hello-ack-long" [SdpOut(|out| ack(out, |message| message.resize(32)))]
-        ["SDP-6.2.2-1", "SDP-6.2.2-4", "SDP-6.1.1-3", "SDP-6.1.1-1"] "sends a HelloAck with four more bytes, which Len counts";
+        ["SDP-6.2.2-1", "SDP-6.2.2-4", "SDP-6.1.1-3", "SDP-6.1.1-1"] "sends a HelloAck with four additional bytes, and counts these bytes in Len";
     "sdp.hello-ack-majv-2" [SdpOut(|out| ack(out, |message| message.version(2, 2)))]
         ["SDP-6.2.2.1-1", "SDP-6.2.2.1-2", "SDP-6.2.2.2-1"] "sends a HelloAck with MajV 2 and MinV 2";
     "sdp.hello-ack-max-adverts-0" [SdpOut(|out| ack(out, |message| message.half(MAX_ADVERTS, 0)))]
@@ -88,7 +88,7 @@ deviations! {
     "sdp.hello-local-rcv-sz-large" [SdpOut(|out| hello(out, |message| message.word(LOCAL_RCV_SZ, |_| (1 << 31) + 1)))]
         ["SDP-6.2.1.5-1"] "sends a Hello with a LocalRcvSz of more than 2^31";
     "sdp.hello-long" [SdpOut(|out| hello(out, |message| message.resize(36)))]
-        ["SDP-6.2.1-1", "SDP-6.2.1-4", "SDP-6.1.4-1", "SDP-6.1.1-2"] "sends a Hello with four more bytes, which Len counts";
+        ["SDP-6.2.1-1", "SDP-6.2.1-4", "SDP-6.1.4-1", "SDP-6.1.1-2"] "sends a Hello with four additional bytes, and counts these bytes in Len";
     "sdp.hello-majv-2" [SdpOut(|out| hello(out, |message| message.version(2, 2)))]
         ["SDP-6.2.1.1-1", "SDP-6.2.1.1-2", "SDP-6.2.1.2-1"] "sends a Hello with MajV 2 and MinV 2";
     "sdp.hello-max-adverts-0" [SdpOut(|out| hello(out, |message| message.half(MAX_ADVERTS, 0)))]

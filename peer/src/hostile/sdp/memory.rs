@@ -17,7 +17,8 @@ const VA_LOW: usize = 28;
 const POSTED_BUFFERS: u32 = 2;
 
 /// Withdraws the memory that messages with MID `advert` advertise, as soon as a message with MID
-/// `when` is sent. If both MIDs are equal, the memory of that message is also withdrawn.
+/// `when` is sent. If both MIDs are equal, the memory that this message advertises is also
+/// withdrawn.
 fn withdraw(out: &mut SdpOut<'_>, advert: Mid, when: Mid) {
     if let Some(Output::Send { head, .. }) = out.out.first().filter(|_| out.mid() == Some(advert)) {
         let stag = word(head, STAG);
@@ -43,7 +44,7 @@ deviations! {
             out.state.count = *octets;
         }
         *octets = out.state.count.min(*octets);
-    })] ["SDP-10.6.2-1", "SDP-10.6-5"] "grants a ChRcvBuf for larger Private Buffers, but does not enlarge them";
+    })] ["SDP-10.6.2-1", "SDP-10.6-5"] "grants a ChRcvBuf for larger Private Buffers, but does not enlarge the buffers";
     "sdp.private-buffers-small" [SdpOut(|out| if let Some(Output::Receive { octets, .. }) = out.out.first_mut() {
         *octets /= 2;
     })] ["SDP-10-3", "SDP-5-1"] "posts Private Buffers half as large as it advertises";
@@ -60,13 +61,13 @@ deviations! {
     "sdp.reads-not-enabled" [Depths(|_, ird| *ird = 0)]
         ["SDP-14.1-1", "SDP-6.2.1.6-1", "SDP-6.2.2.5-1"] "serves no Reads, whatever LocIRD is";
     "sdp.sink-avail-withdrawn-at-once" [SdpOut(|out| withdraw(out, Mid::SINK_AVAIL, Mid::SINK_AVAIL))]
-        ["SDP-9.3-17"] "makes the memory of a SinkAvail not writable from the beginning";
+        ["SDP-9.3-17"] "does not let the peer write to the memory of a SinkAvail";
     "sdp.sink-avail-withdrawn-on-cancel" [SdpOut(|out| withdraw(out, Mid::SINK_AVAIL, Mid::SINK_AVAIL_CANCEL))]
-        ["SDP-9.3-18"] "makes the memory of a SinkAvail not writable when it sends the SinkAvailCancel";
+        ["SDP-9.3-18"] "withdraws the right to write to the memory of a SinkAvail when it sends the SinkAvailCancel";
     "sdp.src-avail-withdrawn-at-once" [SdpOut(|out| withdraw(out, Mid::SRC_AVAIL, Mid::SRC_AVAIL))]
-        ["SDP-9.2-23"] "makes the memory of a SrcAvail not readable from the beginning";
+        ["SDP-9.2-23"] "does not let the peer read the memory of a SrcAvail";
     "sdp.src-avail-withdrawn-on-cancel" [SdpOut(|out| withdraw(out, Mid::SRC_AVAIL, Mid::SRC_AVAIL_CANCEL))]
-        ["SDP-9.2-24"] "makes the memory of a SrcAvail not readable when it sends the SrcAvailCancel";
+        ["SDP-9.2-24"] "withdraws the right to read the memory of a SrcAvail when it sends the SrcAvailCancel";
     "sdp.stags-left-valid" [
         SdpConduct(|conduct| conduct.keeps_memory = true),
         SdpOut(|out| if matches!(out.out.first(), Some(Output::Withdraw { .. })) {

@@ -1,5 +1,5 @@
-//! Deviations that reject or ignore permitted actions of a peer (sections 6, 8.1.1 and 9 to 12). An
-//! endpoint that does not use an option itself must still accept it.
+//! Deviations that reject or ignore permitted actions of a peer (sections 6, 8.1.1 and 9 to 12).
+//! Even if an endpoint does not use an option, the endpoint must accept the option from a peer.
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid};
 
@@ -15,8 +15,8 @@ const LOCAL_RCV_SZ: usize = 24;
 const ACT_RCV_SZ: usize = 20;
 const BSDH_LEN: usize = 16;
 
-/// Returns whether the bytes are an SDP message. In streaming mode MPA start-up frames also arrive
-/// here.
+/// Returns whether the bytes are an SDP message. In streaming mode, the bytes can also be an MPA
+/// start-up frame.
 fn is_message(arrived: &SdpArrived<'_>) -> bool {
     arrived.octets.len() >= BSDH_LEN && !arrived.octets.starts_with(b"MPA ")
 }
@@ -29,8 +29,8 @@ fn has_payload(arrived: &SdpArrived<'_>) -> bool {
     arrived.octets.len() > BSDH_LEN
 }
 
-/// Stores in `count` how many bytes a sent message with this MID advertises, without the bytes that
-/// a SrcAvail itself carries.
+/// Stores in `count` how many bytes a sent message with this MID advertises, without the bytes in
+/// the payload of a SrcAvail.
 fn note_advertised(out: &mut SdpOut<'_>, mid: Mid) {
     if out.mid() == Some(mid)
         && let Some(Output::Send { head, payload, .. }) = out.out.first()
@@ -70,7 +70,7 @@ deviations! {
             arrived.state.count = arrived.word(if arrived.is(Mid::HELLO) { LOCAL_RCV_SZ } else { ACT_RCV_SZ });
         }
         refuse(arrived, Mid::CH_RCV_BUF_ACK, |it| it.word(FIRST) < it.state.count);
-    })] ["SDP-10.6-12"] "rejects a ChRcvBufAck for smaller Private Buffers, however soon it arrives";
+    })] ["SDP-10.6-12"] "rejects every ChRcvBufAck for smaller Private Buffers";
     "sdp.refuses-ch-rcv-buf-ack-of-other-size" [
         SdpOut(|out| if let Some(Output::Send { head, .. }) = out.out.first().filter(|_| out.mid() == Some(Mid::CH_RCV_BUF)) {
             out.state.count = word(head, FIRST);
@@ -111,7 +111,7 @@ deviations! {
         SdpOut(|out| if matches!(out.mid(), Some(Mid::RDMA_RD_COMPL | Mid::SEND_SM)) {
             out.state.count = 0;
         }),
-    ] ["SDP-12.3-2"] "rejects a ModeChange while a SrcAvail of its sender is open";
+    ] ["SDP-12.3-2"] "rejects the peer's ModeChange while a SrcAvail of the peer is open";
     "sdp.refuses-rd-compl-of-part" [
         SdpOut(|out| note_advertised(out, Mid::SRC_AVAIL)),
         SdpArrived(|arrived| refuse(arrived, Mid::RDMA_RD_COMPL, |it| it.word(FIRST) < it.state.count)),
@@ -134,9 +134,9 @@ deviations! {
     "sdp.refuses-send-sm" [SdpArrived(|arrived| refuse(arrived, Mid::SEND_SM, |_| true))]
         ["SDP-9.5.2.1-1", "SDP-9.2-6", "SDP-9.2-19", "SDP-9.2-40", "SDP-11-3", "SDP-12-13"] "rejects a SendSm";
     "sdp.refuses-sink-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SINK_AVAIL, |_| true))]
-        ["SDP-11-22", "SDP-11-23", "SDP-11-24"] "rejects every SinkAvail, also in Pipelined Mode";
+        ["SDP-11-22", "SDP-11-23", "SDP-11-24"] "rejects every SinkAvail, even in Pipelined Mode";
     "sdp.refuses-src-avail" [SdpArrived(|arrived| refuse(arrived, Mid::SRC_AVAIL, |_| true))]
-        ["SDP-11-17", "SDP-11-18", "SDP-11-20", "SDP-11-21", "SDP-11-23", "SDP-11-24"] "rejects every SrcAvail, also in Combined and Pipelined Mode";
+        ["SDP-11-17", "SDP-11-18", "SDP-11-20", "SDP-11-21", "SDP-11-23", "SDP-11-24"] "rejects every SrcAvail, even in Combined and Pipelined Mode";
     "sdp.refuses-transaction-reply" [
         SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL) && out.has_payload() { out.state.count = 1; }),
         SdpArrived(|arrived| {

@@ -17,7 +17,7 @@ const HELLO_ORD: usize = 30;
 const HELLO_ACK_ORD: usize = 26;
 const NON_DISCARDS: usize = 32;
 
-/// Posts each Read twice, into the same memory.
+/// Posts each Read twice, with the same local memory.
 fn read_twice(out: &mut SdpOut<'_>) {
     if let Some(Output::Read { remote, receive, at, len, .. }) = out.out.first().cloned() {
         out.out.push(Output::Read { op: UNKNOWN_OP, remote, receive, at, len });
@@ -54,7 +54,7 @@ deviations! {
             let half = arrived.word(FIRST).midpoint(arrived.state.count);
             arrived.set_word(FIRST, half);
         }),
-    ] ["SDP-10.6-7", "SDP-10.6-5"] "grants half of the increase that a ChRcvBuf requests although it could grant all of it";
+    ] ["SDP-10.6-7", "SDP-10.6-5"] "grants half of the increase that a ChRcvBuf requests although it could grant the complete increase";
     "sdp.ch-rcv-buf-in-words" [SdpOut(|out| out.of(&[Mid::CH_RCV_BUF], |message| message.word(FIRST, |size| size / 4)))]
         ["SDP-6.4.1.1-1"] "sends DesSz of a ChRcvBuf in words instead of bytes";
     "sdp.data-in-sink-avail-cancel-lost" [
@@ -65,7 +65,7 @@ deviations! {
             arrived.state.count = 2;
             arrived.ignore();
         }),
-    ] ["SDP-9.5.5-13"] "loses the payload of the first Data after its own SinkAvailCancel, and makes no SinkAvail stale";
+    ] ["SDP-9.5.5-13"] "loses the payload of the first Data that arrives after its own SinkAvailCancel, so this Data makes no SinkAvail stale";
     "sdp.does-not-wait-for-rd-compls" [
         SdpOut(|out| if out.mid() == Some(Mid::SRC_AVAIL) && let Some(Output::Send { head, payload, .. }) = out.out.first() {
             out.state.count =
@@ -83,7 +83,7 @@ deviations! {
             arrived.set_octet(0, 0);
             arrived.set_octet(1, 0);
         }),
-    ] ["SDP-12.4-13"] "treats Bufs as 0 in a SinkAvail that arrives after its ModeChange out of Pipelined Mode";
+    ] ["SDP-12.4-13"] "treats Bufs as 0 in a SinkAvail that arrives after its own ModeChange out of Pipelined Mode";
     "sdp.heeds-req-pipe-in-buffered" [
         SdpArrived(|arrived| if has_req_pipe(arrived) && arrived.state.count == 1 {
             arrived.state.count = 2;
@@ -96,7 +96,7 @@ deviations! {
             let change = out.compose(Mid::MODE_CHANGE, &word);
             out.out.insert(0, change);
         }),
-    ] ["SDP-6.1.2-15"] "sends a ModeChange on REQ_PIPE, even in Buffered Mode";
+    ] ["SDP-6.1.2-15"] "answers REQ_PIPE with a ModeChange, even in Buffered Mode";
     "sdp.ignores-ch-rcv-buf-ack" [SdpArrived(|arrived| if arrived.is(Mid::HELLO) {
         arrived.state.count = arrived.word(LOCAL_RCV_SZ);
     } else if arrived.is(Mid::HELLO_ACK) {
@@ -104,20 +104,20 @@ deviations! {
     } else if arrived.is(Mid::CH_RCV_BUF_ACK) {
         let size = arrived.state.count;
         arrived.set_word(FIRST, size);
-    })] ["SDP-10.6-4"] "does not change the size of messages on a ChRcvBufAck";
+    })] ["SDP-10.6-4"] "does not change the size of its messages after a ChRcvBufAck";
     "sdp.ignores-des-rem-rcv-sz" [SdpArrived(|arrived| if arrived.is(Mid::HELLO) {
         arrived.set_word(DES_REM_RCV_SZ, 300);
     })] ["SDP-6.2.1.4-1"] "posts Private Buffers of 300 bytes, whatever DesRemRcvSz of the Hello is";
     "sdp.ignores-sink-cancel-ack" [SdpArrived(|arrived| ignore(arrived, Mid::SINK_CANCEL_ACK))]
         ["SDP-9.5.5-14"] "ignores a SinkCancelAck";
     "sdp.misses-hello-ack" [SdpArrived(|arrived| refuse(arrived, Mid::HELLO_ACK, |_| true))]
-        ["SDP-8.1.1-10", "SDP-8.1.1-11"] "closes on a HelloAck, as if it could not receive a message right after its Hello";
+        ["SDP-8.1.1-10", "SDP-8.1.1-11"] "closes the connection when the HelloAck arrives";
     "sdp.rd-compls-exchanged" [SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) {
         match out.state.held.take() {
             Some(second) => out.out.push(second),
             None => out.state.held = out.out.pop(),
         }
-    })] ["SDP-10.1-2"] "reports the second of two SrcAvails as read before the first";
+    })] ["SDP-10.1-2"] "reports the second of two SrcAvails as read before it reports the first";
     "sdp.reads-after-payload" [SdpOut(|out| if let Some(Output::Read { remote, .. }) = out.out.first_mut() {
         remote.tagged_offset += 8;
     })] ["SDP-9.2-10"] "starts a read eight bytes after the first missing byte";
@@ -150,7 +150,7 @@ deviations! {
             let change = out.compose(Mid::MODE_CHANGE, &word);
             out.out.insert(0, change);
         }),
-    ] ["SDP-6.1.2-20", "SDP-6.1.2-21", "SDP-12.5-12"] "sends a ModeChange for the wrong half-connection on REQ_PIPE";
+    ] ["SDP-6.1.2-20", "SDP-6.1.2-21", "SDP-12.5-12"] "answers REQ_PIPE with a ModeChange for the wrong half-connection";
     "sdp.send-sm-only-once" [SdpOut(|out| if out.mid() == Some(Mid::SEND_SM) && !out.once() {
         out.suppress(Mid::SEND_SM);
     })] ["SDP-11.3-10"] "sends only one SendSm, even if it must answer further SrcAvails";
@@ -173,7 +173,7 @@ deviations! {
                 out.suppress(Mid::SRC_AVAIL);
             }
         }),
-    ] ["SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6"] "does not repeat SrcAvails that a SinkAvail crossed after the ModeChange out of Pipelined Mode";
+    ] ["SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6"] "does not repeat SrcAvails if a SinkAvail crosses its ModeChange out of Pipelined Mode";
     "sdp.src-avail-of-rest-left-out" [SdpOut(|out| match out.mid() {
         Some(Mid::RDMA_WR_COMPL) => out.state.count = 1,
         Some(Mid::SRC_AVAIL) if out.state.count == 1 => out.suppress(Mid::SRC_AVAIL),

@@ -45,7 +45,7 @@ fn twice(out: &mut SdpOut<'_>, mid: Mid) {
     }
 }
 
-/// Replaces a message with this MID by these outputs.
+/// Replaces a message with this MID by the outputs `with`.
 fn replace(out: &mut SdpOut<'_>, mid: Mid, with: Vec<Output>) {
     if out.mid() == Some(mid) {
         out.out = with;
@@ -85,7 +85,7 @@ deviations! {
         ["SDP-11.2-6", "SDP-11-10", "SDP-11.3-8", "SDP-11-15", "SDP-11.2-8"] "sends payload while a SrcAvail is open";
     "sdp.dis-conn-and-end" [SdpOut(|out| if out.mid() == Some(Mid::DIS_CONN) {
         out.out.push(Output::Disconnect { abortive: false });
-    })] ["SDP-8.2.1-11", "SDP-8.2.1-3", "SDP-8.2.1-10"] "ends TCP after a DisConn although the peer still has data to send";
+    })] ["SDP-8.2.1-11", "SDP-8.2.1-3", "SDP-8.2.1-10"] "closes TCP after a DisConn although the peer still has data to send";
     "sdp.dis-conn-left-out" [SdpOut(|out| replace(out, Mid::DIS_CONN, vec![Output::Disconnect { abortive: false }]))]
         ["SDP-6.2-2", "SDP-8.2.1-4", "SDP-8.2.1-32", "SDP-8.2.1-21"] "closes a connection without a DisConn";
     "sdp.mode-change-buffered-to-pipelined" [SdpOut(|out| change_again(out, Mode::Buffered, Mode::Pipelined, false))]
@@ -102,7 +102,7 @@ deviations! {
         ["SDP-12-7", "SDP-12-1", "SDP-6.3.8.2-2", "SDP-12-3"] "changes a half-connection from Pipelined to Buffered Mode";
     "sdp.mode-change-left-out" [SdpOut(|out| out.suppress(Mid::MODE_CHANGE))]
         ["SDP-12.3-1", "SDP-12.5-14", "SDP-12.1-1", "SDP-12.4-1", "SDP-12.5-3", "SDP-12-17", "SDP-9.2-2"]
-        "changes the Mode of a half-connection without a ModeChange";
+        "changes the Mode of a half-connection, but sends no ModeChange";
     "sdp.mode-change-same" [SdpOut(|out| change_at_once(out, Mode::Combined, false))]
         ["SDP-12-12", "SDP-12-1", "SDP-6.3.8.2-3", "SDP-12-6"] "sends a ModeChange to the current Mode";
     "sdp.mode-change-unacknowledged" [SdpOut(|out| {
@@ -208,7 +208,7 @@ deviations! {
             let again = out.state.held.take();
             out.out.splice(0..0, again);
         }
-    })] ["SDP-9.3-9"] "does not invalidate the STag in an RdmaWrCompl, and repeats the last write before the DisConn";
+    })] ["SDP-9.3-9"] "does not invalidate the STag in an RdmaWrCompl, and repeats the last write right before the DisConn";
     "sdp.writes-other-stag" [SdpOut(|out| if let Some(Output::Write { remote, .. }) = out.out.first_mut() {
         remote.stag ^= 0x00ff_ff00;
     })] ["SDP-6.3.3.3-2", "SDP-9.3-1", "SDP-6.3.4-1"] "writes to an STag that is not the STag of the SinkAvail";

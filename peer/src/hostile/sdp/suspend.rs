@@ -49,21 +49,21 @@ deviations! {
         ["SDP-13.1-1", "SDP-13.1.1-11", "SDP-13.1.2-2"] "ignores a SuspComm";
     "sdp.reconnects-elsewhere" [SdpOut(|out| if let Some(Output::Event(Event::Suspended { reconnect: Some(port) })) = out.out.first_mut() {
         *port ^= 0x100;
-    })] ["SDP-13.1.1-16", "SDP-13.1.1-7", "SDP-6.5.1.1-1"] "connects to another port than the port in the SuspComm, as Remote Peer";
+    })] ["SDP-13.1.1-16", "SDP-13.1.1-7", "SDP-6.5.1.1-1"] "connects to another port than the port in the SuspComm";
     "sdp.reconnects-with-mseq" [SdpOut(|out| if out.mid() == Some(Mid::HELLO) && !out.once() {
         out.of(&[Mid::HELLO], |message| message.word(8, |mseq| mseq + 7));
     } else if matches!(out.out.first(), Some(Output::Event(Event::Suspended { .. }))) {
         out.state.count = 1;
     })] ["SDP-13.1.1-19", "SDP-6.2.1-7"] "does not restart MSeq in the Hello of the new connection after a suspension";
     "sdp.stays-away" [SdpOut(|out| if is_reconnection(out) { out.out.clear() })]
-        ["SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16"] "does not reconnect as Remote Peer";
+        ["SDP-13.1-1", "SDP-13.1.1-7", "SDP-13.1.1-16"] "does not open the new connection after a SuspComm";
     "sdp.stays-connected" [SdpOut(|out| match out.out.first() {
         Some(Output::Send { .. }) if out.mid() == Some(Mid::SUSP_COMM_ACK) => out.state.count = 1,
         Some(Output::Disconnect { .. }) if out.state.count == 1 => out.out.clear(),
         _ => {}
     })] ["SDP-13.1.1-15"] "leaves TCP open after a SuspCommAck";
     "sdp.susp-comm-ack-after-own" [SdpOut(|out| out.follow(Mid::SUSP_COMM, &[(Mid::SUSP_COMM_ACK, &[])]))]
-        ["SDP-13.1.2-1", "SDP-13.1.1-8", "SDP-13.1-2"] "sends a SuspCommAck after its own SuspComm as Accepting Peer";
+        ["SDP-13.1.2-1", "SDP-13.1.1-8", "SDP-13.1-2"] "sends a SuspCommAck right after its own SuspComm";
     "sdp.susp-comm-ack-early" [
         SdpArrived(|arrived| arrived.state.count = u32::from(arrived.state.count == 1 || arrived.is(Mid::SUSP_COMM))),
         SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) && out.state.count == 1 {

@@ -1,4 +1,4 @@
-//! Deviations that continue an action after an event that ends it. The event is one of:
+//! Deviations that continue an action after an event that ends this action. The event is one of:
 //! - a revocation (sections 9.5.4 and 9.5.5),
 //! - a ModeChange out of Pipelined Mode (section 12.4),
 //! - a ChRcvBuf of this side that crosses the peer's ChRcvBuf (section 10.6.1).
@@ -11,7 +11,7 @@ use crate::verbs::RemoteAddress;
 
 deviations! {
     "sdp.ch-rcv-buf-ack-after-own" [SdpOut(|out| out.follow(Mid::CH_RCV_BUF, &[(Mid::CH_RCV_BUF_ACK, &[0, 0, 4, 0])]))]
-        ["SDP-10.6.1-1", "SDP-6.4.2-3"] "answers a ChRcvBuf that crosses its own, as Accepting Peer";
+        ["SDP-10.6.1-1", "SDP-6.4.2-3"] "sends a ChRcvBufAck right after its own ChRcvBuf";
     "sdp.pipelined-after-mode-change" [SdpOut(|out| {
         if out.is_change_to(Mode::Pipelined) {
             out.state.count = 1;
@@ -21,7 +21,7 @@ deviations! {
             out.follow(Mid::DATA, &[(Mid::MODE_CHANGE, &word)]);
         }
     })] ["SDP-12.4-8", "SDP-12.4-6", "SDP-12.4-11", "SDP-12.4-12", "SDP-12.5-4", "SDP-12.5-7", "SDP-9.5.1-17"]
-        "uses SinkAvails after its ModeChange out of Pipelined Mode";
+        "uses SinkAvails after its own ModeChange out of Pipelined Mode";
     "sdp.writes-after-cancel" [
         SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) {
             let tagged_offset = u64::from(arrived.word(24)) << 32 | u64::from(arrived.word(28));
@@ -34,7 +34,7 @@ deviations! {
             if out.mid() == Some(Mid::SINK_CANCEL_ACK)
                 && let (Some(data), Some(remote)) = (out.state.piece, out.state.sink)
             {
-                // Data without payload first shows in its MSeqAck that the SinkAvailCancel has
+                // First, send Data without payload: its MSeqAck shows that the SinkAvailCancel has
                 // arrived.
                 out.follow(Mid::SINK_CANCEL_ACK, &[(Mid::DATA, &[])]);
                 out.out.reverse();

@@ -268,8 +268,7 @@ mod tests {
     #[test]
     fn non_discards_rolls_over() {
         let mut proof = Coverage::new(CoverageKind::Test);
-        let mut sink = Sink::default();
-        sink.non_discards = u32::MAX;
+        let mut sink = Sink { non_discards: u32::MAX, ..Sink::default() };
         sink.arrived((PrivateBuffer(0), 16, 1), false, &mut VecDeque::new());
         proof.verify(requirement!("SDP-6.3.3.4-3"), || assert_eq!(sink.non_discards, 0));
     }

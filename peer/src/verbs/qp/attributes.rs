@@ -58,7 +58,7 @@ pub enum ReceiveOverflow {
     Wait,
 }
 
-/// Handling of a segment that arrives in Closing.
+/// Handling of a segment that arrives in state Closing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum LateSegment {
     /// The segment causes a reset of the stream. TCP then discards bytes that it has not sent yet

@@ -65,8 +65,8 @@ impl Context<'_> {
         is_send && empty && !failed
     }
 
-    /// Handles a segment in Closing. Only a Terminate is processed. Any other segment ends the
-    /// stream or is dropped (draft Figure 11).
+    /// Handles a segment that arrives in state Closing. Only a Terminate is processed. Any other
+    /// segment ends the stream or is dropped (draft Figure 11).
     fn segment_while_closing(&mut self, ulpdu: &[u8]) {
         let mut notes = TerminateOnly(None);
         let version = self.qp.version;

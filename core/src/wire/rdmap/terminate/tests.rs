@@ -46,8 +46,8 @@ fn a_tagged_header_follows_its_length() {
     assert_eq!(Terminate::parse(expected), Ok(terminate));
 }
 
-/// RFC 5040 Figure 7 with M, D and R: the message has 52 octets, and the DDP header before it has
-/// 18. So `ULPDU_Length` is 70.
+/// RFC 5040 Figure 7 with M, D and R: the message has 52 octets, and the DDP header before the
+/// message has 18 octets. So `ULPDU_Length` is 70.
 #[test]
 fn a_read_request_is_copied_completely() {
     let mut octets = vec![0x01, 0x00, 0xe0, 0x00, 0x00, 0x2e];
