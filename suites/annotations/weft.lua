@@ -1032,13 +1032,13 @@
 ---@operator len: integer
 local Message = {}
 
----Returns the message with the bits of `mask` (all by default) inverted in one byte. The first byte is 0.
+---Returns the message with the bits of `mask` (all by default) inverted in one byte. Bytes are numbered from 0.
 ---@param octet integer
 ---@param mask? integer
 ---@return weft.Message
 function Message:flip(octet, mask) end
 
----Returns the message with `octets` in place of its bytes from `first`. The first byte is 0.
+---Returns the message with `octets` in place of its bytes from `first` on. Bytes are numbered from 0.
 ---@param first integer
 ---@param octets string
 ---@return weft.Message

@@ -32,9 +32,9 @@ pub struct BaselineEntry {
     pub case: String,
     /// The expected verdict.
     pub outcome: Verdict,
-    /// A part of the failure signature, so that another failure of the same case is not expected.
-    /// Reports show signatures. Values that change from run to run (STags, times, ports) are
-    /// ignored.
+    /// A part of the failure signature, which reports show. If the same case fails with another
+    /// signature, that failure is not expected. Values that change from run to run (STags, times,
+    /// ports) are ignored.
     pub signature: String,
     /// The reason why the outcome is expected.
     pub reason: String,
@@ -65,7 +65,7 @@ impl BaselineEntry {
         (!is_there).then_some("the case has no such variant")
     }
 
-    /// Returns whether `earlier` also expects everything that this entry expects, for all results.
+    /// Returns whether the entry `earlier` expects every result that this entry expects.
     fn is_covered_by(&self, earlier: &BaselineEntry) -> bool {
         let id = self.case.split('[').next().unwrap_or_default();
         (earlier.case == self.case || earlier.case == id)
@@ -74,7 +74,7 @@ impl BaselineEntry {
     }
 
     /// Returns whether `judged` has a result of each variant that the entry is about. The seed of a
-    /// run selects its variants, so `judged` may lack some of them.
+    /// run selects variants, so `judged` may lack some variants of the entry.
     fn is_about_no_more_than(&self, judged: &[&CaseResult], variants: impl Fn(&str) -> Option<Vec<CaseKey>>) -> bool {
         let about = match self.variant() {
             Some(one) => vec![one],
@@ -93,8 +93,8 @@ impl BaselineEntry {
     }
 }
 
-/// Returns whether the case exercised the target. A case without steps did not if it is not
-/// applicable or inconclusive.
+/// Returns whether the case exercised the target. A case that has no steps and is not applicable or
+/// inconclusive did not exercise the target.
 fn was_tried(result: &CaseResult) -> bool {
     !result.steps.is_empty() || !matches!(result.verdict, Verdict::NotApplicable | Verdict::Inconclusive)
 }
@@ -103,7 +103,8 @@ fn was_tried(result: &CaseResult) -> bool {
 /// the suites.
 ///
 /// An entry is stale if all its variants were run and decided, and the entry matches none of the
-/// results. So no entry becomes stale because the seed of a run selects other variants.
+/// results. Therefore an entry is not stale if the seed of a run did not select some of its
+/// variants.
 pub(crate) fn judge(
     entries: &[BaselineEntry],
     results: &[CaseResult],

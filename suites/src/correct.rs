@@ -95,13 +95,13 @@ pub(crate) fn read_request(msn: u32, read: &ReadRequest) -> Vec<u8> {
     octets
 }
 
-/// Returns the ULPDUs of a Read Response, or of a part of it. Each has at most `most` bytes of
-/// data.
+/// Returns the ULPDUs of a Read Response, or of a part of it. Each ULPDU has at most `most` bytes
+/// of data.
 pub(crate) fn read_response(stag: u32, tagged_offset: u64, data: &[u8], most: usize) -> Vec<Vec<u8>> {
     tagged(Opcode::READ_RESPONSE, stag, tagged_offset, data, most)
 }
 
-/// Returns the ULPDUs of a tagged message. Each has at most `most` bytes of data.
+/// Returns the ULPDUs of a tagged message. Each ULPDU has at most `most` bytes of data.
 pub(crate) fn tagged(opcode: Opcode, stag: u32, tagged_offset: u64, data: &[u8], most: usize) -> Vec<Vec<u8>> {
     let count = data.len().div_ceil(most.max(1)).max(1);
     let segment = |index: usize| {

@@ -58,7 +58,8 @@ pub struct Diff {
     pub newly_not_applicable: Vec<Change>,
     /// Cases that are only in the earlier run.
     pub not_run: Vec<Change>,
-    /// Cases that are only in the later run, or apply only there, and do not fail.
+    /// Cases that do not fail in the later run, and that the earlier run did not have or did not
+    /// exercise.
     pub added: Vec<Change>,
     /// Requirements whose violation was observed only in the later run.
     pub newly_observed: Vec<ObservedViolation>,

@@ -33,8 +33,8 @@ const EARLIER: &str = "earlier";
 /// Name of the folder in `earlier` for files of an unknown run.
 const UNKNOWN: &str = "unknown";
 
-/// Returns the names of a run's files at the top. `run.json` is the last name, so that the file
-/// with the run's id is moved last.
+/// Returns the names of a run's files at the top. `run.json` is the last name, because this file
+/// has the run's id and must be moved last.
 fn files() -> impl Iterator<Item = &'static str> {
     iter::once("cases").chain(report::names()).chain(iter::once(RUN))
 }
@@ -46,7 +46,7 @@ pub fn of_run(out: &Path, run: &str) -> PathBuf {
     if top(out).is_some_and(|top| top == run) { PathBuf::new() } else { Path::new(EARLIER).join(run) }
 }
 
-/// An output folder without a running run. While this value exists, no run can write into the
+/// An output folder into which no run writes. While this value exists, no run can write into the
 /// folder.
 #[derive(Debug)]
 pub struct IdleFolder {
@@ -62,7 +62,7 @@ impl IdleFolder {
     }
 }
 
-/// Returns the run whose files are at the top of `out`, if no run is writing there. Creates
+/// Returns the run whose files are at the top of `out`, if no run is writing into `out`. Creates
 /// nothing.
 #[must_use]
 pub fn lock_idle(out: &Path) -> Option<IdleFolder> {

@@ -1,7 +1,8 @@
-//! The kill matrix, which shows that the cases find faults. A twin is weft's own correct endpoint
-//! as a target of one role. Each case runs against the correct twin of each role that the case
-//! tests, and must pass. It also runs against the twin with each deviation that violates a
-//! requirement of the case. Then the case must fail, and name that requirement.
+//! The kill matrix, which shows that the cases find faults. A twin is weft's own endpoint as a
+//! target of one role. Each case runs against the correct twin of each role that the case tests,
+//! and must pass. The case also runs against twins with a deviation, a deliberate fault that
+//! violates a requirement of the case. Against such a twin, the case must fail and name that
+//! requirement.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -60,7 +61,7 @@ pub struct MatrixRow {
 pub struct Matrix {
     /// The cases, with the roles that they test.
     pub cases: Vec<CaseInRole>,
-    /// Results against a correct twin that are worse than pass.
+    /// Results that are worse than a pass, although the twin was correct.
     pub not_passed: Vec<(Role, CaseResult)>,
     /// Cases that do not apply to a twin of the role.
     pub skipped: Vec<CaseInRole>,
@@ -232,7 +233,8 @@ fn violations<'r>(result: &'r CaseResult, deviation: &Deviation) -> impl Iterato
 
 /// Returns whether a verdict reports a violation. A requirement of the proposal of 2007 never makes
 /// a case fail. If the target violates such a requirement, the verdict is `Unimplemented` and the
-/// result has `actual`. A result of a case that does not test the requirement has no `actual`.
+/// result has `actual`. If a case does not test the requirement, the verdict can also be
+/// `Unimplemented`, but the result has no `actual`.
 fn is_violation(result: &CaseResult, judged: &RequirementVerdict) -> bool {
     match is_proposal(judged.requirement.row()) {
         true => judged.verdict == Verdict::Unimplemented && result.actual.is_some(),

@@ -2,8 +2,9 @@
 //! on the NIC's host.
 //!
 //! [`weft_agent::protocol`] defines the requests and the events. One [`Agent`] is one control
-//! connection. When it closes, the agent destroys the objects of this connection. `remote` connects
-//! to an agent over TCP, through a command, or in a thread of this process.
+//! connection. When this connection closes, the agent destroys the objects that were created
+//! through it. `remote` connects to an agent over TCP, through a command, or in a thread of this
+//! process.
 //!
 //! [`crate::stage`] decides what a case requests, and judges the answers.
 
@@ -27,7 +28,7 @@ pub(crate) struct AgentAddress {
     pub(crate) translated_address: Option<SocketAddr>,
     /// Token that the agent was started with.
     pub(crate) token: Option<String>,
-    /// Whether the token is in the target file, and not in the environment.
+    /// Whether the token is from the target file. Otherwise it is from the environment.
     pub(crate) token_in_file: bool,
 }
 
@@ -50,7 +51,8 @@ impl std::fmt::Display for AgentTransport {
     }
 }
 
-/// The agent is unreachable, or has gone. This is no evidence about the target.
+/// The agent is unreachable, or its connection has ended. This error is no evidence about the
+/// target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the agent {0}")]
 pub(crate) struct AgentError(pub(crate) String);

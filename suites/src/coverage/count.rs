@@ -36,7 +36,7 @@ pub struct Count {
     pub covered: usize,
     /// Requirements that a case is about, but no deviation shows that the case can fail for them.
     pub named: Vec<RequirementId>,
-    /// The other requirements that are judgeable or not classified.
+    /// Requirements that are judgeable or not classified, but neither in `covered` nor in `named`.
     pub open: Vec<RequirementId>,
     /// Requirements that are not in `rows`, because only the target's user can observe their
     /// violation. An agent on the target's host can report the violation. These requirements are
@@ -45,7 +45,7 @@ pub struct Count {
     pub upper: usize,
     /// Requirements in `upper` that a case is proven to judge.
     pub upper_covered: usize,
-    /// The other requirements in `upper`.
+    /// Requirements in `upper` that no case is proven to judge.
     pub upper_open: Vec<RequirementId>,
 }
 
@@ -79,11 +79,12 @@ impl Count {
     }
 }
 
-/// Returns where a violation must be visible so that `by` can cover the requirement.
+/// Returns the ways in which `by` can observe a violation. `by` can cover a requirement only if a
+/// violation is visible in one of these ways.
 /// - A rule observes the wire.
 /// - A case observes the wire, sends, and observes the reaction.
-/// - A test controls the endpoint. With SDP and the port mapper, the test is the endpoint's peer
-///   and its user. With the layers below SDP, the endpoint's user has the verbs.
+/// - A test controls the endpoint. With SDP and the port mapper, the test acts as the endpoint's
+///   peer and as the endpoint's user. With the layers below SDP, the endpoint's user has the verbs.
 ///
 /// Rules and cases cover no requirement of the verbs. If an effect of the verbs is visible on the
 /// wire, the catalogue of the layer that sends has a requirement about this effect.

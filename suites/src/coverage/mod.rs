@@ -3,8 +3,8 @@
 //! `make coverage` runs all tests with `WEFT_COVERAGE` set ([`weft_core::coverage`]), and the kill
 //! matrix ([`crate::prove`]). Both write proofs. The file `suites/coverage/proofs.csv` has all
 //! proofs, and is built in. A requirement counts if its violation is visible in the right place
-//! ([`ways`]) and if it can be judged ([`weft_core::requirement::Class`]). A requirement that
-//! cannot be judged needs a reason in the catalogue of classes.
+//! ([`ways`]) and if the requirement can be judged ([`weft_core::requirement::Class`]). A
+//! requirement that cannot be judged needs a reason in the catalogue of classes.
 
 mod count;
 

@@ -287,7 +287,7 @@ mod tests {
     }
 
     /// The two ends of one connection on loopback, as `weft sdp agent --write` records them if it
-    /// serves both.
+    /// serves both ends.
     fn both_ends() -> [TrafficEvent; 2] {
         let [client, server] = [50_000, 5301].map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
         let end = |connection, direction, tester, target| {
@@ -322,8 +322,8 @@ mod tests {
         );
     }
 
-    /// If two captures show one connection, one from each end, readers can combine them only if
-    /// their sequence numbers are the same.
+    /// Two captures may show the same connection, recorded at different ends. Readers can combine
+    /// these captures only if the sequence numbers are the same.
     #[test]
     fn logs_of_both_ends_have_the_same_numbers() {
         let numbers = |events: &[TrafficEvent]| -> Vec<(u32, u32)> {
@@ -335,7 +335,7 @@ mod tests {
             frames.iter().map(tcp).collect()
         };
         let [client, server] = both_ends();
-        // The same ports again, as another connection.
+        // Another connection between the same ports.
         let client = numbers(&[client.clone(), client]);
         let server = numbers(&[connected(0), server.clone(), server]);
         assert_eq!(client, server[3..]);

@@ -1,7 +1,7 @@
 //! The files of a case: `cases/<case>/<parameters>/evidence.pcapng` and `transcript.json`. A case
-//! that passed has them, too.
+//! that passed also has these files.
 //!
-//! The packets are made from the traffic log. It contains the bytes that the tester sent and
+//! The packets are made from the traffic log. This log contains the bytes that the tester sent and
 //! received on each connection. The bytes, their order and their times are real. Segment
 //! boundaries, acknowledgements and headers are synthetic, and the capture has a note about this.
 //! If the run captures on an interface, captured frames replace the synthetic frames.
@@ -56,8 +56,8 @@ pub(crate) fn place(key: &crate::model::CaseKey, source: Source, without_wire: O
 /// Files of a case that were written, but that a power failure may still destroy.
 pub(crate) struct UnsyncedFiles {
     files: Vec<File>,
-    /// The case's folder, the folders above it that were created for it, and the folder that
-    /// contains these.
+    /// The folders with new entries: the case's folder, each created folder above it, and the
+    /// existing folder that contains the created folders.
     folders: Vec<PathBuf>,
 }
 

@@ -2,9 +2,10 @@
 //! record.
 //!
 //! Only captured frames show where segments begin, and which endpoint sent which FIN or reset. The
-//! captured frames replace the synthetic frames only if they are complete. They are complete if
-//! they have all bytes that the tester received and sent, or the reset that ended the direction.
-//! Otherwise the case keeps the synthetic frames, and its evidence states the reason.
+//! captured frames replace the synthetic frames only if they are complete. They are complete if,
+//! for each direction, they have all bytes that the tester sent or received, or the reset that
+//! ended the direction. Otherwise the case keeps the synthetic frames, and its evidence states the
+//! reason.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -184,7 +185,8 @@ impl DirectionIndex {
             && segment.len > 0
         {
             let begin = segment.seq.wrapping_sub(first.wrapping_add(1));
-            // A probe may have the byte before byte 0. Its number wraps around to a large number.
+            // A keep-alive probe of TCP may have the byte before byte 0, whose number wraps around
+            // to a large number.
             if begin < 1 << 31 {
                 self.runs.push((u64::from(begin), u64::from(begin) + u64::from(segment.len), frame));
             }
@@ -266,8 +268,8 @@ fn frames<'s>(
         let other_reset = directions[index][1 - side].rst;
         let direction = &mut directions[index][side];
         let of_end = |frame: Option<usize>| match frame.or(other_reset) {
-            // The tester's last packet may never have left the tester. A packet that it received
-            // was on the wire.
+            // The tester's last packet may never have left the tester. A packet that the tester
+            // received was on the wire.
             None if side == 1 => Err(format!("the capture lacks the end of connection {}", event.connection + 1)),
             Some(frame) => Ok(EventPosition::Frame(frame)),
             None => Ok(EventPosition::Nowhere),

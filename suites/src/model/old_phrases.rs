@@ -1,8 +1,8 @@
 //! Phrases that earlier versions used in failures and findings, each with the current phrase.
 //!
-//! A baseline may quote the text of an earlier version. Its signature must match the current text.
-//! A text that was rewritten around a value has no phrase here, so a baseline that quotes such a
-//! text no longer matches.
+//! A baseline may quote the text of an earlier version. Such a quotation must match the current
+//! text. A text that was rewritten around a value has no phrase here, so a baseline that quotes
+//! such a text no longer matches.
 
 /// Phrases in texts of earlier versions, each with the current phrase. A baseline may quote the
 /// earlier phrase.
@@ -194,7 +194,8 @@ fn phrases() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
 mod tests {
     use super::*;
 
-    /// No phrase is changed by an earlier or a later row, so a signature is its own signature.
+    /// No row changes the current phrase of another row. So the conversion of a current text
+    /// changes nothing.
     #[test]
     fn each_old_phrase_leads_to_its_current_phrase() {
         for (old, new) in phrases() {

@@ -7,9 +7,9 @@ use std::process::ExitStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Signals that a program gets for its own fault: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV
-/// and SIGSYS. Other signals come from other processes or, like SIGPIPE, report an error that the
-/// program does not handle.
+/// Signals that a program gets because of its own fault: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE,
+/// SIGSEGV and SIGSYS. Other signals come from other processes or, like SIGPIPE, report an error
+/// that the program does not handle.
 const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
 
 /// The end of a program that the command `start` of the target file started. When a case ends, weft

@@ -37,7 +37,8 @@ pub struct CaseResult {
     /// The monitor's findings.
     #[serde(rename = "seen")]
     pub findings: Vec<MonitorFinding>,
-    /// Programs that `start` of the target file started, and that ended before the case did.
+    /// Programs that the command `start` of the target file started, and that ended before the case
+    /// ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub program_ends: Vec<ProgramEnd>,
     /// The files with the evidence.

@@ -21,7 +21,7 @@ pub struct Summary {
     /// also observed.
     #[schemars(with = "Vec<String>")]
     pub failing: Vec<RequirementId>,
-    /// Numbers of met and violated requirements. Runs of older versions have none.
+    /// Numbers of met and violated requirements. Runs of older versions have no such numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<Score>,
     /// Results that the target's baseline expects.
@@ -236,7 +236,7 @@ impl Summary {
         expected.retain(|one| !is_new(&one.key));
         expected.extend(rerun.expected.iter().filter(|one| is_new(&one.key)).cloned());
         // An entry about a new result is judged again. An entry about a complete case matches if
-        // one of its results matches.
+        // one result of the case matches.
         let is_about = |entry: &str, name: &str| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
         let is_new_entry = |entry: &String| {
             results.iter().filter(|result| is_new(&result.key)).any(|result| is_about(entry, &result.key.to_string()))
@@ -252,8 +252,8 @@ impl Summary {
         Summary { declared_otherwise, ..summary }
     }
 
-    /// Returns the summary of a run of which the results store has only a part. That the store is
-    /// incomplete is an error of the tester's environment, independent of the target.
+    /// Returns the summary of a run of which the results store has only a part. An incomplete store
+    /// is an error of the tester's environment, independent of the target.
     pub(crate) fn not_stored(mut self, why: String) -> Self {
         self.exit_code = ExitCode::HarnessError;
         self.reasons.push(why.clone());

@@ -1,16 +1,17 @@
 //! The HTML report: one file that contains everything, so that it can be sent alone.
 //!
-//! Text that people read and search is plain: requirements, verdicts, expected and actual, and
-//! findings about the target. The first failed result of each case also has plain details: its
-//! diagram and its bytes. The details of the other results are similar and large, some 20 kB each.
-//! So they are packed ([`super::pack`]), with the statements of the requirements and the findings
-//! about the tester. The capture of each result is packed, too. A small script unpacks them.
-//! Without scripts the rest is still readable, and the links lead to the files next to the page.
+//! Text that people read and search is plain (not compressed): requirements, verdicts, expected and
+//! actual, and findings about the target. The first failed result of each case also has plain
+//! details: its diagram and its bytes. The details of the other results are similar and large, some
+//! 20 kB each. So these details are packed (compressed, [`super::pack`]), together with the
+//! statements of the requirements and the findings about the tester. The capture of each result is
+//! packed, too. A small script unpacks all packed parts. Without scripts the rest is still
+//! readable, and the links lead to the files next to the page.
 //!
 //! Compression finds repetitions within 32 kB (RFC 1951). Packed pieces are short enough that the
 //! details of neighbouring results lie within this distance. On average, a result takes some 3.5 kB
-//! of the page. A third of it is plain text, less than a third are the packed details, and the rest
-//! is the packed capture.
+//! of the page. A third of these bytes is plain text, less than a third are the packed details, and
+//! the rest is the packed capture.
 
 use std::path::Path;
 use std::{fs, io};
@@ -51,7 +52,7 @@ struct Page<'a> {
     sections: Vec<Section>,
     /// Descriptions of the evidence's sources.
     evidence: Vec<String>,
-    /// Whether there are several sources, so that each result names its source.
+    /// Whether the evidence has several sources. If it has, each result names its source.
     mixed: bool,
     groups: Vec<Group<'a>>,
     packs: Vec<Pack>,
@@ -64,7 +65,7 @@ struct Page<'a> {
 struct Details<'a> {
     /// The requirements that the page names only by id.
     requirements: Vec<Requirement>,
-    /// The monitor's findings about the tester. Most of them are about the stimulus.
+    /// The monitor's findings about the tester. Most of these findings are about the stimulus.
     about_tester: Vec<&'a MonitorFinding>,
     ladder: String,
     steps: Vec<StepView<'a>>,
@@ -136,7 +137,7 @@ struct StepView<'a> {
 /// omitted.
 ///
 /// # Errors
-/// The page cannot be made. No such case is known.
+/// The page cannot be made. No cause of this error is known.
 pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
     let failed = |error: &dyn std::fmt::Display| ReportError::Make { format: "HTML", error: error.to_string() };
     let counts = Verdict::ALL.into_iter().map(|verdict| (verdict.as_str(), report.summary.counts.of(verdict)));

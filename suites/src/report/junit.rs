@@ -6,8 +6,8 @@
 //! the counts are the same as in all other reports.
 //!
 //! The output of a separate suite lists stale baseline entries, and violations that were also
-//! observed. If no case fails, the case that shows such a cause is an error
-//! ([`other_causes`](mod@super::other_causes)).
+//! observed (in cases about other requirements). If no case fails, the case that shows such a cause
+//! is an error ([`other_causes`](mod@super::other_causes)).
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::model::{CaseResult, RunReport, Verdict};
 /// Returns the report as JUnit XML.
 ///
 /// # Errors
-/// The text cannot be made. No such case is known.
+/// The text cannot be made. No cause of this error is known.
 pub fn junit(report: &RunReport) -> Result<String, ReportError> {
     let mut document = Report::new(format!("weft: {}", report.run.target.name));
     document.set_time(Duration::from_micros(report.summary.duration_us));

@@ -61,7 +61,8 @@ pub enum ReportError {
 /// `summary.md`. Each file is either complete or unchanged.
 ///
 /// # Errors
-/// A report cannot be made or written. The files before this report are already written.
+/// A report cannot be made or written. The reports that come earlier in the list above are then
+/// already written.
 pub fn write_all(report: &RunReport, out: &Path) -> Result<(), ReportError> {
     for (name, make) in FORMATS {
         let (path, text) = (out.join(name), make(report, out)?);

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-/// A pack of this many bytes or more gets no further pieces.
+/// A pack with at least this number of bytes gets no further pieces.
 const ENOUGH: usize = 1 << 20;
 
 /// Collects pieces in packs.

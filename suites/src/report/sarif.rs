@@ -16,7 +16,7 @@ use crate::model::{CaseResult, EvidenceKind, RunReport, Verdict};
 /// Returns the report as SARIF.
 ///
 /// # Errors
-/// The text cannot be made. No such case is known.
+/// The text cannot be made. No cause of this error is known.
 pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
     let mut rules: Vec<weft_core::RequirementId> = report.results.iter().flat_map(named).collect();
     rules.sort_unstable();

@@ -3,9 +3,9 @@
 //! The version is 13, because every reader accepts this version. Perl's `prove` rejects version 14.
 //!
 //! Not applicable and unimplemented cases are skipped. Results that the baseline expects are marked
-//! TODO, which readers do not count as failures. Stale baseline entries, and violations that were
-//! also observed, are comments. If no case fails, the case that shows such a cause is `not ok`, as
-//! in the [JUnit report](mod@super::junit).
+//! TODO, which readers do not count as failures. Stale baseline entries are comments, and so are
+//! violations that were also observed (in cases about other requirements). If no case fails, the
+//! case that shows such a cause is `not ok`, as in the [JUnit report](mod@super::junit).
 
 use weft_core::text::visible;
 
@@ -16,7 +16,7 @@ use crate::model::{CaseResult, RunReport, Verdict};
 /// Returns the report as TAP.
 ///
 /// # Errors
-/// The text cannot be made. No such case is known.
+/// The text cannot be made. No cause of this error is known.
 pub fn tap(report: &RunReport) -> Result<String, ReportError> {
     let other_causes = other_causes(report);
     let marks = marks(report, &other_causes);

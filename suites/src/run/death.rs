@@ -1,4 +1,4 @@
-//! Fails a case if the target dies of it. One of these observations shows this:
+//! Fails a case if the case makes the target die. One of these observations shows this:
 //!
 //! - A good exchange worked before the stimulus, and no good exchange works after it.
 //! - The target answered before the stimulus, and the command `crashed` reports that it is dead.
@@ -20,8 +20,8 @@ use crate::stage::{EndedProgram, Stage};
 use crate::targets::{CRASHED_SECONDS, Start, Target};
 
 impl RunContext {
-    /// Records the ends of the programs that were started as the target. If the target certainly
-    /// died of the case, the case fails, unless its script has an error.
+    /// Records the ends of the programs that were started as the target. If the case certainly made
+    /// the target die, the case fails, unless its script has an error.
     pub(super) async fn judge_death(
         &self,
         case: &CaseInfo,
@@ -58,8 +58,8 @@ impl RunContext {
         let case_link = self.live.link(target)?;
         if !matches!(case_link.start, Some(Start::Manual { .. })) {
             let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
-            // If the service did not work before the stimulus, the case used only the start-up.
-            // Then try only the start-up again.
+            // If the service did not work before the stimulus, the case used only the start-up. So
+            // repeat only the start-up.
             let service = if stage.log().has_worked { target.service() } else { target.service().of_startup() };
             let probed_target = Arc::new(target.with_service(service));
             let mut probe = Stage::new(probed_target, case_link, key.clone(), quiet);
@@ -84,7 +84,7 @@ async fn output_of_crashed(target: &Target) -> Option<Vec<String>> {
     ended.is_ok().then_some(printed)
 }
 
-/// Fails the case because the target died of it. The failure counts against the requirement
+/// Fails the case because it made the target die. The failure counts against the requirement
 /// `first`. `output` are the last lines of the command `crashed`.
 fn fail_with_output(stage: &mut Stage, first: Option<RequirementId>, ended: &[EndedProgram], output: &[String]) {
     let ends = ends_of_stimulated(ended);
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(crashed(&[(0, false), (11, true), (0, false)]), Some(2));
         assert_eq!(crashed(&[(11, false), (11, true)]), None);
         assert_eq!(crashed(&[(11, true), (11, false)]), None);
-        // SIGKILL, and the exit status that a shell makes of a signal.
+        // SIGKILL, and the exit status that a shell returns after a signal.
         assert_eq!(crashed(&[(9, true), (139 << 8, true)]), None);
     }
 

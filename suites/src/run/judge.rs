@@ -1,9 +1,9 @@
 //! Computes the verdict of a case from its log.
 //!
 //! A pass needs evidence for each requirement of the case, and a good exchange before and after. A
-//! finding of the monitor about the target counts for the requirement of the finding. The finding
-//! counts against the case if the case is about that requirement and the script did not provoke the
-//! finding.
+//! finding of the monitor about the target counts for the requirement of the finding. If the case
+//! is about that requirement, the finding fails the case. If the script provokes a violation of
+//! another requirement, the finding is ignored.
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
@@ -34,10 +34,11 @@ pub(super) fn judge(
     [lost, lost_findings]: [u64; 2],
 ) -> Judgement {
     let mut judgement = by_the_case(case, log, fault, lost);
-    // If the failure is excused, the tester or the link caused it. If the control failed, basic
-    // cases judge what is wrong.
+    // If the failure is excused, the tester or the link caused it. If the control failed, the fault
+    // is more basic, and the basic cases judge it.
     let is_excused = log.is_excused || matches!(log.control.outcome, Some(Err(_)));
-    // For a case's own requirements a warning counts, too, because reports show the level.
+    // For the requirements of the case itself, a warning also counts, because reports show the
+    // level.
     let own = |finding: &MonitorFinding| {
         finding.severity == Severity::Warning && case.requirements.contains(&finding.requirement)
     };

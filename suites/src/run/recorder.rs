@@ -1,10 +1,10 @@
 //! Writes a run into the results store, and survives a store that cannot be written for a while.
 //! Reasons are a database server that restarts, a file that another program locks, or a full disk.
 //!
-//! A write is tried again for [`RETRY_TIME`]. After that the run continues without the store. Its
-//! results are in memory and, with their evidence, on disk, so its reports are complete. The
-//! recorder tries again periodically, and once more when the run ends. The summary states how many
-//! results the store did not get.
+//! A write is tried again for [`RETRY_TIME`]. After that the run continues without the store. The
+//! results of the run are in memory and, with their evidence, on disk, so the reports are complete.
+//! The recorder tries again periodically, and once more when the run ends. The summary states how
+//! many results the store did not get.
 
 use std::time::Duration;
 

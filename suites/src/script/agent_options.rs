@@ -213,7 +213,8 @@ impl OctetsFields {
     }
 }
 
-/// `stag` and `to`: memory of the peer. They do not matter if the operation transfers no bytes.
+/// `stag` and `to`: memory of the peer. If the operation transfers no bytes, these values do not
+/// matter.
 fn remote(fields: &mut Fields<'_>) -> mlua::Result<(u32, u64)> {
     Ok((fields.or("stag", 0)?, fields.or::<i64>("to", 0)?.cast_unsigned()))
 }

@@ -1,9 +1,9 @@
 //! The Lua state of a script: the functions that it may use, and its limits.
 //!
-//! A script has no files, no network, no processes, no clock and no random source of its own. It
-//! cannot catch the end of its case. Memory, instructions and wall time are limited. The limits do
-//! not interrupt a library function. So functions that could run for long are missing (patterns,
-//! `table.move`, finalizers) or bounded (`string.rep`).
+//! A script has no files, no network, no processes, no clock and no random source of its own. A
+//! script cannot catch the end of its case. Memory, instructions and wall time are limited. The
+//! limits do not interrupt a library function. So functions that could run for long are missing
+//! (patterns, `table.move`, finalizers) or bounded (`string.rep`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

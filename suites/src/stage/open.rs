@@ -23,10 +23,10 @@ impl Stage {
         Ok((number, self.sdp(number).open(hello, profile, expectation).await?))
     }
 
-    /// Waits for the Hello of a target that connects, becomes MPA Initiator, and answers with this
-    /// HelloAck. The tester sends the answer after `hold`. If bytes or a close arrive during this
-    /// time, the expectation is not met. With a `port`, the target resumes a suspended connection.
-    /// Returns the Hello.
+    /// Waits for the Hello of a target that connects. The tester then becomes MPA Initiator, waits
+    /// for the time `hold`, and answers with this HelloAck. If bytes or a close arrive during
+    /// `hold`, the expectation is not met. With a `port`, the target resumes a suspended
+    /// connection. Returns the Hello.
     pub(crate) async fn accept_sdp(
         &mut self,
         hello_ack: &Message,

@@ -1,6 +1,6 @@
 //! Signs of life of runs. The process of a run writes a sign of life every few seconds. If an
-//! unfinished run has had no sign for a while, the run is broken: its process was killed, or its
-//! host is down.
+//! unfinished run has had no sign of life for a while, the run is broken: its process was killed,
+//! or its host is down.
 //!
 //! The status of a run is computed when it is read. So no process has to watch runs, and a resumed
 //! run is no longer broken. Times come from the database's clock, because the clocks of several

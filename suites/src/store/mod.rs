@@ -55,8 +55,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns whether the same write may succeed later. It cannot if the database rejects the
-    /// write, or if the write itself is wrong.
+    /// Returns whether the same write may succeed later. A write that the database rejects, or that
+    /// is itself wrong, cannot succeed later.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             StoreError::Database(sqlx::Error::Database(error)) => matches!(error.kind(), sqlx::error::ErrorKind::Other),
@@ -108,7 +108,7 @@ impl DatabaseOpenError {
 #[derive(Debug, Clone)]
 pub struct Store {
     pool: AnyPool,
-    /// Whether the database is SQLite, and not PostgreSQL.
+    /// Whether the database is SQLite. Otherwise it is PostgreSQL.
     is_file: bool,
 }
 

@@ -107,7 +107,7 @@ impl Observer {
     }
 
     /// Runs two good exchanges, because the first may break something that the second needs.
-    /// Returns whether both work, and whether a connection was established.
+    /// Returns whether both exchanges work, and whether a connection was established.
     async fn good_exchanges(&mut self) -> Result<(bool, bool), OpenError> {
         for what in ["a good exchange", "a second exchange"] {
             let mut stage = self.stage()?;
@@ -150,7 +150,7 @@ impl Observer {
         Ok(())
     }
 
-    /// If the target's echo does not work, tries rping, and the reverse.
+    /// If the target's echo does not work, tries rping. If rping does not work, tries echo.
     async fn other_service(&mut self) -> Result<(), OpenError> {
         let other = match self.target.service() {
             Service::Echo => Service::Rping,

@@ -5,7 +5,7 @@ use crate::stage::service::{self, Protocol, Sdp, ServiceDriver};
 
 /// The service above MPA on the target. It determines the good exchange, a correct exchange that
 /// shows whether the target works. If the target is the Initiator, each exchange begins with a
-/// message of the target, because a Responder may not send first.
+/// message of the target, because a Responder must not send first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {

@@ -30,8 +30,8 @@ local function write_within(t, conn, op, first, at, length, requirement)
   conn:close()
 end
 
---- Declares a case with rping, for both roles of the target. `declared` has its further fields, and
---- other roles and capabilities if the case needs them.
+--- Declares a case with rping, for both roles of the target. `declared` has the other fields of the
+--- case, and can replace its roles and capabilities.
 local function with_rping(name, title, requirements, declared, run)
   declared.id, declared.title = "ddp/5.1-buffers/" .. name, title
   declared.requirements, declared.run = requirements, run
@@ -103,9 +103,9 @@ case(with_rping("own-queues", "The target needs and uses no receive to answer a 
   { "DDP-5.1.2-5" }, { roles = { "responder" }, tags = { "read" } }, function(t)
   t:good_exchange()
 
-  -- No Send comes before it, so the receives that are posted for Sends are untouched. A Read of
-  -- no bytes needs no access right. The Write before it shows that it is not a ready-to-receive
-  -- message.
+  -- No Send precedes the Read Request, so the receives that are posted for Sends are untouched. A
+  -- Read of no bytes needs no access right. The Write before the Read Request shows that the Read
+  -- Request is not a ready-to-receive message.
   local conn = t:start_up()
   conn:send(mpa.fpdu { ulpdu = rdmap.write() })
   conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766 } })
@@ -125,8 +125,8 @@ case(with_rping("empty-segment", "The target places a Write that has an empty se
   local function segment(at, payload, last)
     return mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + at, payload = payload, last = last } }
   end
-  -- With `again` the Write continues where an earlier one ended: siw looks up the buffer of a
-  -- Write at its first segment with payload.
+  -- With `again`, the Write continues where an earlier Write ended, because siw looks up the buffer
+  -- of a Write at its first segment with payload.
   local at = p.again and 8 or 0
   local write = ({
     first = segment(at, "", false) .. segment(at, "weftweft", true),

@@ -10,7 +10,7 @@ local NUMBER = { "DDP-4.3-9", "DDP-4.3-16" }
 local OFFSET = { "DDP-1.2-5", "DDP-4.3-10", "DDP-4.3-11", "DDP-5.2-5" }
 local LAST = { "DDP-4.1-4", "DDP-4.1-5" }
 local COMPLETE = { "DDP-5.2-1", "DDP-5.2-3", "DDP-4.4-1" }
--- The monitor judges these in each segment.
+-- The monitor judges these requirements in each segment.
 local MONITORED = {
   "DDP-4.1-1", "DDP-4.1-6", "DDP-4.1-7", "DDP-4.1-10", "DDP-4.1-12", "DDP-4.3-3", "RDMAP-3.1-1", "RDMAP-3.1-9", "RDMAP-4.1-1",
   "RDMAP-4.1-2", "RDMAP-4.1-4", "RDMAP-4.1-16",
@@ -71,7 +71,8 @@ local function expect_echo(t, conn, payload)
   check(echo == payload, COMPLETE, ("the %d bytes that were sent"):format(#payload), ("%d bytes that differ"):format(#echo))
 end
 
---- Declares a case with an echo, for both roles of the target. `declared` has its further fields.
+--- Declares a case with an echo, for both roles of the target. `declared` has the other fields of
+--- the case.
 local function with_echo(name, title, requirements, declared, run)
   declared.id, declared.title = "ddp/5.2-segmentation/" .. name, title
   declared.requirements, declared.run = requirements, run
@@ -108,7 +109,7 @@ case(with_echo("empty", "The target sends an empty Send as one segment without p
 end))
 
 --- Returns a function that expects the next echo in the order of the Sends. The basic cases check
---- that an echo arrives at all, and the number of the first.
+--- that an echo arrives at all, and the number of the first echo.
 local function in_order(t, conn, requirement)
   local first
   return function(number)
@@ -153,7 +154,7 @@ case(with_echo("numbers", "The target numbers its messages consecutively, and se
   conn:close()
 end))
 
--- DDP may post a ULPDU of any size (RFC 5044 section 3), so a short one does not prove an MULPDU
+-- DDP may post a ULPDU of any size (RFC 5044 section 3), so a short ULPDU does not prove an MULPDU
 -- below 128 (MPA-4.5-8).
 case(with_echo("not-too-small", "The target sends a long Send in segments of at least 128 bytes, except for the last",
   { "MPA-4.5-6" }, { version = 2, tags = { "segment", "send" } }, function(t)
@@ -172,7 +173,8 @@ case(with_echo("not-too-small", "The target sends a long Send in segments of at 
   conn:close()
 end))
 
--- This finds a number that is kept in eight bits, and a ring of receives that wraps around.
+-- This case finds a target that keeps the number in eight bits, or whose ring of receives fails
+-- when it wraps around.
 case(with_echo("many", "The target numbers and accepts Sends in order after many earlier ones",
   { "DDP-4.3-6", "DDP-5.2-7", "RDMAP-5.3-16" },
   { version = 2, tags = { "segment", "send" }, parameters = { sends = { 300 } } }, function(t, p)

@@ -1,5 +1,5 @@
 -- RFC 5041 sections 1.2, 7.1 and 7.2, RFC 5040 section 5.3: Sends for which the target's user has
--- posted no receive, or a short one. Uses an agent on the target.
+-- posted no receive, or only a receive that is too short. Uses an agent on the target.
 
 case {
   id = "ddp/7.1-receives/none",

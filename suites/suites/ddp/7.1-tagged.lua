@@ -9,8 +9,8 @@ case {
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "write", "refusal" },
-  -- A wrong key, a wrong index, all bits wrong, and the STag that is reserved for privileged
-  -- consumers.
+  -- STags with a wrong key, a wrong index or all bits wrong, and the STag that is reserved for
+  -- privileged consumers.
   parameters = { change = { 0x00000001, 0x000000ff, 0x00000100, 0x40000000, 0x80000000, 0xffffffff, "zero" } },
 
   run = function(t, p)

@@ -21,7 +21,7 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = owner.stag, tagged_offset = owner.to, payload = "weft" } })
     conn:expect_terminate { requirement = ALL, terminate = "DDP-7.2-5", code = ALL, error = { "11 02", "11 00" } }
     conn:expect_close()
-    -- The buffer of the other connection is unchanged, and so is that connection.
+    -- The buffer of the other connection is unchanged, and the other connection still works.
     theirs:send(mpa.fpdu {
       ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = owner.stag, src_to = owner.to },
     })

@@ -11,7 +11,7 @@ end
 
 local ALL = { "local_write", "remote_write", "remote_read" }
 
---- For each fault: a region, and a Tagged Offset at which 16 bytes may not be written or read.
+--- For each fault: a region, and a Tagged Offset at which 16 bytes must not be written or read.
 local WRONG = {
   right = function(target, missing)
     local access = { "local_write", missing == "remote_write" and "remote_read" or "remote_write" }
@@ -56,8 +56,8 @@ local function write(wrong, title, requirements, code, errors)
 end
 
 -- RFC 5041 has no error code for a missing right. The verbs draft reports it as an STag of another
--- stream. It is never an error of RDMAP, although cxgb4 and irdma report 01 02: those errors are
--- for Read Requests (RFC 5040 Figure 10).
+-- stream. The error is never an error of RDMAP, because those errors are for Read Requests (RFC
+-- 5040 Figure 10). cxgb4 and irdma nevertheless report 01 02.
 write("right", "to a region without the right", { "DDP-7.1-11", "DDP-8.3.1-5", "RDMAP-8.1.1-5" }, "DDP-7.2-5", { "11 02", "11 00" })
 write("beyond", "with one byte after the region", { "DDP-7.1-13", "DDP-8.3-1" }, "DDP-7.2-4", "11 01")
 write("before", "with one byte before the region", { "DDP-7.1-12", "DDP-8.3-1" }, "DDP-7.2-4", { "11 01", "11 03" })

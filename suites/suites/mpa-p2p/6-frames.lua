@@ -1,7 +1,7 @@
 -- RFC 6581 sections 5, 6 and 10: enhanced start-up frames, and the frames that answer them.
 
---- Declares a case of the responder of revision 2. `declared` has its further fields, and other
---- capabilities if the case needs them.
+--- Declares a case for a responder of revision 2. `declared` has the other fields of the case, and
+--- can replace its capabilities.
 local function of_responder(name, title, requirements, declared, run)
   declared.id, declared.title = "mpa-p2p/6-frames/" .. name, title
   declared.requirements, declared.run = requirements, run

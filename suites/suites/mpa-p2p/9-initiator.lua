@@ -29,8 +29,8 @@ local function expect_peer_to_peer(t)
   return conn, request
 end
 
---- Declares a case of the initiator of revision 2. `declared` has its further fields, and other
---- capabilities if the case needs them.
+--- Declares a case for an initiator of revision 2. `declared` has the other fields of the case, and
+--- can replace its capabilities.
 local function of_initiator(name, title, requirements, declared, run)
   declared.id, declared.title = "mpa-p2p/9-initiator/" .. name, title
   declared.requirements, declared.run = requirements, run
@@ -211,7 +211,8 @@ case(of_initiator("raised-ird", "If the Reply's ORD is one more than its IRD, th
   end
   t:check(event == "fpdu", { requirement = "P2P-9.1-23", expected = "an FPDU", actual = event or "nothing" })
   if first.opcode == 1 then
-    -- This ready-to-receive message needs an answer. It begins with the sink's STag and TO.
+    -- This ready-to-receive message is a Read Request, which begins with the sink's STag and TO. It
+    -- needs an answer.
     local stag, to = string.unpack(">I4i8", first.payload)
     conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to } })
   end

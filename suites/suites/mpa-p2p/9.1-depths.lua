@@ -105,8 +105,9 @@ case {
 }
 
 --- A Read message on a connection on which neither side may have Reads outstanding: IRD and ORD of
---- the Request are zero. It names an invalid STag, so that the target rejects it whatever IRD the
---- Reply has. (siw computed a remainder by the size of its queue, which was zero.)
+--- the Request are zero. The message names an invalid STag. Therefore the target rejects the
+--- message, whatever IRD the Reply has. (siw computed a remainder by the size of its queue, which
+--- was zero.)
 local function zero_depths(name, title, requirements, made)
   case {
     id = "mpa-p2p/9.1-depths/nothing-held-" .. name,

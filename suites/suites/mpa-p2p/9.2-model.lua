@@ -6,8 +6,8 @@ local function flags(reply)
   return ("A=%s B=%s C=%s D=%s"):format(reply.peer_to_peer, reply.rtr_send, reply.rtr_write, reply.rtr_read)
 end
 
---- Declares a case of the responder of revision 2. `declared` has its further fields, and other
---- capabilities if the case needs them.
+--- Declares a case for a responder of revision 2. `declared` has the other fields of the case, and
+--- can replace its capabilities.
 local function of_responder(name, title, requirements, declared, run)
   declared.id, declared.title = "mpa-p2p/9.2-model/" .. name, title
   declared.requirements, declared.run = requirements, run
@@ -84,7 +84,7 @@ case(of_responder("ready", "The responder accepts each ready-to-receive message 
   if p.kind == "read" then
     conn:expect_fpdu { requirement = BOTH, opcode = 2, stag = p.stag, payload = "", last = true, overdue_fails = true }
   end
-  -- A ready-to-receive Send has used the first number.
+  -- A ready-to-receive Send has used the first MSN.
   conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = p.kind == "send" and 2 or 1 } })
   conn:expect_fpdu { requirement = BOTH, opcode = 3, payload = "weft", overdue_fails = true }
   conn:close()

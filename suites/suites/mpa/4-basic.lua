@@ -1,7 +1,7 @@
 -- RFC 5044 sections 4.1 and 4.4: basic checks on which every other case with FPDUs relies, one
--- property per case. They come first in a run. They need no CRC capability: if CRCs are used, they
--- are correct. Each case has a form for a target with an echo service and, if rping sends such
--- FPDUs, one for rping.
+-- property per case. The cases come first in a run. They need no CRC capability, because all CRCs
+-- are correct if CRCs are used. Each case has a form for a target with an echo service and, if
+-- rping sends such FPDUs, one for rping.
 
 --- Sends `payload` in a Send, the first FPDU of a connection. Returns the connection and the next
 --- event.
@@ -49,8 +49,8 @@ local function check_length(t, payload, answer)
   conn:close()
 end
 
---- Declares a case with an echo, for both roles of the target. `declared` has its further fields,
---- and other roles and capabilities if the case needs them.
+--- Declares a case with an echo, for both roles of the target. `declared` has the other fields of
+--- the case, and can replace its roles and capabilities.
 local function with_echo(name, title, requirements, declared, run)
   declared.id, declared.title = "mpa/4-basic/" .. name, title
   declared.requirements, declared.run = requirements, run

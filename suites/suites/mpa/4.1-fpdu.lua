@@ -1,8 +1,8 @@
 -- RFC 5044 sections 4.1 and 4.4: the form of the target's own FPDUs. The monitor judges each of
 -- them.
 
---- Declares a case with an echo, for both roles of the target. `declared` has its further fields,
---- and other capabilities if the case needs them.
+--- Declares a case with an echo, for both roles of the target. `declared` has the other fields of
+--- the case, and can replace its capabilities.
 local function with_echo(name, title, requirements, declared, run)
   declared.id, declared.title = "mpa/4.1-fpdu/" .. name, title
   declared.requirements, declared.run = requirements, run
@@ -141,8 +141,8 @@ case(with_echo("end-missing", "The target does not act on an FPDU before its las
   conn:send(fpdu:sub(1, -p.missing - 1), { deviates = true })
   conn:expect_silence { requirement = "MPA-6-7", within = 0.5, open = true }
   conn:send(fpdu:sub(-p.missing))
-  -- A target that waited for them and then rejects the FPDU meets this rule, but does not handle
-  -- lost alignment.
+  -- A target that waited for the missing bytes and then rejects the FPDU meets this rule, but does
+  -- not handle lost alignment.
   conn:expect_fpdu { requirement = "MPA-5.1-7", opcode = 3, payload = payload, overdue_fails = true }
   conn:close()
 end))

@@ -1,8 +1,8 @@
 -- RFC 5044 sections 4.2, 4.3 and 8: markers that a target receives after it requested them with M=1
 -- in its start-up frame.
 
--- The position of the marker, in bytes from the first byte of ULPDU_Length: before it, after the
--- first bytes of the DDP header (Figure 4), in the payload, and between payload and CRC. FPDUs
+-- The position of the marker, in bytes from the first byte of ULPDU_Length: before this byte, after
+-- the first bytes of the DDP header (Figure 4), in the payload, and between payload and CRC. FPDUs
 -- begin at multiples of four, so a marker splits neither the length field nor the CRC.
 local PLACES = { ["in-front"] = 0, ["in-header"] = 12, ["in-payload"] = 24, ["before-crc"] = 28 }
 

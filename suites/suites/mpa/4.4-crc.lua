@@ -24,8 +24,8 @@ local function expect_unused(t, conn, requirement)
   })
 end
 
---- Declares a case with an echo and CRCs, for both roles of the target. `declared` has its further
---- fields, and other roles and capabilities if the case needs them.
+--- Declares a case with an echo and CRCs, for both roles of the target. `declared` has the other
+--- fields of the case, and can replace its roles and capabilities.
 local function with_echo(name, title, requirements, declared, run)
   declared.id, declared.title = "mpa/4.4-crc/" .. name, title
   declared.requirements, declared.run = requirements, run
@@ -157,8 +157,8 @@ case(with_echo("changing", "The target sends Read Responses with correct CRCs, e
   conn:close()
 end))
 
--- Every MPA has to support CRCs, so no capability excuses a target that cannot. The default build
--- of zrlio's softiwarp rejects C=1.
+-- Every MPA has to support CRCs, so no capability excuses a target that does not support CRCs. The
+-- default build of zrlio's softiwarp rejects C=1.
 case(with_echo("requested", "The responder accepts a Request with C=1 and sends correct CRCs, even if it does not request them itself",
   { "MPA-4.4-1", "MPA-4.4-9", "MPA-7.1.1-12" },
   { roles = { "responder" }, capabilities = {}, tags = { "startup", "crc" } }, function(t)

@@ -55,7 +55,7 @@ case {
     conn:expect_octets { requirement = "MPA-7.1.1-3", begins = "MPA ID Rep Frame", keep = true }
     conn:expect_reply {
       requirement = { "MPA-7.1.2-8", "MPA-7.1.1-17" },
-      -- The monitor judges these in the frame.
+      -- The monitor judges these requirements in the frame.
       shows = { "MPA-7.1.1-20", "MPA-7.1.1-24", "MPA-7.1.1-25", "MPA-7.1.1-28", "MPA-7.1-5" },
       reject = false,
     }

@@ -7,7 +7,7 @@ local DATA = ("weft octets that differ "):rep(22)
 --- bytes more.)
 local LENGTHS = { 0, 1, 3, 4, 148, 251, 255 }
 
---- Declares a case with an agent. `declared` has its further fields.
+--- Declares a case with an agent. `declared` has the other fields of the case.
 local function with_agent(name, title, requirements, declared, run)
   declared.id, declared.title = "mpa/7.1.1-reported/" .. name, title
   declared.requirements, declared.run = requirements, run

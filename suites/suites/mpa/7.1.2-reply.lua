@@ -1,6 +1,6 @@
 -- RFC 5044 sections 7.1.1 and 7.1.2: how an Initiator handles the Reply.
 
---- Waits for the Request, which shows that the target works. The Reply is next.
+--- Waits for the Request, which shows that the target works. The tester has to send the Reply next.
 local function expect_request(t)
   local conn = t:connect()
   return conn, conn:expect_request()
@@ -22,7 +22,7 @@ local function send_in_a_burst(t, conn, message)
   conn:send(octets:sub(9))
 end
 
---- Declares a case of the initiator. `declared` has its further fields.
+--- Declares a case for an initiator. `declared` has the other fields of the case.
 local function of_initiator(name, title, requirements, declared, run)
   declared.id, declared.title = "mpa/7.1.2-reply/" .. name, title
   declared.requirements, declared.run = requirements, run
@@ -66,8 +66,8 @@ case(of_initiator("accepted", "The initiator reaches Full Operation after a corr
   end
 end))
 
---- Declares a case of a Reply on which the initiator closes before a start-up timer could cause the
---- close. `reply` returns the Reply.
+--- Declares a case with a Reply on which the initiator closes before a start-up timer could cause
+--- the close. `reply` returns the Reply.
 local function refused_at_once(name, title, requirements, parameters, reply)
   local declared = { tags = { "startup", "refusal" }, parameters = parameters }
   return of_initiator(name, title, { requirements, "MPA-8-9" }, declared, function(t, p)

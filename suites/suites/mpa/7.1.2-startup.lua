@@ -90,7 +90,7 @@ case {
         conn:close()
         local later = accepted()
         t:pause(0.5)
-        -- A target that loses the first FPDU of a connection takes the second.
+        -- A target that loses the first FPDU of a connection accepts the second FPDU.
         later:send(fpdu)
         local came, answer = later:next { within = 5 }
         if came == nil then
@@ -156,7 +156,8 @@ case {
       end)
     end
     -- The pieces race with the target's reader. The target may win by chance, so it has to win each
-    -- time. It rarely loses with some sizes, so one variant per size would pass or fail by chance.
+    -- time. With some sizes, the target rarely loses the race, so one variant per size would pass
+    -- or fail by chance.
     for _, every in ipairs { 1, 2, 3, 7, 16, 17, 18, 19 } do
       for attempt = 1, 24 do
         local pause = ({ 0.01, 0.003, 0.001, 0.0003 })[attempt % 4 + 1]

@@ -11,8 +11,8 @@ case {
 
   run = function(t, p, target)
     t:good_exchange()
-    -- The opening exchange is its first completion. The target notifies the user of this completion
-    -- in any case.
+    -- The opening exchange causes the user's first completion. The target notifies the user of this
+    -- completion in any case.
     local conn, pair, op = target:operate { solicited = true }
     local region = target:region { octets = 64, access = { "local_write" } }
     local works = {}

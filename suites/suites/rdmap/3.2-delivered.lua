@@ -19,7 +19,8 @@ end
 
 local LENGTH = { "RDMAP-3.1-6", "RDMAP-3.2-2", "RDMAP-5.3-13", "RDMAP-5.3-3" }
 
---- Declares a case with an agent, for both roles of the target. `declared` has its further fields.
+--- Declares a case with an agent, for both roles of the target. `declared` has the other fields of
+--- the case.
 local function with_agent(name, title, requirements, declared, run)
   declared.id, declared.title = "rdmap/3.2-delivered/" .. name, title
   declared.requirements, declared.run = requirements, run
@@ -84,8 +85,8 @@ case(with_agent("one-receive-each", "The target completes exactly one receive fo
   for nth = 1, 3 do works[nth] = pair:post_receive { region = region, offset = 16 * (nth - 1), length = 16 } end
   send(conn, op.msn, "")
   send(conn, op.msn + 1, "one")
-  -- The second Send shows that the device reports arrivals. If the first is missing then, it was
-  -- not reported.
+  -- The second Send shows that the device reports arrivals. If the report of the first Send is
+  -- still missing, the device did not report this Send.
   pair:expect_completion { work = works[2], octets = 3, requirement = { "DDP-1.2-3", "DDP-3-4", ONE } }
   local got = region:get { offset = 16, length = 3 }
   t:check(got == "one", {

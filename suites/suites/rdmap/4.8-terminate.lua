@@ -1,8 +1,8 @@
 -- RFC 5040 sections 4.8, 5.4 and 7.1: the Terminate with which a target answers each kind of error.
 
 -- For errors of DDP and of operations, Figure 10 requires M and D. If the source of a Read Request
--- is rejected, it also requires R. If the bytes of the LLP are not reliable, it requires none of
--- these bits.
+-- is rejected, the figure also requires R. If the bytes of the LLP are not reliable, the figure
+-- requires none of these bits.
 local KINDS = {
   ["untagged"] = {
     error = "12 01", parts = true,
@@ -76,8 +76,8 @@ local function bits_of(terminate)
   return ("M=%s D=%s R=%s"):format(terminate.m, terminate.d, terminate.r)
 end
 
---- Declares a case with rping and CRCs, for both roles of the target. `declared` has its further
---- fields, and other capabilities if the case needs them.
+--- Declares a case with rping and CRCs, for both roles of the target. `declared` has the other
+--- fields of the case, and can replace its capabilities.
 local function with_rping(name, title, requirements, declared, run)
   declared.id, declared.title = "rdmap/4.8-terminate/" .. name, title
   declared.requirements, declared.run = requirements, run

@@ -4,7 +4,8 @@
 local DATA = ("weft octets that differ "):rep(200)
 local STAG = 0x77656601
 
---- Declares a case with an agent, for both roles of the target. `declared` has its further fields.
+--- Declares a case with an agent, for both roles of the target. `declared` has the other fields of
+--- the case.
 local function with_agent(name, title, requirements, declared, run)
   declared.id, declared.title = "rdmap/5.1-posted/" .. name, title
   declared.requirements, declared.run = requirements, run
@@ -85,7 +86,8 @@ end))
 
 local SINK = 4096
 
---- Answers a Read Request in segments of `cut` bytes, with the last one only if `complete` is set.
+--- Answers a Read Request in segments of `cut` bytes, with the last segment only if `complete` is
+--- set.
 local function respond(conn, request, data, cut, complete)
   local stag, to = string.unpack(">I4i8", request.payload)
   for at = 0, #data - 1, cut do
@@ -184,7 +186,7 @@ case(with_agent("fence", "The target sends work with a Read Fence after all earl
   end
   local waiting, answered = {}, 0
   while answered < p.reads do
-    -- A Request that has to come gets enough time. A message that may not come arrives at once or
+    -- A Request that has to come gets enough time. A message that must not come arrives at once or
     -- not at all.
     local event, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
     if event == "fpdu" then

@@ -30,8 +30,8 @@ local SERVED = {
   "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4", "RDMAP-4.4-6",
 }
 
---- Declares a case with rping, for both roles of the target. `declared` has its further fields, and
---- other roles and capabilities if the case needs them.
+--- Declares a case with rping, for both roles of the target. `declared` has the other fields of the
+--- case, and can replace its roles and capabilities.
 local function with_rping(name, title, requirements, declared, run)
   declared.id, declared.title = "rdmap/5.2-read/" .. name, title
   declared.requirements, declared.run = requirements, run
@@ -55,7 +55,7 @@ case(with_rping("sink", "The target sends a Read Response to the SinkSTag and Si
     expected = "the 63 bytes after the first",
     actual = read == data:sub(2) and "as expected" or #read .. " bytes that differ",
   })
-  -- The target may answer only once.
+  -- The target must not answer more than once.
   conn:expect_silence { requirement = { "RDMAP-5.2-1", "RDMAP-1.2-1" }, within = 0.5, open = true }
   conn:close()
 end))
@@ -237,7 +237,7 @@ case(with_rping("far-too-long", "The target rejects every Read that is longer th
     requirement = { "RDMAP-7.2-18", "RDMAP-8.1.1-3" },
     terminate = "RDMAP-6.2.1-1",
     code = "RDMAP-4.8-19",
-    -- If the first TO of the buffer is near the greatest, the Read wraps.
+    -- If the first TO of the buffer is near the greatest TO, the Read wraps.
     error = { "01 01", "01 04" },
   })
 end))
@@ -270,7 +270,7 @@ case(with_rping("size-of-request", "The target sends a Terminate if a Read Reque
   conn:expect_close()
 end))
 
---- Sends a correct Read, then one with these numbers, which the target has to reject.
+--- Sends a correct Read, then a Read with these numbers, which the target has to reject.
 local function expect_refusal(t, fields, requirement)
   t:good_exchange()
 

@@ -6,8 +6,8 @@ local function terminate(fields)
   return mpa.fpdu { ulpdu = rdmap.send(fields) }
 end
 
---- Declares a case with any service, for both roles of the target. `declared` has its further
---- fields, and other capabilities if the case needs them.
+--- Declares a case with any service, for both roles of the target. `declared` has the other fields
+--- of the case, and can replace its capabilities.
 local function with_service(name, title, requirements, declared, run)
   declared.id, declared.title = "rdmap/5.4-terminate/" .. name, title
   declared.requirements, declared.run = requirements, run

@@ -4,13 +4,14 @@
 local ORD = { "RDMAP-6.1-7", "RDMAP-8.1.1-14" }
 local READS = 4
 
---- Answers each Read Request as late as possible: the oldest, when no more arrive, until `reads` of
---- the user's Reads are answered. At most `most` may wait at a time. `limit` is the requirement,
---- and `source` names the origin of the limit.
+--- Answers each Read Request as late as possible. When no more Read Requests arrive, the tester
+--- answers the oldest of them, until `reads` of the user's Reads are answered. At most `most` Read
+--- Requests may wait at a time. `limit` is the requirement, and `source` names the origin of the
+--- limit.
 local function answer_late(t, conn, reads, most, limit, source)
   local waiting, answered = {}, 0
   while answered < reads do
-    -- A Request that has to come gets enough time. A Request that may not come arrives at once or
+    -- A Request that has to come gets enough time. A Request that must not come arrives at once or
     -- not at all.
     local event, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
     if event == "fpdu" and fpdu.opcode == 1 then

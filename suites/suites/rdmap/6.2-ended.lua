@@ -1,5 +1,5 @@
 -- RFC 5040 section 6.2, RFC 5041 sections 3 and 6.2.1: how the target's user learns that a
--- connection ends, and what it may do then. Uses an agent on the target.
+-- connection ends, and what the user is allowed to do afterwards. Uses an agent on the target.
 
 local DOWN = { "DDP-3-10", "DDP-3-14", "DDP-6.2.1-3" }
 

@@ -1,5 +1,6 @@
--- RFC 5040 sections 5.4 and 7.1: work of the target's user that its own memory does not allow. The
--- target reports it, and sends nothing of it. Uses an agent on the target.
+-- RFC 5040 sections 5.4 and 7.1: work requests of the target's user that the target's own memory
+-- does not allow. The target reports such a work request, and sends nothing for it. Uses an agent
+-- on the target.
 
 local SIZE = 64
 

@@ -7,7 +7,7 @@ local WORD = string.pack("<i8", VALUE)
 local FETCH_ADD, CMP_SWAP = 0, 2
 local IMMEDIATE = "immediat"
 
---- An Atomic Request (RFC 7306 Figure 4) that adds 1, or swaps whatever is there for 1.
+--- An Atomic Request (RFC 7306 Figure 4) that adds 1, or replaces the current value by 1.
 local function atomic(region, fields)
   local kind = fields.kind or FETCH_ADD
   return mpa.fpdu {

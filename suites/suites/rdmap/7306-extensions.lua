@@ -41,7 +41,7 @@ local function look(conn, op, msn, requirement)
 end
 
 --- Declares a case with rping and Atomic Operations, for both roles of the target. `declared` has
---- its further fields, and other roles and capabilities if the case needs them.
+--- the other fields of the case, and can replace its roles and capabilities.
 local function with_atomics(name, title, requirements, declared, run)
   declared.id, declared.title = "rdmap/7306-extensions/" .. name, title
   declared.requirements, declared.run = requirements, run
@@ -74,7 +74,7 @@ case(with_atomics("fetch-add", "The target answers FetchAdd with the original va
   local now = string.unpack(order .. "i8", look(conn, op, 2, ALL))
   t:check(now == sum, {
     requirement = ALL,
-    -- The monitor judges these in the response.
+    -- The monitor judges these requirements in the response.
     shows = { "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6" },
     expected = ("%#x in memory"):format(sum), actual = ("%#x in memory"):format(now),
   })

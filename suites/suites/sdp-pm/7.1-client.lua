@@ -1,8 +1,8 @@
 -- How a PM Client uses an answer: SDP at the SDP Address, or plain TCP at the Conventional Address
 -- (draft-pinkerton-iwarp-sdp-01 sections 7, 7.1 and 7.3.1.4).
 
--- Declares a case of a PM Client. `run` gets the tester's port mapper, and the PMReq for a service.
--- `declared` has further fields.
+-- Declares a case for a PM Client. `run` gets the tester's port mapper, and the PMReq for a
+-- service. `declared` has the other fields of the case.
 local function with_request(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp-pm/7.1-client/" .. name, title
   declared.requirements = requirements

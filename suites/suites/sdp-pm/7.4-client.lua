@@ -1,7 +1,7 @@
 -- The requests of a PM Client, and its reaction to the first answer (draft-pinkerton-iwarp-sdp-01
 -- sections 7.3 and 7.4).
 
--- The monitor judges these in a PMReq, and in a PMAck.
+-- The monitor judges these requirements in a PMReq, and in a PMAck.
 local REQUEST = {
   "PM-7.3-1", "PM-7.3.1.1-1", "PM-7.3.1.2-1", "PM-7.3.1.2-2", "PM-7.3.1.3-1", "PM-7.3.1.3-2", "PM-7.3.1.3-4",
   "PM-7.3.1.3-5", "PM-7.3.1.5-1", "PM-7.4-2", "PM-7.4-4", "PM-7.4-5", "PM-7.4-6", "PM-7.4-7", "PM-7.4-8",
@@ -138,7 +138,7 @@ case {
     conn:reset()
     m:start { service = 1 }
     if m:waiting() == "connection" then
-      -- The client may remember the denial, but it may not treat the service as mapped.
+      -- The client may remember the denial, but it must not treat the service as mapped.
       m:expect_connection({ at = service }):expect_plain { requirement = "PM-7.4-56", within = 1 }
     else
       local again = m:expect { type = "req" }

@@ -1,8 +1,8 @@
--- A PM Client whose PMReqs get no answer, or several (draft-pinkerton-iwarp-sdp-01 section 7.5.1).
--- The client sets its own timers and counts.
+-- A PM Client whose PMReqs get no answer, or several answers (draft-pinkerton-iwarp-sdp-01 section
+-- 7.5.1). The client sets its own timers and counts.
 
--- Declares a case of a PM Client. `run` gets the tester's port mapper, and the PMReq for a service.
--- `declared` has further fields, and other capabilities if the case needs them.
+-- Declares a case for a PM Client. `run` gets the tester's port mapper, and the PMReq for a
+-- service. `declared` has the other fields of the case, and can replace its capabilities.
 local function with_request(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp-pm/7.5-client/" .. name, title
   declared.requirements = requirements

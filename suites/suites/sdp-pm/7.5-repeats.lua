@@ -1,7 +1,7 @@
 -- Datagrams that are lost, late or duplicated (draft-pinkerton-iwarp-sdp-01 section 7.5).
 
--- Declares a case of a PM Server. `run` gets a PM Client of the tester. `declared` has further
--- fields, and other capabilities if the case needs them.
+-- Declares a case for a PM Server. `run` gets a PM Client of the tester. `declared` has the other
+-- fields of the case, and can replace its capabilities.
 local function with_client(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp-pm/7.5-repeats/" .. name, title
   declared.requirements = requirements

@@ -49,7 +49,8 @@ case {
 }
 
 -- Declares a case with a driven socket. `run` gets the connection, on which SDP has started, and
--- the HelloAck. `declared` has further fields, and `hello`, the fields of the Hello.
+-- the HelloAck. `declared` has the other fields of the case. Its field `hello` has the fields of
+-- the Hello.
 local function driven(name, title, requirements, declared, run)
   local hello = declared.hello
   declared.hello = nil

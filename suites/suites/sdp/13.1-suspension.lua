@@ -37,7 +37,7 @@ case {
 }
 
 -- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
--- `declared` has further fields.
+-- `declared` has the other fields of the case.
 local function driven(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/13.1-suspension/" .. name, title
   declared.requirements = requirements
@@ -48,7 +48,7 @@ local function driven(name, title, requirements, declared, run)
   return declared
 end
 
--- The same, with the requirements that the monitor judges in the messages `shown`.
+-- Like `driven`, but adds the requirements that the monitor judges in the messages `shown`.
 local function observed(name, title, requirements, shown, declared, run)
   shown = sdp.shown(shown)
   return driven(name, title, { requirements, shown }, declared, function(s, t)

@@ -45,8 +45,8 @@ data("req-pipe-in-data", "The target accepts REQ_PIPE in Data, and changes no Mo
 data("oob-after-bytes", "The target accepts an Out-Of-Band byte after other bytes", { "SDP-6.1.2-9" },
   { octets = { 2, 100 } }, function(p) return { oob_pend = true, oob_pres = true, payload = ("o"):rep(p.octets) } end)
 
--- Declares a case with an SDP echo. `declared` has its further fields, and other capabilities if
--- the case needs them.
+-- Declares a case with an SDP echo. `declared` has the other fields of the case, and can replace
+-- its capabilities.
 local function with_echo(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/6-tolerated/" .. name, title
   declared.requirements, declared.run = requirements, run

@@ -56,8 +56,8 @@ do
   }
 end
 
--- Declares a case of a Connecting Peer. `run` gets the connection, on which SDP has started, and
--- the Hello. `declared` has further fields.
+-- Declares a case for a Connecting Peer. `run` gets the connection, on which SDP has started, and
+-- the Hello. `declared` has the other fields of the case.
 local function connecting(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/8.1.1-profiles/" .. name, title
   declared.requirements = requirements

@@ -18,7 +18,8 @@ case {
 }
 
 -- Declares a case with a driven socket. `run` gets the connection, on which SDP has started, and
--- the requirements that the monitor judges in the messages `shown`. `declared` has further fields.
+-- the requirements that the monitor judges in the messages `shown`. `declared` has the other fields
+-- of the case.
 local function observed(name, title, requirements, shown, declared, run)
   shown = sdp.shown(shown)
   declared.id, declared.title = "sdp/8.2.1-close/" .. name, title

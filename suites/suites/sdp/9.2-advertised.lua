@@ -16,7 +16,7 @@ end
 local readable = { "SDP-9.2-23", "SDP-6.3.2-4", "SDP-14.1-1", "SDP-6.2.2.5-1" }
 
 -- Declares a case with a driven socket. `run` gets the connection, on which SDP has started, and
--- the HelloAck. `declared` has further fields.
+-- the HelloAck. `declared` has the other fields of the case.
 local function driven(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/9.2-advertised/" .. name, title
   declared.requirements = requirements

@@ -1,4 +1,4 @@
--- The memory that a SinkAvail advertises, and messages that come in its place
+-- The memory that a SinkAvail advertises, and messages that the peer sends instead of using it
 -- (draft-pinkerton-iwarp-sdp-01 sections 9.3, 9.4, 9.5.1, 9.5.2.2, 9.5.5, 11.3 and 14.1).
 
 -- Writes to the memory that a SinkAvail advertises, and reports the completion.
@@ -28,7 +28,7 @@ case {
 }
 
 -- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
--- `declared` has further fields.
+-- `declared` has the other fields of the case.
 local function driven(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/9.3-written/" .. name, title
   declared.requirements = requirements

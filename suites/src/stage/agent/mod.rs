@@ -68,7 +68,7 @@ impl AgentSide<'_> {
         self.succeeded(result)
     }
 
-    /// Returns what an action did. If the agent rejected it, the case is inconclusive.
+    /// Returns the result of an action. If the agent rejected the action, the case is inconclusive.
     pub(crate) fn succeeded(&mut self, result: Result<Success, Failure>) -> Result<Success, Stop> {
         result.map_err(|failure| self.fail(&format!("rejects the requested action: {failure}")))
     }

@@ -17,8 +17,8 @@ use crate::stage::{Message, ReplyFields, ulpdu};
 
 /// The payload of the Sends that open a connection.
 const OPENING: &[u8] = b"weft opening";
-/// Number of the first work request that opens a connection. The work requests of a script count
-/// from 1.
+/// Number of the first work request that opens a connection. The work requests of a script are
+/// numbered from 1.
 const OPENING_WORK: u64 = 1 << 32;
 
 /// Settings for the agent's side of a connection. The defaults are those of a correct user.
@@ -92,8 +92,9 @@ impl AgentSide<'_> {
             return Ok(listener);
         }
         let (target, meeting) = (self.connections.link.target(), self.address());
-        // `agent_at` may name an interface of the agent's host. The target's address may name an
-        // interface of this host.
+        // If `agent_at` names an interface, it is an interface of the agent's host. If the target's
+        // address names an interface, it is an interface of this host, so the agent does not get
+        // its name.
         let (address, port) =
             meeting.map_or((target.ip().into(), 0), |meeting| (Address::from(meeting), meeting.port()));
         let Success::Listener { port, .. } = self.perform(Action::Listen { address, port, backlog: 16 }).await? else {

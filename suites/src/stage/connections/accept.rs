@@ -20,7 +20,7 @@ const COUNTDOWN: Duration = Duration::from_secs(10);
 
 /// The wait for a target that was started.
 pub(in crate::stage) struct TargetWait {
-    /// What the target shall do, and the absence of it, for reports.
+    /// Texts for reports: what the target has to do, and that it did not do this.
     expected: &'static str,
     absence: &'static str,
     /// The instruction to the user, if the target is started manually.
@@ -52,7 +52,8 @@ impl Connections {
         }
     }
 
-    /// Starts the target. `expected` is what the target shall do, `absence` the absence of it.
+    /// Starts the target. `expected` and `absence` are texts for reports: what the target has to
+    /// do, and that it did not do this.
     pub(in crate::stage) async fn start_target(
         &mut self,
         start: &Start,

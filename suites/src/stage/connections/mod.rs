@@ -45,7 +45,8 @@ pub(in crate::stage) struct Connection {
     pub(in crate::stage) end: TesterConnection,
     /// Received bytes that no expectation has used yet.
     pub(in crate::stage) unread: Vec<u8>,
-    /// Number of bytes that the tester sent after its start-up frame. Its next FPDU begins there.
+    /// Number of bytes that the tester sent after its start-up frame. The tester's next FPDU begins
+    /// at this position.
     pub(in crate::stage) position: u64,
     pub(in crate::stage) finished: bool,
     /// Time `settle_ms` after the target's start-up frame. Until then, the target may be busy with
@@ -76,8 +77,8 @@ pub(crate) struct Connections {
     list: Vec<Connection>,
     received: usize,
     sent: usize,
-    /// Whether the target has sent something or closed a connection, so that it is more than an
-    /// open port.
+    /// Whether the target has sent something or closed a connection. If not, it may be only an open
+    /// port.
     pub(crate) has_responded: bool,
     key: CaseKey,
     pub(in crate::stage) sink: Arc<dyn EventSink>,

@@ -69,7 +69,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Describes an FPDU that arrived instead of the one that was due.
+/// Describes an FPDU that arrived instead of the expected FPDU.
 pub(in crate::stage) fn unexpected(fpdu: &[u8], due: &str) -> StepFailure {
     format!("it sent {} where {due} was expected", describe::stream(fpdu)).into()
 }

@@ -69,8 +69,9 @@ impl RdmaSide<'_> {
             || !self.connections.target.service().driver().facts().has_fpdus
     }
 
-    /// Waits `settle_ms`. Some implementations do not process bytes that arrive immediately after
-    /// their Reply until more bytes arrive. Returns false if something arrived during the wait.
+    /// Waits `settle_ms`. If bytes arrive immediately after their Reply, some implementations
+    /// process these bytes only after more bytes have arrived. Returns false if something arrived
+    /// during the wait.
     pub(in crate::stage) async fn wait_until_settled(&mut self) -> Result<bool, Stop> {
         let settled = self.connections.link.now() + self.connections.target.options.settle_time;
         Ok(self.connections.receive(self.number, settled).await? == Arrival::TimedOut)

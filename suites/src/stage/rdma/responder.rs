@@ -41,7 +41,8 @@ impl RdmaSide<'_> {
     }
 
     /// Sends the Reply, and waits until the tester may send. It waits for the ready-to-receive
-    /// message, if the peers have agreed on one, and for the first message of the target's service.
+    /// message, if the peers have agreed on such a message, and for the first message of the
+    /// target's service.
     pub(in crate::stage) async fn accept(
         &mut self,
         reply: &Message,

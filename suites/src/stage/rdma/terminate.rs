@@ -61,7 +61,7 @@ impl RdmaSide<'_> {
                     let terminate = Expectation { shows: Vec::new(), ..all(&[&fields.terminate]) };
                     return Err(self.recorder().unmet(&terminate, &expected, &actual));
                 }
-                // If there is no requirement, the script wants the Terminate itself.
+                // If the expectation names no requirement, the script needs the Terminate itself.
                 if !fields.code.is_empty() || everything.requirements.is_empty() {
                     let code = Expectation { shows: fields.code.clone(), requirements: Vec::new(), ..refused };
                     return Err(self.recorder().undecided(&code, &expected, &actual));

@@ -142,7 +142,7 @@ impl Log {
         self.alive_before && self.stimulated && self.decision.as_ref().is_some_and(undecided)
     }
 
-    /// Fails the case because the target died of it. The failure counts against this requirement.
+    /// Fails the case because it made the target die. The failure counts against this requirement.
     /// `ends` describes how the programs ended. `output` is the last line of the command `crashed`.
     pub(crate) fn fail_as_dead(&mut self, requirement: Option<RequirementId>, ends: &str, output: Option<&str>) {
         let Some(decision) = self.decision.as_mut() else { return };

@@ -16,7 +16,8 @@ use crate::stage::{Message, NoFrame, Stop, ulpdu};
 const MAX_MESSAGE: usize = 1 << 20;
 /// Number of Receive Private Buffers that the tester announces.
 const BUFS: u16 = 16;
-/// If the target may send only this number of messages, the tester announces its buffers again.
+/// When the target may send only this number of further messages, the tester announces its buffers
+/// again.
 const LEAST_TARGET_CREDIT: u32 = 3;
 
 /// How a message is sent, if a script deviates from the correct values.

@@ -79,7 +79,7 @@ impl std::fmt::Display for MessageFields {
 
 impl SdpSide<'_> {
     /// Expects a message of these types with these fields. Updates, and messages in `past`, may
-    /// arrive before.
+    /// arrive before it.
     pub(crate) async fn expect(
         &mut self,
         expectation: &Expectation,

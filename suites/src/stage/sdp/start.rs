@@ -120,9 +120,9 @@ impl SdpSide<'_> {
         (order, hello.filled(Counters { bufs: 16, mseq: 0, mseq_ack: 0, order }))
     }
 
-    /// Waits for the Hello of a target that connects, becomes MPA Initiator, and answers with this
-    /// HelloAck. The tester sends the answer after `hold`. If bytes or a close arrive during this
-    /// time, the expectation is not met. Returns the Hello.
+    /// Waits for the Hello of a target that connects. The tester then becomes MPA Initiator, waits
+    /// for the time `hold`, and answers with this HelloAck. If bytes or a close arrive during
+    /// `hold`, the expectation is not met. Returns the Hello.
     pub(in crate::stage) async fn answer_hello(
         &mut self,
         hello_ack: &Message,

@@ -74,7 +74,8 @@ pub(crate) struct ServiceFacts {
 }
 
 impl ServiceFacts {
-    /// Creates the properties of an iWARP service that does not operate.
+    /// Creates the properties of an iWARP service whose good exchange does not reach Full
+    /// Operation.
     const fn new(name: &'static str, capability: Option<Capability>, good_exchange: &'static str) -> Self {
         ServiceFacts {
             name,

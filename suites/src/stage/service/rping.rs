@@ -89,8 +89,8 @@ impl ServiceDriver for Rping {
             let mut exchange = stage.connections.exchange(number, started, expectation);
             match progress.buffer {
                 Some(buffer) => exchange.write_and_read(progress.read_msn, buffer, length).await,
-                // Before rping's first Read no buffer is known. Then the first Send and this Read
-                // are the plain exchange.
+                // Before rping's first Read, no buffer is known. In that state, the first Send and
+                // this Read are the plain exchange.
                 None if !progress.has_sent => exchange.read_half(ROUND).await.map(|_| ()),
                 // In the middle of a round, rping allows no plain exchange.
                 None => Ok(()),

@@ -21,8 +21,8 @@ enum Answer {
 }
 
 impl Observer {
-    /// Probes what a Responder answers to each kind of Request. If it accepts no Request, tries
-    /// SDP, because the target file may declare a wrong service.
+    /// Probes what a Responder answers to each kind of Request. If the Responder accepts no
+    /// Request, tries SDP, because the target file may declare a wrong service.
     pub(super) async fn mpa(&mut self, works: bool) -> Result<(), OpenError> {
         let enhanced = Enhanced { ird: 1, ord: 1, ..Enhanced::default() };
         let ready = Enhanced { peer_to_peer: true, rtr_write: true, rtr_read: true, ..enhanced };
@@ -31,7 +31,7 @@ impl Observer {
         let (mut speaks_mpa, mut accepts) = (works, works);
         let mut silent = 0;
         let mut shown = BTreeSet::new();
-        // The good exchange then had FPDUs, and their CRCs were checked.
+        // If these conditions are met, the good exchange had FPDUs, and their CRCs were checked.
         if works && self.target.description.request.crc && self.target.service().driver().facts().operates {
             shown.insert(Capability::Crc);
         }

@@ -51,7 +51,7 @@ do
 end
 
 -- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
--- `declared` has further fields, and `hello`, the fields of the Hello.
+-- `declared` has the other fields of the case. Its field `hello` has the fields of the Hello.
 local function driven(name, title, requirements, declared, run)
   local hello = declared.hello
   declared.hello = nil
@@ -64,7 +64,7 @@ local function driven(name, title, requirements, declared, run)
   return declared
 end
 
--- The same, with the requirements that the monitor judges in the messages `shown`.
+-- Like `driven`, but adds the requirements that the monitor judges in the messages `shown`.
 local function observed(name, title, requirements, shown, declared, run)
   shown = sdp.shown(shown)
   return driven(name, title, { requirements, shown }, declared, function(s, t)

@@ -1,8 +1,9 @@
--- Advertisements that cross data, one another or a ModeChange (draft-pinkerton-iwarp-sdp-01
--- sections 9.5.1, 11.3 and 12.4).
+-- Advertisements that cross data, another advertisement or a ModeChange
+-- (draft-pinkerton-iwarp-sdp-01 sections 9.5.1, 11.3 and 12.4).
 
 -- Declares a case with a driven socket. `run` gets the connection, on which SDP has started, and
--- the requirements that the monitor judges in the messages `shown`. `declared` has further fields.
+-- the requirements that the monitor judges in the messages `shown`. `declared` has the other fields
+-- of the case.
 local function observed(name, title, requirements, shown, declared, run)
   shown = sdp.shown(shown)
   declared.id, declared.title = "sdp/9-transfer/" .. name, title
@@ -63,7 +64,7 @@ case(observed("written-then-left", "The target uses a SinkAvail in Pipelined Mod
   s:send(sdp.sink_avail { length = 2000, stag = 0x901, non_discards = 1 })
   -- The monitor observes the order of the Write, RdmaWrCompl and the ModeChange.
   s:expect_open { within = 0.2 }
-  -- Their MSeqAck shows that they cross the ModeChange.
+  -- The MSeqAck of these SinkAvails shows that they cross the ModeChange.
   local before = s:counters().mseq_ack - 1
   s:send(sdp.sink_avail { length = 2000, stag = 0x902, non_discards = 1, mseq_ack = before })
   s:send(sdp.sink_avail { length = 2000, stag = 0x903, non_discards = 1, mseq_ack = before })

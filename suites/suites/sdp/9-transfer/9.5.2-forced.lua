@@ -4,7 +4,7 @@
 local OCTETS = ("abcdefghij"):rep(200)
 
 -- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
--- `declared` has further fields.
+-- `declared` has the other fields of the case.
 local function driven(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/9-transfer/" .. name, title
   declared.requirements = requirements
@@ -15,7 +15,7 @@ local function driven(name, title, requirements, declared, run)
   return declared
 end
 
--- The same, with the requirements that the monitor judges in the messages `shown`.
+-- Like `driven`, but adds the requirements that the monitor judges in the messages `shown`.
 local function observed(name, title, requirements, shown, declared, run)
   shown = sdp.shown(shown)
   return driven(name, title, { requirements, shown }, declared, function(s)

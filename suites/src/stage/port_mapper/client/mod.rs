@@ -3,9 +3,9 @@
 //!
 //! Datagrams and connections are in separate queues, so that an expectation of one kind skips the
 //! other. If the target repeats an answered PMReq, the tester repeats the answer, as a PM Server
-//! has to (section 7.5.2). It hides the repetition from expectations, because the answer may be
-//! lost, or still in flight. It hides at most two repetitions that an answer in flight does not
-//! explain.
+//! has to (section 7.5.2). The tester hides the repetition from expectations, because the answer
+//! may be lost, or still in flight. The tester hides at most two repetitions that an answer in
+//! flight does not explain.
 
 mod correct_exchange;
 mod expect;
@@ -89,7 +89,7 @@ pub(crate) struct DatagramFields {
 pub(crate) enum RepetitionEnd {
     /// The target connected.
     Connection,
-    /// As many datagrams as requested have arrived.
+    /// The requested number of datagrams has arrived.
     Most,
     /// No more datagrams arrived.
     Quiet,
