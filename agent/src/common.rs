@@ -27,7 +27,7 @@ impl Limits {
     pub(crate) fn check_memory(&self, used: u64, octets: u64) -> Result<(), Failure> {
         let left = self.memory.saturating_sub(used);
         require(octets <= left, || {
-            Failure::of(format!("no region of {octets} bytes: this control connection may use {left} more bytes"))
+            Failure::of(format!("no region of {octets} bytes: this control connection can use only {left} more bytes"))
         })
     }
 }
@@ -43,7 +43,7 @@ pub(crate) fn require(condition: bool, failure: impl FnOnce() -> Failure) -> Res
     if condition { Ok(()) } else { Err(failure()) }
 }
 
-/// Returns private data and its length, in the form that librdmacm takes. librdmacm stores the
+/// Returns private data and its length, in the form that librdmacm requires. librdmacm stores the
 /// length in one byte, so 255 bytes are the maximum. (MPA would allow 512.)
 pub(crate) fn private_data(data: &Octets) -> Result<(&[u8], u8), Failure> {
     let octets = data.0.as_slice();
@@ -53,8 +53,8 @@ pub(crate) fn private_data(data: &Octets) -> Result<(&[u8], u8), Failure> {
     Ok((octets, length))
 }
 
-/// Returns the number of entries of the completion queue for a Queue Pair whose queues hold `depth`
-/// requests each. A shared receive queue adds `depth` entries.
+/// Returns the number of entries of the completion queue for a Queue Pair. Each queue of the Queue
+/// Pair holds `depth` requests. A shared receive queue adds `depth` entries.
 pub(crate) fn cq_entries(depth: u32, shared: bool) -> u32 {
     depth.saturating_mul(if shared { 3 } else { 2 }).max(16)
 }
@@ -67,7 +67,7 @@ pub(crate) fn check_transfer_size(length: u64) -> Result<(), Failure> {
     })
 }
 
-/// Returns the failure of a request whose `object` does not exist, or is not a `kind`.
+/// Returns the failure for a request with an `object` that does not exist, or that is not a `kind`.
 pub(crate) fn not_found(object: Object, kind: &str) -> Failure {
     Failure::of(format!("this control connection has no {kind} with the number {object}"))
 }
@@ -89,7 +89,7 @@ pub(crate) fn requests_nothing(connection: Object) -> Failure {
     Failure::of(format!("connection {connection} has no request of a peer to accept or reject"))
 }
 
-/// Returns the failure of a `hello` that is not the first request.
+/// Returns the failure for a `hello` that is not the first request.
 pub(crate) fn repeated_hello() -> Failure {
     Failure::of("`hello` must be the first request, and cannot be repeated")
 }
@@ -97,5 +97,5 @@ pub(crate) fn repeated_hello() -> Failure {
 /// Value of `kind` in [`Event::Failed`](crate::protocol::Event::Failed) when a connection request
 /// exceeds the limit of objects.
 pub(crate) const NO_ROOM: &str = "connect_request";
-/// Value of `status` in the same event: ENOMEM.
+/// Value of `status` in this [`Event::Failed`](crate::protocol::Event::Failed): ENOMEM.
 pub(crate) const NO_ROOM_STATUS: i32 = 12;

@@ -1,9 +1,10 @@
-//! Accepts control connections over TCP and serves each on its own thread. Errors of a tester and
-//! shortages of the host do not stop the listener. Only the request `exit` or a failure of the
-//! listener itself stops it.
+//! Accepts control connections over TCP, and serves each of them on its own thread. If a tester
+//! makes an error, or if the host lacks a resource, the listener continues. Only the request `exit`
+//! or a failure of the listener itself stops the listener.
 //!
-//! `waiting` holds the connections whose token is not verified yet. `back_off` slows down an origin
-//! that sends wrong tokens.
+//! The module `waiting` holds the connections whose token is not verified yet. The module
+//! `back_off` slows down an origin (an IPv4 address, or the first 64 bits of an IPv6 address) that
+//! sends wrong tokens.
 
 mod back_off;
 mod waiting;
@@ -23,22 +24,23 @@ use self::waiting::{Waiting, WaitingSlot};
 use crate::protocol::Failure;
 use crate::serve::{Backend, Control, Hello, ServeError, WRONG_TOKEN, refuse_early};
 
-/// Maximum number of testers at once. A tester counts from its valid hello (its first request) on.
+/// Maximum number of testers at the same time. A tester counts after the agent has received the
+/// tester's valid hello (the first request).
 pub const MAX_TESTERS: usize = 8;
 /// Maximum time for a write to a tester. A tester that reads nothing for this time has gone.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
-/// TCP sends a keepalive probe after a tester has been silent for this time, and then every
-/// [`PROBE_EVERY`]. (A host that lost its power sends no FIN.)
+/// If a tester is silent for this time, TCP sends a keepalive probe, and then one more probe after
+/// each [`PROBE_EVERY`]. (A host that lost its power sends no FIN.)
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 const PROBE_EVERY: Duration = Duration::from_secs(5);
-/// Pause after the host lacked a resource. Without the pause, `accept` would fail again at once,
-/// because a connection still waits in the backlog.
+/// Pause if the host lacks a resource. Without the pause, the next `accept` would fail at once,
+/// because the connection still waits in the backlog.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Serves all testers that connect. Returns only when the listener itself fails. The agent calls
-/// `backend` once for each tester with a valid hello. `report` gets the address of a peer. Its
-/// second argument is `None` when the service of the peer begins, and the result when the service
-/// ends.
+/// `backend` once for each tester with a valid hello. The agent calls `report` with the address of
+/// a peer. The second argument is `None` when the service of the peer begins. When the service
+/// ends, the second argument is the result.
 pub fn listen<C: Backend>(
     listener: &TcpListener,
     token: Option<&str>,
@@ -58,7 +60,7 @@ pub fn listen<C: Backend>(
             Ok((stream, peer)) => (Arc::new(stream), peer),
             Err(why) if is_for_good(&why) => return why,
             Err(why) => {
-                // A peer that has closed its connection already is no reason to pause.
+                // If only this peer has already closed its connection, a pause is not necessary.
                 if why.kind() != io::ErrorKind::ConnectionAborted {
                     report("a tester", Some(Err(why.into())));
                     thread::sleep(ACCEPT_PAUSE);
@@ -84,13 +86,13 @@ pub fn listen<C: Backend>(
     }
 }
 
-/// Returns whether `accept` failed because of the listener itself: it is no listening socket, or is
-/// closed. All other errors of accept(2) concern one connection, or are temporary.
+/// Returns whether `accept` failed because of the listener itself: it is not a listening socket, or
+/// it is closed. All other errors of accept(2) concern one connection, or are temporary.
 fn is_for_good(why: &io::Error) -> bool {
     matches!(why.raw_os_error(), Some(libc::EBADF | libc::EINVAL | libc::ENOTSOCK | libc::EOPNOTSUPP))
 }
 
-/// A claim on one of [`MAX_TESTERS`] slots. Dropping it frees the slot.
+/// One of [`MAX_TESTERS`] slots. Dropping this value frees the slot.
 struct TesterSlot(Arc<AtomicUsize>);
 
 impl TesterSlot {
@@ -142,8 +144,8 @@ impl<C: Backend, F: Fn() -> Result<C, Failure>> Agent<F> {
         control.serve(&hello, &self.backend)
     }
 
-    /// Compares the token, after the delay that earlier wrong tokens of the same origin cause.
-    /// Returns `None` if the tester closes the connection during the delay.
+    /// Waits for the delay that earlier wrong tokens of the same origin cause. Then compares the
+    /// token. Returns `None` if the tester closes the connection during the delay.
     fn verify(
         &self,
         control: &Control<&TcpStream, &TcpStream>,
@@ -155,7 +157,7 @@ impl<C: Backend, F: Fn() -> Result<C, Failure>> Agent<F> {
         while control.wait_while_connected(left)? {
             let mut back_off = self.lock();
             let now = Instant::now();
-            // Meanwhile another connection of this origin may have sent a wrong token.
+            // During the wait, another connection of this origin may have sent a wrong token.
             left = back_off.left(origin, now);
             if left.is_zero() {
                 let is_right = hello.has_token(token);
@@ -167,7 +169,7 @@ impl<C: Backend, F: Fn() -> Result<C, Failure>> Agent<F> {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BackOff> {
-        // A panic cannot leave the map half changed.
+        // A panic cannot interrupt a change of the map.
         self.back_off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

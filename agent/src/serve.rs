@@ -11,7 +11,7 @@ use crate::protocol::{
     Action, AgentMessage, Event, Failure, LONGEST_LINE, MessageContent, Outcome, Request, Success, VERSION,
 };
 
-/// Time limit for the first line. A tester sends it at once.
+/// Time limit for the first line. A tester sends the first line at once.
 const HELLO_WITHIN: Duration = Duration::from_secs(2);
 /// Maximum length of the first line in bytes.
 const LONGEST_HELLO: usize = 4096;
@@ -30,12 +30,12 @@ pub trait Backend {
     /// Descriptors that become readable when the backend may have an event. The descriptors stay
     /// open as long as the backend exists.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
-    /// Descriptors to which the backend waits to write. The descriptors stay open as long as the
-    /// backend exists.
+    /// Descriptors to which the backend will write when they become writable. The descriptors stay
+    /// open as long as the backend exists.
     fn write_descriptors(&self) -> Vec<BorrowedFd<'_>> {
         Vec::new()
     }
-    /// Time of the next call of `events` if no descriptor becomes ready before.
+    /// Time at which the caller must call `events`, even if no descriptor has become ready.
     fn deadline(&self) -> Option<Instant> {
         None
     }
@@ -44,20 +44,20 @@ pub trait Backend {
 /// Why a control connection ended, if the tester did not close it.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The agent rejected the tester, and sent it this reason.
+    /// The agent rejected the tester, and sent this reason to the tester.
     #[error("rejected the tester: {0}")]
     NoHello(String),
     /// A line exceeded this number of bytes.
     #[error("the tester sent a line of more than {0} bytes")]
     TooLong(usize),
-    /// The connection broke, or the tester does not read.
+    /// The connection broke, or the tester does not read the answers.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Serves a tester until it closes the connection. Times in messages count from `begin`, the start
-/// of the agent. The backend is created only after a valid hello, so no client can use the device
-/// without the token.
+/// Serves a tester until the tester closes the connection. Times in messages count from `begin`,
+/// the start of the agent. The backend is created only after a valid hello, so no client can use
+/// the device without the token.
 pub fn serve<C: Backend>(
     input: impl Read + AsFd,
     output: impl Write,
@@ -102,7 +102,8 @@ impl<I: Read + AsFd, W: Write> Control<I, W> {
         Control { input, lines, out: MessageWriter { output, begin } }
     }
 
-    /// Reads the first request. Returns `None` if the tester closes the connection before.
+    /// Reads the first request. Returns `None` if the tester closes the connection without a
+    /// request.
     pub(crate) fn read_hello(&mut self) -> Result<Option<Hello>, ServeError> {
         let until = Instant::now() + HELLO_WITHIN;
         let first = loop {
@@ -242,7 +243,7 @@ impl LineBuffer {
         Some(line)
     }
 
-    /// Reads available bytes, up to the maximum length of a line. Returns their number.
+    /// Reads available bytes, up to the maximum length of a line. Returns the number of bytes.
     fn read(&mut self, input: &mut impl Read) -> io::Result<usize> {
         let room = LONGEST_LINE.saturating_sub(self.octets.len()).min(READ_SIZE);
         let got = loop {
@@ -257,7 +258,7 @@ impl LineBuffer {
 }
 
 fn read(line: &[u8]) -> Result<Request, String> {
-    // The reason may quote a name from the line, and the name may be nearly as long as the line.
+    // The reason can contain a name from the line. This name can be nearly as long as the line.
     let reason = |why: serde_json::Error| why.to_string().chars().take(LONGEST_REASON).collect::<String>();
     serde_json::from_slice(line).map_err(|why| format!("the line is not a valid request: {}", reason(why)))
 }

@@ -5,8 +5,8 @@
 //! not parse frames, does not write files, and does not decide when to stop.
 //!
 //! libpcap is the only system library that weft uses, and it is optional. If a build does not find
-//! libpcap, or if the feature `live` is disabled, the crate has the same functions, but they return
-//! an error that names the package to install.
+//! libpcap, or if the feature `live` is disabled, the crate has the same functions. But then they
+//! return an error with the name of the package to install.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
@@ -31,8 +31,8 @@ pub const SNAP_LEN: u32 = 262_144;
 pub struct Settings {
     /// Name of the interface in the operating system, for example `eth0`.
     pub interface: String,
-    /// Capture filter in the language of pcap-filter(7). The kernel passes only frames that match.
-    /// `None` passes all frames.
+    /// Capture filter in the language of pcap-filter(7). The kernel passes only frames that match
+    /// the filter. `None` passes all frames.
     pub filter: Option<String>,
     /// The maximum number of bytes to capture of each frame, from 1 to [`SNAP_LEN`].
     pub snap_len: u32,
@@ -41,8 +41,9 @@ pub struct Settings {
     /// Size of the kernel's buffer in MiB, from 1 to 2047. If the buffer is full, the kernel drops
     /// frames and counts them.
     pub buffer_mib: u32,
-    /// The kernel may delay frames for at most this time, to pass several frames at once.
-    /// [`Live::next_frame`] also waits for a frame for at most this time. The resolution is 1 ms.
+    /// The kernel may delay frames to pass several frames at once. This is the maximum delay. It is
+    /// also the maximum time for which [`Live::next_frame`] waits for a frame. The resolution is 1
+    /// ms.
     pub batch: Duration,
 }
 

@@ -44,8 +44,8 @@ impl Live {
             .precision(Precision::Nano)
             .open()
             .map_err(|error| failed(&error))?
-            // In blocking mode, libpcap may wait for a frame forever. Its timeout starts only when
-            // the first frame of a batch arrives.
+            // In blocking mode, libpcap may wait for a frame forever, because its timeout starts
+            // only when the first frame of a batch arrives.
             .setnonblock()
             .map_err(|error| failed(&error))?;
         if let Some(filter) = &settings.filter {

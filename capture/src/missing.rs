@@ -1,5 +1,5 @@
-//! Replaces `live` in a build without libpcap. The functions are the same, but each returns an
-//! error.
+//! Replaces the module `live` in a build without libpcap. The functions are the same, but each
+//! function returns an error.
 
 use std::convert::Infallible;
 

@@ -1,5 +1,5 @@
-//! Drops the privileges that opening an interface needs. A hostile frame that exploits a bug in the
-//! program then gets no privileges.
+//! Drops the privileges that opening an interface needs. If a hostile frame then exploits a bug in
+//! the program, the attacker gets no privileges.
 
 use std::io;
 
@@ -10,7 +10,7 @@ pub enum Dropped {
     Nothing,
     /// The process was root because of sudo. It now runs as the user who called sudo.
     Root {
-        /// Number of that user.
+        /// User number (UID) of the user who called sudo.
         user: u32,
     },
     /// The process keeps its user but has no capabilities any more.
@@ -20,9 +20,9 @@ pub enum Dropped {
 /// Drops all privileges of the process.
 ///
 /// If sudo made the process root, the process changes to the user who called sudo, with the primary
-/// group of that user and no other group. Otherwise the process drops all capabilities. If it is
-/// root without sudo, it keeps user number 0. It may then still read and write files that root
-/// owns, but has no other privileges.
+/// group of that user and no other group. Otherwise the process drops all capabilities. If the
+/// process is root without sudo, it keeps user number 0. Then it can still read and write files
+/// that root owns, but has no other privileges.
 ///
 /// On Linux, users and capabilities belong to a thread, and this function changes only the calling
 /// thread. So call it before the process starts a second thread. On other systems, this function
@@ -76,7 +76,7 @@ mod tests {
         line.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    // Each test has its own thread, because a thread cannot get dropped privileges back.
+    // Each test uses a new thread, because a thread cannot get dropped privileges back.
 
     #[test]
     fn nothing_is_left_of_capabilities() {

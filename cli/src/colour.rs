@@ -59,7 +59,7 @@ impl Colour {
         self.paint(Style::new().dimmed(), text)
     }
 
-    /// Prints a heading in bold.
+    /// Makes a heading bold.
     pub(crate) fn strong(self, text: &str) -> String {
         self.paint(Style::new().bold(), text)
     }

@@ -24,8 +24,8 @@ pub(crate) fn install(command: &Command) -> Result<(), BadInput> {
     };
     let wanted = std::env::var(VARIABLE).unwrap_or_default();
     let filter = if wanted.is_empty() { EnvFilter::new(default) } else { parse(&wanted)? };
-    // File names may have characters that control a terminal, so `Visible` escapes them. It would
-    // also escape the sequences for colours, so the log has no colours.
+    // File names may have characters that control a terminal, so `Visible` escapes such characters.
+    // `Visible` would also escape the sequences for colours, so the log has no colours.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Visible(io::stderr())).with_ansi(false);
     // This fails only if a subscriber is installed already, as in tests that call `install` twice.
     let _ = log.with_target(false).with_timer(SystemTime).try_init();

@@ -1,4 +1,4 @@
-//! The async runtime of the subcommands that need one.
+//! The async runtime, for the subcommands that need a runtime.
 
 use std::future::Future;
 use std::time::Duration;

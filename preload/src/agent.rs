@@ -12,7 +12,7 @@ use crate::socket;
 /// An agent that does not answer within this time counts as absent. The time-outs of the agent are
 /// shorter.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
-/// The same time limit, for requests that the agent answers at once.
+/// Like [`TIMEOUT`], but for requests that the agent answers at once.
 pub(crate) const SHORT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A connection to the agent.

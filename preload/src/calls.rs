@@ -1,7 +1,7 @@
-//! This module has the actions of the shim before or after a call of the C library.
+//! The actions of the shim before or after a call of the C library.
 //!
-//! A name is the address and port of a socket. The real names of a connection through the agent are
-//! those of the SDP connection, not those of the loopback connection.
+//! A *name* is the address and port of a socket. For a connection through the agent, the *real
+//! names* are the names of the SDP connection, not the names of the loopback connection.
 
 use core::net::SocketAddr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -24,8 +24,8 @@ pub(crate) fn connect(fd: c_int, service: SocketAddr) -> Option<c_int> {
         RulesState::Bad => return socket::family(fd).map(|_| failed(libc::EPERM)),
     };
     let by = rules.connect(service)?;
-    // A non-blocking program calls connect(2) again to query the result. The kernel handles this
-    // call.
+    // A non-blocking program calls connect(2) a second time to query the result. The kernel handles
+    // the second call.
     let family = socket::family(fd).filter(|_| socket::is_closed(fd))?;
     if let Some(failure) = why(rules, fd) {
         socket::disconnect(fd);
@@ -80,8 +80,8 @@ fn reach(rules: &Rules, fd: c_int, family: c_int, service: SocketAddr, by: Route
     })
 }
 
-/// Returns why the agent could not connect for this descriptor. Returns `None` if there was no such
-/// failure.
+/// Returns why the agent could not connect for this descriptor. Returns `None` if the agent reports
+/// no failure.
 fn why(rules: &Rules, fd: c_int) -> Option<Failure> {
     // A socket without a local name has not begun a connection.
     let local = socket::local(fd).filter(|local| local.port() != 0 && !local.ip().is_unspecified())?;
@@ -108,8 +108,9 @@ fn canonical(name: SocketAddr) -> SocketAddr {
     SocketAddr::new(name.ip().to_canonical(), name.port())
 }
 
-/// Handles listen(2) before the call of the C library. If a rule requires that the agent listens,
-/// but the agent cannot listen, returns a result for the program. Otherwise returns `None`.
+/// Handles listen(2) before the call of the C library. If a rule requires that the agent listen,
+/// but the agent cannot listen, returns the result of the call. Otherwise returns `None`, and the
+/// caller calls the C library.
 pub(crate) fn before_listen(fd: c_int) -> Option<c_int> {
     let rules = match rules() {
         RulesState::None => return None,
@@ -173,8 +174,8 @@ fn names(rules: &Rules, fd: c_int) -> Option<(Names, c_int)> {
 }
 
 /// Returns the result of a call if there is no agent. The rules decide whether the call fails or
-/// uses plain TCP. For plain TCP, the result is `None`. Reports the missing agent only at the first
-/// call.
+/// uses plain TCP. For plain TCP, the result is `None`. Only the first call prints a message about
+/// the missing agent.
 fn absent(rules: &Rules, what: &str, error: &io::Error) -> Option<c_int> {
     static REPORTED: AtomicBool = AtomicBool::new(false);
     let (result, words) = match rules.unreachable {

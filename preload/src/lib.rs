@@ -1,5 +1,5 @@
-//! A library for `LD_PRELOAD` (the shim). With it, programs without support for SDP use SDP through
-//! their normal socket calls.
+//! A library for `LD_PRELOAD` (the shim). With the shim, programs that do not support SDP use SDP
+//! through their normal socket calls.
 //!
 //! **Design.** A program keeps the descriptors of the kernel. The shim only changes the address to
 //! which a descriptor connects.
@@ -16,14 +16,14 @@
 //! `dup`, `fork`, `exec`, and descriptors that are passed to another process. The shim keeps no
 //! table of descriptors, so all of these still work.
 //!
-//! For a non-blocking `connect`, the agent provides an address where it does not answer the TCP
-//! connection until the SDP connection has succeeded or failed. So the kernel reports the result to
-//! the program at the right time. If SDP fails, the kernel only sees a reset. The shim then makes
-//! SO_ERROR and a second `connect` return the error of the agent.
+//! For a non-blocking `connect`, the agent returns an address. The agent completes a TCP connection
+//! to this address only when the SDP connection has opened or failed. So the kernel reports the
+//! result to the program at the right time. If SDP fails, the kernel receives only a reset. The
+//! shim then makes SO_ERROR and a second `connect` return the error of the agent.
 //!
 //! **Cost.** Each byte makes an extra loopback hop through a second process. An SDP implementation
-//! in the shim would save this hop. But the shim would then have to do all that the kernel does
-//! now, for each descriptor that a program can derive from another descriptor.
+//! in the shim would avoid this hop. But then the shim would have to do the kernel's work for each
+//! descriptor, including descriptors that a program derives from other descriptors.
 //!
 //! **Limits.** The shim replaces only the C library's `connect`, `listen`, `accept`, `accept4`,
 //! `getsockopt`, `getpeername` and `getsockname`. It does not cover statically linked programs, raw

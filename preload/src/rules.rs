@@ -19,8 +19,8 @@ pub(crate) enum RulesState {
     None,
     /// The rules in the file.
     Rules(Rules),
-    /// The file cannot be used, so the shim does not know which connections need SDP. It makes
-    /// connect(2) and listen(2) fail for all TCP sockets.
+    /// The file cannot be used, so the shim does not know which connections need SDP. The shim
+    /// makes connect(2) and listen(2) fail for all TCP sockets.
     Bad,
 }
 

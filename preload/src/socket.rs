@@ -1,7 +1,7 @@
 //! The state of a descriptor, and socket addresses in the C library's format.
 //!
-//! A name is the address and port of a socket, as in getsockname(2). A family is the address family
-//! of a socket: AF_INET (IPv4) or AF_INET6 (IPv6).
+//! A *name* is the address and port of a socket, as in getsockname(2). A *family* is the address
+//! family of a socket: AF_INET (IPv4) or AF_INET6 (IPv6).
 
 use core::mem::{size_of, zeroed};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -64,7 +64,7 @@ impl Room {
     }
 }
 
-/// Reads a name of IPv4 or IPv6. Returns `None` if the name is of another family or too short.
+/// Reads a name of IPv4 or IPv6. Returns `None` if the name has another family or is too short.
 ///
 /// # Safety
 /// `address` is null or points to `len` bytes.

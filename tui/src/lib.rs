@@ -14,7 +14,7 @@
 //!
 //! Verdicts and findings come from `weft-suites` and `weft-dissector`. Live capturing is not part
 //! of this crate: the capturing code writes files, and reports in a [`Recording`] which bytes the
-//! screen may read.
+//! screen is allowed to read.
 //!
 //! **Limits.** A capture must be in files, because the screen reads it more than once. The index of
 //! a capture takes about 25 bytes per frame and has at most [`MAX_FRAMES`] frames. The screen

@@ -1,15 +1,17 @@
 //! Slows down senders of wrong tokens: the agent compares the next token of the same origin only
-//! after a delay. The delay is short enough for a client with the right token on the same host.
+//! after a delay. A client with the right token may have the same origin. The delay is short enough
+//! for this client.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use weft_core::origin::Origin;
 
-/// The delay after the first wrong token. Each further wrong token doubles it.
+/// The delay after the first wrong token. Each further wrong token doubles the delay.
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(1);
-/// If an origin sends no wrong token for this time, the agent forgets its earlier wrong tokens.
+/// If an origin sends no wrong token for this time, the agent forgets the earlier wrong tokens of
+/// this origin.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 /// Maximum number of origins that the agent remembers.
 const MAX_ORIGINS: usize = 1024;
@@ -42,7 +44,7 @@ impl BackOff {
         })
     }
 
-    /// Records the outcome of a comparison. A right token clears the count of its origin.
+    /// Records the outcome of a comparison. A right token resets the count of its origin to zero.
     pub(super) fn record(&mut self, origin: Origin, is_right: bool, now: Instant) {
         if is_right {
             self.0.remove(&origin);

@@ -1,9 +1,9 @@
-//! Connections whose token is not verified yet. They use slots of their own, so a client without
-//! the token cannot take a tester's slot.
+//! Connections whose token is not verified yet (waiting connections). These connections have
+//! separate slots. Therefore a client without the token cannot take a tester's slot.
 //!
-//! A new connection always gets a slot. If none is free, the oldest waiting connection loses its
-//! slot. A tester sends its hello at once, and needs the slot for one round trip only. A silent
-//! client keeps its slot only until another connection needs it.
+//! A new connection always gets a slot. If no slot is free, an older waiting connection loses its
+//! slot. A tester sends its hello at once, so it needs the slot only for one round trip. A silent
+//! client keeps its slot until another connection needs the slot.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,7 +32,7 @@ struct Entry {
     stream: Arc<TcpStream>,
 }
 
-/// The slot of one waiting connection. Dropping it frees the slot.
+/// The slot of one waiting connection. Dropping this value frees the slot.
 #[derive(Debug)]
 pub(super) struct WaitingSlot {
     all: Arc<Waiting>,
@@ -40,9 +40,10 @@ pub(super) struct WaitingSlot {
 }
 
 impl Waiting {
-    /// Gives a slot to a new connection. If its origin has used all of its slots, the oldest
-    /// connection of this origin is cut off. If all slots are in use, the origin with the most
-    /// connections loses its oldest one.
+    /// Gives a slot to a new connection. If the origin of the new connection already uses
+    /// [`MAX_PER_ORIGIN`] slots, the oldest connection of this origin loses its slot. Otherwise, if
+    /// all slots are in use, the agent selects the origin with the most waiting connections. The
+    /// oldest connection of the selected origin loses its slot.
     pub(super) fn admit(self: &Arc<Self>, origin: Origin, stream: &Arc<TcpStream>) -> WaitingSlot {
         let mut entries = self.lock();
         let count = |origin: Origin| entries.list.iter().filter(|entry| entry.origin == origin).count();
@@ -54,8 +55,8 @@ impl Waiting {
             None
         };
         if let Some(oldest) = entries.list.iter().position(|entry| Some(entry.origin) == crowded) {
-            // The thread of that connection now reads the end of the stream. A failed shutdown
-            // means that the peer has closed already.
+            // The thread of the oldest connection now reads the end of the stream. If the shutdown
+            // fails, the peer has already closed the connection.
             let _ = entries.list.remove(oldest).stream.shutdown(Shutdown::Read);
         }
         entries.last += 1;
@@ -65,7 +66,7 @@ impl Waiting {
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries> {
-        // A panic cannot leave the list half changed.
+        // A panic cannot interrupt a change of the list.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

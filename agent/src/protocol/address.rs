@@ -1,5 +1,5 @@
-//! Addresses of the agent's host and of its peers. A link-local address also names its network
-//! interface.
+//! Addresses of the agent's host and of this host's peers. A link-local address also contains the
+//! name of its network interface.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
@@ -12,8 +12,8 @@ use super::Failure;
 /// Maximum length of an interface's name in bytes (`IFNAMSIZ` without the final zero).
 const LONGEST_ZONE: usize = 15;
 
-/// An IP address. An IPv6 address may also name an interface of the agent's host, by name or
-/// number: `fe80::1%eth0`.
+/// An IP address. After an IPv6 address, the name or number of an interface of the agent's host may
+/// follow: `fe80::1%eth0`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Address {
@@ -36,7 +36,8 @@ impl Address {
         if let Ok(number) = zone.parse() {
             return Ok(SocketAddrV6::new(ip, port, 0, number).into());
         }
-        // The resolver knows interfaces by name. It sends no query for a numeric address.
+        // The resolver knows the names of interfaces. For a numeric address, the resolver sends no
+        // query.
         let found = (self.to_string(), port).to_socket_addrs().ok().and_then(|mut found| found.next());
         found.ok_or_else(|| Failure::of(format!("{self}: this host has no interface {zone}")))
     }
@@ -48,7 +49,7 @@ impl From<IpAddr> for Address {
     }
 }
 
-/// Keeps the number of the interface. This must be the number of an interface of the agent's host.
+/// Keeps the number of the interface. This number must belong to an interface of the agent's host.
 impl From<SocketAddr> for Address {
     fn from(socket: SocketAddr) -> Self {
         let zone = match socket {

@@ -62,7 +62,7 @@ pub enum Success {
         /// Port on which the listener accepts connections.
         port: u16,
     },
-    /// An object that can become a connection.
+    /// A connection that is not established yet.
     Connection {
         /// Number of the connection.
         connection: Object,
@@ -95,7 +95,7 @@ pub enum Success {
         /// Number of the shared receive queue.
         shared: Object,
     },
-    /// STag of a window that a work request binds.
+    /// STag of a window that the requested work request binds.
     Bound {
         /// New STag of the window.
         remote_key: u32,
@@ -107,7 +107,7 @@ pub enum Success {
     },
     /// Hash over a region's memory.
     Hash {
-        /// CRC32c, as iWARP computes it.
+        /// CRC32c, computed as in iWARP.
         crc32c: u32,
     },
 }
@@ -118,7 +118,7 @@ pub enum Success {
 pub struct Failure {
     /// The reason, as a sentence.
     pub what: String,
-    /// errno of the library or the driver, if the failure came from one of them.
+    /// errno, if the library or the driver reported the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
 }
@@ -177,7 +177,7 @@ pub enum Event {
         /// An errno, as a positive number.
         status: i32,
     },
-    /// A connection has ended, whichever side ended it.
+    /// A connection has ended. This side or the peer ended it.
     Disconnected {
         /// The connection.
         connection: Object,
@@ -188,7 +188,7 @@ pub enum Event {
     Asynchronous {
         /// Name of the event in libibverbs, in lower case, for example `qp_fatal`.
         kind: String,
-        /// The connection, if the event concerns one.
+        /// The connection, if the event concerns a connection.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         connection: Option<Object>,
     },
@@ -200,7 +200,7 @@ pub enum Event {
 pub struct Completion {
     /// Connection whose Queue Pair executed the work request.
     pub connection: Object,
-    /// Value of `work` in the request that posted it.
+    /// Value of `work` in the request that posted the work request.
     pub work: u64,
     /// `success`, or the name of `enum ibv_wc_status` in lower case without its prefix, for example
     /// `wr_flush_err`.
@@ -213,17 +213,17 @@ pub struct Completion {
     /// STag that the received message invalidated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalidated: Option<u32>,
-    /// The eight bytes of Immediate Data that arrived in place of a Send (RFC 7306), as a number in
-    /// network byte order. libibverbs has no field for them.
+    /// The eight bytes of Immediate Data (RFC 7306), as a number in network byte order, if
+    /// Immediate Data arrived instead of a Send. libibverbs has no field for this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub immediate: Option<u64>,
-    /// Value before the Atomic Operation. With libibverbs this is `None`: the value is only in the
-    /// memory of the work request's part, in the byte order of the host.
+    /// Value before the Atomic Operation. With libibverbs this field is `None`: libibverbs only
+    /// stores the value in the part (memory) of the work request, in the byte order of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<u64>,
 }
 
-/// Description of a device. Numbers are the device's own limits.
+/// Description of a device. The maximum values are the limits that the device reports.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
     /// The kernel's name of the device.
@@ -252,14 +252,14 @@ pub struct Device {
     pub max_ird: u32,
     /// Maximum number of concurrent RDMA Reads to the peer (ORD).
     pub max_ord: u32,
-    /// Maximum number of shared receive queues. 0 if there are none.
+    /// Maximum number of shared receive queues. 0 if the device does not support them.
     pub max_shared: u32,
-    /// Maximum number of memory windows. 0 if there are none.
+    /// Maximum number of memory windows. 0 if the device does not support them.
     pub max_windows: u32,
     /// Whether the device supports Atomic Operations.
     #[serde(default)]
     pub atomics: bool,
-    /// Any of `window_type_1`, `window_type_2a`, `window_type_2b` and
+    /// The supported functions: some of `window_type_1`, `window_type_2a`, `window_type_2b` and
     /// `memory_management_extensions`.
     pub capabilities: Vec<String>,
 }

@@ -3,19 +3,19 @@
 //! feed.
 //!
 //! The first request is [`Action::Hello`], with the version of the protocol. If the agent requires
-//! a token, this request also has the token. The tester numbers its requests. The agent answers
-//! each request once, with the same number, in the order of the requests. Between answers, the
-//! agent sends events: changes of a connection, completions, and asynchronous events of the device.
-//! Answers and events contain the agent's time.
+//! a token, this request also contains the token. The tester numbers its requests. The agent
+//! answers each request once, with the same number, in the order of the requests. Between answers,
+//! the agent sends events: changes of a connection, completions, and asynchronous events of the
+//! device. Answers and events contain the agent's time.
 //!
 //! The agent gives each object a number. When a control connection closes, the agent destroys all
 //! objects that this connection created.
 //!
-//! The module `request` has the messages of a tester, `message` those of an agent, and `address`
-//! the addresses in them.
+//! The module `request` has the messages of a tester. The module `message` has the messages of an
+//! agent. The module `address` has the addresses in these messages.
 //!
-//! Bytes (`private_data`, `octets`) are hexadecimal digits. STags and addresses are numbers, with
-//! the values that the verbs use and that appear on the wire.
+//! Bytes (`private_data`, `octets`) are hexadecimal digits. STags and addresses in memory are
+//! numbers. They have the same values in the verbs and on the wire.
 
 mod address;
 mod message;
@@ -31,8 +31,8 @@ pub use request::{Access, Action, Operation, Parameters, Part, Request};
 pub const VERSION: u32 = 1;
 /// Maximum length of a line in bytes, including its line feed.
 pub const LONGEST_LINE: usize = 1 << 20;
-/// Maximum length of an event's line in bytes, including its line feed. Private data of 512 bytes
-/// and the longest names take half of it.
+/// Maximum length of an event's line in bytes, including its line feed. An event with 512 bytes of
+/// private data and the longest names needs half of this length.
 pub const LONGEST_EVENT: usize = 4096;
 /// Maximum number of bytes of memory that one [`Action::Get`] can read. The answer has two
 /// hexadecimal digits for each byte, so it fits in a line.
@@ -70,11 +70,11 @@ impl<'de> Deserialize<'de> for Octets {
     }
 }
 
-/// Returns the byte at `index` of a region that [`Action::Fill`] filled with `seed`. Tester and
-/// agent can both compute it.
+/// Returns the byte at `index` of a region that [`Action::Fill`] filled with `seed`. Both the
+/// tester and the agent can compute this byte.
 pub fn pattern(seed: u64, index: u64) -> u8 {
-    // A byte from the upper part of the product: adjacent bytes differ, and no short sequence
-    // repeats.
+    // Use a byte from the upper part of the product. Then adjacent bytes differ, and no short
+    // sequence repeats.
     let mixed = (index ^ seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed.to_be_bytes()[2]
 }

@@ -19,7 +19,7 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Action {
-    /// Starts the control connection. It must be the first request, and may occur only once.
+    /// Starts the control connection. A tester must send this request first, and only once.
     Hello {
         /// Version of the protocol: [`VERSION`](super::VERSION).
         version: u32,
@@ -35,15 +35,16 @@ pub enum Action {
     Listen {
         /// Address of the device to listen on.
         address: Address,
-        /// Port to listen on. 0 selects any free port, which the answer contains.
+        /// Port to listen on. 0 selects a free port. The answer contains the selected port.
         port: u16,
         /// Maximum number of connection requests that wait for an answer.
         #[serde(default = "sixteen")]
         backlog: u32,
     },
     /// Resolves the address of a peer and the route to the peer. The result is
-    /// [`Success::Connection`](super::Success::Connection). This request does not connect. To
-    /// connect, create a Queue Pair and then send [`Action::Connect`].
+    /// [`Success::Connection`](super::Success::Connection). This request does not open the
+    /// connection. To open the connection, create a Queue Pair with [`Action::Pair`], and then send
+    /// [`Action::Connect`].
     Resolve {
         /// IP address of the peer.
         address: Address,
@@ -68,8 +69,8 @@ pub enum Action {
     Window {
         /// Protection Domain of the window.
         domain: Object,
-        /// Whether the window has type 2. A posted work request binds or invalidates a window of
-        /// type 2. Otherwise the window has type 1, and a separate verb binds the window.
+        /// Whether the window has type 2. If so, a posted work request binds or invalidates the
+        /// window. Otherwise the window has type 1, and a separate verb binds the window.
         #[serde(default)]
         posted: bool,
     },
@@ -91,8 +92,8 @@ pub enum Action {
         /// Limit, as a number of receives. 0 disables the report.
         receives: u32,
     },
-    /// Creates the Queue Pair of a connection, before it is connected or accepted. Receives can be
-    /// posted from then on.
+    /// Creates the Queue Pair of a connection. Send this request before [`Action::Connect`] or
+    /// [`Action::Accept`]. After this request, receives can be posted.
     Pair {
         /// The connection.
         connection: Object,
@@ -112,9 +113,9 @@ pub enum Action {
         #[serde(default)]
         inline: u32,
         /// Whether only solicited events cause reports of completions. If `true`, the agent reports
-        /// the first completion. Later it reports completions only when a Send with Solicited Event
-        /// or an error has arrived. The message omits `false`, so that agents that predate this
-        /// option accept the request.
+        /// the first completion. After that, it reports completions only when a Send with Solicited
+        /// Event or an error has arrived. If `false`, the message omits this option: older agents,
+        /// which do not know this option, then accept the request.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         solicited: bool,
     },
@@ -140,8 +141,8 @@ pub enum Action {
         /// The connection.
         connection: Object,
     },
-    /// Destroys an object. A connection or listener closes at once, and the peer notices only that
-    /// the TCP connection ends.
+    /// Destroys an object. A connection or listener closes at once. The peer receives no message:
+    /// it notices only that the TCP connection ends.
     Destroy {
         /// The object.
         object: Object,
@@ -150,7 +151,7 @@ pub enum Action {
     PostReceive {
         /// The connection or the shared receive queue.
         on: Object,
-        /// Number of the receive, which its completion repeats.
+        /// Number of the receive. The completion of the receive contains this number.
         work: u64,
         /// Memory for the message.
         #[serde(default)]
@@ -160,7 +161,7 @@ pub enum Action {
     PostSend {
         /// Connection whose Queue Pair executes the work request.
         connection: Object,
-        /// Number of the work request, which its completion repeats.
+        /// Number of the work request. The completion of the work request contains this number.
         work: u64,
         /// Operation to execute.
         operation: Operation,
@@ -272,7 +273,8 @@ pub enum Access {
     RemoteRead,
     /// Memory windows may be bound to the region.
     Bind,
-    /// Tagged Offsets count from 0 instead of from the region's address.
+    /// The region is zero-based: the Tagged Offset of its first byte is 0 instead of the region's
+    /// address.
     ZeroBased,
 }
 
@@ -283,7 +285,8 @@ pub enum Access {
 pub struct Part {
     /// The region.
     pub region: Object,
-    /// Offset in bytes from the start of the region. It may be beyond the end of the region.
+    /// Offset in bytes from the start of the region. The offset may be beyond the end of the
+    /// region.
     #[serde(default)]
     pub offset: u64,
     /// Number of bytes.

@@ -1,10 +1,11 @@
-//! Structures that libibverbs and librdmacm exchange with a program. They are the public structures
-//! of rdma-core's `verbs.h` and `rdma_cma.h` that the agent uses. Their layout is part of those
-//! libraries' binary interface, which has been stable since 2006 (IBVERBS_1.1, RDMACM_1.0).
+//! Structures that libibverbs and librdmacm exchange with a program. These are the public
+//! structures of rdma-core's `verbs.h` and `rdma_cma.h` that the agent uses. Their layout is part
+//! of the binary interface of the libraries. This interface has been stable since 2006
+//! (IBVERBS_1.1, RDMACM_1.0).
 //!
-//! If the library allocates a structure, the definition here omits the members after the last one
-//! that the agent uses. `tests/it/layout.rs` compares sizes and offsets with the headers, if they
-//! are installed.
+//! If the library allocates a structure, the definition here omits all members after the last
+//! member that the agent uses. If the headers are installed, `tests/it/layout.rs` compares sizes
+//! and offsets with the headers.
 
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -187,8 +188,8 @@ pub struct RecvWr {
     pub num_sge: c_int,
 }
 
-/// Member `rdma` of the union `wr` in a work request. It is padded to the size of the widest
-/// member, [`Atomic`].
+/// Member `rdma` of the union `wr` in a work request. Padding makes this member as wide as the
+/// widest member, [`Atomic`].
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct Rdma {

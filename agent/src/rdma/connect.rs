@@ -1,4 +1,5 @@
-//! Creates, uses and destroys connections and listeners. Each has an identifier of librdmacm.
+//! Creates, uses and destroys connections and listeners. Each connection and each listener has an
+//! identifier of librdmacm.
 
 use core::ffi::{c_int, c_void};
 use core::ptr;
@@ -36,7 +37,8 @@ const TIMEWAIT_EXIT: c_int = 15;
 /// An event of librdmacm, copied and acknowledged.
 struct ConnectionEvent {
     id: *mut CmId,
-    /// Number of the object with this identifier. For a connection request, number of the listener.
+    /// Number of the object that the event concerns. For a connection request, this is the number
+    /// of the listener.
     object: Object,
     kind: c_int,
     status: i32,
@@ -120,8 +122,8 @@ impl Nic {
             .map(|connection| Success::Connection { connection })
     }
 
-    /// Waits for the `wanted` event of an identifier that no table has yet. Stores other events for
-    /// later.
+    /// Waits for the `wanted` event of an identifier that is in no table yet. Stores all other
+    /// events for later.
     fn wait_for_event(&mut self, id: *mut CmId, wanted: c_int) -> Result<(), Failure> {
         let until = Instant::now() + 2 * RESOLVED_WITHIN;
         loop {
@@ -263,7 +265,8 @@ impl Nic {
             connection.id
         };
         check(what, call(self, id, &raw mut param))?;
-        // If the call failed, the peer's request still waits for an answer.
+        // If the call failed, this line is not reached: the peer's request still waits for an
+        // answer.
         self.find_connection(parameters.connection)?.undecided = false;
         Ok(Success::Nothing)
     }
@@ -361,13 +364,13 @@ impl Nic {
         let ConnectionEvent { id, object, kind, status, private_data, ird, ord } = received;
         match kind {
             CONNECT_REQUEST => {
-                // librdmacm counts from this side: `responder_resources` is the number of RDMA
-                // Reads that the peer may send. The event counts from the peer's side.
+                // librdmacm reports the values of this side: `responder_resources` is the number of
+                // RDMA Reads that the peer may send. Our event reports the values of the peer.
                 let (ird, ord) = (ord, ird);
                 match self.insert_with_id(id, DeviceObject::Connection(Connection::new(id, true))) {
                     Ok(connection) => Some(Event::Request { listener: object, connection, private_data, ird, ord }),
-                    // librdmacm rejects a request when its identifier is destroyed without an
-                    // answer.
+                    // If the identifier of a request is destroyed without an answer, librdmacm
+                    // rejects the request.
                     Err(_) => {
                         Some(Event::Failed { connection: object, kind: NO_ROOM.to_owned(), status: NO_ROOM_STATUS })
                     }
@@ -393,7 +396,7 @@ impl CmEvent {
     }
 }
 
-/// Removes both queues from the router, which drops their later events.
+/// Removes both queues from the router. The router then drops later events of these queues.
 fn unregister(qp: usize, cq: usize) {
     let mut router = router();
     router.unregister(qp);

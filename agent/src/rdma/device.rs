@@ -26,7 +26,7 @@ pub struct OpenOptions {
     pub limits: Limits,
 }
 
-/// Why no device could be opened. The text names the remedy.
+/// Why no device could be opened. The text also contains the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The libraries cannot be loaded.
@@ -38,7 +38,7 @@ pub enum OpenError {
         `rdma link add siw0 type siw netdev eth0`), or use --soft, which needs no device"
     )]
     None,
-    /// The libraries find devices, but not the requested one.
+    /// The libraries find devices, but not the requested device.
     #[error("there is no RDMA device {wanted:?}; the devices of this host are {there}")]
     Other {
         /// The requested name.
@@ -47,7 +47,7 @@ pub enum OpenError {
         there: String,
     },
     /// No device supports iWARP.
-    #[error("no device speaks iWARP; the devices of this host are {there}; to use one anyway, name it with --device")]
+    #[error("no device speaks iWARP; the devices of this host are {there}; to use one of them, add --device NAME")]
     NoIwarp {
         /// Names of the devices that were found.
         there: String,

@@ -13,7 +13,7 @@ use super::abi::{
     QpInitAttr, Srq, SrqAttr, SrqInitAttr,
 };
 
-/// Why a library cannot be used. The text names the package to install.
+/// Why a library cannot be used. The text also contains the package to install.
 #[derive(Debug, thiserror::Error)]
 #[error("{library} cannot be loaded ({why}); install it (Debian: `apt install ibverbs-providers librdmacm1`)")]
 pub struct LibraryError {
@@ -34,8 +34,8 @@ macro_rules! functions {
         }
 
         impl Functions {
-            /// Loads both libraries once. They stay loaded, because their threads and handlers need
-            /// their code.
+            /// Loads both libraries once. The libraries stay loaded, because their threads and
+            /// handlers need the code.
             pub(super) fn loaded() -> Result<&'static Self, &'static LibraryError> {
                 static LOADED: OnceLock<Result<Functions, LibraryError>> = OnceLock::new();
                 LOADED.get_or_init(Functions::load).as_ref()

@@ -42,8 +42,8 @@ impl Memory {
         inside.then(|| unsafe { self.begin().add(offset) })
     }
 
-    /// Returns a copy of `length` bytes from `offset`, or `None` if they exceed this memory. If the
-    /// device writes meanwhile, each byte has its old or its new value.
+    /// Returns a copy of `length` bytes from `offset`, or `None` if these bytes exceed this memory.
+    /// If the device writes at the same time, each byte has its old or its new value.
     pub(super) fn get(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
         let from = self.part(offset, length)?;
         let octet = |index| {
@@ -54,8 +54,8 @@ impl Memory {
         Some((0..length).map(octet).collect())
     }
 
-    /// Writes `length` bytes from `offset`, or returns `None` if they exceed this memory. `octet`
-    /// returns the byte at an index from 0.
+    /// Writes `length` bytes from `offset`, or returns `None` if these bytes exceed this memory.
+    /// `octet` returns the byte at an index from 0.
     pub(super) fn put(&mut self, offset: u64, length: usize, octet: impl Fn(usize) -> u8) -> Option<()> {
         let to = self.part(offset, length)?;
         for index in 0..length {

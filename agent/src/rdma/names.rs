@@ -1,5 +1,5 @@
-//! Names of the libraries' numeric constants. They are the names of the C enumerations, in lower
-//! case without prefix.
+//! Names of the libraries' numeric constants. The names come from the C enumerations. They are in
+//! lower case, without the prefix.
 
 use core::ffi::c_int;
 

@@ -30,9 +30,9 @@ pub(super) enum DeviceObject {
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) id: *mut CmId,
-    /// Completion queue for both queues of the Queue Pair. Null without a Queue Pair.
+    /// Completion queue for both queues of the Queue Pair. Null if there is no Queue Pair.
     pub(super) cq: *mut Cq,
-    /// Maximum numbers of parts in a work request: to send, and to receive.
+    /// Maximum number of parts in a work request to send, and maximum number of parts in a receive.
     pub(super) parts: (u32, u32),
     /// Maximum number of inline bytes in a work request.
     pub(super) inline: u32,
@@ -65,7 +65,7 @@ pub struct Nic {
     pub(super) channel: *mut EventChannel,
     pub(super) completions: *mut CompChannel,
     pub(super) objects: BTreeMap<Object, DeviceObject>,
-    /// Events that came while the agent waited for another event.
+    /// Events that arrived while the agent waited for another event.
     pub(super) early: Vec<Event>,
     pub(super) last: Object,
     pub(super) used: u64,
@@ -77,8 +77,7 @@ pub struct Nic {
     pub(super) wake: OwnedFd,
 }
 
-/// Returns the failure of a function, with errno. A driver's part of libibverbs may leave errno
-/// unchanged.
+/// Returns the failure of a function, with errno. Some drivers fail without setting errno.
 fn failed(what: &str) -> Failure {
     let error = io::Error::last_os_error();
     match error.raw_os_error() {
@@ -106,11 +105,11 @@ pub(super) fn check(what: &str, result: c_int) -> Result<(), Failure> {
 }
 
 impl Nic {
-    /// Stores an object, if the limit allows one more. Otherwise destroys it.
+    /// Stores an object, if the limit allows one more object. Otherwise destroys the object.
     pub(super) fn insert_object(&mut self, device_object: DeviceObject) -> Result<Object, Failure> {
         if let Err(full) = self.limits.check_objects(self.objects.len()) {
-            // If the device has not released a region, it may still write to the memory. So the
-            // memory must not be freed.
+            // If the device has not released a region, the device may still write to the memory of
+            // the region. So the memory must not be freed.
             if let Err((device_object, _)) = self.destroy(device_object) {
                 core::mem::forget(device_object);
             }
@@ -121,7 +120,7 @@ impl Nic {
         Ok(self.last)
     }
 
-    /// Registers a queue, so that its asynchronous events reach this control connection.
+    /// Registers a queue. Asynchronous events of the queue then reach this control connection.
     pub(super) fn register_queue(&self, element: usize, connection: Option<Object>) {
         if let Some(tester) = self.tester {
             router().register(element, tester, connection);
@@ -276,8 +275,9 @@ impl Nic {
 }
 
 impl Backend for Nic {
-    /// The descriptors report events of connections, completions, asynchronous events, and
-    /// asynchronous events that another control connection has read.
+    /// The descriptors become readable for these events, in this order: events of connections,
+    /// completions, asynchronous events, and asynchronous events that another control connection
+    /// has read.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         // SAFETY: all three exist, and are open as long as the device is.
         unsafe {
@@ -289,8 +289,8 @@ impl Backend for Nic {
     }
 
     fn perform(&mut self, action: Action) -> Result<Success, Failure> {
-        // Reading an empty channel sets errno. Clear it, so that a failure reports its own errno.
-        // SAFETY: errno belongs to this thread.
+        // Reading an empty channel sets errno. Clear errno, because a failure must report its own
+        // errno. SAFETY: errno belongs to this thread.
         unsafe { *libc::__errno_location() = 0 };
         match action {
             Action::Hello { .. } => Err(repeated_hello()),
@@ -353,8 +353,8 @@ impl Drop for Nic {
         let mut objects: Vec<DeviceObject> = std::mem::take(&mut self.objects).into_values().collect();
         objects.sort_by_key(rank);
         for device_object in objects {
-            // If the device has not released a region, it may still write to the memory. So the
-            // memory must not be freed.
+            // If the device has not released a region, the device may still write to the memory of
+            // the region. So the memory must not be freed.
             if let Err((device_object, _)) = self.destroy(device_object) {
                 core::mem::forget(device_object);
             }

@@ -1,6 +1,7 @@
-//! Passes asynchronous events of devices to the control connections that they concern. librdmacm
-//! opens each device once per process, so all control connections share the descriptor of its
-//! events. Each reader of the descriptor may get events of other control connections.
+//! Passes each asynchronous event of a device to the control connections that the event concerns.
+//! librdmacm opens each device only once in a process, so all control connections share the
+//! descriptor for the events of the device. Each reader of the descriptor may get events that
+//! concern other control connections.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,8 +29,8 @@ pub(super) enum EventOwner {
 pub(super) struct Router {
     last: u64,
     testers: BTreeMap<TesterId, EventQueue>,
-    /// Queues by address. Each entry has the control connection of the queue, and its connection.
-    /// For a shared receive queue, the connection is `None`.
+    /// Queues by address. Each entry has the control connection that created the queue, and the
+    /// (RDMA) connection of the queue. For a shared receive queue, the latter is `None`.
     elements: BTreeMap<usize, (TesterId, Option<Object>)>,
 }
 
@@ -52,7 +53,7 @@ pub(super) fn router() -> MutexGuard<'static, Router> {
 
 impl Router {
     /// Registers a control connection on a device. `wake` becomes readable when an event waits for
-    /// it.
+    /// this control connection.
     pub(super) fn join(&mut self, device: usize, wake: rustix::fd::OwnedFd) -> TesterId {
         self.last += 1;
         let tester = TesterId(self.last);
@@ -78,7 +79,7 @@ impl Router {
     pub(super) fn deliver(&mut self, device: usize, owner: EventOwner, kind: &str) {
         let event = |connection| Event::Asynchronous { kind: kind.to_owned(), connection };
         match owner {
-            // An event of a queue that has been destroyed meanwhile is dropped.
+            // If the queue of an event was destroyed in the meantime, the event is dropped.
             EventOwner::Element(element) => {
                 let Some((tester, connection)) = self.elements.get(&element) else { return };
                 if let Some(queue) = self.testers.get_mut(tester) {

@@ -46,8 +46,8 @@ impl Nic {
         parts.iter().map(sge).collect()
     }
 
-    /// Returns the parts of an inline work request. The library copies the data from this process's
-    /// memory, so no device checks the range. So this function checks the range.
+    /// Returns the parts of an inline work request. The library copies the data from the memory of
+    /// this process. The device does not check the range, so this function checks it.
     fn inline_sges(&self, parts: &[Part], most: u32, octets: u32) -> Result<Vec<Sge>, Failure> {
         let mut sges = self.sges(parts, most)?;
         let total: u64 = parts.iter().map(|part| u64::from(part.length)).sum();
@@ -128,7 +128,7 @@ impl Nic {
                 if let Some(key) = invalidate {
                     (request.opcode, request.invalidate_rkey) = (SEND_WITH_INV, *key);
                     // libsiw (rdma-core 44) reads the STag from this member. Other drivers ignore
-                    // the member, because this operation does not define it.
+                    // this member, because the operation does not use it.
                     request.wr = Remote::rdma(0, *key);
                 }
             }
@@ -184,8 +184,7 @@ impl Nic {
         })
     }
 
-    /// Requests a report of the next completion, or of the next solicited completion, through the
-    /// channel.
+    /// Requests that the channel report the next completion, or the next solicited completion.
     pub(super) fn arm(&self, cq: *mut Cq, solicited: bool) -> Result<(), Failure> {
         // SAFETY: the queue and its device exist.
         let armed = unsafe { (*(*cq).context).ops.req_notify_cq.map(|notify| notify(cq, c_int::from(solicited))) };
@@ -235,8 +234,8 @@ impl Nic {
         }
     }
 
-    /// Reads all asynchronous events of the device. Appends those of this control connection to
-    /// `events`.
+    /// Reads all asynchronous events of the device. Appends the events of this control connection
+    /// to `events`.
     pub(super) fn asynchronous_events(&mut self, events: &mut Vec<Event>) {
         let Some(tester) = self.tester else { return };
         let mut router = router();

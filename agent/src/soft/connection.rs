@@ -1,5 +1,5 @@
-//! Connections. At first, requests of the tester control the start-up of MPA, as the functions of a
-//! connection manager do. Then a Queue Pair uses the stream.
+//! Connections. At first, requests of the tester control the start-up of MPA, in the same way as
+//! the functions of a connection manager. After start-up, a Queue Pair uses the stream.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,8 @@ use super::{DeviceObject, Inner, invalid};
 use crate::common::{self, cq_entries, no_pair, not_found, pair_exists, requests_nothing, require};
 use crate::protocol::{Action, Failure, Object, Octets, Parameters, Success};
 
-/// A connection. A listener creates it when a stream arrives, or [`Action::Resolve`] creates it.
+/// A connection. [`Action::Resolve`] creates a connection, and so does a listener when a stream
+/// arrives.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) state: State,
@@ -23,7 +24,8 @@ pub(super) struct Connection {
     /// Output to send while the RNIC does not own the stream.
     pub(super) outgoing: VecDeque<Transmit>,
     pub(super) deadline: Option<Instant>,
-    /// IRD and ORD that the user requested. They apply if start-up does not negotiate these values.
+    /// IRD and ORD that the user requested. These values apply if start-up does not negotiate IRD
+    /// and ORD.
     pub(super) requested: (u8, u8),
     /// Whether an action changed the connection since it was last driven.
     pub(super) changed: bool,
@@ -160,7 +162,7 @@ impl Inner {
         let decision = self.decision(connection)?;
         let mut reply = Vec::new();
         let negotiated = decision.accept(&private_data, &mut reply);
-        // If this fails, the Request still waits for an answer.
+        // If this call fails, the Request still waits for an answer.
         self.operate(now, connection, &negotiated, Some(reply.into()), (parameters.ird, parameters.ord))?;
         let (ird, ord) = (parameters.ird, parameters.ord);
         self.established(now, connection, Octets::default(), (ird, ord));

@@ -19,8 +19,9 @@ const ECONNREFUSED: i32 = 111;
 const EPROTO: i32 = 71;
 
 impl Inner {
-    /// Assigns a new stream to the oldest connection that is to connect. If no connection waits,
-    /// assigns the stream to the newest listener. Returns `None` if there is no listener either.
+    /// Assigns a new stream to the oldest connection that waits for a stream. If no connection
+    /// waits, assigns the stream to the newest listener. Returns `None` if there is no waiting
+    /// connection and no listener.
     pub(super) fn accept_stream(&mut self, now: Instant) -> Option<Object> {
         if let Some(connecting) = self.connecting.pop_front() {
             return Some(connecting);
@@ -130,7 +131,8 @@ impl Inner {
         self.events.push_back((now, Event::Established { connection, private_data, ird, ord }));
     }
 
-    /// Gives the stream to the Queue Pair. A Reply, if any, is sent before all other output.
+    /// Passes the stream to the Queue Pair. If there is a Reply, it is sent before all other
+    /// output.
     pub(super) fn operate(
         &mut self,
         now: Instant,
@@ -178,7 +180,7 @@ impl Inner {
     }
 }
 
-/// Limits a depth to the 8 bits that librdmacm has for it.
+/// Limits a depth to 8 bits, as in librdmacm.
 fn depth(depth: u16) -> u8 {
     u8::try_from(depth).unwrap_or(u8::MAX)
 }

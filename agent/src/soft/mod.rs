@@ -1,9 +1,9 @@
-//! The software RNIC as the device. It executes requests in process, and its caller supplies the
-//! time.
+//! The software RNIC instead of a device. It executes requests in this process, and its caller
+//! supplies the time.
 //!
 //! [`SoftDevice`] serves one control connection. It opens no socket: the owner of a stream calls
 //! [`SoftDevice::accept_stream`], and drives the endpoint that this returns. [`SoftAgent`] adds
-//! sockets, and so makes a complete agent without a hardware device.
+//! sockets. The result is a complete agent without a hardware device.
 //!
 //! | file | content |
 //! | --- | --- |
@@ -15,7 +15,7 @@
 //! | `sockets`, `socket` | TCP connections of this host for the RNIC |
 //! | `names` | names of statuses, operations and events in libibverbs |
 //!
-//! Windows of type 1 are not offered, since the verbs of iWARP do not define them.
+//! There are no windows of type 1, because the verbs of iWARP do not define them.
 
 mod connection;
 mod connection_events;
@@ -62,7 +62,7 @@ struct Inner {
     connections: BTreeMap<Object, Connection>,
     /// Queue Pairs of ended connections. They cannot be destroyed while windows are bound to them.
     bound_pairs: Vec<Pair>,
-    /// Connections that are to connect, and wait for a stream.
+    /// Connections of this side that wait for a stream.
     connecting: VecDeque<Object>,
     events: VecDeque<(Instant, Event)>,
     limits: Limits,
@@ -132,7 +132,7 @@ impl SoftDevice {
     /// Executes a request. Output for a stream is sent when the stream is driven next.
     ///
     /// # Errors
-    /// Fails in the cases in which a device fails, with the errno of the device.
+    /// Fails if a hardware device would fail, with the same errno.
     pub fn perform(&self, now: Instant, action: Action) -> Result<Success, Failure> {
         let mut inner = self.lock();
         inner.now = now;
@@ -152,9 +152,9 @@ impl SoftDevice {
         !self.lock().events.is_empty()
     }
 
-    /// Assigns a new TCP connection to the oldest connection that is to connect. If no connection
-    /// waits, assigns the TCP connection to the newest listener. Returns `None` if there is no
-    /// listener either.
+    /// Assigns a new TCP connection to the oldest connection that waits for a stream. If no
+    /// connection waits, assigns the TCP connection to the newest listener. Returns `None` if there
+    /// is no waiting connection and no listener.
     #[must_use]
     pub fn accept_stream(&self, now: Instant) -> Option<Box<dyn DrivenConnection>> {
         let object = self.lock().accept_stream(now)?;
@@ -175,7 +175,8 @@ impl SoftDevice {
         inner.limits.check_objects(inner.connections.len()).is_ok()
     }
 
-    /// Returns the endpoint of a connection that is to connect. Its stream may not exist yet.
+    /// Returns the endpoint of a connection that this side opens. The connection possibly has no
+    /// stream yet.
     fn connecting(&self, object: Object) -> Option<SoftConnection> {
         let mut inner = self.lock();
         inner.connecting.retain(|connecting| *connecting != object);
@@ -183,7 +184,7 @@ impl SoftDevice {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // A panic in a verb leaves all objects complete.
+        // After a panic in a verb, all objects are still consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -33,8 +33,8 @@ pub(super) fn operation(operation: CompletedOperation) -> &'static str {
     }
 }
 
-/// `enum ibv_event_type`. Returns `None` if libibverbs does not report the event. librdmacm may
-/// then report it.
+/// `enum ibv_event_type`. Returns `None` if libibverbs does not report the event. In this case,
+/// librdmacm may report the event.
 pub(super) fn asynchronous(event: EventId) -> Option<&'static str> {
     use EventId as E;
     Some(match event {

@@ -22,7 +22,7 @@ pub(super) enum Interest {
     Write,
 }
 
-/// A TCP connection. Its endpoint remains when the stream is over, because the tester may still
+/// A TCP connection. When the stream is over, the endpoint remains, because the tester may still
 /// send requests about the connection.
 #[derive(Debug)]
 pub(super) struct Socket {
@@ -138,7 +138,7 @@ impl Socket {
                 }
             }
             Some(Transmit::Reset) => {
-                // The stream is closed, whether or not the socket could send RST.
+                // The stream is closed even if the socket could not send RST.
                 let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
                 self.stream = None;
             }

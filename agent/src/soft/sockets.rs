@@ -1,6 +1,6 @@
-//! The software RNIC on this host's TCP, as an agent's device. For a hardware device, libibverbs
-//! and librdmacm do the work of this module. No function here blocks: the loop that serves the
-//! control connection also polls the sockets.
+//! The software RNIC on this host's TCP, for an agent. For a hardware device, libibverbs and
+//! librdmacm do the work of this module. No function here blocks: the loop that serves the control
+//! connection also polls the sockets.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,7 +22,7 @@ use crate::serve::Backend;
 
 /// Maximum number of bytes that are read at once.
 const READ_SIZE: usize = 1 << 16;
-/// Pause after the host lacked a resource. No connection is accepted during the pause.
+/// Pause if the host lacks a resource. No connection is accepted during the pause.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum backlog of a listener in TCP.
 const BACKLOG: u32 = 1024;
@@ -94,8 +94,8 @@ impl SoftAgent {
                         let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
                         let endpoint = ready.and_then(|()| emss(&stream)).ok();
                         let endpoint = endpoint.and_then(|emss| self.soft.accept_stream_at(now, *object, emss));
-                        // If a connection gets no endpoint, it is closed here. For example, the
-                        // peer may have closed it already.
+                        // If a connection gets no endpoint, the connection is closed here. For
+                        // example, the peer may already have closed it.
                         self.sockets.extend(endpoint.map(|endpoint| Socket::accepted(endpoint, stream)));
                     }
                     Err(why) if why.kind() == io::ErrorKind::WouldBlock => break,

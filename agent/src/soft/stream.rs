@@ -1,4 +1,4 @@
-//! The endpoint of a stream, for its driver.
+//! The endpoint of a stream, for the driver of the stream.
 
 use weft_peer::service::{DrivenConnection, poll_transmit};
 use weft_peer::{Instant, Transmit};
@@ -11,7 +11,8 @@ use crate::protocol::{Event, Object, Octets};
 const ECONNRESET: i32 = 104;
 const ETIMEDOUT: i32 = 110;
 
-/// The endpoint of a stream, for its driver. Dropping it destroys the connection.
+/// The endpoint of a stream, for the driver of the stream. Dropping the endpoint destroys the
+/// connection.
 #[derive(Debug)]
 pub(super) struct SoftConnection {
     pub(super) soft: SoftDevice,
@@ -23,7 +24,8 @@ impl SoftConnection {
         self.soft.lock().set_emss(self.object, emss);
     }
 
-    /// Returns whether the tester knows the connection, and so may still send requests about it.
+    /// Returns whether the tester knows the connection. If so, the tester may still send requests
+    /// about the connection.
     pub(super) fn is_known(&self) -> bool {
         self.soft.lock().objects.contains_key(&self.object)
     }

@@ -158,7 +158,7 @@ impl Inner {
             let event = match notification {
                 Notification::Asynchronous { event, .. } => event,
                 Notification::Completion { cq, .. } => {
-                    // Request the next notification first, then poll. The request fails only if the
+                    // First request the next notification, then poll. The request fails only if the
                     // queue no longer exists.
                     let _ = self.rnic.request_completion_notification(cq, NotifyKind::NextSolicited);
                     if let Some((connection, _)) = pairs.iter().find(|(_, pair)| pair.cq == cq) {
@@ -178,7 +178,7 @@ impl Inner {
     }
 }
 
-/// Returns the outcome of a connection, if the event reports one.
+/// Returns the outcome of a connection, if the event reports an outcome.
 fn outcome(event: &Event) -> Option<ConnectionOutcome> {
     match event {
         Event::Disconnected { .. } => Some(ConnectionOutcome::Disconnected),

@@ -172,7 +172,8 @@ fn limits_hold_and_refused_requests_leave_nothing() {
     let region = talk.number("region", &all);
     for octets in [1, u64::MAX] {
         assert!(
-            talk.failed(&json!({"register": {"domain": domain, "octets": octets}})).contains("may use 0 more bytes")
+            talk.failed(&json!({"register": {"domain": domain, "octets": octets}}))
+                .contains("can use only 0 more bytes")
         );
     }
     for length in [1 << 60, u64::MAX, (1 << 20) + 1] {

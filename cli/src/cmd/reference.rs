@@ -106,7 +106,7 @@ impl<'a> About<'a> {
         let mut page = format!("# Requirements: {catalogue}\n\n{}.\n", catalogue.specification());
         page += "Each requirement is one normative statement in one sentence. `weft dissect` and `weft lint` \
                  report violations in captures. `weft test` runs the cases. `weft test builtin --deviate NAME` \
-                 runs them against a deviation, an endpoint that violates a requirement on purpose.\n";
+                 runs the cases against an endpoint that violates a requirement on purpose (a deviation).\n";
         let mut section = "";
         for (id, row) in requirement::all().filter(|(_, row)| row.catalogue == catalogue) {
             if section != row.section {
@@ -185,8 +185,8 @@ fn cases(suites: &Suites, protocol: &str) -> Result<String, fmt::Error> {
 
 /// Makes the page of the deviations.
 fn deviations() -> Result<String, fmt::Error> {
-    let mut page = "# Deviations\n\nWith `--deviate NAME`, weft's own endpoint violates the requirements of this \
-                    deviation.\n\n"
+    let mut page = "# Deviations\n\nWith `--deviate NAME`, weft's own endpoint violates the requirements in the \
+                    second column on purpose.\n\n"
         .to_owned();
     page += "| name | violates | what it does |\n| --- | --- | --- |\n";
     for deviation in hostile::all() {

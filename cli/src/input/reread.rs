@@ -63,7 +63,7 @@ fn copy(from: &mut dyn Read, name: &str) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// A reader of a file that has its own position. Several readers can share one file.
+/// A reader with its own position in a file. Several readers can share one file.
 pub(crate) struct Octets {
     file: Arc<File>,
     at: u64,

@@ -48,7 +48,7 @@ impl LinkListener {
 
     /// Resets the connections that arrived while no link was accepting.
     pub async fn reset_pending(&self) {
-        // With a deadline that has passed, `timeout_at` still returns a connection that is queued.
+        // Even if the deadline has passed, `timeout_at` returns a connection that is queued.
         while let Ok(Ok((stream, _))) = timeout_at(tokio::time::Instant::now(), self.listener.accept()).await {
             // The connection is closed even if no RST could be sent.
             let _ = reset(stream);

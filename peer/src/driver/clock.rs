@@ -18,7 +18,8 @@ impl Clock {
         Instant::ORIGIN + self.0.elapsed()
     }
 
-    /// Converts `at` to the runtime's time, at most one year from now. No wait lasts that long.
+    /// Converts `at` to the runtime's time. The result is at most one year from now, because no
+    /// wait lasts that long.
     pub(super) fn to_tokio(self, at: Instant) -> tokio::time::Instant {
         let year = Duration::from_secs(365 * 24 * 3600);
         self.0 + at.since_origin().min(self.0.elapsed() + year)

@@ -31,16 +31,16 @@ use crate::verbs::{LlpSettings, QpError, QpHandle, QpModify, QpState};
 pub struct CmSettings {
     /// Settings of MPA.
     pub mpa: MpaSettings,
-    /// Time limit for opening the TCP connection. After the TCP connection is open, the same limit
-    /// applies again to the peer's complete start-up frame. Default 10 s.
+    /// Time limit for opening the TCP connection. A second wait, for the peer's complete start-up
+    /// frame, has the same limit. Default 10 s.
     pub startup_timeout: Duration,
     /// Only the connecting side uses this setting. If the peer closes, resets or does not answer
     /// after an enhanced Request, this side connects again and sends a Request of revision 1
-    /// (P2P-10-5). It does not connect again if the peer-to-peer model is required, unless
-    /// [`agreed_rtr`](MpaSettings::agreed_rtr) replaces the negotiation of that model. With
+    /// (P2P-10-5). This side does not connect again if its settings require the peer-to-peer model,
+    /// unless [`agreed_rtr`](MpaSettings::agreed_rtr) replaces the negotiation of that model. With
     /// revision 1, the two sides do not negotiate IRD and ORD, and each side uses the values of its
-    /// Queue Pair. Default false, because RFC 6581 section 10 permits the second Request only if
-    /// the application can work without the negotiation.
+    /// own Queue Pair. Default false, because RFC 6581 section 10 permits the second Request only
+    /// if the application can work without the negotiation.
     pub fall_back: bool,
 }
 
@@ -51,8 +51,8 @@ impl Default for CmSettings {
 }
 
 impl CmSettings {
-    /// Settings for the second Request to a peer that did not answer. `None` if there is no second
-    /// Request.
+    /// Settings for the second Request, after the peer did not answer the first Request. `None` if
+    /// this side must not send a second Request.
     fn fall_back_settings(self) -> Option<Self> {
         let mpa = MpaSettings { enhanced: EnhancedUse::Answer, ..self.mpa };
         let suits = mpa.enhanced_settings.model == Model::ClientServer || mpa.agreed_rtr.is_some();
@@ -79,7 +79,7 @@ pub enum CmError {
     /// The peer's IRD is below the least ORD that this side can work with,
     /// [`min_ord`](crate::mpa::EnhancedSettings::min_ord). This side has rejected the Request with
     /// a Reply that contains that ORD (P2P-9.1-21).
-    #[error("the peer accepts fewer Read Requests than this side needs")]
+    #[error("the peer's IRD is lower than the ORD that this side needs")]
     PeerIrd,
     /// The Queue Pair cannot be connected to the stream.
     #[error(transparent)]
@@ -99,8 +99,8 @@ pub enum CmError {
 }
 
 impl CmError {
-    /// Returns whether this error can be the reaction of a Responder that does not support enhanced
-    /// Requests, or that is faulty.
+    /// Returns whether the cause of this error can be that the Responder does not support enhanced
+    /// Requests.
     fn may_fall_back(&self) -> bool {
         match self {
             CmError::Closed | CmError::TimedOut => true,
@@ -192,8 +192,8 @@ impl Device {
         Ok(connected)
     }
 
-    /// Closes a Queue Pair's connection gracefully. Waits until the Queue Pair is idle, or in error
-    /// if the peer did not close gracefully.
+    /// Closes a Queue Pair's connection gracefully. Then waits until the Queue Pair is in Idle. If
+    /// the peer does not close gracefully, waits until the Queue Pair is in Error.
     ///
     /// # Errors
     /// The Queue Pair is not in RTS.
@@ -245,7 +245,7 @@ impl Listener {
     ///
     /// # Errors
     /// See [`CmError`]. The error concerns one peer, or reports that no connection can be accepted
-    /// for now. The listener continues to accept.
+    /// for now. In both cases, the listener continues to accept.
     pub async fn next(&self) -> Result<ConnectRequest, CmError> {
         // The accepting task ends only when the listener is dropped.
         self.arrived.lock().await.recv().await.unwrap_or(Err(CmError::Closed))
@@ -280,7 +280,7 @@ async fn accept_all<A: Future<Output = io::Result<TcpStream>>, P: Future>(
             };
             // If the listener has been dropped, the connection closes.
             let _ = sender.send(request).await;
-            // The permit is released only now, so that a listener stops accepting if its user
+            // The permit is released only now. Therefore the listener stops accepting if its user
             // fetches no requests.
             drop(permit);
         });
@@ -311,7 +311,7 @@ async fn requested(device: Device, stream: Stream, settings: CmSettings) -> Resu
     Ok(request)
 }
 
-/// The Request of a peer that wants to connect. Dropping it closes the connection.
+/// The Request of a peer that wants to connect. Dropping this value closes the connection.
 #[derive(Debug)]
 pub struct ConnectRequest {
     device: Device,
@@ -366,7 +366,7 @@ impl ConnectRequest {
     }
 }
 
-/// Returns IRD and ORD, if they were negotiated (RFC 6581).
+/// Returns the negotiated IRD and ORD (RFC 6581). Both are `None` if there was no negotiation.
 fn agreed_depths(negotiated: &Negotiated) -> (Option<u32>, Option<u32>) {
     negotiated.enhanced.map(|agreed| (agreed.ird.into(), agreed.ord.into())).unzip()
 }

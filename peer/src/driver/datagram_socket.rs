@@ -16,9 +16,9 @@ pub struct DatagramSocket {
 }
 
 impl DatagramSocket {
-    /// Returns `address` as the traffic log shows it. The traffic log shows the target's port
-    /// mapper with the port number of the specification, whatever its real port is, because readers
-    /// of the log recognise a port mapper by that number.
+    /// Returns the address that the traffic log shows for `address`. For the target's port mapper,
+    /// the log shows the port number of the specification instead of the real port number. Readers
+    /// of the log recognise a port mapper by the port number of the specification.
     pub(super) fn named(&self, address: SocketAddr) -> SocketAddr {
         let port = if address == self.target { UDP_PORT } else { address.port() };
         SocketAddr::new(address.ip(), port)

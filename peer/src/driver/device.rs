@@ -1,5 +1,5 @@
-//! An RNIC in real time. Its streams are TCP connections, each driven by a task. Functions that
-//! wait for the RNIC are async.
+//! An RNIC in real time. Its streams are TCP connections. One task drives each stream. Functions
+//! that wait for the RNIC are async.
 //!
 //! Clones of a [`Device`] share one RNIC. Verbs are called through [`verbs`](Device::verbs). Verbs
 //! that make a stream send have their own methods. Such a method writes to TCP at once, straight
@@ -45,8 +45,8 @@ pub struct Device(Arc<Inner>);
 /// How a [`Device`] drives its RNIC.
 #[derive(Debug, Clone, Default)]
 pub struct DeviceSettings {
-    /// Records all connections, including start-up. Recording copies every byte. Default: no
-    /// record.
+    /// Records all connections, including start-up. Recording copies every byte. Default: nothing
+    /// is recorded.
     pub traffic: Option<TrafficLog>,
     /// How a connection's task waits while it has nothing to do. Default adaptive.
     pub busy_poll: BusyPoll,
@@ -92,11 +92,11 @@ impl Device {
         call(&mut self.lock().rnic)
     }
 
-    /// Create CQ. A task in [`completion`](Self::completion) for this CQ is not woken by
+    /// Create CQ. A task that waits in [`completion`](Self::completion) for this CQ is not woken by
     /// completions of other CQs.
     ///
     /// # Errors
-    /// As [`Rnic::create_cq`].
+    /// The same errors as [`Rnic::create_cq`].
     pub fn create_cq(&self, entries: u32) -> Result<CqHandle, CqError> {
         let mut state = self.lock();
         let (cq, _) = state.rnic.create_cq(entries, self.0.handler)?;
@@ -107,7 +107,7 @@ impl Device {
     /// Destroy CQ. A task that waits for a completion of this CQ gets an error.
     ///
     /// # Errors
-    /// As [`Rnic::destroy_cq`].
+    /// The same errors as [`Rnic::destroy_cq`].
     pub fn destroy_cq(&self, cq: CqHandle) -> Result<(), CqError> {
         let mut state = self.lock();
         state.rnic.destroy_cq(cq)?;
@@ -115,10 +115,10 @@ impl Device {
         Ok(())
     }
 
-    /// PostSQ. Writes to TCP before it returns, as far as TCP accepts bytes.
+    /// PostSQ. Before it returns, this function writes as many bytes to TCP as TCP accepts.
     ///
     /// # Errors
-    /// As [`Rnic::post_send`].
+    /// The same errors as [`Rnic::post_send`].
     pub fn post_send(&self, qp: QpHandle, list: impl IntoIterator<Item = SendWr>) -> Result<usize, PostError> {
         let now = self.0.clock.now();
         let mut state = self.lock();
@@ -126,7 +126,8 @@ impl Device {
         if let Some(llp) = state.rnic.stream_of(qp)
             && (state.transmit(now, llp) != SendResult::Idle || state.has_delayed_output(llp))
         {
-            // The stream's task has to wait for TCP, or to end the connection.
+            // The stream's task does the rest: it waits until TCP accepts more bytes, or ends the
+            // connection.
             state.wake(qp);
         }
         state.notify(Some(qp));
@@ -136,7 +137,7 @@ impl Device {
     /// PostRQ to a Queue Pair. If a message waits for a receive, the stream continues to read.
     ///
     /// # Errors
-    /// As [`Rnic::post_receive`].
+    /// The same errors as [`Rnic::post_receive`].
     pub fn post_receive(&self, qp: QpHandle, list: impl IntoIterator<Item = ReceiveWr>) -> Result<usize, PostError> {
         let mut state = self.lock();
         let posted = state.rnic.post_receive(qp, list);
@@ -149,7 +150,7 @@ impl Device {
     /// PostRQ to an S-RQ. Streams on which a message waits for a receive continue to read.
     ///
     /// # Errors
-    /// As [`Rnic::post_srq`].
+    /// The same errors as [`Rnic::post_srq`].
     pub fn post_srq(&self, srq: SrqHandle, list: impl IntoIterator<Item = ReceiveWr>) -> Result<usize, PostError> {
         let mut state = self.lock();
         let posted = state.rnic.post_srq(srq, list);
@@ -160,10 +161,10 @@ impl Device {
     /// Modify QP.
     ///
     /// # Errors
-    /// As [`Rnic::modify_qp`].
+    /// The same errors as [`Rnic::modify_qp`].
     pub fn modify_qp(&self, qp: QpHandle, modify: &QpModify) -> Result<QpAllocated, QpError> {
         let mut state = self.lock();
-        // Both the stream that the Queue Pair leaves and the stream that it joins need the event.
+        // Wake both the stream that the Queue Pair leaves and the stream that the Queue Pair joins.
         state.wake(qp);
         let modified = state.rnic.modify_qp(self.0.clock.now(), qp, modify);
         state.wake(qp);
@@ -174,7 +175,7 @@ impl Device {
     /// Destroy QP. An open connection is reset.
     ///
     /// # Errors
-    /// As [`Rnic::destroy_qp`].
+    /// The same errors as [`Rnic::destroy_qp`].
     pub fn destroy_qp(&self, qp: QpHandle) -> Result<(), QpError> {
         let mut state = self.lock();
         state.wake(qp);
@@ -186,7 +187,7 @@ impl Device {
     /// Waits for the next completion of a CQ.
     ///
     /// # Errors
-    /// As [`Rnic::poll_cq`], except `Empty`.
+    /// The same errors as [`Rnic::poll_cq`], except `Empty`.
     pub async fn completion(&self, cq: CqHandle) -> Result<WorkCompletion, CqError> {
         self.until(WaitEvent::Cq(cq), |rnic| match rnic.poll_cq(cq) {
             Err(CqError::Empty) => {
@@ -203,7 +204,7 @@ impl Device {
     /// Idle or Error.
     ///
     /// # Errors
-    /// As [`Rnic::query_qp`].
+    /// The same errors as [`Rnic::query_qp`].
     pub async fn ended(&self, qp: QpHandle) -> Result<QpState, QpError> {
         self.until(WaitEvent::Qp(qp), |rnic| match rnic.query_qp(qp).map(|attributes| attributes.state) {
             Ok(QpState::Rts | QpState::Closing | QpState::Terminate) => None,
@@ -215,7 +216,7 @@ impl Device {
     /// Waits until the Queue Pair is in `state`.
     ///
     /// # Errors
-    /// As [`Rnic::query_qp`].
+    /// The same errors as [`Rnic::query_qp`].
     pub async fn state_is(&self, qp: QpHandle, state: QpState) -> Result<(), QpError> {
         self.until(WaitEvent::Qp(qp), |rnic| match rnic.query_qp(qp) {
             Ok(attributes) if attributes.state != state => None,
@@ -224,8 +225,8 @@ impl Device {
         .await
     }
 
-    /// Calls `ready` now and after each event that may concern `event`, until `ready` returns a
-    /// result.
+    /// Calls `ready` now, and then each time that `event` may have happened, until `ready` returns
+    /// a result.
     async fn until<R>(&self, event: WaitEvent, mut ready: impl FnMut(&mut Rnic) -> Option<R>) -> R {
         let mut waiting = Waiting { device: self, event, ticket: None };
         poll_fn(|cx| {
@@ -244,7 +245,7 @@ impl Device {
         .await
     }
 
-    /// Returns whether both handles share the same RNIC.
+    /// Returns whether `self` and `other` are handles of the same RNIC.
     pub(super) fn is(&self, other: &Device) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -28,7 +28,8 @@ pub enum InitiateError {
         /// The cause.
         source: io::Error,
     },
-    /// The settings require an enhanced Request, and the private data is too long for one.
+    /// The settings require an enhanced Request, and the private data is too long for an enhanced
+    /// Request.
     #[error(transparent)]
     PrivateData(PrivateDataTooLong),
     /// The exchange exceeded its time limit.
@@ -71,8 +72,9 @@ pub async fn echo_client(address: SocketAddr, settings: Settings) -> Result<(), 
     run_to_completion(address, settings, EchoClient::default).await.map(|_| ())
 }
 
-/// Runs a connection and its service until the connection is over. If the connection may fall back
-/// to an unenhanced Request, runs a second connection. Returns the service of the last connection.
+/// Runs a connection and its service until the connection is over. If [`Connection::may_fall_back`]
+/// then returns true, runs a second connection with an unenhanced Request. Returns the service of
+/// the last connection.
 async fn run_to_completion<S: Service>(
     address: SocketAddr,
     mut settings: Settings,

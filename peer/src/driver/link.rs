@@ -1,9 +1,9 @@
-//! The tester's access to a target: it connects, sends any bytes, and receives the answers.
+//! The tester's access to a target: the tester connects, sends any bytes, and receives the answers.
 //!
-//! A [`Link`] reaches one target, over real TCP, or in process over the virtual link. Both kinds of
-//! link have the same functions. This module knows no protocol: a suite builds its bytes with
-//! `weft_core::wire`, and parses the answers with it. The link's [`TrafficLog`] records all
-//! traffic.
+//! A [`Link`] reaches one target: over real TCP, or in this process over the virtual link. All
+//! kinds of link have the same functions. This module knows no protocol: a suite uses
+//! `weft_core::wire` to build the bytes that it sends, and to parse the answers. The link's
+//! [`TrafficLog`] records all traffic.
 //!
 //! ```
 //! use std::time::Duration;
@@ -33,8 +33,8 @@
 //! Each link has its own clock, so compare only [`Instant`]s of the same link. A TCP link uses the
 //! machine's clock. On the virtual link, time passes only while the tester waits
 //! ([`TesterConnection::receive`], [`Link::pause`], connecting), and then it jumps. Several
-//! connections may be open at once. Dropping a connection has the same effect as the end of a
-//! process: it sends FIN, or RST if some bytes from the target were not read.
+//! connections can be open at once. Dropping a connection sends FIN, or RST if some bytes from the
+//! target were not read, like the operating system at the end of a process.
 
 use std::io;
 use std::net::SocketAddr;
@@ -52,7 +52,7 @@ use super::traffic_log::{Direction, EventContent, TrafficLog};
 use super::virtual_link::{VirtualLink, tester_mapper};
 use crate::time::Instant;
 
-/// The connection to one target. See the [module](self).
+/// The tester's access to one target. See the [module](self).
 #[derive(Debug)]
 pub enum Link {
     /// The tester connects over TCP.
@@ -102,12 +102,12 @@ impl Link {
         Ok(connection)
     }
 
-    /// As [`connect`](Self::connect), but to an address that the target's port mapper returned.
-    /// Over TCP, `from` sets the tester's address. The virtual link ignores `from` and uses
-    /// [`next_address`](Self::next_address).
+    /// Acts like [`connect`](Self::connect), but connects to an address that the target's port
+    /// mapper returned. Over TCP, `from` sets the tester's address. The virtual link ignores `from`
+    /// and uses [`next_address`](Self::next_address).
     ///
     /// # Errors
-    /// As [`connect`](Self::connect).
+    /// The same errors as [`connect`](Self::connect).
     pub async fn connect_to(
         &mut self,
         address: SocketAddr,
@@ -194,9 +194,9 @@ impl Link {
         if let Link::Virtual(link) = self { Some(link.next_address()) } else { None }
     }
 
-    /// Waits for the next TCP connection of a target that connects itself. No MPA frame was
-    /// received on this connection yet. Returns `None` if no connection arrived before `deadline`.
-    /// On the virtual link this call makes the target connect.
+    /// Waits for the next TCP connection from a target that opens connections. No MPA frame was
+    /// received on the returned connection yet. Returns `None` if no connection arrived before
+    /// `deadline`. On the virtual link this call makes the target connect.
     ///
     /// # Errors
     /// The operating system reported an error, or the target is a responder.
@@ -206,7 +206,7 @@ impl Link {
             Link::Virtual(link) => link.open(true).await.map(Some)?,
             Link::Accept(link) => link.accept(deadline).await?,
             // This target connects to the address that the port mapper announced.
-            // [`Link::next_call`] returns such a connection.
+            // [`Link::next_call`] returns the connection.
             Link::Mapper(link) => {
                 link.real.pause(deadline).await;
                 None
@@ -225,8 +225,8 @@ impl Link {
 
     /// Reserves a new TCP address of the tester, to announce in an answer to a target that queries
     /// a port mapper. If `listens` is set, connections to the address arrive as
-    /// [calls](Self::next_call). Otherwise such connections are refused. On the virtual link, `v6`
-    /// selects IPv6 and `other` selects another host.
+    /// [calls](Self::next_call). Otherwise connections to the address are refused. On the virtual
+    /// link, `v6` selects IPv6, and `other` selects another host.
     ///
     /// # Errors
     /// No port is free, or the target does not query a port mapper.
@@ -301,9 +301,9 @@ impl Link {
         Ok(call)
     }
 
-    /// Returns `address` as the traffic log shows it. The traffic log shows the tester's port
-    /// mapper with the port number of the specification, whatever its real port is, because readers
-    /// of the log recognise a port mapper by that number.
+    /// Returns the address that the traffic log shows for `address`. For the tester's port mapper,
+    /// the log shows the port number of the specification instead of the real port number. Readers
+    /// of the log recognise a port mapper by the port number of the specification.
     fn named(&self, address: SocketAddr) -> SocketAddr {
         let is_mapper = address == self.mapper_address(address.is_ipv6());
         SocketAddr::new(address.ip(), if is_mapper { UDP_PORT } else { address.port() })

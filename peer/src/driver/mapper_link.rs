@@ -21,10 +21,10 @@ use crate::time::Instant;
 
 /// Maximum number of connections that TCP queues on each announced address.
 const BACKLOG: u32 = 16;
-/// Size of a receive buffer in bytes. It is larger than any message.
+/// Size of a receive buffer in bytes. The buffer is larger than any message.
 const MAX_DATAGRAM_LEN: usize = 2048;
 
-/// The UDP socket of the tester's port mapper. Clones are the same socket.
+/// The UDP socket of the tester's port mapper. Clones share the socket.
 #[derive(Debug, Clone)]
 pub struct MapperSocket {
     udp: Arc<UdpSocket>,

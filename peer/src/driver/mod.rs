@@ -1,9 +1,10 @@
-//! Drivers: they connect the state machines to a network. Only this folder has sockets, clocks and
+//! Drivers connect the state machines to a network. Only this folder uses sockets, clocks and
 //! tokio.
 //!
 //! - [`Link`]: the tester's access to a target. Suites use it to send raw bytes and to receive the
-//!   answers. It works over [TCP](TcpLink), over the [virtual link](VirtualLink), and with a target
-//!   that [connects](AcceptLink) itself or first [queries](MapperLink) a port mapper;
+//!   answers. A link works over [TCP](TcpLink), over the [virtual link](VirtualLink), with a target
+//!   that [connects](AcceptLink) to the tester, and with a target that first [queries](MapperLink)
+//!   a port mapper;
 //! - [`TrafficLog`]: the record of all traffic on a link, for the monitor and for saved evidence;
 //! - [`Device`], [`cm`]: an RNIC in real time, and connections for its Queue Pairs;
 //! - [`portmap`]: the SDP port mapper over UDP;

@@ -1,8 +1,8 @@
-//! The soak over real TCP: one listener and one connecting side exchange mangled bytes in both
-//! directions, connection after connection.
+//! The soak (a long random test) over real TCP: one listener and one connecting side exchange
+//! mangled bytes in both directions, connection after connection.
 //!
-//! The checks are those of [`soak`](crate::soak). Each connection has a time limit, because real
-//! time cannot be skipped. Both RNICs live as long as the [`SoakPair`], so that leaked resources
+//! The checks are the same as in [`soak`](crate::soak). Each connection has a time limit, because
+//! real time cannot be skipped. Both RNICs exist as long as the [`SoakPair`], so leaked resources
 //! add up.
 
 use core::time::Duration;
@@ -81,8 +81,7 @@ impl SoakPair {
         let both = async {
             tokio::join!(
                 async {
-                    // Mangling may turn the Request into something else. Then the listener rejects
-                    // it.
+                    // Mangling may make the Request invalid. Then the listener rejects the Request.
                     let accepted = self.listener.next().await;
                     if accepted.is_ok_and(|request| request.accept(listens.qp, &none).is_ok()) {
                         listens.post_and_close(&mut other, &remotes[1]).await;

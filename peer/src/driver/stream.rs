@@ -33,12 +33,13 @@ struct Log {
     track: Track,
     /// The traffic log already shows how this side ended the connection.
     ended: AtomicBool,
-    /// Locked from each write until it is recorded, and while a read is recorded. Otherwise one
-    /// thread could record an answer before another thread records the answered message.
+    /// Locked from each write until the record of this write, and while a read is recorded. Without
+    /// this lock, one thread could record an answer before another thread records the message that
+    /// was answered.
     order: Mutex<()>,
 }
 
-/// The layer between the endpoint and TCP that mangles what is sent.
+/// The layer between the endpoint and TCP that mangles the sent bytes.
 #[derive(Debug)]
 struct Mangled {
     mangler: Mangler,
@@ -190,14 +191,14 @@ impl Stream {
         Ok(Flushed::Reset)
     }
 
-    /// When the next call of [`flush`](Self::flush) is due: at once if TCP has accepted a write
-    /// only in part.
+    /// When the next call of [`flush`](Self::flush) is due. It is due at once if TCP has accepted
+    /// only a part of a write.
     pub(super) fn flush_timeout(&self) -> Option<Instant> {
         let mangled = self.mangled()?;
         if mangled.unsent.is_empty() { mangled.mangler.poll_timeout() } else { Some(Instant::ORIGIN) }
     }
 
-    /// Waits until TCP has accepted everything.
+    /// Waits until TCP has accepted all bytes.
     pub(super) async fn flushed(&self) -> io::Result<()> {
         loop {
             match (self.flush()?, self.flush_timeout()) {
@@ -237,8 +238,8 @@ impl Stream {
         }
     }
 
-    /// Closes this side's half of the connection. The bytes that a mangler still holds are sent
-    /// before.
+    /// Closes this side's half of the connection. Before that, sends the bytes that a mangler still
+    /// holds.
     pub(super) fn finish(&self) -> io::Result<()> {
         let Some(mut mangled) = self.mangled() else { return self.finish_tcp() };
         mangled.mangler.push(self.clock.now(), Transmit::Fin);

@@ -17,7 +17,7 @@ use super::tester::{Side, TesterConnection};
 use super::traffic_log::TrafficLog;
 use crate::time::Instant;
 
-/// A send fails if the target accepts no bytes for this time. This is the default.
+/// The default send time-out: a send fails if the target accepts no bytes for this time.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The part that all links over real TCP have in common.
@@ -183,8 +183,8 @@ impl TcpTester {
     pub(super) async fn receive(&mut self, deadline: Instant) -> Result<Received, LinkError> {
         let Some(stream) = &mut self.stream else { return Ok(Received::Reset) };
         self.buffer.reserve(READ_LEN);
-        // The read is polled first, so that bytes that have arrived win over a deadline that has
-        // passed.
+        // `timeout_at` polls the read first. Therefore bytes that have arrived are returned even if
+        // the deadline has passed.
         match timeout_at(self.clock.to_tokio(deadline), stream.read_buf(&mut self.buffer)).await {
             Err(_) => Ok(Received::TimedOut),
             Ok(Ok(0)) => Ok(Received::Fin),

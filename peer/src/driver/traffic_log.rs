@@ -61,8 +61,8 @@ pub struct TrafficEvent {
 }
 
 /// The record of one link or device, over all its connections. Clones share the record. A traffic
-/// log stores events up to a limit and then only counts them. A [live](TrafficLog::live) traffic
-/// log stores nothing and passes each event to a callback.
+/// log stores events up to a limit. Further events are only counted. A [live](TrafficLog::live)
+/// traffic log stores nothing and passes each event to a callback.
 #[derive(Debug, Clone)]
 pub struct TrafficLog(Arc<Mutex<Inner>>);
 
@@ -100,9 +100,9 @@ impl Track {
     }
 }
 
-/// Memory in bytes that an event costs besides its payload, so that many tiny reads are limited
-/// too. This covers the event, the header of its allocation, and the packet and transcript line
-/// that are made from it.
+/// Memory in bytes that each event needs in addition to its payload. Because of this number, the
+/// limit also applies to many tiny reads. It covers the event, the header of the event's
+/// allocation, and the packet and the transcript line that weft makes from the event.
 const EVENT_COST: usize = 512;
 
 impl TrafficLog {

@@ -1,10 +1,11 @@
-//! The link inside the process: the target is this crate's own [`Connection`]s, and the clock is
-//! virtual.
+//! The link to a target in this process. The target consists of this crate's own [`Connection`]s,
+//! and the clock is virtual.
 //!
-//! Time stops unless the tester waits. During a wait the simulation jumps from one event to the
-//! next (arriving bytes, or a deadline of a state machine). The wait ends with the awaited event or
-//! at the tester's deadline. A minute of time-outs therefore costs microseconds, and all runs are
-//! equal. The latency of each direction is [`VirtualLink::LATENCY`].
+//! Time passes only while the tester waits. During a wait the simulation jumps from one event
+//! (arriving bytes, or a deadline of a state machine) to the next event. The wait ends with the
+//! awaited event or at the tester's deadline. Therefore a minute of time-outs takes only
+//! microseconds of real time, and all runs are equal. The latency of each direction is
+//! [`VirtualLink::LATENCY`].
 
 mod network;
 mod pm_client;
@@ -50,7 +51,8 @@ pub struct VirtualLink {
     factory: Factory,
     mangling: Option<Mangling>,
     connections: u32,
-    /// The target opens connections, each time that the tester requests one.
+    /// The target is the side that opens connections. It opens a connection each time that the
+    /// tester requests a connection.
     pub(super) target_opens: bool,
     /// Number of UDP sockets that the tester has opened.
     sockets: u16,
@@ -63,11 +65,12 @@ impl VirtualLink {
     pub const TARGET: SocketAddr = network::TARGET;
     /// Maximum number of connections that are open at the same time.
     pub const MAX_CONNECTIONS: usize = 1024;
-    /// Limit of the bytes in flight in one direction to a side that does not read. At this limit
-    /// the sender has to wait, as it would with a full TCP window.
+    /// Maximum number of bytes in flight in one direction, if the receiver does not read. At this
+    /// limit the sender has to wait, like a TCP sender with a full window.
     pub const WINDOW: usize = network::WINDOW;
 
-    /// Address of the target's port mapper. If `other_port` is set, the address has another port.
+    /// Address of the target's port mapper. If `other_port` is set, the address has a port that no
+    /// port mapper uses.
     #[must_use]
     pub fn mapper(v6: bool, other_port: bool) -> SocketAddr {
         network::mapper(v6, other_port)
@@ -241,7 +244,8 @@ impl VirtualLink {
     /// [accepts](super::Link::accept) its connection.
     ///
     /// # Errors
-    /// The settings require an enhanced Request, and the private data is too long for one.
+    /// The settings require an enhanced Request, and the private data is too long for an enhanced
+    /// Request.
     pub fn echo_client(settings: Settings) -> Result<Self, PrivateDataTooLong> {
         Connection::initiate(Instant::ORIGIN, settings.clone())?;
         Ok(Self::new(move |now| {
@@ -262,10 +266,11 @@ impl VirtualLink {
         Ok(Self::serving(move |now| Some(Box::new(client.connect(now)))))
     }
 
-    /// Opens a connection. The tester accepts it if `accepted` is set, otherwise the target.
+    /// Opens a connection. If `accepted` is set, the tester is the side that accepts the
+    /// connection. Otherwise the target is this side.
     pub(super) async fn open(&mut self, accepted: bool) -> Result<TesterConnection, LinkError> {
-        // Every wait yields to the runtime once. Otherwise a caller could not be cancelled, because
-        // virtual time never blocks.
+        // Each wait yields to the runtime once. Otherwise the future of a caller could not be
+        // cancelled, because waiting in virtual time never blocks.
         tokio::task::yield_now().await;
         let mut simulation = lock(&self.simulation);
         if simulation.machines.len() >= Self::MAX_CONNECTIONS {
@@ -349,7 +354,7 @@ impl fmt::Debug for VirtualLink {
 const FIRST_SOCKET: u16 = 33_332;
 
 fn tester_address(number: u32) -> SocketAddr {
-    // Dynamic ports (RFC 6335), one for each connection. They repeat after 16,384 connections.
+    // Dynamic ports (RFC 6335), one for each connection. The ports repeat after 16,384 connections.
     let port = 49_152 + u16::try_from(number % 16_384).unwrap_or(0);
     SocketAddr::new(network::tester_ip(false), port)
 }

@@ -2,7 +2,7 @@
 //!
 //! An answer is valid for one port mapper, service and connecting address. If there are already
 //! [`Cache::MAX_ANSWERS`] answers, a new answer replaces the answer that expires first. If several
-//! answers expire at the same time, the new answer replaces the answer with the lowest addresses.
+//! answers expire first, the new answer replaces the one with the lowest addresses.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;

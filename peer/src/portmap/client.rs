@@ -1,14 +1,14 @@
 //! The PM Client: one transaction for each query, with its timer and its result (sections 7.4 and
 //! 7.5.1).
 //!
-//! The draft specifies neither the timeout nor the number of repetitions. This client repeats a
-//! PMReq without answer after [`ClientSettings::wait`]. Each further wait is twice as long, up to
-//! [`ClientSettings::longest_wait`]. After [`ClientSettings::repeats`] repetitions the result is
-//! the Conventional Address.
+//! The draft specifies neither the timeout nor the number of repetitions. If a PMReq gets no
+//! answer, this client repeats the PMReq after [`ClientSettings::wait`]. Each further wait is twice
+//! as long as the wait before, up to [`ClientSettings::longest_wait`]. After
+//! [`ClientSettings::repeats`] repetitions the result is the Conventional Address.
 //!
 //! The first reply is the result. The client discards later replies, and datagrams that match no
-//! open PMReq. A reply may come from an address to which the PMReq was not sent. The PMAck is sent
-//! to the address from which the reply came.
+//! open PMReq. A reply may come from an address other than the destination of the PMReq. The client
+//! sends the PMAck to the address from which the reply came.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -24,8 +24,9 @@ use crate::hostile::{Deviations, PmConduct, PmSide, hook};
 use crate::reject::reject_if;
 use crate::time::Instant;
 
-/// Maximum number of finished transactions that the client stores. It stores them only if the
-/// settings require it. Also the maximum number of stored [`Discarded`] reports.
+/// Maximum number of finished transactions that the client stores. It stores them only with
+/// [`ClientSettings::acknowledges_repeats`] or a deviation. Also the maximum number of stored
+/// [`Discarded`] reports.
 const MAX_DONE: usize = 1024;
 
 /// Settings of a client.
@@ -39,14 +40,14 @@ pub struct ClientSettings {
     pub repeats: u32,
     /// Maximum number of open queries. Default 1024.
     pub max_open: usize,
-    /// Acknowledge a repeated PMAccept again, for a minute. The draft forbids this (section 7.5.1),
-    /// but the Linux daemon repeats its PMAccept until a PMAck arrives, and a PMAck can be lost.
-    /// Default false.
+    /// For one minute after the first PMAck, send a PMAck for each repeated PMAccept. The draft
+    /// forbids this (section 7.5.1). But the Linux daemon repeats its PMAccept until a PMAck
+    /// arrives, and a PMAck can be lost. Default false.
     pub acknowledges_repeats: bool,
     /// Send PMReqs in the format of the Linux daemon: 64 bytes, with a second copy of the
     /// connecting port and address. The daemon passes the second copy to its kernel. If the PMReq
-    /// has the format of the draft, the daemon passes undefined bytes. This setting violates the
-    /// format of the draft (section 7.3). Default false.
+    /// has the format of the draft, the daemon passes undefined bytes to its kernel. This setting
+    /// violates the format of the draft (section 7.3). Default false.
     pub linux_format: bool,
     /// Deviations that the client commits.
     pub deviations: Deviations,
@@ -132,7 +133,7 @@ impl Client {
         }
     }
 
-    /// Sends a PMReq, unless the cache has the answer. In both cases
+    /// Sends a PMReq, unless the cache has the answer. With or without a PMReq,
     /// [`poll_event`](Self::poll_event) returns the result.
     ///
     /// # Errors

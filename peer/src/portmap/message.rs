@@ -11,7 +11,7 @@ pub enum Discarded {
     /// The datagram is not a valid message of this version.
     #[error("{0}")]
     Malformed(WireError),
-    /// The message has a type that this role sends and never receives.
+    /// The message has a type that only the other role receives.
     #[error("{0} is a message that this role never receives")]
     WrongRole(MessageType),
     /// The message belongs to no known Request (sections 7.5.1 and 7.5.2).

@@ -2,9 +2,9 @@
 //! which a service accepts SDP connections.
 //!
 //! The *Conventional Address* is the address of a service for TCP without SDP. The *SDP Address* is
-//! the address for SDP. The *PM Client* sends a PMReq with the Conventional Address. The *PM
-//! Server* answers with a PMAccept, which has the SDP Address, or with a PMDeny. The client
-//! acknowledges a PMAccept with a PMAck. "Request" means a PMReq here.
+//! the address of the same service for SDP. The *PM Client* sends a PMReq with the Conventional
+//! Address. The *PM Server* answers with a PMAccept, which has the SDP Address, or with a PMDeny.
+//! The client acknowledges a PMAccept with a PMAck. "Request" means a PMReq here.
 //!
 //! | file | purpose |
 //! | --- | --- |
@@ -19,8 +19,9 @@
 //!
 //! Client and server are sans-IO. Inputs are datagrams, commands and the current time. Outputs are
 //! datagrams, events and the next deadline. After each call, call `poll_datagram` and `poll_event`
-//! until they return `None`. The datagrams of a server answer the datagram that was passed in last,
-//! so the caller sends them through the socket that received that datagram.
+//! until they return `None`. The datagrams that a server returns answer the datagram that the
+//! caller passed in last. The caller sends the answers through the socket that received this
+//! datagram.
 //!
 //! This module opens no connections. The caller of a client opens them, and reports a reset
 //! ([`Client::reset`]). A listener reports each new connection to the server

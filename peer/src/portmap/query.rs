@@ -8,7 +8,7 @@ use weft_core::wire::portmap::{Addresses, Message, MessageType, PmTime};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Query {
     /// UDP address of the port mapper. The port mapper is on the host of the service, or on another
-    /// host that maps for that host.
+    /// host that answers for the host of the service.
     pub mapper: SocketAddr,
     /// Conventional Address of the service, to which TCP connections without SDP go.
     pub service: SocketAddr,

@@ -1,5 +1,5 @@
-//! The Requests that a PM Server has accepted (section 7.5.2): their senders, their SDP Addresses,
-//! and when they expire.
+//! The Requests that a PM Server has accepted (section 7.5.2): sender, SDP Address and expiry of
+//! each Request.
 //!
 //! **Limits.** The server stores at most `max` Requests, and at most `max_per_host` of one host. A
 //! Request counts for the connecting address that it contains, and also for the source address of
@@ -73,8 +73,8 @@ impl Requests {
         self.stored.get(tuple)
     }
 
-    /// Requests from this connecting address and port whose PMAccept named `address`. There is only
-    /// one such Request, unless several services have the same SDP Address.
+    /// Requests from this connecting address and port whose PMAccept contained `address`. There is
+    /// only one such Request, unless several services have the same SDP Address.
     pub(super) fn by_addresses(
         &self,
         connecting: SocketAddr,
@@ -86,7 +86,7 @@ impl Requests {
         fits.filter_map(|(_, _, tuple)| Some((*tuple, *self.stored.get(tuple)?)))
     }
 
-    /// Requests from this host, with any port, whose PMAccept named `address`.
+    /// Requests from this host, with any port, whose PMAccept contained `address`.
     pub(super) fn by_host(
         &self,
         connecting: IpAddr,

@@ -4,10 +4,11 @@
 //! [`ServerSettings::hold`] has passed. A duplicate restarts the timer and gets the same SDP
 //! Address if the table still allows that address.
 //!
-//! After the PMAck the server stores the Request for the same time again, so that a late duplicate
-//! gets the same answer. If the PmTime of the answer is longer, but not for ever, the server stores
-//! the Request for this PmTime instead. Connections may arrive during that time, and a port that
-//! was assigned for the Request stays in use.
+//! After the PMAck the server stores the Request for another [`ServerSettings::hold`]. Therefore a
+//! duplicate that arrives after the PMAck gets the same answer. If the PmTime of the answer is
+//! longer than `hold`, but not for ever, the server stores the Request for the PmTime instead.
+//! During this time connections may arrive, so a port that was assigned for the Request stays in
+//! use.
 //!
 //! The draft does not specify an answer to a malformed datagram. This server sends no answer.
 
@@ -25,7 +26,8 @@ use super::table::{Assignment, Table};
 use crate::hostile::{Deviations, PmConduct, PmSide, hook};
 use crate::time::Instant;
 
-/// Maximum number of events that wait to be polled. If there are more, the oldest are dropped.
+/// Maximum number of events that wait to be polled. If there are more events, the server drops the
+/// oldest events.
 const MAX_EVENTS: usize = 4096;
 
 /// Settings of a server.
@@ -60,7 +62,7 @@ impl Default for ServerSettings {
     }
 }
 
-/// Why a Request is denied.
+/// Why the server denies a Request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
     /// The service is not mapped or not available, or has no SDP Address left.
@@ -101,7 +103,7 @@ pub enum ServerEvent {
         /// The SDP Address.
         address: SocketAddr,
     },
-    /// The server removed a Request that no PMAck or connection had confirmed, because its time
+    /// The server removed a Request that no PMAck or connection had confirmed, because the Request
     /// expired or a newer Request replaced it. Existing connections are not affected.
     Expired {
         /// CpIPAddr and CpPort.
@@ -173,16 +175,17 @@ impl Server {
         }
     }
 
-    /// Reports a connection to an SDP Address. The connection is established or is being set up. It
-    /// has the same effect as a PMAck (section 7.5.2).
+    /// Reports a connection to an SDP Address. The connection is established or is being set up.
+    /// The connection has the same effect as a PMAck (section 7.5.2).
     ///
     /// Returns the service that was requested for the connection. A Request matches if it has the
     /// same connecting address and port. If clients may keep the answer, a Request with another
     /// port of the same host also matches (section 7.3.1.4).
     ///
     /// Returns `None` if no Request matches. Section 7.4 then permits a listener to reject the
-    /// connection. The listener should not reject it if a PmTime is for ever, because the server
-    /// does not store Requests for ever.
+    /// connection. If a mapping has the PmTime "for ever", the listener should accept the
+    /// connection: the server does not store Requests for ever, so the Request may already be
+    /// removed.
     pub fn handle_connection(
         &mut self,
         now: Instant,
@@ -256,7 +259,7 @@ impl Server {
             self.requests.remove(&tuple);
             known = None;
         } else if !same && !self.conduct.keeps_old_handle {
-            // A newer Request with the same four-tuple replaces the older one.
+            // A newer Request with the same four-tuple replaces the older Request.
             if let Some(stored) = known.take().and_then(|_| self.requests.remove(&tuple)) {
                 self.report_removed(tuple, &stored);
             }

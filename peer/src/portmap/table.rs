@@ -2,9 +2,9 @@
 //!
 //! A service is an address and a port. The unspecified address means every address of its family. A
 //! service is mapped either to fixed SDP Addresses, which the server assigns in turn, or to a range
-//! of ports. From a range each Request gets its own port, which is released when no client uses it
-//! (section 7.4). If the target's IP address is unspecified, the SDP Address consists of the
-//! requested IP address and the target's port.
+//! of ports. With a range, each Request gets its own port. The port is released when no client uses
+//! the port (section 7.4). If the target's IP address is unspecified, the SDP Address consists of
+//! the requested IP address and the target's port.
 
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
@@ -17,7 +17,7 @@ use crate::reject::reject_if;
 /// Destination of the SDP connections of a service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// These SDP Addresses, assigned in turn.
+    /// These SDP Addresses. The server assigns them in turn.
     Fixed(Vec<SocketAddr>),
     /// A separate port for each Request, at this address. The port of `at` is ignored.
     PortRange {
@@ -43,7 +43,7 @@ pub struct Mapping {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// A port is 0, or the target has no port or address.
-    #[error("a service and each of its SDP Addresses need a port other than 0")]
+    #[error("the port of a service, and of each of its SDP Addresses, must not be 0")]
     NoPort,
     /// The addresses have different families, but a message has one IPV for both.
     #[error("a service and its SDP Addresses must be of the same IP family")]
@@ -51,8 +51,8 @@ pub enum TableError {
     /// A port from a range would never be released if an answer could be used for ever.
     #[error("the PmTime of a port range must not be 255 (for ever), because the ports would never be free again")]
     Forever,
-    /// The PmTime is less than a second. A lost PMAck or SYN is not sent again within that time
-    /// (section 7.3.1.4; RFC 6298 section 2).
+    /// The PmTime is less than one second. A lost PMAck or SYN is sent again only after one second,
+    /// when the answer would already have expired (section 7.3.1.4; RFC 6298 section 2).
     #[error(
         "PmTime 1 to 3 is less than 1 s, the time after which a lost PMAck or SYN is sent again; use 0, or at least 4"
     )]
@@ -80,9 +80,9 @@ struct Entry {
 #[derive(Debug, Default)]
 pub struct Table {
     entries: HashMap<SocketAddr, Entry>,
-    /// The SDP Addresses in use whose port comes from a range. They stay in this set until they are
-    /// released. The set is shared by all mappings. Mappings may share ports, and assigned ports
-    /// stay in use when a mapping is changed or removed.
+    /// The SDP Addresses in use whose port comes from a range. An SDP Address stays in this set
+    /// until it is released. All mappings have one common set, because mappings may share ports,
+    /// and because assigned ports stay in use when a mapping is changed or removed.
     used: HashSet<SocketAddr>,
 }
 
@@ -136,8 +136,8 @@ impl Table {
         self.entries.get_mut(&service).map(|entry| entry.available = available).is_some()
     }
 
-    /// Takes a fixed SDP Address of a service out of use (`up` false) or into use again. Returns
-    /// whether the service is mapped.
+    /// Sets whether a fixed SDP Address of a service may be assigned (`up` true) or not (`up`
+    /// false). Returns whether the service is mapped.
     pub fn set_target(&mut self, service: SocketAddr, target: SocketAddr, up: bool) -> bool {
         let Some(entry) = self.entries.get_mut(&service) else { return false };
         if up {
@@ -191,7 +191,7 @@ impl Table {
         Some(Assignment { entry: key, address, pm_time: entry.mapping.pm_time, from_range })
     }
 
-    /// Returns whether the present state of the table still allows an assigned SDP Address (section
+    /// Returns whether the table still allows an SDP Address that it assigned earlier (section
     /// 7.5.2).
     pub(super) fn is_still_valid(&self, assignment: &Assignment) -> bool {
         let fits = |target: &SocketAddr| target.ip() == assignment.address.ip() || target.ip().is_unspecified();

@@ -12,10 +12,10 @@ use super::{Event, OpId, Output, PrivateBuffer, Start, Violation};
 use crate::hostile::hook;
 use crate::time::Instant;
 
-/// Maximum number of answers that may wait. At most two more answers may wait for each SrcAvail.
-/// The answers in this number are SinkCancelAck, the end of a SrcAvailCancel, RdmaWrCompl and the
-/// first update. If more answers wait, the peer sends requests although it must wait (sections
-/// 9.5.4, 9.5.5, 11.3).
+/// Maximum number of answers that may wait to be sent, without the answers to SrcAvails. These
+/// answers are SinkCancelAck, the end of a SrcAvailCancel, RdmaWrCompl and the first update. For
+/// each SrcAvail, two more answers may wait. If more answers wait, the peer has sent requests too
+/// early (sections 9.5.4, 9.5.5, 11.3).
 const MAX_OTHER_ANSWERS: usize = 8;
 
 /// Inputs.
@@ -43,7 +43,7 @@ impl Connection {
         self.progress(now, progress);
     }
 
-    /// Continues start-up without a Request after the Hello.
+    /// Continues start-up if no Request arrived after the Hello.
     fn no_request(&mut self, now: Instant) {
         self.credit_deadline = None;
         let Phase::Starting(startup) = &mut self.phase else { return };
@@ -92,7 +92,7 @@ impl Connection {
             }
             (Role::Connecting, Some(agreed)) => {
                 self.open(agreed);
-                // The peer is MPA Responder, and may not send before it has received an FPDU. The
+                // The peer is MPA Responder, and must not send before it has received an FPDU. The
                 // update is this FPDU.
                 self.control.push_back(Control::Update);
             }
@@ -113,7 +113,7 @@ impl Connection {
         self.out.push_back(Output::Event(if resumed { Event::Resumed(agreed) } else { Event::Opened(agreed) }));
     }
 
-    /// Ends the attempt: TCP is reset, and no message reports the reason.
+    /// Ends start-up: TCP is reset, and no message reports the reason to the peer.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         self.out.push_back(Output::Event(Event::Refused(refusal)));
         self.end(true, None, Some(true));
@@ -184,9 +184,10 @@ impl Connection {
         self.watch_for_deadlock(now);
     }
 
-    /// Processes the end of the LLP connection: closed by the peer, reset, or lost.
+    /// Processes the end of the LLP connection: the peer closed or reset the connection, or the
+    /// connection was lost.
     pub fn handle_disconnected(&mut self, _now: Instant) {
-        // In a suspension, the end of TCP is expected.
+        // In a suspension, the end of TCP is not an error.
         if self.is_over() || self.is_suspended() {
             return;
         }

@@ -38,9 +38,9 @@ impl Connection {
     }
 
     /// Starts to end TCP if both DisConns are done and this side is the one that ends TCP. The peer
-    /// may send updates and completions until it has this side's DisConn. If TCP ended before these
-    /// messages arrived, the peer would observe a reset. So this side keeps TCP open for
-    /// [`Settings::close_linger`](super::Settings::close_linger).
+    /// may send updates and completions until it has received this side's DisConn. If this side
+    /// ended TCP before these messages arrived, the peer would observe a reset. Therefore this side
+    /// first keeps TCP open for [`Settings::close_linger`](super::Settings::close_linger).
     fn linger_when_done(&mut self, now: Instant) {
         if self.close.received && self.close.out && self.close.ends && !self.close.is_aborting() {
             self.close.lingers = true;
@@ -50,7 +50,7 @@ impl Connection {
 
     /// Notes that the peer has received all messages up to `mseq_ack`.
     pub(super) fn has_seen(&mut self, mseq_ack: u32) {
-        // The message with this MSeqAck can be an AbortConn, which has already ended the
+        // `mseq_ack` may come from an AbortConn. The AbortConn has then already ended the
         // connection.
         let lingers = self.close.lingers && !self.is_over();
         if lingers && self.close.sent.is_some_and(|own| super::credits::reached(mseq_ack, own)) {
@@ -93,8 +93,9 @@ impl Connection {
         self.end(true, violation, Some(true));
     }
 
-    /// AbortConn has been sent. TCP ends without a reset, so that the peer receives the AbortConn
-    /// (SDP-8.2.2-13). If a Read may still fill a receive, this side resets TCP instead.
+    /// Ends TCP after AbortConn was sent. TCP ends without a reset, because after a reset the peer
+    /// might not receive the AbortConn (SDP-8.2.2-13). But if a Read could still fill a receive,
+    /// this side resets TCP.
     pub(super) fn abort_sent(&mut self) {
         let violation = self.close.aborting.flatten();
         self.end(true, violation, Some(self.sink.is_reading()));
@@ -106,7 +107,7 @@ impl Connection {
         self.reset_tcp();
     }
 
-    /// Handles a deadline of the close that has passed without progress.
+    /// Handles the deadline of the close, which has passed without progress.
     pub(super) fn close_timed_out(&mut self, now: Instant) {
         if self.close.is_aborting() {
             self.reset_tcp();

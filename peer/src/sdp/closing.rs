@@ -8,7 +8,7 @@ use crate::time::Instant;
 pub(super) struct Closing {
     /// The user has shut down the sending half-connection.
     pub(super) requested: bool,
-    /// MSeq of this side's DisConn, once sent.
+    /// MSeq of this side's DisConn. `None` until the DisConn is sent.
     pub(super) sent: Option<u32>,
     /// The RNIC has sent this side's DisConn, or the peer has acknowledged it.
     pub(super) out: bool,
@@ -17,14 +17,15 @@ pub(super) struct Closing {
     /// The peer's DisConn has arrived on the current TCP connection. A second DisConn on this
     /// connection is a violation.
     pub(super) received_here: bool,
-    /// This side ends TCP: the peer's DisConn arrived before this side sent its own DisConn, or the
-    /// two crossed.
+    /// This side has to end TCP: the peer's DisConn arrived before this side sent its own DisConn,
+    /// or the two DisConns crossed.
     pub(super) ends: bool,
-    /// All messages are sent. TCP ends when the peer has received them, or at the deadline.
+    /// All messages are sent. TCP ends when the peer has received these messages, or at the
+    /// deadline.
     pub(super) lingers: bool,
     /// The peer's AbortConn has arrived.
     pub(super) aborted: bool,
-    /// Set while AbortConn is due or on its way. The inner value is the peer's violation, if a
+    /// Set while AbortConn is due or in flight. The inner value is the peer's violation, if a
     /// violation is the reason.
     pub(super) aborting: Option<Option<Violation>>,
     /// The connection has ended gracefully.
@@ -44,9 +45,9 @@ impl Closing {
         self.out |= self.sent.is_some_and(|own| super::credits::reached(mseq_ack, own));
     }
 
-    /// Resets the state for a new TCP connection. A suspension does not hand over the information
-    /// that a half-connection has ended (section 13.1.1, step 5), and the new Hello initializes the
-    /// connection. So a DisConn that was sent before must be sent again.
+    /// Resets the state for a new TCP connection. The new connection does not inherit the
+    /// information that a half-connection has ended (section 13.1.1, step 5). Therefore a DisConn
+    /// that was sent before must be sent again.
     pub(super) fn restart(&mut self) {
         (self.sent, self.out, self.received_here, self.deadline) = (None, false, false, None);
     }

@@ -16,14 +16,14 @@ pub enum CommandError {
     /// This side has shut down sending, or the connection is over (SDP-8.2.1-2).
     #[error("the connection is not open, or this side has shut down sending")]
     Closed,
-    /// The maximum number of sends or receives is posted.
+    /// The maximum number of sends or receives is already posted.
     #[error("the maximum of {MAX_POSTED} sends or receives is already posted")]
     QueueFull,
     /// The send or receive has zero bytes.
     #[error("a send or receive must have at least one byte")]
     Empty,
-    /// The half-connection cannot change from its current Mode to the requested one, or the peer is
-    /// the Mode Master (section 12).
+    /// The half-connection cannot change from its current Mode to the requested Mode, or the peer
+    /// is the Mode Master (section 12).
     #[error("this side cannot request this Mode of the half-connection")]
     NotMaster,
     /// The connection is being suspended (section 13).
@@ -49,8 +49,8 @@ impl Connection {
     }
 
     /// Posts a receive of up to `len` bytes. [`super::Event::Received`] reports its end. If
-    /// `wait_all` is set, the receive ends only when it is full (MSG_WAITALL). In both cases a
-    /// receive also ends after an Out-Of-Band byte and at the end of the stream.
+    /// `wait_all` is set, the receive ends only when it is full (MSG_WAITALL). With or without
+    /// `wait_all`, a receive also ends after an Out-Of-Band byte and at the end of the stream.
     ///
     /// # Errors
     /// See [`CommandError`].

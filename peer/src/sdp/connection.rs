@@ -25,7 +25,7 @@ use super::{
 use crate::hostile::{Deviations, SdpHostile, hook};
 use crate::time::Instant;
 
-/// The data about a message that the Work Completion of its receive reports.
+/// The information about a message from the Work Completion of the message's receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Arrival {
     /// STag that the message invalidated.
@@ -56,9 +56,9 @@ pub struct Connection {
     /// did not happen. No receive is advertised until another receive has ended.
     pub(super) sinks_refused: Option<u64>,
     pub(super) credit_request: CreditRequest,
-    /// Timer for updates that would only answer updates.
+    /// Timer for updates whose only reason is an update of the peer.
     pub(super) echo: CreditRequest,
-    /// The first such update has been sent. Later updates of this kind wait for `echo`.
+    /// The first of these updates has been sent. Later updates of this kind wait for `echo`.
     pub(super) echoed: bool,
     pub(super) moved_out: TransferCounts,
     pub(super) moved_in: TransferCounts,
@@ -85,7 +85,7 @@ impl Connection {
         Connection::deviating(now, Role::Accepting, settings, Deviations::NONE)
     }
 
-    /// Starts in either role on an established TCP connection, and commits these deviations.
+    /// Starts in this role on an established TCP connection, and commits these deviations.
     #[must_use]
     pub fn deviating(now: Instant, role: Role, settings: Settings, deviations: Deviations) -> Self {
         let settings = settings.clamped();
@@ -166,7 +166,8 @@ impl Connection {
         self.credits.available()
     }
 
-    /// Number of messages that the peer may send now, with the credit that this side has announced.
+    /// Number of messages that the peer may send now, according to the credit that this side has
+    /// announced.
     #[must_use]
     pub fn credit_given(&self) -> u16 {
         self.credits.given()
@@ -301,8 +302,8 @@ impl Connection {
         self.credits.posted = self.pool.posted();
     }
 
-    /// Returns whether each side waits for the other to read its SrcAvail, and this side has no
-    /// receive posted (section 9.2).
+    /// Returns whether there is a deadlock: each side waits until the other side reads its
+    /// SrcAvail, and this side has no receive posted (section 9.2).
     pub(super) fn is_deadlocked(&self) -> bool {
         self.sink.is_peer_waiting() && !self.source.open.is_empty()
     }
@@ -318,8 +319,8 @@ impl Connection {
 
     /// Ends all posted sends and receives, and reports their end to the user. If `disconnect` is
     /// set, also ends TCP: by a reset if the value is true, and gracefully if it is false. The
-    /// [`Output::Disconnect`] precedes the reports. Until TCP has ended, a Read may fill a receive,
-    /// but a reported receive belongs to the user again.
+    /// [`Output::Disconnect`] precedes the reports. A Read may fill a receive until TCP has ended,
+    /// but after the report the receive belongs to the user.
     pub(super) fn end(&mut self, abortive: bool, violation: Option<Violation>, disconnect: Option<bool>) {
         if self.is_over() {
             return;

@@ -5,7 +5,7 @@ use weft_core::wire::sdp::Mid;
 use super::sink::Answer;
 use super::{OpId, Piece};
 
-/// A message that is due because of an input.
+/// An answer: a message that is due because of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Control {
     SendSm,

@@ -1,26 +1,26 @@
 //! Timer for the empty messages (Data without payload) that a side sends to get or give credit.
 //!
-//! At exactly two credits a side may not send payload, and its peer is required to send an update
-//! only at one credit. An empty message uses one credit and so makes the peer send its update.
+//! A side with exactly two credits must not send payload. Its peer must send an update only when
+//! one credit is left. An empty message uses one credit, so the peer then sends its update.
 //!
 //! This side waits before it sends the empty message, because an update is usually on its way. The
 //! empty message is also an update for the peer. If both sides answered each update at once, one
-//! message would always be in flight, and no side would reach the three credits that payload needs.
-//! For the same reason the two sides wait for different times. The wait doubles each time, so a
-//! peer without a free buffer receives empty messages less and less often.
+//! message would always be in flight. Then neither side would get the three credits that payload
+//! needs. For the same reason the two sides wait for different times. Each wait is twice as long as
+//! the wait before, so a peer without a free buffer gets fewer and fewer empty messages.
 
 use core::time::Duration;
 
 use super::Role;
 use crate::time::Instant;
 
-/// First wait of a Connecting Peer and of an Accepting Peer.
+/// First wait of a Connecting Peer, and first wait of an Accepting Peer.
 const FIRST_WAITS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(8)];
 /// Longest wait.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Decides when an empty message is due. A connection has two of these timers: one for payload that
-/// waits for credit, and one for updates that would only answer updates.
+/// waits for credit, and one for updates whose only reason is an update of the peer.
 #[derive(Debug)]
 pub(super) struct CreditRequest {
     first: Duration,
@@ -35,8 +35,8 @@ impl CreditRequest {
         CreditRequest { first, wait: first, deadline: None, due: false }
     }
 
-    /// Runs the timer, because payload waits at exactly two credits. Returns whether the empty
-    /// message is due now.
+    /// Runs the timer, because payload waits while there are exactly two credits. Returns whether
+    /// the empty message is due now.
     pub(super) fn is_due(&mut self, now: Instant) -> bool {
         if std::mem::take(&mut self.due) {
             self.wait = (self.wait * 2).min(MAX_WAIT);

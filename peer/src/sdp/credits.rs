@@ -29,8 +29,9 @@ pub(super) struct Credits {
     pub(super) posted: u16,
     /// The highest sum MSeqAck + Bufs that this side has sent.
     announced: u32,
-    /// Since the last message to the peer, a message other than an update has arrived, or a buffer
-    /// with user data became free. An update is Data without payload.
+    /// Whether, since this side's last message, a message with news has arrived or a buffer with
+    /// user data became free. Each message except an update has news. An update is Data without
+    /// payload.
     pub(super) news: bool,
     pub(super) conduct: SdpConduct,
 }
@@ -69,14 +70,14 @@ impl Credits {
         self.ack().wrapping_add(u32::from(self.posted))
     }
 
-    /// Returns whether a message sent now would allow the peer to send more messages than all
-    /// earlier messages did.
+    /// Returns whether a message, if it were sent now, would allow the peer to send more messages
+    /// than the earlier messages allow.
     fn widens(&self) -> bool {
         self.edge() != self.announced && reached(self.edge(), self.announced)
     }
 
-    /// Returns whether section 10.5 allows a message now. `payload` is true for a message with
-    /// payload.
+    /// Returns whether section 10.5 allows this side to send a message now. `payload` is true for a
+    /// message with payload.
     pub(super) fn allow(&self, payload: bool) -> bool {
         match self.available().saturating_add(self.conduct.overdraws) {
             0 => false,
@@ -109,10 +110,11 @@ impl Credits {
         Ok(())
     }
 
-    /// Returns whether to send a message only to give the peer more credit. The draft requires such
-    /// an update when the peer has one credit left (SDP-10.5-9). If `news` is set, this side also
-    /// sends an update when the peer has at most half of `pool` credits left, or at most two.
-    /// `pool` is the number of Private Buffers. With two credits, the peer may not send payload.
+    /// Returns whether to send an update: a message whose only purpose is to give the peer more
+    /// credit. The draft requires an update when the peer has one credit left (SDP-10.5-9). If
+    /// `news` is set, this side also sends an update when the peer has at most half of `pool`
+    /// credits left, or at most two credits, because the peer must not send payload with two
+    /// credits. `pool` is the number of Private Buffers.
     pub(super) fn wants_update(&self, pool: u16) -> bool {
         let left = self.announced.wrapping_sub(self.received);
         self.widens() && (left <= 1 || self.news && left <= u32::from(pool / 2).max(2))

@@ -22,7 +22,7 @@ pub enum Refusal {
     Malformed(WireError),
     /// The major version is not supported.
     #[error(
-        "MajV {found} in the peer's {} is not supported, only {MAJV}",
+        "MajV {found} in the peer's {} is not supported; this side supports only {MAJV}",
         if *.receiver == Role::Accepting { "Hello" } else { "HelloAck" }
     )]
     Version {
@@ -84,7 +84,7 @@ pub struct Agreed {
     pub des_rem_rcv_sz: u32,
     /// Number of open advertisements that the peer allows.
     pub peer_max_adverts: u16,
-    /// Number of RDMA Reads of the peer that this side serves at a time.
+    /// Number of RDMA Reads of the peer that this side serves at the same time.
     pub ird: u16,
     /// Number of RDMA Reads that this side may have outstanding, at most LocIRD of the peer.
     pub ord: u16,
@@ -104,7 +104,7 @@ pub(super) fn hello(settings: &Settings) -> Vec<u8> {
     first_message(settings.bufs, body, settings.order)
 }
 
-/// Returns this side's HelloAck to a valid Hello, 28 bytes.
+/// Returns this side's HelloAck, 28 bytes, as the answer to a valid Hello.
 pub(super) fn hello_ack(settings: &Settings, recv_size: u32, agreed: &Agreed) -> Vec<u8> {
     let body = Body::HelloAck(HelloAck {
         max_adverts: settings.max_adverts,

@@ -32,7 +32,7 @@ impl Connection {
         }
         if let Some((raw, _)) = RawBsdh::read(octets, self.order).filter(|(raw, _)| raw.mid().is_experimental()) {
             // This is an experimental message, which the draft does not define but allows (Figure
-            // 3). It counts for the credit and has no other effect.
+            // 3). The message uses one credit and has no other effect.
             self.free_buffer(buffer);
             let mseq_ack = raw.mseq_ack.get();
             self.header(raw.bufs.get(), raw.mseq.get(), mseq_ack, false)?;
@@ -50,8 +50,9 @@ impl Connection {
         if message.flags.oob_pend {
             self.out.push_back(Output::Event(Event::UrgentPending));
         }
-        // An advertisement concerns either data of the other half-connection or data after the
-        // payload. So the payload can be processed before the extended header.
+        // The extended header can contain an advertisement. The advertised data belongs to the
+        // other half-connection, or follows the payload in the stream. So the payload can be
+        // processed before the extended header.
         let from = octets.len() - payload.len();
         if payload.is_empty() {
             self.free_buffer(buffer);
@@ -76,7 +77,7 @@ impl Connection {
     fn finish_message(&mut self, mseq_ack: u32, empty: bool) {
         self.has_seen(mseq_ack);
         // Only a message without payload needs one more buffer. While a SrcAvail is open, the peer
-        // may not send payload (sections 11.2 and 11.3).
+        // must not send payload (sections 11.2 and 11.3).
         if self.credits.ack_limit.is_some() && empty {
             self.post_extra(1);
         }
@@ -90,7 +91,8 @@ impl Connection {
         self.credits.posted = self.pool.posted();
     }
 
-    /// Changes to Pipelined Mode if the peer prefers it, and if the policy follows the peer.
+    /// Changes to Pipelined Mode if the peer prefers this Mode, and if the policy follows the
+    /// peer's hints.
     fn follow_hint(&mut self, req_pipe: bool) {
         if req_pipe && self.source.mode == Mode::Combined && self.settings.policy.follows_hints {
             self.source.wanted = Some(Mode::Pipelined);
@@ -187,7 +189,7 @@ impl Connection {
             }
             self.sink.mode = to;
             if to != Mode::Pipelined {
-                // Leaving Pipelined Mode voids all SinkAvails (Figure 29).
+                // When Pipelined Mode ends, all SinkAvails become void (Figure 29).
                 self.sink.void(&mut self.out);
             }
         }

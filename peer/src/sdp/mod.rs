@@ -3,9 +3,9 @@
 //!
 //! Each direction of a connection is a *half-connection*. Its *Data Source* sends the user's bytes,
 //! and its *Data Sink* receives them. *Private Buffers* receive the messages and are not visible to
-//! the user. With *Bcopy* a message carries the bytes, and the receiver copies them out of a
-//! Private Buffer. With *Zcopy* RDMA moves the bytes between the memory of the two users. For Zcopy
-//! one side advertises its memory: the Data Source with a SrcAvail, or the Data Sink with a
+//! the user. With *Bcopy*, a message carries the bytes, and the receiver copies them out of a
+//! Private Buffer. With *Zcopy*, RDMA moves the bytes between the memory of the two users. For
+//! Zcopy, one side advertises its memory: the Data Source with a SrcAvail, or the Data Sink with a
 //! SinkAvail. The draft calls an advertisement *Processed* once the message that completes it has
 //! been sent.
 //!
@@ -16,14 +16,15 @@
 //! [`handle_timeout`](Connection::handle_timeout)) and what the user requests
 //! ([`send`](Connection::send), [`receive`](Connection::receive),
 //! [`shut_down`](Connection::shut_down), ...). [`poll`](Connection::poll) returns [`Output`]s in
-//! the order in which the driver carries them out: verbs to post, bytes to move, [`Event`]s for the
-//! user. After each input, call `poll` until it returns `None`. Then
+//! the order in which the driver has to perform them: verbs to post, bytes to move, [`Event`]s for
+//! the user. After each input, call `poll` until it returns `None`. Then
 //! [`poll_timeout`](Connection::poll_timeout) returns when to call `handle_timeout`.
 //!
-//! **The machine never accesses the user's bytes.** It knows a send or a receive only by an id and
-//! a length, and a Private Buffer only by a number. An `Output` describes which bytes go where, and
-//! the driver moves them. It uses gather lists, RDMA, or one copy out of a Private Buffer
-//! ([`Output::Place`]). So bytes are copied only where the draft requires a copy for Bcopy.
+//! **The machine never accesses the user's bytes.** It knows only the id and the length of a send
+//! or a receive, and only the number of a Private Buffer. An `Output` names the source and the
+//! destination of bytes, and the driver moves the bytes. The driver uses gather lists, RDMA, or one
+//! copy out of a Private Buffer ([`Output::Place`]). So bytes are copied only where the draft
+//! requires a copy for Bcopy.
 //!
 //! | file | purpose | draft |
 //! | --- | --- | --- |
@@ -46,9 +47,9 @@
 //!
 //! The draft leaves some rules open. Comments at the code state how this module interprets them.
 //!
-//! This module includes neither the port mapper, nor sockets and a blocking API, which are part of
-//! the driver. The machine detects only those violations after which the connection cannot
-//! continue.
+//! This module does not include the port mapper, sockets or a blocking API. Sockets and their API
+//! are part of the driver. The machine detects only those violations after which the connection
+//! cannot continue.
 
 mod arrive;
 mod close;

@@ -1,6 +1,7 @@
 //! Selects the next message and writes its header. Messages are sent in MSeq order (section 10.1)
-//! when credit allows (section 10.5). Answers are sent first, then messages for commands of the
-//! user, then data. An update is sent if no other message announces free buffers to the peer.
+//! as soon as there is enough credit (section 10.5). Answers are sent first, then messages for
+//! commands of the user, then data. An update is sent if no other message announces free buffers to
+//! the peer.
 
 use weft_core::wire::sdp::{
     Body, ChRcvBuf, ChRcvBufAck, Flags, Message, Mid, Mode, ModeChange, RdmaRdCompl, RdmaWrCompl, SinkAvail, SrcAvail,
@@ -55,8 +56,8 @@ impl Connection {
             || !answering && !self.suspension.has_stopped_sending() && self.update(now);
     }
 
-    /// Sends the oldest answer. If credit does not allow it, all later messages wait too, because
-    /// the answer reports earlier events.
+    /// Sends the oldest answer. If there is not enough credit for the answer, all later messages
+    /// wait too, because the answer reports earlier events.
     pub(super) fn answer_now(&mut self) -> bool {
         let control = loop {
             let Some(control) = self.control.front().copied() else { return false };
@@ -116,8 +117,8 @@ impl Connection {
         let Some(wanted) = self.source.wanted.filter(|_| self.close.sent.is_none()) else { return false };
         let from = self.source.mode;
         let to = if (from, wanted) == (Mode::Pipelined, Mode::Buffered) { Mode::Combined } else { wanted };
-        // In Buffered Mode the peer is Mode Master. Its ModeChange arrived after the request of the
-        // user, so the request is dropped.
+        // In Buffered Mode the peer is Mode Master. The ModeChange of the peer arrived after the
+        // request of the user, so the request is dropped.
         if to == from || from == Mode::Buffered {
             self.source.wanted = None;
             return false;
@@ -172,9 +173,9 @@ impl Connection {
         // advertised.
         let fits = |size: u32| !self.pool.has_smaller() && !self.sink.advertises_up_to(size);
         let early = self.credits.conduct.acknowledges_early;
-        // While MSeqAck is held back for a SrcAvailCancel, it would indicate that a later ChRcvBuf
-        // has not arrived (section 9.5.4). After both DisConns TCP ends, and this side sends
-        // nothing else (SDP-8.2.1-32).
+        // While MSeqAck is held back for a SrcAvailCancel, the peer would conclude from MSeqAck
+        // that its later ChRcvBuf has not arrived (section 9.5.4). After both DisConns TCP ends,
+        // and this side sends nothing else (SDP-8.2.1-32).
         let shows = self.credits.ack_limit.is_none() && !(self.close.sent.is_some() && self.close.received);
         if let Some(act_sz) = self.resize.answer.filter(|size| early || shows && fits(*size)) {
             self.resize.answer = None;
@@ -259,9 +260,10 @@ impl Connection {
         if refused || self.suspension.is_halting() || room.adverts == 0 || self.sink.adverts() >= policy.sink_avails {
             return false;
         }
-        // The old size of the Private Buffers counts until ChRcvBufAck is sent (SDP-10.6-15). If
-        // the size grows, the new size counts at once: ChRcvBufAck would otherwise have to wait
-        // for the smaller receives that are advertised.
+        // A receive must be larger than the Private Buffers. If their size shrinks, the old size
+        // counts until ChRcvBufAck is sent (SDP-10.6-15). If their size grows, the new size counts
+        // at once. Otherwise ChRcvBufAck would have to wait for the smaller receives that are
+        // advertised.
         let least = self.sink_threshold();
         let fits = u64::from(payload_room(Mid::SINK_AVAIL, room));
         if !self.credits.allow(payload.is_some()) || payload.is_some_and(|(_, len)| len > fits) {
@@ -296,8 +298,8 @@ impl Connection {
         true
     }
 
-    /// Waits for credit for payload. At exactly two credits an empty message is sent after a while.
-    /// Returns whether it was sent.
+    /// Waits for credit for payload. If there are exactly two credits, sends an empty message after
+    /// a wait. Returns whether it sent the empty message.
     fn wait_for_credit(&mut self, now: Instant) -> bool {
         if self.credits.available() != 2 {
             self.credit_request.stop();
@@ -310,16 +312,16 @@ impl Connection {
         due
     }
 
-    /// Sends Data without payload, if the peer runs out of credit or Out-Of-Band data must be
-    /// announced.
+    /// Sends an update (Data without payload) if the peer runs out of credit, or if Out-Of-Band
+    /// data must be announced.
     fn update(&mut self, now: Instant) -> bool {
         let announces = self.urgent.can_announce(self.source.settled());
         if !self.credits.allow(false) || !announces && !self.credits.wants_update(self.pool.target) {
             self.echo.stop();
             return false;
         }
-        // If both sides have two Private Buffers left, each update requires an update in return.
-        // Without a wait, the updates would never end.
+        // If both sides have two Private Buffers left, each update makes the receiver send an
+        // update. Without a wait, the updates would never end.
         if !announces && !self.credits.news {
             if self.echoed && !self.echo.is_due(now) {
                 return false;
@@ -348,7 +350,7 @@ impl Connection {
         moved.note(&message.body, payload.map_or(0, |piece| piece.len));
         let mut head = Vec::with_capacity(36);
         message.emit(self.order, &mut head);
-        // Len includes the payload. Its position is the same in both field orders.
+        // The field Len includes the payload. The position of Len is the same in both field orders.
         let len = message.wire_len().saturating_add(payload.map_or(0, |piece| piece.len));
         if let Some(field) = head.get_mut(4..8) {
             field.copy_from_slice(&len.to_be_bytes());

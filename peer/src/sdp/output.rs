@@ -1,5 +1,4 @@
-//! Outputs of a [`Connection`](super::Connection), in the order in which the driver carries them
-//! out.
+//! Outputs of a [`Connection`](super::Connection). The driver performs them in their order.
 
 use weft_core::wire::sdp::Mode;
 
@@ -101,7 +100,7 @@ pub enum Output {
         payload: Option<Piece>,
         /// Send with Solicited Event.
         solicited: bool,
-        /// STag of the peer that a Send with Invalidate invalidates.
+        /// If set, use a Send with Invalidate, which invalidates this STag of the peer.
         invalidate: Option<u32>,
     },
     /// Post one RDMA Read into a receive, and report its completion.
@@ -165,7 +164,7 @@ pub struct Start {
     pub framing_sent: Framing,
     /// Markers and CRC of the FPDUs that this side receives.
     pub framing_received: Framing,
-    /// This side may send FPDUs before it has received one.
+    /// This side may send FPDUs before it has received an FPDU.
     pub speaks_first: bool,
     /// Kinds of the ready-to-receive message of RFC 6581.
     pub rtr: RtrKinds,

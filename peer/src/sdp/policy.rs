@@ -1,14 +1,14 @@
-//! Rules that select the Data Transfer Mechanism. The draft leaves them to the "policy" of an
-//! implementation (sections 9 and 11).
+//! Rules that select the Data Transfer Mechanism. The draft leaves these rules to the "policy" of
+//! an implementation (sections 9 and 11).
 
 use core::time::Duration;
 
 /// Policy of one side. It can change at any time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Policy {
-    /// Data Source Bcopy Threshold in bytes. If the rest of a send is at most this long, it is sent
-    /// with Bcopy. Otherwise it is sent with Zcopy. With `u64::MAX` only Bcopy is used. Default
-    /// 16384.
+    /// Data Source Bcopy Threshold in bytes. If the rest of a send has at most this number of
+    /// bytes, Bcopy transfers the rest. Otherwise Zcopy transfers the rest. With `u64::MAX` only
+    /// Bcopy is used. Default 16384.
     pub source_threshold: u64,
     /// Data Sink Bcopy Threshold in bytes. A receive of at most this length is not advertised. The
     /// threshold is never less than the size of the receive Private Buffers (section 10). Default
@@ -27,9 +27,9 @@ pub struct Policy {
     pub answer: SrcAvailAnswer,
     /// Maximum number of bytes that one RDMA Read fetches, at least 1. Default 2^30.
     pub max_read: u32,
-    /// RdmaRdCompl is sent each time that at least this number of bytes has been read, so that the
-    /// peer gets its buffer back in parts. With the default `u32::MAX` it is sent only when the
-    /// receive is full or the SrcAvail is read completely.
+    /// This side sends an RdmaRdCompl each time that it has read at least this number of bytes. The
+    /// peer then gets its buffer back in parts. With the default `u32::MAX`, this side sends an
+    /// RdmaRdCompl only when the receive is full, or when it has read all bytes of the SrcAvail.
     pub read_batch: u32,
     /// This side combines Data and SinkAvail into one message if both are due (section 9.4).
     /// Default true.
@@ -40,9 +40,9 @@ pub struct Policy {
     /// This side changes the sending half-connection to Pipelined Mode when the peer sets REQ_PIPE.
     /// Default false.
     pub follows_hints: bool,
-    /// Time after which this side resolves a deadlock. In the deadlock, each side waits for the
-    /// other side to read its SrcAvail, and this side has no receive posted. This side then
-    /// requests the peer's data with SendSm (section 9.2). Default 100 ms.
+    /// Time after which this side resolves a deadlock. In the deadlock, each side waits until the
+    /// other side reads its SrcAvail, and this side has no receive posted. To resolve the deadlock,
+    /// this side requests the peer's data with SendSm (section 9.2). Default 100 ms.
     pub deadlock_wait: Duration,
 }
 

@@ -41,9 +41,10 @@ impl Pool {
     }
 
     /// Posts one more buffer for a message that arrived while MSeqAck is held back (section 9.5.4).
-    /// The peer counts the buffer of such a message as used. Without the new buffer, the peer could
-    /// soon send nothing if there are only three buffers. To limit the memory for a peer that never
-    /// answers a read, there are at most four times `target` buffers.
+    /// The peer counts the buffer of such a message as used. Without the new buffer, and with only
+    /// three buffers, the peer could soon send nothing. There are at most four times `target`
+    /// buffers: this limits the memory for a peer that never answers the RDMA Read for which
+    /// MSeqAck is held back.
     pub(super) fn post_extra(&mut self, out: &mut VecDeque<Output>) {
         let most = usize::from(self.target).saturating_mul(4).min(usize::from(u16::MAX));
         if self.wanted().max(self.posted.len() + self.kept.len()) < most {
@@ -52,8 +53,8 @@ impl Pool {
         }
     }
 
-    /// Notes that MSeqAck is not held back any more. As buffers are used up, their number returns
-    /// to `target`.
+    /// Notes that MSeqAck is not held back any more. When messages use up buffers, the number of
+    /// buffers returns to `target`.
     pub(super) fn release_ack(&mut self) {
         self.extra = 0;
     }
@@ -95,8 +96,8 @@ impl Pool {
     }
 
     /// Notes that the bytes of a filled buffer are not needed any more. Posts the buffer again,
-    /// unless it has the wrong size or there are too many buffers. A new buffer may replace a
-    /// buffer of the wrong size. Returns whether a buffer was posted.
+    /// unless it has the wrong size or there are too many buffers. If the buffer has the wrong
+    /// size, a new buffer may replace it. Returns whether a buffer was posted.
     pub(super) fn free(&mut self, buffer: PrivateBuffer, out: &mut VecDeque<Output>) -> bool {
         let Some(at) = self.kept.iter().position(|slot| slot.buffer == buffer) else { return false };
         let slot = self.kept.swap_remove(at);
@@ -112,9 +113,10 @@ impl Pool {
         true
     }
 
-    /// Changes the size of the buffers that are posted from now on. On an increase new buffers are
-    /// posted at once in addition to the old ones. The peer's messages must use up the old ones
-    /// (section 10.6.2). There are at most twice `target` buffers, even after several increases.
+    /// Changes the size of the buffers that are posted from now on. If the size increases, new
+    /// buffers are posted at once, in addition to the old buffers. The peer's messages must use up
+    /// the old buffers (section 10.6.2). There are at most twice `target` buffers, even after
+    /// several increases.
     pub(super) fn resize(&mut self, size: u32, out: &mut VecDeque<Output>) {
         let grows = size > self.size && !self.conduct.renews_late;
         self.size = size;

@@ -16,8 +16,8 @@ pub enum Profile {
     #[default]
     Swapped,
     /// The Connecting Peer sends Hello, and FPDUs follow without MPA start-up frames.
-    /// [`BareSettings`] has the settings that those frames would negotiate. This profile follows
-    /// the draft literally.
+    /// [`BareSettings`] has the values that MPA start-up frames would negotiate. This profile
+    /// follows the draft literally.
     Bare,
     /// The Connecting Peer sends Hello and Request. The Accepting Peer sends Reply and then
     /// HelloAck, although it has not received an FPDU. This deviates from RFC 5044.

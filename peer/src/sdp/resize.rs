@@ -16,7 +16,7 @@ pub(super) struct Resize {
     peer: u32,
     /// Size that the user wants and that this side has not requested yet.
     wanted: Option<u32>,
-    /// The requested size and MSeq of the ChRcvBuf. Set until the answer arrives.
+    /// The requested size, and MSeq of the ChRcvBuf. Set until the answer arrives.
     requested: Option<(u32, u32)>,
     /// The peer refused an increase.
     no_increase: bool,
@@ -33,7 +33,8 @@ impl Resize {
         Resize { limit: peer, peer, wanted: None, requested: None, no_increase, no_decrease, answer: None, conduct }
     }
 
-    /// Suspends the connection. A request without answer is repeated afterwards.
+    /// Suspends the connection. After the suspension, this side repeats a request that got no
+    /// answer.
     pub(super) fn suspend(&mut self) {
         let requested = self.requested.take().map(|(size, _)| size);
         self.wanted = self.wanted.or(requested);

@@ -11,14 +11,14 @@ use crate::mpa::MpaSettings;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// How the start-up of SDP and MPA is combined. An Accepting Peer recognises `natural`,
-    /// `enhanced` and `private-data` by the bytes that arrive. For an Accepting Peer this setting
-    /// only decides between `swapped` and `bare`. Default `swapped`.
+    /// `enhanced` and `private-data` by the bytes that arrive. If an Accepting Peer recognises none
+    /// of these, this setting decides between `swapped` and `bare`. Default `swapped`.
     pub profile: Profile,
     /// Field order of the messages that this side sends. An Accepting Peer answers in the order of
     /// the Hello. Default: the order of the draft's figures.
     pub order: FieldOrder,
-    /// Settings of MPA. The enhanced profile always requests revision 2 and a ready-to-receive
-    /// message, whatever these settings are.
+    /// Settings of MPA. The enhanced profile requests revision 2 and a ready-to-receive message
+    /// with any settings.
     pub mpa: MpaSettings,
     /// Settings that replace the MPA start-up frames in the bare profile.
     pub bare: BareSettings,
@@ -34,7 +34,8 @@ pub struct Settings {
     pub des_rem_rcv_sz: u32,
     /// MaxAdverts: number of advertisements of the peer that may be open, 1 to 65535. Default 16.
     pub max_adverts: u16,
-    /// Number of RDMA Reads of the peer that this side serves at a time, 1 to 65535. Default 16.
+    /// Number of RDMA Reads of the peer that this side serves at the same time, 1 to 65535. Default
+    /// 16.
     pub ird: u16,
     /// Number of RDMA Reads that this side may have outstanding, 1 to 65535. Default 16.
     pub ord: u16,
@@ -45,16 +46,16 @@ pub struct Settings {
     /// own Request (`swapped`) or starts iWARP (`bare`). If the peer's Request arrives after that,
     /// start-up fails. Default 0.
     pub request_wait: Duration,
-    /// How long an Accepting Peer keeps back one credit of the Hello, unless the peer's first
-    /// message arrives earlier. The reason is that HelloAck uses a buffer that the formula of
-    /// section 10.2 does not count. Default 30 ms.
+    /// How long an Accepting Peer does not use one of the credits that the Hello granted. The
+    /// reason is that HelloAck uses a buffer that the formula of section 10.2 does not count. The
+    /// wait also ends when the peer's first message arrives. Default 30 ms.
     pub credit_wait: Duration,
     /// Time without progress after which a close becomes abortive (section 8.2.1). Default 30 s.
     pub close_timeout: Duration,
-    /// How long this side keeps TCP open after both DisConns if its own DisConn was the last one.
-    /// The wait ends when the peer acknowledges the DisConn. Without the wait, messages that the
-    /// peer sent earlier could arrive at a closed connection, and the peer would observe a reset.
-    /// Default 10 ms.
+    /// How long this side keeps TCP open after both DisConns, if this side is the side that ends
+    /// TCP. The wait ends when the peer acknowledges the DisConn. Without the wait, messages that
+    /// the peer sent earlier could arrive at a closed connection, and the peer would observe a
+    /// reset. Default 10 ms.
     pub close_linger: Duration,
     /// Rules that select the mechanism for each transfer.
     pub policy: Policy,

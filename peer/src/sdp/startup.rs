@@ -35,9 +35,9 @@ pub(super) struct Startup {
     state: State,
     /// Bytes that arrived and have not been processed yet.
     kept: Vec<u8>,
-    /// How much of the current MPA frame has been read.
+    /// The part of the current MPA frame that has been read.
     cut: FrameCut,
-    /// Results of the peer's Hello or HelloAck, once it is known to be valid.
+    /// Results of the peer's Hello or HelloAck. `None` until this side has checked the message.
     agreed: Option<Agreed>,
 }
 
@@ -202,7 +202,8 @@ impl Startup {
         }
     }
 
-    /// Continues when no Request has arrived after the Hello. The configured profile decides how.
+    /// Continues when no Request has arrived after the Hello. The configured profile decides what
+    /// this side sends.
     pub(super) fn no_request(&mut self, out: &mut Vec<u8>) -> Progress {
         if self.settings.profile == Profile::Bare {
             self.state = State::Closed;
@@ -267,8 +268,8 @@ fn initiate(mpa: MpaSettings, private_data: Vec<u8>, out: &mut Vec<u8>) -> State
     WaitReply::start(mpa, &private_data, Deviations::default(), out).map_or(State::Closed, State::WaitReply)
 }
 
-/// Cuts one MPA start-up frame from the front of a stream. The MPA code must not receive the bytes
-/// after the frame, because in some profiles an FPDU follows at once.
+/// Removes one MPA start-up frame from the start of a stream. The MPA code must not receive the
+/// bytes after the frame, because in some profiles an FPDU follows immediately.
 #[derive(Debug, Default)]
 struct FrameCut {
     header: Vec<u8>,

@@ -8,16 +8,17 @@
 //!                                -> TCP ends -> connects to the port -> Hello, HelloAck -> open
 //! ```
 //!
-//! "Finish" means: wait until Reads and Writes in progress end, and report them. Advertisements
-//! whose transfer has not begun become void when TCP ends. Their bytes belong to the Data Source
-//! again. After SuspComm or SuspCommAck a side sends nothing more on this TCP connection.
+//! "Finish" means: wait until the Reads and Writes in progress end, and report these Reads and
+//! Writes. Advertisements whose transfer has not begun become void when TCP ends. Their bytes
+//! belong to the Data Source again. After SuspComm or SuspCommAck a side sends nothing more on this
+//! TCP connection.
 //!
 //! Sends, receives and the bytes in Private Buffers remain. MSeq, credit, Modes and the counters of
 //! section 9.5.1 start anew.
 //!
 //! If both sides send SuspComm at the same time, the Accepting Peer ignores the SuspComm that it
 //! receives. The Connecting Peer answers, and repeats its own SuspComm later (section 13.1.2). To
-//! move the socket to another address space or host, move this machine there.
+//! move the socket to another address space or host, move this state machine to the new place.
 
 use weft_core::wire::sdp::{Body, Mid, Mode, SuspComm};
 
@@ -36,13 +37,14 @@ use crate::time::Instant;
 /// Commands.
 impl Connection {
     /// Suspends the connection: the peer has to reconnect to `port` at this side's address.
-    /// [`Event::Suspended`] reports when TCP is to be replaced. Then call
+    /// [`Event::Suspended`] reports when the caller must replace the TCP connection. Then call
     /// [`reconnected`](Self::reconnected) with the new connection.
     ///
     /// # Errors
     /// [`CommandError::Closed`]: the connection is not open yet, or is shut down.
     /// [`CommandError::Suspending`]: this side has already requested a suspension. If only the peer
-    /// has requested a suspension, the suspension of this side follows later.
+    /// has requested a suspension, this function succeeds, and the suspension of this side begins
+    /// after the peer's suspension.
     pub fn suspend(&mut self, port: u16) -> Result<(), CommandError> {
         let begun = self.is_open() || self.is_suspended() || self.suspension.restarted;
         if !begun || self.is_over() || self.close.requested || self.close.is_aborting() {
@@ -118,8 +120,8 @@ impl Connection {
         if !self.suspension.is_halting() || self.sink.is_reading() || !self.source.writing.is_empty() {
             return false;
         }
-        // The peer still receives the data that it requested, as long as it can give credit.
-        // Revocations are completed first.
+        // While the peer can give credit, SuspComm waits until this side has sent the data that the
+        // peer requested, and until revocations are complete.
         if !answering && (self.source.has_requested_data() || self.source.is_revoking() || self.sink.is_revoking()) {
             return false;
         }
@@ -129,8 +131,8 @@ impl Connection {
             return self.answer_now();
         }
         if answering && self.credits.available() == 1 && !self.credits.allow(false) {
-            // The peer gives no more credit. One more posted buffer allows SuspCommAck to use the
-            // last credit (SDP-10.5-7).
+            // The peer gives no more credit. If this side posts one more buffer, SuspCommAck may
+            // use the last credit (SDP-10.5-7).
             self.post_extra(1);
         }
         if !self.credits.allow(false) {
@@ -143,7 +145,7 @@ impl Connection {
             return true;
         }
         // From here on this side gives no credit, but the peer must report all open transfers. So
-        // this side posts enough buffers now.
+        // this side posts enough buffers for these reports now.
         self.post_extra(self.source.open.len() + self.sink.adverts() + 3);
         let port = self.suspension.wanted.unwrap_or_default();
         self.suspension.sent = true;

@@ -21,7 +21,7 @@ pub(super) struct Suspension {
 }
 
 impl Suspension {
-    /// Returns whether this side starts no new transfers, because either side requested a
+    /// Returns whether this side starts no new transfers, because one of the two sides requested a
     /// suspension.
     pub(super) fn is_halting(&self) -> bool {
         self.wanted.is_some() || self.answers.is_some()
@@ -33,8 +33,8 @@ impl Suspension {
         self.answered || self.sent && self.answers.is_none()
     }
 
-    /// Returns whether the peer has sent SuspComm. Such a peer gives no more credit, so this side
-    /// sends only reports of Reads and Writes, and SuspCommAck.
+    /// Returns whether the peer has sent SuspComm. After SuspComm the peer gives no more credit, so
+    /// this side sends only reports of Reads and Writes, and SuspCommAck.
     pub(super) fn is_answering(&self) -> bool {
         self.answers.is_some()
     }

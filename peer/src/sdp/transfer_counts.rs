@@ -6,7 +6,7 @@ use weft_core::wire::sdp::{Body, Mid};
 /// Counters of one mechanism since start-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TransferCount {
-    /// Number of messages that carried bytes or reported them.
+    /// Number of messages that carried bytes, or reported the transfer of bytes.
     pub operations: u64,
     /// Number of user bytes.
     pub octets: u64,
@@ -47,8 +47,8 @@ impl TransferCounts {
     }
 }
 
-/// Returns whether the message is about data that its receiver sends. Such a message counts for the
-/// other half-connection.
+/// Returns whether the message concerns data that the receiver of the message sends. If so, the
+/// message counts for the other half-connection.
 pub(super) fn is_answer(mid: Mid) -> bool {
     mid == Mid::RDMA_RD_COMPL
 }

@@ -43,8 +43,8 @@ impl Urgent {
         can
     }
 
-    /// Returns how many of the `len` bytes from position `start` a message may carry. The limit
-    /// makes sure that a later message can still announce the next Out-Of-Band byte in time.
+    /// Returns how many of the `len` bytes from position `start` a message may carry. Because of
+    /// this limit, a later message can still announce the next Out-Of-Band byte in time.
     pub(super) fn limit(&self, start: u64, len: u64) -> u64 {
         match self.first_silent() {
             Some(mark) if mark.at >= start && mark.at - start > DISTANCE => len.min(mark.at - start - DISTANCE),

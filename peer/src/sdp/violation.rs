@@ -30,9 +30,10 @@ pub enum Violation {
     /// DisConn, or a ChRcvBuf before the answer to the previous ChRcvBuf.
     #[error("{0} is not allowed in the current state of the connection")]
     OutOfPlace(Mid),
-    /// The peer sent DisConn before it had sent all posted data (section 8.2.1, step 1). The number
-    /// counts the missing bytes.
-    #[error("the peer sent DisConn before it sent {0} requested bytes")]
+    /// The peer sent DisConn before it had transferred all bytes that its SrcAvails advertised or
+    /// this side's SendSms requested (section 8.2.1, step 1). The value is the number of missing
+    /// bytes.
+    #[error("the peer sent DisConn, but {0} advertised or requested bytes are missing")]
     Owed(u64),
     /// The Mode of the half-connection does not allow the message.
     #[error("{mid} is not allowed in {mode} Mode")]
@@ -42,8 +43,8 @@ pub enum Violation {
         /// The current Mode.
         mode: Mode,
     },
-    /// The peer sent a ModeChange that Figure 26 does not contain, or that the peer may not send
-    /// because it is not the Mode Master.
+    /// The peer sent a ModeChange that Figure 26 does not contain, or the peer is not the Mode
+    /// Master and therefore must not send this ModeChange.
     #[error(
         "ModeChange from {from} to {to} is not allowed for {}",
         if *by_source { "the Data Source" } else { "the Data Sink" }
@@ -102,8 +103,8 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// Returns the requirement that the peer violated. A bad value for which the draft has no other
-    /// rule violates section 8.2.2.
+    /// Returns the requirement that the peer violated. If the draft has no rule for an invalid
+    /// value, returns a requirement of section 8.2.2.
     #[must_use]
     pub fn requirement(&self) -> RequirementId {
         match self {

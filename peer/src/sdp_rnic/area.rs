@@ -1,5 +1,5 @@
 //! Memory of the RNIC that one side of a connection registers. The virtual address of this memory
-//! is odd and above 2^32, so that tests use all bits of an address.
+//! is odd and above 2^32, because tests should use all bits of an address.
 
 use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use crate::verbs::{Rnic, Sge};
@@ -11,13 +11,13 @@ const SHIFT: usize = 3;
 pub(super) const VA: u64 = 0x0000_0007_1000_0000 + SHIFT as u64;
 const PAGE: u32 = 4096;
 
-/// The key of the latest STag. Keys are used in sequence, so an STag that a peer got recently does
-/// not become valid again when its index is reused.
+/// The key of the latest STag. Keys are used in sequence. Therefore an STag that a peer got
+/// recently does not become valid again when its index is reused.
 #[derive(Debug, Default)]
 pub(super) struct Keys(u8);
 
-/// Number of different keys. The number is small because STags of the same index are close
-/// together, and STags should be spread sparsely (RDMAP-8.1.1-9).
+/// Number of different keys. The number is small, because STags of the same index are adjacent
+/// numbers, but STags should be spread sparsely (RDMAP-8.1.1-9).
 const KEYS: u8 = 7;
 
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +53,7 @@ impl Area {
         Sge { stag: self.stag(), tagged_offset: VA + at, length }
     }
 
-    /// The bytes `from..from + len`, as far as they exist.
+    /// The bytes `from..from + len`, without bytes after the end of the area.
     pub(super) fn octets(&self, rnic: &Rnic, from: usize, len: usize) -> Vec<u8> {
         let from = SHIFT.saturating_add(from);
         let octets =

@@ -20,8 +20,8 @@ pub(crate) trait Memory {
     /// Ends the peer's access through this STag.
     fn withdraw(&mut self, stag: u32) -> Result<(), Self::Error>;
 
-    /// Returns memory of `octets` bytes for a Private Buffer. If the buffer had less memory before,
-    /// it gets new memory.
+    /// Returns memory of `octets` bytes for a Private Buffer. If the buffer has less memory,
+    /// replaces this memory.
     fn private_buffer(&mut self, buffer: PrivateBuffer, octets: u32) -> Result<Vec<Sge>, Self::Error>;
 
     /// Releases a Private Buffer that the state machine no longer needs.
@@ -40,7 +40,8 @@ pub(crate) trait Memory {
     /// The memory for the data of an RDMA Read. `None` if the receive no longer exists.
     fn read(&mut self, op: OpId, receive: ReceiveId, at: u64, len: u32) -> Result<Option<Sge>, Self::Error>;
 
-    /// The Work Request with this `wr_id` has completed. It may be an RDMA Read.
+    /// Notes that the Work Request with this `wr_id` has completed. The Work Request may be an RDMA
+    /// Read.
     fn completed(&mut self, wr_id: u64);
 
     /// Copies the bytes `from..from + len` of a Private Buffer to offset `at` of a receive.

@@ -51,7 +51,8 @@ pub enum Progress {
     },
     /// A message of the peer has arrived.
     MessageReceived,
-    /// An event for the user. If it ends a receive, the bytes are the received data.
+    /// An event for the user. If the event reports the end of a receive, the bytes are the received
+    /// data.
     Event(Event, Vec<u8>),
     /// The endpoint did something else.
     Other,
@@ -187,8 +188,8 @@ impl Endpoint {
         self.buffers.receives.len()
     }
 
-    /// Handles one output of the state machine or one completion. If there is neither, returns
-    /// `None`. The caller then has to call [`settle`](Self::settle).
+    /// Handles one output of the state machine or one completion. If there is no output and no
+    /// completion, returns `None`. The caller then has to call [`settle`](Self::settle).
     pub fn advance(&mut self, now: Instant) -> Option<Progress> {
         let Some(step) = binding::step(now, &mut self.machine, &mut self.buffers) else { return self.complete(now) };
         let acted = step.and_then(|step| self.act(now, step));
@@ -255,7 +256,7 @@ impl Endpoint {
         Ok(Progress::Other)
     }
 
-    /// Posts to the Send Queue. A Queue Pair in error rejects the Work Request.
+    /// Posts to the Send Queue. A Queue Pair in the Error state rejects the Work Request.
     fn post(&mut self, wr: SendWr) -> Progress {
         let progress = match &wr.operation {
             Operation::Send { payload: Payload::Inline(message), .. } => {
@@ -478,7 +479,7 @@ fn queue_pair(
     Ok((cq, rnic.create_qp(init, None)?.0))
 }
 
-/// The bytes of this part of a send, as far as they exist.
+/// The bytes of this part of a send, without bytes after the end of the send.
 fn part(sends: &HashMap<SendId, Vec<u8>>, piece: Piece) -> &[u8] {
     let octets = sends.get(&piece.send).map(Vec::as_slice).unwrap_or_default();
     let from = usize::try_from(piece.from).unwrap_or(usize::MAX).min(octets.len());

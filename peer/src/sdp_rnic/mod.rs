@@ -2,7 +2,7 @@
 //!
 //! `step` turns outputs of a [`Connection`](crate::sdp::Connection) into Work Requests, which the
 //! caller posts. `complete` turns completions into inputs of the state machine. The caller owns the
-//! memory of the Work Requests (`Memory`): a socket gathers payload from its user's writes, an
+//! memory of the Work Requests (`Memory`): a socket gathers payload from its user's writes, and an
 //! [`Endpoint`] copies payload.
 //!
 //! An [`Endpoint`] is one complete side of a connection, with its own software RNIC. Its inputs are

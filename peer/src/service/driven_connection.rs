@@ -1,20 +1,22 @@
-//! The driver's interface to one side of a connection, whatever protocol runs on it.
+//! The driver's interface to one side of a connection. The interface is the same for all protocols
+//! on the connection.
 
 use super::{Service, deliver_events};
 use crate::connection::{Connection, Transmit};
 use crate::time::Instant;
 use crate::verbs::{LlpHandle, Rnic, TransmitResult};
 
-/// One side of a connection, together with its user. The methods correspond to those of
-/// [`Connection`]. After each call that changes something, a driver polls as for a [`Connection`].
+/// One side of a connection, together with its user. The methods correspond to the methods of
+/// [`Connection`]. After each call that changes something, the driver has to poll in the same way
+/// as for a [`Connection`].
 pub trait DrivenConnection: Send {
-    /// Handles received bytes. They may be split at any position.
+    /// Handles received bytes. The stream may be split into calls at any position.
     fn handle_octets(&mut self, now: Instant, octets: &[u8]);
 
-    /// The peer closed its half of the connection.
+    /// Handles the peer's FIN: the peer closed its half of the connection.
     fn handle_fin(&mut self, now: Instant);
 
-    /// The connection was reset.
+    /// Handles a reset of the connection.
     fn handle_reset(&mut self, now: Instant);
 
     /// Handles the deadlines that have passed at `now`.
@@ -45,7 +47,7 @@ pub trait DrivenConnection: Send {
         None
     }
 
-    /// The new TCP connection is established. Later calls concern this connection.
+    /// Continues on a new, established TCP connection. Later calls concern the new TCP connection.
     fn handle_reconnected(&mut self, _now: Instant) {}
 }
 

@@ -5,14 +5,14 @@ use crate::connection::{Connection, Event};
 use crate::mpa::PrivateData;
 use crate::time::Instant;
 
-/// The echo service. It keeps receives posted, sends back what arrives, and closes when its peer
-/// does.
+/// The echo service. It keeps receives posted, sends back each message that arrives, and closes
+/// when its peer closes.
 ///
-/// A receive is posted again after the echo of its message was sent. Even if one read of a driver
-/// consists of the shortest FPDUs, it contains fewer FPDUs than there are posted receives. A peer
-/// that sends fast therefore never causes Terminate 12 02 (no buffer available). Memory is limited
-/// by [`BACKLOG`](Self::BACKLOG), [`ANSWERS`](Self::ANSWERS) and the size of one read, not by
-/// `DEPTH` times `LENGTH`.
+/// A receive is posted again after the echo of its message was sent. A read of a driver contains
+/// fewer FPDUs than there are posted receives, even if all FPDUs have the shortest length.
+/// Therefore a fast peer never causes Terminate 12 02 (no buffer available). Memory is limited by
+/// [`BACKLOG`](Self::BACKLOG), [`ANSWERS`](Self::ANSWERS) and the size of one read, not by `DEPTH`
+/// times `LENGTH`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Echo;
 
@@ -22,9 +22,9 @@ impl Echo {
     pub const DEPTH: usize = 4096;
     /// Size of each receive in bytes: the longest Send that is echoed.
     pub const LENGTH: u32 = 1 << 16;
-    /// The service stops reading while at least this number of bytes waits to be echoed.
+    /// The service reads nothing while at least this number of bytes waits to be sent back.
     pub const BACKLOG: usize = 1 << 20;
-    /// The service stops reading while at least this number of messages waits to be echoed.
+    /// The service reads nothing while at least this number of messages waits to be sent back.
     pub const ANSWERS: usize = 1024;
 }
 

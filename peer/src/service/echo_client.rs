@@ -1,5 +1,5 @@
-//! The initiator that echoes: it sends one message first, as MPA requires of an Initiator, then
-//! acts as [`Echo`].
+//! The initiator that echoes. It first sends one message, because MPA requires this of an
+//! Initiator. Then it acts like [`Echo`].
 
 use bytes::Bytes;
 

@@ -35,8 +35,8 @@ pub trait Service: Send {
     /// Handles an event of the connection. The service may call commands of `connection`.
     fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event);
 
-    /// Returns whether the driver may continue to read. A service that answers what it reads
-    /// returns false while too many answers wait. TCP's window then stops the peer.
+    /// Returns whether the driver may continue to read. A service that sends answers returns false
+    /// while too many answers wait to be sent. TCP's window then stops the peer.
     fn is_ready(&self, connection: &Connection) -> bool {
         let _ = connection;
         true

@@ -1,5 +1,5 @@
 //! A client without SDP, on a TCP connection in streaming mode. It sends one text, and closes when
-//! its peer does.
+//! its peer closes.
 
 use std::collections::VecDeque;
 

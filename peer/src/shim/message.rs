@@ -1,4 +1,4 @@
-//! Requests and answers: one line of text each, with spaces between the words.
+//! Requests and answers. Each of them is one line of text, with spaces between the words.
 //!
 //! A connection to the agent usually carries one request. The exception is [`Request::Connect`]:
 //! after the answer, the shim sends a second request, [`Request::From`]:
@@ -54,7 +54,7 @@ pub enum Request {
     /// The program's descriptor connects from this address to the address in the answer.
     From(SocketAddr),
     /// Requests the reason why the connection of the program's descriptor failed. The address is
-    /// the descriptor's own.
+    /// the local address of the descriptor.
     Why(SocketAddr),
     /// A program listens by TCP. The agent passes SDP connections at `sdp` to the program.
     Listen {
@@ -99,7 +99,7 @@ pub struct Names {
     pub peer: SocketAddr,
 }
 
-/// Why a request failed, as the error of the socket call that caused the request.
+/// Why a request failed. The shim returns this error from the socket call that caused the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// ECONNREFUSED.
@@ -112,7 +112,7 @@ pub enum Failure {
     InUse,
     /// EADDRNOTAVAIL.
     NotAvailable,
-    /// ECONNABORTED, for any other reason.
+    /// ECONNABORTED, for all other reasons.
     Other,
 }
 
@@ -197,7 +197,7 @@ impl FromStr for Request {
                         let mapper = address(&mut words)?;
                         Route::Mapper { mapper, sdp_only: next_is(&mut words, "sdp-only") }
                     }
-                    _ => return Err(MessageError("the route is neither sdp, both nor pm")),
+                    _ => return Err(MessageError("the route must be sdp, both or pm")),
                 };
                 let source = if next_is(&mut words, "source") { Some(address(&mut words)?) } else { None };
                 Request::Connect { service, by, source, no_wait: next_is(&mut words, "no-wait") }

@@ -280,7 +280,7 @@ impl Pattern {
         let (ip, prefix) =
             bare.unwrap_or(net).split_once('/').map_or((bare.unwrap_or(net), None), |(ip, prefix)| (ip, Some(prefix)));
         let ip: IpAddr = ip.parse().map_err(|_| "write an address as *, IPv4, [IPv6], IPv4/PREFIX or [IPv6/PREFIX]")?;
-        reject_if(ip.is_ipv6() != bare.is_some(), "write an IPv6 address in brackets, but not an IPv4 address")?;
+        reject_if(ip.is_ipv6() != bare.is_some(), "write IPv6 addresses in brackets, IPv4 addresses without")?;
         let most = if ip.is_ipv4() { 32 } else { 128 };
         let prefix = prefix.map_or(Some(most), |prefix| prefix.parse().ok().filter(|prefix| *prefix <= most));
         let prefix = prefix.ok_or("a prefix has at most 32 bits (IPv6: 128)")?;

@@ -4,10 +4,10 @@
 //!   guard | all rights | guard | readable | guard | writable | guard | other PD | guard | own | guard
 //! ```
 //!
-//! Most parts begin or end inside a page, so that the bytes next to a part are on the same page.
-//! `own` has local rights only. Its first half holds receives, its second half data to send. The
-//! end of the second half is never used. Memory that no peer may read is filled with the pattern at
-//! first, and no message may ever contain the pattern.
+//! Most parts begin or end inside a page. Therefore the bytes next to a part are on the same page.
+//! `own` has only local rights. The first half of `own` holds receives, and the second half holds
+//! data to send. The end of the second half is never used. At first, the pattern fills all memory
+//! that no peer may read. No message must ever contain the pattern.
 
 use fastrand::Rng;
 
@@ -17,7 +17,8 @@ use crate::verbs::{RemoteAddress, Rnic, Sge};
 
 /// The byte that patterns consist of.
 const PATTERN: u8 = 0xe7;
-/// This number of consecutive pattern bytes cannot be a coincidence.
+/// If sent bytes contain this number of consecutive pattern bytes, the cause cannot be a
+/// coincidence.
 const RUN: usize = 24;
 const PAGE: u64 = 4096;
 /// Size of the buffer in bytes.
@@ -218,8 +219,8 @@ impl Remote {
         rng.choice(&self.spares).map(|stag| stag.to_bits())
     }
 
-    /// A random address in the part `right`. One time in eight, the address is in any part, and may
-    /// lead out of it.
+    /// A random address in the part `right`. With a probability of 1/8, the address is in a random
+    /// part, and the range may exceed this part.
     fn address(&self, rng: &mut Rng, right: (usize, Part), length: u32) -> RemoteAddress {
         const PARTS: [Part; 5] = [ALL, READABLE, WRITABLE, OTHER, OWN];
         let wrong = rng.u32(0..8) == 0;
@@ -232,8 +233,8 @@ impl Remote {
     }
 }
 
-/// The Tagged Offset of a part's first byte. It has the same offset in a page as the part, unless
-/// the region is zero-based.
+/// The Tagged Offset of a part's first byte. Unless the region is zero-based, the Tagged Offset has
+/// the same offset in a page as the part.
 fn first(base: u64, part: Part) -> u64 {
     if base == 0 { 0 } else { (base.min(u64::MAX - LENGTH) & !(PAGE - 1)) + part.0 % PAGE }
 }

@@ -1,12 +1,12 @@
-//! Soak: random connections between two endpoints of this crate, with mangled traffic. Each run is
-//! made from one seed.
+//! Soak (a long random test): random connections between two endpoints of this crate, with mangled
+//! traffic. One seed determines each run.
 //!
-//! From its seed, a run draws the two endpoints (each a Queue Pair of a software RNIC, or a
-//! [`Connection`](crate::Connection)), their MPA settings, and what both users do. It also draws
-//! the endpoints whose output passes a [`Mangler`](crate::hostile::mangle::Mangler), and the
-//! Mangler's plan. Now and then, an endpoint gets a named deviation. Then the run plays the
-//! connection on a virtual clock until it ends. A run checks only what has to be true for all
-//! input:
+//! The seed determines all random choices of a run: the two endpoints (each is a Queue Pair of a
+//! software RNIC, or a [`Connection`](crate::Connection)), their MPA settings, and the actions of
+//! both users. The seed also determines which endpoints send through a
+//! [`Mangler`](crate::hostile::mangle::Mangler), and the Mangler's plan. A few endpoints get a
+//! deviation (a named fault). The run then simulates the connection on a virtual clock until the
+//! connection ends. A run checks only conditions that have to be true for all input:
 //!
 //! - no panic (the caller has to catch it);
 //! - no hang: both endpoints are over before a deadline, and the number of events is limited;

@@ -1,5 +1,5 @@
-//! The random actions of a Queue Pair's user. They may be any Work Request that the verbs can
-//! express. Usually the Work Request is valid.
+//! The random actions of a Queue Pair's user. An action may be any Work Request that the verbs can
+//! express. Most of the Work Requests are valid.
 
 use fastrand::Rng;
 use weft_core::wire::rdmap::{AtomicOperation, Immediate};

@@ -78,7 +78,7 @@ impl RnicEndpoint {
     }
 
     fn receive(&mut self, rng: &mut Rng) {
-        // A queue that is full or in error rejects the receives.
+        // A queue that is full or in the Error state rejects the receives.
         let _ = self.rnic.post_receive(self.qp, RandomWork::receives(rng, &self.guarded));
     }
 
@@ -167,7 +167,7 @@ impl Endpoint for RnicEndpoint {
             State::Joined(llp) => *llp,
             State::Request(..) | State::Reply(..) | State::Closed => return None,
         };
-        // Like TCP, this may accept only a part of the bytes.
+        // Like TCP, this function may accept only a part of the bytes.
         let most = if rng.u32(0..4) == 0 { rng.usize(1..3000) } else { usize::MAX };
         let sent = poll_transmit(&mut self.rnic, now, llp, most);
         if self.rnic.is_stream_over(llp) {
@@ -180,10 +180,10 @@ impl Endpoint for RnicEndpoint {
     fn perform_action(&mut self, rng: &mut Rng, peer: Option<&Remote>) {
         self.receive(rng);
         let own = self.guarded.remote();
-        // A peer without registered memory rejects every access, whatever the address is. The own
-        // addresses of this endpoint will do.
+        // A peer without registered memory rejects an access to any address. Therefore this
+        // endpoint uses its own addresses.
         let operations = RandomWork::operations(rng, &self.guarded, peer.unwrap_or(&own));
-        // A Queue Pair that is full or in error rejects the operations.
+        // A Queue Pair that is full or in the Error state rejects the operations.
         let _ = self.rnic.post_send(self.qp, operations);
     }
 

@@ -305,7 +305,8 @@ fn draw_run(seed: u64, plan: Option<&Plan>) -> Result<(Simulation, String), Stri
     Ok((simulation, description))
 }
 
-/// Draws each kind of mangling with a probability of one half, and draws how often it happens.
+/// Draws a plan for a mangler. The plan has each kind of mangling with a probability of one half.
+/// How often this kind happens is random too.
 fn draw_plan(rng: &mut Rng) -> Plan {
     let mut plan = Plan::default();
     for kind in Kind::ALL {

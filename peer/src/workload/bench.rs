@@ -6,10 +6,10 @@
 //! advertises its memory: the Initiator after the plan, the Responder in its Reply. All messages of
 //! a side use the same buffer.
 //!
-//! The sink answers every [`Plan::answered`]th Send with a Send. For a latency plan of Sends, the
-//! answer has the plan's message size. Otherwise the answer is empty. A run of Writes or Reads ends
-//! with a Send and its answer. The answer shows that all data has been transferred. No code here
-//! reads a clock. A run begins and ends with its future, and the caller measures the time.
+//! After each [`Plan::answered`] Sends, the sink sends one Send as the answer. If a plan of Sends
+//! measures the latency, the answer has the plan's message size. Otherwise the answer is empty. A
+//! run of Writes or Reads ends with a Send and its answer. The answer shows that all data has been
+//! transferred. No code here reads a clock. The caller measures the duration of a run's future.
 
 use core::net::SocketAddr;
 
@@ -63,7 +63,8 @@ pub struct Plan {
     pub size: u32,
     /// Number of messages in flight, 1 to [`MAX_DEPTH`].
     pub depth: u32,
-    /// Measures round trips: one message at a time, and each Send is answered.
+    /// Whether to measure round trips. If so, only one message is in flight at a time, and the sink
+    /// answers each Send.
     pub latency: bool,
     /// The Responder is the source.
     pub reverse: bool,
@@ -110,7 +111,7 @@ impl Plan {
         self.size.max(CONTROL)
     }
 
-    /// For each group of this many Sends, the sink sends one answer.
+    /// After this number of Sends, the sink sends one answer.
     #[must_use]
     pub fn answered(&self) -> u32 {
         if self.latency || self.carrier != Carrier::Send { 1 } else { self.depth.div_ceil(2) }
@@ -136,13 +137,14 @@ pub(super) fn parse_memory(text: &str) -> Option<RemoteAddress> {
     Some(RemoteAddress { stag: u32::from_str_radix(stag, 16).ok()?, tagged_offset })
 }
 
-/// The state of either side.
+/// The state of one side: of a source or of a sink.
 #[derive(Debug)]
 struct Side {
     endpoint: Endpoint,
     plan: Plan,
-    /// Memory for the messages. The source sends from its own memory, or reads into it. The source
-    /// also writes to the sink's memory, or reads from it.
+    /// Memory for the data of the messages. On the side of the source, the data of Sends and Writes
+    /// comes from this memory, and the data of Reads goes to this memory. On the side of the sink,
+    /// the source writes to this memory, or reads from this memory.
     data: Region,
     /// Memory of the receives.
     messages: Region,
@@ -308,7 +310,7 @@ impl Sink {
             if n % every == 0 {
                 side.send(octets, false)?;
             }
-            // More receives are posted than messages are in flight. Therefore the answer can be
+            // There are more posted receives than messages in flight. Therefore the answer can be
             // sent before the receive is posted again.
             side.post_receive()?;
         }

@@ -42,10 +42,11 @@ pub const SLOTS: u64 = 4;
 
 const MAGIC: &str = "weft-cat/1";
 const PART_U32: u32 = PART as u32;
-/// Number of receives: one for each slot, and three for the end and the totals.
+/// Number of receives: one for each slot, and three more for the messages at the end and the
+/// totals.
 const RECEIVES: u64 = SLOTS + 3;
 
-/// Length and hash of a stream.
+/// Length and hash of a stream: the totals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Totals {
     /// Number of bytes.
@@ -185,7 +186,7 @@ impl Cat {
     }
 
     /// Acts as the source: sends all bytes that the callback `read` supplies. Returns the totals of
-    /// these bytes, which equal the sink's totals.
+    /// these bytes. On success, the sink has the same totals.
     ///
     /// # Errors
     /// The connection ended, `read` failed, or the sink's totals differ.
@@ -240,7 +241,7 @@ impl Cat {
     }
 
     /// Acts as the sink: passes all bytes to the callback `write`. Returns the totals of these
-    /// bytes, which equal the source's totals.
+    /// bytes. On success, the source has the same totals.
     ///
     /// # Errors
     /// The connection ended, `write` failed, or the source's totals differ.
@@ -264,7 +265,8 @@ impl Cat {
         if its == totals { Ok(totals) } else { Err(differ(totals, its)) }
     }
 
-    /// Copies an announced part to `part`, after an RDMA Read if the carrier is Read.
+    /// Copies an announced part to `part`. If the carrier is Read, fetches the part by an RDMA Read
+    /// before.
     async fn fetch(
         &mut self,
         offset: u64,

@@ -24,10 +24,10 @@ pub struct EndpointSettings {
     /// Maximum number of outstanding receives.
     pub receives: u32,
     /// Maximum number of outstanding RDMA Reads of this side (ORD). Enhanced MPA start-up may lower
-    /// it.
+    /// this number.
     pub ord: u32,
     /// Maximum number of outstanding RDMA Reads of the peer (IRD). Enhanced MPA start-up may raise
-    /// it.
+    /// this number.
     pub ird: u32,
 }
 
@@ -69,8 +69,8 @@ impl Region {
         access: Access,
     ) -> Result<Self, WorkloadError> {
         let buffer = rnic.allocate_buffer(len.max(1))?;
-        // Buffers begin at multiples of the largest page size, so large pages give the shortest
-        // list.
+        // Each buffer begins at a multiple of the largest page size. Therefore the list is shortest
+        // with pages of this size.
         let list = PhysicalBufferList::of(buffer, 0, buffer.len() as u64, 1 << 21);
         let (key, base) = (StagKey(key), ToBase::ZeroBased);
         let registration = Registration { pd, key, list, base, remote: access.is_remote(), access };
@@ -104,8 +104,8 @@ impl Region {
     }
 }
 
-/// Returns this side's resources for a connection. If the resources could not be created, rejects
-/// the Request with a Reply, because a plain close would not show the reason.
+/// Returns this side's resources for a connection, which are in `made`. If `made` is an error,
+/// rejects the Request with a Reply, because a close without a Reply would not show the reason.
 ///
 /// # Errors
 /// The error of `made`.
@@ -117,15 +117,15 @@ pub async fn or_reject<T>(
         Ok(made) => Ok((made, request)),
         Err(error) => {
             let reason = PrivateData::new(&b"no room"[..]).unwrap_or_default();
-            // If the peer has closed in the meantime, `error` is still the error to report.
+            // Even if the peer has already closed, `error` is the error to report.
             let _ = request.reject(&reason).await;
             Err(error)
         }
     }
 }
 
-/// One side of a connection. Dropping it frees all resources, and resets a connection that is still
-/// open.
+/// One side of a connection. Dropping an endpoint frees all resources, and resets a connection that
+/// is still open.
 #[derive(Debug)]
 pub struct Endpoint {
     device: Device,
@@ -242,8 +242,8 @@ impl Endpoint {
         self.posted(posted, first)
     }
 
-    /// Converts the result of posting. If the connection is over, the error is `Ended`, since this
-    /// side made no mistake.
+    /// Converts the result of posting. If the connection is over, the error is `Ended`, because the
+    /// cause is the end of the connection.
     fn posted(&self, posted: Result<usize, PostError>, operation: CompletedOperation) -> Result<(), WorkloadError> {
         match posted {
             Ok(_) if !self.is_idle_again() => Ok(()),
@@ -254,8 +254,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether a connection has ended gracefully. The Queue Pair is then Idle, and Work
-    /// Requests would wait for a next connection.
+    /// Returns whether a connection has ended gracefully. The Queue Pair is then in Idle, and new
+    /// Work Requests would wait for the next connection.
     fn is_idle_again(&self) -> bool {
         self.connected.load(Ordering::Relaxed)
             && self.device.verbs(|rnic| {
@@ -330,7 +330,8 @@ impl Endpoint {
         Ok(self.device.verbs(|rnic| rnic.query_qp(self.qp))?.state)
     }
 
-    /// Closes gracefully, unless the connection is already over, and waits for the end.
+    /// Closes gracefully, unless the connection is already over. Waits until the connection is
+    /// over.
     ///
     /// # Errors
     /// The device was closed.
@@ -352,7 +353,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Waits until the connection is over, whichever side ends it. Returns Idle after a graceful
+    /// Waits until one of the two sides has ended the connection. Returns Idle after a graceful
     /// close.
     ///
     /// # Errors

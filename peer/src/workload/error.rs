@@ -37,8 +37,7 @@ pub enum WorkloadError {
         /// The Terminate that this side sent or received because of the failure, if there was one.
         terminate: Option<TerminateRecord>,
     },
-    /// The local source or destination of the data failed, or this side cannot perform an
-    /// operation.
+    /// This side could not read or store the data, or this side cannot perform an operation.
     #[error("{0}")]
     Local(String),
     /// Memory could not be registered.
@@ -59,7 +58,7 @@ pub enum WorkloadError {
     /// A Work Request could not be posted.
     #[error(transparent)]
     Post(#[from] PostError),
-    /// The peer violates the workload's protocol.
+    /// The peer violated the workload's protocol.
     #[error("the peer does not speak this workload's protocol: {0}")]
     Protocol(String),
     /// A call for a Queue Pair failed.

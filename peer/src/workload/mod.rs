@@ -6,9 +6,9 @@
 //! - [`ping`]: both roles of rping's message sequence (Send, Read, Send, Send, Write, Send);
 //! - [`probe`]: single operations that the caller selects, including invalid ones.
 //!
-//! The verbs calls of a workload are async. Its message formats and its data are plain functions of
-//! bytes. Each side has an [`Endpoint`]: a Queue Pair with its completion queue and registered
-//! memory.
+//! The functions of a workload that call verbs are async. The functions for message formats and
+//! data only convert bytes. Each side has an [`Endpoint`]: a Queue Pair with its completion queue
+//! and registered memory.
 
 pub mod bench;
 pub mod cat;

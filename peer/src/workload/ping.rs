@@ -1,4 +1,4 @@
-//! The message sequence of rping, so that librdmacm's `rping` can be the other side.
+//! The message sequence of rping. Therefore librdmacm's `rping` can be the other side.
 //!
 //! ```text
 //!   client                                     server
@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Each Send has 16 bytes: an [`Advertisement`], or zeros. There is no private data. The server
-//! treats the data that it read as a C string: it writes back all bytes up to and including the
-//! first zero byte.
+//! treats the data that it has read as a C string: the server writes back all bytes up to and
+//! including the first zero byte.
 
 use core::net::SocketAddr;
 
@@ -25,7 +25,7 @@ use crate::memory::Access;
 use crate::mpa::PrivateData;
 use crate::verbs::{CompletedOperation, Operation, Payload, RemoteAddress, SendWr, WorkCompletion};
 
-/// The sizes in bytes that rping accepts. The smallest size has room for the text with the longest
+/// The sizes in bytes that rping accepts. The smallest size is enough for the text with the longest
 /// round number. The largest size fits in rping's buffer.
 pub const SIZES: std::ops::RangeInclusive<u32> = 23..=65_535;
 
@@ -67,8 +67,8 @@ impl Advertisement {
 }
 
 /// Returns the data of a round. The first round is round 0. The data of round N is the text
-/// `rdma-ping-N: `, then a cycle of the characters from `A` to `z`, then a zero byte. Each round
-/// starts the cycle one character later.
+/// `rdma-ping-N: `, then the characters from `A` to `z` again and again, then a zero byte. In each
+/// round, the first of these characters is one later than in the round before.
 #[must_use]
 pub fn text(round: u64, size: u32) -> Vec<u8> {
     const LETTERS: u64 = 58;
@@ -107,7 +107,7 @@ impl Messages {
         endpoint.post_receive(slot, self.0.part(slot * u64::from(MESSAGE), MESSAGE))
     }
 
-    /// The bytes of a completed receive, which is then posted again.
+    /// Returns the bytes of a completed receive, and posts this receive again.
     fn take(&self, endpoint: &Endpoint, received: &WorkCompletion) -> Result<[u8; 16], WorkloadError> {
         if received.octets != MESSAGE {
             let problem = format!("received a Send of {} bytes, expected {MESSAGE} as in rping", received.octets);
@@ -149,8 +149,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client for rounds of `size` bytes. With `validate`, it compares the received data with the
-    /// sent data.
+    /// A client for rounds of `size` bytes. If `validate` is set, the client compares the received
+    /// data with the sent data.
     ///
     /// # Errors
     /// The device cannot create the client's resources.
@@ -278,7 +278,7 @@ impl Server {
             advertisement => {
                 let requested = advertisement.map_or(0, |advertisement| advertisement.size);
                 Err(WorkloadError::Protocol(format!(
-                    "the client requests {requested} bytes, but this server accepts {}; use one size on both sides",
+                    "the client requests {requested} bytes, this server accepts {}; use the same size on both sides",
                     self.size
                 )))
             }
@@ -312,8 +312,8 @@ mod tests {
         assert_eq!(printed(&text(0, 100)), format!("rdma-ping-0: {letters}"));
     }
 
-    /// Each round starts the cycle one character later. After 58 rounds the cycle starts with `A`
-    /// again.
+    /// The first character of each round is one later than in the round before. After 58 rounds the
+    /// first character is `A` again.
     #[test]
     fn rounds_differ() {
         assert_eq!(text(57, 23), b"rdma-ping-57: zABCDEFG\0");

@@ -1,9 +1,9 @@
 //! A thread that reads a capture once and sends entries of the index to the screen. An entry is a
 //! frame, a message or a finding.
 //!
-//! The screen gets the first rows as soon as they are read. The queue to the screen is bounded. So
-//! a slow terminal slows the thread, and the queue does not fill the memory. The thread follows a
-//! live capture.
+//! The screen gets the first entries as soon as the thread has read them. The queue to the screen
+//! is bounded. So a slow terminal slows the thread, and the queue does not fill the memory. The
+//! thread follows a live capture.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -114,8 +114,8 @@ impl Progress {
         }
     }
 
-    /// Returns the index of the case `key`. Adds the case if it was not planned, so that no result
-    /// is lost.
+    /// Returns the index of the case `key`. If the case was not planned, adds the case. Otherwise
+    /// its result would be lost.
     fn place(&mut self, key: CaseKey) -> usize {
         let Progress { places, planned, .. } = self;
         *places.entry(key).or_insert_with_key(|key| {

@@ -59,7 +59,7 @@ impl CaptureFolder {
     /// Deletes the capture and its mark file.
     pub(crate) async fn remove(&self, entry: &Entry) -> io::Result<()> {
         tokio::fs::remove_file(&entry.source.path).await?;
-        // The error is ignored, because there may be no mark file.
+        // Ignore an error, because usually there is no mark file.
         let _ = tokio::fs::remove_file(self.path.join(format!("{BEGUN}{}", entry.id))).await;
         Ok(())
     }

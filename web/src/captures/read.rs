@@ -161,7 +161,7 @@ fn read(path: &Path, budget: &Budget, progress: &Progress, reader: &mut impl Rea
         Stop::Cancelled => ReadOutcome { note: stopped, is_stopped: true },
         Stop::ReaderComplete => ReadOutcome { note: None, is_stopped: false },
         // If a read call failed because the budget was used up, the capture reports a damaged file.
-        // To distinguish both cases, check the budget again.
+        // To distinguish this case from real damage, check the budget again.
         Stop::AtEnd => {
             ReadOutcome { note: capture.note().map(str::to_owned), is_stopped: budget.check(since).is_err() }
         }

@@ -20,7 +20,7 @@ use super::read;
 const MAX_UPLOADS: usize = 2;
 /// The maximum time between two parts of an upload.
 const SILENCE: Duration = Duration::from_secs(20);
-/// The time that each upload may take in addition to its length divided by [`SLOWEST`].
+/// The time that each upload is allowed to take, in addition to its length divided by [`SLOWEST`].
 const GRACE: Duration = Duration::from_secs(60);
 /// The minimum speed of an upload in bytes per second.
 const SLOWEST: u64 = 16 << 10;

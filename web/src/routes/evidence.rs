@@ -2,8 +2,8 @@
 //!
 //! A request names a run, a case and a kind of file. The path of the file comes from the stored
 //! result, never from the request. The path must lead, without links, into the folder `cases` of
-//! the run. The folder of the run also has the store, reports and files of users. A manipulated
-//! store therefore gives no access to these files.
+//! the run. A manipulated store therefore gives no access to other files in the folder of the run:
+//! the store, reports and files of users.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -68,7 +68,7 @@ pub(super) async fn evidence_path(
     tokio::task::spawn_blocking(look).await.ok().flatten()
 }
 
-/// Returns the folders that may have the files of a run, relative to the server's folder.
+/// Returns the folders that can contain the files of a run, relative to the server's folder.
 pub(super) fn bases(folder: &Path, run: &RunInfo) -> Vec<PathBuf> {
     let own = folder::of_run(folder, &run.id);
     // If this server started the run, the files of the run are in the folder of the target.

@@ -16,7 +16,7 @@ impl Events {
         Events { stream: response.into_body().into_data_stream(), text: String::new() }
     }
 
-    /// Waits until the stream follows the run, so that the stream reports later events.
+    /// Waits until the stream follows the run. The stream then reports all later events.
     async fn follows(&mut self) {
         let chunk = tokio::time::timeout(LONG, self.stream.next()).await.expect("the stream begins").unwrap();
         self.text.push_str(std::str::from_utf8(&chunk.unwrap()).unwrap());

@@ -90,7 +90,7 @@ async fn each_action_of_an_operator_is_one_line() {
     assert_eq!(log.lines(), ["INFO audit: operator at 192.0.2.1: POST /targets/none/start"]);
     ask(&site, "GET /", &[&cookie], "", "192.0.2.1").await;
     signed_in(&site, VIEWER).await;
-    assert_eq!(log.lines(), [""; 0], "who only reads, or may only read, does nothing");
+    assert_eq!(log.lines(), [""; 0], "reading and the sign-in of a viewer add no lines");
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ struct Entry<'a> {
     outcome: String,
     signature: &'a str,
     reason: &'a str,
-    /// The link for details, and whether the page may show it as a clickable link.
+    /// The link for details, and whether the page is allowed to make the link clickable.
     link: Option<(&'a str, bool)>,
     /// The cases of the run in `last` whose results the entry expects: key and address.
     expects: Vec<(String, String)>,
@@ -83,8 +83,8 @@ pub(crate) fn baseline(
     Page { name, target: url::target(name), last, is_configured: configured.is_some(), entries, stale }.render()
 }
 
-/// Returns the link, and whether the page may show it as a clickable link. Links with other schemes
-/// than `http` and `https` (for example `javascript:`) stay text.
+/// Returns the link, and whether the page is allowed to make the link clickable. Links with other
+/// schemes than `http` and `https` (for example `javascript:`) stay text.
 fn web_link(link: &str) -> (&str, bool) {
     (link, link.starts_with("https://") || link.starts_with("http://"))
 }

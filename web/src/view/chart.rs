@@ -39,7 +39,7 @@ pub(super) fn chart(runs: &[RunRecord]) -> String {
             time::utc(run.info.started_unix_ms)
         );
         for (verdict, number) in shown(&summary.counts) {
-            // At least 2 units, so that a small part is visible.
+            // At least 2 units, to make a small part visible.
             let height = if number == 0 { 0 } else { (number * (HEIGHT - 8) / most).max(2) };
             y = y.saturating_sub(height);
             if height > 0 {

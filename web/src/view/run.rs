@@ -78,7 +78,7 @@ struct Expected<'a> {
     key: String,
     href: String,
     reason: &'a str,
-    /// The link for details, and whether the page may show it as a clickable link.
+    /// The link for details, and whether the page is allowed to make the link clickable.
     link: Option<(&'a str, bool)>,
 }
 

@@ -79,8 +79,8 @@ mod tests {
 
     use super::*;
 
-    /// A packet with these flags. `begins` means that the endpoint that opens the connection sends
-    /// the packet.
+    /// A packet with these flags. If `begins` is set, the sender is the endpoint that opens the
+    /// connection.
     fn packet(stream: u32, begins: bool, flags: &str) -> Packet {
         let (a, b) = (SocketAddr::from(([10, 0, 0, 2], 49152)), SocketAddr::from(([10, 0, 0, 1], 4210)));
         let (src, dst) = if begins { (a, b) } else { (b, a) };

@@ -190,7 +190,7 @@ async fn drain(connections: &mut JoinSet<()>, grace: Duration, stopper: &watch::
         () = tokio::time::sleep(grace) => {}
         _ = signals::interrupted() => {}
     }
-    // Sending may fail only if all connections have ended.
+    // Sending can fail only if all connections have ended.
     let _ = stopper.send(true);
     while connections.join_next().await.is_some() {}
 }

@@ -1,5 +1,5 @@
-//! The task of one connection. It reads from TCP, and sends the bytes that could not be sent at
-//! once.
+//! The task of one connection. The task reads from TCP, and sends the bytes that could not be sent
+//! at once.
 //!
 //! The task is one hand-written future instead of a loop of awaits. A message that arrives is read,
 //! handled and answered with one poll of the socket, one lock of the device, and no allocation.
@@ -21,9 +21,9 @@ use super::{Device, Stream};
 use crate::time::Instant;
 use crate::verbs::LlpHandle;
 
-/// Maximum number of bytes in one read. While a read copies, its TCP sends no acknowledgement, so
-/// longer reads delay a sender on the same machine (in `bench/loopback`, reads of 256 KiB are
-/// slower by a fifth).
+/// Maximum number of bytes in one read. While a read copies bytes, TCP sends no acknowledgement.
+/// Therefore longer reads delay a sender on the same machine (in `bench/loopback`, a transfer with
+/// reads of 256 KiB is slower by a fifth).
 const READ_LEN: usize = 64 * 1024;
 /// Number of rounds (reads, or attempts to send) after which the task yields. Then the tasks of
 /// other connections can run, and so can the task that posts the next receives.

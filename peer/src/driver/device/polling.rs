@@ -1,23 +1,24 @@
 //! Decides whether a stream's task sleeps when it has nothing to do, or polls again at once (busy
-//! polling). Sleeping and waking up often takes longer than the wait itself. If the peer runs on
-//! the same machine, the wake-up delays the peer too.
+//! polling). To sleep and to wake up can take longer than the wait itself. If the peer runs on the
+//! same machine, the wake-up delays the peer too.
 //!
-//! Busy polling pays while waits are short. Each stream measures its own waits:
+//! Busy polling saves time only while waits are short. Each stream measures its own waits:
 //!
-//! - A stream starts to busy-poll after enough short waits, at first after one short wait. It
-//!   continues as long as waits stay short.
+//! - A stream starts to busy-poll after enough short waits. At first, one short wait is enough. The
+//!   stream continues to busy-poll as long as waits stay short.
 //! - If a busy-polled wait exceeds 100 us, the task sleeps. The number of short waits before the
 //!   next attempt then doubles, up to 64. Each busy poll that finds work halves this number.
-//! - A long wait while the stream does not busy-poll halves the count of short waits. It does not
-//!   reset the count, so a machine that pauses now and then does not stop busy polling for good.
+//! - A long wait while the stream does not busy-poll halves the count of short waits. The count is
+//!   not reset to zero. Therefore busy polling does not end for ever on a machine that pauses now
+//!   and then.
 //!
 //! A stream on which nothing happens, or whose peer is slow, therefore sleeps. If other programs
-//! need the processor, waits become long, and polling takes little time from those programs.
+//! need the processor, waits become long. Polling then takes little time from the other programs.
 //!
-//! The runtime polls all its sockets at once. Per device, one task that keeps the runtime awake is
-//! therefore enough, or a few if the runtime has several threads. With many open connections no
-//! task busy-polls. Several events then arrive during a sleep, and each wake-up reads and writes
-//! more.
+//! The runtime polls all its sockets at once. Therefore one busy-polling task for each device is
+//! enough, or a few if the runtime has several threads. If a device has many connections, none of
+//! its tasks busy-polls: several events arrive during one sleep, and one wake-up handles all of
+//! them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -27,23 +28,25 @@ use crate::time::Instant;
 /// How a task waits while its connection has nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BusyPoll {
-    /// If recent waits were short, polls again at once, for at most 100 us. Otherwise sleeps.
-    /// Always sleeps if the machine has one processor, or if the device has more than eight
-    /// connections.
+    /// The task polls again at once, for at most 100 us, if recent waits were short. Otherwise the
+    /// task sleeps. It always sleeps if the machine has one processor, or if the device has more
+    /// than eight connections.
     #[default]
     Adaptive,
-    /// Always polls for this time before it sleeps. Round trips need no wake-up, but one processor
-    /// is busy all the time. Zero means that the task never busy-polls.
+    /// The task always polls for this time before it sleeps. Round trips need no wake-up, but one
+    /// processor is busy all the time. Zero means that the task never busy-polls.
     For(Duration),
 }
 
-/// A wait below this time counts as short. An adaptive task busy-polls for at most this time.
+/// A wait below this time counts as short. In adaptive mode, a task busy-polls for at most this
+/// time.
 const SHORT: Duration = Duration::from_micros(100);
 /// Maximum of [`Polling::required_short_waits`]. Even a stream that never gains from busy polling
-/// tries it again after this number of short waits. Each try costs 100 us.
+/// starts a new attempt after this number of short waits. Each attempt costs 100 us.
 const MAX_SHORT_WAITS: u32 = 1 << 6;
 
-/// If a device has more streams than this number, its adaptive tasks do not busy-poll.
+/// In adaptive mode, the tasks of a device do not busy-poll if the device has more streams than
+/// this number.
 const MAX_POLLED_STREAMS: usize = 8;
 
 /// Limits how many streams of a device busy-poll at the same time in adaptive mode.
@@ -102,8 +105,8 @@ impl<'a> Polling<'a> {
         Polling { permits, since: None, permit: None, short_waits: 0, required_short_waits: 1 }
     }
 
-    /// The stream has nothing to do. Returns whether the task polls again at once instead of
-    /// sleeping.
+    /// Notes that the stream has nothing to do. Returns whether the task polls again at once
+    /// instead of sleeping.
     pub(super) fn should_poll(&mut self, now: Instant) -> bool {
         let first = self.since.is_none();
         let waited = now.saturating_duration_since(*self.since.get_or_insert(now));
@@ -118,7 +121,7 @@ impl<'a> Polling<'a> {
         self.permit.is_some()
     }
 
-    /// The stream has something to do again.
+    /// Notes that the stream has something to do again.
     pub(super) fn work_arrived(&mut self, now: Instant) {
         let Some(since) = self.since.take() else { return };
         let was_short = now.saturating_duration_since(since) < SHORT;

@@ -24,7 +24,7 @@ pub(super) struct State {
     pub(super) cqs: BTreeMap<CqHandle, Waiters>,
     /// Tasks that wait for a state of a Queue Pair.
     qps: BTreeMap<QpHandle, Waiters>,
-    /// Tasks that wait for completions of any other CQ.
+    /// Tasks that wait for completions of a CQ from another source.
     other_cqs: Waiters,
 }
 
@@ -81,7 +81,7 @@ impl State {
         }
     }
 
-    /// Registers a task, which [`notify`](Self::notify) wakes.
+    /// Registers a task. [`notify`](Self::notify) wakes the task.
     pub(super) fn join(&mut self, event: WaitEvent, task: &Waker) -> Ticket {
         match event {
             WaitEvent::Cq(cq) => self.cqs.get_mut(&cq).unwrap_or(&mut self.other_cqs).join(task),
@@ -150,7 +150,7 @@ impl State {
         self.streams.get(&llp).is_some_and(|driven| driven.stream.flush_timeout().is_some())
     }
 
-    /// Sends as long as TCP accepts bytes. Stops after [`BATCH`] bytes, so that other tasks get the
+    /// Sends as long as TCP accepts bytes. Stops after [`BATCH`] bytes, to let other tasks get the
     /// lock.
     fn send_pending(&mut self, now: Instant, llp: LlpHandle) -> SendResult {
         let Some(Driven { stream, .. }) = self.streams.get(&llp) else { return SendResult::Idle };
@@ -185,9 +185,9 @@ impl State {
         SendResult::Blocked
     }
 
-    /// Wakes the tasks that wait for this Queue Pair, for completions, or for any event of the
-    /// RNIC. Tasks that wait for other Queue Pairs continue to sleep: otherwise each event would
-    /// wake the tasks of all connections.
+    /// Wakes the tasks that wait for completions, and the tasks that wait for this Queue Pair.
+    /// Tasks that wait for other Queue Pairs are woken only after an error of a CQ or of the RNIC.
+    /// Otherwise each call would wake the tasks of all connections.
     pub(super) fn notify(&mut self, qp: Option<QpHandle>) {
         let mut all = false;
         while let Some(notification) = self.rnic.poll_notification() {

@@ -84,7 +84,7 @@ impl PmClient {
     }
 
     /// Queries a port mapper, or returns a cached answer. If the port mapper does not answer, this
-    /// takes as long as the settings' repetitions allow.
+    /// function returns only after all repetitions in the settings.
     ///
     /// # Errors
     /// The client rejected the query, or the client has ended.

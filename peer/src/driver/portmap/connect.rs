@@ -1,4 +1,4 @@
-//! Resolves a service's TCP address with a port mapper and connects with SDP or by plain TCP
+//! Resolves a service's TCP address with a port mapper. Then connects by SDP or by plain TCP
 //! (section 7).
 
 use std::io;

@@ -1,8 +1,8 @@
 //! The SDP port mapper over UDP, in real time.
 //!
 //! - [`PmClient`]: queries any port mapper, with one future for each query;
-//! - [`connect`](fn@connect), [`follow`]: query, then connect to the answer, with SDP or by plain
-//!   TCP;
+//! - [`connect`](fn@connect), [`follow`]: query, then connect to the address in the answer, by SDP
+//!   or by plain TCP;
 //! - [`PmServer`]: a port mapper that answers on one or more addresses.
 //!
 //! If a server is bound to the unspecified address, the operating system picks the source address

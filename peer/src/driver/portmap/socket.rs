@@ -13,8 +13,8 @@ use crate::driver::clock::Clock;
 use crate::driver::traffic_log::{Direction, EventContent, TrafficLog};
 use crate::portmap::Datagram;
 
-/// Size of a receive buffer in bytes. It is larger than any message, so a datagram of this size is
-/// not a message.
+/// Size of a receive buffer in bytes. The buffer is larger than any message, so a datagram that
+/// fills the buffer is not a message.
 pub(super) const MAX_DATAGRAM_LEN: usize = 2048;
 
 /// The side that owns a socket.
@@ -40,8 +40,9 @@ impl Socket {
         Ok(Socket { role, udp, local, clock, traffic })
     }
 
-    /// A second socket on the same local port, connected to `peer`. The kernel reports to this
-    /// socket that the peer's port is closed (ICMP). Datagrams from `peer` also arrive on it.
+    /// A second socket on the same local port, connected to `peer`. If the peer's port is closed
+    /// (ICMP), the kernel reports this to the second socket. Datagrams from `peer` also arrive on
+    /// the second socket.
     pub(super) fn connected(&self, peer: SocketAddr) -> io::Result<UdpSocket> {
         // The option is set only after the first socket has its port. Otherwise the kernel could
         // have picked a port that another process of the same user shares.
@@ -94,9 +95,9 @@ impl Socket {
         }
     }
 
-    /// Records a datagram. The record shows the port mapper with the port number of the
-    /// specification, whatever its real port is, because readers of the log recognise a port mapper
-    /// by that number.
+    /// Records a datagram. For the port mapper, the record shows the port number of the
+    /// specification instead of the real port number. Readers of the log recognise a port mapper by
+    /// the port number of the specification.
     fn record(&self, direction: Direction, peer: SocketAddr, octets: &[u8]) {
         if let Some(traffic) = &self.traffic {
             let (mut tester, mut target) = (self.local, peer);

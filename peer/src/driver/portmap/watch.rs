@@ -1,5 +1,5 @@
-//! Watches the port mappers that have not answered yet. For each of these port mappers, a separate
-//! socket is connected to it, so an ICMP "port unreachable" message ends the wait at once.
+//! Watches the port mappers that have not answered yet. A separate, connected socket watches each
+//! of these port mappers. Therefore an ICMP "port unreachable" message ends the wait at once.
 //!
 //! The queries themselves are sent from the client's unconnected socket. That socket receives
 //! replies from any address.

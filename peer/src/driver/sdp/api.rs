@@ -9,8 +9,8 @@ use super::SdpStream;
 use super::statistics::Statistics;
 use crate::sdp::Half;
 
-/// Peeking. As with tokio's sockets, only the last task that polled to read or peek is woken. For
-/// writing, too, only the last task that polled is woken.
+/// Peeking. If several tasks poll to read or to peek, only the last of these tasks is woken. The
+/// same is true for tasks that poll to write. tokio's sockets act in the same way.
 impl SdpStream {
     /// Copies data that has arrived, as much as fits, and leaves it in the stream. Waits if no data
     /// has arrived. Returns 0 at the end of the stream, or if `to` is empty.
@@ -35,16 +35,16 @@ impl SdpStream {
     }
 }
 
-/// A receive that waits for all of its bytes (MSG_WAITALL; section 9.3). Its memory is never
-/// advertised. The data arrives in receives that are posted ahead. Each of them may end with fewer
-/// bytes.
+/// A call that waits until the user's buffer is full (MSG_WAITALL; section 9.3). The user's buffer
+/// is never advertised. The data arrives in receives that are posted ahead. A posted receive may
+/// end before it is full.
 impl SdpStream {
     /// Fills `to`, and returns the number of bytes. The number is smaller if the stream ends or
     /// breaks, or if an Out-Of-Band byte follows. The next call then continues after that byte. If
     /// the future is dropped early, the bytes it has read are lost.
     ///
     /// # Errors
-    /// The same errors as reading, if the error comes before any byte.
+    /// The same errors as reading, if the error occurs before the first byte.
     pub async fn receive_all(&self, to: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         poll_fn(|cx| self.poll_receive_all(cx, to, &mut filled)).await
@@ -54,7 +54,7 @@ impl SdpStream {
     /// `to` so far. Start with 0.
     ///
     /// # Errors
-    /// The same errors as reading, if the error comes before any byte.
+    /// The same errors as reading, if the error occurs before the first byte.
     pub fn poll_receive_all(&self, cx: &mut Context<'_>, to: &mut [u8], filled: &mut usize) -> Poll<io::Result<usize>> {
         let mut engine = self.lock();
         while let Some(rest) = to.get_mut(*filled..).filter(|rest| !rest.is_empty()) {
@@ -82,12 +82,12 @@ impl SdpStream {
     }
 }
 
-/// Out-Of-Band data (section 9.5.3), as TCP sockets have it. A read stops before an Out-Of-Band
-/// byte, or before the position from which an Out-Of-Band byte was removed. The next read continues
-/// after that position.
+/// Out-Of-Band data (section 9.5.3), which acts like the Out-Of-Band data of TCP sockets. A read
+/// stops before an Out-Of-Band byte, or before the position from which an Out-Of-Band byte was
+/// removed. The next read continues after that position.
 impl SdpStream {
     /// Writes all bytes. The last byte is Out-Of-Band data (MSG_OOB). If the future is dropped
-    /// early, some bytes may be written, without the Out-Of-Band byte.
+    /// early, it may have written some of the bytes, but not the Out-Of-Band byte.
     ///
     /// # Errors
     /// The same errors as writing.
@@ -143,9 +143,9 @@ impl SdpStream {
         self.lock().arrived.at_mark()
     }
 
-    /// Reads like any other read, but returns an Out-Of-Band byte that stays in the stream alone.
-    /// The second value is `true` for an Out-Of-Band byte. Returns 0 bytes at the end of the
-    /// stream, or if `to` is empty.
+    /// Reads like any other read. If the next byte is an Out-Of-Band byte that stays in the stream,
+    /// returns only this byte. The second value is `true` for an Out-Of-Band byte. Returns 0 bytes
+    /// at the end of the stream, or if `to` is empty.
     ///
     /// # Errors
     /// The same errors as reading.
@@ -201,7 +201,7 @@ impl SdpStream {
 
     /// Sets [`receive_buffer`](Self::receive_buffer), rounded up to a multiple of
     /// [`receive`](super::SdpSettings::receive), from 1 to 4096 receives. A smaller value takes
-    /// effect as posted receives end.
+    /// effect when posted receives end.
     pub fn set_receive_buffer(&self, octets: usize) {
         self.change(|engine| engine.set_receive_buffer(octets));
     }

@@ -31,8 +31,8 @@ impl Area {
         Ok(Area { buffer: rnic.allocate_buffer(len.max(1))?, stag: None })
     }
 
-    /// Registers the area with `access`, unless it is already registered. If it is, the caller must
-    /// have registered it with the same `access`.
+    /// Registers the area with `access`. If the area is already registered, does nothing. In this
+    /// case the caller must have registered the area with the same `access`.
     pub(super) fn ensure_registered(&mut self, device: &Device, pd: PdId, access: Access) -> Result<(), SdpError> {
         if self.stag.is_none() {
             device.verbs(|rnic| self.register(rnic, pd, access))?;

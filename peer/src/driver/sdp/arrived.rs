@@ -1,9 +1,10 @@
 //! Data that has arrived for the reader: the bytes of receives that ended, and the positions of
 //! Out-Of-Band bytes among them.
 //!
-//! An Out-Of-Band byte is removed from the stream when it arrives, and can be read separately. With
-//! `inline` it stays in the stream. In both cases its position is a mark. A read stops at a mark,
-//! and only a read that begins at the mark continues after it.
+//! If `inline` is set, an Out-Of-Band byte stays in the stream. Otherwise the byte is removed from
+//! the stream when it arrives, and can be read separately. In both cases the position of the byte
+//! is called a *mark*. A read stops at a mark. Only a read that begins at the mark returns the
+//! bytes after the mark.
 
 use std::collections::VecDeque;
 
@@ -16,11 +17,13 @@ use crate::driver::Device;
 #[derive(Debug, Default)]
 pub(super) struct Arrived {
     ready: VecDeque<Part>,
-    /// Number of bytes that were read so far. `end` is the number of bytes that arrived so far.
+    /// Number of bytes that the user has read so far. `end` is the number of bytes that have
+    /// arrived so far.
     read: u64,
     end: u64,
-    /// Positions where a read stops, counted from the start of the stream like `read`. Each mark
-    /// counts as a receive, which limits their number.
+    /// The marks: positions where a read stops. A position is a number of bytes from the start of
+    /// the stream. Each mark counts as a receive in `receives`. Therefore the limit of unread
+    /// receives also limits the number of marks.
     marks: VecDeque<u64>,
     /// Out-Of-Band bytes stay in the stream (SO_OOBINLINE).
     pub(super) inline: bool,
@@ -36,9 +39,10 @@ impl Arrived {
         Arrived { inline, ..Arrived::default() }
     }
 
-    /// Number of receives of `size` bytes that the unread data occupies. Each mark also counts as a
-    /// receive, because an Out-Of-Band byte ends a receive. A mark at the position of the next read
-    /// does not count, because the next read passes this mark when more data arrives.
+    /// Returns how many receives the unread data counts for. Each `size` unread bytes count as one
+    /// receive. Each mark also counts as one receive, because an Out-Of-Band byte ends a receive. A
+    /// mark at the position of the next read does not count, because the next read does not stop at
+    /// this mark.
     pub(super) fn receives(&self, size: usize) -> usize {
         let full = self.octets() / size.max(1) as u64;
         let marks = self.marks.iter().filter(|mark| **mark > self.read).count();
@@ -60,8 +64,8 @@ impl Arrived {
     /// copied.
     ///
     /// If at least `most` receives are unread, the bytes are appended to the last unread receive,
-    /// provided that they fit there. Section 9.5.6 forbids that messages of a few bytes use up
-    /// SO_RCVBUF.
+    /// provided that they fit there. The reason is section 9.5.6: messages of a few bytes must not
+    /// use up SO_RCVBUF.
     pub(super) fn push(
         &mut self,
         device: &Device,
@@ -123,7 +127,7 @@ impl Arrived {
         copied
     }
 
-    /// Acts like [`peek`](Self::peek), and also marks the bytes as read. Memory without unread
+    /// Acts like [`peek`](Self::peek), but the bytes then count as read. Memory without unread
     /// bytes goes to `spare`.
     pub(super) fn read(&mut self, device: &Device, to: &mut [u8], spare: &mut SpareMemory) -> usize {
         let read = self.peek(device, to);
@@ -131,8 +135,8 @@ impl Arrived {
         read
     }
 
-    /// Drops all unread data. Returns whether there was unread data. The caller can then post
-    /// receives again.
+    /// Drops all unread data. Returns whether there was unread data. If there was, the caller can
+    /// post more receives.
     pub(super) fn clear(&mut self, device: &Device, spare: &mut SpareMemory) -> bool {
         let any = self.read < self.end || !self.marks.is_empty();
         self.read = self.end;

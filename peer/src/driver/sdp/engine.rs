@@ -1,5 +1,5 @@
 //! A connection's SDP state machine with its RNIC objects. Outputs of the state machine become Work
-//! Requests, and completions become its inputs.
+//! Requests. Completions become inputs of the state machine.
 
 mod end;
 mod memory;
@@ -94,7 +94,7 @@ pub(super) struct Engine {
     pub(super) watched: Option<Instant>,
     /// The connection's task waits for completions of the Send Queue too.
     pub(super) watches_sends: bool,
-    /// Something has completed since the task last considered freeing unused memory.
+    /// A Work Request has completed since the task last checked for unused memory.
     pub(super) busy: bool,
     /// Number of bytes that this side copied from or to the user, or for Bcopy.
     pub(super) copied: u64,
@@ -220,8 +220,9 @@ impl Engine {
     /// Performs everything that the state machine requires now, but does not post to the Send
     /// Queue.
     fn settle(&mut self, now: Instant) {
-        // A new receive may take data that waits in Private Buffers and end at once. Discarding
-        // unread data also makes room for another receive.
+        // Data may wait in Private Buffers. A new receive can take this data and end at once, so
+        // another receive can be posted. Discarding unread data also makes room for another
+        // receive.
         loop {
             let posted = self.post_receives();
             self.drain(now);

@@ -1,5 +1,6 @@
 //! Socket duplication and managed failover (section 13). A connection moves to another listener of
-//! this side, perhaps on another device. If the peer moves its side, this side follows.
+//! this side, perhaps on another device. If the peer moves its side, this side connects to the
+//! peer's new listener.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -18,9 +19,9 @@ use crate::driver::stream::Opener;
 use crate::driver::tcp::reusable_socket;
 use crate::verbs::Rnic;
 
-/// How long the peer may take to close the TCP connection that both sides leave. SuspCommAck is the
-/// last message on this connection (section 13.1.1), so no data is lost. This time is enough for
-/// one retransmission by TCP.
+/// How long the peer may take to close the old TCP connection. SuspCommAck is the last message on
+/// the old connection (section 13.1.1), so no data is lost. This time is enough for one
+/// retransmission by TCP.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 impl SdpStream {
@@ -28,9 +29,10 @@ impl SdpStream {
     /// connects to the listener (sections 13.1.1 and 13.2). Written data and unread data stay, and
     /// readers and writers notice nothing.
     ///
-    /// The listener has to have the same IP address as this side. Until the move is complete, no
-    /// other task may accept from it, and connections of other peers are closed. The peer keeps its
-    /// IP address. It also keeps its port if it opened the old connection.
+    /// The listener must have the same IP address as this side. Until the move is complete, other
+    /// tasks must not accept from the listener, and the listener closes connections of other peers.
+    /// The peer must keep its IP address. If the peer opened the old connection, it must also keep
+    /// its port.
     ///
     /// If the future is dropped early, the connection may be lost.
     ///
@@ -81,7 +83,7 @@ pub(super) async fn replace_connection(shared: &Arc<Shared>) {
         let engine = shared.lock();
         (engine.device.clone(), engine.qp)
     };
-    // If the connection cannot be closed gracefully, it is reset with its Queue Pair.
+    // If the connection cannot be closed gracefully, it is reset when its Queue Pair is destroyed.
     let _ = tokio::time::timeout(CLOSE_WAIT, device.disconnect(qp)).await;
     if let Err(error) = replace(shared).await {
         let mut engine = shared.lock();
@@ -99,7 +101,7 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
     let late = || SdpError::Io(ErrorKind::TimedOut, "the connection was not replaced in time".to_owned());
     let (device, tcp, opener) = match port {
         Some(port) => {
-            // If this side accepted the old connection, a listener still uses its port.
+            // If this side accepted the old connection, a listener still uses the old local port.
             let before = addresses.connected.then_some(addresses.local);
             let connecting = connect(before, SocketAddr::new(addresses.peer.ip(), port));
             let tcp = tokio::time::timeout(timeout, connecting).await.map_err(|_| late())??;
@@ -133,8 +135,7 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
 pub(super) async fn connect(before: Option<SocketAddr>, to: SocketAddr) -> std::io::Result<TcpStream> {
     let socket = reusable_socket(to)?;
     let any = if to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-    // If another socket uses the port, the peer may still accept a connection from a different
-    // port.
+    // If another socket uses the port, connect from a different port: some peers accept this.
     if before.is_none_or(|before| socket.bind(before).is_err()) {
         socket.bind(SocketAddr::new(any, 0))?;
     }

@@ -121,7 +121,7 @@ pub enum SdpError {
     /// The peer refused the connection during SDP start-up.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The connection was reset during start-up.
+    /// The connection was closed or reset during start-up.
     #[error("the connection was closed during start-up")]
     Closed,
     /// The peer broke a rule of SDP, so the connection cannot continue.
@@ -237,8 +237,8 @@ impl SdpListener {
         }
     }
 
-    /// Waits for the next TCP connection and leaves the start-up to the caller, who may have limits
-    /// of its own.
+    /// Waits for the next TCP connection, and leaves the start-up to the caller. The caller may
+    /// have its own limits.
     ///
     /// # Errors
     /// The error of TCP. The listener continues.

@@ -1,6 +1,6 @@
 //! Receives that are posted ahead, and the memory that holds their data.
 //!
-//! A receive has no memory until something needs it. If data that arrives by Bcopy fills at least
+//! A receive has no memory until memory is needed. If data that arrives by Bcopy fills at least
 //! half of its Private Buffer, the receive takes over that buffer. Another Private Buffer is posted
 //! instead, and nothing is copied.
 
@@ -18,7 +18,8 @@ pub(super) struct Posted {
     taken: Vec<Part>,
     /// Number of bytes in `taken`.
     in_taken: usize,
-    /// Memory for all bytes of the receive. The bytes in `taken` are not in it.
+    /// Memory with room for all bytes of the receive. The bytes in `taken` are not copied to this
+    /// memory.
     own: Option<Area>,
 }
 

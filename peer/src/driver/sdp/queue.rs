@@ -1,7 +1,7 @@
 //! Work Requests that wait for the Send Queue, and the headers of messages whose payload is
 //! gathered from other memory.
 //!
-//! All Work Requests that are due are posted with one call, so that TCP gets them with one write.
+//! All Work Requests that are due are posted with one call, to pass them to TCP with one write.
 
 use std::collections::VecDeque;
 
@@ -76,8 +76,8 @@ impl SendQueue {
         let mut due = due.into_iter();
         while due.len() > 0 {
             let left = due.len();
-            // If the Queue Pair has left RTS, a Work Request that it rejects gets no completion.
-            // The completions of its receives report the end.
+            // If the Queue Pair has left RTS, it rejects Work Requests. A rejected Work Request
+            // gets no completion. The completions of the receives report the end of the connection.
             let posted = device.post_send(qp, due.by_ref()).unwrap_or_else(|error| error.posted);
             self.in_queue += u32::try_from(posted).unwrap_or(u32::MAX);
             if due.len() == left {
@@ -116,8 +116,8 @@ mod tests {
     use crate::sdp::Settings;
     use crate::verbs::{Node, Rnic, RnicSettings};
 
-    /// A message may end the connection while Work Requests still wait that an earlier message
-    /// caused. The queue then drops them.
+    /// While Work Requests that an earlier message caused still wait, a message may end the
+    /// connection. The queue then drops the Work Requests.
     #[tokio::test]
     async fn a_queue_pair_that_is_gone_keeps_nobody_waiting() {
         let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);

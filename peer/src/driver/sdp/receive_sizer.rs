@@ -1,8 +1,8 @@
 //! Chooses the size of the receives that are posted ahead.
 //!
-//! A large receive is worth an advertisement, or takes all data of a SrcAvail in one Read. If each
-//! message has only a few bytes, small receives are better. A large receive would be advertised
-//! again and again. Each message would then cost a SinkAvail and an RdmaWrCompl, although a Data
+//! If messages have many bytes, large receives are better: they can be advertised, or one Read can
+//! fill them with all data of a SrcAvail. If each message has only a few bytes, small receives are
+//! better. Otherwise each message would cost a SinkAvail and an RdmaWrCompl, although a Data
 //! message would suffice.
 
 /// After this number of consecutive receives that got few bytes, the next receives are small.

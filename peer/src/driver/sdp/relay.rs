@@ -3,8 +3,8 @@
 //!
 //! Each direction ends separately: if one side's stream ends, the relay shuts down the sending half
 //! of the other side. If one side is reset, the relay resets the other side too, even while that
-//! side accepts no data. Before the reset, earlier data is forwarded as far as the other side
-//! accepts it at once. An urgent byte (MSG_OOB) is sent as urgent on the other side, at the same
+//! side accepts no data. Before the reset, the relay forwards earlier data that the other side
+//! accepts at once. An urgent byte (MSG_OOB) is sent as urgent on the other side, at the same
 //! position of the stream. The module `urgent` handles TCP's urgent bytes.
 
 use core::future::Future;
@@ -67,9 +67,9 @@ enum RelayFailure {
 /// Relays data in both directions until both streams end, a side fails, or `stop` completes. Both
 /// connections are over when this function returns.
 pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) -> RelayResult {
-    // Until both streams have ended, both sides have to be reset if the relay ends in any way. This
-    // includes the end of the process: without a reset, a TCP peer would take the end of the
-    // process for the normal end of the stream.
+    // If the relay ends before both streams have ended, both sides have to be reset. This includes
+    // the end of the process: without a reset, a TCP peer would take the end of the process for the
+    // normal end of the stream.
     for side in [&first, &second] {
         side.set_reset_on_drop(true);
         side.keep_urgent_inline();
@@ -236,8 +236,8 @@ impl Side {
         }
     }
 
-    /// Makes dropping a TCP side send RST or FIN. SDP needs no setting: dropping an SDP stream
-    /// resets the connection until both sides have sent their DisConn.
+    /// Sets whether dropping a TCP side sends RST or FIN. SDP needs no setting: if the process ends
+    /// without a DisConn, the peer treats the end of TCP as a failure.
     fn set_reset_on_drop(&self, reset: bool) {
         if let Side::Tcp(tcp) = self {
             // With a linger time of zero, closing the socket sends RST. Setting the time fails only

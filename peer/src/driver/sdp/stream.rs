@@ -190,8 +190,8 @@ impl Drop for SdpStream {
 /// Reading and writing, also through shared references. A completed write only means that the bytes
 /// are in the send buffer. A completed flush or shut-down means that all bytes were sent: the peer
 /// has read them by RDMA Read, RDMA Writes have placed them, or TCP has accepted the messages.
-/// Flush and shut-down fail if the connection ends earlier. Only the last task that polled to read
-/// is woken. For writing, too, only the last task that polled is woken.
+/// Flush and shut-down fail if the connection ends earlier. If several tasks poll to read, only the
+/// last of these tasks is woken. The same is true for tasks that poll to write.
 impl SdpStream {
     pub(super) fn poll_send(
         &self,
@@ -427,8 +427,9 @@ async fn drive(shared: Arc<Shared>) {
     }
 }
 
-/// Waits for the next completion and handles it under one lock of the engine. Calls that read or
-/// write take completions too, and the order of the completions matters.
+/// Waits for the next completion, then takes and handles it under one lock of the engine. Without
+/// this lock, calls that read or write could take the next completions and handle them in the wrong
+/// order.
 async fn completion(shared: &Shared, device: &Device, cq: CqHandle) {
     let mut next = pin!(device.completion(cq));
     core::future::poll_fn(|cx| {

@@ -2,10 +2,11 @@
 //! stream (SO_OOBINLINE).
 //!
 //! The kernel stops a read before an urgent byte. A read therefore returns either bytes before an
-//! urgent byte, or bytes that begin with an urgent byte. The reader has to know which of the two
-//! before it reads: otherwise an urgent byte that arrives between the check and the read would pass
-//! as an ordinary byte. TCP has only one urgent mark. If a newer urgent byte arrives, an older
-//! urgent byte that is still unread becomes an ordinary byte.
+//! urgent byte, or bytes that begin with an urgent byte. The reader first waits for the next byte,
+//! then checks whether this byte is urgent, and then reads. If the reader checked before it waits,
+//! an urgent byte that arrives after the check would pass as an ordinary byte. TCP has only one
+//! urgent mark. If a newer urgent byte arrives, an older urgent byte that is still unread becomes
+//! an ordinary byte.
 
 use std::io::{self, ErrorKind, Read};
 use std::mem::MaybeUninit;

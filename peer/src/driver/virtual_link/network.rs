@@ -9,8 +9,8 @@ use weft_core::wire::portmap::UDP_PORT;
 pub(super) const LATENCY: Duration = Duration::from_micros(20);
 /// The target's address for TCP connections.
 pub(super) const TARGET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 7174);
-/// Limit of the bytes in flight in one direction to a side that does not read. At this limit the
-/// sender has to wait, as it would with a full TCP window.
+/// Maximum number of bytes in flight in one direction, if the receiver does not read. At this limit
+/// the sender has to wait, like a TCP sender with a full window.
 pub(super) const WINDOW: usize = 1 << 20;
 /// How long a send of the tester waits for a target that does not read.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -18,7 +18,8 @@ pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// A port that no port mapper listens on.
 const OTHER_PORT: u16 = 40_404;
 
-/// Address of the target's port mapper. If `other_port` is set, the address has another port.
+/// Address of the target's port mapper. If `other_port` is set, the address has a port that no port
+/// mapper uses.
 pub(super) fn mapper(v6: bool, other_port: bool) -> SocketAddr {
     let ip: IpAddr = if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into() } else { TARGET.ip() };
     SocketAddr::new(ip, if other_port { OTHER_PORT } else { UDP_PORT })
@@ -34,7 +35,8 @@ pub(super) fn other_ip(v6: bool) -> IpAddr {
     if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 3).into() } else { Ipv4Addr::new(192, 0, 2, 3).into() }
 }
 
-/// Address of the tester's port mapper. If `other_port` is set, the address has another port.
+/// Address of the tester's port mapper. If `other_port` is set, the address has a port that no port
+/// mapper uses.
 pub(in crate::driver) fn tester_mapper(v6: bool, other_port: bool) -> SocketAddr {
     SocketAddr::new(tester_ip(v6), if other_port { OTHER_PORT } else { UDP_PORT })
 }

@@ -1,8 +1,8 @@
-//! A PM Client in process, for the virtual link. It queries a port mapper and connects to the
-//! address in the answer, with SDP or by plain TCP.
+//! A PM Client in this process, for the virtual link. It queries a port mapper and connects to the
+//! address in the answer, by SDP or by plain TCP.
 //!
-//! It does what [`follow`](crate::driver::portmap::follow) does over real TCP. No application
-//! requests a service here: the tester chooses which service the client queries.
+//! It acts like [`follow`](crate::driver::portmap::follow), which uses real TCP. There is no
+//! application that requests a service: the tester chooses the service that the client queries.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -30,8 +30,8 @@ const BELOW_RESERVED_PORTS: u16 = 20_000;
 /// A TCP connection that the client is opening.
 #[derive(Debug, Clone, Copy)]
 struct Attempt {
-    /// Time at which the SYN reaches the tester. For a refused attempt, time at which the RST that
-    /// answers the SYN reaches the target.
+    /// Time at which the SYN reaches the tester. If the tester refuses the attempt, this is the
+    /// time at which the RST reaches the target.
     at: Instant,
     query: Query,
     from: SocketAddr,
@@ -42,7 +42,7 @@ struct Attempt {
     refused: bool,
 }
 
-/// What the target sends to the tester, apart from bytes of connections.
+/// A datagram or a connection from the target to the tester.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum VirtualCall {
     /// A datagram to a UDP socket of the tester.
@@ -97,8 +97,8 @@ impl PmClient {
         address
     }
 
-    /// Queries the tester's port mapper for `service`, as for an application that needs a
-    /// connection.
+    /// Queries the tester's port mapper for `service`, as if an application needed a connection to
+    /// `service`.
     pub(super) fn query(&mut self, now: Instant, service: SocketAddr) -> Result<(), QueryError> {
         let connecting = self.next_address(service.is_ipv6());
         self.client
@@ -112,8 +112,8 @@ impl PmClient {
         SocketAddr::new(network::mapper(v6, false).ip(), BELOW_PORTS.saturating_add(self.ports))
     }
 
-    /// Delivers a datagram of the tester at `arrival`. It is lost unless `to` is the client's own
-    /// address.
+    /// Delivers a datagram of the tester at the time `arrival`. The datagram is lost if `to` is not
+    /// the client's own address.
     pub(super) fn send(&mut self, arrival: Instant, from: SocketAddr, to: SocketAddr, octets: &[u8]) {
         if to == query_address(to.is_ipv6()) {
             self.to_target.push_back((arrival, from, octets.to_vec()));
@@ -159,7 +159,7 @@ impl PmClient {
             self.attempts.push_back(Attempt { at: now + LATENCY, refused: true, ..attempt });
             return None;
         }
-        // A socket was created in `new`, so the RNIC is known to have memory for one.
+        // `new` has created a socket, so the RNIC has enough memory for a socket.
         let connection: Box<dyn DrivenConnection> =
             if sdp { Box::new(self.sdp.start(now).ok()?) } else { Box::new(PlainClient::new()) };
         let number = self.connections;

@@ -1,4 +1,5 @@
-//! A PM Server in process, for the virtual link, with the datagrams in flight in both directions.
+//! A PM Server in this process, for the virtual link, and the datagrams in flight in both
+//! directions.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

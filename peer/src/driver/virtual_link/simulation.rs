@@ -85,7 +85,7 @@ impl Machine {
         self.serve(now);
     }
 
-    /// Returns whether the target must not send, because the tester does not read.
+    /// Returns whether the target must wait before it sends, because the tester does not read.
     fn is_held_back(&self) -> bool {
         self.in_flight >= WINDOW
     }
@@ -125,7 +125,7 @@ impl Machine {
     }
 }
 
-/// Replaces a state machine that has moved to another connection.
+/// A placeholder for a state machine that has moved to another connection.
 struct MovedConnection;
 
 impl DrivenConnection for MovedConnection {
@@ -150,9 +150,9 @@ impl Simulation {
         while self.step(deadline) {}
     }
 
-    /// Runs until `deadline`, or until something for the tester arrives, at `latest` or earlier.
-    /// Returns whether it arrived, which may have been before the call. `next` returns when it
-    /// arrives.
+    /// Runs until `deadline`, or until an event for the tester arrives, at `latest` or earlier.
+    /// `next` returns the arrival time of this event. Returns true if the event has arrived, during
+    /// or before the call.
     pub(super) fn run_until_arrival(
         &mut self,
         deadline: Instant,
@@ -160,8 +160,8 @@ impl Simulation {
         next: impl Fn(&Simulation) -> Option<Instant>,
     ) -> bool {
         loop {
-            // If both are due at the same time, the event at the target comes first. It cannot
-            // change what reaches the tester now.
+            // If an event at the target is due at the same time, the simulation handles it first.
+            // This event cannot change what reaches the tester now.
             if let Some(arrival) = next(self).filter(|at| *at <= latest)
                 && self.next().is_none_or(|at| arrival < at)
             {
@@ -193,8 +193,8 @@ impl Simulation {
     }
 
     /// Runs until a suspended connection opens a new TCP connection to `port`, at most until
-    /// `deadline`. Returns the state machine of that connection, and leaves [`MovedConnection`] in
-    /// its place.
+    /// `deadline`. Returns the state machine of the suspended connection. A [`MovedConnection`]
+    /// replaces it in the simulation.
     pub(super) fn reconnecting(&mut self, port: u16, deadline: Instant) -> Option<Box<dyn DrivenConnection>> {
         loop {
             for machine in self.machines.values_mut() {
@@ -232,7 +232,7 @@ impl Simulation {
         self.machines.insert(number, machine);
     }
 
-    /// What has reached the tester on this connection by now.
+    /// Returns the bytes or the event that have reached the tester on this connection by now.
     pub(super) fn take(&mut self, number: u32) -> Received {
         let now = self.now;
         let Some(machine) = self.machines.get_mut(&number) else { return Received::Reset };

@@ -98,9 +98,9 @@ impl Sink {
         self.receives.len()
     }
 
-    /// Returns whether payload arrived although a SrcAvail is not Processed and no SendSm requested
-    /// the payload. Then bytes that the SrcAvail advertises are missing before the payload
-    /// (sections 11.2 and 11.3).
+    /// Returns whether payload arrived too early: a SrcAvail is not Processed, and no SendSm
+    /// requested the payload. Then bytes that the SrcAvail advertises are missing before the
+    /// payload (sections 11.2 and 11.3).
     pub(super) fn comes_too_early(&self, payload: u32) -> bool {
         !self.sources.is_empty() && u64::from(payload) > self.owed
     }
@@ -128,8 +128,8 @@ impl Sink {
         self.settle_revocation();
     }
 
-    /// Fills receives as far as possible and ends those that are complete. Empty Private Buffers
-    /// return to `pool`. Returns whether a Private Buffer was posted again.
+    /// Fills receives as far as possible, and ends the receives that are complete. Empty Private
+    /// Buffers return to `pool`. Returns whether a Private Buffer was posted again.
     pub(super) fn advance(&mut self, pool: &mut Pool, out: &mut VecDeque<Output>) -> bool {
         loop {
             let ended = self.fill_front(out);
@@ -179,8 +179,8 @@ impl Sink {
         let busy = self.reading.is_some() || self.buffered.iter().any(|buffered| buffered.len > 0);
         let idle = |front: &Receive| !busy && front.advertised.is_none();
         let Some(front) = self.receives.front().copied().filter(idle) else { return false };
-        // If further bytes of the stream are advertised or requested, a Read or Data will bring
-        // them.
+        // If further bytes of the stream are advertised or requested, a Read or a Data message
+        // transfers them later.
         let more = !self.sources.is_empty() || self.owed > 0;
         let end = match front {
             Receive { canceled: true, .. } => ReceiveOutcome::Canceled,

@@ -124,8 +124,8 @@ impl Sink {
         answers
     }
 
-    /// Requests the rest of the oldest SrcAvail as Data. Returns the SendSm, and before it an
-    /// RdmaRdCompl if bytes were read and not reported.
+    /// Requests the rest of the oldest SrcAvail as Data. Returns the SendSm. If bytes were read and
+    /// not reported, returns an RdmaRdCompl before the SendSm.
     pub(in super::super) fn request_data(&mut self) -> Vec<Answer> {
         let Some(oldest) = self.sources.pop_front() else { return Vec::new() };
         self.owed += u64::from(oldest.left);
@@ -169,7 +169,7 @@ impl Sink {
         answer
     }
 
-    /// Processes a SrcAvailCancel. Returns whether it must be answered (section 9.5.4).
+    /// Processes a SrcAvailCancel. Returns whether this side must answer it (section 9.5.4).
     pub(in super::super) fn src_avail_cancel(&mut self) -> bool {
         self.src_cancel = !self.sources.is_empty();
         self.src_cancel

@@ -37,8 +37,8 @@ impl Sink {
     }
 
     /// Returns the receive that a SinkAvail could advertise now, and its length in bytes. The
-    /// receive must be longer than `least` bytes. All receives before it must be advertised, so
-    /// that the bytes that the peer writes keep their order in the stream.
+    /// receive must be longer than `least` bytes. All earlier receives must be advertised, because
+    /// the bytes that the peer writes must keep their order in the stream.
     pub(in super::super) fn advertisable(&self, least: u64) -> Option<(ReceiveId, u32)> {
         let possible = self.mode == Mode::Pipelined
             && self.revoke == Revoke::No
@@ -102,7 +102,7 @@ impl Sink {
     }
 
     /// Processes a SinkCancelAck. If an RdmaWrCompl has already completed the revocation, no
-    /// SinkAvail is left to drop.
+    /// SinkAvail is left, and nothing is dropped.
     pub(in super::super) fn sink_cancel_ack(&mut self, out: &mut VecDeque<Output>) -> Result<(), Violation> {
         reject_if(!self.has_revoked, Violation::Unmatched(Mid::SINK_CANCEL_ACK))?;
         if self.revoke == Revoke::Sent {

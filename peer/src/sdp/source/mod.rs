@@ -8,7 +8,7 @@
 //! - a SendSm has requested it, so it must be sent as Data (`owed`),
 //! - an RDMA Write into the buffer of a SinkAvail transfers it (`writing`).
 //!
-//! If advertisements become void, `next` moves back to their first byte.
+//! If advertisements become void, `next` moves back to the first advertised byte.
 //!
 //! `read_zcopy` handles this side's SrcAvails. `write_zcopy` handles the peer's SinkAvails, and
 //! decides which of them are stale. `plan` selects the mechanism.
@@ -58,8 +58,8 @@ pub(super) struct Source {
     pub(super) writing: VecDeque<Writing>,
     /// PotentialNonDiscards: counts messages with payload that this side sent (section 9.5.1).
     pub(super) potential_non_discards: u32,
-    /// The peer revoked its SinkAvails while this side still had some of them. SinkCancelAck is due
-    /// when the writes in progress are complete.
+    /// The peer revoked its SinkAvails while this side still had some of these SinkAvails.
+    /// SinkCancelAck is due when the writes in progress are complete.
     pub(super) sink_cancel: bool,
     cancel: Option<Cancel>,
     /// First position of each message with payload that the RNIC has not completed.
@@ -72,7 +72,7 @@ pub(super) struct Source {
 #[derive(Debug, Clone, Copy)]
 struct Cancel {
     upto: u64,
-    /// MSeq of the SrcAvailCancel, once sent.
+    /// MSeq of the SrcAvailCancel. `None` until the SrcAvailCancel is sent.
     mseq: Option<u32>,
 }
 
@@ -157,7 +157,7 @@ impl Source {
     }
 
     /// Suspends the connection. Bytes that were advertised or requested become unassigned. The peer
-    /// has all bytes before them.
+    /// has received all bytes before these bytes.
     pub(super) fn suspend(&mut self, out: &mut VecDeque<Output>) {
         self.next = self.settled();
         self.void_transfers(out);

@@ -37,9 +37,9 @@ impl Source {
         out: &mut VecDeque<Output>,
     ) -> Result<(), Violation> {
         if let Some((change, known)) = &mut self.left_pipelined {
-            // The SinkAvail crossed the ModeChange. It is dropped, but counted as if it had arrived
-            // before the ModeChange. If the SinkAvail is not stale, the peer has dropped the
-            // SrcAvails that crossed the SinkAvail.
+            // The SinkAvail crossed the ModeChange. This side drops the SinkAvail, but counts it in
+            // the same way as a SinkAvail before the ModeChange. If the SinkAvail is not stale, the
+            // peer has dropped the SrcAvails that crossed the SinkAvail.
             if advert.non_discards == *known {
                 let change = *change;
                 self.void(|own| !reached(own.mseq, change), out);

@@ -1,10 +1,10 @@
-//! An SDP socket with a simple user, as a state machine: SDP on a Queue Pair of its own software
-//! RNIC.
+//! A state machine that is an SDP socket with a simple user: SDP on a Queue Pair of its own
+//! software RNIC.
 //!
 //! [`SdpServer`] creates one socket for each connection. All Private Buffers, receives and
-//! advertised sends are memory of that RNIC. This module opens no TCP connections. If the peer
-//! suspends a connection, the owner of the socket opens the new TCP connection. A connection that
-//! this side suspends cannot be resumed.
+//! advertised sends of a socket are memory of the socket's RNIC. This module opens no TCP
+//! connections. If the peer suspends a connection, the owner of the socket opens the new TCP
+//! connection. A connection that this side suspends cannot be resumed.
 
 mod connection;
 mod user;
@@ -31,10 +31,10 @@ pub struct SdpServer {
 }
 
 impl SdpServer {
-    /// Size in bytes of a Private Buffer. It is small, so that small receives are advertised too.
+    /// Size in bytes of a Private Buffer. Small receives are advertised only if this size is small.
     pub const RECV_SIZE: u32 = 1000;
 
-    /// A server whose settings use every transfer mechanism with sends of a few thousand bytes.
+    /// A server whose settings make sends of a few thousand bytes use every transfer mechanism.
     #[must_use]
     pub fn new(user: SdpUser, role: Role, deviations: Deviations) -> Self {
         let policy = Policy { source_threshold: 500, sink_threshold: 0, src_avail_payload: 40, ..Policy::default() };

@@ -27,7 +27,7 @@ use crate::time::Instant;
 const RECEIVE: u64 = 4000;
 /// Number of receives that an echo, a sink or a source keeps posted.
 const RECEIVES: usize = 2;
-/// Size in bytes of a receive for commands. It is too small to be advertised.
+/// Size in bytes of a receive for commands. A receive of this size is too small to be advertised.
 const COMMAND: u64 = 64;
 /// Sizes in bytes of the sends of a source.
 const SOURCE: [usize; 3] = [300, 3000, 2500];

@@ -51,7 +51,7 @@ impl Advertisement {
     }
 
     /// Parses the advertisement at the start of private data, if there is one. Also returns the
-    /// text after it.
+    /// text after the advertisement.
     #[must_use]
     pub fn parse(private_data: &[u8]) -> (Option<Self>, &[u8]) {
         Self::fields(private_data).map_or((None, private_data), |(found, text)| (Some(found), text))
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     /// Uses the private data of a Reply in a capture of siwprobe on siw (capture
-    /// probe-ops-mpa1-crc). Then uses the same data with a text after it.
+    /// probe-ops-mpa1-crc). Then adds a text to the same data.
     #[test]
     fn as_siwprobe_has_it() {
         let octets = [

@@ -1,12 +1,13 @@
 //! Runs single operations on one connection, and returns the result of each operation. The
-//! operations may be valid or invalid. `siwprobe` of `interop/siw` does the same over libibverbs.
-//! The peer can be `siwprobe` or another probe.
+//! operations may be valid or invalid. The program `siwprobe` in `interop/siw` runs the same
+//! operations with libibverbs. The peer can be `siwprobe` or another probe.
 //!
 //! Each side has a region for its peer, and advertises it at the start of its private data
-//! ([`Advertisement`]). A text may follow. Byte `i` of the region is `7 i + 3` at first. Byte `i`
-//! of a Send or Write is `13 i + 5`, with `i` from 0 in each message. Both values are modulo 256.
-//! The results contain 64-bit FNV-1a hashes of the contents, so that the caller can compare them. A
-//! side that [echoes](ProbeSettings::echo) sends each Send back.
+//! ([`Advertisement`]). A text may follow the advertisement. At the start, byte `i` of the region
+//! is `7 i + 3`. Byte `i` of a Send or Write is `13 i + 5`, with `i` from 0 in each message. Both
+//! values are modulo 256. The results contain 64-bit FNV-1a hashes of the data. The caller can
+//! compare the hashes of both sides. A side that [echoes](ProbeSettings::echo) sends each Send
+//! back.
 //!
 //! The probe sends no malformed segments, because the verbs cannot express such segments.
 //! [`hostile`](crate::hostile) and the suites send malformed segments.
@@ -35,7 +36,7 @@ use crate::verbs::{
     WorkCompletion,
 };
 
-/// Settings of one side. The defaults are those of siwprobe.
+/// Settings of one side. siwprobe has the same defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeSettings {
     /// Size in bytes of the region for the peer. Also the maximum size of this side's messages.
@@ -142,8 +143,8 @@ pub struct Probe {
     peer: Option<Advertisement>,
     /// Messages that [`Probe::next`] has not returned yet.
     arrived: VecDeque<Arrived>,
-    /// A receive is posted, or will be posted after an echo. If the peer has closed the connection,
-    /// no receive can be posted.
+    /// Whether a receive is posted, or will be posted after an echo. No receive can be posted after
+    /// the peer has closed the connection.
     listens: bool,
 }
 
@@ -202,8 +203,8 @@ impl Probe {
         self.peer
     }
 
-    /// Performs an operation, and waits until this side has completed it. The peer may reject it
-    /// later.
+    /// Performs an operation, and waits until this side has completed the operation. The peer may
+    /// still reject the operation later.
     ///
     /// # Errors
     /// The operation failed, the connection is over, or this side cannot perform the operation.
@@ -347,8 +348,8 @@ impl Probe {
             match (completion.status, is_operation) {
                 (CompletionStatus::Success, true) => return Ok(completion),
                 (CompletionStatus::Success, false) => self.handle(completion)?,
-                // A different Work Request failed. The completion of the awaited operation follows,
-                // and has more details.
+                // A different Work Request failed. The completion of the awaited operation arrives
+                // later, and has more details.
                 (_, false) => {}
                 (status, true) => return Err(self.endpoint.failure(completion.operation, status)),
             }

@@ -8,8 +8,8 @@ use crate::time::Instant;
 use crate::verbs::{QpState, TerminateRecord};
 
 impl Engine {
-    /// Reports the end of the Queue Pair's connection to the state machine. First reports all
-    /// messages that had arrived before.
+    /// Reports the end of the Queue Pair's connection to the state machine. Before that, reports
+    /// all messages that have arrived.
     pub(in crate::driver::sdp) fn ended(&mut self, now: Instant) {
         while self.take_completions(now) {
             self.run(now);

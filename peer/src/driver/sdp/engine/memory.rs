@@ -186,8 +186,9 @@ impl Engine {
         (&mut self.machine, buffers)
     }
 
-    /// Posts receives ahead. Their number is the number in the settings minus the receives that
-    /// unread data occupies. Returns whether a receive was posted.
+    /// Posts receives ahead. The number of posted receives is the number in the settings, minus the
+    /// number of receives that unread data counts for (`Arrived::receives`). Returns whether a
+    /// receive was posted.
     pub(in super::super) fn post_receives(&mut self) -> bool {
         let mut any = false;
         let taken = self.arrived.receives(self.settings.receive);
