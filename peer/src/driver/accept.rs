@@ -9,7 +9,8 @@ use tokio::time::timeout_at;
 
 use super::accept_error::is_connection_error;
 use super::link_error::LinkError;
-use super::tcp::{RealLink, SEND_TIMEOUT, bound_socket, reset};
+use super::tcp::{RealLink, SEND_TIMEOUT, bound_socket};
+use super::tcp_tester::reset;
 use super::tester::TesterConnection;
 use crate::time::Instant;
 

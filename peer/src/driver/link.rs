@@ -43,6 +43,7 @@ use bytes::Bytes;
 use weft_core::wire::portmap::UDP_PORT;
 
 use super::accept::AcceptLink;
+use super::call::Call;
 use super::datagram_socket::DatagramSocket;
 use super::link_error::LinkError;
 use super::mapper_link::MapperLink;
@@ -64,27 +65,6 @@ pub enum Link {
     Mapper(MapperLink),
     /// The target runs in this process, with a virtual clock.
     Virtual(VirtualLink),
-}
-
-/// A datagram or connection from a target that queries a port mapper.
-#[derive(Debug)]
-pub enum Call {
-    /// A datagram.
-    Datagram {
-        /// The tester's UDP socket that received the datagram.
-        to: SocketAddr,
-        /// The target's address.
-        from: SocketAddr,
-        /// Payload of the datagram.
-        octets: Bytes,
-    },
-    /// A TCP connection.
-    Connection {
-        /// The tester's address that the target connected to; see [`Link::reserve_address`].
-        to: SocketAddr,
-        /// The tester's side of the connection.
-        connection: Box<TesterConnection>,
-    },
 }
 
 impl Link {

@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 use tokio::time::timeout_at;
 
 use super::accept_error::is_connection_error;
-use super::link::Call;
+use super::call::Call;
 use super::link_error::LinkError;
 use super::tcp::{RealLink, SEND_TIMEOUT};
 use crate::time::Instant;

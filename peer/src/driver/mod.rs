@@ -15,6 +15,7 @@
 
 mod accept;
 mod accept_error;
+mod call;
 mod clock;
 pub mod cm;
 mod datagram_socket;
@@ -31,15 +32,17 @@ pub mod serve;
 pub mod soak;
 mod stream;
 mod tcp;
+mod tcp_tester;
 mod tester;
 mod traffic_log;
 mod virtual_link;
 
 pub use accept::{AcceptLink, LinkListener};
+pub use call::Call;
 pub use datagram_socket::DatagramSocket;
 pub use device::Device;
 pub use initiate::initiate;
-pub use link::{Call, Link};
+pub use link::Link;
 pub use link_error::LinkError;
 pub use mapper_link::{MapperLink, MapperSocket};
 pub use received::Received;

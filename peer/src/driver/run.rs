@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::sleep_until;
 
 use super::clock::Clock;
-use super::tcp::{self, is_reset};
+use super::tcp_tester::{is_reset, reset};
 use super::traffic_log::{Direction, EventContent, Track};
 use crate::connection::{Connection, Settings, Transmit};
 use crate::hostile::mangle::{Mangler, next_transmit};
@@ -69,7 +69,7 @@ pub(super) async fn drive(
                     }
                     deliver_events(clock.now(), connection, service);
                     // The connection is closed even if no RST could be sent.
-                    let _ = tcp::reset(stream);
+                    let _ = reset(stream);
                     record.end(EventContent::Reset);
                     return;
                 }

@@ -4,15 +4,14 @@ use core::time::Duration;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use bytes::{Bytes, BytesMut};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use bytes::Bytes;
 use tokio::net::{TcpSocket, TcpStream, UdpSocket};
 use tokio::time::{timeout, timeout_at};
 
 use super::clock::Clock;
 use super::datagram_socket::DatagramSocket;
 use super::link_error::LinkError;
-use super::received::Received;
+use super::tcp_tester::TcpTester;
 use super::tester::{Side, TesterConnection};
 use super::traffic_log::TrafficLog;
 use crate::time::Instant;
@@ -45,7 +44,7 @@ impl RealLink {
         self.connections += 1;
         stream.set_nodelay(true)?;
         let addresses = (stream.local_addr()?, target);
-        let tester = TcpTester { stream: Some(stream), clock: self.clock, send_timeout, buffer: BytesMut::new() };
+        let tester = TcpTester::new(stream, self.clock, send_timeout);
         Ok(TesterConnection::new(Side::Tcp(tester), number, &self.traffic, addresses))
     }
 
@@ -153,57 +152,6 @@ impl TcpLink {
     }
 }
 
-/// The tester's side of a TCP connection.
-#[derive(Debug)]
-pub(super) struct TcpTester {
-    /// `None` once the tester has reset the connection.
-    stream: Option<TcpStream>,
-    pub(super) clock: Clock,
-    send_timeout: Duration,
-    buffer: BytesMut,
-}
-
-/// Maximum number of bytes in one read.
-const READ_LEN: usize = 64 * 1024;
-
-impl TcpTester {
-    /// Sends `octets`. Sets `sent` to the number of bytes that TCP accepted, even if the send
-    /// fails.
-    pub(super) async fn send(&mut self, octets: &[u8], sent: &mut usize) -> Result<(), LinkError> {
-        let Some(stream) = &mut self.stream else { return Err(LinkError::Finished) };
-        while let Some(rest) = octets.get(*sent..).filter(|rest| !rest.is_empty()) {
-            *sent += timeout(self.send_timeout, stream.write(rest))
-                .await
-                .map_err(|_| LinkError::SendTimeout { after: self.send_timeout })?
-                .map_err(|error| while_sending("send", error))?;
-        }
-        Ok(())
-    }
-
-    pub(super) async fn receive(&mut self, deadline: Instant) -> Result<Received, LinkError> {
-        let Some(stream) = &mut self.stream else { return Ok(Received::Reset) };
-        self.buffer.reserve(READ_LEN);
-        // `timeout_at` polls the read first. Therefore bytes that have arrived are returned even if
-        // the deadline has passed.
-        match timeout_at(self.clock.to_tokio(deadline), stream.read_buf(&mut self.buffer)).await {
-            Err(_) => Ok(Received::TimedOut),
-            Ok(Ok(0)) => Ok(Received::Fin),
-            Ok(Ok(_)) => Ok(Received::Octets(Bytes::copy_from_slice(&self.buffer.split()))),
-            Ok(Err(error)) if is_reset(&error) => Ok(Received::Reset),
-            Ok(Err(source)) => Err(LinkError::Io { doing: "receive", source }),
-        }
-    }
-
-    pub(super) async fn finish(&mut self) -> Result<(), LinkError> {
-        let Some(stream) = &mut self.stream else { return Err(LinkError::Finished) };
-        stream.shutdown().await.map_err(|error| while_sending("close", error))
-    }
-
-    pub(super) fn reset(&mut self) -> Result<(), LinkError> {
-        self.stream.take().map_or(Ok(()), reset)
-    }
-}
-
 /// A TCP socket of the IP family of `address`. It can be bound to an address whose earlier
 /// connections are still in TIME_WAIT.
 pub(super) fn reusable_socket(address: SocketAddr) -> io::Result<TcpSocket> {
@@ -217,21 +165,4 @@ pub(super) fn bound_socket(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = reusable_socket(address)?;
     socket.bind(address)?;
     Ok(socket)
-}
-
-/// Aborts a connection. With a linger time of zero, closing the socket sends RST.
-pub(super) fn reset(stream: TcpStream) -> Result<(), LinkError> {
-    let lingering = socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO));
-    drop(stream);
-    lingering.map_err(|source| LinkError::Io { doing: "reset", source })
-}
-
-/// Returns whether the error means that the peer or the network aborted the connection.
-pub(super) fn is_reset(error: &io::Error) -> bool {
-    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, TimedOut};
-    matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | TimedOut)
-}
-
-fn while_sending(doing: &'static str, source: io::Error) -> LinkError {
-    if is_reset(&source) { LinkError::Reset } else { LinkError::Io { doing, source } }
 }

@@ -8,9 +8,9 @@ use bytes::Bytes;
 
 use super::link_error::LinkError;
 use super::received::Received;
-use super::tcp::TcpTester;
+use super::tcp_tester::TcpTester;
 use super::traffic_log::{Direction, EventContent, TrafficLog};
-use super::virtual_link::VirtualTester;
+use super::virtual_link::tester::VirtualTester;
 use crate::reject::reject_if;
 use crate::time::Instant;
 

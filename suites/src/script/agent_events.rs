@@ -4,7 +4,7 @@
 use mlua::{Lua, Table};
 use weft_agent::protocol::Event;
 
-use super::annotate::LuaFields;
+use super::lua_fields::LuaFields;
 
 /// Fields of the result of `expect_completion`.
 pub(super) const COMPLETION_FIELDS: LuaFields = LuaFields(

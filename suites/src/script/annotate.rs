@@ -35,16 +35,6 @@ const CLASSES: [(&str, &[&[Method]]); 10] = [
     ("weft.Tester", &[TESTER, TESTER_SDP, TESTER_MAPPER, TESTER_PORT_MAPPER]),
 ];
 
-/// The fields of a table that a method returns, with their types for editors: `name: type, ...`.
-pub(crate) struct LuaFields(pub(crate) &'static str);
-
-impl LuaFields {
-    /// Returns the name and the type of each field.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.0.split(", ").filter_map(|field| field.split_once(": "))
-    }
-}
-
 /// Sample tables for the readers that reject an empty table.
 const SAMPLES: [(&str, &str); 6] = [
     ("check", "{ expected = '', actual = '' }"),

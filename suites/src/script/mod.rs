@@ -21,6 +21,7 @@ mod fields;
 mod invoke;
 mod load;
 mod location;
+mod lua_fields;
 mod mapper;
 pub(crate) mod message;
 mod objects;

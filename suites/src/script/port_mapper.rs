@@ -16,8 +16,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use mlua::{Lua, LuaString, Table, UserData, UserDataMethods, Value};
 
-use super::annotate::LuaFields;
 use super::bind::surface;
+use super::lua_fields::LuaFields;
 use super::mapper::{AP_IP, CP_IP, fill, or_new};
 use super::message::{self, portmap_from_lua, portmap_table};
 use super::objects::{Context, Tester};

@@ -14,8 +14,8 @@ use mlua::{Lua, LuaString, Table, UserData, UserDataMethods, Value};
 use weft_core::RequirementId;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 
-use super::annotate::LuaFields;
 use super::bind::surface;
+use super::lua_fields::LuaFields;
 use super::message;
 use super::objects::{Context, Tester};
 use super::old_names;

@@ -7,8 +7,8 @@ use mlua::{Lua, Table};
 use weft_core::wire::portmap::{MessageType, RawMessage};
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::script::annotate::LuaFields;
 use crate::script::fields::Fields;
+use crate::script::lua_fields::LuaFields;
 use crate::stage::Message;
 
 /// The types of messages by their names in scripts.

@@ -5,7 +5,7 @@ use mlua::{Lua, Table};
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::{Startup, StartupKind};
 
-use crate::script::annotate::LuaFields;
+use crate::script::lua_fields::LuaFields;
 use crate::stage::{Operation, crc_is_right, ulpdu};
 
 /// Fields of a [`reply_table`], with their types in Lua.
