@@ -119,10 +119,10 @@ pub(crate) unsafe fn getsockopt(
 /// Calls a function of the type [`Named`].
 ///
 /// # Safety
-/// The rules of the C library's function apply.
+/// `symbol` must be the name of a function of this type. The rules of that function apply.
 unsafe fn named(symbol: &Symbol, fd: c_int, address: *mut sockaddr, len: *mut socklen_t) -> c_int {
     let Some(at) = symbol.address() else { return -1 };
-    // SAFETY: in the C library, the three functions that call `named` have this type.
+    // SAFETY: the caller passes the symbol of a C function that has the type `Named`.
     let call = unsafe { transmute::<usize, Named>(at) };
     // SAFETY: the caller guarantees valid arguments.
     unsafe { call(fd, address, len) }

@@ -1,5 +1,5 @@
-//! The kill matrix, which shows that the cases find faults. A twin is weft's own endpoint as a
-//! target of one role. Each case runs against the correct twin of each role that the case tests,
+//! The kill matrix, which shows that the cases find faults. A twin is weft's own endpoint that takes
+//! the place of a target, as Responder or as Initiator. Each case runs against the correct twin of each role that the case tests,
 //! and must pass. The case also runs against twins with a deviation, a deliberate fault that
 //! violates a requirement of the case. Against such a twin, the case must fail and name that
 //! requirement.
@@ -69,7 +69,8 @@ pub struct Matrix {
     pub unprovable: Vec<(&'static Deviation, &'static str)>,
     /// All other deviations in catalogue order, including those without a case.
     pub rows: Vec<MatrixRow>,
-    /// For each requirement and role, the first deviation and case that prove it. The case passes
+    /// For each requirement and role, the first case that proves the requirement, and the deviation
+    /// that this case detects. The case passes
     /// against the correct twin, and fails for the requirement against the twin with the deviation.
     pub proven: Vec<Proven>,
 }
@@ -86,7 +87,7 @@ impl Matrix {
         self.rows.iter().filter(|row| row.outcomes.is_empty())
     }
 
-    /// Returns the cases that no deviation makes fail.
+    /// Returns the cases that pass against every deviation.
     pub fn unproven(&self) -> impl Iterator<Item = &CaseInRole> {
         let catches = |case: &CaseInRole| {
             let mut outcomes = self.rows.iter().flat_map(|row| &row.outcomes);
@@ -127,7 +128,8 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
     ];
     for (twin, folder) in twins {
         let role = twin.role();
-        // The plain twin is for cases that do not apply to the complete twin.
+        // `builtin_plain` has fewer capabilities than `builtin`. It runs the cases that do not apply
+        // to `builtin`.
         let skipped = std::mem::take(&mut matrix.skipped);
         let (again, skipped): (Vec<_>, Vec<_>) = skipped.into_iter().partition(|_| folder == "plain");
         matrix.skipped = skipped;

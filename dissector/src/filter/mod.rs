@@ -8,7 +8,7 @@
 //! ```
 //!
 //! If a field occurs several times, a test passes if at least one of the values matches. As in
-//! tshark 4, the tests `!=` and `not in` pass only if all values match. A test of an absent field
+//! tshark 4, the tests `!=` and `not in` pass only if they are true for all values. A test of an absent field
 //! fails. A filter may use the name of a value instead of its number.
 //!
 //! | file | purpose |
@@ -19,8 +19,8 @@
 //! | `eval` | compiles and evaluates the filter |
 //! | `collect` | collects the requested fields of a unit, frame or finding as [`Values`] |
 //!
-//! A filter and the columns of an output share one [`WantedFields`]. The grammar therefore reads a
-//! unit only once, and only requested fields are stored. Wireshark's language also has slices of
+//! A filter and the columns of an output share one [`WantedFields`]. Therefore
+//! [`grammar`](crate::grammar) reads a unit only once, and only requested fields are stored. Wireshark's language also has slices of
 //! fields, arithmetic, bit masks and functions; weft does not support these.
 
 mod ast;
