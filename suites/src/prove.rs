@@ -1,8 +1,8 @@
-//! The kill matrix, which shows that the cases find faults. A twin is weft's own endpoint that takes
-//! the place of a target, as Responder or as Initiator. Each case runs against the correct twin of each role that the case tests,
-//! and must pass. The case also runs against twins with a deviation, a deliberate fault that
-//! violates a requirement of the case. Against such a twin, the case must fail and name that
-//! requirement.
+//! The kill matrix, which shows that the cases find faults. A twin is weft's own endpoint in the
+//! place of a target. A twin has one role: Responder or Initiator. For each role that a case tests,
+//! the case runs against the correct twin of this role, and must pass. The case also runs against
+//! twins with a deviation, a deliberate fault that violates a requirement of the case. Against such
+//! a twin, the case must fail and name that requirement.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -70,8 +70,8 @@ pub struct Matrix {
     /// All other deviations in catalogue order, including those without a case.
     pub rows: Vec<MatrixRow>,
     /// For each requirement and role, the first case that proves the requirement, and the deviation
-    /// that this case detects. The case passes
-    /// against the correct twin, and fails for the requirement against the twin with the deviation.
+    /// that this case detects. The case passes against the correct twin. Against the twin with the
+    /// deviation, the case fails and names the requirement.
     pub proven: Vec<Proven>,
 }
 
@@ -87,7 +87,7 @@ impl Matrix {
         self.rows.iter().filter(|row| row.outcomes.is_empty())
     }
 
-    /// Returns the cases that pass against every deviation.
+    /// Returns the cases that detect no deviation.
     pub fn unproven(&self) -> impl Iterator<Item = &CaseInRole> {
         let catches = |case: &CaseInRole| {
             let mut outcomes = self.rows.iter().flat_map(|row| &row.outcomes);
@@ -128,8 +128,8 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
     ];
     for (twin, folder) in twins {
         let role = twin.role();
-        // `builtin_plain` has fewer capabilities than `builtin`. It runs the cases that do not apply
-        // to `builtin`.
+        // `builtin_plain` has fewer capabilities than `builtin`. Only the cases that do not apply
+        // to `builtin` run against `builtin_plain`.
         let skipped = std::mem::take(&mut matrix.skipped);
         let (again, skipped): (Vec<_>, Vec<_>) = skipped.into_iter().partition(|_| folder == "plain");
         matrix.skipped = skipped;
@@ -235,8 +235,8 @@ fn violations<'r>(result: &'r CaseResult, deviation: &Deviation) -> impl Iterato
 
 /// Returns whether a verdict reports a violation. A requirement of the proposal of 2007 never makes
 /// a case fail. If the target violates such a requirement, the verdict is `Unimplemented` and the
-/// result has `actual`. If a case does not test the requirement, the verdict can also be
-/// `Unimplemented`, but the result has no `actual`.
+/// result has `actual`. The verdict is also `Unimplemented` if the case ends early because the
+/// target does not implement an optional function. The result then has no `actual`.
 fn is_violation(result: &CaseResult, judged: &RequirementVerdict) -> bool {
     match is_proposal(judged.requirement.row()) {
         true => judged.verdict == Verdict::Unimplemented && result.actual.is_some(),

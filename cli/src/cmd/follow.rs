@@ -20,7 +20,7 @@ use crate::one_of::one_of;
     weft follow capture.pcap --stream 2                               print the messages\n  \
     weft follow capture.pcap --direction 0 --what payload --raw > f   save the sent data")]
 pub(crate) struct Arguments {
-    /// Follow the connection with this number in `weft dissect`
+    /// Follow the connection with this number; `weft dissect` prints the numbers
     #[arg(long, value_name = "N", default_value_t = StreamId::FIRST)]
     stream: StreamId,
     /// Print one direction: 0 from the sender of the first frame, 1 from its peer

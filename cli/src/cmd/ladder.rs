@@ -17,7 +17,7 @@ use crate::input::{CaptureFile, Next, remark};
     weft ladder capture.pcap --stream 2       draw a connection as text\n  \
     weft ladder capture.pcap -o ladder.svg    draw the first connection as SVG")]
 pub(crate) struct Arguments {
-    /// Draw the connection with this number in `weft dissect`
+    /// Draw the connection with this number; `weft dissect` prints the numbers
     #[arg(long, value_name = "N", default_value_t = StreamId::FIRST)]
     stream: StreamId,
     /// Draw the port mapper exchange with this number instead of a connection

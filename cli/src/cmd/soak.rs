@@ -41,7 +41,10 @@ pub(crate) struct Arguments {
     /// Each further run uses the next seed.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Stop after this many runs in process, and after this many on each lane
+    /// Do at most this many runs in process, and at most this many on each lane
+    ///
+    /// `--lanes` sets the number of lanes, the connections over TCP. With `--runs 1`, weft uses one
+    /// lane.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// Damage the traffic in this way, as in `weft serve --mangle`

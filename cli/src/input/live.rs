@@ -31,7 +31,7 @@ const FINAL_READ_TIME: Duration = Duration::from_millis(200);
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Live capture")]
 pub(crate) struct LiveArguments {
-    /// Capture on this interface (name, or number in `weft dissect -D`) until Ctrl-C
+    /// Capture on this interface (name, or number from `weft dissect -D`) until Ctrl-C
     #[arg(short = 'i', long = "interface", value_name = "IF", id = "interface", conflicts_with = "read")]
     interface: Option<String>,
     /// Set a capture filter in libpcap's language, such as 'tcp port 7174'
@@ -50,9 +50,9 @@ pub(crate) struct LiveArguments {
     buffer: Option<u32>,
     /// Stop after duration:SECONDS, packets:N, filesize:KB or files:N; repeatable
     ///
-    /// `filesize` and `files` work only in `weft dissect` and `weft tui`. `filesize` limits the
-    /// total size of the files that their option -w writes. 1 KB has 1000 bytes. `files` limits the
-    /// number of files that their option -b starts.
+    /// `filesize` and `files` work only in `weft dissect` and `weft tui`, because only these
+    /// commands have the options -w and -b. `filesize` limits the total size of the files that -w
+    /// writes. 1 KB has 1000 bytes. `files` limits the number of files that -b starts.
     #[arg(short = 'a', long = "autostop", value_name = "WHEN")]
     stop: Vec<String>,
 }

@@ -7,9 +7,10 @@
 //! iwarp_mpa.privatedata contains 72:65:76 or payload matches "^GET "
 //! ```
 //!
-//! If a field occurs several times, a test passes if at least one of the values matches. As in
-//! tshark 4, the tests `!=` and `not in` pass only if they are true for all values. A test of an absent field
-//! fails. A filter may use the name of a value instead of its number.
+//! A field can occur several times, with different values. A test passes if it is true for at least
+//! one of these values. But the tests `!=` and `not in` pass only if they are true for all values,
+//! as in tshark 4. A test of an absent field fails. A filter may use the name of a value instead of
+//! its number.
 //!
 //! | file | purpose |
 //! | --- | --- |
@@ -20,8 +21,9 @@
 //! | `collect` | collects the requested fields of a unit, frame or finding as [`Values`] |
 //!
 //! A filter and the columns of an output share one [`WantedFields`]. Therefore
-//! [`grammar`](crate::grammar) reads a unit only once, and only requested fields are stored. Wireshark's language also has slices of
-//! fields, arithmetic, bit masks and functions; weft does not support these.
+//! [`grammar`](crate::grammar) reads a unit only once, and only requested fields are stored.
+//! Wireshark's language also has slices of fields, arithmetic, bit masks and functions; weft does
+//! not support these.
 
 mod ast;
 mod collect;

@@ -71,7 +71,8 @@ pub enum FpduError {
     /// MPA error 3: a marker does not point to the `ULPDU_Length` of its FPDU. If CRCs are in use,
     /// the CRC of the FPDU is right.
     #[error(
-        "wrong marker at stream byte {position}: FPDUPTR is {found:#06x}, but {expected:#06x} points to ULPDU_Length"
+        "wrong marker at stream byte {position}: \
+         expected FPDUPTR {expected:#06x} (the distance back to ULPDU_Length), found {found:#06x}"
     )]
     Marker {
         /// Position of the marker: number of bytes after the peer's start-up frame.

@@ -61,8 +61,8 @@ pub enum ReportError {
 /// `summary.md`. Each file is either complete or unchanged.
 ///
 /// # Errors
-/// A report cannot be made or written. Other reports may already be written. `report.html` is
-/// written last.
+/// A report cannot be made or written. `report.html` is written last, and other reports may already
+/// be written.
 pub fn write_all(report: &RunReport, out: &Path) -> Result<(), ReportError> {
     for (name, make) in FORMATS {
         let (path, text) = (out.join(name), make(report, out)?);

@@ -26,7 +26,7 @@ impl OpenTarget {
     /// Creates a link for one case to the service of `target`. The link's clock starts now.
     ///
     /// # Errors
-    /// The builtin target has no RNIC, or no port is free.
+    /// The RNIC of the builtin target cannot be opened, or no port is free.
     pub(crate) fn link(&self, target: &Target) -> Result<CaseLink, OpenError> {
         self.0.link(target)
     }

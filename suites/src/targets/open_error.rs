@@ -32,13 +32,13 @@ pub enum OpenError {
     #[error("the builtin responder does not start: {0}")]
     Builtin(std::io::Error),
     /// The builtin SDP socket cannot be created.
-    #[error("the builtin responder has no SDP socket: {0}")]
+    #[error("cannot create the builtin SDP socket: {0}")]
     Sdp(WorkloadError),
-    /// The builtin port mapper rejects a mapping.
-    #[error("the builtin responder has no port mapper: {0}")]
+    /// A mapping cannot be added to the builtin port mapper.
+    #[error("cannot add a mapping to the builtin port mapper: {0}")]
     Table(TableError),
-    /// The builtin RNIC does not open.
-    #[error("the builtin responder has no RNIC: {0}")]
+    /// The RNIC of the builtin responder cannot be opened.
+    #[error("cannot open the RNIC of the builtin responder: {0}")]
     Rnic(#[from] RnicError),
 }
 

@@ -21,7 +21,7 @@ type UnitKey = (Option<StreamId>, u8, FrameNumber);
 /// The options that select units.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct SelectArguments {
-    /// Judge only the connection with this number in `weft dissect`
+    /// Judge only the connection with this number; `weft dissect` prints the numbers
     #[arg(long, value_name = "N")]
     stream: Option<StreamId>,
     /// Judge only units that pass this display filter (in Wireshark's language)

@@ -59,8 +59,9 @@ impl Sends {
         (self.previous_msn, self.current) = (None, None);
     }
 
-    /// Records that the last message was unreadable. If `is_complete` is set, all its octets were
-    /// captured, but they are too few for a header. Otherwise, octets of the message are missing.
+    /// Records that the last message was unreadable. If `is_complete` is true, all octets of the
+    /// message were captured, but the message is too short for a header. If `is_complete` is false,
+    /// octets of the message are missing.
     pub(super) fn record_unreadable(&mut self, is_complete: bool) {
         self.previous_msn = None;
         self.current = self.current.filter(|_| is_complete);

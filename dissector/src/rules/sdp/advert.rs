@@ -1,5 +1,5 @@
-//! Checks the fields of the advertisement headers SrcAH and SinkAH, and checks that each Write and
-//! Read stays in an advertised buffer (sections 6.3.2 and 6.3.3).
+//! Checks the fields of the headers SrcAH and SinkAH, which advertise buffers. Also checks that
+//! each RDMA Write and RDMA Read accesses an advertised buffer (sections 6.3.2 and 6.3.3).
 
 use std::ops::Range;
 

@@ -127,7 +127,7 @@ pub(crate) trait Connector: Send + Sync {
     /// Creates a link for one case. The link's clock starts now.
     ///
     /// # Errors
-    /// The endpoint has no RNIC, or no port is free.
+    /// The RNIC of the endpoint cannot be opened, or no port is free.
     fn link(&self, target: &Target) -> Result<CaseLink, OpenError>;
 }
 
