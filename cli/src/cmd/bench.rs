@@ -27,6 +27,8 @@ use crate::watch::WatchArguments;
 
 pub(super) use scale::resident;
 use subject::{MeasuredOperation, here};
+#[cfg(test)]
+pub(super) use tcp::WriteSizes;
 pub(super) use tcp::{LONGEST_PART, Tcp};
 
 /// The command line.

@@ -16,7 +16,7 @@ pub(in crate::cmd) const LONGEST_PART: u32 = 1 << 26;
 /// A command has 16 bytes: the number of data bytes that follow (8 bytes, big-endian), and a part
 /// size (8 bytes, big-endian). The peer sends each received part of this size back. If the part
 /// size is 0, the peer sends one byte after all data.
-pub(in crate::cmd) struct Tcp(TcpStream);
+pub(in crate::cmd) struct Tcp<S = TcpStream>(S);
 
 impl Tcp {
     pub(in crate::cmd) fn start() -> io::Result<Self> {
@@ -32,7 +32,9 @@ impl Tcp {
         stream.set_nodelay(true)?;
         Ok(Tcp(stream))
     }
+}
 
+impl<S: Read + Write> Tcp<S> {
     /// Writes `count` messages of `size` bytes. Returns the time until the peer has received all of
     /// them.
     pub(in crate::cmd) fn stream(&mut self, count: u64, size: u32) -> io::Result<Duration> {
@@ -102,23 +104,40 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
+/// Replaces the connection in tests. Records the size of each write, and answers each read at once.
+#[cfg(test)]
+#[derive(Debug, Default)]
+pub(in crate::cmd) struct WriteSizes(pub(in crate::cmd) Vec<usize>);
+
+#[cfg(test)]
+impl Read for WriteSizes {
+    fn read(&mut self, octets: &mut [u8]) -> io::Result<usize> {
+        Ok(octets.len())
+    }
+}
+
+#[cfg(test)]
+impl Write for WriteSizes {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        self.0.push(octets.len());
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+impl<S> Tcp<S> {
+    pub(in crate::cmd) fn over(stream: S) -> Self {
+        Tcp(stream)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Records how much each call wrote.
-    struct Calls(Vec<usize>);
-
-    impl Write for Calls {
-        fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-            self.0.push(octets.len());
-            Ok(octets.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
 
     /// Returns the first command that `sends` sends to the peer: the number of bytes, and the part
     /// size.
@@ -147,9 +166,11 @@ mod tests {
     #[test]
     fn writes_each_message_separately() {
         for size in [1, 64, 2 << 20] {
-            let mut calls = Calls(Vec::new());
-            write(&mut calls, 3, &vec![0; size]).unwrap();
-            assert_eq!(calls.0, [size; 3]);
+            let mut sizes = WriteSizes::default();
+            Tcp::over(&mut sizes).stream(3, size).unwrap();
+            // The first write is the command.
+            let size = size as usize;
+            assert_eq!(sizes.0, [16, size, size, size]);
         }
     }
 }

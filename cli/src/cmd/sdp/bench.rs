@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let device = arguments.sdp.open(None)?;
         match arguments.connections {
             Some(count) => scale(arguments, &device, other, settings, count).await?,
-            None => compare(arguments, &device, other, settings).await?,
+            None => compare(arguments, &device, other, settings, &mut Tcp::start()?).await?,
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -92,10 +92,10 @@ async fn compare(
     device: &Device,
     other: SocketAddr,
     settings: SdpSettings,
+    tcp: &mut Tcp<impl std::io::Read + std::io::Write>,
 ) -> anyhow::Result<()> {
     let size = arguments.size.unwrap_or(if arguments.latency { 1 } else { 1 << 20 });
     let count = if arguments.latency { arguments.rounds } else { (arguments.total << 20).div_ceil(size.into()) };
-    let mut tcp = Tcp::start()?;
     let mut bcopy = settings;
     bcopy.sdp.policy.source_threshold = u64::MAX;
     let pipelined = SdpStream::connect(device, other, settings).await?;
@@ -267,5 +267,38 @@ async fn serve(mut stream: SdpStream) -> anyhow::Result<()> {
         if part == 0 {
             stream.write_all(&[1]).await?;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cmd::bench::WriteSizes;
+
+    #[derive(clap::Parser)]
+    struct CommandLine {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    /// TCP needs more time for small writes than for large writes. So SDP must be compared with
+    /// writes of its own size.
+    #[test]
+    fn tcp_writes_messages_of_the_requested_size() {
+        let mut sizes = WriteSizes::default();
+        let line = ["bench", "--size", "64", "--total", "1", "--samples", "1"];
+        let CommandLine { arguments } = CommandLine::parse_from(line);
+        let compared = runtime::on_one_thread(async {
+            let settings = arguments.sdp.settings();
+            let device = arguments.sdp.open(None)?;
+            compare(&arguments, &device, here(settings)?, settings, &mut Tcp::over(&mut sizes)).await
+        });
+        compared.unwrap();
+        // The command of 16 bytes, and then 1 MiB in messages of 64 bytes.
+        let messages = sizes.0.split_off(1);
+        assert_eq!((sizes.0.as_slice(), messages.len()), (&[16][..], (1 << 20) / 64));
+        assert!(messages.iter().all(|size| *size == 64), "the first writes: {:?}", &messages[..10]);
     }
 }
