@@ -1,10 +1,10 @@
 //! The names that `weft dissect -V` shows in SDP and port mapper messages: types, flags, Modes,
-//! times, and the field of each buffer length.
+//! times, the field of each buffer length, and the fields of advertised buffers.
 //!
 //! The numbers of messages come from `captures/README.md`, the names from the draft's figures.
 #![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -37,13 +37,18 @@ const STREAMS: &str = "dissector/tests/captures/streams";
 type Lines = BTreeMap<String, usize>;
 
 /// Returns the output of `weft dissect -V` for a capture in `folder`.
-fn verbose(folder: &str, capture: &str) -> Lines {
+fn output(folder: &str, capture: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder).join(capture);
     let output = Command::new(env!("CARGO_BIN_EXE_weft")).args(["dissect", "-V"]).arg(&file).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{capture}: {}", String::from_utf8_lossy(&output.stderr));
+    text
+}
+
+/// Returns the field lines of a capture in `folder`.
+fn verbose(folder: &str, capture: &str) -> Lines {
     let mut lines = Lines::new();
-    for line in text.lines() {
+    for line in output(folder, capture).lines() {
         *lines.entry(line.trim().to_owned()).or_default() += 1;
     }
     lines
@@ -184,6 +189,68 @@ fn rare_sdp_messages_have_names() {
         ("ActSz", "100"),
     ] {
         assert!(values(&lines, label).contains_key(value), "{label}: {value} in {capture}");
+    }
+}
+
+/// Returns the extended headers of all messages of one type: the fields after those of the BSDH,
+/// the header that each SDP message has.
+fn extended_headers<'t>(text: &'t str, message: &str) -> BTreeSet<Vec<&'t str>> {
+    let name = format!("({message})");
+    let mut headers = BTreeSet::new();
+    for rest in text.split("\n        SDP\n").skip(1) {
+        let fields: Vec<&str> = rest.lines().map_while(|line| line.strip_prefix("            ")).collect();
+        if fields.iter().any(|field| field.starts_with("MID: ") && field.ends_with(&name)) {
+            headers.insert(fields.into_iter().skip_while(|field| !field.starts_with("MSeqAck: ")).skip(1).collect());
+        }
+    }
+    headers
+}
+
+/// Figures 7 to 10: the fields of messages that advertise a buffer, and of messages that report a
+/// completed transfer. The expected values are the bytes of the captures, read without weft.
+#[test]
+fn advertised_buffers_have_their_length_stag_and_address() {
+    /// The number of bytes, the STag, the address, and in a SinkAvail also NonDiscards.
+    type Advert = (u32, u32, u64, Option<u32>);
+    let captures: [(&str, &str, &[Advert]); 4] = [
+        ("cancel.pcap", "SrcAvail", &[(9000, 0x003e_8200, 0x95_9434_e8ac, None)]),
+        ("modes.pcap", "SrcAvail", &[(9000, 0x00d7_9900, 0xf3_a34a_a151, None)]),
+        // One SinkAvail of each side.
+        (
+            "modes.pcap",
+            "SinkAvail",
+            &[(13_464, 0x00d7_a200, 0xa7_62a5_8ff6, Some(7)), (12_455, 0x0009_fd00, 0xd8_0a37_d5c6, Some(1))],
+        ),
+        (
+            "writes.pcap",
+            "SinkAvail",
+            &[
+                (8499, 0x00f2_f600, 0xa1_2eef_0dee, Some(0)),
+                (22_748, 0x00f2_f700, 0xa0_65ff_a9d4, Some(0)),
+                (6164, 0x00f2_f800, 0xbc_4e9e_fdef, Some(0)),
+                (12_455, 0x00f2_f900, 0x51_9e5a_decf, Some(0)),
+                (7960, 0x00f2_fa00, 0x1e_999a_c1af, Some(0)),
+                (20_331, 0x00f2_fb00, 0x0f_9a18_a31e, Some(0)),
+            ],
+        ),
+    ];
+    for (capture, message, adverts) in captures {
+        let text = output("captures/sdp", capture);
+        let headers = extended_headers(&text, message);
+        for (len, stag, va, non_discards) in adverts {
+            let mut expected = vec![format!("Len: {len}"), format!("STag: {stag:#010x}"), format!("VA: {va:#018x}")];
+            expected.extend(non_discards.map(|count| format!("NonDiscards: {count}")));
+            let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+            assert!(headers.contains(&expected), "{capture}: {message} {expected:?} in {headers:?}");
+        }
+    }
+    // The lengths of the completed transfers are those of the buffers above.
+    for (capture, message, lengths) in
+        [("writes.pcap", "RdmaWrCompl", &["Len: 8499", "Len: 6164"][..]), ("modes.pcap", "RdmaRdCompl", &["Len: 9000"])]
+    {
+        let text = output("captures/sdp", capture);
+        let expected: BTreeSet<Vec<&str>> = lengths.iter().map(|len| vec![*len]).collect();
+        assert_eq!(extended_headers(&text, message), expected, "{capture}: {message}");
     }
 }
 
