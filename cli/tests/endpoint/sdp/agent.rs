@@ -242,6 +242,8 @@ fn a_program_that_does_not_block_is_reset_at_once_if_the_host_is_unreachable() {
     if env::var_os(INSIDE).is_none() {
         return in_a_network_namespace(
             "sdp::agent::a_program_that_does_not_block_is_reset_at_once_if_the_host_is_unreachable",
+            "ip link set lo up && ip route add unreachable 192.0.2.0/24 \
+             && ip -6 route add unreachable 2001:db8::/32",
         );
     }
     let folder = tempfile::tempdir().unwrap();
@@ -265,18 +267,59 @@ fn a_program_that_does_not_block_is_reset_at_once_if_the_host_is_unreachable() {
     }
 }
 
-/// Runs this test again in a network namespace, in which it may add routes.
-fn in_a_network_namespace(test: &str) {
+/// Returns how many TCP connections have been started in this network namespace.
+fn started_connections() -> u64 {
+    let counters = fs::read_to_string("/proc/self/net/snmp").unwrap();
+    let mut tcp = counters.lines().filter_map(|line| line.strip_prefix("Tcp: ")).map(str::split_whitespace);
+    let (mut names, mut values) = (tcp.next().unwrap(), tcp.next().unwrap());
+    values.nth(names.position(|name| name == "ActiveOpens").unwrap()).unwrap().parse().unwrap()
+}
+
+/// If no machine answers for an address, the kernel needs 3 s to detect this, for each connection.
+/// A program with a non-blocking socket does not wait for these 3 s, and the agent waits only once.
+///
+/// The test checks the order of events instead of their times. The agent sends the address for the
+/// program as its first answer. If the agent waited for the host, the first answer would be the
+/// failure. After the failure, the agent starts no more connections to the host.
+#[test]
+fn an_unreachable_host_delays_no_program_and_is_tried_once() {
+    if env::var_os(INSIDE).is_none() {
+        return in_a_network_namespace(
+            "sdp::agent::an_unreachable_host_delays_no_program_and_is_tried_once",
+            // The other end of the link has no address, so it answers no ARP request.
+            "ip link set lo up && ip link add near type veth peer name far \
+             && ip address add 192.0.2.1/24 dev near && ip link set near up && ip link set far up",
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent");
+    let _agent = start(&socket);
+    let line = "connect 192.0.2.17:80 sdp 192.0.2.17:7080";
+    let (program, from, _) = on_its_way(&socket, line);
+    wait_for(&program, PollFlags::OUT);
+    assert_eq!(program.take_error().unwrap().unwrap().kind(), ErrorKind::ConnectionReset);
+    let why = ask(&socket, &format!("why {from}"));
+    assert!(why.starts_with("failed unreachable 192.0.2.17:7080: "), "{why}");
+    let before = started_connections();
+    assert!(before > 0, "the counter counts the connections so far");
+    assert_eq!(ask(&socket, line), why);
+    assert_eq!(started_connections(), before, "the agent has tried the host again");
+    // A non-blocking program also gets the stored failure.
+    let (program, from, _) = on_its_way(&socket, line);
+    wait_for(&program, PollFlags::OUT);
+    assert_eq!(ask(&socket, &format!("why {from}")), why);
+}
+
+/// Runs this test again in a network namespace, after the commands of `setup`.
+fn in_a_network_namespace(test: &str, setup: &str) {
     const UNSHARE: [&str; 3] = ["--user", "--map-root-user", "--net"];
-    const ROUTES: &str = "ip link set lo up && ip route add unreachable 192.0.2.0/24 \
-                          && ip -6 route add unreachable 2001:db8::/32";
     let run = |command: &str| {
         let mut unshare = Command::new("unshare");
-        unshare.args(UNSHARE).args(["sh", "-c", &format!("{ROUTES} && {command}")]).arg(env::current_exe().unwrap());
+        unshare.args(UNSHARE).args(["sh", "-c", &format!("{setup} && {command}")]).arg(env::current_exe().unwrap());
         unshare.env(INSIDE, "1").stdin(Stdio::null()).output()
     };
     if !run("true").is_ok_and(|can| can.status.success()) {
-        println!("skipped: no network namespace for this user, or no iproute2");
+        println!("skipped: no network namespace with these links and routes for this user, or no iproute2");
         return;
     }
     let output = run(&format!("exec \"$0\" --exact {test} --nocapture")).unwrap();
