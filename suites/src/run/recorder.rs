@@ -217,7 +217,7 @@ mod tests {
         while retries.wait_after(passing()).await.is_ok() {
             count += 1;
         }
-        assert_eq!(began.elapsed(), RETRY_TIME);
+        assert_eq!(began.elapsed(), Duration::from_secs(60));
         assert!((10..30).contains(&count), "{count}");
     }
 

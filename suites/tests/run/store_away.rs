@@ -2,8 +2,9 @@
 //! still complete.
 
 use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::{AnyConnection, Connection, Executor};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -66,6 +67,7 @@ fn without_patience() -> Schedule {
 async fn a_store_that_stays_away_costs_no_result() {
     let out = tempfile::tempdir().unwrap();
     let url = Store::url(&out.path().join(FILE_NAME)).unwrap();
+    let mut log = warnings::with("the run continues without the results store");
     let report = run(out.path(), without_patience(), move |finished| {
         if finished == 3 {
             execute(url.clone(), BREAK);
@@ -77,6 +79,8 @@ async fn a_store_that_stays_away_costs_no_result() {
     let why = report.summary.not_stored.unwrap();
     assert!(why.starts_with("the results store lacks 13 of the 16 results of this run: "), "{why}");
     assert_eq!(report.summary.reasons, [why]);
+    let line = log.try_recv().unwrap();
+    assert!(line.starts_with("results store: ") && line.contains("no room"), "{line}");
 }
 
 #[tokio::test]
@@ -96,33 +100,46 @@ async fn a_store_that_returns_gets_what_it_missed() {
 }
 
 /// Another program that locks the file, such as a backup or an SQLite shell.
+///
+/// The run waits for one minute, so a lock of 20 s costs no result. The lock of this test is
+/// shorter: the test reads the remaining time from the warning. A test of `recorder.rs` checks,
+/// with a paused clock, that the run tries again until this time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waits_for_a_file_that_another_program_locks() {
     let out = tempfile::tempdir().unwrap();
     let file = out.path().join(FILE_NAME);
     let url = Store::url(&file).unwrap();
     let warnings = Mutex::new(Some(warnings::with("locked")));
+    let (waits, waited) = channel();
     let report = run(out.path(), Schedule::default(), move |_| {
         if let Some(warned) = warnings.lock().unwrap().take() {
-            lock_until(url.clone(), warned);
+            lock_until(url.clone(), warned, waits.clone());
         }
     });
     let report = report.await;
     assert_eq!(report.summary.exit_code, ExitCode::AsExpected);
+    let (since, warning) = waited.recv().unwrap();
+    let (_, left) = warning.split_once("trying again for ").unwrap();
+    let left: u64 = left.split_once(" s").unwrap().0.parse().unwrap();
+    // The minute begins after the lock, however slow this machine is. The warning rounds down.
+    assert!(since + Duration::from_secs(left + 1) > Duration::from_secs(60), "after {since:?}: {warning}");
     let store = Store::open(&file).await.unwrap();
     assert_eq!(store.report(&report.run.id).await.unwrap(), Some(report));
 }
 
-/// Holds the lock from now on, until the run reports that it waits.
-fn lock_until(url: String, mut warned: UnboundedReceiver<String>) {
-    let (locked, is_locked) = std::sync::mpsc::channel();
+/// Holds the lock from now on, until the run reports that it waits. Sends the age of the lock at
+/// that time, and the warning of the run.
+fn lock_until(url: String, mut warned: UnboundedReceiver<String>, waits: Sender<(Duration, String)>) {
+    let (locked, is_locked) = channel();
     std::thread::spawn(move || {
         block_on(async move {
             sqlx::any::install_default_drivers();
             let mut connection = AnyConnection::connect(&url).await.unwrap();
             connection.execute("BEGIN IMMEDIATE").await.unwrap();
+            let since = Instant::now();
             locked.send(()).unwrap();
-            warned.recv().await.unwrap();
+            let warning = warned.recv().await.unwrap();
+            waits.send((since.elapsed(), warning)).unwrap();
             connection.execute("COMMIT").await.unwrap();
         });
     });

@@ -3,9 +3,10 @@
 use std::io;
 
 use tracing::subscriber::DefaultGuard;
+use weft_suites::model::Tier;
 
 use super::access::{OPERATOR, VIEWER, ask, guarded, signed_in};
-use super::runs::startable;
+use super::runs::{after_killed_server, startable};
 use super::*;
 
 /// The log of this thread, which runs all tasks of the test.
@@ -108,6 +109,47 @@ async fn a_run_that_fails_is_one_line() {
     site.starter.idle("bad").await;
     let lines = log.lines();
     assert!(lines.len() == 1 && lines[0].starts_with("ERROR bad: "), "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_run_that_fails_after_it_began_is_one_line() {
+    let (log, _guard) = Log::begin();
+    let folder = tempfile::tempdir().unwrap();
+    let site = startable(folder.path()).await;
+    log.lines();
+    // A run of all cases takes far longer than the rest of this test.
+    let wanted = site.starter.request(&[], Tier::Full, None).unwrap();
+    let (_, begins) = site.starter.start("builtin", wanted).unwrap();
+    let run = begins.await.unwrap();
+    let mut events = Events::new(&site, &run).await;
+    while !events.next().await.expect("it continues").starts_with("finished") {}
+    assert_eq!(log.lines(), [""; 0], "the run works");
+    // The run cannot write the evidence of a further case, because a file replaces its folder.
+    // Until the file exists, a case may create the folder again.
+    let cases = folder.path().join("targets/builtin/cases");
+    for number in 0.. {
+        let _ = std::fs::rename(&cases, folder.path().join(format!("cases-{number}")));
+        if std::fs::File::create_new(&cases).is_ok() {
+            break;
+        }
+    }
+    site.starter.idle("builtin").await;
+    let (lines, failure) = (log.lines(), format!("ERROR builtin: cannot write {}", cases.display()));
+    assert!(lines.len() == 1 && lines[0].starts_with(&failure), "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_run_of_a_killed_server_is_one_line() {
+    let (log, _guard) = Log::begin();
+    let folder = tempfile::tempdir().unwrap();
+    let (site, report) = after_killed_server(folder.path()).await;
+    log.lines();
+    site.starter.finish_killed(&site.store).await;
+    let (run, planned) = (&report.run.id, report.results.len());
+    assert_eq!(log.lines(), [format!("INFO run {run} was interrupted; 1 of {planned} cases are finished")]);
+    // A summary that exists is not written again.
+    site.starter.finish_killed(&site.store).await;
+    assert_eq!(log.lines(), [""; 0]);
 }
 
 #[tokio::test]

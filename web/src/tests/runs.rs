@@ -216,19 +216,28 @@ async fn shows_a_run_whose_process_is_gone_as_broken() {
     assert!(!stream.contains("done"), "{stream}");
 }
 
-#[tokio::test]
-async fn writes_the_summary_of_a_run_of_a_killed_server() {
-    let folder = tempfile::tempdir().unwrap();
-    let report = failing_run(&folder.path().join("targets/builtin")).await;
-    let site = startable(folder.path()).await;
+/// A site whose previous server was killed after one case of a run. Also returns the report of the
+/// complete run.
+pub(super) async fn after_killed_server(folder: &Path) -> (Site, RunReport) {
+    let report = failing_run(&folder.join("targets/builtin")).await;
+    let site = startable(folder).await;
     let keys: Vec<CaseKey> = report.results.iter().map(|result| result.key.clone()).collect();
     let id = &report.run.id;
     site.store.begin(&report.run, &report.cases, &keys).await.unwrap();
     site.store.set_status(id, RunStatus::Running).await.unwrap();
     site.store.finish_case(id, &report.results[0]).await.unwrap();
+    (site, report)
+}
+
+#[tokio::test]
+async fn writes_the_summary_of_a_run_of_a_killed_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let (site, report) = after_killed_server(folder.path()).await;
+    let id = &report.run.id;
     site.starter.finish_killed(&site.store).await;
     let record = site.store.record(id).await.unwrap().unwrap();
-    assert_eq!((record.status, record.finished, record.planned), (RunStatus::Cancelled, 1, keys.len() as u64));
+    let planned = report.results.len() as u64;
+    assert_eq!((record.status, record.finished, record.planned), (RunStatus::Cancelled, 1, planned));
     // A finished run does not change.
     site.store.finish(id, &report.summary).await.unwrap();
     site.starter.finish_killed(&site.store).await;
