@@ -1,7 +1,7 @@
 //! Tests the control protocol with harmful and harmless input. The backend has no device.
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -271,6 +271,26 @@ fn silent_connections_do_not_block_testers() {
         let reasons = ["another connection needs the slot", "no `hello` arrived within 2 s", "wrong token"];
         assert!(reasons.iter().any(|reason| message.contains(reason)), "{message}");
     }
+}
+
+/// A client must send its hello within 2 s, so a silent client does not keep its slot. A tester
+/// that has sent its hello may be silent for longer.
+#[test]
+fn a_client_without_hello_is_closed_and_a_silent_tester_is_not() {
+    let address = guarded();
+    let mut tester = hello(US, address, "secret");
+    assert!(is_right(&tester));
+    // The tester is silent from now on, and the client connects later. So when the agent closes
+    // the client's connection, the tester has been silent for longer than the client.
+    let mut client = TcpStream::connect(address).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut message = String::new();
+    client.read_to_string(&mut message).unwrap();
+    assert!(message.contains("no `hello` arrived within 2 s") && message.lines().count() == 1, "{message}");
+    tester.write_all(b"{\"id\":2,\"do\":\"domain\"}\n").unwrap();
+    let mut answer = String::new();
+    BufReader::new(tester).read_line(&mut answer).unwrap();
+    assert!(answer.contains("\"done\""), "{answer}");
 }
 
 /// Starts an agent with the token `secret`. The agent listens until this process ends.
