@@ -3,6 +3,7 @@
 
 mod action;
 mod arrows;
+mod compose;
 mod counts_agree;
 mod dialect;
 mod error_messages;

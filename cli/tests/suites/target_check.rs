@@ -175,6 +175,49 @@ fn a_file_with_commands_is_refused_with_no_commands() {
     }
 }
 
+/// Users must know that a target file can run commands, and how they can prevent this.
+#[test]
+fn help_and_pages_warn_about_the_commands_of_a_target_file() {
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (command, sentences) in [
+        (
+            &["test"][..],
+            &[
+                "--no-commands Reject a target file that runs commands on this machine",
+                "The fields start, restart, crashed and agent can have commands.",
+            ][..],
+        ),
+        (&["target", "check"], &["--no-commands Reject a target file that runs commands on this machine"]),
+        (
+            &["target"],
+            &[
+                "A target file can contain commands, which weft runs on this machine with your rights.",
+                "So treat the file like a shell script.",
+                "With --no-commands, weft rejects a file with commands.",
+            ],
+        ),
+    ] {
+        let output = Command::new(WEFT).args(command).arg("--help").output().unwrap();
+        let help = words(&String::from_utf8(output.stdout).unwrap());
+        for sentence in sentences {
+            assert!(help.contains(sentence), "{command:?}: {sentence}: {help}");
+        }
+    }
+    for (page, sentences) in [
+        ("README.md", &["`weft test` runs these commands on your machine with your rights.", "`--no-commands`"][..]),
+        ("SECURITY.md", &["Treat a target file like a shell script: read it before you use it.", "`--no-commands`"]),
+        ("suites/suites/TARGETS.md", &["weft runs these commands with your rights.", "`--no-commands`"]),
+        ("docs/ci.md", &["A target file can contain commands that weft runs on the runner", "`--no-commands`"]),
+        ("docs/conformance.md", &["With `--no-commands`, weft refuses a file that contains commands."]),
+    ] {
+        let file = format!("{}/../{page}", env!("CARGO_MANIFEST_DIR"));
+        let text = words(&std::fs::read_to_string(file).unwrap());
+        for sentence in sentences {
+            assert!(text.contains(sentence), "{page}: {sentence}");
+        }
+    }
+}
+
 #[test]
 fn an_agent_token_that_everybody_can_read_is_reported() {
     use std::os::unix::fs::PermissionsExt;
