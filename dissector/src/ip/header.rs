@@ -70,7 +70,7 @@ fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, SkipReason> {
         more: header.more_fragments(),
     });
     // Only the first fragment of a packet has the authentication header. So if the packet is
-    // fragmented, do not read this header here.
+    // fragmented, `extensions` reads this header after the reassembly.
     if protocol == AUTHENTICATION && fragment.is_none() {
         (protocol, head) = authentication(octets, head)?;
     }
@@ -96,28 +96,21 @@ fn ipv6(octets: &[u8], wire_len: usize) -> Result<Header, SkipReason> {
     let mut head = IPV6_LEN;
     let mut fragment = None;
     loop {
+        (protocol, head) = ipv6_extensions(octets, protocol, head)?;
+        if protocol != FRAGMENT {
+            break;
+        }
         let rest = octets.get(head..).unwrap_or(&[]);
-        match protocol {
-            FRAGMENT => {
-                let header = Ipv6FragmentHeaderSlice::from_slice(rest).map_err(|_| SkipReason::Truncated)?;
-                protocol = header.next_header().0;
-                head += 8;
-                if header.is_fragmenting_payload() {
-                    fragment = Some(Piece {
-                        identification: header.identification(),
-                        offset: usize::from(header.fragment_offset().value()) * 8,
-                        more: header.more_fragments(),
-                    });
-                    break;
-                }
-            }
-            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => {
-                let &[next, length, _, _, _, _, _, _, ..] = rest else { return Err(SkipReason::Truncated) };
-                head += (usize::from(length) + 1) * 8;
-                protocol = next;
-            }
-            AUTHENTICATION => (protocol, head) = authentication(octets, head)?,
-            _ => break,
+        let header = Ipv6FragmentHeaderSlice::from_slice(rest).map_err(|_| SkipReason::Truncated)?;
+        protocol = header.next_header().0;
+        head += 8;
+        if header.is_fragmenting_payload() {
+            fragment = Some(Piece {
+                identification: header.identification(),
+                offset: usize::from(header.fragment_offset().value()) * 8,
+                more: header.more_fragments(),
+            });
+            break;
         }
     }
     Ok(Header {
@@ -129,6 +122,35 @@ fn ipv6(octets: &[u8], wire_len: usize) -> Result<Header, SkipReason> {
         fragment,
         may_fragment: false,
     })
+}
+
+/// Reads the headers between the IP header `ip` and the transport header of a reassembled packet.
+/// `payload` is the reassembled payload. Returns the protocol after these headers, and their length
+/// in bytes.
+pub(super) fn extensions(ip: &Header, payload: &[u8]) -> Result<(u8, usize), SkipReason> {
+    match ip.src {
+        IpAddr::V4(_) if ip.protocol == AUTHENTICATION => authentication(payload, 0),
+        IpAddr::V4(_) => Ok((ip.protocol, 0)),
+        IpAddr::V6(_) => ipv6_extensions(payload, ip.protocol, 0),
+    }
+}
+
+/// Reads the IPv6 extension headers from offset `head` on. The first of these headers has the
+/// number `protocol`. Returns the number and the offset of the first header that is not an
+/// extension header, or is a fragment header.
+fn ipv6_extensions(octets: &[u8], mut protocol: u8, mut head: usize) -> Result<(u8, usize), SkipReason> {
+    loop {
+        match protocol {
+            HOP_BY_HOP | ROUTING | DESTINATION_OPTIONS => {
+                let rest = octets.get(head..).unwrap_or(&[]);
+                let &[next, length, _, _, _, _, _, _, ..] = rest else { return Err(SkipReason::Truncated) };
+                head += (usize::from(length) + 1) * 8;
+                protocol = next;
+            }
+            AUTHENTICATION => (protocol, head) = authentication(octets, head)?,
+            _ => return Ok((protocol, head)),
+        }
+    }
 }
 
 /// Returns the protocol after the authentication header at offset `at`, and the offset after this

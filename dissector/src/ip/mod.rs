@@ -197,7 +197,8 @@ impl IpReader {
             }
             let ip = header::read(octets, rest.wire_len)?;
             let mut inner = rest.part(ip.head, ip.payload_len)?;
-            if let Some(piece) = ip.fragment {
+            let mut protocol = ip.protocol;
+            if let Some(piece) = &ip.fragment {
                 let key = Key { src: ip.src, dst: ip.dst, identification: piece.identification, protocol: ip.protocol };
                 let payload = inner.of(frame.octets, &self.reassembled);
                 let Some(packet) =
@@ -207,9 +208,11 @@ impl IpReader {
                 };
                 inner = UnreadBytes { reassembled: true, at: 0, end: packet.captured, wire_len: packet.wire_len };
                 self.reassembled = packet.octets;
+                let (next, length) = header::extensions(&ip, inner.of(frame.octets, &self.reassembled))?;
+                (protocol, inner) = (next, inner.after(length)?);
             }
             let packet = Packet { src: ip.src, dst: ip.dst, rest: inner, may_fragment: ip.may_fragment };
-            header = match ip.protocol {
+            header = match protocol {
                 TCP => {
                     found = Some((TCP, packet));
                     break;

@@ -175,6 +175,28 @@ fn ipv6_fragments_make_the_packet() {
     assert_eq!(read(RAW, &frames), ["[fd00::1]:49152 30 in 3"]);
 }
 
+/// Some headers between IP and TCP are in the fragmented part of the packet: the authentication
+/// header, and the destination options of IPv6. A fragment may end inside such a header.
+#[test]
+fn fragments_with_headers_before_tcp_make_the_packet() {
+    let after = |header: &str| [hex(header), in_tcp(ACK, 1000, &[3; 30])].concat();
+    let authentication = after("06 04 0000 00000001 00000001 000000000000000000000000");
+    let mut packet = [&tcp(0, 1000, ACK, b"")[..20], &authentication].concat();
+    packet[9] = 51;
+    for cuts in [&[40][..], &[8, 16, 32]] {
+        let frames = [vec![tcp(0, 999, SYN, b"")], fragments(&packet, 5, cuts)].concat();
+        assert_eq!(read(RAW, &frames), [format!("10.0.0.1:49152 30 in {}", frames.len())], "{cuts:?}");
+    }
+    for (first, payload) in [("33", authentication), ("3c", after("06 00 000000000000"))] {
+        let frames = [
+            ipv6("", 6, &in_tcp(SYN, 999, b"")),
+            ipv6(&format!("{first} 00 0018 00000009"), 44, &payload[24..]),
+            ipv6(&format!("{first} 00 0001 00000009"), 44, &payload[..24]),
+        ];
+        assert_eq!(read(RAW, &frames), ["[fd00::1]:49152 30 in 3"], "{first}");
+    }
+}
+
 #[test]
 fn octets_beyond_the_snap_length_are_counted() {
     let mut dissector = TestDissector::opened();

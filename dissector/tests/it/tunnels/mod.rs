@@ -11,7 +11,7 @@ use weft_dissector::source::{Capture, Frame};
 use weft_dissector::{Dissector, SkipReason};
 
 use crate::common::{RAW, Units, hex};
-use wrap::{LINKS, ipv4, udp};
+use wrap::{LINKS, authenticated, ipv4, udp};
 pub(crate) use wrap::{TUNNELS, ethernet};
 
 /// The IP packets of a real capture over Ethernet.
@@ -109,6 +109,22 @@ fn every_tunnel_leads_to_the_same_units() {
             let (found, unread) = units(1, &complete(packets.iter().map(|packet| ethernet(&wrap(packet)))));
             assert_eq!(unread, [], "{name}");
             assert_eq!(found, expected, "{name}");
+        }
+    }
+}
+
+/// In transport mode, the authentication header (AH) comes directly before the TCP header. There is
+/// no tunnel.
+#[test]
+fn authentication_in_transport_mode_leads_to_the_same_units() {
+    for (packets, expected) in connections("probe-ops-mpa1-crc.pcap", 20) {
+        let frames = complete(packets.iter().map(|packet| ethernet(&authenticated(packet))));
+        assert_eq!(units(1, &frames), (expected.clone(), Vec::new()));
+        for (name, wrap) in TUNNELS {
+            let frames = complete(packets.iter().map(|packet| ethernet(&wrap(&authenticated(packet)))));
+            let (found, unread) = units(1, &frames);
+            assert_eq!(unread, [], "{name}");
+            assert!(found == expected, "{name}");
         }
     }
 }

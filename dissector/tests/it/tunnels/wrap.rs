@@ -38,6 +38,20 @@ pub(super) fn ipv6(protocol: u8, payload: &[u8]) -> Vec<u8> {
     [&head, payload].concat()
 }
 
+/// Inserts an authentication header of 24 bytes (RFC 4302) after the IP header of a packet, as in
+/// transport mode. The IP header must have no options.
+pub(super) fn authenticated(packet: &[u8]) -> Vec<u8> {
+    let (length_at, protocol_at, head) = if packet[0] >> 4 == 6 { (4, 6, 40) } else { (2, 9, 20) };
+    let mut out = packet[..head].to_vec();
+    let len = u16::from_be_bytes([packet[length_at], packet[length_at + 1]]);
+    out[length_at..length_at + 2].copy_from_slice(&length(usize::from(len) + 24));
+    out[protocol_at] = 51;
+    out.push(packet[protocol_at]);
+    out.extend(hex("04 0000 00000001 00000001 000000000000000000000000"));
+    out.extend_from_slice(&packet[head..]);
+    out
+}
+
 /// A UDP header and a payload. The source port is ephemeral.
 pub(super) fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
     [&[0xc3, 0x50][..], &port.to_be_bytes(), &length(8 + payload.len()), &[0, 0], payload].concat()
