@@ -72,6 +72,9 @@ pub(crate) struct TcpFacts {
     /// The first frame in which the peer acknowledges octets that were not captured before this
     /// frame. From this frame on, the peer may have received octets before they were captured.
     pub acked_uncaptured: Option<FrameNumber>,
+    /// The sequence number of the first missing octet before captured octets, and the sequence
+    /// number after the last missing octet. Octets between two gaps count as missing, too.
+    gap: Option<(u32, u32)>,
     /// The peer's acknowledgements that were captured before the first segment of this endpoint,
     /// each with its frame.
     acked_before: Vec<(u32, FrameNumber)>,
@@ -116,7 +119,12 @@ impl TcpFacts {
             self.isn = Some(segment.seq);
         }
         self.cut |= segment.octets.len() < segment.wire_len as usize;
-        self.missed |= self.sent_up_to().is_some_and(|sent| before(sent, start)) && !segment.rst;
+        if let Some(sent) = self.sent_up_to().filter(|sent| before(*sent, start) && !segment.rst) {
+            self.missed = true;
+            let (first, after) = self.gap.unwrap_or((sent, start));
+            self.gap = Some((first, if before(after, start) { start } else { after }));
+        }
+        self.fill_gap(start, end);
         if segment.wire_len > 0 && !segment.rst {
             if self.next.is_none_or(|next| before(next, end)) {
                 self.latest_octets = Some(segment.frame);
@@ -161,7 +169,8 @@ impl TcpFacts {
                 self.acked_before.push((ack, frame));
             }
         }
-        if self.sent_up_to().is_some_and(|sent| before(sent, ack)) {
+        let is_ahead = self.sent_up_to().is_some_and(|sent| before(sent, ack));
+        if is_ahead || self.gap.is_some_and(|(first, _)| before(first, ack)) {
             self.missed = true;
             self.acked_uncaptured.get_or_insert(frame);
         }
@@ -210,6 +219,17 @@ impl TcpFacts {
     pub(crate) fn had_fin(&self, frame: FrameNumber, peer: &TcpFacts) -> Option<bool> {
         let (_, ack) = self.acks.iter().find(|(sent, _)| *sent == frame)?;
         Some(before(peer.fin?, *ack))
+    }
+
+    /// Records that the octets `start..end` were captured. If the first missing octet is one of
+    /// them, the gap begins after them.
+    fn fill_gap(&mut self, start: u32, end: u32) {
+        if let Some((first, after)) = self.gap
+            && !before(first, start)
+            && before(first, end)
+        {
+            self.gap = before(end, after).then_some((end, after));
+        }
     }
 
     fn record_boundaries(&mut self, start: u32, end: u32, segment: &Segment<'_>) {
@@ -327,5 +347,36 @@ mod tests {
         let near = [100, 101, 103, 104, 103 + FAR_AFTER_CLOSE].map(is_after_fin);
         assert_eq!(near, [false, true, true, true, true]);
         assert_eq!([104 + FAR_AFTER_CLOSE, 103 + (1 << 30), 90].map(is_after_fin), [false; 3]);
+    }
+
+    /// Returns whether an acknowledgement up to `ack` covers octets that were not captured. At
+    /// first, `abc` and `ghi` are captured, and the octets 103 to 105 between them are missing.
+    fn acknowledges_uncaptured(later: &[(u32, &str)], ack: u32) -> bool {
+        let mut facts = TcpFacts::default();
+        for (seq, octets) in [(100, "abc"), (106, "ghi")].iter().chain(later) {
+            facts.record_segment(&segment(*seq, octets.as_bytes()));
+        }
+        facts.record_ack(ack, FrameNumber::FIRST);
+        facts.acked_uncaptured.is_some()
+    }
+
+    #[test]
+    fn an_acknowledgement_covers_a_gap_until_the_gap_is_filled() {
+        assert_eq!([103, 104, 109, 110].map(|ack| acknowledges_uncaptured(&[], ack)), [false, true, true, true]);
+        for later in [&[(103, "def")][..], &[(103, "d"), (104, "ef")], &[(102, "cdefg")]] {
+            assert!(!acknowledges_uncaptured(later, 109), "{later:?}");
+        }
+        for later in [&[(103, "de")][..], &[(104, "ef")]] {
+            assert!(acknowledges_uncaptured(later, 109), "{later:?}");
+        }
+        // The first gap is filled, and another gap follows.
+        assert!(acknowledges_uncaptured(&[(103, "def"), (110, "kl")], 112));
+    }
+
+    /// Two gaps count as one gap. Therefore octets of both gaps have to be captured.
+    #[test]
+    fn a_second_gap_extends_the_first_gap() {
+        assert!(acknowledges_uncaptured(&[(112, "mno"), (103, "def")], 115));
+        assert!(!acknowledges_uncaptured(&[(112, "mno"), (103, "def"), (106, "ghi"), (109, "jkl")], 115));
     }
 }

@@ -212,4 +212,122 @@ mod tests {
         wire.send(1, &response());
         assert_eq!(wire.errors(), []);
     }
+
+    /// The messages of a connection in the peer-to-peer model, each with its direction. The first
+    /// message is the ready-to-receive Read. Each request is answered before the next request of
+    /// the same endpoint.
+    fn messages() -> Vec<(usize, Vec<u8>)> {
+        let message = |ulpdu: &str| fpdu(&testing::hex(ulpdu));
+        let empty_read = "4141 00000000 00000001 00000001 00000000
+            00000009 0000000000000090 00000000 00000001 0000000000000000";
+        let mut messages = vec![(0, message(empty_read)), (1, message("c142 00000009 0000000000000090"))];
+        for round in 1..=3 {
+            for (requester, msn) in [(0, 3 * round - 1), (1, 3 * round - 2)] {
+                let atomic = format!(
+                    "414a 00000000 00000001 {0:08x} 00000000 00000000 {0:08x} 00000200 0000000000002000
+                    0000000000000005 0000000000000000 0000000000000000 ffffffffffffffff",
+                    msn + 2
+                );
+                let answer = format!("414b 00000000 00000003 {round:08x} 00000000 {:08x} 0000000000000007", msn + 2);
+                messages.extend([
+                    (requester, read(msn)),
+                    (1 - requester, response()),
+                    (1 - requester, fpdu(&testing::send_of(round, 30))),
+                    (requester, read(msn + 1)),
+                    (1 - requester, response()),
+                    (requester, message(&atomic)),
+                    (1 - requester, message(&answer)),
+                ]);
+            }
+        }
+        messages
+    }
+
+    /// A connection with [`messages`]. Each endpoint may have one request outstanding. If `late` is
+    /// `Some((number, by))`, the message with this number was not captured when it was sent. Only
+    /// its retransmission was captured, after `by` other messages.
+    fn one_at_a_time(late: Option<(usize, usize)>) -> Wire {
+        let words = testing::hex("8001 4001");
+        let request = testing::startup_frame(0x50, 2, &words);
+        let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &words));
+        let messages = messages();
+        let mut back = 0;
+        for (number, (direction, octets)) in messages.iter().enumerate() {
+            let Some((lost, by)) = late.filter(|(lost, _)| number >= *lost) else {
+                wire.send(*direction, octets);
+                continue;
+            };
+            if number == lost {
+                wire.lose(*direction, octets);
+            } else {
+                wire.send(*direction, octets);
+            }
+            let (sender, retransmitted) = &messages[lost];
+            if direction == sender {
+                back += octets.len() as u32;
+            }
+            if number == lost + by {
+                wire.send_again(*sender, back, retransmitted);
+            }
+        }
+        (0..2).for_each(|direction| wire.fin(direction));
+        wire
+    }
+
+    /// The findings about the number of outstanding requests.
+    fn of_depth(wire: &Wire) -> Vec<String> {
+        let ids = wire.findings().iter().map(|finding| finding.requirement.to_string()).collect::<Vec<_>>();
+        let is_of_depth =
+            |id: &String| id.starts_with("P2P-9.1-") || ["RDMAP-6.1-7", "RDMAP-7306.5.2-3"].contains(&id.as_str());
+        ids.into_iter().filter(is_of_depth).collect()
+    }
+
+    /// Each direction has its own tap, and the clock of one tap is ahead.
+    #[test]
+    fn skewed_taps_exceed_no_depth() {
+        let wire = one_at_a_time(None);
+        assert_eq!(of_depth(&wire), [""; 0]);
+        for direction in 0..2 {
+            for ahead in [500_000, 1_500_000, 3_500_000, 7_500_000, 15_500_000, 31_500_000, 1_000_000_000] {
+                let skewed = wire.changed(|mut frames| {
+                    let sender = [2, 1][direction];
+                    frames.iter_mut().filter(|(_, frame)| frame[29] == sender).for_each(|(time, _)| *time += ahead);
+                    frames.sort_by_key(|(time, _)| *time);
+                    frames
+                });
+                assert_eq!(of_depth(&skewed), [""; 0], "direction {direction} is {ahead} ns ahead");
+            }
+        }
+    }
+
+    /// The requester acknowledges a Response that was not captured, and sends its next request.
+    /// Later, a retransmission of the Response is captured.
+    #[test]
+    fn a_late_retransmission_exceeds_no_depth() {
+        let count = messages().len();
+        for lost in 0..count {
+            for by in 1..=(count - 1 - lost).min(8) {
+                let found = of_depth(&one_at_a_time(Some((lost, by))));
+                assert_eq!(found, [""; 0], "message {lost} comes {by} messages late");
+            }
+        }
+    }
+
+    /// If a gap is filled before the peer acknowledges its octets, the order of the frames is
+    /// known.
+    #[test]
+    fn a_retransmission_before_its_acknowledgement_hides_no_excess() {
+        let words = testing::hex("0001 0001");
+        let request = testing::startup_frame(0x50, 2, &words);
+        let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &words));
+        let sends = [1, 2].map(|msn| fpdu(&testing::send_of(msn, 30)));
+        wire.send(0, &sends[0]);
+        wire.lose(1, &sends[0]);
+        wire.send(1, &sends[1]);
+        wire.send_again(1, 72, &sends[0]);
+        (1..=2).for_each(|msn| wire.send(0, &read(msn)));
+        (0..2).for_each(|_| wire.send(1, &response()));
+        let found = of_depth(&wire);
+        assert!(["P2P-9.1-9", "RDMAP-6.1-7"].iter().all(|id| found.iter().any(|it| it == id)), "{found:?}");
+    }
 }

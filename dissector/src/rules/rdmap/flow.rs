@@ -89,7 +89,7 @@ fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use weft_core::requirement;
+    use weft_core::{RequirementId, requirement};
 
     use crate::testing::{self, Wire, exchange, fpdu, proves};
 
@@ -178,18 +178,29 @@ mod tests {
         assert_eq!(wire.errors(), []);
     }
 
-    /// A connection of revision 2 whose Initiator may have `ord` requests outstanding.
+    /// A connection of revision 2 with CRC whose Initiator may have `ord` requests outstanding.
     fn agreed(ord: u8) -> Wire {
-        let mut wire = Wire::connected();
-        let mut request = testing::request();
-        request[16..].copy_from_slice(&[0x50, 2, 0, 4]);
-        request.extend([0, 4, 0, 4]);
-        let mut reply = testing::reply();
-        reply[16..].copy_from_slice(&[0x50, 2, 0, 4]);
-        reply.extend([0, ord, 0, 4]);
-        wire.send(0, &request);
-        wire.send(1, &reply);
-        wire
+        agreed_as(0x50, ord)
+    }
+
+    /// Like [`agreed`], but both start-up frames have the flags `flags`.
+    fn agreed_as(flags: u8, ord: u8) -> Wire {
+        let request = testing::startup_frame(flags, 2, &[0, 4, 0, 4]);
+        Wire::started_as(&request, &testing::reply_frame(flags, 2, &[0, ord, 0, 4]))
+    }
+
+    /// The findings about the number of outstanding requests and about Request Identifiers.
+    fn of_requests(wire: &Wire) -> Vec<RequirementId> {
+        let ids = [requirement!("RDMAP-6.1-7"), requirement!("RDMAP-7306.5.2-3"), requirement!("RDMAP-7306.5.2.2-3")];
+        wire.findings().iter().map(|finding| finding.requirement).filter(|id| ids.contains(id)).collect()
+    }
+
+    /// The frames of `wire` without the frames with the indices in `lost`.
+    fn without(wire: &Wire, lost: &[usize]) -> Wire {
+        wire.changed(|frames| {
+            let kept = frames.into_iter().enumerate().filter(|(index, _)| !lost.contains(index));
+            kept.map(|(_, frame)| frame).collect()
+        })
     }
 
     #[test]
@@ -266,5 +277,89 @@ mod tests {
         // Of the fourth Request, the snap length cuts only the payload.
         let found = wire.cut_to(512).findings();
         assert!(found.iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")), "{found:#?}");
+    }
+
+    /// Five Reads into one sink and five atomic operations, in turn. Three requests are outstanding
+    /// at a time, and the endpoints agreed on `ord` requests. The second Atomic Response answers
+    /// the request with the Request Identifier `second`; the correct value is 4.
+    fn reads_and_atomics(flags: u8, ord: u8, second: u32) -> Wire {
+        let mut wire = agreed_as(flags, ord);
+        wire.send(1, &fpdu(&testing::send_of(1, 1000)));
+        let request = |msn: u32| if msn % 2 == 1 { read(msn) } else { atomic(msn) };
+        let response = |msn: u32| {
+            let identifier = if msn == 4 { second } else { msn };
+            let atomic = format!("414b 00000000 00000003 {:08x} 00000000 {identifier:08x} 0000000000000007", msn / 2);
+            if msn % 2 == 1 { READ_RESPONSE.to_owned() } else { atomic }
+        };
+        for msn in 1..=10 {
+            wire.send_ulpdu(0, &request(msn));
+            if msn > 2 {
+                wire.send_ulpdu(1, &response(msn - 2));
+            }
+        }
+        (9..=10).for_each(|msn| wire.send_ulpdu(1, &response(msn)));
+        wire.fin(1);
+        wire.fin(0);
+        wire
+    }
+
+    /// Each frame after the start-up is lost once. The snap length of 512 cuts the responder's
+    /// first FPDU. Therefore the monitor processes all Responses after all requests.
+    #[test]
+    fn after_a_loss_reads_and_atomics_are_neither_counted_nor_matched() {
+        // The flags of the start-up frames, with CRC and without CRC.
+        for flags in [0x50, 0x10] {
+            let wire = reads_and_atomics(flags, 3, 4);
+            assert_eq!(of_requests(&wire), []);
+            for lost in 4..wire.count() {
+                let lossy = without(&wire, &[lost]);
+                for snap_length in [512, 2000] {
+                    let found = of_requests(&lossy.cut_to(snap_length));
+                    assert_eq!(found, [], "flags {flags:#x}, frame {} lost, snap length {snap_length}", lost + 1);
+                }
+            }
+            // If no frame is missing, requests over the limit and wrong identifiers are reported.
+            assert_eq!(of_requests(&reads_and_atomics(flags, 2, 4)), [requirement!("RDMAP-7306.5.2-3")]);
+            assert_eq!(of_requests(&reads_and_atomics(flags, 3, 99)), [requirement!("RDMAP-7306.5.2.2-3")]);
+        }
+    }
+
+    /// The endpoint that accepted the connection sends Reads. At most one Read may be outstanding.
+    fn reads_of_responder() -> Wire {
+        let words = [0, 1, 0, 1];
+        let reply = testing::reply_frame(0x50, 2, &words);
+        let mut wire = Wire::started_as(&testing::startup_frame(0x50, 2, &words), &reply);
+        wire.send(0, &fpdu(&testing::send_of(1, 30)));
+        wire
+    }
+
+    /// The monitor processes all Responses before all Read Requests, and octets between the
+    /// Responses are missing. Therefore no Response shows that all Read Requests are answered.
+    #[test]
+    fn after_a_loss_responses_do_not_answer_requests_that_are_processed_later() {
+        let mut wire = reads_of_responder();
+        for msn in 1..=6 {
+            wire.send_ulpdu(1, &read(msn));
+            wire.send_ulpdu(0, READ_RESPONSE);
+        }
+        (0..2).for_each(|direction| wire.fin(direction));
+        assert_eq!(of_requests(&wire), []);
+        // Without its SYN, the direction of the Responses is processed at the end of the capture.
+        // The direction of the Read Requests waits for the MPA Request.
+        for lost in 4..wire.count() {
+            assert_eq!(of_requests(&without(&wire, &[0, lost])), [], "frames 1 and {} lost", lost + 1);
+        }
+        // The snap length cuts the first FPDU of the direction of the Read Requests. Therefore this
+        // direction is processed at the end. Of each pair of Sends in a frame, the snap length cuts
+        // off the second Send with its header.
+        let mut wire = reads_of_responder();
+        wire.send(1, &fpdu(&testing::send_of(1, 1000)));
+        for msn in 1..=4 {
+            wire.send_ulpdu(1, &read(msn));
+            let pair = [fpdu(&testing::send_of(2 * msn, 600)), fpdu(&testing::send_of(2 * msn + 1, 30))];
+            wire.send(0, &pair.concat());
+            wire.send_ulpdu(0, READ_RESPONSE);
+        }
+        assert_eq!(of_requests(&wire.cut_to(512)), []);
     }
 }

@@ -246,6 +246,51 @@ mod tests {
         }
     }
 
+    /// Twelve Reads into one sink, on a connection without CRC. Three Reads are outstanding at a
+    /// time. The Response to the sixth Read has `sixth` octets; the Read requests 192 octets.
+    fn without_crc(sixth: usize) -> Wire {
+        let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
+        let requested = |msn: u32| 64 * (1 + msn as usize % 4);
+        let respond = |wire: &mut Wire, msn: u32| {
+            let len = if msn == 6 { sixth } else { requested(msn) };
+            wire.send(1, &into_one_sink(msn, len)[1]);
+        };
+        for msn in 1..=12 {
+            wire.send(0, &into_one_sink(msn, requested(msn))[0]);
+            if msn > 2 {
+                respond(&mut wire, msn - 2);
+            }
+        }
+        (11..=12).for_each(|msn| respond(&mut wire, msn));
+        wire.fin(1);
+        wire.fin(0);
+        wire
+    }
+
+    #[test]
+    fn without_crc_reads_into_one_sink_are_not_checked_after_a_loss() {
+        let wire = without_crc(192);
+        assert_eq!(wire.errors(), []);
+        // The first four frames are the SYNs and the start-up frames.
+        for lost in 4..wire.count() {
+            let lossy = wire.changed(|mut frames| {
+                frames.remove(lost);
+                frames
+            });
+            assert_eq!(lossy.errors(), [], "frame {} lost", lost + 1);
+            assert_eq!(lossy.cut_to(128).errors(), [], "frame {} lost, and frames cut", lost + 1);
+        }
+        // If no frame is missing, a Response that is too short or too long is reported.
+        let ids = |sixth: usize| -> Vec<_> {
+            without_crc(sixth).errors().iter().map(|finding| finding.requirement).collect()
+        };
+        let (short, long) = (ids(188), ids(196));
+        assert!(short.contains(&requirement!("DDP-5.2-3")), "{short:?}");
+        assert!(short.contains(&requirement!("RDMAP-4.4-9")), "{short:?}");
+        assert!(long.contains(&requirement!("RDMAP-4.4-9")), "{long:?}");
+        assert!(long.contains(&requirement!("RDMAP-4.5-1")), "{long:?}");
+    }
+
     #[test]
     fn reads_are_checked_again_once_all_are_answered() {
         let wrong_after = |open: u32| {
