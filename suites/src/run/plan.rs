@@ -176,6 +176,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Capability;
 
     const CASE: &str = "mpa/7.1.1-key/wrong-octet";
 
@@ -216,6 +217,28 @@ mod tests {
             assert_eq!(keys(&Filter::of([key.to_string()]).tier(Tier::Smoke)), std::slice::from_ref(key));
         }
         assert_eq!(keys(&Filter::everything().only([full[5].clone()])), [full[5].clone()]);
+    }
+
+    /// A basic case needs no CRC, because a failure of another case may have a basic reason also on a
+    /// target without CRC.
+    #[test]
+    fn basic_cases_come_before_all_others_and_need_no_crc() {
+        let suites = Suites::embedded().unwrap();
+        for tier in Tier::ALL {
+            let plan = Plan::of(&suites, &Filter::everything().tier(tier), 7);
+            let is_basic = |case: &CaseInfo| case.tags.iter().any(|tag| tag == "basic");
+            let basic: Vec<&str> =
+                plan.cases.iter().filter(|case| is_basic(case)).map(|case| case.id.as_str()).collect();
+            for topic in ["length", "crc", "pad", "sizes"] {
+                assert!(basic.contains(&format!("mpa/4-basic/{topic}").as_str()), "{tier}: {basic:?}");
+            }
+            let first = plan.keys.iter().take_while(|key| basic.contains(&key.case.as_str())).count();
+            assert!(plan.keys.len() > first, "{tier}");
+            assert!(plan.keys[first..].iter().all(|key| !basic.contains(&key.case.as_str())), "{tier}");
+            for case in plan.cases.iter().filter(|case| is_basic(case)) {
+                assert!(!case.capabilities.contains(&Capability::Crc), "{}", case.id);
+            }
+        }
     }
 
     #[test]
