@@ -152,7 +152,9 @@ fn in_a_network_namespace(test: &str) {
     const UNSHARE: [&str; 3] = ["--user", "--map-root-user", "--net"];
     let can = Command::new("unshare").args(UNSHARE).args(["ip", "link", "set", "lo", "up"]).output();
     if !can.is_ok_and(|can| can.status.success()) {
-        println!("skipped: no network namespace for this user, or no iproute2");
+        const SKIPPED: &str = "no network namespace for this user, or no iproute2";
+        assert!(env::var_os("WEFT_PROGRAMS").is_none(), "WEFT_PROGRAMS is set, but there is {SKIPPED}");
+        println!("skipped: {SKIPPED}");
         return;
     }
     let line =

@@ -1,6 +1,6 @@
 //! Cases that need an agent: with an agent in process, and with an unreachable agent.
 
-use crate::common::run;
+use crate::common::{has, run};
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, Direction, StepKind, Verdict};
 use weft_suites::script::Suites;
@@ -104,8 +104,7 @@ async fn target_check_reports_the_agent() {
 /// sufficient, and that weft requests nothing that the page does not describe.
 #[tokio::test]
 async fn an_agent_of_another_hand_is_driven() {
-    if std::process::Command::new("python3").arg("-V").output().is_err() {
-        println!("skipped: no python3");
+    if !has("python3") {
         return;
     }
     let agent = concat!(env!("CARGO_MANIFEST_DIR"), "/../interop/agent-py/agent.py");

@@ -9,6 +9,17 @@ use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions};
 
+/// Returns whether this machine has `program`. If the environment variable `WEFT_PROGRAMS` is set, a
+/// missing program fails the test. Otherwise the test skips itself.
+pub fn has(program: &str) -> bool {
+    if std::process::Command::new(program).arg("--version").output().is_ok() {
+        return true;
+    }
+    assert!(std::env::var_os("WEFT_PROGRAMS").is_none(), "WEFT_PROGRAMS is set, but there is no {program}");
+    println!("skipped: no {program}");
+    false
+}
+
 pub const CASE: &str = "mpa/7.1.1-key/wrong-octet";
 
 /// Runs the selected cases of suites. Returns the report and all events.

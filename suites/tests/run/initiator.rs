@@ -191,8 +191,7 @@ async fn each_connection_prompts_the_user() {
 /// `interop/basic/responder.py` as an initiator with a basic fault; `None`: there is no Python
 /// here.
 async fn verdicts_of_faulty(fault: &str, words: &[&str]) -> Option<Vec<(String, Verdict, String)>> {
-    if std::process::Command::new("python3").arg("--version").output().is_err() {
-        println!("skipped: no python3");
+    if !common::has("python3") {
         return None;
     }
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../interop/basic/responder.py");

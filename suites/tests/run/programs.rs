@@ -8,6 +8,8 @@ use weft_suites::model::{CaseResult, ProgramEnd, RequirementVerdict, StepKind, V
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 
+use crate::common::has;
+
 const CASE: &str = "mpa/7.1.2-reply/wrong-key[octet=0]";
 
 /// An MPA Initiator that sends its Request, waits for the end of the connection after a Reply with
@@ -23,8 +25,7 @@ exec cat <&3 >/dev/null
 
 /// Runs the case against that Initiator. Returns `None` if this machine has no bash.
 async fn result(at_wrong_key: &str, more: &str) -> Option<CaseResult> {
-    if std::process::Command::new("bash").arg("--version").output().is_err() {
-        println!("skipped: no bash");
+    if !has("bash") {
         return None;
     }
     let folder = tempfile::tempdir().unwrap();

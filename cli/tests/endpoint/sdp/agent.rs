@@ -319,7 +319,9 @@ fn in_a_network_namespace(test: &str, setup: &str) {
         unshare.env(INSIDE, "1").stdin(Stdio::null()).output()
     };
     if !run("true").is_ok_and(|can| can.status.success()) {
-        println!("skipped: no network namespace with these links and routes for this user, or no iproute2");
+        const SKIPPED: &str = "no network namespace with these links and routes for this user, or no iproute2";
+        assert!(env::var_os("WEFT_PROGRAMS").is_none(), "WEFT_PROGRAMS is set, but there is {SKIPPED}");
+        println!("skipped: {SKIPPED}");
         return;
     }
     let output = run(&format!("exec \"$0\" --exact {test} --nocapture")).unwrap();
