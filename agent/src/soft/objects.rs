@@ -40,7 +40,7 @@ impl Inner {
 
     pub(super) fn domain(&mut self) -> Result<Success, Failure> {
         self.limits.check_objects(self.objects.len())?;
-        let pd = self.rnic.allocate_pd().map_err(invalid)?;
+        let pd = self.rnic.memory_mut().allocate_pd().map_err(invalid)?;
         Ok(Success::Domain { domain: self.insert_object(DeviceObject::Domain(pd)) })
     }
 
@@ -79,7 +79,7 @@ impl Inner {
             remote_write: has(Access::RemoteWrite),
             bind: has(Access::Bind),
         };
-        let buffer = self.rnic.allocate_buffer(length).map_err(invalid)?;
+        let buffer = self.rnic.memory_mut().allocate_buffer(length).map_err(invalid)?;
         let address = if has(Access::ZeroBased) { 0 } else { (u64::from(self.last) + 1) * REGION_DISTANCE };
         let registration = Registration {
             pd,
@@ -91,9 +91,9 @@ impl Inner {
             remote: access.is_remote(),
             access,
         };
-        let registered = self.rnic.register(&registration).map_err(|error| {
+        let registered = self.rnic.memory_mut().register(&registration).map_err(|error| {
             // The buffer was allocated above, so this cannot fail.
-            let _ = self.rnic.free_buffer(buffer);
+            let _ = self.rnic.memory_mut().free_buffer(buffer);
             invalid(error)
         })?;
         let stag = registered.stag;
@@ -103,7 +103,8 @@ impl Inner {
 
     pub(super) fn window(&mut self, domain: Object) -> Result<Success, Failure> {
         self.limits.check_objects(self.objects.len())?;
-        let index = self.rnic.allocate_window(self.find_domain(domain)?).map_err(invalid)?;
+        let pd = self.find_domain(domain)?;
+        let index = self.rnic.memory_mut().allocate_window(pd).map_err(invalid)?;
         let window = self.insert_object(DeviceObject::Window { index, key: 0 });
         Ok(Success::Window { window, remote_key: Stag { index, key: StagKey(0) }.to_bits() })
     }
@@ -128,13 +129,13 @@ impl Inner {
             None => return Err(not_found(object, "object")),
             Some(DeviceObject::Listener) => {}
             Some(DeviceObject::Connection) => self.destroy_connection(object),
-            Some(DeviceObject::Domain(pd)) => self.rnic.deallocate_pd(*pd).map_err(invalid)?,
+            Some(DeviceObject::Domain(pd)) => self.rnic.memory_mut().deallocate_pd(*pd).map_err(invalid)?,
             Some(DeviceObject::Region(Region { buffer, stag, .. })) => {
-                self.rnic.deallocate_stag(stag.index).map_err(invalid)?;
-                self.rnic.free_buffer(*buffer).map_err(invalid)?;
+                self.rnic.memory_mut().deallocate_stag(stag.index).map_err(invalid)?;
+                self.rnic.memory_mut().free_buffer(*buffer).map_err(invalid)?;
             }
             Some(DeviceObject::Window { index, .. }) => {
-                self.rnic.deallocate_stag(*index).map_err(invalid)?;
+                self.rnic.memory_mut().deallocate_stag(*index).map_err(invalid)?;
                 for pair in std::mem::take(&mut self.bound_pairs) {
                     self.release_pair(pair);
                 }
@@ -152,7 +153,7 @@ impl Inner {
         let out_of_bounds = || out_of_bounds(offset, length, octets);
         let range = usize::try_from(offset).ok().zip(end.and_then(|end| usize::try_from(end).ok()));
         let (begin, end) = range.ok_or_else(out_of_bounds)?;
-        self.rnic.buffer_mut(buffer).map_err(invalid)?.get_mut(begin..end).ok_or_else(out_of_bounds)
+        self.rnic.memory_mut().buffer_mut(buffer).map_err(invalid)?.get_mut(begin..end).ok_or_else(out_of_bounds)
     }
 
     pub(super) fn put(&mut self, region: Object, offset: u64, octets: &[u8]) -> Result<Success, Failure> {

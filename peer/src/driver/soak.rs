@@ -19,7 +19,7 @@ use crate::hostile::mangle::{Mangling, Plan};
 use crate::memory::{MemorySettings, PdId};
 use crate::mpa::PrivateData;
 use crate::soak::{GuardedMemory, RandomWork, Remote, SoakError, draw_mpa};
-use crate::verbs::{CqHandle, Node, QpHandle, QpInit, Rnic, RnicSettings};
+use crate::verbs::{CqHandle, Node, QpHandle, QpInit, RnicSettings};
 
 /// A connection that takes longer than this counts as a hang. In a connection, the start-up of each
 /// side takes at most 2 s. A close resets the connection if no byte moves for 1 s. A mangler may
@@ -120,7 +120,7 @@ struct Endpoint {
 
 impl Endpoint {
     fn new(device: &Device, rng: &mut Rng) -> Result<Self, String> {
-        let pd = device.verbs(Rnic::allocate_pd).map_err(|error| error.to_string())?;
+        let pd = device.verbs(|rnic| rnic.memory_mut().allocate_pd()).map_err(|error| error.to_string())?;
         let cq = device.create_cq(1 << 12).map_err(|error| error.to_string())?;
         let init = QpInit { max_sq_wrs: 256, max_rq_wrs: 256, ord: 8, ird: 8, ..QpInit::new(pd, cq, cq) };
         let (qp, _, _) = device.verbs(|rnic| rnic.create_qp(init, None)).map_err(|error| error.to_string())?;
@@ -149,7 +149,7 @@ impl Endpoint {
         self.device.destroy_qp(self.qp).map_err(|error| format!("QP: {error}"))?;
         self.device.verbs(|rnic| self.guarded.release(rnic))?;
         self.device.destroy_cq(self.cq).map_err(|error| format!("CQ: {error}"))?;
-        self.device.verbs(|rnic| rnic.deallocate_pd(self.pd)).map_err(|error| format!("PD: {error}"))
+        self.device.verbs(|rnic| rnic.memory_mut().deallocate_pd(self.pd)).map_err(|error| format!("PD: {error}"))
     }
 }
 

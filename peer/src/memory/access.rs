@@ -9,20 +9,20 @@ use crate::reject::reject_if;
 /// The Queue Pair that accesses memory. For receives from a Shared Receive Queue, `pd` is the PD of
 /// this queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Accessor {
+pub(crate) struct Accessor {
     /// The PD that a region must belong to.
-    pub pd: PdId,
+    pub(crate) pd: PdId,
     /// The Queue Pair that a window must be bound to.
-    pub qp: QpId,
+    pub(crate) qp: QpId,
     /// True if local accesses may use STag 0.
-    pub physical: bool,
+    pub(crate) physical: bool,
 }
 
 /// A checked range of bytes. The range is valid until the next verb or Work Request changes the
 /// memory. After such a change, the range can refer to other bytes of the RNIC's buffers, or to no
 /// bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MemoryRange {
+pub(crate) struct MemoryRange {
     source: RangeSource,
     offset: u64,
     len: usize,
@@ -37,15 +37,8 @@ enum RangeSource {
 
 impl MemoryRange {
     /// Length in bytes.
-    #[must_use]
-    pub const fn len(&self) -> usize {
+    pub(crate) const fn len(&self) -> usize {
         self.len
-    }
-
-    /// Returns whether the length is 0.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
     }
 }
 
@@ -58,7 +51,7 @@ impl Memory {
     ///
     /// # Errors
     /// The first fault, in this order: STag, PD or Queue Pair, right, wrap, bounds.
-    pub fn locate(
+    pub(crate) fn locate(
         &self,
         accessor: Accessor,
         stag: u32,
@@ -97,14 +90,13 @@ impl Memory {
     }
 
     /// Returns the bytes of a range: one slice for each contiguous part.
-    #[must_use]
-    pub fn slices(&self, range: MemoryRange) -> Slices<'_> {
+    pub(crate) fn slices(&self, range: MemoryRange) -> Slices<'_> {
         let mapping = self.mapping_of(range);
         Slices { arena: &self.arena, mapping, range }
     }
 
     /// Writes `octets` to a range. Ignores bytes that exceed the length of the range.
-    pub fn put(&mut self, range: MemoryRange, octets: &[u8]) {
+    pub(crate) fn put(&mut self, range: MemoryRange, octets: &[u8]) {
         let (mut range, mut rest) = (range, octets);
         while !rest.is_empty()
             && let Some(extent) = next_extent(self.mapping_of(range), range)
@@ -137,7 +129,7 @@ impl Memory {
     }
 
     /// Appends the bytes of a range to `out`.
-    pub fn copy_to(&self, range: MemoryRange, out: &mut Vec<u8>) {
+    pub(crate) fn copy_to(&self, range: MemoryRange, out: &mut Vec<u8>) {
         self.slices(range).for_each(|slice| out.extend_from_slice(slice));
     }
 
@@ -148,8 +140,7 @@ impl Memory {
     }
 
     /// Returns whether the range has eight bytes that are contiguous and 64-bit aligned.
-    #[must_use]
-    pub fn is_aligned_word(&self, range: MemoryRange) -> bool {
+    pub(crate) fn is_aligned_word(&self, range: MemoryRange) -> bool {
         range.len == 8 && self.aligned_word(range).is_some()
     }
 
@@ -187,7 +178,7 @@ fn next_extent(mapping: Option<&Mapping>, range: MemoryRange) -> Option<Extent> 
 
 /// Iterator over the contiguous parts of a [`MemoryRange`].
 #[derive(Debug)]
-pub struct Slices<'a> {
+pub(crate) struct Slices<'a> {
     arena: &'a Arena,
     mapping: Option<&'a Mapping>,
     range: MemoryRange,

@@ -11,14 +11,14 @@ use super::{Memory, MemoryRange};
 /// Error: the address is not aligned to 64 bits (RDMAP-7306.8.2-8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the address of an atomic operation is not a multiple of 8 bytes")]
-pub struct Misaligned;
+pub(crate) struct Misaligned;
 
 impl Memory {
     /// Applies `operation` to the eight bytes of `range`. Returns the previous value.
     ///
     /// # Errors
     /// The bytes are not 64-bit aligned. An error does not change the bytes.
-    pub fn atomic(&mut self, range: MemoryRange, operation: AtomicOperation) -> Result<u64, Misaligned> {
+    pub(crate) fn atomic(&mut self, range: MemoryRange, operation: AtomicOperation) -> Result<u64, Misaligned> {
         let extent = self.aligned_word(range).ok_or(Misaligned)?;
         let word: &mut [u8; 8] = self.arena.slice_mut(extent).try_into().map_err(|_| Misaligned)?;
         let before = u64::from_ne_bytes(*word);

@@ -7,7 +7,7 @@ use crate::reject::reject_if;
 
 /// The source of an invalidation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum InvalidateBy {
+pub(crate) enum InvalidateBy {
     /// A local Work Request: either "Invalidate Local STag" or "Read with Invalidate Local STag".
     Local,
     /// An inbound Send with Invalidate from the peer.
@@ -24,7 +24,12 @@ impl Memory {
     ///
     /// # Errors
     /// The reason for the rejection. An error does not change the STag.
-    pub fn invalidate(&mut self, accessor: Accessor, by: InvalidateBy, stag: u32) -> Result<(), InvalidateError> {
+    pub(crate) fn invalidate(
+        &mut self,
+        accessor: Accessor,
+        by: InvalidateBy,
+        stag: u32,
+    ) -> Result<(), InvalidateError> {
         let stag = Stag::from_bits(stag).ok_or(InvalidateError::InvalidStag)?;
         if self.keeps_revoked && by == InvalidateBy::Local {
             return Ok(());

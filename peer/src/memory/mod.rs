@@ -2,11 +2,15 @@
 //! length. Each access is checked.
 //!
 //! [`Memory`] holds the Protection Domains (PDs), [buffers](Buffer), Memory Regions and Memory
-//! Windows of one RNIC (draft-hilland-rddp-verbs chapter 7). Peers' segments and the RNIC's own
-//! Work Requests specify memory by STag and tagged offset (TO). [`Memory::locate`] checks each such
-//! access and returns a [`MemoryRange`], which is valid until the memory changes. This module has
-//! no `unsafe` code. An access through a region or window cannot read or write other memory,
-//! because it uses bounds-checked slices.
+//! Windows of one RNIC (draft-hilland-rddp-verbs chapter 7). Its public functions are the PD and
+//! memory management verbs (draft sections 9.2.2 and 9.2.6). Only privileged Consumers may register
+//! memory (VERBS-7.5-2). A Consumer with access to the [`Rnic`](crate::verbs::Rnic) itself is
+//! privileged, and gets its memory from [`Rnic::memory_mut`](crate::verbs::Rnic::memory_mut).
+//!
+//! Peers' segments and the RNIC's own Work Requests specify memory by STag and tagged offset (TO).
+//! `Memory::locate` checks each such access and returns a `MemoryRange`, which is valid until the
+//! memory changes. This module has no `unsafe` code. An access through a region or window cannot
+//! read or write other memory, because it uses bounds-checked slices.
 //!
 //! - Each topic has its own file: [`PhysicalBufferList`] and its checks, regions, windows,
 //!   invalidation, access, atomic operations.
@@ -14,7 +18,7 @@
 //!   codes for completions and Terminates. The layers above decide which completion or Terminate
 //!   reports the fault.
 //!
-//! This module contains no Queue Pairs (an [`Accessor`] represents a Queue Pair), no Work Requests,
+//! This module contains no Queue Pairs (an `Accessor` represents a Queue Pair), no Work Requests,
 //! and no memory that processes share.
 
 mod access;
@@ -32,11 +36,10 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub use access::{Accessor, MemoryRange, Slices};
+pub(crate) use access::{Accessor, MemoryRange};
 pub use arena::{ALIGNMENT, Buffer, BufferError, PhysicalAddress};
-pub use atomic::Misaligned;
 pub use error::{AccessError, BindError, FastRegisterError, InvalidateError, MappingError, MemoryError};
-pub use invalidate::InvalidateBy;
+pub(crate) use invalidate::InvalidateBy;
 pub use mapping::{BLOCK_SIZES, ListMode, PAGE_SIZES, PhysicalBufferList, ToBase};
 pub use region::{
     FastRegistration, RegionAttributes, RegionKind, Registered, Registration, SharedRegistration, StagState,
@@ -102,6 +105,8 @@ impl Default for MemorySettings {
 #[derive(Debug)]
 pub struct Memory {
     settings: MemorySettings,
+    /// True after the RNIC is closed. All other fields are then as in new memory.
+    closed: bool,
     arena: Arena,
     /// For each PD, the number of Queue Pairs, Shared Receive Queues, regions and windows in it.
     pds: BTreeMap<PdId, usize>,
@@ -129,10 +134,10 @@ enum Entry {
 
 impl Memory {
     /// Creates memory without PDs, buffers, regions or windows.
-    #[must_use]
-    pub fn new(settings: MemorySettings) -> Self {
+    pub(crate) fn new(settings: MemorySettings) -> Self {
         Memory {
             settings,
+            closed: false,
             arena: Arena::new(settings.max_octets),
             pds: BTreeMap::new(),
             next_pd: 1,
@@ -145,15 +150,25 @@ impl Memory {
             keeps_revoked: false,
         }
     }
+
+    /// Frees everything. From now on, each verb returns `InvalidRnicHandle`.
+    pub(crate) fn close(&mut self) {
+        *self = Memory { closed: true, ..Memory::new(self.settings) };
+    }
+
+    fn check_open(&self) -> Result<(), MemoryError> {
+        reject_if(self.closed, MemoryError::InvalidRnicHandle)
+    }
 }
 
-/// Protection Domains (draft section 5.2).
+/// Protection Domains (draft sections 5.2 and 9.2.2).
 impl Memory {
     /// Allocate PD: creates a Protection Domain. This RNIC never uses the same ID twice.
     ///
     /// # Errors
-    /// `InsufficientResources`.
+    /// `InvalidRnicHandle`, `InsufficientResources`.
     pub fn allocate_pd(&mut self) -> Result<PdId, MemoryError> {
+        self.check_open()?;
         let id = PdId(self.next_pd);
         let full = self.pds.len() >= self.settings.max_pds || self.next_pd == u32::MAX;
         reject_if(full, MemoryError::InsufficientResources)?;
@@ -165,9 +180,10 @@ impl Memory {
     /// Deallocate PD: removes a Protection Domain.
     ///
     /// # Errors
-    /// `InvalidPdId`. `PdInUse` if a Queue Pair, Shared Receive Queue, region or window belongs to
-    /// the PD.
+    /// `InvalidRnicHandle`, `InvalidPdId`. `PdInUse` if a Queue Pair, Shared Receive Queue, region
+    /// or window belongs to the PD.
     pub fn deallocate_pd(&mut self, pd: PdId) -> Result<(), MemoryError> {
+        self.check_open()?;
         let members = *self.pds.get(&pd).ok_or(MemoryError::InvalidPdId)?;
         reject_if(members > 0, MemoryError::PdInUse)?;
         self.pds.remove(&pd);
@@ -178,13 +194,13 @@ impl Memory {
     ///
     /// # Errors
     /// `InvalidPdId`.
-    pub fn add_pd_member(&mut self, pd: PdId) -> Result<(), MemoryError> {
+    pub(crate) fn add_pd_member(&mut self, pd: PdId) -> Result<(), MemoryError> {
         *self.pds.get_mut(&pd).ok_or(MemoryError::InvalidPdId)? += 1;
         Ok(())
     }
 
     /// Counts one Queue Pair, Shared Receive Queue, region or window less in `pd`.
-    pub fn remove_pd_member(&mut self, pd: PdId) {
+    pub(crate) fn remove_pd_member(&mut self, pd: PdId) {
         if let Some(members) = self.pds.get_mut(&pd) {
             *members = members.saturating_sub(1);
         }
@@ -193,11 +209,14 @@ impl Memory {
 
 /// Buffers.
 impl Memory {
-    /// Allocates a buffer of `len` bytes, which are all zero.
+    /// Allocates a buffer of `len` bytes, which are all zero. The draft has no such verb, because
+    /// the memory of other RNICs comes from the operating system.
     ///
     /// # Errors
-    /// `InsufficientResources`: the total length of all buffers would exceed the limit.
+    /// `InvalidRnicHandle`. `InsufficientResources`: the total length of all buffers would exceed
+    /// the limit.
     pub fn allocate_buffer(&mut self, len: usize) -> Result<Buffer, MemoryError> {
+        self.check_open()?;
         self.arena.allocate(len)
     }
 
@@ -212,7 +231,7 @@ impl Memory {
         self.arena.free(buffer)
     }
 
-    /// The contents of a buffer.
+    /// The contents of a buffer. Bytes that a peer writes later are visible in the next call.
     ///
     /// # Errors
     /// The buffer does not exist.
@@ -321,12 +340,14 @@ impl Memory {
 
 /// Verbs for regions and windows.
 impl Memory {
-    /// Deallocate STag: ends all access through the STag. The state and Key of the STag do not
-    /// matter (VERBS-7.9-9).
+    /// Deallocate STag: removes a region or window, which ends all access through the STag. The
+    /// state and Key of the STag do not matter (VERBS-7.9-9).
     ///
     /// # Errors
-    /// `InvalidStagIndex`. `WindowsStillBound` if windows are bound to the region.
-    pub fn deallocate(&mut self, index: StagIndex) -> Result<(), MemoryError> {
+    /// `InvalidRnicHandle`, `InvalidStagIndex`. `WindowsStillBound` if windows are bound to the
+    /// region.
+    pub fn deallocate_stag(&mut self, index: StagIndex) -> Result<(), MemoryError> {
+        self.check_open()?;
         let entry = self.entry(index).ok_or(MemoryError::InvalidStagIndex)?;
         let bound = matches!(entry, Entry::Region(region) if region.windows > 0);
         reject_if(bound, MemoryError::WindowsStillBound)?;

@@ -146,9 +146,10 @@ impl Memory {
     /// RI-Reregister can use the STag for lists of at most `pbl_entries` entries.
     ///
     /// # Errors
-    /// `InvalidPdId`. `InsufficientResources`: too many regions, or `pbl_entries` exceeds the limit
-    /// for a list.
+    /// `InvalidRnicHandle`, `InvalidPdId`. `InsufficientResources`: too many regions, or
+    /// `pbl_entries` exceeds the limit for a list.
     pub fn allocate_stag(&mut self, pd: PdId, pbl_entries: u32, remote: bool) -> Result<Registered, MemoryError> {
+        self.check_open()?;
         reject_if(!self.pds.contains_key(&pd), MemoryError::InvalidPdId)?;
         reject_if(pbl_entries > self.settings.max_pbl_entries, MemoryError::InsufficientResources)?;
         let key = StagKey(0);
@@ -156,25 +157,27 @@ impl Memory {
         Ok(Registered { stag: Stag { index, key }, pbl_entries })
     }
 
-    /// RI-Register: creates a region in Valid state.
+    /// Register Non-Shared MR (RI-Register): creates a region in Valid state.
     ///
     /// # Errors
     /// All errors of draft Figure 33 except `InvalidStagIndex` and `WindowsStillBound`. An error
     /// creates no region.
     pub fn register(&mut self, registration: &Registration) -> Result<Registered, MemoryError> {
+        self.check_open()?;
         let region = self.new_region(registration)?;
         let pbl_entries = region.capacity;
         let index = self.insert_region(region)?;
         Ok(Registered { stag: Stag { index, key: registration.key }, pbl_entries })
     }
 
-    /// RI-Reregister: replaces all attributes of a Non-Shared region, which may be Valid or
-    /// Invalid. This RNIC keeps the Index.
+    /// Reregister Non-Shared MR (RI-Reregister): replaces all attributes of a Non-Shared region,
+    /// which may be Valid or Invalid. This RNIC keeps the Index.
     ///
     /// # Errors
-    /// `InvalidStagIndex` and `WindowsStillBound` leave the region unchanged. With any other error
-    /// of draft Figure 33, the region is deallocated (VERBS-7.3.2.3-8).
+    /// `InvalidRnicHandle`. `InvalidStagIndex` and `WindowsStillBound` leave the region unchanged.
+    /// With any other error of draft Figure 33, the region is deallocated (VERBS-7.3.2.3-8).
     pub fn reregister(&mut self, index: StagIndex, registration: &Registration) -> Result<Registered, MemoryError> {
+        self.check_open()?;
         let old = self.region(index)?;
         reject_if(old.kind == RegionKind::Shared, MemoryError::InvalidStagIndex)?;
         reject_if(old.windows > 0, MemoryError::WindowsStillBound)?;
@@ -182,7 +185,7 @@ impl Memory {
         let mut region = match self.new_region(registration) {
             Ok(region) => region,
             Err(error) => {
-                self.deallocate(index)?;
+                self.deallocate_stag(index)?;
                 return Err(error);
             }
         };
@@ -199,9 +202,11 @@ impl Memory {
     /// `existing`. After this, both regions are Shared.
     ///
     /// # Errors
-    /// `InvalidStagIndex` if `existing` is not a Valid region or has another Key. `InvalidPdId`,
-    /// `InvalidAccessRights`, `InvalidVirtualAddress`, `InsufficientResources`.
+    /// `InvalidStagIndex` if `existing` is not a Valid region or has another Key.
+    /// `InvalidRnicHandle`, `InvalidPdId`, `InvalidAccessRights`, `InvalidVirtualAddress`,
+    /// `InsufficientResources`.
     pub fn register_shared(&mut self, existing: Stag, new: &SharedRegistration) -> Result<Stag, MemoryError> {
+        self.check_open()?;
         let old = self.region(existing.index)?;
         let mapping = old.mapping.clone().filter(|_| old.key == existing.key).ok_or(MemoryError::InvalidStagIndex)?;
         let capacity = old.capacity;
@@ -221,7 +226,7 @@ impl Memory {
     ///
     /// # Errors
     /// The status for the completion of the Work Request. An error does not change the STag.
-    pub fn fast_register(&mut self, pd: PdId, new: &FastRegistration) -> Result<(), FastRegisterError> {
+    pub(crate) fn fast_register(&mut self, pd: PdId, new: &FastRegistration) -> Result<(), FastRegisterError> {
         let old = self.region(new.stag.index).map_err(|_| FastRegisterError::InvalidStag)?;
         reject_if(old.kind == RegionKind::Shared, FastRegisterError::InvalidStag)?;
         reject_if(old.pd != pd, FastRegisterError::InvalidPdId)?;
@@ -241,8 +246,9 @@ impl Memory {
     /// Query MR: returns the attributes of a region.
     ///
     /// # Errors
-    /// `InvalidStagIndex`, also for the Index of a window.
+    /// `InvalidRnicHandle`. `InvalidStagIndex`, also for the Index of a window.
     pub fn query_region(&self, index: StagIndex) -> Result<RegionAttributes, MemoryError> {
+        self.check_open()?;
         let region = self.region(index)?;
         let valid = region.state() == StagState::Valid;
         Ok(RegionAttributes {
@@ -297,7 +303,7 @@ impl Memory {
         }
     }
 
-    /// The list mode in which the RNIC was opened.
+    /// The buffer list mode in which the RNIC was opened.
     #[must_use]
     pub fn list_mode(&self) -> ListMode {
         self.settings.mode

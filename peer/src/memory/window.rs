@@ -58,11 +58,12 @@ pub struct WindowAttributes {
 }
 
 impl Memory {
-    /// Allocate MW: allocates a window in Invalid state.
+    /// Allocate MW: creates a window in Invalid state.
     ///
     /// # Errors
-    /// `InvalidPdId`, `InsufficientResources`.
+    /// `InvalidRnicHandle`, `InvalidPdId`, `InsufficientResources`.
     pub fn allocate_window(&mut self, pd: PdId) -> Result<StagIndex, MemoryError> {
+        self.check_open()?;
         reject_if(self.windows >= self.settings.max_windows, MemoryError::InsufficientResources)?;
         self.add_pd_member(pd)?;
         self.insert(Entry::Window(Window { pd, binding: None }))
@@ -71,8 +72,9 @@ impl Memory {
     /// Query MW: returns the attributes of a window.
     ///
     /// # Errors
-    /// `InvalidStagIndex`, also for the Index of a region.
+    /// `InvalidRnicHandle`. `InvalidStagIndex`, also for the Index of a region.
     pub fn query_window(&self, index: StagIndex) -> Result<WindowAttributes, MemoryError> {
+        self.check_open()?;
         let Some(Entry::Window(window)) = self.entry(index) else { return Err(MemoryError::InvalidStagIndex) };
         Ok(WindowAttributes {
             pd: window.pd,
@@ -87,7 +89,7 @@ impl Memory {
     ///
     /// # Errors
     /// The status for the completion of the Work Request. An error does not change the window.
-    pub fn bind(&mut self, by: Accessor, bind: &Bind) -> Result<(), BindError> {
+    pub(crate) fn bind(&mut self, by: Accessor, bind: &Bind) -> Result<(), BindError> {
         let Some(Entry::Window(window)) = self.entry(bind.window.index) else { return Err(BindError::InvalidWindow) };
         reject_if(window.binding.is_some(), BindError::NotInvalid)?;
         let region = self.region(bind.region.index).map_err(|_| BindError::InvalidRegion)?;
@@ -120,8 +122,7 @@ impl Memory {
     }
 
     /// Number of Valid windows that are bound to a Queue Pair.
-    #[must_use]
-    pub fn windows_bound_to(&self, qp: QpId) -> usize {
+    pub(crate) fn windows_bound_to(&self, qp: QpId) -> usize {
         self.bound.get(&qp).copied().unwrap_or(0)
     }
 

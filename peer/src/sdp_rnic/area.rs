@@ -35,11 +35,11 @@ impl Area {
         len: usize,
         access: Access,
     ) -> Result<Self, WorkloadError> {
-        let buffer = rnic.allocate_buffer(len + SHIFT)?;
+        let buffer = rnic.memory_mut().allocate_buffer(len + SHIFT)?;
         match register(rnic, keys, pd, buffer, access) {
             Ok(stag) => Ok(Area { buffer, stag, len }),
             Err(error) => {
-                rnic.free_buffer(buffer)?;
+                rnic.memory_mut().free_buffer(buffer)?;
                 Err(error)
             }
         }
@@ -56,14 +56,14 @@ impl Area {
     /// The bytes `from..from + len`, without bytes after the end of the area.
     pub(super) fn octets(&self, rnic: &Rnic, from: usize, len: usize) -> Vec<u8> {
         let from = SHIFT.saturating_add(from);
-        let octets =
-            rnic.buffer(self.buffer).ok().and_then(|all| all.get(from..from.saturating_add(len).min(all.len())));
+        let all = rnic.memory().buffer(self.buffer).ok();
+        let octets = all.and_then(|all| all.get(from..from.saturating_add(len).min(all.len())));
         octets.unwrap_or_default().to_vec()
     }
 
     pub(super) fn put(&self, rnic: &mut Rnic, at: usize, octets: &[u8]) {
         let from = SHIFT.saturating_add(at);
-        let all = rnic.buffer_mut(self.buffer).ok();
+        let all = rnic.memory_mut().buffer_mut(self.buffer).ok();
         if let Some(into) = all.and_then(|all| all.get_mut(from..from.saturating_add(octets.len()))) {
             into.copy_from_slice(octets);
         }
@@ -77,15 +77,15 @@ impl Area {
         pd: PdId,
         access: Access,
     ) -> Result<(), WorkloadError> {
-        rnic.deallocate_stag(self.stag.index)?;
+        rnic.memory_mut().deallocate_stag(self.stag.index)?;
         self.stag = register(rnic, keys, pd, self.buffer, access)?;
         Ok(())
     }
 
     pub(super) fn free(self, rnic: &mut Rnic) {
         // The peer may have invalidated the STag.
-        let _ = rnic.deallocate_stag(self.stag.index);
-        let _ = rnic.free_buffer(self.buffer);
+        let _ = rnic.memory_mut().deallocate_stag(self.stag.index);
+        let _ = rnic.memory_mut().free_buffer(self.buffer);
     }
 }
 
@@ -94,5 +94,5 @@ fn register(rnic: &mut Rnic, keys: &mut Keys, pd: PdId, buffer: Buffer, access: 
     let list = PhysicalBufferList::of(buffer, SHIFT as u64, (buffer.len() - SHIFT) as u64, PAGE);
     let base = ToBase::VaBased(VA);
     let registration = Registration { pd, key: StagKey(keys.0), list, base, remote: access.is_remote(), access };
-    Ok(rnic.register(&registration)?.stag)
+    Ok(rnic.memory_mut().register(&registration)?.stag)
 }

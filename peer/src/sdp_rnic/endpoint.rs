@@ -114,7 +114,7 @@ impl Endpoint {
             .open(NAME, RnicSettings::default())
             .map_err(|error| WorkloadError::Local(error.to_string()))?;
         rnic.deviate(deviations.clone());
-        let pd = rnic.allocate_pd()?;
+        let pd = rnic.memory_mut().allocate_pd()?;
         let depths = (settings.ord.into(), settings.ird.into());
         let (cq, qp) = queue_pair(&mut rnic, pd, queues, depths)?;
         let buffers = Buffers {

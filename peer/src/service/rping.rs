@@ -302,7 +302,7 @@ impl Rping {
     /// created so far stay until the RNIC is closed.
     fn open(&mut self) -> Result<Verbs, WorkloadError> {
         let mut rnic = lock(&self.rnic);
-        let pd = rnic.allocate_pd()?;
+        let pd = rnic.memory_mut().allocate_pd()?;
         let (cq, _) = rnic.create_cq(WORK, None)?;
         let init = QpInit { max_sq_wrs: WORK, max_rq_wrs: WORK, ord: READS, ird: READS, ..QpInit::new(pd, cq, cq) };
         let (qp, _, _) = rnic.create_qp(init, None)?;
@@ -355,7 +355,8 @@ impl Verbs {
             (CompletedOperation::Receive, Expected::Sink(size)) => {
                 let sink = self.receive_advertisement(rnic, done)?;
                 // rping writes a C string: all bytes up to and including the first zero byte.
-                let text = rnic.buffer(self.data.buffer)?.iter().take(size as usize).position(|octet| *octet == 0);
+                let text =
+                    rnic.memory().buffer(self.data.buffer)?.iter().take(size as usize).position(|octet| *octet == 0);
                 let length = text.and_then(|zero| u32::try_from(zero + 1).ok()).unwrap_or(size).min(sink.size);
                 let payload = Payload::Gather(vec![self.data.part(0, length)]);
                 let write = Operation::Write { payload, remote: sink.address };
@@ -385,7 +386,7 @@ impl Verbs {
         received: &WorkCompletion,
     ) -> Result<Advertisement, WorkloadError> {
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
-        let octets = rnic.buffer(self.messages.buffer)?.get(start..);
+        let octets = rnic.memory().buffer(self.messages.buffer)?.get(start..);
         let advertisement = octets.filter(|_| received.octets == MESSAGE).and_then(Advertisement::parse);
         // The client may close after its last round. Then the receive can no longer be posted, and
         // is not needed.
@@ -408,7 +409,7 @@ impl Verbs {
     /// Fills the client's data for a round, and advertises `region`.
     fn advertise(&self, rnic: &mut Rnic, region: Region) -> Result<(), WorkloadError> {
         let size = RpingClient::SIZE;
-        rnic.buffer_mut(self.data.buffer)?.copy_from_slice(&text(0, size));
+        rnic.memory_mut().buffer_mut(self.data.buffer)?.copy_from_slice(&text(0, size));
         let advertisement = Advertisement { address: region.remote(0), size };
         self.send(rnic, advertisement.emit())
     }
@@ -437,6 +438,6 @@ impl Drop for Rping {
         for region in [Some(messages), Some(data), sink].into_iter().flatten() {
             region.deregister(&mut rnic);
         }
-        let _ = rnic.deallocate_pd(pd);
+        let _ = rnic.memory_mut().deallocate_pd(pd);
     }
 }

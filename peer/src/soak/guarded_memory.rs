@@ -78,10 +78,11 @@ impl GuardedMemory {
     /// # Errors
     /// The RNIC has no memory left.
     pub fn new(rnic: &mut Rnic, pd: PdId, rng: &mut Rng) -> Result<Self, MemoryError> {
-        let other = rnic.allocate_pd()?;
-        let buffer = rnic.allocate_buffer(LENGTH as usize)?;
+        let memory = rnic.memory_mut();
+        let other = memory.allocate_pd()?;
+        let buffer = memory.allocate_buffer(LENGTH as usize)?;
         let base = if rng.bool() { 0 } else { rng.u64(..) >> rng.u32(0..48) | PAGE };
-        if let Ok(octets) = rnic.buffer_mut(buffer) {
+        if let Ok(octets) = memory.buffer_mut(buffer) {
             octets.fill(PATTERN);
             for (offset, length) in [ALL, READABLE, (OWN.0 + HALF, HALF - UNUSED)] {
                 for (at, octet) in octets.iter_mut().enumerate().skip(offset as usize).take(length as usize) {
@@ -95,7 +96,8 @@ impl GuardedMemory {
             let list = PhysicalBufferList::of(buffer, offset, length, 4096);
             let base = if base == 0 { ToBase::ZeroBased } else { ToBase::VaBased(first(base, (offset, length))) };
             let key = StagKey(rng.u8(..));
-            rnic.register(&Registration { pd, key, list, base, remote: access.is_remote(), access })
+            memory
+                .register(&Registration { pd, key, list, base, remote: access.is_remote(), access })
                 .map(|made| made.stag)
         };
         let stags = [
@@ -146,7 +148,7 @@ impl GuardedMemory {
     /// # Errors
     /// A protected byte was changed.
     pub fn check(&self, rnic: &Rnic) -> Result<(), MemoryViolation> {
-        let Ok(octets) = rnic.buffer(self.buffer) else { return Ok(()) };
+        let Ok(octets) = rnic.memory().buffer(self.buffer) else { return Ok(()) };
         let end = |part: Part| (part.0 + part.1) as usize;
         let check_pattern = |from: usize, to: usize, part| {
             let wrong = octets.get(from..to).unwrap_or_default().iter().position(|octet| *octet != PATTERN);
@@ -185,11 +187,12 @@ impl GuardedMemory {
     /// # Errors
     /// A resource is still in use, or no longer exists.
     pub fn release(self, rnic: &mut Rnic) -> Result<(), String> {
+        let memory = rnic.memory_mut();
         for stag in self.stags.iter().chain(&self.spares) {
-            rnic.deallocate_stag(stag.index).map_err(|error| format!("{stag:?}: {error}"))?;
+            memory.deallocate_stag(stag.index).map_err(|error| format!("{stag:?}: {error}"))?;
         }
-        rnic.deallocate_pd(self.pds[1]).map_err(|error| format!("PD: {error}"))?;
-        rnic.free_buffer(self.buffer).map_err(|error| format!("buffer: {error}"))
+        memory.deallocate_pd(self.pds[1]).map_err(|error| format!("PD: {error}"))?;
+        memory.free_buffer(self.buffer).map_err(|error| format!("buffer: {error}"))
     }
 }
 
@@ -253,21 +256,21 @@ mod tests {
     fn what_is_changed_or_sent_is_found() {
         let mut rng = Rng::with_seed(1);
         let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
-        let pd = rnic.allocate_pd().unwrap();
+        let pd = rnic.memory_mut().allocate_pd().unwrap();
         let guarded = GuardedMemory::new(&mut rnic, pd, &mut rng).unwrap();
         assert_eq!(guarded.check(&rnic), Ok(()));
         let free = [ALL, WRITABLE, (OWN.0, HALF)];
         for at in (0..LENGTH as usize).step_by(61) {
-            let octet = &mut rnic.buffer_mut(guarded.buffer).unwrap()[at];
+            let octet = &mut rnic.memory_mut().buffer_mut(guarded.buffer).unwrap()[at];
             *octet ^= 0x10;
             let is_free = free.iter().any(|part| (part.0..part.0 + part.1).contains(&(at as u64)));
             assert_eq!(guarded.check(&rnic).is_ok(), is_free, "octet {at}");
-            rnic.buffer_mut(guarded.buffer).unwrap()[at] ^= 0x10;
+            rnic.memory_mut().buffer_mut(guarded.buffer).unwrap()[at] ^= 0x10;
         }
-        let memory = rnic.buffer(guarded.buffer).unwrap();
+        let memory = rnic.memory().buffer(guarded.buffer).unwrap();
         assert_eq!(GuardedMemory::check_sent(&memory[..100]), Err(MemoryViolation::Sent(RUN - 1)));
         assert_eq!(GuardedMemory::check_sent(&memory[READABLE.0 as usize..][..3000]), Ok(()));
         guarded.release(&mut rnic).unwrap();
-        rnic.deallocate_pd(pd).unwrap();
+        rnic.memory_mut().deallocate_pd(pd).unwrap();
     }
 }

@@ -57,7 +57,7 @@ impl RnicEndpoint {
         let settings = RnicSettings { memory, ..RnicSettings::default() };
         let (mut rnic, _) = Node::new(["weft0"]).open("weft0", settings).map_err(|error| error.to_string())?;
         rnic.deviate(deviations.clone());
-        let pd = rnic.allocate_pd().map_err(|error| error.to_string())?;
+        let pd = rnic.memory_mut().allocate_pd().map_err(|error| error.to_string())?;
         let (cq, _) = rnic.create_cq(1 << 12, None).map_err(|error| error.to_string())?;
         let depth = rng.u32(1..=16);
         let init = QpInit { max_sq_wrs: 256, max_rq_wrs: 256, ord: depth, ird: depth, ..QpInit::new(pd, cq, cq) };
@@ -213,6 +213,6 @@ impl Endpoint for RnicEndpoint {
         rnic.destroy_qp(qp).map_err(|error| format!("QP: {error}"))?;
         guarded.release(&mut rnic)?;
         rnic.destroy_cq(cq).map_err(|error| format!("CQ: {error}"))?;
-        rnic.deallocate_pd(pd).map_err(|error| format!("PD: {error}"))
+        rnic.memory_mut().deallocate_pd(pd).map_err(|error| format!("PD: {error}"))
     }
 }

@@ -3,8 +3,9 @@
 //!
 //! A [`Node`] has RNICs by name, and [`Node::open`] opens an [`Rnic`]. The RNIC creates all other
 //! objects and returns a handle for each object. A handle is small and can be copied. A verb for an
-//! object that no longer exists returns an Immediate Error. Queues and memory ([`crate::memory`])
-//! belong to the RNIC. This module does not wait, read a clock or use a socket.
+//! object that no longer exists returns an Immediate Error. Queues and memory belong to the RNIC.
+//! The PD and memory management verbs are functions of [`Memory`](crate::memory::Memory), which
+//! [`Rnic::memory_mut`] returns. This module does not wait, read a clock or use a socket.
 //!
 //! For each [stream](LlpSettings), a driver passes the inputs: [`Rnic::handle_octets`] (while
 //! [`Rnic::wants_octets`] is true), [`Rnic::handle_fin`], [`Rnic::handle_reset`],
@@ -30,7 +31,6 @@ mod failure;
 mod in_use;
 mod llp;
 mod llp_settings;
-mod memory;
 pub mod qp;
 mod queue_pairs;
 mod queues;

@@ -48,7 +48,7 @@ impl Rnic {
         let (ird, ord) = taken.inspect_err(|_| self.shared.memory.remove_pd_member(init.pd))?;
         let init = QpInit { ird, ord, ..init };
         let (id, rnic) = (QpId(self.next_qp), self.shared.id);
-        let privileged = self.is_privileged(privileged);
+        let privileged = privileged.is_some_and(|privileged| privileged.0 == rnic);
         // The real handle needs the key that `insert` returns. The real handle replaces the
         // placeholder below.
         let placeholder = QpHandle { rnic, key: init.sq_cq.key };

@@ -109,7 +109,7 @@ impl Node {
 
 /// Gives the rights of a privileged Consumer. [`Node::open`] returns this value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Privileged(RnicId);
+pub struct Privileged(pub(super) RnicId);
 
 /// An open RNIC.
 #[derive(Debug)]
@@ -154,7 +154,7 @@ impl Rnic {
         self.qps.clear();
         self.shared.srqs.clear();
         self.shared.cqs.clear();
-        self.shared.memory = Memory::new(self.shared.settings.memory);
+        self.shared.memory.close();
         self.shared.handlers.clear();
         self.shared.async_handler = None;
         self.shared.notifications.clear();
@@ -193,14 +193,15 @@ impl Rnic {
         !hostile::hook::conduct(&self.shared.deviations).conceals_end
     }
 
-    /// The buffer list mode in which the RNIC was opened.
+    /// The RNIC's memory, for its query verbs and the contents of buffers.
     #[must_use]
-    pub fn list_mode(&self) -> ListMode {
-        self.shared.memory.list_mode()
+    pub fn memory(&self) -> &Memory {
+        &self.shared.memory
     }
 
-    pub(super) fn is_privileged(&self, privileged: Option<&Privileged>) -> bool {
-        privileged.is_some_and(|privileged| privileged.0 == self.shared.id)
+    /// The RNIC's memory, for all PD and memory management verbs.
+    pub fn memory_mut(&mut self) -> &mut Memory {
+        &mut self.shared.memory
     }
 }
 

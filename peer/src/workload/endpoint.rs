@@ -68,16 +68,16 @@ impl Region {
         len: usize,
         access: Access,
     ) -> Result<Self, WorkloadError> {
-        let buffer = rnic.allocate_buffer(len.max(1))?;
+        let buffer = rnic.memory_mut().allocate_buffer(len.max(1))?;
         // Each buffer begins at a multiple of the largest page size. Therefore the list is shortest
         // with pages of this size.
         let list = PhysicalBufferList::of(buffer, 0, buffer.len() as u64, 1 << 21);
         let (key, base) = (StagKey(key), ToBase::ZeroBased);
         let registration = Registration { pd, key, list, base, remote: access.is_remote(), access };
-        match rnic.register(&registration) {
+        match rnic.memory_mut().register(&registration) {
             Ok(registered) => Ok(Region { buffer, stag: registered.stag }),
             Err(error) => {
-                rnic.free_buffer(buffer)?;
+                rnic.memory_mut().free_buffer(buffer)?;
                 Err(WorkloadError::from(error))
             }
         }
@@ -87,8 +87,8 @@ impl Region {
     pub(crate) fn deregister(self, rnic: &mut Rnic) {
         // The call fails if a Memory Window is bound to the region, or if the STag is already
         // deallocated.
-        let _ = rnic.deallocate_stag(self.stag.index);
-        let _ = rnic.free_buffer(self.buffer);
+        let _ = rnic.memory_mut().deallocate_stag(self.stag.index);
+        let _ = rnic.memory_mut().free_buffer(self.buffer);
     }
 
     /// Size of the region in bytes.
@@ -144,7 +144,7 @@ impl Endpoint {
     /// # Errors
     /// The device cannot create the endpoint's resources.
     pub fn new(device: &Device, settings: EndpointSettings) -> Result<Self, WorkloadError> {
-        let pd = device.verbs(Rnic::allocate_pd)?;
+        let pd = device.verbs(|rnic| rnic.memory_mut().allocate_pd())?;
         let made = device.create_cq(settings.sends.saturating_add(settings.receives)).map_err(WorkloadError::from);
         let made = made.and_then(|cq| {
             let EndpointSettings { sends: max_sq_wrs, receives: max_rq_wrs, ord, ird } = settings;
@@ -163,7 +163,7 @@ impl Endpoint {
                 Ok(Endpoint { device, pd, cq, qp, id, regions: Vec::new(), connected })
             }
             Err(error) => {
-                device.verbs(|rnic| rnic.deallocate_pd(pd))?;
+                device.verbs(|rnic| rnic.memory_mut().deallocate_pd(pd))?;
                 Err(error)
             }
         }
@@ -185,7 +185,7 @@ impl Endpoint {
     /// # Errors
     /// The region does not belong to this device.
     pub fn with<R>(&self, region: Region, look: impl FnOnce(&[u8]) -> R) -> Result<R, WorkloadError> {
-        Ok(self.device.verbs(|rnic| rnic.buffer(region.buffer).map(look))?)
+        Ok(self.device.verbs(|rnic| rnic.memory().buffer(region.buffer).map(look))?)
     }
 
     /// Calls `change` with the bytes of a region.
@@ -193,7 +193,7 @@ impl Endpoint {
     /// # Errors
     /// The region does not belong to this device.
     pub fn with_mut<R>(&self, region: Region, change: impl FnOnce(&mut [u8]) -> R) -> Result<R, WorkloadError> {
-        Ok(self.device.verbs(|rnic| rnic.buffer_mut(region.buffer).map(change))?)
+        Ok(self.device.verbs(|rnic| rnic.memory_mut().buffer_mut(region.buffer).map(change))?)
     }
 
     /// Connects to a listener.
@@ -372,7 +372,7 @@ impl Drop for Endpoint {
             for region in &self.regions {
                 region.deregister(rnic);
             }
-            let _ = rnic.deallocate_pd(self.pd);
+            let _ = rnic.memory_mut().deallocate_pd(self.pd);
         });
     }
 }

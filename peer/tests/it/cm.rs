@@ -33,14 +33,14 @@ fn side() -> Side {
 
 fn side_with(overflow: ReceiveOverflow) -> Side {
     let (mut rnic, privileged) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
-    let pd = rnic.allocate_pd().unwrap();
+    let pd = rnic.memory_mut().allocate_pd().unwrap();
     let cq = rnic.create_cq(64, None).unwrap().0;
     let qp = rnic.create_qp(QpInit { overflow, ..QpInit::new(pd, cq, cq) }, Some(&privileged)).unwrap().0;
-    let buffer = rnic.allocate_buffer(LENGTH as usize).unwrap();
+    let buffer = rnic.memory_mut().allocate_buffer(LENGTH as usize).unwrap();
     let list = PhysicalBufferList::of(buffer, 0, u64::from(LENGTH), 4096);
     let base = ToBase::ZeroBased;
     let registration = Registration { pd, key: StagKey(5), list, base, remote: true, access: Access::ALL };
-    let stag = rnic.register(&registration).unwrap().stag;
+    let stag = rnic.memory_mut().register(&registration).unwrap().stag;
     Side { device: Device::new(rnic), cq, qp, buffer, stag }
 }
 
@@ -55,12 +55,12 @@ impl Side {
 
     fn fill(&self, seed: u8) -> Vec<u8> {
         let octets: Vec<u8> = (0..LENGTH).map(|n| (n >> 8) as u8 ^ n as u8 ^ seed).collect();
-        self.device.verbs(|rnic| rnic.buffer_mut(self.buffer).unwrap().copy_from_slice(&octets));
+        self.device.verbs(|rnic| rnic.memory_mut().buffer_mut(self.buffer).unwrap().copy_from_slice(&octets));
         octets
     }
 
     fn holds(&self, octets: &[u8]) -> bool {
-        self.device.verbs(|rnic| rnic.buffer(self.buffer).unwrap() == octets)
+        self.device.verbs(|rnic| rnic.memory().buffer(self.buffer).unwrap() == octets)
     }
 
     fn post(&self, operation: Operation) {

@@ -71,12 +71,12 @@ impl Side {
     fn new(wants: Wants, mpa: Mpa, frames: Vec<u8>) -> Self {
         let (mut rnic, privileged) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
         rnic.deviate(wants.deviations.clone());
-        let (pd, other_pd) = (rnic.allocate_pd().unwrap(), rnic.allocate_pd().unwrap());
+        let (pd, other_pd) = (rnic.memory_mut().allocate_pd().unwrap(), rnic.memory_mut().allocate_pd().unwrap());
         let cq = rnic.create_cq(1024, None).unwrap().0;
         let mut init = QpInit::new(pd, cq, cq);
         (init.ord, init.ird) = (DEPTH.into(), DEPTH.into());
         let (qp, _, _) = rnic.create_qp(init, Some(&privileged)).unwrap();
-        let buffer = rnic.allocate_buffer(LENGTH as usize).unwrap();
+        let buffer = rnic.memory_mut().allocate_buffer(LENGTH as usize).unwrap();
         let stag = register(&mut rnic, pd, buffer, Access::ALL);
         let (llp, done, completions) = (None, false, Vec::new());
         Side { rnic, pd, other_pd, cq, qp, buffer, stag, mpa, wants, llp, frames, done, completions }
@@ -88,7 +88,7 @@ impl Side {
     }
 
     pub(crate) fn memory(&mut self) -> &mut [u8] {
-        self.rnic.buffer_mut(self.buffer).unwrap()
+        self.rnic.memory_mut().buffer_mut(self.buffer).unwrap()
     }
 
     pub(crate) fn sge(&self, offset: u32, length: u32) -> Sge {
@@ -219,5 +219,5 @@ impl Side {
 fn register(rnic: &mut Rnic, pd: PdId, buffer: Buffer, access: Access) -> Stag {
     let list = PhysicalBufferList::of(buffer, 0, buffer.len() as u64, 4096);
     let registration = Registration { pd, key: StagKey(0x11), list, base: ToBase::VaBased(VA), remote: true, access };
-    rnic.register(&registration).unwrap().stag
+    rnic.memory_mut().register(&registration).unwrap().stag
 }

@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn what_befalls_one_queue_pair_wakes_nobody_who_waits_for_another() {
         let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
-        let pd = rnic.allocate_pd().unwrap();
+        let pd = rnic.memory_mut().allocate_pd().unwrap();
         let (cq, _) = rnic.create_cq(16, None).unwrap();
         let [one, other] = [(); 2].map(|()| rnic.create_qp(QpInit::new(pd, cq, cq), None).unwrap().0);
         let mut state = State::new(rnic);

@@ -28,7 +28,7 @@ pub(super) struct Area {
 impl Area {
     /// An area of `len` bytes, at least one byte. It is not registered.
     pub(super) fn new(rnic: &mut Rnic, len: usize) -> Result<Self, SdpError> {
-        Ok(Area { buffer: rnic.allocate_buffer(len.max(1))?, stag: None })
+        Ok(Area { buffer: rnic.memory_mut().allocate_buffer(len.max(1))?, stag: None })
     }
 
     /// Registers the area with `access`. If the area is already registered, does nothing. In this
@@ -60,14 +60,14 @@ impl Area {
         let list = PhysicalBufferList::of(self.buffer, from as u64, len as u64, 1 << 21);
         let [key, ..] = random_seed().to_be_bytes();
         let (key, base) = (StagKey(key), ToBase::ZeroBased);
-        Ok(rnic.register(&Registration { pd, key, list, base, remote: access.is_remote(), access })?.stag)
+        Ok(rnic.memory_mut().register(&Registration { pd, key, list, base, remote: access.is_remote(), access })?.stag)
     }
 
     /// Ends all access through the RNIC.
     pub(super) fn withdraw(&mut self, rnic: &mut Rnic) {
         if let Some(stag) = self.stag.take() {
             // A region that the peer invalidated still has to be deallocated.
-            let _ = rnic.deallocate_stag(stag.index);
+            let _ = rnic.memory_mut().deallocate_stag(stag.index);
         }
     }
 
@@ -86,14 +86,15 @@ impl Area {
 
     /// Copies `octets` into the area, from offset `at` on.
     pub(super) fn put(&self, rnic: &mut Rnic, at: usize, octets: &[u8]) {
-        if let Some(to) = rnic.buffer_mut(self.buffer).ok().and_then(|all| all.get_mut(at..at + octets.len())) {
+        let all = rnic.memory_mut().buffer_mut(self.buffer).ok();
+        if let Some(to) = all.and_then(|all| all.get_mut(at..at + octets.len())) {
             to.copy_from_slice(octets);
         }
     }
 
     /// The bytes `from..to`. Empty if the area has fewer bytes.
     pub(super) fn octets<'a>(&self, rnic: &'a Rnic, from: usize, to: usize) -> &'a [u8] {
-        rnic.buffer(self.buffer).ok().and_then(|all| all.get(from..to)).unwrap_or_default()
+        rnic.memory().buffer(self.buffer).ok().and_then(|all| all.get(from..to)).unwrap_or_default()
     }
 
     /// Copies `len` bytes from offset `from` on to offset `at` of another area.
@@ -105,6 +106,6 @@ impl Area {
     /// Deregisters the area and frees its buffer.
     pub(super) fn free(mut self, rnic: &mut Rnic) {
         self.withdraw(rnic);
-        let _ = rnic.free_buffer(self.buffer);
+        let _ = rnic.memory_mut().free_buffer(self.buffer);
     }
 }

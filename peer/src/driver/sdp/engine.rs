@@ -26,7 +26,7 @@ use crate::sdp::{
 use crate::sdp_rnic::{self, Step};
 use crate::time::Instant;
 use crate::verbs::{
-    CompletedOperation, CqError, CqHandle, LateSegment, PostError, PostStatus, QpHandle, QpInit, Rnic, WorkCompletion,
+    CompletedOperation, CqError, CqHandle, LateSegment, PostError, PostStatus, QpHandle, QpInit, WorkCompletion,
 };
 
 /// Maximum number of polls for completions before other tasks may run.
@@ -116,7 +116,7 @@ impl Engine {
         settings: SdpSettings,
         addresses: Addresses,
     ) -> Result<Self, SdpError> {
-        let pd = device.verbs(Rnic::allocate_pd)?;
+        let pd = device.verbs(|rnic| rnic.memory_mut().allocate_pd())?;
         let (cqs, qp) = queue_pair(device, pd, &settings.sdp)?;
         let deviations = device.verbs(|rnic| rnic.deviations().clone());
         let machine = Connection::deviating(now, role, settings.sdp, deviations);

@@ -17,7 +17,6 @@ use super::{SdpError, SdpListener, SdpStream};
 use crate::driver::Device;
 use crate::driver::stream::Opener;
 use crate::driver::tcp::reusable_socket;
-use crate::verbs::Rnic;
 
 /// How long the peer may take to close the old TCP connection. SuspCommAck is the last message on
 /// the old connection (section 13.1.1), so no data is lost. This time is enough for one
@@ -162,7 +161,7 @@ impl Engine {
     }
 
     fn move_to(&mut self, device: &Device) -> Result<(), SdpError> {
-        let pd = device.verbs(Rnic::allocate_pd)?;
+        let pd = device.verbs(|rnic| rnic.memory_mut().allocate_pd())?;
         let (from, old) = (self.device.clone(), self.pd);
         self.expose_nothing();
         for area in self.areas_mut() {
@@ -170,7 +169,7 @@ impl Engine {
         }
         (self.device, self.pd) = (device.clone(), pd);
         // The connection has no objects left in this Protection Domain.
-        let _ = from.verbs(|rnic| rnic.deallocate_pd(old));
+        let _ = from.verbs(|rnic| rnic.memory_mut().deallocate_pd(old));
         Ok(())
     }
 }

@@ -114,14 +114,14 @@ mod tests {
     use super::super::engine::queue_pair;
     use super::*;
     use crate::sdp::Settings;
-    use crate::verbs::{Node, Rnic, RnicSettings};
+    use crate::verbs::{Node, RnicSettings};
 
     /// While Work Requests that an earlier message caused still wait, a message may end the
     /// connection. The queue then drops the Work Requests.
     #[tokio::test]
     async fn a_queue_pair_that_is_gone_keeps_nobody_waiting() {
         let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);
-        let pd = device.verbs(Rnic::allocate_pd).unwrap();
+        let pd = device.verbs(|rnic| rnic.memory_mut().allocate_pd()).unwrap();
         let (_, qp) = queue_pair(&device, pd, &Settings::default()).unwrap();
         device.destroy_qp(qp).unwrap();
         let mut queue = SendQueue::default();

@@ -37,12 +37,12 @@ fn a_domain_in_use_stays() {
     proof.verify(weft_core::requirement!("VERBS-5.2.2-2"), || {
         assert!(setup.memory.deallocate_pd(pd).is_err());
         let another = setup.memory.allocate_window(pd);
-        assert!(another.is_ok_and(|window| setup.memory.deallocate(window).is_ok()), "the domain is still there");
+        assert!(another.is_ok_and(|window| setup.memory.deallocate_stag(window).is_ok()), "the domain is still there");
     });
     shows! { proof: "VERBS-5.2.2-3" => setup.memory.deallocate_pd(pd) == Err(MemoryError::PdInUse); }
-    setup.memory.deallocate(region.index).unwrap();
+    setup.memory.deallocate_stag(region.index).unwrap();
     shows! { proof: "VERBS-9.2.2.2-3" => setup.memory.deallocate_pd(pd) == Err(MemoryError::PdInUse); }
-    setup.memory.deallocate(window).unwrap();
+    setup.memory.deallocate_stag(window).unwrap();
     shows! { proof: "VERBS-9.2.2.2-5" => setup.memory.deallocate_pd(pd) == Ok(()); }
     shows! { proof: "VERBS-5.2.1-5" => setup.memory.allocate_window(pd) == Err(MemoryError::InvalidPdId); }
 }

@@ -46,8 +46,8 @@ fn each_check_of_a_local_invalidation() {
         "VERBS-7.8-20" => refused(qp, bits ^ 1, InvalidateError::InvalidStag);
         "VERBS-7.8-16" => refused(qp, 0x0012_3400, InvalidateError::InvalidStag);
     }
-    setup.memory.deallocate(window).unwrap();
-    setup.memory.deallocate(stag.index).unwrap();
+    setup.memory.deallocate_stag(window).unwrap();
+    setup.memory.deallocate_stag(stag.index).unwrap();
     shows! { proof:
         "VERBS-7.8-17" => setup.memory.invalidate(qp, InvalidateBy::Local, bits) == Err(InvalidateError::InvalidStag);
     }
@@ -87,7 +87,7 @@ fn windows_are_invalidated_by_their_queue_pair() {
         "VERBS-7.10.4-8" => setup.state(window) == StagState::Invalid;
         "VERBS-7.10.4-5" => setup.memory.invalidate(other_pd_qp, PEER, stag.to_bits()) == Err(InvalidateError::NotAssociated);
         "VERBS-7.10.4-4" => setup.memory.invalidate(same_pd_qp, PEER, stag.to_bits()) == Ok(());
-        "VERBS-7.10.4-11" => setup.memory.deallocate(region.index) == Ok(());
+        "VERBS-7.10.4-11" => setup.memory.deallocate_stag(region.index) == Ok(());
     }
     let region = setup.region(100);
     shows! { proof: "VERBS-7.10.4-12" => setup.bind(window, 8, region, VA, 10).is_ok(); }

@@ -267,7 +267,7 @@ fn reregister_refuses_some_stags_and_drops_others() {
             == Err(MemoryError::InvalidStagIndex) && setup.is_reachable(region, VA);
         "VERBS-9.5.1.6-32" => setup.memory.reregister(window, &good) == Err(MemoryError::InvalidStagIndex);
     }
-    setup.memory.deallocate(window).unwrap();
+    setup.memory.deallocate_stag(window).unwrap();
     let bad = Registration { pd: PdId(99), ..good.clone() };
     shows! { proof:
         "VERBS-9.5.1.6-16" => setup.memory.reregister(index, &bad) == Err(MemoryError::InvalidPdId);
@@ -312,21 +312,21 @@ fn deallocation_ends_access_through_one_stag_alone() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let mut setup = Setup::new();
     let (region, overlapping) = (setup.region(100), setup.region(200));
-    setup.memory.deallocate(region.index).unwrap();
+    setup.memory.deallocate_stag(region.index).unwrap();
     shows! { proof:
         "VERBS-7.9-1" => !setup.is_reachable(region, VA);
         "VERBS-7.9-4" => setup.is_reachable(overlapping, VA);
         "VERBS-7.4.3-1" => overlapping.index != region.index;
-        "VERBS-7.9-2" => setup.memory.deallocate(region.index) == Err(MemoryError::InvalidStagIndex);
-        "VERBS-9.5.1.6-33" => setup.memory.deallocate(StagIndex::new(StagIndex::MAX).unwrap())
+        "VERBS-7.9-2" => setup.memory.deallocate_stag(region.index) == Err(MemoryError::InvalidStagIndex);
+        "VERBS-9.5.1.6-33" => setup.memory.deallocate_stag(StagIndex::new(StagIndex::MAX).unwrap())
             == Err(MemoryError::InvalidStagIndex);
     }
     let invalid = setup.memory.allocate_stag(setup.pd, 1, true).unwrap().stag;
-    shows! { proof: "VERBS-7.9-9" => setup.memory.deallocate(invalid.index) == Ok(()); }
+    shows! { proof: "VERBS-7.9-9" => setup.memory.deallocate_stag(invalid.index) == Ok(()); }
     let window = setup.memory.allocate_window(setup.pd).unwrap();
     setup.bind(window, 1, overlapping, VA, 1).unwrap();
     shows! { proof:
-        "VERBS-7.9-10" => setup.memory.deallocate(overlapping.index) == Err(MemoryError::WindowsStillBound);
+        "VERBS-7.9-10" => setup.memory.deallocate_stag(overlapping.index) == Err(MemoryError::WindowsStillBound);
         "VERBS-7.9-11" => setup.is_reachable(overlapping, VA);
     }
 }

@@ -77,13 +77,13 @@ fn a_shared_region_stays_valid_until_it_is_deallocated() {
         "VERBS-7.4.3-4" => shared.iter().all(|stag| setup.is_reachable(*stag, 99));
         "VERBS-7.4.3-5" => setup.locate(shared[0], 0, 101, Right::LocalRead) == Err(AccessError::BaseAndBounds);
     }
-    setup.memory.deallocate(old.index).unwrap();
-    setup.memory.deallocate(shared[0].index).unwrap();
+    setup.memory.deallocate_stag(old.index).unwrap();
+    setup.memory.deallocate_stag(shared[0].index).unwrap();
     shows! { proof:
         "VERBS-7.9-5" => setup.is_reachable(shared[1], 0);
         "VERBS-7.2.2-15" => setup.memory.query_region(shared[0].index) == Err(MemoryError::InvalidStagIndex);
     }
     assert!(matches!(setup.memory.free_buffer(setup.buffer), Err(BufferError::Pinned(_))));
-    shared[1..].iter().for_each(|stag| setup.memory.deallocate(stag.index).unwrap());
+    shared[1..].iter().for_each(|stag| setup.memory.deallocate_stag(stag.index).unwrap());
     assert_eq!(setup.memory.free_buffer(setup.buffer), Ok(()));
 }

@@ -19,11 +19,11 @@ fn a_window_is_allocated_bound_used_and_dropped() {
         "VERBS-7.10.2-16" => query.access == RemoteAccess { read: true, write: true };
         "VERBS-7.10.2-15" => setup.memory.windows_bound_to(setup.qp.qp) == 1;
         "VERBS-7.10.2-32" => stag.index == window;
-        "VERBS-7.10.5-6" => setup.memory.deallocate(window) == Ok(());
+        "VERBS-7.10.5-6" => setup.memory.deallocate_stag(window) == Ok(());
         "VERBS-7.10.4.1-4" => setup.locate(stag, 0, 1, Right::RemoteRead) == Err(AccessError::InvalidStag);
     }
     assert_eq!(setup.memory.windows_bound_to(setup.qp.qp), 0);
-    assert_eq!(setup.memory.deallocate(region.index), Ok(()));
+    assert_eq!(setup.memory.deallocate_stag(region.index), Ok(()));
 }
 
 #[test]
@@ -138,6 +138,6 @@ fn a_windows_stag_is_no_regions() {
         "VERBS-7.10.1-1" => setup.memory.query_window(window).unwrap().state == StagState::Invalid;
         "VERBS-7.10.1-3" => setup.memory.query_window(window).unwrap().pd == setup.pd;
     }
-    setup.memory.deallocate(window).unwrap();
+    setup.memory.deallocate_stag(window).unwrap();
     shows! { proof: "VERBS-9.5.1.6-18" => setup.memory.allocate_window(PdId(99)) == Err(MemoryError::InvalidPdId); }
 }

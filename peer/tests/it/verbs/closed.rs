@@ -53,7 +53,7 @@ fn work_and_event_verbs() {
         "VERBS-9.5.1.8-2" => rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(1)))
             == Err(EventError::InvalidRnicHandle);
         "VERBS-9.5.1.8-3" => rnic.set_async_event_handler(None) == Err(EventError::InvalidRnicHandle);
-        "VERBS-9.5.1.2-2" => rnic.allocate_pd() == Err(MemoryError::InvalidRnicHandle);
+        "VERBS-9.5.1.2-2" => rnic.memory_mut().allocate_pd() == Err(MemoryError::InvalidRnicHandle);
     }
 }
 
@@ -64,7 +64,7 @@ fn srq_and_pd_verbs() {
     let (pd, rnic) = (side.pd, &mut side.rnic);
     let init = SrqInit { pd, max_wrs: 1, max_sges: 1, limit: 0 };
     shows! { proof:
-        "VERBS-9.5.1.2-3" => rnic.deallocate_pd(pd) == Err(MemoryError::InvalidRnicHandle);
+        "VERBS-9.5.1.2-3" => rnic.memory_mut().deallocate_pd(pd) == Err(MemoryError::InvalidRnicHandle);
         "VERBS-9.5.1.4-3" => rnic.create_srq(init).unwrap_err() == SrqError::InvalidRnicHandle;
         "VERBS-9.5.1.4-4" => rnic.query_srq(srq) == Err(SrqError::InvalidRnicHandle);
         "VERBS-9.5.1.4-5" => rnic.modify_srq(srq, SrqModify::default()) == Err(SrqError::InvalidRnicHandle);
@@ -83,15 +83,15 @@ fn memory_verbs() {
     let shared =
         SharedRegistration { pd, key: StagKey(1), base: ToBase::ZeroBased, remote: false, access: Access::LOCAL };
     let (index, closed) = (StagIndex::new(1).unwrap(), MemoryError::InvalidRnicHandle);
-    let rnic = &mut side.rnic;
+    let memory = side.rnic.memory_mut();
     shows! { proof:
-        "VERBS-9.5.1.6-6" => rnic.allocate_stag(pd, 1, true) == Err(closed);
-        "VERBS-9.5.1.6-7" => rnic.register(&registration) == Err(closed);
-        "VERBS-9.5.1.6-8" => rnic.query_region(index) == Err(closed);
-        "VERBS-9.5.1.6-9" => rnic.deallocate_stag(index) == Err(closed);
-        "VERBS-9.5.1.6-10" => rnic.reregister(index, &registration) == Err(closed);
-        "VERBS-9.5.1.6-11" => rnic.register_shared(Stag { key: StagKey(1), ..stag }, &shared) == Err(closed);
-        "VERBS-9.5.1.6-12" => rnic.allocate_window(pd) == Err(closed);
-        "VERBS-9.5.1.6-13" => rnic.query_window(index) == Err(closed);
+        "VERBS-9.5.1.6-6" => memory.allocate_stag(pd, 1, true) == Err(closed);
+        "VERBS-9.5.1.6-7" => memory.register(&registration) == Err(closed);
+        "VERBS-9.5.1.6-8" => memory.query_region(index) == Err(closed);
+        "VERBS-9.5.1.6-9" => memory.deallocate_stag(index) == Err(closed);
+        "VERBS-9.5.1.6-10" => memory.reregister(index, &registration) == Err(closed);
+        "VERBS-9.5.1.6-11" => memory.register_shared(Stag { key: StagKey(1), ..stag }, &shared) == Err(closed);
+        "VERBS-9.5.1.6-12" => memory.allocate_window(pd) == Err(closed);
+        "VERBS-9.5.1.6-13" => memory.query_window(index) == Err(closed);
     }
 }

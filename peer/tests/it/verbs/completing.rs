@@ -324,7 +324,7 @@ fn identifiers() {
 fn destroys_everything_in_order() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let mut peers = Peers::with(PLAIN, 1460, |_| ());
-    let window = Stag { index: peers.a.rnic.allocate_window(peers.a.pd).unwrap(), key: StagKey(1) };
+    let window = Stag { index: peers.a.rnic.memory_mut().allocate_window(peers.a.pd).unwrap(), key: StagKey(1) };
     let access = RemoteAccess { read: true, write: true };
     let bind = Bind { window, region: peers.a.stag, address: VA, length: 9, va_based: true, access };
     peers.a.post(SendWr::new(1, Operation::Bind(bind)));
@@ -335,12 +335,12 @@ fn destroys_everything_in_order() {
     peers.run();
     let (idle, a) = (peers.a.state(), &mut peers.a);
     let steps = [
-        a.rnic.deallocate_stag(window.index).is_ok(),
-        a.rnic.deallocate_stag(a.stag.index).is_ok(),
+        a.rnic.memory_mut().deallocate_stag(window.index).is_ok(),
+        a.rnic.memory_mut().deallocate_stag(a.stag.index).is_ok(),
         a.rnic.destroy_qp(a.qp).is_ok(),
         a.rnic.destroy_cq(a.cq).is_ok(),
-        a.rnic.deallocate_pd(a.pd).is_ok(),
-        a.rnic.free_buffer(a.buffer).is_ok(),
+        a.rnic.memory_mut().deallocate_pd(a.pd).is_ok(),
+        a.rnic.memory_mut().free_buffer(a.buffer).is_ok(),
         a.rnic.close().is_ok(),
     ];
     shows! { proof:
@@ -348,14 +348,14 @@ fn destroys_everything_in_order() {
         "VERBS-9.5.1-1" => {
             let mut side = Side::new(|_| ());
             let rnic = &mut side.rnic;
-            let pd = rnic.allocate_pd().unwrap();
+            let pd = rnic.memory_mut().allocate_pd().unwrap();
             let cq = rnic.create_cq(1, None).map(|cq| cq.0).unwrap();
             let srq = rnic.create_srq(SrqInit { pd, max_wrs: 1, max_sges: 1, limit: 0 }).map(|srq| srq.0).unwrap();
             let qp = rnic.create_qp(QpInit::new(pd, cq, cq), None).map(|qp| qp.0).unwrap();
-            let window = rnic.allocate_window(pd).unwrap();
-            let stag = rnic.allocate_stag(pd, 1, true).unwrap().stag.index;
-            [rnic.query_cq(cq).is_ok(), rnic.query_srq(srq).is_ok(), rnic.query_qp(qp).is_ok(), rnic.query_window(window).is_ok(),
-                rnic.query_region(stag).is_ok(), rnic.query().is_ok()] == [true; 6]
+            let window = rnic.memory_mut().allocate_window(pd).unwrap();
+            let stag = rnic.memory_mut().allocate_stag(pd, 1, true).unwrap().stag.index;
+            [rnic.query_cq(cq).is_ok(), rnic.query_srq(srq).is_ok(), rnic.query_qp(qp).is_ok(), rnic.memory().query_window(window).is_ok(),
+                rnic.memory().query_region(stag).is_ok(), rnic.query().is_ok()] == [true; 6]
         };
     }
     // A close sends FIN, and an abort sends a reset.
@@ -368,15 +368,15 @@ fn destroys_everything_in_order() {
         "VERBS-4-13" => (close, bench.sent().1) == (Some(TransmitResult::Fin), Some(TransmitResult::Reset));
         "VERBS-8.3.1-1" => {
             let mut side = Side::new(|_| ());
-            let before = (side.rnic.query_qp(side.qp), side.rnic.query_cq(side.cq), side.rnic.query_region(side.stag.index));
+            let before = (side.rnic.query_qp(side.qp), side.rnic.query_cq(side.cq), side.rnic.memory().query_region(side.stag.index));
             let refusals = [
                 side.to(QpState::Closing).is_err(),
                 side.rnic.modify_cq(side.cq, u32::MAX).is_err(),
                 side.rnic.destroy_cq(side.cq).is_err(),
-                side.rnic.deallocate_pd(side.pd).is_err(),
+                side.rnic.memory_mut().deallocate_pd(side.pd).is_err(),
             ];
             refusals == [true; 4]
-                && before == (side.rnic.query_qp(side.qp), side.rnic.query_cq(side.cq), side.rnic.query_region(side.stag.index))
+                && before == (side.rnic.query_qp(side.qp), side.rnic.query_cq(side.cq), side.rnic.memory().query_region(side.stag.index))
         };
         "VERBS-6.3-13" => {
             let mut side = Side::new(|_| ());

@@ -64,7 +64,7 @@ fn figure_24_tagged_segments() {
     });
     row(requirement!("VERBS-8.3.3-23"), 0x1102, EventId::ProtectionInvalidPd, |bench| {
         let side = &mut bench.side;
-        let other = side.rnic.allocate_pd().unwrap();
+        let other = side.rnic.memory_mut().allocate_pd().unwrap();
         let stag = register(&mut side.rnic, other, side.buffer, Access::ALL);
         tagged(Opcode::WRITE, stag.to_bits(), VA, b"x")
     });
@@ -102,7 +102,7 @@ fn figure_24_read_requests() {
     });
     row(requirement!("VERBS-8.3.3-32"), 0x0103, EventId::IrrqInvalidPd, |bench| {
         let side = &mut bench.side;
-        let other = side.rnic.allocate_pd().unwrap();
+        let other = side.rnic.memory_mut().allocate_pd().unwrap();
         let stag = register(&mut side.rnic, other, side.buffer, Access::ALL);
         read_of(stag.to_bits(), VA, 1)
     });
@@ -191,7 +191,7 @@ fn a_terminated_read_reports_the_remaining_length() {
     let mut bench = Bench::new();
     let stag = bench.side.stag;
     bench.hand_in(&read_of(stag.to_bits(), VA, 60_000));
-    bench.side.rnic.deallocate_stag(stag.index).unwrap();
+    bench.side.rnic.memory_mut().deallocate_stag(stag.index).unwrap();
     let terminate = bench.terminate().unwrap();
     shows! { proof:
         "VERBS-7.9-6" => number(terminate.error) == 0x0100;

@@ -43,7 +43,7 @@ fn figure_23_local_protection() {
             send(Sge { stag: stag.to_bits(), ..bench.side.sge(0, 1) })
         }) == Some(CompletionStatus::AccessViolation);
         "VERBS-8.3.2-19" => of(|bench| {
-            let pd = bench.side.rnic.allocate_pd().unwrap();
+            let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();
             let stag = register(&mut bench.side.rnic, pd, bench.side.buffer, Access::ALL);
             send(Sge { stag: stag.to_bits(), ..bench.side.sge(0, 1) })
         }) == Some(CompletionStatus::InvalidPdId);
@@ -59,7 +59,7 @@ fn figure_23_local_protection() {
 }
 
 pub(crate) fn bind(bench: &mut Bench, change: impl FnOnce(&mut Bind, &mut Bench)) -> Operation {
-    let window = Stag { index: bench.side.rnic.allocate_window(bench.side.pd).unwrap(), key: StagKey(1) };
+    let window = Stag { index: bench.side.rnic.memory_mut().allocate_window(bench.side.pd).unwrap(), key: StagKey(1) };
     let access = RemoteAccess { read: true, write: false };
     let mut bind = Bind { window, region: bench.side.stag, address: VA, length: 10, va_based: true, access };
     change(&mut bind, bench);
@@ -79,11 +79,11 @@ fn figure_23_bind() {
             bench.side.post(SendWr { signaled: false, ..SendWr::new(9, Operation::Bind(*bind)) });
         }) == Some(CompletionStatus::NotInvalid);
         "VERBS-8.3.2-36" => of(|bind, bench| {
-            bind.region = bench.side.rnic.allocate_stag(bench.side.pd, 1, true).unwrap().stag;
+            bind.region = bench.side.rnic.memory_mut().allocate_stag(bench.side.pd, 1, true).unwrap().stag;
         }) == Some(CompletionStatus::InvalidRegion);
         "VERBS-8.3.2-37" => of(|bind, bench| {
-            let pd = bench.side.rnic.allocate_pd().unwrap();
-            bind.window.index = bench.side.rnic.allocate_window(pd).unwrap();
+            let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();
+            bind.window.index = bench.side.rnic.memory_mut().allocate_window(pd).unwrap();
         }) == Some(CompletionStatus::InvalidPdId);
         "VERBS-7.10.2-29" => of(|bind, bench| {
             let access = Access { local_read: true, bind: true, ..Access::default() };
@@ -94,7 +94,7 @@ fn figure_23_bind() {
 }
 
 pub(crate) fn fast(bench: &mut Bench, change: impl FnOnce(&mut FastRegistration, &mut Bench)) -> Operation {
-    let stag = bench.side.rnic.allocate_stag(bench.side.pd, 2, false).unwrap().stag;
+    let stag = bench.side.rnic.memory_mut().allocate_stag(bench.side.pd, 2, false).unwrap().stag;
     let list = PhysicalBufferList::of(bench.side.buffer, 0, 4096, 4096);
     let mut new = FastRegistration { stag, list, base: ToBase::ZeroBased, access: Access::LOCAL };
     change(&mut new, bench);
@@ -106,14 +106,14 @@ fn figure_23_fast_register() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let of = |change: fn(&mut FastRegistration, &mut Bench)| failing(|_| (), |bench| fast(bench, change));
     shows! { proof:
-        "VERBS-8.3.2-22" => of(|new, bench| new.stag.index = bench.side.rnic.allocate_window(bench.side.pd).unwrap())
+        "VERBS-8.3.2-22" => of(|new, bench| new.stag.index = bench.side.rnic.memory_mut().allocate_window(bench.side.pd).unwrap())
             == Some(CompletionStatus::InvalidStag);
         "VERBS-8.3.2-23" => of(|new, _| new.list.entry_size = 5) == Some(CompletionStatus::InvalidPhysicalBufferSize);
         "VERBS-8.3.2-24" => of(|new, _| new.list.entries = vec![new.list.entries[0]; 3]) == Some(CompletionStatus::ListTooLong);
         "VERBS-8.3.2-25" => of(|new, bench| new.stag = bench.side.stag) == Some(CompletionStatus::NotInvalid);
         "VERBS-8.3.2-26" => of(|new, bench| {
-            let pd = bench.side.rnic.allocate_pd().unwrap();
-            new.stag = bench.side.rnic.allocate_stag(pd, 2, true).unwrap().stag;
+            let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();
+            new.stag = bench.side.rnic.memory_mut().allocate_stag(pd, 2, true).unwrap().stag;
         }) == Some(CompletionStatus::InvalidPdId);
         "VERBS-8.3.2-27" => of(|new, _| new.access = Access::ALL) == Some(CompletionStatus::InvalidAccessRights);
         "VERBS-8.3.2-28" => of(|new, _| new.base = ToBase::VaBased(1)) == Some(CompletionStatus::InvalidVirtualAddress);
@@ -131,7 +131,7 @@ fn figure_23_fast_register_and_invalidate() {
         "VERBS-8.3.2-38" => of(|bench| Operation::InvalidateLocal(Stag { key: StagKey(0), ..bench.side.stag }))
             == Some(CompletionStatus::InvalidStag);
         "VERBS-8.3.2-39" => of(|bench| {
-            let pd = bench.side.rnic.allocate_pd().unwrap();
+            let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();
             Operation::InvalidateLocal(register(&mut bench.side.rnic, pd, bench.side.buffer, Access::ALL))
         }) == Some(CompletionStatus::InvalidPdId);
         "VERBS-8.3.2-40" => of(|bench| {
@@ -187,7 +187,7 @@ fn figure_23_receives() {
             Sge { stag: stag.to_bits(), ..bench.side.sge(0, 9) }
         }) == (vec![AccessViolation, Flushed], Some(0));
         "VERBS-8.3.2-8" => of(|bench| {
-            let pd = bench.side.rnic.allocate_pd().unwrap();
+            let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();
             let stag = register(&mut bench.side.rnic, pd, bench.side.buffer, Access::ALL);
             Sge { stag: stag.to_bits(), ..bench.side.sge(0, 9) }
         }) == (vec![InvalidPdId, Flushed], Some(0));
@@ -218,7 +218,7 @@ fn figure_23_invalidation_by_the_peer() {
         "VERBS-8.3.2-11" => of(|bench| register(&mut bench.side.rnic, bench.side.pd, bench.side.buffer, Access::LOCAL))
             == (vec![InvalidateRefused], Some(0x0102));
         "VERBS-8.3.2-12" => of(|bench| {
-            let pd = bench.side.rnic.allocate_pd().unwrap();
+            let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();
             register(&mut bench.side.rnic, pd, bench.side.buffer, Access::ALL)
         }) == (vec![InvalidateRefused], Some(0x0103));
         "VERBS-8.3.2-13" => of(|bench| {

@@ -89,7 +89,7 @@ fn of_fences_and_lists() {
         let list = vec![read(&bench.side, 1, 0, 4, bench.side.remote(0)), invalidate];
         bench.side.rnic.post_send(bench.side.qp, list).unwrap();
         bench.sent();
-        bench.side.rnic.query_region(stag.index).unwrap().state
+        bench.side.rnic.memory().query_region(stag.index).unwrap().state
     };
     shows! { proof:
         "VERBS-9.3.1.1-25" => starts_before_the_read_completes(|bench| bench.side.send_of(2, 0, 1))
@@ -124,7 +124,8 @@ fn of_fences_and_lists() {
 /// the bench.
 fn bound(change: impl FnOnce(&mut Bind, &mut Bench)) -> (Option<Stag>, Bench) {
     let mut bench = Bench::new();
-    let window = Stag { index: bench.side.rnic.allocate_window(bench.side.pd).unwrap(), key: StagKey(0x21) };
+    let window =
+        Stag { index: bench.side.rnic.memory_mut().allocate_window(bench.side.pd).unwrap(), key: StagKey(0x21) };
     let access = RemoteAccess { read: true, write: true };
     let mut bind = Bind { window, region: bench.side.stag, address: VA + 100, length: 10, va_based: true, access };
     change(&mut bind, &mut bench);
@@ -148,7 +149,7 @@ fn of_bind() {
     shows! { proof:
         "VERBS-9.3.1.1-30" => {
             let (window, mut bench) = bound(|bind, _| bind.window.key = StagKey(0x99));
-            let attributes = bench.side.rnic.query_window(window.unwrap().index).unwrap();
+            let attributes = bench.side.rnic.memory().query_window(window.unwrap().index).unwrap();
             bench.hand_in(&tagged(weft_core::wire::rdmap::Opcode::WRITE, window.unwrap().to_bits() ^ 1, VA + 100, b"x"));
             attributes.key == Some(StagKey(0x99)) && bench.side.event_ids().len() == 1
         };
@@ -156,20 +157,20 @@ fn of_bind() {
             let mut other = None;
             let (window, bench) = bound(|bind, bench| {
                 other = Some(bind.window.index);
-                bind.window.index = bench.side.rnic.allocate_window(bench.side.pd).unwrap();
+                bind.window.index = bench.side.rnic.memory_mut().allocate_window(bench.side.pd).unwrap();
             });
-            let state = |index| bench.side.rnic.query_window(index).unwrap().state;
+            let state = |index| bench.side.rnic.memory().query_window(index).unwrap().state;
             (state(window.unwrap().index), state(other.unwrap())) == (StagState::Valid, StagState::Invalid)
         };
         "VERBS-9.3.1.1-32" => {
             let (window, mut bench) = bound(|bind, bench| {
-                let buffer = bench.side.rnic.allocate_buffer(4096).unwrap();
+                let buffer = bench.side.rnic.memory_mut().allocate_buffer(4096).unwrap();
                 let pd = bench.side.pd;
                 let list = PhysicalBufferList::of(buffer, 0, 4096, 4096);
                 let registration = weft_peer::memory::Registration {
                     pd, key: StagKey(3), list, base: ToBase::VaBased(VA), remote: false, access: Access { bind: true, ..Access::LOCAL },
                 };
-                bind.region = bench.side.rnic.register(&registration).unwrap().stag;
+                bind.region = bench.side.rnic.memory_mut().register(&registration).unwrap().stag;
             });
             bench.hand_in(&tagged(weft_core::wire::rdmap::Opcode::WRITE, window.unwrap().to_bits(), VA + 100, b"x"));
             bench.side.event_ids().is_empty() && bench.side.octets().iter().all(|octet| *octet == 0)
@@ -187,7 +188,7 @@ fn of_bind() {
 /// Fast-Registers a fresh STag of two entries with the modifications of `change`.
 fn fast(remote: bool, change: impl FnOnce(&mut FastRegistration, &mut Bench)) -> (CompletionStatus, Stag, Bench) {
     let mut bench = Bench::new();
-    let fresh = bench.side.rnic.allocate_stag(bench.side.pd, 2, remote).unwrap().stag;
+    let fresh = bench.side.rnic.memory_mut().allocate_stag(bench.side.pd, 2, remote).unwrap().stag;
     let list = PhysicalBufferList::of(bench.side.buffer, 0, 4096, 4096);
     let stag = Stag { key: StagKey(0x42), ..fresh };
     let mut new = FastRegistration { stag, list, base: ToBase::ZeroBased, access: Access::LOCAL };
@@ -200,7 +201,7 @@ fn fast(remote: bool, change: impl FnOnce(&mut FastRegistration, &mut Bench)) ->
 
 fn access(remote: bool, access: Access) -> Option<Access> {
     let (_, stag, bench) = fast(remote, |new, _| new.access = access);
-    bench.side.rnic.query_region(stag.index).ok()?.access
+    bench.side.rnic.memory().query_region(stag.index).ok()?.access
 }
 
 #[test]
@@ -249,13 +250,13 @@ fn of_fast_register_lists() {
         "VERBS-9.3.1.1-6" => fast(false, |new, _| new.list.entry_size = 5000).0 == InvalidPhysicalBufferSize;
         "VERBS-9.3.1.1-44" => {
             let (status, stag, bench) = fast(false, |_, _| ());
-            status == Success && bench.side.rnic.query_region(stag.index).unwrap().state == StagState::Valid
+            status == Success && bench.side.rnic.memory().query_region(stag.index).unwrap().state == StagState::Valid
                 && fast(false, |new, bench| new.stag.index = bench.side.stag.index).0 != Success
         };
         "VERBS-9.3.1.1-45" => {
             let (_, stag, mut bench) = fast(false, |new, _| new.stag.key = StagKey(0x17));
             let wrong = SendWr::new(3, Operation::InvalidateLocal(Stag { key: StagKey(0x18), ..stag }));
-            let key = bench.side.rnic.query_region(stag.index).unwrap().key;
+            let key = bench.side.rnic.memory().query_region(stag.index).unwrap().key;
             bench.side.post(wrong);
             bench.sent();
             key == Some(StagKey(0x17)) && bench.side.statuses() == [(3, CompletionStatus::InvalidStag)]

@@ -38,7 +38,7 @@ fn with_access(bench: &mut Bench, access: Access) -> Sge {
 }
 
 fn foreign(bench: &mut Bench) -> Stag {
-    let pd = bench.side.rnic.allocate_pd().unwrap();
+    let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();
     register(&mut bench.side.rnic, pd, bench.side.buffer, Access::ALL)
 }
 
@@ -53,7 +53,7 @@ fn protection() {
     shows! { proof:
         "VERBS-9.5.2-6" => local(gone, InvalidStag)
             && of(|bench| Operation::InvalidateLocal(Stag { key: StagKey(9), ..bench.side.stag })) == Some(InvalidStag)
-            && of(|bench| fast(bench, |new, bench| new.stag.index = bench.side.rnic.allocate_window(bench.side.pd).unwrap()))
+            && of(|bench| fast(bench, |new, bench| new.stag.index = bench.side.rnic.memory_mut().allocate_window(bench.side.pd).unwrap()))
                 == Some(InvalidStag);
         "VERBS-9.5.2-7" => local(past_the_end, BaseAndBounds)
             && of(|bench| bind(bench, |bind, _| bind.length = LENGTH + 1)) == Some(BaseAndBounds);
@@ -136,7 +136,7 @@ fn bind_reads_and_lengths() {
     shows! { proof:
         "VERBS-9.5.2-23" => of(|bench| bind(bench, |bind, _| bind.region.key = StagKey(0))) == Some(InvalidRegion)
             && of(|bench| bind(bench, |bind, bench| {
-                let index = bench.side.rnic.allocate_window(bench.side.pd).unwrap();
+                let index = bench.side.rnic.memory_mut().allocate_window(bench.side.pd).unwrap();
                 bind.region = Stag { index, key: StagKey(1) };
             })) == Some(InvalidRegion);
         "VERBS-9.5.2-24" => of(|bench| bind(bench, |bind, bench| bind.window = bench.side.stag)) == Some(InvalidWindow);

@@ -141,7 +141,7 @@ fn events_of_protection() {
 /// Another region, possibly of another PD.
 fn other(bench: &mut Bench, access: Access, foreign: bool) -> u32 {
     let side = &mut bench.side;
-    let pd = if foreign { side.rnic.allocate_pd().unwrap() } else { side.pd };
+    let pd = if foreign { side.rnic.memory_mut().allocate_pd().unwrap() } else { side.pd };
     register(&mut side.rnic, pd, side.buffer, access).to_bits()
 }
 

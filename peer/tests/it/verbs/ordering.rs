@@ -232,7 +232,7 @@ fn placed_and_delivered() {
             let mut bench = Bench::new();
             let wr = bench.side.send_of(1, 0, 2);
             bench.side.post(wr);
-            bench.side.rnic.free_buffer(bench.side.buffer).is_err()
+            bench.side.rnic.memory_mut().free_buffer(bench.side.buffer).is_err()
         };
         "VERBS-8.2.2-20" => {
             let mut bench = Bench::with(|init| init.max_sq_wrs = 1);
@@ -304,17 +304,17 @@ fn memory_operations_take_effect_in_turn() {
         "VERBS-8.2.2.1-7" => {
             let mut bench = Bench::new();
             let stag = register(&mut bench.side.rnic, bench.side.pd, bench.side.buffer, Access::ALL);
-            let stag = { let region = bench.side.rnic.query_region(stag.index).unwrap(); assert!(region.pbl_entries >= 1); stag };
+            let stag = { let region = bench.side.rnic.memory().query_region(stag.index).unwrap(); assert!(region.pbl_entries >= 1); stag };
             cycle(&mut bench, stag, 9).1
         };
         "VERBS-7.3.2.5-16" => {
             let mut bench = Bench::new();
-            let stag = bench.side.rnic.allocate_stag(bench.side.pd, 1, false).unwrap().stag;
+            let stag = bench.side.rnic.memory_mut().allocate_stag(bench.side.pd, 1, false).unwrap().stag;
             cycle(&mut bench, stag, 1).1
         };
         "VERBS-7.3.2.5-8" => {
             let mut bench = Bench::new();
-            let stag = bench.side.rnic.allocate_stag(bench.side.pd, 1, false).unwrap().stag;
+            let stag = bench.side.rnic.memory_mut().allocate_stag(bench.side.pd, 1, false).unwrap().stag;
             let (valid, first) = cycle(&mut bench, stag, 1);
             let Operation::FastRegister(mut new) = fast(&mut bench, |_, _| ()) else { unreachable!() };
             new.stag = valid;
@@ -324,12 +324,12 @@ fn memory_operations_take_effect_in_turn() {
         };
         "VERBS-8.2.2.1-12" => {
             let mut bench = Bench::new();
-            let mut stag = bench.side.rnic.allocate_stag(bench.side.pd, 1, false).unwrap().stag;
+            let mut stag = bench.side.rnic.memory_mut().allocate_stag(bench.side.pd, 1, false).unwrap().stag;
             (0..1000u32).all(|n| {
                 let (next, good) = cycle(&mut bench, stag, n as u8);
                 stag = next;
                 good
-            }) && bench.side.rnic.deallocate_stag(stag.index).is_ok()
+            }) && bench.side.rnic.memory_mut().deallocate_stag(stag.index).is_ok()
         };
         "VERBS-7.1-7" => {
             let mut bench = Bench::new();
@@ -338,7 +338,7 @@ fn memory_operations_take_effect_in_turn() {
             bench.side.post(SendWr::new(4, operation));
             bench.sent();
             bench.side.statuses() == [(4, CompletionStatus::NotInvalid)]
-                && bench.side.rnic.query_region(valid.index).unwrap().state == StagState::Valid
+                && bench.side.rnic.memory().query_region(valid.index).unwrap().state == StagState::Valid
         };
         "VERBS-8.1.2.3.2-1" => {
             let mut bench = Bench::new();

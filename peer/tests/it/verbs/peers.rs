@@ -68,13 +68,13 @@ impl Side {
     pub(crate) fn with(settings: RnicSettings, llp: LlpSettings, change: impl FnOnce(&mut QpInit)) -> Self {
         let (mut rnic, privileged) = Node::new(["weft0"]).open("weft0", settings).unwrap();
         rnic.set_async_event_handler(Some(HandlerAddress(1))).unwrap();
-        let pd = rnic.allocate_pd().unwrap();
+        let pd = rnic.memory_mut().allocate_pd().unwrap();
         let cq = rnic.create_cq(1024, None).unwrap().0;
         let mut init = QpInit::new(pd, cq, cq);
         change(&mut init);
         let (qp, id, _) = rnic.create_qp(init, Some(&privileged)).unwrap();
         let llp = rnic.attach_stream(llp).unwrap();
-        let buffer = rnic.allocate_buffer(LENGTH as usize).unwrap();
+        let buffer = rnic.memory_mut().allocate_buffer(LENGTH as usize).unwrap();
         let stag = register(&mut rnic, pd, buffer, Access::ALL);
         Side { rnic, pd, cq, qp, id, llp, buffer, stag, events: Vec::new(), calls: Vec::new() }
     }
@@ -108,7 +108,7 @@ impl Side {
     }
 
     pub(crate) fn octets(&mut self) -> &mut [u8] {
-        self.rnic.buffer_mut(self.buffer).unwrap()
+        self.rnic.memory_mut().buffer_mut(self.buffer).unwrap()
     }
 
     pub(crate) fn post(&mut self, wr: SendWr) {
@@ -172,7 +172,7 @@ impl Side {
 pub(crate) fn register(rnic: &mut Rnic, pd: PdId, buffer: Buffer, access: Access) -> Stag {
     let list = PhysicalBufferList::of(buffer, 0, buffer.len() as u64, 4096);
     let registration = Registration { pd, key: StagKey(0x11), list, base: ToBase::VaBased(VA), remote: true, access };
-    rnic.register(&registration).unwrap().stag
+    rnic.memory_mut().register(&registration).unwrap().stag
 }
 
 /// Two RNICs joined by queues.

@@ -71,7 +71,7 @@ fn the_rest_of_a_list_is_not_posted() {
 fn a_queue_pair_rejects_invalid_work_requests() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = narrow();
-    let window = Stag { index: side.rnic.allocate_window(side.pd).unwrap(), key: StagKey(1) };
+    let window = Stag { index: side.rnic.memory_mut().allocate_window(side.pd).unwrap(), key: StagKey(1) };
     let access = RemoteAccess { read: true, write: true };
     let bind = Bind { window, region: side.stag, address: 0, length: 1, va_based: true, access };
     let local = Sge { stag: STAG_ZERO, tagged_offset: 0, length: 1 };
@@ -105,13 +105,13 @@ fn bind_is_enabled_at_creation() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let bind = |enabled: bool| {
         let mut side = Side::new(|init| init.bind = enabled).start();
-        let window = Stag { index: side.rnic.allocate_window(side.pd).unwrap(), key: StagKey(1) };
+        let window = Stag { index: side.rnic.memory_mut().allocate_window(side.pd).unwrap(), key: StagKey(1) };
         let access = RemoteAccess { read: true, write: true };
         let bind =
             Bind { window, region: side.stag, address: crate::verbs::peers::VA, length: 1, va_based: true, access };
         let posted = post(&mut side, vec![SendWr::new(1, Operation::Bind(bind))]);
         side.transmit(weft_peer::Instant::ORIGIN, 9);
-        (posted.map_err(|error| error.status), side.rnic.query_window(window.index).unwrap().key)
+        (posted.map_err(|error| error.status), side.rnic.memory().query_window(window.index).unwrap().key)
     };
     let refused = Err(PostStatus::InvalidOperation);
     shows! { proof:

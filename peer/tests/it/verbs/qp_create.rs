@@ -32,8 +32,8 @@ fn create_reports_the_error() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = small_side();
     let good = side.rnic.query_qp(side.qp).unwrap().init;
-    let dead = side.rnic.allocate_pd().unwrap();
-    side.rnic.deallocate_pd(dead).unwrap();
+    let dead = side.rnic.memory_mut().allocate_pd().unwrap();
+    side.rnic.memory_mut().deallocate_pd(dead).unwrap();
     let cq = side.rnic.create_cq(1, None).unwrap().0;
     side.rnic.destroy_cq(cq).unwrap();
     let mut fails = |init| side.rnic.create_qp(init, None).unwrap_err();
@@ -61,7 +61,7 @@ fn a_shared_receive_queue_belongs_to_the_queue_pair() {
     shows! { proof:
         "VERBS-9.5.1.5-27" => side.rnic.create_qp(QpInit { rq_limit: 5, ..with }, None).unwrap_err()
             == QpError::RqLimitOutOfRange;
-        "VERBS-5.1.1.2-5" => side.rnic.deallocate_pd(side.pd).is_err();
+        "VERBS-5.1.1.2-5" => side.rnic.memory_mut().deallocate_pd(side.pd).is_err();
     }
     side.rnic.destroy_qp(side.qp).unwrap();
     let (qp, _, allocated) = side.rnic.create_qp(with, None).unwrap();
@@ -151,7 +151,7 @@ fn each_size_is_independent() {
         "VERBS-9.2.5.2-6" => (queried.init.max_send_sges, queried.init.max_write_sges, queried.init.max_receive_sges) == (1, 2, 3);
         "VERBS-6.1.1-4" => [1, 100, 16_384].into_iter().all(|wrs| {
             let mut rnic = open(RnicSettings::default());
-            let (pd, cq) = (rnic.allocate_pd().unwrap(), rnic.create_cq(1, None).unwrap().0);
+            let (pd, cq) = (rnic.memory_mut().allocate_pd().unwrap(), rnic.create_cq(1, None).unwrap().0);
             let init = QpInit { max_sq_wrs: wrs, max_rq_wrs: wrs, ..QpInit::new(pd, cq, cq) };
             rnic.create_qp(init, None).is_ok_and(|qp| qp.2.max_sq_wrs >= wrs && qp.2.max_rq_wrs >= Some(wrs))
         });
@@ -210,7 +210,7 @@ fn each_modifier_of_create_counts() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let srq = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 4, max_sges: 2, limit: 0 }).unwrap().0;
-    let pd = side.rnic.allocate_pd().unwrap();
+    let pd = side.rnic.memory_mut().allocate_pd().unwrap();
     let init = QpInit::new(side.pd, side.cq, side.cq);
     let mut create = |init| {
         let qp = side.rnic.create_qp(init, None).unwrap().0;
@@ -250,7 +250,7 @@ fn access_to_all_memory_requires_privilege() {
     shows! { proof:
         "VERBS-9.2.5.1-3" => !privileged(None) && !privileged(Some(&foreign));
         "VERBS-9.2.5.1-1" => side.rnic.create_qp(init, None).is_ok();
-        "VERBS-9.1-2" => side.rnic.query_qp(side.qp).unwrap().privileged && side.rnic.allocate_stag(side.pd, 1, true).is_ok();
+        "VERBS-9.1-2" => side.rnic.query_qp(side.qp).unwrap().privileged && side.rnic.memory_mut().allocate_stag(side.pd, 1, true).is_ok();
     }
 }
 
@@ -263,8 +263,8 @@ fn results_of_create_query_and_destroy() {
     let good = side.rnic.query_qp(side.qp).unwrap().init;
     let foreign = closed.cq;
     let srq = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 4, max_sges: 2, limit: 0 }).unwrap().0;
-    let dead = side.rnic.allocate_pd().unwrap();
-    side.rnic.deallocate_pd(dead).unwrap();
+    let dead = side.rnic.memory_mut().allocate_pd().unwrap();
+    side.rnic.memory_mut().deallocate_pd(dead).unwrap();
     let stale = {
         let gone = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 4, max_sges: 2, limit: 0 }).unwrap().0;
         side.rnic.destroy_srq(gone).unwrap();
@@ -311,9 +311,9 @@ fn results_of_create_query_and_destroy() {
     shows! { proof:
         "VERBS-9.2.5.4-4" => [side.rnic.destroy_qp(side.qp), side.rnic.destroy_qp(closed.qp), closed.rnic.destroy_qp(closed.qp)]
             == [Err(WindowsStillBound), Err(InvalidQpHandle), Err(InvalidRnicHandle)];
-        "VERBS-9.2.5.4-3" => side.rnic.query_qp(side.qp).is_ok() && side.rnic.query_window(window.index).unwrap().key.is_some();
+        "VERBS-9.2.5.4-3" => side.rnic.query_qp(side.qp).is_ok() && side.rnic.memory().query_window(window.index).unwrap().key.is_some();
         "VERBS-9.5.1.5-29" => side.rnic.destroy_qp(side.qp) == Err(WindowsStillBound);
-        "VERBS-9.2.5.4-2" => side.rnic.deallocate_stag(window.index).is_ok() && side.rnic.destroy_qp(side.qp) == Ok(());
+        "VERBS-9.2.5.4-2" => side.rnic.memory_mut().deallocate_stag(window.index).is_ok() && side.rnic.destroy_qp(side.qp) == Ok(());
         "VERBS-9.5.1.5-18" => side.modify(&QpModify::to(QpState::Error)) == Err(InvalidQpHandle);
     }
 }
@@ -321,7 +321,7 @@ fn results_of_create_query_and_destroy() {
 /// Puts `side` in RTS, and binds a window on its Queue Pair.
 fn bound(side: &mut Side) -> Stag {
     side.modify(&QpModify::to_rts(side.llp)).unwrap();
-    let window = Stag { index: side.rnic.allocate_window(side.pd).unwrap(), key: StagKey(1) };
+    let window = Stag { index: side.rnic.memory_mut().allocate_window(side.pd).unwrap(), key: StagKey(1) };
     let access = RemoteAccess { read: true, write: true };
     let region = crate::verbs::peers::register(&mut side.rnic, side.pd, side.buffer, Access::ALL);
     let bind = Bind { window, region, address: crate::verbs::peers::VA, length: 9, va_based: true, access };

@@ -10,7 +10,7 @@ use crate::verbs::peers::{Bench, PLAIN, Peers, Side, llp_settings, number, open,
 /// An RNIC whose Queue Pairs share pools of `ird` and `ord`.
 fn pooled(ird: u32, ord: u32) -> (Rnic, QpInit) {
     let mut rnic = open(RnicSettings { rnic_ird: ird, rnic_ord: ord, ..RnicSettings::default() });
-    let (pd, cq) = (rnic.allocate_pd().unwrap(), rnic.create_cq(9, None).unwrap().0);
+    let (pd, cq) = (rnic.memory_mut().allocate_pd().unwrap(), rnic.create_cq(9, None).unwrap().0);
     (rnic, QpInit::new(pd, cq, cq))
 }
 
@@ -79,7 +79,7 @@ fn each_queue_pair_can_have_one() {
         "VERBS-6.5-17" => made == limits.max_qps && made == 5;
         "VERBS-6.5-16" => {
             let mut rnic = open(RnicSettings { max_qps: 50, ..RnicSettings::default() });
-            let (pd, cq) = (rnic.allocate_pd().unwrap(), rnic.create_cq(9, None).unwrap().0);
+            let (pd, cq) = (rnic.memory_mut().allocate_pd().unwrap(), rnic.create_cq(9, None).unwrap().0);
             (0..50).all(|_| create(&mut rnic, QpInit::new(pd, cq, cq), 1, 1).is_ok_and(|(_, given)| given.ird == 1 && given.ord == 1))
         };
         "VERBS-6.5-2" => limits.rnic_ird != 0 && open(RnicSettings::default()).query().unwrap().settings.rnic_ord == 0;

@@ -5,7 +5,7 @@ use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
 use weft_peer::memory::{
     Access, Bind, FastRegistration, ListMode, MemoryError, MemorySettings, PhysicalBufferList, Registration,
-    RemoteAccess, SharedRegistration, Stag, StagKey, StagState, ToBase,
+    RemoteAccess, SharedRegistration, Stag, StagIndex, StagKey, StagState, ToBase,
 };
 use weft_peer::verbs::{CompletionStatus, EventId, Operation, Payload, QpState, RnicSettings, SendWr, Sge};
 
@@ -16,8 +16,18 @@ fn registration(side: &Side, offset: u64, length: u64) -> Registration {
     Registration { pd: side.pd, key: StagKey(0x5a), list, base: ToBase::ZeroBased, remote: true, access: Access::ALL }
 }
 
+fn registered(bench: &mut Bench) -> Stag {
+    let new = registration(&bench.side, 0, 9);
+    bench.side.rnic.memory_mut().register(&new).unwrap().stag
+}
+
+fn reregistered(bench: &mut Bench, index: StagIndex, offset: u64, length: u64) -> Stag {
+    let new = registration(&bench.side, offset, length);
+    bench.side.rnic.memory_mut().reregister(index, &new).unwrap().stag
+}
+
 fn fresh(bench: &mut Bench, remote: bool) -> Stag {
-    Stag { key: StagKey(0x31), ..bench.side.rnic.allocate_stag(bench.side.pd, 4, remote).unwrap().stag }
+    Stag { key: StagKey(0x31), ..bench.side.rnic.memory_mut().allocate_stag(bench.side.pd, 4, remote).unwrap().stag }
 }
 
 fn fast(bench: &Bench, stag: Stag, access: Access) -> Operation {
@@ -37,7 +47,7 @@ fn send_from(stag: u32, to: u64) -> Operation {
 }
 
 fn state(bench: &Bench, stag: Stag) -> Option<StagState> {
-    bench.side.rnic.query_region(stag.index).ok().map(|region| region.state)
+    bench.side.rnic.memory().query_region(stag.index).ok().map(|region| region.state)
 }
 
 /// Delivers a peer's Write of one octet. Returns the events.
@@ -53,10 +63,10 @@ fn figure_17() {
     let good = registration(&bench.side, 0, 100);
     let allocated = fresh(&mut bench, true);
     let first = state(&bench, allocated);
-    let registered = bench.side.rnic.register(&good).unwrap().stag;
+    let registered = bench.side.rnic.memory_mut().register(&good).unwrap().stag;
     let second = state(&bench, registered);
-    let from_invalid = bench.side.rnic.reregister(allocated.index, &good).map(|new| new.stag).unwrap();
-    let from_valid = bench.side.rnic.reregister(registered.index, &good).map(|new| new.stag).unwrap();
+    let from_invalid = bench.side.rnic.memory_mut().reregister(allocated.index, &good).map(|new| new.stag).unwrap();
+    let from_valid = bench.side.rnic.memory_mut().reregister(registered.index, &good).map(|new| new.stag).unwrap();
     let (third, fourth) = (state(&bench, from_invalid), state(&bench, from_valid));
     let fast_registered = fresh(&mut bench, true);
     let operation = fast(&bench, fast_registered, Access::ALL);
@@ -68,13 +78,13 @@ fn figure_17() {
         "VERBS-7.2.2-6" => (third, fourth) == (Some(StagState::Valid), Some(StagState::Valid));
         "VERBS-7.1-4" => {
             let shared = SharedRegistration { pd: bench.side.pd, key: StagKey(1), base: ToBase::ZeroBased, remote: true, access: Access::ALL };
-            let shared = bench.side.rnic.register_shared(registered, &shared).unwrap();
+            let shared = bench.side.rnic.memory_mut().register_shared(registered, &shared).unwrap();
             [registered, fast_registered, shared].into_iter().all(|stag| written(&mut bench, stag, 0).is_empty())
         };
-        "VERBS-7.2.2-12" => bench.side.rnic.deallocate_stag(invalid.index) == Ok(())
-            && bench.side.rnic.deallocate_stag(fast_registered.index) == Ok(())
+        "VERBS-7.2.2-12" => bench.side.rnic.memory_mut().deallocate_stag(invalid.index) == Ok(())
+            && bench.side.rnic.memory_mut().deallocate_stag(fast_registered.index) == Ok(())
             && state(&bench, invalid).is_none() && state(&bench, fast_registered).is_none();
-        "VERBS-7.2.2-3" => bench.side.rnic.query_region(fast_registered.index) == Err(MemoryError::InvalidStagIndex);
+        "VERBS-7.2.2-3" => bench.side.rnic.memory().query_region(fast_registered.index) == Err(MemoryError::InvalidStagIndex);
         "VERBS-7.3.2-2" => {
             let mut bench = Bench::new();
             let unused = fresh(&mut bench, true);
@@ -98,16 +108,16 @@ fn the_key_that_the_consumer_chose() {
     };
     shows! { proof:
         "VERBS-7.2-1" => [
-            (|bench: &mut Bench| (bench.side.rnic.register(&registration(&bench.side, 0, 9)).unwrap().stag, 0)) as fn(&mut Bench) -> (Stag, u64),
+            (|bench: &mut Bench| (registered(bench), 0)) as fn(&mut Bench) -> (Stag, u64),
             |bench| {
                 let index = fresh(bench, true).index;
-                (bench.side.rnic.reregister(index, &registration(&bench.side, 0, 9)).unwrap().stag, 0)
+                (reregistered(bench, index, 0, 9), 0)
             },
             |bench| {
-                let old = bench.side.rnic.register(&registration(&bench.side, 0, 9)).unwrap().stag;
+                let old = registered(bench);
                 let pd = bench.side.pd;
                 let new = SharedRegistration { pd, key: StagKey(3), base: ToBase::ZeroBased, remote: true, access: Access::ALL };
-                (bench.side.rnic.register_shared(old, &new).unwrap(), 0)
+                (bench.side.rnic.memory_mut().register_shared(old, &new).unwrap(), 0)
             },
             |bench| {
                 let stag = fresh(bench, true);
@@ -116,7 +126,7 @@ fn the_key_that_the_consumer_chose() {
                 (stag, 0)
             },
             |bench| {
-                let window = Stag { index: bench.side.rnic.allocate_window(bench.side.pd).unwrap(), key: StagKey(4) };
+                let window = Stag { index: bench.side.rnic.memory_mut().allocate_window(bench.side.pd).unwrap(), key: StagKey(4) };
                 let access = RemoteAccess { read: true, write: true };
                 let bind = Bind { window, region: bench.side.stag, address: VA, length: 9, va_based: false, access };
                 done(bench, Operation::Bind(bind));
@@ -142,13 +152,13 @@ fn any_octets_of_a_buffer() {
             let mut bench = Bench::new();
             let new = registration(&bench.side, offset, length);
             let stag = match how {
-                0 => bench.side.rnic.register(&new).unwrap().stag,
+                0 => bench.side.rnic.memory_mut().register(&new).unwrap().stag,
                 1 => {
                     let index = fresh(&mut bench, true).index;
-                    bench.side.rnic.reregister(index, &new).unwrap().stag
+                    bench.side.rnic.memory_mut().reregister(index, &new).unwrap().stag
                 }
                 _ => {
-                    let stag = bench.side.rnic.allocate_stag(bench.side.pd, 99, true).unwrap().stag;
+                    let stag = bench.side.rnic.memory_mut().allocate_stag(bench.side.pd, 99, true).unwrap().stag;
                     let fast = FastRegistration { stag, list: new.list, base: ToBase::ZeroBased, access: Access::ALL };
                     done(&mut bench, Operation::FastRegister(fast));
                     stag
@@ -163,13 +173,15 @@ fn any_octets_of_a_buffer() {
         let mut side = Side::new(|_| ());
         let mut new = registration(&side, 0, 100);
         new.list.entries[0].0 += residue;
-        side.rnic.register(&new).map(|_| ())
+        side.rnic.memory_mut().register(&new).map(|_| ())
     };
     shows! { proof:
         "VERBS-7.6.1.1-2" => pieces.into_iter().all(|(offset, length)| (0..3).all(|how| exact(offset, length, how)));
         "VERBS-7.6.1.1-4" => {
             let mut side = Side::new(|_| ());
-            let mut at = |va| side.rnic.register(&Registration { base: ToBase::VaBased(va), ..registration(&side, 123, 50) }).map(|_| ());
+            let new = registration(&side, 123, 50);
+            let memory = side.rnic.memory_mut();
+            let mut at = |va| memory.register(&Registration { base: ToBase::VaBased(va), ..new.clone() }).map(|_| ());
             at(123) == Ok(()) && at(8192 + 123) == Ok(()) && at(8192 + 122) == Err(MemoryError::InvalidVirtualAddress)
         };
         "VERBS-7.6.2.1-3" => [0, 1, 2048, 4095].map(entry)
@@ -189,7 +201,8 @@ fn any_octets_of_a_buffer() {
             let access = Access {
                 local_read: bits & 1 > 0, local_write: bits & 2 > 0, remote_read: bits & 4 > 0, remote_write: bits & 8 > 0, bind: false,
             };
-            side.rnic.register(&Registration { access, ..registration(&side, 0, 9) }).is_ok()
+            let new = Registration { access, ..registration(&side, 0, 9) };
+            side.rnic.memory_mut().register(&new).is_ok()
         }).eq([1, 2, 3, 5, 7, 10, 11, 15]);
     }
 }
@@ -217,53 +230,54 @@ fn the_remote_access_flag() {
             let operation = fast(&bench, stag, Access::LOCAL);
             done(&mut bench, operation);
             done(&mut bench, Operation::InvalidateLocal(stag));
-            let still = bench.side.rnic.query_region(stag.index).unwrap().remote;
-            let again = bench.side.rnic.reregister(stag.index, &registration(&bench.side, 0, 9)).is_ok();
-            !still && again && bench.side.rnic.query_region(stag.index).unwrap().remote
+            let still = bench.side.rnic.memory().query_region(stag.index).unwrap().remote;
+            let new = registration(&bench.side, 0, 9);
+            let again = bench.side.rnic.memory_mut().reregister(stag.index, &new).is_ok();
+            !still && again && bench.side.rnic.memory().query_region(stag.index).unwrap().remote
         };
         "VERBS-7.3.2.5-4" => {
             let mut bench = Bench::new();
-            let pd = bench.side.rnic.allocate_pd().unwrap();
-            let stag = bench.side.rnic.allocate_stag(pd, 4, true).unwrap().stag;
+            let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();
+            let stag = bench.side.rnic.memory_mut().allocate_stag(pd, 4, true).unwrap().stag;
             let operation = fast(&bench, stag, Access::ALL);
             done(&mut bench, operation) == InvalidPdId && state(&bench, stag) == Some(StagState::Invalid)
         };
         "VERBS-7.3.2.5-7" => {
             let mut bench = Bench::new();
-            let window = Stag { index: bench.side.rnic.allocate_window(bench.side.pd).unwrap(), key: StagKey(1) };
+            let window = Stag { index: bench.side.rnic.memory_mut().allocate_window(bench.side.pd).unwrap(), key: StagKey(1) };
             let operation = fast(&bench, window, Access::ALL);
             done(&mut bench, operation) == InvalidStag
         };
         "VERBS-7.8-8" => {
             let mut bench = Bench::new();
             let stag = fresh(&mut bench, true);
-            let before = bench.side.rnic.query_region(stag.index).unwrap();
+            let before = bench.side.rnic.memory().query_region(stag.index).unwrap();
             let operation = fast(&bench, stag, Access::ALL);
             done(&mut bench, operation);
             done(&mut bench, Operation::InvalidateLocal(stag));
-            bench.side.rnic.query_region(stag.index).unwrap() == before && before.pbl_entries == 4
+            bench.side.rnic.memory().query_region(stag.index).unwrap() == before && before.pbl_entries == 4
         };
         "VERBS-7.8-9" => {
             let mut bench = Bench::new();
             let pd = bench.side.pd;
-            let index = bench.side.rnic.allocate_stag(pd, 1, false).unwrap().stag.index;
-            let stag = bench.side.rnic.reregister(index, &registration(&bench.side, 0, 3 * 4096)).unwrap().stag;
+            let index = bench.side.rnic.memory_mut().allocate_stag(pd, 1, false).unwrap().stag.index;
+            let stag = reregistered(&mut bench, index, 0, 3 * 4096);
             done(&mut bench, Operation::InvalidateLocal(stag));
-            let region = bench.side.rnic.query_region(index).unwrap();
+            let region = bench.side.rnic.memory().query_region(index).unwrap();
             (region.pbl_entries, region.pd, region.state) == (3, pd, StagState::Invalid)
         };
         "VERBS-7.7-1" => {
             let mut bench = Bench::new();
-            let stag = bench.side.rnic.register(&registration(&bench.side, 0, 9)).unwrap().stag;
-            let region = bench.side.rnic.query_region(stag.index).unwrap();
+            let stag = registered(&mut bench);
+            let region = bench.side.rnic.memory().query_region(stag.index).unwrap();
             (region.pd, region.key, region.state, region.remote, region.pbl_entries, region.access)
                 == (bench.side.pd, Some(StagKey(0x5a)), StagState::Valid, true, 1, Some(Access::ALL))
         };
         "VERBS-7.8-23" => {
             let mut bench = Bench::new();
-            let stag = bench.side.rnic.register(&registration(&bench.side, 0, 9)).unwrap().stag;
+            let stag = registered(&mut bench);
             done(&mut bench, Operation::InvalidateLocal(stag));
-            let region = bench.side.rnic.query_region(stag.index).unwrap();
+            let region = bench.side.rnic.memory().query_region(stag.index).unwrap();
             region.access.is_none() && region.key.is_none() && region.pbl_entries == 1
         };
     }
@@ -274,10 +288,10 @@ fn invalid_and_gone_regions_give_no_access() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let after = |gone: bool| {
         let mut bench = Bench::new();
-        let stag = bench.side.rnic.register(&registration(&bench.side, 0, 9)).unwrap().stag;
-        let twin = bench.side.rnic.register(&registration(&bench.side, 0, 9)).unwrap().stag;
+        let stag = registered(&mut bench);
+        let twin = registered(&mut bench);
         if gone {
-            bench.side.rnic.deallocate_stag(stag.index).unwrap();
+            bench.side.rnic.memory_mut().deallocate_stag(stag.index).unwrap();
         } else {
             done(&mut bench, Operation::InvalidateLocal(stag));
         }
@@ -308,7 +322,7 @@ fn checks_of_an_invalidation() {
     let stags: [fn(&mut Bench) -> Stag; 4] = [
         |bench| Stag { key: StagKey(0xfe), ..bench.side.stag },
         |bench| {
-            let pd = bench.side.rnic.allocate_pd().unwrap();
+            let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();
             register(&mut bench.side.rnic, pd, bench.side.buffer, Access::ALL)
         },
         |bench| {
@@ -322,11 +336,13 @@ fn checks_of_an_invalidation() {
             bench
                 .side
                 .rnic
+                .memory_mut()
                 .register_shared(bench.side.stag, &SharedRegistration { base: ToBase::VaBased(VA), ..new })
                 .unwrap()
         },
         |bench| {
-            let window = Stag { index: bench.side.rnic.allocate_window(bench.side.pd).unwrap(), key: StagKey(4) };
+            let window =
+                Stag { index: bench.side.rnic.memory_mut().allocate_window(bench.side.pd).unwrap(), key: StagKey(4) };
             let access = RemoteAccess { read: true, write: true };
             let bind = Bind { window, region: bench.side.stag, address: VA, length: 9, va_based: true, access };
             done(bench, Operation::Bind(bind));
@@ -358,16 +374,16 @@ fn checks_of_an_invalidation() {
         "VERBS-8.1.2.3.3-1" => locally[2] == (InvalidStag, QpState::Terminate) && {
             let mut bench = Bench::new();
             let spare = register(&mut bench.side.rnic, bench.side.pd, bench.side.buffer, Access::ALL);
-            let window = Stag { index: bench.side.rnic.allocate_window(bench.side.pd).unwrap(), key: StagKey(4) };
+            let window = Stag { index: bench.side.rnic.memory_mut().allocate_window(bench.side.pd).unwrap(), key: StagKey(4) };
             [spare, window].into_iter().all(|stag| done(&mut bench, Operation::InvalidateLocal(stag)) == CompletionStatus::Success)
         };
         // The region is replaced between two Writes of the peer. The first Write goes to the old
         // memory, and the second Write goes to the new memory.
         "VERBS-7.3.2.3-17" => {
             let mut bench = Bench::new();
-            let stag = bench.side.rnic.register(&registration(&bench.side, 0, 9)).unwrap().stag;
+            let stag = registered(&mut bench);
             written(&mut bench, stag, 0);
-            bench.side.rnic.reregister(stag.index, &registration(&bench.side, 500, 9)).unwrap();
+            reregistered(&mut bench, stag.index, 500, 9);
             written(&mut bench, stag, 1);
             let octets = bench.side.octets();
             (octets[0], octets[1], octets[500], octets[501]) == (b'x', 0, 0, b'x')

@@ -17,18 +17,18 @@ fn register() {
     let mut side = Side::new(|_| ());
     let good = registration(&side);
     let stale = dead(&mut side.rnic);
-    let registered = side.rnic.register(&good).unwrap();
+    let registered = side.rnic.memory_mut().register(&good).unwrap();
     let fails = |side: &mut Side, change: &dyn Fn(&mut Registration)| {
         let mut registration = good.clone();
         change(&mut registration);
-        side.rnic.register(&registration).unwrap_err()
+        side.rnic.memory_mut().register(&registration).unwrap_err()
     };
     use MemoryError::{
         InsufficientResources, InvalidAccessRights, InvalidFirstByteOffset, InvalidLength, InvalidPdId,
         InvalidPhysicalBufferListEntry, InvalidPhysicalBufferSize, InvalidRnicHandle, InvalidVirtualAddress,
     };
     shows! { proof:
-        "VERBS-9.2.6.2-2" => side.rnic.query_region(registered.stag.index).unwrap() == RegionAttributes {
+        "VERBS-9.2.6.2-2" => side.rnic.memory().query_region(registered.stag.index).unwrap() == RegionAttributes {
             pd: side.pd, key: Some(StagKey(0x5a)), state: StagState::Valid, kind: RegionKind::NonShared, remote: true,
             pbl_entries: 1, access: Some(Access::LOCAL),
         };
@@ -43,7 +43,7 @@ fn register() {
             fails(&mut side, &|new| new.access = Access::default()),
             fails(&mut side, &|new| new.list.entries[0].0 += 1),
             fails(&mut side, &|new| new.list.entry_size = 5),
-            closed().rnic.register(&good).unwrap_err(),
+            closed().rnic.memory_mut().register(&good).unwrap_err(),
         ] == [
             InvalidPdId, InvalidVirtualAddress, InvalidLength, InvalidFirstByteOffset, InvalidAccessRights,
             InvalidPhysicalBufferListEntry, InvalidPhysicalBufferSize, InvalidRnicHandle,
@@ -51,24 +51,24 @@ fn register() {
         "VERBS-7.3-4" => {
             let mut narrow = narrow();
             let good = registration(&narrow);
-            narrow.rnic.register(&good).unwrap();
-            narrow.rnic.register(&good) == Err(InsufficientResources)
-                && narrow.rnic.allocate_stag(narrow.pd, 1, true) == Err(InsufficientResources)
+            narrow.rnic.memory_mut().register(&good).unwrap();
+            narrow.rnic.memory_mut().register(&good) == Err(InsufficientResources)
+                && narrow.rnic.memory_mut().allocate_stag(narrow.pd, 1, true) == Err(InsufficientResources)
         };
         "VERBS-7.3-3" => {
             let mut narrow = narrow();
             let mut long = registration(&narrow);
             long.list.entries = vec![PhysicalAddress(0); 1 << 20 | 1];
-            narrow.rnic.register(&long) == Err(InsufficientResources)
+            narrow.rnic.memory_mut().register(&long) == Err(InsufficientResources)
         };
         // If a failed registration kept a resource, the last registration would fail.
         "VERBS-7.3-5" => {
             let mut narrow = narrow();
             let good = registration(&narrow);
             let bad = Registration { base: ToBase::VaBased(1), ..good.clone() };
-            (0..10).all(|_| narrow.rnic.register(&bad).is_err())
-                && narrow.rnic.register(&good).is_ok_and(|new| narrow.rnic.deallocate_stag(new.stag.index).is_ok())
-                && { let spare = narrow.rnic.allocate_pd().unwrap(); narrow.rnic.deallocate_pd(spare).is_ok() }
+            (0..10).all(|_| narrow.rnic.memory_mut().register(&bad).is_err())
+                && narrow.rnic.memory_mut().register(&good).is_ok_and(|new| narrow.rnic.memory_mut().deallocate_stag(new.stag.index).is_ok())
+                && { let spare = narrow.rnic.memory_mut().allocate_pd().unwrap(); narrow.rnic.memory_mut().deallocate_pd(spare).is_ok() }
         };
     }
 }
@@ -78,12 +78,12 @@ fn each_input_of_register_counts() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let good = registration(&side);
-    let other = side.rnic.allocate_pd().unwrap();
+    let other = side.rnic.memory_mut().allocate_pd().unwrap();
     let mut attributes_after = |change: fn(&mut Registration, PdId)| {
         let mut registration = good.clone();
         change(&mut registration, other);
-        let new = side.rnic.register(&registration).unwrap();
-        (side.rnic.query_region(new.stag.index).unwrap(), new)
+        let new = side.rnic.memory_mut().register(&registration).unwrap();
+        (side.rnic.memory().query_region(new.stag.index).unwrap(), new)
     };
     shows! { proof:
         "VERBS-9.2.6.2-8" => attributes_after(|new, pd| new.pd = pd).0.pd == other
@@ -103,8 +103,8 @@ fn reregister() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ()).start();
     let good = registration(&side);
-    let index = side.rnic.register(&good).unwrap().stag.index;
-    let other = side.rnic.allocate_pd().unwrap();
+    let index = side.rnic.memory_mut().register(&good).unwrap().stag.index;
+    let other = side.rnic.memory_mut().allocate_pd().unwrap();
     let changed = Registration {
         pd: other,
         key: StagKey(0x77),
@@ -112,15 +112,15 @@ fn reregister() {
         access: Access { local_read: true, ..Access::default() },
         ..good.clone()
     };
-    let reregistered = side.rnic.reregister(index, &changed).unwrap();
-    let attributes = side.rnic.query_region(reregistered.stag.index).unwrap();
+    let reregistered = side.rnic.memory_mut().reregister(index, &changed).unwrap();
+    let attributes = side.rnic.memory().query_region(reregistered.stag.index).unwrap();
     let failing = |change: fn(&mut Registration)| {
         let mut side = Side::new(|_| ());
         let mut new = registration(&side);
-        let index = side.rnic.register(&new).unwrap().stag.index;
+        let index = side.rnic.memory_mut().register(&new).unwrap().stag.index;
         change(&mut new);
-        let error = side.rnic.reregister(index, &new).unwrap_err();
-        (error, side.rnic.query_region(index).is_err())
+        let error = side.rnic.memory_mut().reregister(index, &new).unwrap_err();
+        (error, side.rnic.memory().query_region(index).is_err())
     };
     use MemoryError::{
         InvalidAccessRights, InvalidFirstByteOffset, InvalidLength, InvalidPhysicalBufferListEntry,
@@ -129,37 +129,37 @@ fn reregister() {
     shows! { proof:
         "VERBS-9.2.6.5-2" => (attributes.pd, attributes.remote, attributes.access) == (other, false, changed.access.into());
         "VERBS-9.2.6.5-11" => attributes.key == Some(StagKey(0x77));
-        "VERBS-9.2.6.5-12" => reregistered.pbl_entries >= 1 && side.rnic.query_region(reregistered.stag.index).is_ok();
+        "VERBS-9.2.6.5-12" => reregistered.pbl_entries >= 1 && side.rnic.memory().query_region(reregistered.stag.index).is_ok();
         "VERBS-9.2.6.5-4" => failing(|new| new.list.entry_size = 3000) == (InvalidPhysicalBufferSize, true);
         "VERBS-9.2.6.5-3" => {
             let window = bound(&mut side);
             let region = side.stag.index;
-            side.rnic.reregister(region, &good) == Err(WindowsStillBound)
-                && side.rnic.query_region(region).unwrap().access == Some(Access::ALL) && side.rnic.query_window(window.index).is_ok()
+            side.rnic.memory_mut().reregister(region, &good) == Err(WindowsStillBound)
+                && side.rnic.memory().query_region(region).unwrap().access == Some(Access::ALL) && side.rnic.memory().query_window(window.index).is_ok()
         };
         "VERBS-9.2.6.5-13" => [
             failing(|new| new.access = Access::default()).0, failing(|new| new.list.first_byte_offset = 9999).0,
             failing(|new| new.list.length = 0).0, failing(|new| new.list.entries[0].0 += 7).0,
             failing(|new| new.base = ToBase::VaBased(3)).0,
-            side.rnic.reregister(StagIndex::new(0x00ab_cdef).unwrap(), &good).unwrap_err(),
-            closed().rnic.reregister(index, &good).unwrap_err(),
+            side.rnic.memory_mut().reregister(StagIndex::new(0x00ab_cdef).unwrap(), &good).unwrap_err(),
+            closed().rnic.memory_mut().reregister(index, &good).unwrap_err(),
         ] == [
             InvalidAccessRights, InvalidFirstByteOffset, InvalidLength, InvalidPhysicalBufferListEntry, InvalidVirtualAddress,
             InvalidStagIndex, InvalidRnicHandle,
         ];
         "VERBS-7.3.2.3-16" => {
-            let index = side.rnic.register(&good).unwrap().stag.index;
+            let index = side.rnic.memory_mut().register(&good).unwrap().stag.index;
             (0..1000u32).all(|n| {
                 let key = StagKey(n as u8);
-                side.rnic.reregister(index, &Registration { key, ..good.clone() }).is_ok_and(|new| new.stag == Stag { index, key })
+                side.rnic.memory_mut().reregister(index, &Registration { key, ..good.clone() }).is_ok_and(|new| new.stag == Stag { index, key })
             })
         };
         "VERBS-8.3.1-6" => {
-            let before = side.rnic.query_region(side.stag.index);
-            side.rnic.deallocate_stag(side.stag.index).unwrap_err();
+            let before = side.rnic.memory().query_region(side.stag.index);
+            side.rnic.memory_mut().deallocate_stag(side.stag.index).unwrap_err();
             let new = shared(&side);
-            side.rnic.register_shared(Stag { key: StagKey(0xff), ..side.stag }, &new).unwrap_err();
-            side.rnic.query_region(side.stag.index) == before
+            side.rnic.memory_mut().register_shared(Stag { key: StagKey(0xff), ..side.stag }, &new).unwrap_err();
+            side.rnic.memory().query_region(side.stag.index) == before
         };
     }
 }
@@ -173,38 +173,44 @@ fn register_shared() {
         list: PhysicalBufferList::of(side.buffer, 100, 500, 4096),
         ..registration(&side)
     };
-    let existing = side.rnic.register(&based).unwrap().stag;
+    let existing = side.rnic.memory_mut().register(&based).unwrap().stag;
     let stale = dead(&mut side.rnic);
     let good = shared(&side);
-    let invalid = side.rnic.allocate_stag(side.pd, 1, true).unwrap().stag;
+    let invalid = side.rnic.memory_mut().allocate_stag(side.pd, 1, true).unwrap().stag;
     use MemoryError::{
         InsufficientResources, InvalidAccessRights, InvalidPdId, InvalidRnicHandle, InvalidStagIndex,
         InvalidVirtualAddress,
     };
     shows! { proof:
         "VERBS-9.2.6.6-7" => [
-            side.rnic.register_shared(invalid, &good).unwrap_err(),
-            side.rnic.register_shared(existing, &SharedRegistration { base: ToBase::VaBased(1), ..good }).unwrap_err(),
-            side.rnic.register_shared(existing, &SharedRegistration { pd: stale, ..good }).unwrap_err(),
-            side.rnic.register_shared(existing, &SharedRegistration { access: Access::ALL, ..good }).unwrap_err(),
-            closed().rnic.register_shared(existing, &good).unwrap_err(),
-            { let mut narrow = narrow(); let stag = narrow.rnic.register(&registration(&narrow)).unwrap().stag; let new = shared(&narrow); narrow.rnic.register_shared(stag, &new).unwrap_err() },
+            side.rnic.memory_mut().register_shared(invalid, &good).unwrap_err(),
+            side.rnic.memory_mut().register_shared(existing, &SharedRegistration { base: ToBase::VaBased(1), ..good }).unwrap_err(),
+            side.rnic.memory_mut().register_shared(existing, &SharedRegistration { pd: stale, ..good }).unwrap_err(),
+            side.rnic.memory_mut().register_shared(existing, &SharedRegistration { access: Access::ALL, ..good }).unwrap_err(),
+            closed().rnic.memory_mut().register_shared(existing, &good).unwrap_err(),
+            {
+                let mut narrow = narrow();
+                let (new, again) = (registration(&narrow), shared(&narrow));
+                let memory = narrow.rnic.memory_mut();
+                let stag = memory.register(&new).unwrap().stag;
+                memory.register_shared(stag, &again).unwrap_err()
+            },
         ] == [InvalidStagIndex, InvalidVirtualAddress, InvalidPdId, InvalidAccessRights, InvalidRnicHandle, InsufficientResources];
-        "VERBS-7.4.3-2" => side.rnic.register_shared(existing, &SharedRegistration { base: ToBase::VaBased(4096 + 101), ..good })
+        "VERBS-7.4.3-2" => side.rnic.memory_mut().register_shared(existing, &SharedRegistration { base: ToBase::VaBased(4096 + 101), ..good })
             == Err(InvalidVirtualAddress);
-        "VERBS-7.3.2.4-1" => side.rnic.register_shared(invalid, &good) == Err(InvalidStagIndex);
-        "VERBS-9.2.6.6-5" => side.rnic.register_shared(existing, &SharedRegistration {
+        "VERBS-7.3.2.4-1" => side.rnic.memory_mut().register_shared(invalid, &good) == Err(InvalidStagIndex);
+        "VERBS-9.2.6.6-5" => side.rnic.memory_mut().register_shared(existing, &SharedRegistration {
             base: ToBase::VaBased(40_960 + 100), remote: true, access: Access::ALL, ..good
-        }).is_ok_and(|stag| side.rnic.query_region(stag.index).unwrap().access == Some(Access::ALL) && stag.key == StagKey(2));
+        }).is_ok_and(|stag| side.rnic.memory().query_region(stag.index).unwrap().access == Some(Access::ALL) && stag.key == StagKey(2));
         "VERBS-7.4.3-3" => {
-            let pd = side.rnic.allocate_pd().unwrap();
-            let one = side.rnic.register_shared(existing, &SharedRegistration { pd, ..good }).unwrap();
-            let rights = |stag: Stag| side.rnic.query_region(stag.index).map(|region| (region.pd, region.access)).unwrap();
+            let pd = side.rnic.memory_mut().allocate_pd().unwrap();
+            let one = side.rnic.memory_mut().register_shared(existing, &SharedRegistration { pd, ..good }).unwrap();
+            let rights = |stag: Stag| side.rnic.memory().query_region(stag.index).map(|region| (region.pd, region.access)).unwrap();
             rights(one) == (pd, Some(Access::LOCAL)) && rights(existing).0 == side.pd
         };
-        "VERBS-7.2.2-13" => side.rnic.query_region(existing.index).unwrap().kind == RegionKind::Shared
-            && side.rnic.reregister(existing.index, &based) == Err(InvalidStagIndex);
-        "VERBS-9.2.6.6-2" => side.rnic.register_shared(existing, &SharedRegistration { key: StagKey(0xee), ..good })
+        "VERBS-7.2.2-13" => side.rnic.memory().query_region(existing.index).unwrap().kind == RegionKind::Shared
+            && side.rnic.memory_mut().reregister(existing.index, &based) == Err(InvalidStagIndex);
+        "VERBS-9.2.6.6-2" => side.rnic.memory_mut().register_shared(existing, &SharedRegistration { key: StagKey(0xee), ..good })
             .is_ok_and(|stag| stag.key == StagKey(0xee));
     }
 }
@@ -215,8 +221,8 @@ fn block_lists() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let memory = MemorySettings { mode: ListMode::Block, ..MemorySettings::default() };
     let mut rnic = open(RnicSettings { memory, ..RnicSettings::default() });
-    let pd = rnic.allocate_pd().unwrap();
-    let buffer = rnic.allocate_buffer(10_000).unwrap();
+    let pd = rnic.memory_mut().allocate_pd().unwrap();
+    let buffer = rnic.memory_mut().allocate_buffer(10_000).unwrap();
     let at = |offset: u64| PhysicalAddress(buffer.address().0 + offset);
     let list = PhysicalBufferList {
         entry_size: 1001,
@@ -229,10 +235,10 @@ fn block_lists() {
     let longer =
         Registration { list: PhysicalBufferList { length: 3003, ..registration.list.clone() }, ..registration.clone() };
     shows! { proof:
-        "VERBS-7.6.2.2-1" => rnic.register(&registration).is_ok() && rnic.register(&longer) == Err(MemoryError::InvalidLength);
+        "VERBS-7.6.2.2-1" => rnic.memory_mut().register(&registration).is_ok() && rnic.memory_mut().register(&longer) == Err(MemoryError::InvalidLength);
         "VERBS-9.2.6.5-5" => {
-            let index = rnic.allocate_stag(pd, 3, false).unwrap().stag.index;
-            rnic.reregister(index, &registration).is_ok()
+            let index = rnic.memory_mut().allocate_stag(pd, 3, false).unwrap().stag.index;
+            rnic.memory_mut().reregister(index, &registration).is_ok()
         };
     }
 }

@@ -141,7 +141,7 @@ fn a_reads_own_sink() {
         "VERBS-7.5.1-3" => own_read(true, REMOTE_WRITE).1 && gather(REMOTE_WRITE, false).is_some();
         "VERBS-8.1.2.2-4" => {
             let mut bench = Bench::new();
-            let window = bench.side.rnic.allocate_window(bench.side.pd).unwrap();
+            let window = bench.side.rnic.memory_mut().allocate_window(bench.side.pd).unwrap();
             let stag = Stag { index: window, key: StagKey(7) }.to_bits();
             let local = Sge { stag, tagged_offset: 0, length: 1 };
             let remote = RemoteAddress { stag: 9, tagged_offset: 0 };
@@ -199,7 +199,7 @@ fn each_octet_and_no_other() {
         let pd = bench.side.pd;
         let base = ToBase::ZeroBased;
         let registration = Registration { pd, key: StagKey(1), list, base, remote: true, access: Access::ALL };
-        let stag = bench.side.rnic.register(&registration).unwrap().stag;
+        let stag = bench.side.rnic.memory_mut().register(&registration).unwrap().stag;
         bench.hand_in(&tagged(Opcode::WRITE, stag.to_bits(), to, b"x"));
         bench.side.octets().iter().position(|octet| *octet == b'x')
     };
@@ -209,7 +209,7 @@ fn each_octet_and_no_other() {
         "VERBS-7.6.1-2" => zero_based(VA).is_none() && !at(0);
         "VERBS-7.6.3-1" => {
             let mut foreign = Bench::new();
-            let pd = foreign.side.rnic.allocate_pd().unwrap();
+            let pd = foreign.side.rnic.memory_mut().allocate_pd().unwrap();
             let stag = register(&mut foreign.side.rnic, pd, foreign.side.buffer, Access::ALL);
             foreign.hand_in(&tagged(Opcode::WRITE, stag.to_bits(), VA, b"x"));
             !inbound_write(true, W).0 && !inbound_write(false, Access::ALL).0 && !at(VA + LENGTH)

@@ -47,7 +47,7 @@ fn a_node_may_lack_features() {
             let rnic = node.open("weft0", RnicSettings::default()).unwrap().0;
             !rnic.query().unwrap().block_lists && open(RnicSettings::default()).query().unwrap().block_lists
         };
-        "VERBS-7.6.2-2" => node.open("weft0", RnicSettings::default()).unwrap().0.list_mode() == ListMode::Page;
+        "VERBS-7.6.2-2" => node.open("weft0", RnicSettings::default()).unwrap().0.memory().list_mode() == ListMode::Page;
     }
     let held = node.open("weft1", RnicSettings::default()).unwrap();
     shows! { proof:
@@ -65,7 +65,7 @@ fn open_rnic() {
     let (mut x, mut y) = (other.open("x", settings).unwrap().0, other.open("y", block()).unwrap().0);
     shows! { proof:
         "VERBS-9.2.1.1-1" => node.open("a", settings).is_ok();
-        "VERBS-9.2.1.1-2" => (x.list_mode(), y.list_mode()) == (ListMode::Page, ListMode::Block);
+        "VERBS-9.2.1.1-2" => (x.memory().list_mode(), y.memory().list_mode()) == (ListMode::Page, ListMode::Block);
         "VERBS-9.2.1.1-4" => other.open("y", settings).is_err() && other.open("Y", settings).is_err();
         "VERBS-9.2.1.1-5" => x.query().is_ok();
         "VERBS-9.2.1.1-6" => {
@@ -82,8 +82,8 @@ fn open_rnic() {
         "VERBS-5.1-2" => {
             // Each RNIC returns its first handle. Whatever number this handle has, it belongs to
             // that RNIC.
-            let (p, q) = (x.allocate_pd().unwrap(), y.allocate_pd().unwrap());
-            x.deallocate_pd(p) == Ok(()) && y.allocate_window(q).is_ok()
+            let (p, q) = (x.memory_mut().allocate_pd().unwrap(), y.memory_mut().allocate_pd().unwrap());
+            x.memory_mut().deallocate_pd(p) == Ok(()) && y.memory_mut().allocate_window(q).is_ok()
         };
     }
 }
@@ -93,8 +93,8 @@ fn the_mode_lasts_as_long_as_the_rnic_is_open() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let registers = |settings: RnicSettings, size: u32, misaligned: u64| {
         let mut rnic = open(settings);
-        let pd = rnic.allocate_pd().unwrap();
-        let buffer = rnic.allocate_buffer(8192).unwrap();
+        let pd = rnic.memory_mut().allocate_pd().unwrap();
+        let buffer = rnic.memory_mut().allocate_buffer(8192).unwrap();
         let entries = vec![PhysicalAddress(buffer.address().0 + misaligned)];
         let list = PhysicalBufferList { entry_size: size, entries, first_byte_offset: 0, length: u64::from(size) };
         let registration = weft_peer::memory::Registration {
@@ -106,11 +106,11 @@ fn the_mode_lasts_as_long_as_the_rnic_is_open() {
             access: weft_peer::memory::Access::LOCAL,
         };
         // Twice: the first use does not fix it.
-        rnic.register(&registration).is_ok() && rnic.register(&registration).is_ok()
+        rnic.memory_mut().register(&registration).is_ok() && rnic.memory_mut().register(&registration).is_ok()
     };
     let pages = RnicSettings::default();
     shows! { proof:
-        "VERBS-5.1.2-3" => open(pages).list_mode() == ListMode::Page;
+        "VERBS-5.1.2-3" => open(pages).memory().list_mode() == ListMode::Page;
         "VERBS-7.6.2-3" => registers(block(), 1000, 24);
         "VERBS-9.2.1.2-25" => open(block()).query().unwrap().settings.memory.mode == ListMode::Block;
         "VERBS-5.1.2-2" => !registers(pages, 1000, 24) && registers(block(), 4096, 0);
@@ -217,13 +217,13 @@ fn limits_are_enforced() {
     let settings = RnicSettings { memory, max_cqs: 1, max_qps: 2, rnic_ord: 5, max_handlers: 1, ..Default::default() };
     let mut rnic = open(settings);
     let count = |mut make: Box<dyn FnMut() -> bool + '_>| (0..10).filter(|_| make()).count();
-    let pd = rnic.allocate_pd().unwrap();
+    let pd = rnic.memory_mut().allocate_pd().unwrap();
     let cq = rnic.create_cq(1, None).unwrap().0;
     shows! { proof:
         "VERBS-5.1.3-2" => (
-            count(Box::new(|| rnic.allocate_pd().is_ok())),
-            count(Box::new(|| rnic.allocate_window(pd).is_ok())),
-            count(Box::new(|| rnic.allocate_stag(pd, 1, false).is_ok())),
+            count(Box::new(|| rnic.memory_mut().allocate_pd().is_ok())),
+            count(Box::new(|| rnic.memory_mut().allocate_window(pd).is_ok())),
+            count(Box::new(|| rnic.memory_mut().allocate_stag(pd, 1, false).is_ok())),
             count(Box::new(|| rnic.create_cq(1, None).is_ok())),
         ) == (1, 3, 4, 0);
         // The limits allow ORD 5 for each of two Queue Pairs, but the pool of ORD has only five.
@@ -243,28 +243,28 @@ fn closing_leaves_nothing() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let node = Node::new(["weft0"]);
     let (mut rnic, token) = node.open("weft0", RnicSettings::default()).unwrap();
-    let pd = rnic.allocate_pd().unwrap();
+    let pd = rnic.memory_mut().allocate_pd().unwrap();
     let cq = rnic.create_cq(1, None).unwrap().0;
     let (qp, _, _) = rnic.create_qp(QpInit::new(pd, cq, cq), Some(&token)).unwrap();
-    let window = rnic.allocate_window(pd).unwrap();
-    let buffer = rnic.allocate_buffer(10).unwrap();
+    let window = rnic.memory_mut().allocate_window(pd).unwrap();
+    let buffer = rnic.memory_mut().allocate_buffer(10).unwrap();
     rnic.set_async_event_handler(Some(HandlerAddress(1))).unwrap();
     let first = rnic.close();
     let second = rnic.close();
     let mut again = node.open("weft0", RnicSettings::default()).unwrap().0;
     shows! { proof:
-        "VERBS-5.1.1.2-6" => first == Ok(()) && rnic.buffer(buffer).is_err();
+        "VERBS-5.1.1.2-6" => first == Ok(()) && rnic.memory().buffer(buffer).is_err();
         "VERBS-9.2.1.3-2" => rnic.query() == Err(RnicError::InvalidRnicHandle);
         "VERBS-9.2.1.3-4" => (first, second) == (Ok(()), Err(RnicError::InvalidRnicHandle));
         "VERBS-5.1.4-3" => again.query_qp(qp).unwrap_err() == QpError::InvalidQpHandle
-            && again.query_window(window) == Err(MemoryError::InvalidStagIndex)
+            && again.memory().query_window(window) == Err(MemoryError::InvalidStagIndex)
             && again.query_cq(cq) == Err(CqError::InvalidCqHandle)
             && again.poll_notification().is_none()
-            && again.deallocate_pd(pd) == Err(MemoryError::InvalidPdId);
-        "VERBS-5.1.4-2" => rnic.buffer_mut(buffer).is_err();
+            && again.memory_mut().deallocate_pd(pd) == Err(MemoryError::InvalidPdId);
+        "VERBS-5.1.4-2" => rnic.memory_mut().buffer_mut(buffer).is_err();
     }
     // The token of privileged Consumers from the first opening is invalid for the second opening.
-    let pd = again.allocate_pd().unwrap();
+    let pd = again.memory_mut().allocate_pd().unwrap();
     let cq = again.create_cq(1, None).unwrap().0;
     let qp = again.create_qp(QpInit::new(pd, cq, cq), Some(&token)).unwrap().0;
     shows! { proof: "VERBS-5.1-3" => !again.query_qp(qp).unwrap().privileged; }
@@ -279,8 +279,8 @@ fn objects_are_created_in_order() {
     let mut side = Side::new(|_| ());
     let init = QpInit::new(side.pd, side.cq, side.cq);
     let rnic = &mut side.rnic;
-    let dead = rnic.allocate_pd().unwrap();
-    rnic.deallocate_pd(dead).unwrap();
+    let dead = rnic.memory_mut().allocate_pd().unwrap();
+    rnic.memory_mut().deallocate_pd(dead).unwrap();
     let (gone, _) = rnic.create_cq(1, None).unwrap();
     rnic.destroy_cq(gone).unwrap();
     let (srq, _) = rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 1, max_sges: 1, limit: 0 }).unwrap();
@@ -288,12 +288,12 @@ fn objects_are_created_in_order() {
     let handler = rnic.set_completion_event_handler(HandlerOperation::Register(HandlerAddress(1))).unwrap();
     rnic.set_completion_event_handler(HandlerOperation::Clear(handler)).unwrap();
     shows! { proof:
-        "VERBS-5.1.1.1-1" => closed.allocate_pd() == Err(MemoryError::InvalidRnicHandle)
+        "VERBS-5.1.1.1-1" => closed.memory_mut().allocate_pd() == Err(MemoryError::InvalidRnicHandle)
             && closed.create_cq(1, None) == Err(CqError::InvalidRnicHandle)
             && closed.attach_stream(llp_settings(crate::verbs::peers::PLAIN, 1460, true)) == Err(QpError::InvalidRnicHandle);
         "VERBS-5.1.1.1-2" => rnic.create_qp(QpInit { pd: dead, ..init }, None).unwrap_err() == QpError::InvalidPdId
-            && rnic.allocate_stag(dead, 1, false) == Err(MemoryError::InvalidPdId)
-            && rnic.allocate_window(dead) == Err(MemoryError::InvalidPdId);
+            && rnic.memory_mut().allocate_stag(dead, 1, false) == Err(MemoryError::InvalidPdId)
+            && rnic.memory_mut().allocate_window(dead) == Err(MemoryError::InvalidPdId);
         "VERBS-5.1.1.1-3" => [QpInit { sq_cq: gone, ..init }, QpInit { rq_cq: gone, ..init }].into_iter()
             .all(|init| rnic.create_qp(init, None).unwrap_err() == QpError::InvalidCqHandle);
         "VERBS-5.1.1.1-4" => rnic.create_cq(2, Some(handler)) == Err(CqError::InvalidHandler);
@@ -301,11 +301,11 @@ fn objects_are_created_in_order() {
             == QpError::InvalidSrqHandle;
         "VERBS-7.5-5" => {
             // Each of these verbs requires the PD to which the new object will belong.
-            let (pd, other) = (side.pd, rnic.allocate_pd().unwrap());
-            let windows = [pd, other].map(|pd| rnic.allocate_window(pd).unwrap());
-            let stags = [pd, other].map(|pd| rnic.allocate_stag(pd, 1, true).unwrap().stag.index);
-            windows.map(|window| rnic.query_window(window).unwrap().pd) == [pd, other]
-                && stags.map(|stag| rnic.query_region(stag).unwrap().pd) == [pd, other]
+            let (pd, other) = (side.pd, rnic.memory_mut().allocate_pd().unwrap());
+            let windows = [pd, other].map(|pd| rnic.memory_mut().allocate_window(pd).unwrap());
+            let stags = [pd, other].map(|pd| rnic.memory_mut().allocate_stag(pd, 1, true).unwrap().stag.index);
+            windows.map(|window| rnic.memory().query_window(window).unwrap().pd) == [pd, other]
+                && stags.map(|stag| rnic.memory().query_region(stag).unwrap().pd) == [pd, other]
         };
     }
 }

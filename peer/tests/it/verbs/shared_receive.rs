@@ -31,7 +31,7 @@ impl Sharing {
 
     fn with(size: u32, limit: u32, rq_limit: u32) -> Self {
         let mut side = Side::new(|_| ());
-        let pd = side.rnic.allocate_pd().unwrap();
+        let pd = side.rnic.memory_mut().allocate_pd().unwrap();
         let srq = side.rnic.create_srq(SrqInit { pd, max_wrs: size, max_sges: 2, limit }).unwrap().0;
         let init = QpInit { srq: Some(srq), rq_limit, ..QpInit::new(side.pd, side.cq, side.cq) };
         let qps = [0, 1].map(|_| {
@@ -263,14 +263,14 @@ fn stag_zero_is_the_queue_pairs_to_use() {
             let (node, mut settings) = (weft_peer::verbs::Node::new(["p"]), weft_peer::verbs::RnicSettings::default());
             settings.max_qps = 1;
             let (mut rnic, token) = node.open("p", settings).unwrap();
-            let pd = rnic.allocate_pd().unwrap();
+            let pd = rnic.memory_mut().allocate_pd().unwrap();
             let cq = rnic.create_cq(9, None).unwrap().0;
             let srq = rnic.create_srq(SrqInit { pd, max_wrs: 2, max_sges: 1, limit: 0 }).unwrap().0;
             let (qp, _, _) =
                 rnic.create_qp(QpInit { srq: Some(srq), ..QpInit::new(pd, cq, cq) }, Some(&token)).unwrap();
             let llp = rnic.attach_stream(llp_settings(PLAIN, 1460, true)).unwrap();
             rnic.modify_qp(Instant::ORIGIN, qp, &QpModify::to_rts(llp)).unwrap();
-            let buffer = rnic.allocate_buffer(16).unwrap();
+            let buffer = rnic.memory_mut().allocate_buffer(16).unwrap();
             let scatter = vec![Sge { stag: STAG_ZERO, tagged_offset: buffer.address().0, length: 9 }];
             rnic.post_srq(srq, vec![ReceiveWr { wr_id: 1, scatter }]).unwrap();
             rnic.handle_octets(Instant::ORIGIN, llp, &fpdu(&untagged(Opcode::SEND, 0, 1, 0, true, b"zero")));

@@ -9,7 +9,7 @@ use weft_peer::verbs::{
 use crate::verbs::peers::{Side, open, shows};
 
 fn srq(rnic: &mut Rnic, max_wrs: u32, limit: u32) -> SrqInit {
-    let pd = rnic.allocate_pd().unwrap();
+    let pd = rnic.memory_mut().allocate_pd().unwrap();
     SrqInit { pd, max_wrs, max_sges: 2, limit }
 }
 
@@ -31,8 +31,8 @@ fn create_and_its_errors() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let mut rnic = small();
     let init = srq(&mut rnic, 4, 3);
-    let dead = rnic.allocate_pd().unwrap();
-    rnic.deallocate_pd(dead).unwrap();
+    let dead = rnic.memory_mut().allocate_pd().unwrap();
+    rnic.memory_mut().deallocate_pd(dead).unwrap();
     let mut fails = |init| rnic.create_srq(init).unwrap_err();
     shows! { proof:
         "VERBS-9.5.1.4-8" => fails(SrqInit { max_wrs: 9, ..init }) == SrqError::TooManyWrs;
@@ -122,7 +122,7 @@ fn each_modifier_of_create_counts() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
     let rnic = &mut side.rnic;
-    let pds = [side.pd, rnic.allocate_pd().unwrap()];
+    let pds = [side.pd, rnic.memory_mut().allocate_pd().unwrap()];
     let make = |rnic: &mut Rnic, pd, max_wrs, max_sges, limit| {
         let (handle, _) = rnic.create_srq(SrqInit { pd, max_wrs, max_sges, limit }).unwrap();
         (handle, rnic.query_srq(handle).unwrap())
@@ -139,10 +139,10 @@ fn each_modifier_of_create_counts() {
         };
         "VERBS-6.3.1-1" => make(rnic, pds[1], 2, 2, 0).1.pd == pds[1];
         "VERBS-6.3.5-12" => {
-            let dead = rnic.allocate_pd().unwrap();
-            rnic.deallocate_pd(dead).unwrap();
+            let dead = rnic.memory_mut().allocate_pd().unwrap();
+            rnic.memory_mut().deallocate_pd(dead).unwrap();
             rnic.create_srq(SrqInit { pd: dead, max_wrs: 1, max_sges: 1, limit: 0 }).is_err()
-                && rnic.deallocate_pd(pds[1]).is_err()
+                && rnic.memory_mut().deallocate_pd(pds[1]).is_err()
         };
         "VERBS-6.3.8-2" => {
             let (handle, before) = make(rnic, pds[0], 9, 1, 4);
@@ -162,8 +162,8 @@ fn results_of_each_verb() {
     closed.rnic.close().unwrap();
     let mut rnic = small();
     let init = srq(&mut rnic, 4, 3);
-    let dead = rnic.allocate_pd().unwrap();
-    rnic.deallocate_pd(dead).unwrap();
+    let dead = rnic.memory_mut().allocate_pd().unwrap();
+    rnic.memory_mut().deallocate_pd(dead).unwrap();
     let invalid = |rnic: &mut Rnic, change: fn(SrqInit) -> SrqInit| rnic.create_srq(change(init)).unwrap_err();
     let (handle, _) = rnic.create_srq(init).unwrap();
     rnic.post_srq(handle, receives(4)).unwrap();

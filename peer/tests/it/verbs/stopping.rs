@@ -38,13 +38,13 @@ fn first_batch(bench: &mut Bench) -> Vec<Vec<u8>> {
 fn source_gone() -> (Vec<Vec<u8>>, Vec<Vec<u8>>, Bench) {
     let mut bench = Bench::new();
     let pd = bench.side.pd;
-    let buffer = bench.side.rnic.allocate_buffer(1 << 20).unwrap();
+    let buffer = bench.side.rnic.memory_mut().allocate_buffer(1 << 20).unwrap();
     let stag = register(&mut bench.side.rnic, pd, buffer, Access::ALL);
     let gather = vec![Sge { stag: stag.to_bits(), tagged_offset: VA, length: 1 << 20 }];
     let remote = bench.side.remote(0);
     bench.side.post(SendWr::new(1, Operation::Write { payload: Payload::Gather(gather), remote }));
     let before = first_batch(&mut bench);
-    bench.side.rnic.deallocate_stag(stag.index).unwrap();
+    bench.side.rnic.memory_mut().deallocate_stag(stag.index).unwrap();
     let (after, _) = bench.sent();
     (before, after, bench)
 }
@@ -97,11 +97,11 @@ fn in_a_read_response() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
     let pd = bench.side.pd;
-    let buffer = bench.side.rnic.allocate_buffer(1 << 20).unwrap();
+    let buffer = bench.side.rnic.memory_mut().allocate_buffer(1 << 20).unwrap();
     let source = register(&mut bench.side.rnic, pd, buffer, Access::ALL);
     bench.hand_in(&request(1, source.to_bits(), 1 << 20));
     let before = first_batch(&mut bench);
-    bench.side.rnic.deallocate_stag(source.index).unwrap();
+    bench.side.rnic.memory_mut().deallocate_stag(source.index).unwrap();
     let (after, _) = bench.sent();
     let record = bench.side.rnic.query_qp(bench.side.qp).unwrap().terminate.unwrap().terminate;
     shows! { proof:

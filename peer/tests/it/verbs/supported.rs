@@ -17,11 +17,11 @@ fn rnic_pd_and_cq_verbs() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let (mut rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
     let (cq, entries) = rnic.create_cq(5, None).unwrap();
-    let pd = rnic.allocate_pd().unwrap();
+    let pd = rnic.memory_mut().allocate_pd().unwrap();
     shows! { proof:
         "VERBS-9.2.1.2-1" => rnic.query().is_ok();
-        "VERBS-9.2.2.1-1" => rnic.allocate_window(pd).is_ok_and(|window| rnic.deallocate_stag(window).is_ok());
-        "VERBS-9.2.2.2-1" => rnic.deallocate_pd(pd) == Ok(()) && rnic.allocate_window(pd).is_err();
+        "VERBS-9.2.2.1-1" => rnic.memory_mut().allocate_window(pd).is_ok_and(|window| rnic.memory_mut().deallocate_stag(window).is_ok());
+        "VERBS-9.2.2.2-1" => rnic.memory_mut().deallocate_pd(pd) == Ok(()) && rnic.memory_mut().allocate_window(pd).is_err();
         "VERBS-9.2.3.1-1" => entries >= 5;
         "VERBS-9.2.3.2-1" => rnic.query_cq(cq).unwrap().entries == entries;
         "VERBS-9.2.3.3-1" => rnic.modify_cq(cq, 50).unwrap() >= 50 && rnic.query_cq(cq).unwrap().entries >= 50;
@@ -70,24 +70,24 @@ fn qp_work_and_event_verbs() {
 fn memory_verbs() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let mut side = Side::new(|_| ());
-    let (pd, rnic) = (side.pd, &mut side.rnic);
+    let (pd, memory) = (side.pd, side.rnic.memory_mut());
     let list = PhysicalBufferList::of(side.buffer, 0, 10, 4096);
     let access = Access::LOCAL;
     let registration = Registration { pd, key: StagKey(1), list, base: ToBase::ZeroBased, remote: false, access };
     let shared = SharedRegistration { pd, key: StagKey(2), base: ToBase::ZeroBased, remote: false, access };
-    let allocated = rnic.allocate_stag(pd, 1, false).unwrap().stag;
-    let region = rnic.register(&registration).unwrap().stag;
-    let window = rnic.allocate_window(pd).unwrap();
+    let allocated = memory.allocate_stag(pd, 1, false).unwrap().stag;
+    let region = memory.register(&registration).unwrap().stag;
+    let window = memory.allocate_window(pd).unwrap();
     shows! { proof:
-        "VERBS-9.2.6.1-1" => rnic.query_region(allocated.index).unwrap().state == StagState::Invalid;
-        "VERBS-9.2.6.2-1" => rnic.query_region(region.index).unwrap().state == StagState::Valid;
-        "VERBS-9.2.6.3-1" => rnic.query_region(region.index).unwrap().access == Some(access);
-        "VERBS-9.2.6.5-1" => rnic.reregister(allocated.index, &registration).is_ok()
-            && rnic.query_region(allocated.index).unwrap().state == StagState::Valid;
-        "VERBS-9.2.6.6-1" => rnic.register_shared(region, &shared)
-            .is_ok_and(|stag| rnic.query_region(stag.index).unwrap().kind == RegionKind::Shared);
-        "VERBS-9.2.6.7-1" => rnic.query_window(window).is_ok();
-        "VERBS-9.2.6.8-1" => rnic.query_window(window).unwrap().state == StagState::Invalid;
-        "VERBS-9.2.6.4-1" => rnic.deallocate_stag(window) == Ok(()) && rnic.query_window(window).is_err();
+        "VERBS-9.2.6.1-1" => memory.query_region(allocated.index).unwrap().state == StagState::Invalid;
+        "VERBS-9.2.6.2-1" => memory.query_region(region.index).unwrap().state == StagState::Valid;
+        "VERBS-9.2.6.3-1" => memory.query_region(region.index).unwrap().access == Some(access);
+        "VERBS-9.2.6.5-1" => memory.reregister(allocated.index, &registration).is_ok()
+            && memory.query_region(allocated.index).unwrap().state == StagState::Valid;
+        "VERBS-9.2.6.6-1" => memory.register_shared(region, &shared)
+            .is_ok_and(|stag| memory.query_region(stag.index).unwrap().kind == RegionKind::Shared);
+        "VERBS-9.2.6.7-1" => memory.query_window(window).is_ok();
+        "VERBS-9.2.6.8-1" => memory.query_window(window).unwrap().state == StagState::Invalid;
+        "VERBS-9.2.6.4-1" => memory.deallocate_stag(window) == Ok(()) && memory.query_window(window).is_err();
     }
 }

@@ -328,7 +328,7 @@ fn earlier_completions_keep_their_status() {
 fn memory_after_an_error() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let mut bench = Bench::new();
-    let window = Stag { index: bench.side.rnic.allocate_window(bench.side.pd).unwrap(), key: StagKey(1) };
+    let window = Stag { index: bench.side.rnic.memory_mut().allocate_window(bench.side.pd).unwrap(), key: StagKey(1) };
     let access = RemoteAccess { read: true, write: true };
     let region = register(&mut bench.side.rnic, bench.side.pd, bench.side.buffer, Access::ALL);
     let bind = Bind { window, region, address: VA, length: 9, va_based: true, access };
@@ -338,7 +338,7 @@ fn memory_after_an_error() {
     let before = bench.side.rnic.destroy_qp(bench.side.qp);
     shows! { proof:
         "VERBS-6.2.4-9" => before == Err(QpError::WindowsStillBound)
-            && bench.side.rnic.deallocate_stag(window.index).is_ok()
+            && bench.side.rnic.memory_mut().deallocate_stag(window.index).is_ok()
             && bench.side.rnic.destroy_qp(bench.side.qp) == Ok(());
         "VERBS-6.2.4-15" => {
             let init = weft_peer::verbs::QpInit::new(bench.side.pd, bench.side.cq, bench.side.cq);

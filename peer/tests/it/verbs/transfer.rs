@@ -215,15 +215,15 @@ fn a_local_fence_waits_for_all_work() {
     let (before, _) = peers.a.transmit(peers.now, usize::MAX);
     shows! { proof:
         "VERBS-8.2.2.2-4" => ulpdus(&before).len() == 1;
-        "VERBS-8.2.2.2-5" => peers.a.rnic.query_region(other.index).unwrap().state == StagState::Valid;
+        "VERBS-8.2.2.2-5" => peers.a.rnic.memory().query_region(other.index).unwrap().state == StagState::Valid;
         "VERBS-8.2.2.2-8" => ulpdus(&before)[0][1] & 0xf == 1;
     }
     peers.b.rnic.handle_octets(peers.now, peers.b.llp, &before);
     peers.run();
     shows! { proof:
         "VERBS-8.2.2.2-6" => peers.a.poll().len() == 3;
-        "VERBS-8.2.2.2-21" => peers.a.rnic.query_region(other.index).unwrap().state == StagState::Invalid;
-        "VERBS-7.8-1" => peers.a.rnic.query_region(stag.index).unwrap().state == StagState::Valid;
+        "VERBS-8.2.2.2-21" => peers.a.rnic.memory().query_region(other.index).unwrap().state == StagState::Invalid;
+        "VERBS-7.8-1" => peers.a.rnic.memory().query_region(stag.index).unwrap().state == StagState::Valid;
     }
     // Without the fence, the operation starts while the Read is outstanding.
     let again = register(&mut peers.a.rnic, pd, buffer, Access::ALL);
@@ -231,7 +231,7 @@ fn a_local_fence_waits_for_all_work() {
     peers.a.rnic.post_send(peers.a.qp, list).unwrap();
     peers.a.transmit(peers.now, usize::MAX);
     shows! { proof:
-        "VERBS-8.2.2.1-8" => peers.a.rnic.query_region(again.index).unwrap().state == StagState::Invalid;
+        "VERBS-8.2.2.1-8" => peers.a.rnic.memory().query_region(again.index).unwrap().state == StagState::Invalid;
     }
 }
 
@@ -261,7 +261,7 @@ fn send_with_invalidate_and_solicited_event() {
     let mut peers = Peers::new();
     let (pd, buffer) = (peers.b.pd, peers.b.buffer);
     let stags: Vec<Stag> = (0..2).map(|_| register(&mut peers.b.rnic, pd, buffer, Access::ALL)).collect();
-    let state = |peers: &Peers, n: usize| peers.b.rnic.query_region(stags[n].index).unwrap().state;
+    let state = |peers: &Peers, n: usize| peers.b.rnic.memory().query_region(stags[n].index).unwrap().state;
     peers.b.post_receive(1, 0, 10);
     peers.b.post_receive(2, 0, 10);
     for (n, solicited) in [(0, false), (1, true)] {
@@ -291,19 +291,19 @@ fn a_read_with_invalidate_ends_its_own_sink() {
     let local = Sge { stag: sink.to_bits(), tagged_offset: VA, length: 3 };
     peers.a.post(SendWr::new(1, Operation::Read { local, remote: peers.b.remote(0), invalidate_local: true }));
     let (there, _) = peers.a.transmit(peers.now, usize::MAX);
-    shows! { proof: "VERBS-8.1.2.2-12" => peers.a.rnic.query_region(sink.index).unwrap().state == StagState::Valid; }
+    shows! { proof: "VERBS-8.1.2.2-12" => peers.a.rnic.memory().query_region(sink.index).unwrap().state == StagState::Valid; }
     peers.b.rnic.handle_octets(peers.now, peers.b.llp, &there);
     peers.run();
     let done = peers.a.poll();
     shows! { proof:
         "VERBS-8.2.2.1-3" => peers.a.octets()[..3] == *b"abc";
-        "VERBS-7.2.2-11" => peers.a.rnic.query_region(sink.index).unwrap().state == StagState::Invalid;
+        "VERBS-7.2.2-11" => peers.a.rnic.memory().query_region(sink.index).unwrap().state == StagState::Invalid;
         "VERBS-4-12" => done[0].operation == CompletedOperation::ReadInvalidateLocal;
         "VERBS-8.1.2.3.3-5" => {
             let other = register(&mut peers.a.rnic, pd, buffer, Access::ALL);
             peers.a.post(SendWr::new(2, Operation::InvalidateLocal(other)));
             peers.run();
-            [sink, other].map(|stag| peers.a.rnic.query_region(stag.index).unwrap().state) == [StagState::Invalid; 2]
+            [sink, other].map(|stag| peers.a.rnic.memory().query_region(stag.index).unwrap().state) == [StagState::Invalid; 2]
         };
     }
 }
@@ -312,12 +312,12 @@ fn a_read_with_invalidate_ends_its_own_sink() {
 fn bind_and_fast_register_take_effect_in_order() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let mut peers = Peers::new();
-    let window = Stag { index: peers.b.rnic.allocate_window(peers.b.pd).unwrap(), key: StagKey(9) };
+    let window = Stag { index: peers.b.rnic.memory_mut().allocate_window(peers.b.pd).unwrap(), key: StagKey(9) };
     let access = RemoteAccess { read: true, write: true };
     let region = peers.b.stag;
     let bind = Bind { window, region, address: VA + 100, length: 50, va_based: false, access };
     peers.b.post(SendWr::new(1, Operation::Bind(bind)));
-    let fast = peers.b.rnic.allocate_stag(peers.b.pd, 4, true).unwrap().stag;
+    let fast = peers.b.rnic.memory_mut().allocate_stag(peers.b.pd, 4, true).unwrap().stag;
     let list = PhysicalBufferList::of(peers.b.buffer, 8192, 4096, 4096);
     let stag = Stag { key: StagKey(3), ..fast };
     let registration = FastRegistration { stag, list, base: ToBase::ZeroBased, access: Access::ALL };
@@ -345,7 +345,7 @@ fn bind_and_fast_register_take_effect_in_order() {
     peers.b.post(SendWr::new(5, Operation::InvalidateLocal(window)));
     peers.run();
     shows! { proof:
-        "VERBS-7.10.5-3" => peers.b.rnic.query_window(window.index).unwrap().state == StagState::Invalid;
+        "VERBS-7.10.5-3" => peers.b.rnic.memory().query_window(window.index).unwrap().state == StagState::Invalid;
         "VERBS-5.1.1.2-1" => peers.b.rnic.destroy_qp(peers.b.qp) == Ok(());
     }
 }
@@ -384,8 +384,8 @@ fn framing_and_cuts_change_nothing() {
 #[test]
 fn scattered_memory_is_sent_as_one_message() {
     let mut peers = Peers::with(Framing { markers: false, crc: true }, 65_495, |_| ());
-    let buffer = peers.a.rnic.allocate_buffer(300 * 4096).unwrap();
-    peers.a.rnic.buffer_mut(buffer).unwrap().copy_from_slice(&pattern(300 * 4096, 0));
+    let buffer = peers.a.rnic.memory_mut().allocate_buffer(300 * 4096).unwrap();
+    peers.a.rnic.memory_mut().buffer_mut(buffer).unwrap().copy_from_slice(&pattern(300 * 4096, 0));
     let mut list = PhysicalBufferList::of(buffer, 0, 300 * 4096, 4096);
     // The list has every 20th page, in reversed order.
     list.entries = list.entries.into_iter().rev().step_by(20).collect();
@@ -400,7 +400,7 @@ fn scattered_memory_is_sent_as_one_message() {
         remote: false,
         access: Access::LOCAL,
     };
-    let stag = peers.a.rnic.register(&registration).unwrap().stag;
+    let stag = peers.a.rnic.memory_mut().register(&registration).unwrap().stag;
     let remote = peers.b.remote(0);
     for n in 0..10 {
         let payload = Payload::Gather(vec![Sge { stag: stag.to_bits(), tagged_offset: 0, length: 15 * 4096 }]);

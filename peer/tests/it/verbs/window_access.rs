@@ -138,7 +138,7 @@ fn invalidation_is_the_queue_pairs_own() {
         if bound_first {
             bind(&mut bench, index, 7, |_| ());
         }
-        let pd = foreign.then(|| bench.side.rnic.allocate_pd().unwrap());
+        let pd = foreign.then(|| bench.side.rnic.memory_mut().allocate_pd().unwrap());
         let pair = sibling(&mut bench.side, pd);
         let mut bench = on(bench, pair);
         let status = done(&mut bench, Operation::InvalidateLocal(stag));
@@ -164,9 +164,9 @@ fn invalidation_is_the_queue_pairs_own() {
         "VERBS-7.10.4-6" => {
             let (stag, mut bench) = bound(|_| ());
             done(&mut bench, Operation::InvalidateLocal(stag));
-            let window = bench.side.rnic.query_window(stag.index).unwrap();
+            let window = bench.side.rnic.memory().query_window(stag.index).unwrap();
             (window.state, window.pd, window.key) == (StagState::Invalid, bench.side.pd, None)
-                && bench.side.rnic.deallocate_stag(bench.side.stag.index).is_ok()
+                && bench.side.rnic.memory_mut().deallocate_stag(bench.side.stag.index).is_ok()
         };
     }
 }
@@ -177,7 +177,7 @@ fn a_window_is_deallocated_during_a_read() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let reading = || {
         let mut bench = Bench::new();
-        let buffer = bench.side.rnic.allocate_buffer(1 << 20).unwrap();
+        let buffer = bench.side.rnic.memory_mut().allocate_buffer(1 << 20).unwrap();
         let region = register(&mut bench.side.rnic, bench.side.pd, buffer, Access::ALL);
         let index = window(&mut bench);
         let (stag, status) = bind(&mut bench, index, 7, |bind| {
@@ -197,7 +197,7 @@ fn a_window_is_deallocated_during_a_read() {
         (stag, bench)
     };
     let (stag, mut gone) = reading();
-    gone.side.rnic.deallocate_stag(stag.index).unwrap();
+    gone.side.rnic.memory_mut().deallocate_stag(stag.index).unwrap();
     let (sent, _) = gone.sent();
     shows! { proof:
         "VERBS-7.10.4.1-3" => sent.len() == 1 && sent[0][1] & 0xf == 7 && gone.side.event_ids() == [EventId::IrrqInvalidStag];

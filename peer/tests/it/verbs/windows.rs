@@ -34,7 +34,7 @@ pub(crate) fn bind(
 }
 
 pub(crate) fn window(bench: &mut Bench) -> StagIndex {
-    bench.side.rnic.allocate_window(bench.side.pd).unwrap()
+    bench.side.rnic.memory_mut().allocate_window(bench.side.pd).unwrap()
 }
 
 /// A bench with a bound window.
@@ -47,7 +47,7 @@ pub(crate) fn bound(change: impl FnOnce(&mut Bind)) -> (Stag, Bench) {
 }
 
 pub(crate) fn state(bench: &Bench, stag: Stag) -> StagState {
-    bench.side.rnic.query_window(stag.index).unwrap().state
+    bench.side.rnic.memory().query_window(stag.index).unwrap().state
 }
 
 /// Delivers a Write to the window. Returns the offset of its first octet in the region, and the
@@ -102,7 +102,7 @@ fn both_ways_to_count() {
         };
         "VERBS-8.1.2.3.1-3" => zero(7) == Some(107) && {
             let (stag, bench) = bound(|bind| bind.access.write = false);
-            bench.side.rnic.query_window(stag.index).unwrap().access == RemoteAccess { read: true, write: false }
+            bench.side.rnic.memory().query_window(stag.index).unwrap().access == RemoteAccess { read: true, write: false }
         };
     }
 }
@@ -114,10 +114,10 @@ fn regions_that_a_window_can_be_bound_to() {
         let mut bench = Bench::new();
         let (pd, list) = (bench.side.pd, PhysicalBufferList::of(bench.side.buffer, 0, 4096, 4096));
         let registration = Registration { pd, key: StagKey(1), list, base, remote: true, access: Access::ALL };
-        let mut region = bench.side.rnic.register(&registration).unwrap().stag;
+        let mut region = bench.side.rnic.memory_mut().register(&registration).unwrap().stag;
         if shared {
             let new = SharedRegistration { pd, key: StagKey(2), base, remote: true, access: Access::ALL };
-            region = bench.side.rnic.register_shared(region, &new).unwrap();
+            region = bench.side.rnic.memory_mut().register_shared(region, &new).unwrap();
         }
         let index = window(&mut bench);
         let (stag, status) = bind(&mut bench, index, 7, |bind| {
@@ -150,11 +150,11 @@ fn a_bind_makes_the_window_valid() {
     let (stag, mut bench) = bound(|_| ());
     let other = window(&mut bench);
     shows! { proof:
-        "VERBS-7.10.2-14" => bench.side.rnic.deallocate_stag(bench.side.stag.index).is_err();
+        "VERBS-7.10.2-14" => bench.side.rnic.memory_mut().deallocate_stag(bench.side.stag.index).is_err();
         "VERBS-7.10.2-20" => state(&bench, stag) == StagState::Valid;
-        "VERBS-7.1-6" => bench.side.rnic.query_window(other).unwrap().state == StagState::Invalid
+        "VERBS-7.1-6" => bench.side.rnic.memory().query_window(other).unwrap().state == StagState::Invalid
             && bind(&mut bench, other, 1, |_| ()).1 == CompletionStatus::Success;
-        "VERBS-5.1.1.2-2" => bench.side.rnic.deallocate_stag(bench.side.stag.index).is_err()
+        "VERBS-5.1.1.2-2" => bench.side.rnic.memory_mut().deallocate_stag(bench.side.stag.index).is_err()
             && written(&mut bench, stag, 3, b"x").0 == Some(103);
         "VERBS-7.10.2-4" => {
             let memory = weft_peer::memory::MemorySettings { max_windows: 50, ..Default::default() };
@@ -163,7 +163,7 @@ fn a_bind_makes_the_window_valid() {
             (0..50).all(|_| {
                 let index = window(&mut bench);
                 bind(&mut bench, index, 1, |_| ()).1 == CompletionStatus::Success
-            }) && bench.side.rnic.allocate_window(bench.side.pd).is_err()
+            }) && bench.side.rnic.memory_mut().allocate_window(bench.side.pd).is_err()
         };
         "VERBS-7.10.2-31" => {
             let (stag, mut bench) = bound(|_| ());
@@ -229,7 +229,7 @@ fn a_bind_fails() {
             fails(|bind, _| bind.window = bind.region).0, fails(|bind, _| bind.region.key = StagKey(0)).0,
             fails(|bind, _| bind.length = LENGTH + 1).0, fails(|bind, _| bind.access = RemoteAccess::default()).0,
             fails(|bind, bench| {
-                let pd = bench.side.rnic.allocate_pd().unwrap();
+                let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();
                 bind.region = register(&mut bench.side.rnic, pd, bench.side.buffer, Access::ALL);
             }).0,
         ] == [InvalidWindow, InvalidRegion, BaseAndBounds, AccessViolation, InvalidPdId];
@@ -253,9 +253,9 @@ fn domains_and_rights_of_a_bind() {
     // The window, the region or the Queue Pair has a different PD.
     let status = |of: usize| {
         let mut bench = Bench::new();
-        let pd = bench.side.rnic.allocate_pd().unwrap();
+        let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();
         let own = bench.side.pd;
-        let index = bench.side.rnic.allocate_window(if of == 0 { pd } else { own }).unwrap();
+        let index = bench.side.rnic.memory_mut().allocate_window(if of == 0 { pd } else { own }).unwrap();
         let region =
             if of == 1 { register(&mut bench.side.rnic, pd, bench.side.buffer, Access::ALL) } else { bench.side.stag };
         if of == 2 {
@@ -271,8 +271,8 @@ fn domains_and_rights_of_a_bind() {
         "VERBS-7.10.2-6" => status(0) == InvalidPdId && status(1) == InvalidPdId && status(2) == InvalidPdId;
         "VERBS-5.2-11" => status(1) == InvalidPdId && {
             let mut bench = Bench::new();
-            let pd = bench.side.rnic.allocate_pd().unwrap();
-            let stag = bench.side.rnic.allocate_stag(pd, 1, true).unwrap().stag;
+            let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();
+            let stag = bench.side.rnic.memory_mut().allocate_stag(pd, 1, true).unwrap().stag;
             let operation = crate::verbs::figure_23::fast(&mut bench, |new, _| new.stag = stag);
             done(&mut bench, operation) == InvalidPdId
         };

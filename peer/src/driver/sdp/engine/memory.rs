@@ -65,7 +65,7 @@ impl Memory for Buffers<'_> {
     fn withdraw(&mut self, stag: u32) -> Result<(), SdpError> {
         if let Some(stag) = self.exposed.remove(&stag) {
             // A region that the peer invalidated still has to be deallocated.
-            let _ = self.device.verbs(|rnic| rnic.deallocate_stag(stag.index));
+            let _ = self.device.verbs(|rnic| rnic.memory_mut().deallocate_stag(stag.index));
             return Ok(());
         }
         let mut own = self.receives.values_mut().filter_map(Posted::own_area_mut);
@@ -228,7 +228,7 @@ impl Engine {
     /// Ends the peer's access to written data.
     pub(in super::super) fn expose_nothing(&mut self) {
         for stag in self.exposed.drain().map(|(_, stag)| stag) {
-            let _ = self.device.verbs(|rnic| rnic.deallocate_stag(stag.index));
+            let _ = self.device.verbs(|rnic| rnic.memory_mut().deallocate_stag(stag.index));
         }
     }
 }
@@ -245,7 +245,7 @@ impl Drop for Engine {
         let pd = self.pd;
         self.device.verbs(|rnic| {
             kept.chain(unread).chain(unsent).chain(self.spare.take_all()).for_each(|area| area.free(rnic));
-            let _ = rnic.deallocate_pd(pd);
+            let _ = rnic.memory_mut().deallocate_pd(pd);
         });
     }
 }

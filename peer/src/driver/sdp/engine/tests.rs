@@ -33,7 +33,8 @@ fn reachable(stream: &SdpStream) -> Vec<Access> {
     let engine = stream.lock();
     let areas = engine.receives.values().filter_map(Posted::own_area);
     let stags = areas.filter_map(Area::stag).map(|stag| Stag::from_bits(stag).unwrap());
-    stags.filter_map(|stag| engine.device.verbs(|rnic| rnic.query_region(stag.index).unwrap().access)).collect()
+    let access = |stag: Stag| engine.device.verbs(|rnic| rnic.memory().query_region(stag.index).unwrap().access);
+    stags.filter_map(access).collect()
 }
 
 /// Section 9.3: the peer may access a buffer from SinkAvail to RdmaWrCompl, and at no other time.
@@ -75,7 +76,7 @@ async fn a_task_that_registers_repeatedly_is_woken_once() {
 #[test]
 fn keys_are_not_all_the_same() {
     let device = device();
-    let pd = device.verbs(Rnic::allocate_pd).unwrap();
+    let pd = device.verbs(|rnic| rnic.memory_mut().allocate_pd()).unwrap();
     let key = || {
         let mut area = device.verbs(|rnic| Area::new(rnic, 10)).unwrap();
         device.verbs(|rnic| area.register(rnic, pd, area::SINK)).unwrap().to_be_bytes()[3]
