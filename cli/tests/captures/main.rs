@@ -13,3 +13,5 @@ mod live;
 mod names;
 mod selection;
 mod several;
+#[path = "../endpoint/skip.rs"]
+mod skip;

@@ -8,6 +8,7 @@ mod probe;
 mod sdp;
 mod serve;
 mod signals;
+mod skip;
 mod soak;
 mod wait;
 mod workloads;

@@ -1,5 +1,6 @@
-//! If the tester is suspended, or loses its link to the target, in the middle of a case, the case
-//! is inconclusive. Without such a reason, the same end of a connection is a failure.
+//! If the tester is suspended, its clock jumps, or it loses its link to the target, in the middle
+//! of a case, the case is inconclusive. Without such a reason, the same end of a connection is a
+//! failure.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
@@ -7,11 +8,13 @@ use std::env;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use crate::skip::skip;
 use crate::target_check::{Server, server};
 
 /// A pause of the tester. More than 2 s count as a standstill (`suites/src/run/standstill.rs`).
@@ -80,6 +83,11 @@ impl Relay {
 
     /// Returns the verdict of the case, and its explanation.
     fn verdict(&self, case: &str) -> (String, String) {
+        self.verdict_with(&[], case)
+    }
+
+    /// The same, with these environment variables of the tester.
+    fn verdict_with(&self, environment: &[(&str, &Path)], case: &str) -> (String, String) {
         let folder = tempfile::tempdir().unwrap();
         let (file, out) = (folder.path().join("nic.toml"), folder.path().join("out"));
         let text = format!(
@@ -89,7 +97,7 @@ impl Relay {
         fs::write(&file, text).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
         command.env_remove("WEFT_STORE").arg("test").arg(file).arg("--out").arg(&out).arg(case).stdout(Stdio::null());
-        let mut process = command.spawn().unwrap();
+        let mut process = command.envs(environment.iter().copied()).spawn().unwrap();
         self.tester.set(process.id()).unwrap();
         process.wait().unwrap();
         let report: serde_json::Value = serde_json::from_slice(&fs::read(out.join("report.json")).unwrap()).unwrap();
@@ -119,6 +127,53 @@ fn a_standstill_of_the_tester_is_no_failure() {
         let relay = Relay::start("127.0.0.1", &case, |_, stream| stream.shutdown(Shutdown::Both).unwrap());
         let (verdict, explanation) = relay.verdict(case.case);
         assert_eq!(verdict, "fail", "{}: {explanation}", case.case);
+    }
+}
+
+/// Replaces a function of the C library: if the file `CLOCK_JUMP` exists, the calendar clock is a
+/// minute ahead.
+#[cfg(target_os = "linux")]
+const CLOCK: &str = r#"
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    int status = syscall(SYS_clock_gettime, clock, now);
+    if (status == 0 && clock == CLOCK_REALTIME && access(getenv("CLOCK_JUMP"), F_OK) == 0)
+        now->tv_sec += 60;
+    return status;
+}
+"#;
+
+/// The calendar clock of a suspended machine jumps, and its other clock does not.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_jump_of_the_testers_clock_is_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let [source, library, jump] = ["clock.c", "clock.so", "jump"].map(|name| folder.path().join(name));
+    fs::write(&source, CLOCK).unwrap();
+    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status().unwrap();
+    assert!(compiled.success());
+    let environment = [("LD_PRELOAD", library.as_path()), ("CLOCK_JUMP", jump.as_path())];
+    for case in [SPLIT_REQUEST, LAST] {
+        let relay = Relay::start("127.0.0.1", &case, |_, stream| stream.shutdown(Shutdown::Both).unwrap());
+        let (verdict, explanation) = relay.verdict_with(&environment, case.case);
+        assert_eq!(verdict, "fail", "{}: {explanation}", case.case);
+
+        let file = jump.clone();
+        let relay = Relay::start("127.0.0.1", &case, move |_, stream| {
+            fs::write(&file, "").unwrap();
+            stream.shutdown(Shutdown::Both).unwrap();
+        });
+        let (verdict, explanation) = relay.verdict_with(&environment, case.case);
+        assert_eq!(verdict, "inconclusive", "{}: {explanation}", case.case);
+        // On a busy machine, the clocks may have run for a second without a reading.
+        assert!(explanation.contains("The tester stood still for 6"), "{explanation}");
+        fs::remove_file(&jump).unwrap();
     }
 }
 
@@ -152,10 +207,7 @@ fn in_a_network_namespace(test: &str) {
     const UNSHARE: [&str; 3] = ["--user", "--map-root-user", "--net"];
     let can = Command::new("unshare").args(UNSHARE).args(["ip", "link", "set", "lo", "up"]).output();
     if !can.is_ok_and(|can| can.status.success()) {
-        const SKIPPED: &str = "no network namespace for this user, or no iproute2";
-        assert!(env::var_os("WEFT_PROGRAMS").is_none(), "WEFT_PROGRAMS is set, but there is {SKIPPED}");
-        println!("skipped: {SKIPPED}");
-        return;
+        return skip("no network namespace for this user, or no iproute2");
     }
     let line =
         format!("ip link set lo up && ip addr add {ADDRESS}/32 dev lo && exec \"$0\" --exact {test} --nocapture");

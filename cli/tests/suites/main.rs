@@ -12,6 +12,8 @@ mod interrupted;
 mod packaging;
 mod prose;
 mod siw_image;
+#[path = "../endpoint/skip.rs"]
+mod skip;
 mod target_check;
 mod test_report;
 mod test_resume;

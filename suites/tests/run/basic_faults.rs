@@ -3,10 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::common::{has, run};
+use crate::relay::{echo, relay};
+use weft_peer::Settings;
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, Direction, RunReport, Tier, Verdict};
 use weft_suites::script::Suites;
@@ -227,6 +230,52 @@ async fn the_basic_cases_echo_every_small_size() {
             }
         }
         assert_eq!(sizes, (0..=128).collect(), "{direction:?}");
+    }
+}
+
+/// Runs cases against the echo service at this address. `lines` are the other lines of the target
+/// file.
+async fn report_of_echo(address: SocketAddr, lines: &str, case: &str) -> RunReport {
+    let text = format!("name = \"echo\"\nkind = \"tcp\"\naddress = \"{address}\"\nservice = \"echo\"\n{lines}\n");
+    let target = Target::from_toml("echo.toml", &text).unwrap();
+    let out = tempfile::tempdir().unwrap();
+    run(target, Suites::embedded().unwrap(), Filter::of([case]).tier(Tier::Smoke), out.path()).await.0
+}
+
+/// The last byte of one echo is wrong.
+#[tokio::test]
+async fn a_wrong_echo_of_one_size_is_named() {
+    for size in [1, 77, 128] {
+        let damage = move |ulpdu: &mut Vec<u8>| {
+            // 18 bytes of header precede the payload.
+            if ulpdu.len() == 18 + size {
+                ulpdu[17 + size] ^= 1;
+            }
+        };
+        let address = relay(echo(Settings::default()), damage).await;
+        let report = report_of_echo(address, "", "mpa/4-basic/sizes").await;
+        let failed: Vec<_> = failed(&report).iter().map(|result| result.expected.clone()).collect();
+        assert_eq!(failed, [Some(format!("the echo of a Send of {size} bytes"))], "{:?}", report.summary);
+    }
+}
+
+/// Neither the tester nor the target requests CRCs.
+#[tokio::test]
+async fn basic_cases_judge_a_connection_without_crcs() {
+    let mut settings = Settings::default();
+    settings.mpa.crc = false;
+    let report = report_of_echo(echo(settings), "[startup]\ncrc = false", "basic").await;
+    assert!(report.results.iter().any(|result| result.key.case == "mpa/4-basic/crc"));
+    for result in &report.results {
+        let needs_rping = result.key.case.ends_with("-rping");
+        let verdict = if needs_rping { Verdict::NotApplicable } else { Verdict::Pass };
+        assert_eq!(result.verdict, verdict, "{}: {}", result.key, result.explanation);
+        for octets in result.steps.iter().filter_map(|step| step.octets.as_ref()) {
+            let shown: Vec<u8> = octets.shown().collect();
+            // The flags follow the key. C is the second bit.
+            let uses_crc = shown.starts_with(b"MPA ID Re") && shown[16] & 0x40 != 0;
+            assert!(!uses_crc, "{}: {}", result.key, octets.hex);
+        }
     }
 }
 

@@ -1,7 +1,12 @@
 //! The control of a failed case. If the control fails, too, the case is inconclusive. If the
 //! control works, the case stays failed.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use tokio::net::UdpSocket;
+use weft_peer::driver::serve::{ConnectionEvent, Server, ServerSettings};
+use weft_peer::{Deviations, Settings};
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, StepKind, Verdict};
 use weft_suites::script::Suites;
@@ -71,7 +76,8 @@ async fn a_failure_of_a_sink_or_source_has_no_control() {
     }
 }
 
-/// These cases send only normal traffic, so a second run without a deviating step would be the same.
+/// These cases send only normal traffic, so a second run without a deviating step would be the
+/// same.
 #[tokio::test]
 async fn a_failure_without_a_marked_step_has_no_control() {
     for (deviation, case) in [
@@ -86,6 +92,46 @@ async fn a_failure_without_a_marked_step_has_no_control() {
                 result.steps.iter().any(|step| step.kind == StepKind::Note && step.text.starts_with("control"));
             assert!(!is_noted && !result.explanation.contains("control"), "{}: {}", result.key, result.explanation);
         }
+    }
+}
+
+/// Runs a variant against an echo service over TCP. Returns its result, and the number of
+/// connections that the service accepted.
+async fn with_connections(deviation: &str, key: &str) -> (CaseResult, usize) {
+    let deviations = Deviations::from_names([deviation]).unwrap();
+    let connection = Settings { deviations, ..Settings::default() };
+    let settings = ServerSettings { connection, ..ServerSettings::default() };
+    let server = Server::bind("127.0.0.1:0".parse().unwrap(), settings).unwrap();
+    let (address, stop) = (server.local_addr(), server.stop_handle());
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let count = accepted.clone();
+    let serving = tokio::spawn(server.run_reporting(move |report| {
+        if report.event == ConnectionEvent::Accepted {
+            count.fetch_add(1, Relaxed);
+        }
+    }));
+    let text = format!("name = \"echo\"\nkind = \"tcp\"\naddress = \"{address}\"\nservice = \"echo\"\n");
+    let mut results = results(Target::from_toml("echo.toml", &text).unwrap(), key).await;
+    stop.stop();
+    serving.await.unwrap();
+    assert_eq!(results.len(), 1, "{key}");
+    (results.remove(0), accepted.load(Relaxed))
+}
+
+/// The transcript has the connections of the case, but not those of its control.
+#[tokio::test]
+async fn only_a_failure_by_a_marked_step_connects_for_a_control() {
+    for (deviation, key, has_control) in [
+        ("mpa.accepts-wrong-key", "mpa/7.1.1-key/wrong-octet[octet=3]", false),
+        ("ddp.refuses-reserved-bits", "ddp/4.1-control/reserved[bits=4]", true),
+    ] {
+        let (result, accepted) = with_connections(deviation, key).await;
+        assert_eq!(result.verdict, Verdict::Fail, "{key}: {}", result.explanation);
+        let connected = result.steps.iter().filter(|step| step.kind == StepKind::Connected).count();
+        assert!(connected > 0, "{key}");
+        assert_eq!(accepted > connected, has_control, "{key}: {accepted} connections, {connected} of the case");
+        let is_noted = result.steps.iter().any(|step| step.kind == StepKind::Note && step.text == WORKS);
+        assert_eq!(is_noted, has_control, "{key}: {:?}", result.steps);
     }
 }
 
