@@ -232,7 +232,7 @@ impl Dissector {
     pub fn remarks(&self) -> Vec<String> {
         let (joined, dropped) = (self.joined(), self.dropped());
         let joined = (!joined.is_empty()).then(|| joined.to_string());
-        let too_many = "too many connections or waiting bytes at a time, so weft dropped state";
+        let too_many = "there were too many connections or waiting bytes at the same time, so weft dropped state";
         let dropped = (!dropped.is_empty()).then(|| format!("{too_many}: {dropped}"));
         let hidden = hidden(&self.unread()).map(|hidden| format!("weft did not read {hidden}"));
         [joined, dropped, hidden].into_iter().flatten().collect()
@@ -325,7 +325,7 @@ mod tests {
             kept.push(dissector.connections.memory());
         });
         // The state of a Read Request takes more memory than its 28 octets on the wire, and the
-        // state of an STag more than its 4 octets.
+        // state of an STag takes more memory than its 4 octets.
         assert!(kept[503] > kept[3] + 500 * 32, "{} {}", kept[3], kept[503]);
     }
 }

@@ -19,16 +19,16 @@ pub struct DroppedState {
     /// Number of incomplete units and gaps that were delivered because their connection was
     /// evicted.
     pub incomplete_units: u64,
-    /// The same count as `interruptions`, but for connections with bytes in which weft had found
-    /// neither iWARP nor SDP before the eviction.
+    /// The same count as `interruptions`, but for connections that had bytes, and in which weft had
+    /// found neither iWARP nor SDP before the eviction.
     pub other_interruptions: u64,
     /// Number of segments that filled a gap of a connection without iWARP or SDP after that
     /// connection was evicted. weft did not read these segments.
     pub late: u64,
     /// Number of evicted connections with iWARP or SDP whose start-up settings weft dropped, too.
     pub forgotten: u64,
-    /// Number of evicted connections with bytes, but without iWARP or SDP, whose stream number weft
-    /// dropped, too. If such a connection continues, it counts as a new connection.
+    /// Number of evicted connections without iWARP or SDP that had bytes, and whose stream number
+    /// weft dropped, too. If such a connection continues, it counts as a new connection.
     pub others_forgotten: u64,
 }
 

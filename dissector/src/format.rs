@@ -52,7 +52,8 @@ pub(crate) fn decimal(value: u64, out: &mut Vec<u8>) {
     append(&digits, count, out);
 }
 
-/// Appends a number in hexadecimal, with at least `least` digits, at most 16.
+/// Appends a number in hexadecimal, with at least `least` digits. The largest number of digits is
+/// 16.
 #[inline]
 pub(crate) fn hex_number(value: u64, least: u8, out: &mut Vec<u8>) {
     let needed = (64 - value.leading_zeros()).div_ceil(4) as usize;

@@ -27,7 +27,8 @@ impl JoinedConnections {
 }
 
 /// Formats the counts, for example "connections were captured in several VLANs, tunnels or
-/// interfaces 2 times (first: stream 0, frame 9); weft read each as one connection".
+/// interfaces 2 times (first: stream 0, frame 9); weft read each such connection as one
+/// connection".
 impl fmt::Display for JoinedConnections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = counted(self.count, "time");
@@ -35,6 +36,6 @@ impl fmt::Display for JoinedConnections {
         if let Some((stream, frame)) = self.first {
             write!(f, " (first: stream {stream}, frame {frame})")?;
         }
-        f.write_str("; weft read each as one connection")
+        f.write_str("; weft read each such connection as one connection")
     }
 }

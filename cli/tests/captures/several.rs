@@ -172,7 +172,7 @@ fn joined_networks_and_unread_frames_are_reported() {
     let name = path.display();
     let joined = format!(
         "weft: {name}: connections were captured in several VLANs, tunnels or interfaces 1 time \
-         (first: stream 0, frame {}); weft read each as one connection\n",
+         (first: stream 0, frame {}); weft read each such connection as one connection\n",
         2 * first + 2
     );
     let unread = format!("weft: {name}: weft did not read 1 frame of IPsec ESP (encrypted)\n");
@@ -206,7 +206,7 @@ fn connections_that_were_put_aside_are_reported() {
     fs::write(&path, crowd::crowd()).unwrap();
     let name = path.display();
     let expected = format!(
-        "weft: {name}: too many connections or waiting bytes at a time, so weft dropped state: \
+        "weft: {name}: there were too many connections or waiting bytes at the same time, so weft dropped state: \
          reading of connections with iWARP or SDP was interrupted 10 times\n\
          weft: {name}: weft did not read 1 frame of IPsec ESP (encrypted)\n"
     );

@@ -145,8 +145,7 @@ impl FrameLocation {
     }
 }
 
-/// Collects all details of one frame, and of its neighbours because users usually open a neighbour
-/// next.
+/// Collects all details of one frame and of its neighbours. Users usually open a neighbour next.
 #[derive(Debug)]
 pub struct Details {
     focus: FrameNumber,

@@ -61,8 +61,8 @@ impl FrameList {
         self.0.binary_search(&number).ok()
     }
 
-    /// The index of the first frame from `number` on. If there is no such frame, the index of the
-    /// last frame.
+    /// Returns the index of the first frame whose number is at least `number`. If there is no such
+    /// frame, returns the index of the last frame.
     #[must_use]
     pub fn near(&self, number: FrameNumber) -> usize {
         self.0.partition_point(|listed| *listed < number).min(self.0.len().saturating_sub(1))

@@ -204,16 +204,16 @@ impl PackedIndex {
         self.marked.len()
     }
 
-    /// Index of the next row with a finding after `position`. If `position` is at or after the last
-    /// row with a finding, the index of the first row with a finding.
+    /// Returns the index of the next row with a finding after `position`. If there is no such row,
+    /// returns the index of the first row with a finding.
     #[must_use]
     pub fn next_marked(&self, position: usize) -> Option<usize> {
         let after = self.marked.partition_point(|marked| *marked <= position);
         self.marked.get(after).or(self.marked.first()).copied()
     }
 
-    /// Index of the previous row with a finding before `position`. If `position` is at or before
-    /// the first row with a finding, the index of the last row with a finding.
+    /// Returns the index of the previous row with a finding before `position`. If there is no such
+    /// row, returns the index of the last row with a finding.
     #[must_use]
     pub fn previous_marked(&self, position: usize) -> Option<usize> {
         let before = self.marked.partition_point(|marked| *marked < position);

@@ -139,9 +139,10 @@ pub(super) struct Connection {
     pub(super) incomplete_units: u64,
     /// Another connection that may replace this connection.
     pub(super) replacement: Option<Replacement>,
-    /// The cost of the eviction of this connection. The cost is counted when the first segment with
-    /// new octets arrives after the connection resumed; from then on, the value is `None`. Until
-    /// then, the connection has nothing to deliver. `None` also if the connection was not evicted.
+    /// The cost of the eviction of this connection; `None` if the connection was not evicted, or if
+    /// the cost is already counted. The cost is counted when the first segment with new octets
+    /// arrives after the connection resumed. Before this segment, the connection has nothing to
+    /// deliver.
     pub(super) pending_cost: Option<DroppedState>,
 }
 
@@ -317,8 +318,8 @@ impl Connection {
         self.directions.iter().any(|direction| direction.reader.is_mpa())
     }
 
-    /// If both endpoints have agreed to suspend the connection: the addresses with which it will
-    /// resume.
+    /// Returns the addresses with which the connection will resume; `None` unless both endpoints
+    /// have agreed to suspend the connection.
     pub(super) fn suspended(&self) -> Option<SuspendedConnection> {
         let (local, port) = self.monitor.as_ref()?.suspended()?;
         let address = |direction: Direction| self.directions[direction].ends.src.ip();

@@ -12,8 +12,8 @@ use crate::sink::Sink;
 use crate::tcp::ConnectionSummary;
 
 impl Connections {
-    /// Returns whether the connection was evicted and can resume from its record, or had no octets.
-    /// If true, a segment that does not fit the connection only starts a possible replacement.
+    /// Returns whether the connection was evicted, and either has a record or had no octets. If
+    /// true, a segment that does not fit the connection only starts a possible replacement.
     pub(super) fn may_resume(&self, past: &ConnectionSummary, network: u16, segment: &Segment<'_>) -> bool {
         past.evicted && (!past.has_octets() || self.table.has_record(segment, network))
     }

@@ -4,8 +4,8 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("filter, column {column}: {message}")]
 pub struct FilterError {
-    /// Column of the first wrong character; the first column is 1. If a part is missing at the end
-    /// of the filter, the column after the last character.
+    /// Column of the first wrong character; the first column is 1. If the filter ends too early,
+    /// this can be the column after the last character.
     pub column: usize,
     /// Number of wrong characters, at least 1.
     pub width: usize,

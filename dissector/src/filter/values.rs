@@ -119,7 +119,7 @@ impl Values {
         count
     }
 
-    /// Appends the first value of the field `slot` to `out`; if `last` is set, the last value.
+    /// Appends the first value of the field `slot` to `out`, or the last value if `last` is set.
     /// Returns whether the field has a value.
     pub fn write_first_or_last(&self, slot: Slot, known: &KnownField, last: bool, out: &mut Vec<u8>) -> bool {
         let value = if last { self.of(slot).last() } else { self.of(slot).next() };

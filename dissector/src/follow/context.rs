@@ -1,5 +1,5 @@
-//! [`Context`] is the part of the monitor's knowledge about a unit that the octets of this unit do
-//! not show. Outputs and filters receive the context with each unit.
+//! [`Context`]: facts about a unit that the monitor knows from earlier units, and that the unit's
+//! own octets do not show. Outputs and filters receive the context with each unit.
 
 use super::exchange::Exchange;
 use super::sdp;
@@ -10,9 +10,9 @@ use crate::upper::{Ulp, UlpMessage};
 pub struct Context {
     /// The state of the SDP connection; `None` if the connection does not carry SDP.
     pub sdp: Option<Box<sdp::SdpState>>,
-    /// If the unit is a datagram of a port mapper, the exchange to which the datagram belongs. If
-    /// the unit belongs to a connection, the exchange that prepared the connection, in the state
-    /// that the exchange had when the connection was opened.
+    /// A port mapper exchange. For a datagram of a port mapper, this is the exchange to which the
+    /// datagram belongs. For a unit of a connection, this is the exchange that prepared the
+    /// connection, in the state that the exchange had when the connection was opened.
     pub exchange: Option<Exchange>,
     /// The protocol above RDMAP, if it is certain.
     pub ulp: Option<Ulp>,

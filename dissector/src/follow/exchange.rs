@@ -4,9 +4,9 @@
 //! A datagram belongs to the exchange with its three-tuple AssocHandle, CpPort and CpIPAddr. If a
 //! Request has the same three-tuple but requests another address, it begins a new exchange.
 //! Repeated messages are counted. An exchange prepared a connection if the SYN of the connection
-//! goes to the address in the Accept. If several exchanges match, the exchange with the newest
-//! Accept that fits both addresses of the connection counts. If no Accept fits both addresses, the
-//! exchange with the newest Accept that has the destination address counts.
+//! goes to the address in the Accept. If several exchanges match, weft selects the newest Accept
+//! that fits both addresses of the connection. If no Accept fits both addresses, weft selects the
+//! newest Accept that has the destination address.
 //!
 //! If a datagram is neither a message of the draft nor a message of the Linux daemon, it is
 //! ignored. At most [`MAX_EXCHANGES`] exchanges are kept. For each exchange, the first
@@ -57,8 +57,8 @@ named! {
 /// A port mapper exchange: messages with the same three-tuple.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Exchange {
-    /// Number of the exchange. The first exchange has number 0. The order is the order of the first
-    /// datagrams of the exchanges.
+    /// Number of the exchange. Exchanges are numbered from 0, in the order of their first
+    /// datagrams.
     pub exchange: u64,
     /// AssocHandle.
     pub handle: u64,

@@ -76,9 +76,9 @@ struct OpenMessage {
     high: i64,
     sum: u64,
     /// Sum of [`hash_offset`] of the start offsets of all segments, minus the sum of
-    /// [`hash_offset`] of their end offsets. In a complete message, the end of each segment is the
-    /// start of another segment. So only the lowest start and the highest end remain in the
-    /// difference.
+    /// [`hash_offset`] of their end offsets. In a complete message, the end of each segment except
+    /// the last is the start of another segment. So only the lowest start and the highest end
+    /// remain in the difference.
     tally: u64,
     segments: u32,
     /// Whether the first segments may be missing in the capture.
@@ -120,8 +120,8 @@ pub(crate) struct UnfinishedMessage {
     pub control: Location,
     /// Whether another message began and ended after the latest segment of this message.
     pub has_later_message: bool,
-    /// If the message ends exactly where an earlier segment with L=1 begins: location of the DDP
-    /// control octet in that earlier segment.
+    /// Location of the DDP control octet in an earlier segment with L=1 that begins exactly where
+    /// this message ends; `None` if there is no such segment.
     pub early_last: Option<Location>,
 }
 
@@ -149,7 +149,7 @@ pub(crate) struct Messages {
     channels: [Channel; 6],
     /// Number of segments so far.
     count: u64,
-    /// The highest number of a segment that began a message which is already finished.
+    /// The highest number of the first segment of a message, among the messages that have ended.
     ended: u64,
 }
 

@@ -146,7 +146,8 @@ impl ConnectionState {
     }
 
     /// Returns whether the units of both directions are delivered in the order in which they were
-    /// sent. The result is `false` if octets were missed or cut off, or if a SYN was not captured.
+    /// sent. The result is `false` if octets were not captured or were captured out of order, or if
+    /// a SYN was not captured.
     pub(crate) fn is_in_send_order(&self) -> bool {
         self.connection.syn == [true; 2] && !self.mpa.tcp.iter().any(|tcp| tcp.missed || tcp.cut)
     }

@@ -94,7 +94,7 @@ mod tests {
         let mut port_mappers = PortMappers::default();
         assert!(!port_mappers.has_endpoint_of(&from(3935, &query)));
         assert!(port_mappers.has_endpoint_of(&from(3935, &message(0x04))));
-        assert!(port_mappers.has_endpoint_of(&from(3935, &query)), "what it sends from now on is wrong");
+        assert!(port_mappers.has_endpoint_of(&from(3935, &query)), "now the endpoint counts as a port mapper");
         assert!(!port_mappers.has_endpoint_of(&from(3936, &message(0x04))));
     }
 

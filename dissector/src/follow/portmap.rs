@@ -132,8 +132,7 @@ pub(crate) struct Transaction {
     pub(crate) address_pairs: Vec<(SocketAddr, SocketAddr)>,
     /// Time of the last datagram, in nanoseconds since 1970.
     latest: u64,
-    /// The PMAccepts. Each PMAccept has another source, ApIPAddr or ApPort than the other
-    /// PMAccepts.
+    /// The PMAccepts. No two PMAccepts have the same source, ApIPAddr and ApPort.
     pub(crate) accepts: Vec<PmDatagram>,
     /// The first PMDeny.
     pub(crate) deny: Option<PmDatagram>,

@@ -20,7 +20,7 @@ pub(crate) struct Remark {
     /// The octets that the remark is about, as a range in the current unit. If the octets are in an
     /// earlier unit, the range is empty.
     pub range: Range<usize>,
-    /// If `range` is empty: the location of the octets in an earlier unit.
+    /// The location of the octets in an earlier unit, if `range` is empty.
     pub octets: Location,
 }
 
@@ -96,22 +96,24 @@ pub(crate) enum RemarkKind {
         /// The MSN of the message.
         found: Msn,
     },
-    /// A segment continues a message, but has another MSN than the earlier segments of the message.
+    /// A segment continues a message, but its MSN differs from the MSN of the earlier segments of
+    /// the message.
     MsnChanged {
         /// The value in the earlier segments.
         from: Msn,
         /// The value in this segment.
         to: Msn,
     },
-    /// A segment continues a message, but has another QN than the earlier segments of the message.
+    /// A segment continues a message, but its QN differs from the QN of the earlier segments of the
+    /// message.
     QnChanged {
         /// The value in the earlier segments.
         from: u32,
         /// The value in this segment.
         to: u32,
     },
-    /// A segment continues a tagged message, but has another STag than the earlier segments of the
-    /// message.
+    /// A segment continues a tagged message, but its STag differs from the STag of the earlier
+    /// segments of the message.
     StagChanged {
         /// RDMAP's opcode of the message.
         opcode: Opcode,
@@ -136,7 +138,7 @@ pub(crate) enum RemarkKind {
     /// An FPDU in the middle of a message has no DDP header. Either the FPDU is too short, or the
     /// version bits of DDP and of RDMAP are both wrong.
     NoHeader,
-    /// A Read Response has another STag than the Read Request.
+    /// The STag of a Read Response differs from the SinkSTag of the Read Request.
     SinkStag {
         /// SinkSTag of the Request.
         expected: u32,
@@ -188,8 +190,8 @@ pub(crate) enum RemarkKind {
         offset: u64,
     },
     /// An endpoint invalidated an STag of its peer with a Send with Invalidate. Later, a segment of
-    /// the same endpoint uses this STag. Between the two, the owner of the STag sent nothing that
-    /// could make the STag valid again.
+    /// the same endpoint uses this STag. After the Send and before that segment, the owner of the
+    /// STag sent nothing that could make the STag valid again.
     Invalidated {
         /// The STag.
         stag: u32,

@@ -96,7 +96,7 @@ pub(crate) struct Stream {
     pub begins_with_hole: bool,
     /// The unit directly after the direction's own start-up frame.
     pub after_startup: Option<AfterStartup>,
-    /// If the direction had four zero octets in streaming mode: the frame of these octets.
+    /// The frame of four zero octets in streaming mode, if the direction had such octets.
     pub zeros_before: Option<FrameNumber>,
     /// Number of FPDUs so far whose markers are missing, misplaced, or wrong.
     pub misplaced: u32,
@@ -147,10 +147,10 @@ pub(crate) struct Stream {
     pub split_after_fpdu: u64,
     /// The frame of the first FPDU that `split_after_fpdu` counts.
     pub split_after_fpdu_frame: Option<FrameNumber>,
-    /// How many of the FPDUs in `split_at_start` and `split_after_fpdu` the sender split although
+    /// Number of those FPDUs in `split_at_start` and `split_after_fpdu` that were split although
     /// the TCP segment was not full and the window was open.
     pub split_by_choice: u64,
-    /// If the sender's data ends within the latest FPDU: the location of this FPDU.
+    /// The location of the latest FPDU, if the sender's data ends within this FPDU.
     pub cut_fpdu: Option<Location>,
     /// The first Terminate.
     pub terminate: Option<TerminateSummary>,

@@ -53,8 +53,8 @@ pub(crate) struct TcpFacts {
     /// The window scale option of the endpoint's SYN. The outer `None` means that not all options
     /// were captured. The inner `None` means that the SYN has no window scale option.
     scale: Option<Option<u8>>,
-    /// If options were captured: the frame of the endpoint's first SYN without the SACK-permitted
-    /// option.
+    /// The frame of the endpoint's first SYN without the SACK-permitted option. A SYN counts only
+    /// if its options were captured.
     pub no_sack_frame: Option<FrameNumber>,
     /// The first frame with payload that has an IPv4 packet with Don't Fragment clear.
     pub fragmentable_frame: Option<FrameNumber>,
@@ -66,8 +66,7 @@ pub(crate) struct TcpFacts {
     pub resegmented_frame: Option<FrameNumber>,
     /// Whether the snap length of the capture cut off octets of a segment.
     pub cut: bool,
-    /// Whether the endpoint sent octets that were not captured, or that were captured only after
-    /// octets which it sent later.
+    /// Whether octets of the endpoint are missing in the capture, or were captured out of order.
     pub missed: bool,
     /// The first frame in which the peer acknowledges octets that were not captured before this
     /// frame. From this frame on, the peer may have received octets before they were captured.
@@ -193,8 +192,9 @@ impl TcpFacts {
         self.fin.is_some_and(|fin| before(next, fin)) || self.last_ack.is_some_and(|acked| before(sent, acked))
     }
 
-    /// Returns whether the peer, in `frame` or earlier, acknowledged octets that were not captured
-    /// before. If true, the order of frames does not show which octets the peer had received.
+    /// Returns whether the peer, in `frame` or in an earlier frame, acknowledged octets that were
+    /// not captured before this acknowledgement. If true, the order of frames does not show which
+    /// octets the peer had received.
     pub(crate) fn may_be_late_at(&self, frame: FrameNumber) -> bool {
         self.acked_uncaptured.is_some_and(|unseen| unseen <= frame)
     }
@@ -222,7 +222,7 @@ impl TcpFacts {
     }
 
     /// Records that the octets `start..end` were captured. If the first missing octet is one of
-    /// them, the gap begins after them.
+    /// these octets, the gap now begins at `end`, or the complete gap is filled.
     fn fill_gap(&mut self, start: u32, end: u32) {
         if let Some((first, after)) = self.gap
             && !before(first, start)
@@ -263,8 +263,8 @@ impl TcpFacts {
         self.sent.iter().rev().find(is_short).is_some_and(|sent| sent.is_continued)
     }
 
-    /// Returns whether a retransmission of `start..end` has other boundaries than the first
-    /// segments with these octets.
+    /// Returns whether the boundaries of a retransmission of `start..end` differ from the
+    /// boundaries of the first segments with these octets.
     fn has_new_boundaries(&self, start: u32, end: u32) -> bool {
         let known = |at: u32| self.sent.iter().any(|sent| !before(at, sent.start) && before(at, sent.end));
         let is_known = known(start) && known(end.wrapping_sub(1));

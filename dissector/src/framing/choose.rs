@@ -104,7 +104,7 @@ fn markers_recognised(half: &DirectionStream, layout: &Layout) -> Result<bool, P
 }
 
 /// The header of an FPDU: `ULPDU_Length`, and whether the first four octets are [`plausible`]. If
-/// the octets of one of the two were not captured, its value is `None`.
+/// the octets of one of these two values were not captured, this value is `None`.
 type Header = (Option<u16>, Option<bool>);
 
 /// The header of an FPDU that starts at `start`.
@@ -171,7 +171,7 @@ impl Reader {
         match captured {
             Some(_) if crc_on => {}
             // Accept the FPDU if it ends at the end of a TCP segment. The end of the segment is as
-            // good a proof as the header of the next FPDU. The next FPDU may arrive much later.
+            // good a proof as the header of the next FPDU, which may arrive much later.
             Some(_)
                 if check_markers(half, &rfc)?.right
                     && (plausible == Some(true) && half.segment_ends_at(rfc.end)

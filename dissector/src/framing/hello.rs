@@ -72,8 +72,8 @@ pub(super) fn private_hello(half: &DirectionStream) -> Option<Hello> {
 }
 
 /// Offset in octets of the ULP's private data within the private data of a start-up frame. The
-/// offset is the length of the words that RFC 6581 adds before it, or 0 if the frame does not have
-/// these words.
+/// offset is the length of the words that RFC 6581 adds before the ULP's private data, or 0 if the
+/// frame does not have these words.
 pub(super) fn private_at(header: &RawStartup) -> usize {
     if header.revision >= 2 && header.flags & FLAG_S != 0 { ENHANCED_LEN } else { 0 }
 }

@@ -10,7 +10,7 @@ impl Reader {
     /// capture if there is no such FPDU.
     pub(super) fn resync(&mut self, half: &mut DirectionStream) -> Result<Option<u64>, Pending> {
         // No FPDU was found at the first unread octet. So start after this octet. But if octets
-        // were already skipped, the first unread octet is not checked yet.
+        // were already skipped, the first unread octet is not checked yet, so start at this octet.
         let from = half.consumed() + u64::from(self.skipped.is_empty());
         let captured: Vec<_> = half.spans(from, half.settled()).filter(|span| span.captured).collect();
         for span in captured {

@@ -28,7 +28,7 @@ pub(super) struct Collector {
     /// Number and capture time of the latest frame that supplied octets.
     frame: (FrameNumber, u64),
     start: u64,
-    /// If the connection has no Hello: the field order of an earlier message of this direction.
+    /// The field order of an earlier message of this direction, if the connection has no Hello.
     shown: Option<FieldOrder>,
     /// Locations of the first octets of the message. The locations include all segments that
     /// contain the first [`MIN_LOCATED_OCTETS`] octets.

@@ -28,7 +28,7 @@ pub struct Field {
     pub label: &'static str,
     /// Display format of the value.
     pub base: Base,
-    /// If the field shares its octets with other fields, the bits of this field. Otherwise 0: the
+    /// The bits of this field, if the field shares its octets with other fields. 0 means that the
     /// field has all bits of its octets.
     pub mask: u64,
     /// Section of the specification.

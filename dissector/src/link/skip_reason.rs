@@ -13,7 +13,7 @@ const MAX_REASONS: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// The capture ends within a header, or the snap length cut the header.
+    /// The frame ends within a header, or the snap length cut the header.
     Truncated,
     /// A header has values that its specification does not define.
     Malformed,
@@ -85,7 +85,7 @@ impl SkipCounts {
 impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SkipReason::Truncated => f.write_str("cut within a header"),
+            SkipReason::Truncated => f.write_str("truncated header"),
             SkipReason::Malformed => f.write_str("malformed header"),
             SkipReason::TooDeep => f.write_str("too many headers"),
             SkipReason::LinkType(247) => f.write_str("InfiniBand"),

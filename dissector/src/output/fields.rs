@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::filter::{KnownField, Slot, Values};
 
-/// If a field has several values: which of these values a column shows.
+/// The values that a column shows if a field has several values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occurrence {
     /// The first value.

@@ -147,7 +147,7 @@ impl Ladder {
         svg
     }
 
-    /// If rows are omitted, the text below the last row.
+    /// The text below the last row, which shows the number of omitted rows.
     fn omission(&self) -> String {
         format!("and {}", counted(self.more, "more row"))
     }

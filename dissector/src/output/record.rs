@@ -15,8 +15,8 @@ pub struct Record {
     pub link_type: u16,
     /// Number of the interface in the capture.
     pub interface: u32,
-    /// The TCP connection of the packet. If the packet is unknown, the TCP connection of a unit or
-    /// of a finding.
+    /// The TCP connection of the packet. If the packet is unknown, this is the TCP connection of a
+    /// unit or of a finding.
     pub stream: Option<StreamId>,
     /// Whether the frame contains a fragment of an IP packet that was still incomplete.
     pub fragment: bool,

@@ -77,7 +77,8 @@ pub fn summary(unit: &Unit<'_>) -> String {
     line
 }
 
-/// If an FPDU completes a message of the protocol above RDMAP, this message.
+/// Returns the message of the protocol above RDMAP that `unit` completes; `None` if `unit` does not
+/// complete such a message.
 pub(super) fn ulp_message<'a>(unit: &Unit<'a>) -> Option<&'a UlpMessage> {
     let context = unit.context.filter(|_| matches!(unit.kind, Kind::Fpdu(_)))?;
     context.ulp_message.as_ref()

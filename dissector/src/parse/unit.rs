@@ -55,7 +55,7 @@ pub struct Unit<'a> {
     pub kind: Kind<'a>,
     /// Location of the octets of the unit.
     pub origin: Origin<'a>,
-    /// If no FPDU was found in the octets: the probable error of the sender.
+    /// The probable error of the sender, if no FPDU was found in the octets.
     pub sender_error: Option<SenderError>,
 }
 

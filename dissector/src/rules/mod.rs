@@ -3,10 +3,10 @@
 //! start-up frame, an SDP message or a datagram.
 //!
 //! A rule is a small function in `rules/<protocol>/<topic>.rs` and a line in the table `RULES` of
-//! its protocol. Octets that are missing in the capture (lost or cut off) cause no finding. The
-//! content of an FPDU with a bad CRC causes no finding either. Each requirement id of a rule has a
-//! test with two similar streams: one stream violates the requirement, and the other stream meets
-//! the requirement (`testing::proves`).
+//! its protocol. Octets that are missing in the capture (not captured, or cut off by the snap
+//! length) cause no finding. The content of an FPDU with a bad CRC causes no finding either. Each
+//! requirement id of a rule has a test with two similar streams: one stream violates the
+//! requirement, and the other stream meets the requirement (`testing::proves`).
 
 /// Returns a slice of the requirements with these ids. Code with an id that is in no catalogue does
 /// not compile.

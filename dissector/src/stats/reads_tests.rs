@@ -69,7 +69,7 @@ fn counting_continues_after_a_loss() {
                 frames
             });
             let (count, least, most, partial) = count_reads(&wire, 0);
-            // The count does not include the Read with the lost message, and the Read of the first
+            // The count includes neither the Read with the lost message nor the Read of the first
             // message after the loss.
             assert!(count >= u64::from(READS) - 3, "flags {flags:x}, frame {lost} lost: {count} Reads");
             assert_eq!((least, most, partial), (1, 1, true), "flags {flags:x}, frame {lost} lost");

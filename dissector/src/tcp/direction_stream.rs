@@ -31,8 +31,8 @@
 //! with the event for which the caller must wait.
 //!
 //! **Memory.** Waiting octets use at most [`MAX_WAITING_OCTETS`]. Each waiting segment counts as
-//! its octets plus [`SEGMENT_WEIGHT`]. Settled octets stay until the reader consumes them. At most,
-//! the reader leaves the longest sequence of FPDUs that it checks together.
+//! its octets plus [`SEGMENT_WEIGHT`]. Settled octets stay until the reader consumes them. The
+//! reader leaves at most the octets of the longest sequence of FPDUs that it checks together.
 
 mod closing;
 mod fin;

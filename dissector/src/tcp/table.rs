@@ -91,7 +91,7 @@ pub(crate) struct ConnectionSummary {
     /// Whether the connection was evicted: it lost its slot while it was open, because of a
     /// memory limit.
     pub(crate) evicted: bool,
-    /// If the connection was evicted without a record: the first gap of each direction. A gap has
+    /// The first gap of each direction, if the connection was evicted without a record. A gap has
     /// two sequence numbers: of its first octet, and of the octet after the gap.
     pub(crate) missing: [Option<(u32, u32)>; 2],
 }

@@ -191,7 +191,7 @@ pub(crate) fn hello_ack() -> Vec<u8> {
 pub(crate) const STAG: u32 = 0x1122_3344;
 pub(crate) const VA: u64 = 0x1000;
 
-/// The extended header of a SrcAvail (Len, STag, VA); if `non_discards` is set, of a SinkAvail.
+/// The extended header of a SrcAvail (Len, STag, VA), or of a SinkAvail if `non_discards` is set.
 pub(crate) fn advert(len: u32, non_discards: Option<u32>) -> String {
     let non_discards = non_discards.map_or(String::new(), |count| format!("{count:08x}"));
     format!("{len:08x} {STAG:08x} {VA:016x} {non_discards}")

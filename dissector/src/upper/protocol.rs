@@ -22,10 +22,10 @@ pub(super) trait Protocol: fmt::Debug + Clone + Default {
     fn read(bytes: &[u8], is_complete: bool) -> Verdict<Self::Message>;
 
     /// Records a complete message that passed the test of [`Protocol::read`]. This method is called
-    /// only until a protocol is recognised.
+    /// as long as no protocol is recognised.
     fn message(&mut self, _direction: Direction, _message: &Self::Message) {}
 
-    /// Records a Read Request. This method is called only until a protocol is recognised.
+    /// Records a Read Request. This method is called as long as no protocol is recognised.
     fn read_request(&mut self, _direction: Direction, _view: &SegmentView<'_>) {}
 
     /// Returns whether this segment of a Read Response proves the protocol.

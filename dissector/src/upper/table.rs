@@ -80,9 +80,9 @@ macro_rules! protocols {
         }
 
         impl Connections {
-            /// Tests the first bytes of a Send for every protocol; if `only` is set, for this
-            /// protocol only. The results are in the order of the table. `is_complete` is set if
-            /// `bytes` are the complete Send.
+            /// Tests the first bytes of a Send for every protocol, or for one protocol if `only` is
+            /// set. The results are in the order of the table. `is_complete` is set if `bytes` are
+            /// the complete Send.
             pub(super) fn read(
                 bytes: &[u8],
                 is_complete: bool,

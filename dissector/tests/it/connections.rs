@@ -355,7 +355,9 @@ fn late_and_later_segments_of_a_connection_without_iwarp_are_reported() {
                 so weft may miss iWARP there; weft did not read 2 late segments of connections without iWARP or SDP";
     assert_eq!(
         remarks,
-        [format!("too many connections or waiting bytes at a time, so weft dropped state: {expected}")]
+        [format!(
+            "there were too many connections or waiting bytes at the same time, so weft dropped state: {expected}"
+        )]
     );
 }
 

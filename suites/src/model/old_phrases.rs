@@ -106,7 +106,7 @@ const FINDINGS: &[(&str, &str)] = &[
     ),
     (
         "markers as in section 4.3, as the peer sent M=1",
-        "markers at the positions of section 4.3, as the peer sent M=1",
+        "markers at the positions of section 4.3, because the peer sent M=1",
     ),
     ("no FPDU from the Responder before a Request", "no FPDU from the Responder before it has received a Request"),
     (
@@ -179,6 +179,31 @@ const FINDINGS: &[(&str, &str)] = &[
     ("one more besides ", "another SrcAvail; already open: "),
     (" bytes arrive as Data, as a SendSm requested", " bytes arrive as Data, because a SendSm requested them"),
     ("found an earlier ModeChange", "found a ModeChange before that acknowledgement"),
+    (", as the peer sent M=", ", because the peer sent M="),
+    (", as the Reply has ", ", because the Reply has "),
+    (", as the Request has ", ", because the Request has "),
+    (", as a Request had arrived", ", because a Request had arrived"),
+    (", as TCP segments carry ", ", because TCP segments carry "),
+    (", as RDMARDSZ is 0", ", because RDMARDSZ is 0"),
+    (", as the segment is not a Read Request", ", because the segment is not a Read Request"),
+    ("a message of the ULP, as A = 0", "a message of the ULP, because A = 0 in the Request and the Reply"),
+    (", as A = 1", ", because A = 1"),
+    (", as B = 0 in the Reply", ", because B = 0 in the Reply"),
+    (", as C = 0 in the Reply", ", because C = 0 in the Reply"),
+    (", as D = 0 in the Reply", ", because D = 0 in the Reply"),
+    ("Write or Send, as the Reply chose", "Write or Send of a type in the Reply"),
+    (", since DV is ", ", because DV is "),
+    ("MT 0 or 2, as a client sends", "MT 0 or 2 from a client"),
+    ("MT 1 or 3, as a server sends", "MT 1 or 3 from a server"),
+    ("the Request only later, in frame ", "no Request before frame "),
+    ("no FPDU before both start-up frames", "FPDUs only after both start-up frames"),
+    (
+        "a combination of AssocHandle, CpIPAddr and CpPort that differs from frame ",
+        "a different AssocHandle, CpIPAddr or CpPort than in frame ",
+    ),
+    ("another AssocHandle than in the PMReq of frame ", "a different AssocHandle than in the PMReq of frame "),
+    ("another five-tuple than in the PMReq of frame ", "a different five-tuple than in the PMReq of frame "),
+    (" (another service)", ", because another service is requested"),
 ];
 
 /// Returns the text with current phrases in place of the phrases of earlier versions.

@@ -336,7 +336,7 @@ async fn each_page_reports_what_was_not_read_or_dropped() {
     std::fs::write(folder.path().join("capture_folder/crowd.pcap"), crowd::crowd()).unwrap();
     let capture = only(&site).await;
     let remarks = [
-        "too many connections or waiting bytes at a time, so weft dropped state: \
+        "there were too many connections or waiting bytes at the same time, so weft dropped state: \
          reading of connections with iWARP or SDP was interrupted 10 times",
         "weft did not read 1 frame of IPsec ESP (encrypted)",
     ];

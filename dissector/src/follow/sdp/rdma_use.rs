@@ -28,16 +28,17 @@ pub(crate) struct RdmaAccess {
     pub stag_location: Location,
 }
 
-/// An access that was not allowed: no advertisement that the sender had received and could still
-/// use contains all accessed octets.
+/// An access that was not allowed, because not all accessed octets are in an advertised buffer. An
+/// advertisement counts only if the sender had received it and could still use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct UnadvertisedAccess {
     /// The access.
     pub access: RdmaAccess,
-    /// If the STag had an earlier advertisement: the reason why this advertisement ended.
+    /// The reason why the earlier advertisement of the STag ended, if there was an earlier
+    /// advertisement.
     pub reason: Option<EndReason>,
-    /// If the sender had a usable advertisement with this STag: this advertisement. Its buffer does
-    /// not contain all accessed octets.
+    /// The usable advertisement with this STag, if the sender had one. Its buffer does not contain
+    /// all accessed octets.
     pub outside: Option<Advert>,
 }
 

@@ -35,7 +35,7 @@ pub struct Source {
     pub owed: u64,
     /// The received SinkAvails that this peer may use, oldest first.
     pub usable: VecDeque<Advert>,
-    /// If this peer sent a SrcAvailCancel that is not settled: the MSeq of the SrcAvailCancel.
+    /// The MSeq of this peer's SrcAvailCancel, if this SrcAvailCancel is not settled.
     pub(super) cancel: Option<u32>,
     /// Whether this peer received a SinkAvailCancel that it has not answered.
     pub(super) cancel_due: bool,

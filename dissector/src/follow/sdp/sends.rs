@@ -12,10 +12,10 @@ use crate::parse::{Location, Unit};
 pub(crate) struct SdpSend {
     /// One of the four Send opcodes.
     pub opcode: Opcode,
-    /// If the Send is a Send with Invalidate: the STag that it invalidates.
+    /// The STag that the Send invalidates, if the Send is a Send with Invalidate.
     pub invalidates: Option<u32>,
-    /// Whether all octets between the previous Send and this Send were captured. If there is no
-    /// previous Send, whether all octets before this Send were captured.
+    /// Whether all octets between the previous Send and this Send were captured. For the first
+    /// Send, this concerns all octets before this Send.
     pub follows: bool,
     /// Number of RDMA Writes and Read Requests between the previous Send and this Send. The number
     /// is valid only if `follows` is set.

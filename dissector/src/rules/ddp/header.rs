@@ -141,7 +141,7 @@ mod tests {
         );
     }
 
-    /// The capture begins after the start-up frames: the peers may have agreed on version 0.
+    /// The capture begins after the start-up frames, so the peers may have agreed on version 0.
     #[test]
     fn version_0_in_mid_stream_may_be_agreed_on() {
         let mut wire = Wire::connected();

@@ -100,8 +100,8 @@ fn numbers_of_messages() {
 
 #[test]
 fn the_number_space_wraps_and_each_queue_has_its_own() {
-    // The capture begins in mid-stream, just before the MSN wraps around. The first due MSN is
-    // unknown.
+    // The capture begins in mid-stream, just before the MSN wraps around. So the expected first MSN
+    // is unknown.
     let mut wire = Wire::started();
     wire.lose(0, &testing::fpdu(&testing::hex(SEND_1)));
     for msn in ["fffffffe", "ffffffff", "00000000", "00000001"] {

@@ -38,8 +38,8 @@ fn not_an_fpdu(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings
 }
 
 /// Reports a message whose last segment is missing, if the message's sender closed the connection
-/// gracefully. There are two cases. In case 1, an earlier segment with L=1 has the octets directly
-/// after the message, so that segment was sent too early. In case 2, the sender sent another
+/// gracefully. There are two cases. In case 1, an earlier segment with L=1 has the octets that
+/// continue the message, so that segment was sent too early. In case 2, the sender sent another
 /// complete message before the close. So the close did not cut off the unfinished message, and its
 /// segment with L=1 is missing.
 fn unfinished(state: &ConnectionState, findings: &mut Findings<'_>) {

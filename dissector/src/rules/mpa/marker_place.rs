@@ -73,7 +73,7 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
         return;
     }
     let expected = "a marker at every multiple of 512 bytes after the start-up frame";
-    let positions = "markers at the positions of section 4.3, as the peer sent M=1";
+    let positions = "markers at the positions of section 4.3, because the peer sent M=1";
     let Some(phase) = fpdu.layout.phase() else {
         let due = due_in(state, fpdu, direction);
         findings.report(requirement!("MPA-4.3-4"), unit, due.clone(), expected, "no markers in this FPDU");
@@ -87,13 +87,13 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
             return;
         }
         let none = "an FPDU without markers";
-        findings.report(requirement!("MPA-4.3-3"), unit, due.clone(), "markers, as the peer sent M=1", none);
+        findings.report(requirement!("MPA-4.3-3"), unit, due.clone(), "markers, because the peer sent M=1", none);
         findings.report(requirement!("MPA-7.1.1-9"), unit, due.clone(), positions, none);
         if let Some(pair) = pair {
             let (id, expected) = if pair.initiator == direction {
-                (requirement!("MPA-7.1.1-7"), "markers, as the Reply has M=1")
+                (requirement!("MPA-7.1.1-7"), "markers, because the Reply has M=1")
             } else {
-                (requirement!("MPA-7.1.1-6"), "markers, as the Request has M=1")
+                (requirement!("MPA-7.1.1-6"), "markers, because the Request has M=1")
             };
             findings.report(id, unit, due.clone(), expected, none);
         }
@@ -136,16 +136,17 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
     }
 }
 
-/// Reports violations of Appendix C of RFC 5044. The appendix repeats when markers are due.
+/// Reports violations of Appendix C of RFC 5044. The appendix repeats the rules that determine
+/// whether markers are due.
 fn informative(state: &ConnectionState, unit: &Unit<'_>, direction: Direction, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.startup_pair() else { return };
     let mut notes = findings.as_note();
     let found = "markers missing or misplaced";
     if pair.is_rdmac() {
-        let expected = "markers in both directions, as the Reply has Rev 0";
+        let expected = "markers in both directions, because the Reply has Rev 0";
         notes.report(requirement!("MPA-C.2.3-1"), unit, 0..2, expected, found);
         if pair.initiator == direction && pair.request.revision > 0 {
-            notes.report(requirement!("MPA-C.2.5-2"), unit, 0..2, "markers, as the Reply has Rev 0", found);
+            notes.report(requirement!("MPA-C.2.5-2"), unit, 0..2, "markers, because the Reply has Rev 0", found);
         }
     } else {
         let expected = "markers in a direction exactly if its receiver sent M=1";
@@ -165,7 +166,7 @@ fn unrequested(
     findings: &mut Findings<'_>,
     report: impl Fn(&mut Findings<'_>, &[RequirementId], &str),
 ) {
-    report(findings, requirements!["MPA-7.1.1-8", "MPA-1.2-5"], "no markers, as the peer sent M=0");
+    report(findings, requirements!["MPA-7.1.1-8", "MPA-1.2-5"], "no markers, because the peer sent M=0");
     if is_first {
         report(findings, requirements!["MPA-7.1.2-21"], "ULPDU_Length as the first field, without a marker");
     }

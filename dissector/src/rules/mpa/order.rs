@@ -46,7 +46,7 @@ fn request_comes_first(state: &ConnectionState, findings: &mut Findings<'_>) {
     if request.is_none() && !(is_complete(state, initiator) && silent && is_complete(state, responder)) {
         return;
     }
-    let found = || request.map_or("no Request".to_owned(), |frame| format!("the Request only later, in frame {frame}"));
+    let found = || request.map_or("no Request".to_owned(), |frame| format!("no Request before frame {frame}"));
     // The capture may have frames out of order. Acknowledgements show the real order.
     let tcp = &state.mpa.tcp;
     let end = connection.startup[initiator].map_or(0, |request| request.end);
@@ -70,7 +70,7 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
     if connection.streaming_hello.is_some() {
         return;
     }
-    let expected = "no FPDU before both start-up frames";
+    let expected = "FPDUs only after both start-up frames";
     let none = connection.startup.iter().all(Option::is_none);
     // Missing octets may be an SDP Hello. After an SDP Hello, no start-up frames are needed.
     let may_be_sdp = state.mpa.streams.iter().any(|stream| stream.begins_with_hole);

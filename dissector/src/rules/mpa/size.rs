@@ -88,7 +88,7 @@ fn fills_segment(state: &ConnectionState, findings: &mut Findings<'_>) {
         let emss = capacity.emss.min(state.mpa.tcp[direction].longest.max(MIN_SEGMENT_LEN));
         let mulpdu = mulpdu(emss, capacity.markers);
         if u32::from(longest) + u32::from(SLACK) < u32::from(mulpdu) {
-            let expected = format!("ULPDUs of nearly {mulpdu} bytes, as TCP segments carry {emss} bytes");
+            let expected = format!("ULPDUs of nearly {mulpdu} bytes, because TCP segments carry {emss} bytes");
             findings.report_in_frame(requirement!("MPA-4.5-6"), direction, frame, &expected, found());
         }
     }

@@ -94,7 +94,7 @@ fn request_is_answered_by_a_reply(state: &ConnectionState, findings: &mut Findin
         let other = direction.peer();
         let (Some(own), Some(first)) = (requests[direction], requests[other]) else { continue };
         if tcp[direction].had_received(own.frame, &tcp[other], first.end) == Some(true) {
-            let expected = "the key \"MPA ID Rep Frame\", as a Request had arrived";
+            let expected = "the key \"MPA ID Rep Frame\", because a Request had arrived";
             let found = format!("a Request, after the Request in frame {}", first.frame);
             let key = own.header.part(0..KEY_LEN as u64);
             findings.report_in_frame(requirement!("MPA-7.1.1-3"), direction, key, expected, found);

@@ -59,7 +59,7 @@ fn same_both_ways(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'
     let direction = unit.direction();
     let (own, other) = (&state.mpa.streams[direction], &state.mpa.streams[direction.peer()]);
     let version = view.segment.control().version();
-    // Report only the endpoint whose first segment comes later.
+    // Report only the endpoint that sends its first segment after the first segment of its peer.
     if own.fpdus != 1 || other.version.is_none_or(|other| other == version) {
         return;
     }

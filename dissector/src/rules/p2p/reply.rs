@@ -84,12 +84,12 @@ fn depths(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
     let open = NOT_NEGOTIATED;
     if request.ord == open && reply.ird != open {
         let found = || format!("IRD = {}", reply.ird);
-        warn(requirement!("P2P-9.1-13"), ird.clone(), "IRD = 0x3fff, as the Request has ORD = 0x3fff", found());
+        warn(requirement!("P2P-9.1-13"), ird.clone(), "IRD = 0x3fff, because the Request has ORD = 0x3fff", found());
         warn(requirement!("P2P-9.1-12"), ird.clone(), "0x3fff in the Reply, as in the Request", found());
     }
     if request.ird == open && reply.ord != open {
         let found = || format!("ORD = {}", reply.ord);
-        warn(requirement!("P2P-9.1-14"), ord.clone(), "ORD = 0x3fff, as the Request has IRD = 0x3fff", found());
+        warn(requirement!("P2P-9.1-14"), ord.clone(), "ORD = 0x3fff, because the Request has IRD = 0x3fff", found());
         warn(requirement!("P2P-9.1-12"), ord.clone(), "0x3fff in the Reply, as in the Request", found());
     }
     if request.ird != open && reply.ord != open && reply.ord > request.ird {

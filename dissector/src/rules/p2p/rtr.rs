@@ -61,7 +61,7 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
         && first.is_empty_write()
     {
         // The start-up frames could have negotiated a ready-to-receive message, but did not.
-        let expected = "a message of the ULP, as A = 0";
+        let expected = "a message of the ULP, because A = 0 in the Request and the Reply";
         findings.as_note().report(requirement!("P2P-mail.2-3"), unit, at, expected, describe(&first));
         return;
     }
@@ -75,12 +75,12 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     if !(write || read || send) {
         report(requirement!("P2P-1.1-2"), "a zero-length Send, RDMA Read or RDMA Write");
         report(requirement!("P2P-5-4"), "the ready-to-receive message before every other message");
-        report(requirement!("P2P-9-3"), "a ready-to-receive message, as A = 1");
+        report(requirement!("P2P-9-3"), "a ready-to-receive message, because A = 1");
     }
     let offered = [
-        (send && !reply.rtr_send, requirement!("P2P-9-4"), "no zero-length Send, as B = 0 in the Reply"),
-        (write && !reply.rtr_write, requirement!("P2P-9-5"), "no zero-length RDMA Write, as C = 0 in the Reply"),
-        (read && !reply.rtr_read, requirement!("P2P-9-6"), "no zero-length RDMA Read, as D = 0 in the Reply"),
+        (send && !reply.rtr_send, requirement!("P2P-9-4"), "no zero-length Send, because B = 0 in the Reply"),
+        (write && !reply.rtr_write, requirement!("P2P-9-5"), "no zero-length RDMA Write, because C = 0 in the Reply"),
+        (read && !reply.rtr_read, requirement!("P2P-9-6"), "no zero-length RDMA Read, because D = 0 in the Reply"),
     ];
     for (_, id, expected) in offered.into_iter().filter(|(is, ..)| *is) {
         report(id, expected);
@@ -104,7 +104,7 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
         _ => {}
     }
     if !chosen {
-        let expected = "a zero-length Read, Write or Send, as the Reply chose";
+        let expected = "a zero-length Read, Write or Send of a type in the Reply";
         findings.as_note().report(requirement!("P2P-mail.4-1"), unit, at, expected, describe(&first));
     }
 }
@@ -145,8 +145,9 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
         findings.report_in_frame(requirement!("P2P-9.3-1"), pair.initiator, own.first_octets, expected, found());
     }
     // If the SYN is missing, acknowledgements cannot be compared with stream positions. In this
-    // case, the message counts as received if the Responder acknowledged octets that come later in
-    // the capture.
+    // case, weft assumes that the Responder had received the message if the Responder, in this
+    // frame or in an earlier frame, acknowledged octets that were not captured before the
+    // acknowledgement.
     let had_own = |frame: FrameNumber| {
         let had = tcp[pair.responder].had_received(frame, &tcp[pair.initiator], own.first_valid_end);
         had.unwrap_or_else(|| tcp[pair.initiator].may_be_late_at(frame))

@@ -48,7 +48,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     }
     if transaction.accepts.is_empty() {
         // A PMAck with another ApPort belongs to a PMAccept that is missing in the capture or comes
-        // later. The ApPort of the PMReq does not identify a PMAccept.
+        // after the PMAck. The ApPort of the PMReq does not identify a PMAccept.
         let requested = transaction.request.raw.ap_port;
         if transaction.deny.is_some_and(|deny| [deny.raw.ap_port, requested].contains(&seen.raw.ap_port)) {
             let found = "a PMAck";

@@ -26,8 +26,8 @@ fn kind(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = view.datagram else { return };
     let (sent, expected) = match seen.role() {
         None => return,
-        Some(Role::Client) => ([MessageType::PM_REQ, MessageType::PM_ACK], "MT 0 or 2, as a client sends"),
-        Some(Role::Server) => ([MessageType::PM_ACCEPT, MessageType::PM_DENY], "MT 1 or 3, as a server sends"),
+        Some(Role::Client) => ([MessageType::PM_REQ, MessageType::PM_ACK], "MT 0 or 2 from a client"),
+        Some(Role::Server) => ([MessageType::PM_ACCEPT, MessageType::PM_DENY], "MT 1 or 3 from a server"),
     };
     let mt = seen.raw.mt();
     if sent.contains(&mt) {

@@ -37,12 +37,14 @@ pub(crate) enum Doubt {
     Handle,
 }
 
-/// A datagram that may belong to another transaction than the transaction with the key `key`.
+/// A datagram that was matched with the transaction with the key `key`, but may belong to another
+/// transaction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UncertainMatch {
     doubt: Doubt,
     key: TransactionKey,
-    /// Whether that transaction still expects a datagram from the sender of this datagram.
+    /// Whether the transaction with the key `key` still expects a datagram from the sender of this
+    /// datagram.
     is_awaited: bool,
 }
 

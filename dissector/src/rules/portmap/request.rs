@@ -29,18 +29,20 @@ fn conflict(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         }
         RequestConflict::Reused => {
             let expected = format!(
-                "a combination of AssocHandle, CpIPAddr and CpPort that differs from frame {frame} (another service)"
+                "a different AssocHandle, CpIPAddr or CpPort than in frame {frame}, because another service is requested"
             );
             findings.report(requirement!("PM-7.5.1-1"), unit, 6..32, &expected, "the same combination");
         }
         RequestConflict::SameHandle => {
-            let expected = format!("another AssocHandle than in the PMReq of frame {frame}, which has no answer yet");
+            let expected =
+                format!("a different AssocHandle than in the PMReq of frame {frame}, which has no answer yet");
             let found = format!("{:#x} again", seen.raw.assoc_handle.get());
             findings.report_each(requirements!["PM-7.3.1.8-1", "PM-7.4-12"], unit, 8..16, &expected, &found);
         }
         // The client may have repeated the PMReq from another socket, so the finding is a note.
         RequestConflict::OtherSource => {
-            let expected = format!("another five-tuple than in the PMReq of frame {frame}, sent from {}", earlier.src);
+            let expected =
+                format!("a different five-tuple than in the PMReq of frame {frame}, sent from {}", earlier.src);
             let found = format!("the same five-tuple, sent from {}", seen.src);
             findings.as_note().report(requirement!("PM-7.5.1-7"), unit, 0..48, &expected, found);
         }

@@ -8,7 +8,7 @@ use crate::follow::portmap::{PmDatagram, RequestConflict, Role, Transaction};
 
 /// A datagram, and the state of its transaction before the datagram.
 pub(crate) struct PmView<'a> {
-    /// The message; `None` if the datagram is too short, or if the capture cut it.
+    /// The message; `None` if the datagram is too short, or if the snap length cut the datagram.
     pub(crate) datagram: Option<&'a PmDatagram>,
     /// The transaction that the datagram's fields identify.
     pub(crate) transaction: Option<&'a Transaction>,

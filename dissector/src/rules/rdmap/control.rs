@@ -49,7 +49,7 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
     // reports nothing.
     let is_right = |version| state.traffic.wrong_version(version).is_none();
     if control.version() != version && (is_right(version) || !is_right(control.version())) {
-        let expected = format!("RV {version}, since DV is {version}");
+        let expected = format!("RV {version}, because DV is {version}");
         let found = format!("RV {}", control.version());
         findings.report(requirement!("RDMAP-4.1-22"), unit, at, &expected, found);
     }

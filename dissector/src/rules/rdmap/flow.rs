@@ -20,8 +20,8 @@ pub(super) static DEPTH: Rule = Check::End(depth).covers(requirements!["RDMAP-6.
 
 fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
-    // If octets were cut off, or if a SYN was not captured, the monitor processes FPDUs late. A
-    // Response may then seem to have no Request.
+    // If the snap length cut off octets, or if a SYN was not captured, the monitor may process
+    // Requests after their Responses. A Response may then seem to have no Request.
     let is_late = state.mpa.tcp.iter().any(|tcp| tcp.cut) || connection.syn != [true; 2];
     if is_late || !traffic.is_complete() || traffic.directions.iter().any(|side| side.terminate.is_some()) {
         return;
@@ -261,7 +261,8 @@ mod tests {
     }
 
     /// A snap length cuts a Request, so not all Requests are known. The snap length also cuts an
-    /// FPDU of the responder. Therefore the monitor processes the Responses later.
+    /// FPDU of the responder. Therefore the monitor processes the Responses only after the
+    /// Requests.
     #[test]
     fn requests_that_were_not_all_known_are_not_counted() {
         let mut wire = agreed(3);

@@ -43,7 +43,7 @@ fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mu
                 requirements!["RDMAP-4.4-9"]
             };
             let expected = match expected {
-                0 => "one segment without payload, as RDMARDSZ is 0".to_owned(),
+                0 => "one segment without payload, because RDMARDSZ is 0".to_owned(),
                 _ => format!("{expected} bytes, the RDMARDSZ"),
             };
             findings.report_remark(ids, unit, remark, &expected, &format!("{found} bytes in {segments} segments"));
@@ -65,8 +65,8 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut F
     }
 }
 
-/// Reports a Read Request whose source range wraps around the end of the address space: no buffer
-/// contains such a range.
+/// Reports a Read Request whose source range wraps around the end of the address space, because no
+/// buffer contains such a range.
 fn source(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let at = view.header_len;
     let Some(octets) = view.payload.get(0..RawReadRequest::LEN) else { return };

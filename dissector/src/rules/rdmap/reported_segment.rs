@@ -78,7 +78,7 @@ fn by_opcode(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateMessage, 
     let is_read = opcode == Opcode::READ_REQUEST;
     let found = format!("M={}, D=1, R={} about {opcode}", u8::from(bits.m()), u8::from(bits.r()));
     if bits.r() && !is_read {
-        let expected = "no RDMA header, as the segment is not a Read Request";
+        let expected = "no RDMA header, because the segment is not a Read Request";
         findings.report(requirement!("RDMAP-4.8-13"), unit, at.clone(), expected, found.clone());
     }
     if bits.r() != (protection && is_read) {

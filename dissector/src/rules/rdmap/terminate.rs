@@ -62,7 +62,7 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, finding
     }
 }
 
-/// Returns whether the bits of a Terminate's first octets are in another order than in Figure 8.
+/// Returns whether the order of the bits in a Terminate's first octets differs from Figure 8.
 /// Either layer and type are exchanged, or the sender put HdrCt into the reserved bits. If so,
 /// rules should not interpret the values.
 pub(crate) fn has_swapped_bits(unit: &Unit<'_>, view: &SegmentView<'_>) -> bool {

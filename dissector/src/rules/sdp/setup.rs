@@ -94,7 +94,8 @@ fn framed(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
     let Some(sdp) = state.context().sdp.as_deref() else { return };
     let (direction, octets) = (unit.direction(), unit.locate_first(0..STREAMING_HEAD));
     match unit.kind {
-        // If `sender_error` is `None`, octets are missing here or earlier.
+        // If `sender_error` is `None`, octets of this unit, or octets before this unit, are
+        // missing.
         Kind::Unparsed { len } if unit.sender_error.is_some() && state.traffic.directions[direction].lost_framing => {
             let found = format!("{len} bytes that are not an FPDU");
             let mut stray = |id| findings.report_in_frame(id, direction, octets, "only FPDUs", found.clone());

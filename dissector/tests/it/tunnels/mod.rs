@@ -228,7 +228,7 @@ fn frames_that_are_not_read_are_counted_by_kind() {
         (247, hex("00"), "InfiniBand"),
         (9999, hex("00"), "link type 9999"),
         (1, ethernet(&hex("4500 0020 0001 2000 40 06 0000 0a000001 0a000002 0000000000000000")), "IP fragments"),
-        (1, ethernet(&packet[..12]), "cut within a header"),
+        (1, ethernet(&packet[..12]), "truncated header"),
     ] {
         let len = frame.len();
         let (_, unread) = units(link_type, &[(frame, len)]);
