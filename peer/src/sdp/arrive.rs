@@ -2,8 +2,9 @@
 //! time.
 
 use super::connection::{Arrival, Connection};
-use super::control::Control;
+use super::control::{Control, queue_answers};
 use super::hello::{self, Agreed, Refusal};
+use super::inbound::Inbound;
 use super::op::Op;
 use super::phase::Phase;
 use super::role::Role;
@@ -131,9 +132,9 @@ impl Connection {
         let judged = match &mut self.hostile {
             Some(hostile) => {
                 let (octets, invalidated) = hook::sdp_arrived(hostile, self.order, octets, arrival.invalidated);
-                self.message(now, buffer, &octets, Arrival { invalidated })
+                Inbound { connection: self, now, buffer, arrival: Arrival { invalidated } }.process(&octets)
             }
-            None => self.message(now, buffer, octets, arrival),
+            None => Inbound { connection: self, now, buffer, arrival }.process(octets),
         };
         if let Err(violation) = judged
             && !self.hostile.as_ref().is_some_and(|hostile| hook::sdp_overlooks(&hostile.deviations, &violation))
@@ -154,18 +155,16 @@ impl Connection {
     /// Processes the completion of a Work Request. If `ok` is false, the Work Request failed
     /// because the LLP connection has ended or is ending.
     pub fn handle_completed(&mut self, now: Instant, op: OpId, ok: bool) {
-        let Some(at) = self.ops.iter().position(|(id, _)| *id == op) else { return };
-        let Some((_, what)) = self.ops.remove(at).filter(|_| !self.is_over()) else { return };
+        let Some(kind) = self.ops.complete(op).filter(|_| !self.is_over()) else { return };
         if !ok {
             // The LLP connection is not valid, so this side sends nothing more (section 8.2.2).
             return self.connection_failed();
         }
-        match what {
+        match kind {
             Op::Payload => self.source.completed(),
             Op::Read => {
-                let policy = self.settings.policy;
-                let answer = self.sink.read_completed(op, &policy, &mut self.out);
-                self.answer(answer);
+                let answer = self.sink.read_completed(op, &self.settings.policy, &mut self.out);
+                queue_answers(&mut self.control, answer);
             }
             Op::Write => {
                 let done = self.source.written(op);
@@ -175,9 +174,9 @@ impl Connection {
                     self.control.push_back(Control::SinkCancelAck);
                 }
             }
-            Op::DisConn => self.dis_conn_sent(now),
+            Op::DisConn => self.close.dis_conn_sent(now + self.settings.close_linger),
             Op::AbortConn => self.abort_sent(),
-            Op::SuspCommAck => self.susp_comm_acked(now),
+            Op::SuspCommAck => self.suspend_tcp(now, Role::Connecting, self.suspension.answers),
         }
         self.advance();
         self.drop_needless_answers();
@@ -202,29 +201,22 @@ impl Connection {
 
     /// Processes the time that [`poll_timeout`](Self::poll_timeout) returned.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let due = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
-        if due(self.startup_deadline) {
-            self.startup_deadline = None;
+        let due = |deadline: &mut Option<Instant>| deadline.take_if(|deadline| *deadline <= now).is_some();
+        if due(&mut self.startup_deadline) {
             return self.refuse(Refusal::TimedOut);
         }
-        if due(self.credit_deadline) {
-            self.credit_deadline = None;
+        if due(&mut self.credit_deadline) {
             self.credits.kept_back = 0;
             if matches!(&self.phase, Phase::Starting(startup) if startup.waits_for_request()) {
                 self.no_request(now);
             }
         }
-        if due(self.deadlock_deadline) {
-            self.deadlock_deadline = None;
-            if self.is_deadlocked() {
-                let answers = self.sink.request_data();
-                self.answer(answers);
-            }
+        if due(&mut self.deadlock_deadline) && self.is_deadlocked() {
+            queue_answers(&mut self.control, self.sink.request_data());
         }
         self.credit_request.advance(now);
         self.echo.advance(now);
-        if due(self.close.deadline) {
-            self.close.deadline = None;
+        if due(&mut self.close.deadline) {
             self.close_timed_out(now);
         }
         self.advance();

@@ -3,70 +3,52 @@
 
 use super::connection::Connection;
 use super::control::Control;
+use super::inbound::Inbound;
 use super::phase::Phase;
 use super::{Event, Output, Violation};
 use crate::time::Instant;
 
-impl Connection {
-    /// Returns whether DisConn is due: the user has shut down the sending half-connection, and all
-    /// posted bytes have been sent.
-    pub(super) fn wants_dis_conn(&self) -> bool {
-        self.close.requested && self.close.sent.is_none() && self.source.is_done()
-    }
-
+/// Messages of the peer.
+impl Inbound<'_> {
     /// Processes the peer's DisConn (section 8.2.1).
-    pub(super) fn dis_conn(&mut self, now: Instant, mseq_ack: u32) -> Result<(), Violation> {
-        if let Some(octets) = self.sink.due() {
+    pub(super) fn dis_conn(&mut self, mseq_ack: u32) -> Result<(), Violation> {
+        let (connection, now) = (&mut *self.connection, self.now);
+        if let Some(octets) = connection.sink.due() {
             return Err(Violation::Owed(octets));
         }
-        let again = core::mem::replace(&mut self.close.received, true);
-        self.close.received_here = true;
-        self.close.ends = self.close.sent.is_none_or(|own| !super::credits::reached(mseq_ack, own));
-        self.sink.end(&mut self.out);
+        let again = core::mem::replace(&mut connection.close.received, true);
+        connection.close.received_here = true;
+        connection.close.ends = connection.close.sent.is_none_or(|own| !super::credits::reached(mseq_ack, own));
+        connection.sink.end(&mut connection.out);
         if !again {
-            self.out.push_back(Output::Event(Event::PeerClosed));
+            connection.out.push_back(Output::Event(Event::PeerClosed));
         }
-        self.close.deadline = self.close.sent.map(|_| now + self.settings.close_timeout);
-        self.linger_when_done(now);
+        connection.close.deadline = connection.close.sent.map(|_| now + connection.settings.close_timeout);
+        connection.close.linger_when_done(now + connection.settings.close_linger);
         Ok(())
-    }
-
-    /// Notes that the RNIC has sent this side's DisConn.
-    pub(super) fn dis_conn_sent(&mut self, now: Instant) {
-        self.close.out = true;
-        self.linger_when_done(now);
-    }
-
-    /// Starts to end TCP if both DisConns are done and this side is the one that ends TCP. The peer
-    /// may send updates and completions until it has received this side's DisConn. If this side
-    /// ended TCP before these messages arrived, the peer would observe a reset. Therefore this side
-    /// first keeps TCP open for [`Settings::close_linger`](super::Settings::close_linger).
-    fn linger_when_done(&mut self, now: Instant) {
-        if self.close.received && self.close.out && self.close.ends && !self.close.is_aborting() {
-            self.close.lingers = true;
-            self.close.deadline = Some(now + self.settings.close_linger);
-        }
     }
 
     /// Notes that the peer has received all messages up to `mseq_ack`.
     pub(super) fn has_seen(&mut self, mseq_ack: u32) {
         // `mseq_ack` may come from an AbortConn. The AbortConn has then already ended the
         // connection.
-        let lingers = self.close.lingers && !self.is_over();
-        if lingers && self.close.sent.is_some_and(|own| super::credits::reached(mseq_ack, own)) {
-            self.finish_close();
+        let lingers = self.connection.close.lingers && !self.connection.is_over();
+        if lingers && self.connection.close.sent.is_some_and(|own| super::credits::reached(mseq_ack, own)) {
+            self.connection.finish_close();
         }
-    }
-
-    fn finish_close(&mut self) {
-        self.advance();
-        self.end(false, None, Some(false));
     }
 
     /// Processes the peer's AbortConn.
     pub(super) fn abort_conn(&mut self) {
-        self.close.aborted = true;
-        self.end(true, None, Some(true));
+        self.connection.close.aborted = true;
+        self.connection.end(true, None, Some(true));
+    }
+}
+
+impl Connection {
+    fn finish_close(&mut self) {
+        self.advance();
+        self.end(false, None, Some(false));
     }
 
     /// Starts an abortive close (section 8.2.2). If this side has sent DisConn, it sends AbortConn

@@ -40,6 +40,25 @@ impl Closing {
         self.graceful || self.received && !self.aborted && self.aborting.is_none() && self.out
     }
 
+    /// Notes that the RNIC has sent this side's DisConn. `linger_end` is the deadline if this side
+    /// ends TCP now.
+    pub(super) fn dis_conn_sent(&mut self, linger_end: Instant) {
+        self.out = true;
+        self.linger_when_done(linger_end);
+    }
+
+    /// Starts to end TCP if both DisConns are done and this side is the one that ends TCP. The peer
+    /// may send updates and completions until it has received this side's DisConn. If this side
+    /// ended TCP before these messages arrived, the peer would observe a reset. Therefore this side
+    /// first keeps TCP open for [`Settings::close_linger`](super::Settings::close_linger), until
+    /// `linger_end`.
+    pub(super) fn linger_when_done(&mut self, linger_end: Instant) {
+        if self.received && self.out && self.ends && !self.is_aborting() {
+            self.lingers = true;
+            self.deadline = Some(linger_end);
+        }
+    }
+
     /// Notes that the peer has received all messages up to `mseq_ack`.
     pub(super) fn acknowledged(&mut self, mseq_ack: u32) {
         self.out |= self.sent.is_some_and(|own| super::credits::reached(mseq_ack, own));

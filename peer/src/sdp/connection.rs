@@ -6,10 +6,11 @@ use std::collections::VecDeque;
 use weft_core::wire::sdp::{FieldOrder, Mode};
 
 use super::closing::Closing;
-use super::control::Control;
+use super::control::{Control, queue_answers};
 use super::credit_request::CreditRequest;
 use super::credits::Credits;
-use super::op::Op;
+use super::next::Producer;
+use super::op::{Op, Ops};
 use super::phase::Phase;
 use super::pool::Pool;
 use super::resize::Resize;
@@ -18,10 +19,7 @@ use super::source::Source;
 use super::startup::Startup;
 use super::suspension::Suspension;
 use super::urgent::Urgent;
-use super::{
-    Event, Exposed, Half, OpId, Output, PrivateBuffer, ReceiveOutcome, Region, Role, SendId, Settings, TransferCounts,
-    Violation,
-};
+use super::{Event, Exposed, Half, Output, ReceiveOutcome, Region, Role, SendId, Settings, TransferCounts, Violation};
 use crate::hostile::{Deviations, SdpHostile, hook};
 use crate::time::Instant;
 
@@ -62,8 +60,7 @@ pub struct Connection {
     pub(super) echoed: bool,
     pub(super) moved_out: TransferCounts,
     pub(super) moved_in: TransferCounts,
-    next_op: u64,
-    pub(super) ops: VecDeque<(OpId, Op)>,
+    pub(super) ops: Ops,
     pub(super) startup_deadline: Option<Instant>,
     pub(super) credit_deadline: Option<Instant>,
     pub(super) deadlock_deadline: Option<Instant>,
@@ -113,8 +110,7 @@ impl Connection {
             echoed: false,
             moved_out: TransferCounts::default(),
             moved_in: TransferCounts::default(),
-            next_op: 0,
-            ops: VecDeque::new(),
+            ops: Ops::default(),
             startup_deadline: Some(now + settings.startup_timeout),
             credit_deadline: None,
             deadlock_deadline: None,
@@ -241,7 +237,7 @@ impl Connection {
                 return Some(output);
             }
             if self.out.is_empty() {
-                self.produce(now, register);
+                Producer { connection: self, now, register }.produce();
             }
             let output = self.out.pop_front()?;
             let Some(hostile) = &mut self.hostile else { return Some(output) };
@@ -261,14 +257,12 @@ impl Connection {
                     self.credits.posted = self.pool.posted();
                     self.credits.news = true;
                 }
-                let (next_op, policy) = (&mut self.next_op, self.settings.policy);
-                let ops = &mut self.ops;
-                let new_op = || assign_op_id(next_op, ops, Op::Read);
-                let answers = self.sink.read_on(&policy, new_op, &mut self.out);
+                let next_op = || self.ops.assign(Op::Read);
+                let answers = self.sink.read_on(&self.settings.policy, next_op, &mut self.out);
                 if answers.is_empty() {
                     break;
                 }
-                self.answer(answers);
+                queue_answers(&mut self.control, answers);
             }
             self.source.finish(&mut self.out);
             self.urgent.passed(self.source.settled());
@@ -277,28 +271,11 @@ impl Connection {
         self.sink.advance(&mut self.pool, &mut self.out);
     }
 
-    /// Queues answers.
-    pub(super) fn answer(&mut self, answers: impl IntoIterator<Item = super::sink::Answer>) {
-        for answer in answers.into_iter().map(Control::from) {
-            match (self.control.back_mut(), answer) {
-                // Both answers concern one SrcAvail, and the first answer is not sent yet, so one
-                // message reports both.
-                (Some(Control::RdmaRdCompl { len, last: end @ None }), Control::RdmaRdCompl { len: more, last }) => {
-                    *len = len.saturating_add(more);
-                    *end = last;
-                }
-                _ => self.control.push_back(answer),
-            }
+    /// Posts up to `count` Private Buffers beyond the normal number.
+    pub(super) fn post_extra(&mut self, count: usize) {
+        for _ in 0..count {
+            self.pool.post_extra(&mut self.out);
         }
-    }
-
-    pub(super) fn new_op(&mut self, kind: Op) -> OpId {
-        assign_op_id(&mut self.next_op, &mut self.ops, kind)
-    }
-
-    /// Returns a Private Buffer to the pool, because its bytes are not needed any more.
-    pub(super) fn free_buffer(&mut self, buffer: PrivateBuffer) {
-        self.pool.free(buffer, &mut self.out);
         self.credits.posted = self.pool.posted();
     }
 
@@ -345,12 +322,4 @@ impl Connection {
             self.out.push_back(Output::Event(Event::Closed { graceful: !abortive, violation }));
         }
     }
-}
-
-/// Assigns an id to a Work Request and stores its kind.
-fn assign_op_id(next: &mut u64, ops: &mut VecDeque<(OpId, Op)>, kind: Op) -> OpId {
-    let op = OpId(*next);
-    *next += 1;
-    ops.push_back((op, kind));
-    op
 }

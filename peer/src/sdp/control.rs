@@ -1,5 +1,7 @@
 //! Answers that wait to be sent, and the options with which a message is sent.
 
+use std::collections::VecDeque;
+
 use weft_core::wire::sdp::Mid;
 
 use super::sink::Answer;
@@ -33,6 +35,21 @@ impl From<Answer> for Control {
             Answer::RdmaRdCompl { len, last } => Control::RdmaRdCompl { len, last },
             Answer::SendSm => Control::SendSm,
             Answer::Canceled { send_sm } => Control::SrcCanceled { send_sm },
+        }
+    }
+}
+
+/// Appends answers to `queue`.
+pub(super) fn queue_answers(queue: &mut VecDeque<Control>, answers: impl IntoIterator<Item = Answer>) {
+    for answer in answers.into_iter().map(Control::from) {
+        match (queue.back_mut(), answer) {
+            // Both answers concern one SrcAvail, and the first answer is not sent yet, so one
+            // message reports both.
+            (Some(Control::RdmaRdCompl { len, last: end @ None }), Control::RdmaRdCompl { len: more, last }) => {
+                *len = len.saturating_add(more);
+                *end = last;
+            }
+            _ => queue.push_back(answer),
         }
     }
 }

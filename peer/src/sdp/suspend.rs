@@ -24,9 +24,11 @@ use weft_core::wire::sdp::{Body, Mid, Mode, SuspComm};
 
 use super::command::CommandError;
 use super::connection::Connection;
-use super::control::{Carrier, Control};
+use super::control::{Carrier, Control, queue_answers};
 use super::credit_request::CreditRequest;
 use super::credits::Credits;
+use super::inbound::Inbound;
+use super::next::Producer;
 use super::op::Op;
 use super::phase::Phase;
 use super::suspension::Suspension;
@@ -80,80 +82,87 @@ impl Connection {
     }
 }
 
-impl Connection {
+/// Messages of the peer.
+impl Inbound<'_> {
     /// Processes the peer's SuspComm.
-    pub(super) fn susp_comm(&mut self, now: Instant, header: SuspComm) -> Result<(), Violation> {
-        reject_if(self.suspension.answers.is_some(), Violation::OutOfPlace(Mid::SUSP_COMM))?;
-        if self.suspension.sent {
-            if self.role == Role::Accepting {
+    pub(super) fn susp_comm(&mut self, header: SuspComm) -> Result<(), Violation> {
+        let connection = &mut *self.connection;
+        reject_if(connection.suspension.answers.is_some(), Violation::OutOfPlace(Mid::SUSP_COMM))?;
+        if connection.suspension.sent {
+            if connection.role == Role::Accepting {
                 return Ok(());
             }
             // This side's own SuspComm is void, and is repeated after the reconnection.
-            self.suspension.sent = false;
+            connection.suspension.sent = false;
         }
-        self.suspension.answers = Some(header.port);
-        self.sink.halted = true;
-        self.close.deadline = Some(now + self.settings.close_timeout);
+        connection.suspension.answers = Some(header.port);
+        connection.sink.halted = true;
+        connection.close.deadline = Some(self.now + connection.settings.close_timeout);
         Ok(())
     }
 
     /// Processes the peer's SuspCommAck. The peer has received all messages.
-    pub(super) fn susp_comm_ack(&mut self, now: Instant) -> Result<(), Violation> {
-        if !self.suspension.sent || self.suspension.answers.is_some() {
+    pub(super) fn susp_comm_ack(&mut self) -> Result<(), Violation> {
+        if !self.connection.suspension.sent || self.connection.suspension.answers.is_some() {
             return Err(Violation::OutOfPlace(Mid::SUSP_COMM_ACK));
         }
-        self.suspension.wanted = None;
-        self.suspend_tcp(now, Role::Accepting, None);
+        self.connection.suspension.wanted = None;
+        self.connection.suspend_tcp(self.now, Role::Accepting, None);
         Ok(())
     }
+}
 
-    /// Ends TCP, because the RNIC has sent SuspCommAck.
-    pub(super) fn susp_comm_acked(&mut self, now: Instant) {
-        let port = self.suspension.answers;
-        self.suspend_tcp(now, Role::Connecting, port);
-    }
-
+/// Messages of this side.
+impl Producer<'_> {
     /// Sends SuspComm or SuspCommAck once the transfers in progress have ended. Returns whether a
     /// message was sent.
-    pub(super) fn suspend_now(&mut self, now: Instant) -> bool {
-        let answering = self.suspension.is_answering();
-        if !self.suspension.is_halting() || self.sink.is_reading() || !self.source.writing.is_empty() {
+    pub(super) fn suspend_now(&mut self) -> bool {
+        let connection = &mut *self.connection;
+        let answering = connection.suspension.is_answering();
+        if !connection.suspension.is_halting() || connection.sink.is_reading() || !connection.source.writing.is_empty()
+        {
             return false;
         }
         // While the peer can give credit, SuspComm waits until this side has sent the data that the
         // peer requested, and until revocations are complete.
-        if !answering && (self.source.has_requested_data() || self.source.is_revoking() || self.sink.is_revoking()) {
+        if !answering
+            && (connection.source.has_requested_data()
+                || connection.source.is_revoking()
+                || connection.sink.is_revoking())
+        {
             return false;
         }
-        let unreported = self.sink.report_rest();
+        let unreported = connection.sink.report_rest();
         if !unreported.is_empty() {
-            self.answer(unreported);
+            queue_answers(&mut connection.control, unreported);
             return self.answer_now();
         }
-        if answering && self.credits.available() == 1 && !self.credits.allow(false) {
+        if answering && connection.credits.available() == 1 && !connection.credits.allow(false) {
             // The peer gives no more credit. If this side posts one more buffer, SuspCommAck may
             // use the last credit (SDP-10.5-7).
-            self.post_extra(1);
+            connection.post_extra(1);
         }
-        if !self.credits.allow(false) {
+        if !connection.credits.allow(false) {
             return false;
         }
         if answering {
-            let op = Some(self.new_op(Op::SuspCommAck));
-            self.suspension.answered = true;
+            let op = Some(connection.ops.assign(Op::SuspCommAck));
+            connection.suspension.answered = true;
             self.emit(Body::SuspCommAck, Carrier { op, ..Carrier::default() });
             return true;
         }
         // From here on this side gives no credit, but the peer must report all open transfers. So
         // this side posts enough buffers for these reports now.
-        self.post_extra(self.source.open.len() + self.sink.adverts() + 3);
-        let port = self.suspension.wanted.unwrap_or_default();
-        self.suspension.sent = true;
-        self.close.deadline = Some(now + self.settings.close_timeout);
+        connection.post_extra(connection.source.open.len() + connection.sink.adverts() + 3);
+        let port = connection.suspension.wanted.unwrap_or_default();
+        connection.suspension.sent = true;
+        connection.close.deadline = Some(self.now + connection.settings.close_timeout);
         self.emit(Body::SuspComm(SuspComm { port }), Carrier::default());
         true
     }
+}
 
+impl Connection {
     /// Drops answers that the peer does not need, because all its advertisements become void with
     /// the suspension.
     pub(super) fn drop_needless_answers(&mut self) {
@@ -165,7 +174,7 @@ impl Connection {
     }
 
     /// Ends everything that belongs to the TCP connection.
-    fn suspend_tcp(&mut self, now: Instant, next: Role, reconnect: Option<u16>) {
+    pub(super) fn suspend_tcp(&mut self, now: Instant, next: Role, reconnect: Option<u16>) {
         self.advance();
         self.out.push_back(Output::Disconnect { abortive: false });
         self.phase = Phase::Suspended;

@@ -98,6 +98,32 @@ impl Source {
         self.items.is_empty() && self.in_flight.is_empty() && self.cancel.is_none()
     }
 
+    /// Returns the Mode of the ModeChange that may be sent now towards the requested Mode, if any.
+    pub(super) fn next_mode(&mut self) -> Option<Mode> {
+        let (from, wanted) = (self.mode, self.wanted?);
+        let to = if (from, wanted) == (Mode::Pipelined, Mode::Buffered) { Mode::Combined } else { wanted };
+        // In Buffered Mode the peer is Mode Master. The ModeChange of the peer arrived after the
+        // request of the user, so the request is dropped.
+        if to == from || from == Mode::Buffered {
+            self.wanted = None;
+            return None;
+        }
+        let waits = match (from, to) {
+            _ if self.left_pipelined.is_some() => true,
+            (Mode::Combined, Mode::Buffered) => !self.open.is_empty(),
+            (Mode::Pipelined, _) => !self.writing.is_empty(),
+            _ => false,
+        };
+        (!waits).then_some(to)
+    }
+
+    /// Requests Pipelined Mode if the peer prefers this Mode.
+    pub(super) fn follow_hint(&mut self, req_pipe: bool) {
+        if req_pipe && self.mode == Mode::Combined {
+            self.wanted = Some(Mode::Pipelined);
+        }
+    }
+
     /// Number of sends that have not ended.
     pub(super) fn sends(&self) -> usize {
         self.items.len()
