@@ -1192,7 +1192,7 @@ function Sdp:write(options) end
 ---@return weft.SdpMessage[]
 function Sdp:expect_quiet(options) end
 
----Receives this number of bytes. The target may send them as payload, or advertise them with SrcAvails, which the tester then reads by RDMA Reads.
+---Receives this number of bytes. The target may send them as payload. It may also advertise them with SrcAvails, and then the tester reads the bytes by RDMA Reads.
 ---@param octets integer
 ---@param options? weft.fields.sdp_quiet
 ---@return string

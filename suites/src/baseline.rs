@@ -85,8 +85,8 @@ impl BaselineEntry {
 
     /// Returns whether the entry matches this result.
     fn matches(&self, result: &CaseResult) -> bool {
-        // The signature in the entry may be copied from a report. So it may contain values of that
-        // run, and may end in the middle of a value.
+        // A person may have copied the signature in the entry from a report. So the signature may
+        // contain values of the reported run, and may end in the middle of a value.
         let words = result.actual.as_ref().unwrap_or(&result.explanation);
         let shown = result.signature().contains(&stable(&self.signature)) || words.contains(&self.signature);
         self.outcome == result.verdict && shown
@@ -124,7 +124,7 @@ pub(crate) fn judge(
         }
         let is_judged = |result: &&CaseResult| entry.names(&result.key) && (was_tried(result) || entry.matches(result));
         let judged: Vec<&CaseResult> = results.iter().filter(is_judged).collect();
-        // The variants were not selected, not reached, or not tried: the entry is undecided.
+        // If no variant of the entry was selected, reached and tried, the entry is undecided.
         let Some(first) = judged.first() else { continue };
         let matching: Vec<&CaseResult> = judged.iter().copied().filter(|result| entry.matches(result)).collect();
         for result in &matching {

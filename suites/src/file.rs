@@ -13,8 +13,8 @@ pub(crate) fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
     let new = beside(path);
     let replaced = write(&new, octets).and_then(|()| fs::rename(&new, path));
     if replaced.is_err() {
-        // If the disk is full, the temporary file wastes space. A temporary file that cannot be
-        // removed does no harm.
+        // The disk may be full, so the temporary file is removed. An error of this removal is
+        // ignored, because the temporary file does no harm.
         let _ = fs::remove_file(&new);
     }
     replaced

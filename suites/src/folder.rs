@@ -97,7 +97,7 @@ impl FolderLock {
     }
 
     /// Puts this run at the top. Moves the files of another run from the top to the earlier runs.
-    /// If this run was stopped before, moves its files back to the top.
+    /// If this run was stopped earlier and is resumed now, moves its files back to the top.
     pub(crate) fn begin(&self, run: &RunInfo) -> Result<(), RunError> {
         self.arrange(run).map_err(|error| RunError::Write { path: self.out.clone(), error })
     }

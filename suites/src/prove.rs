@@ -202,7 +202,7 @@ fn reason_unprovable(deviation: &Deviation) -> Option<&'static str> {
 const UNPROVABLE: [(&str, &str); 11] = [
     ("mpa.reject-bit-moved", "the twin's services never reject"),
     ("p2p.rejects-unenhanced", "the twin's services never reject"),
-    ("mpa.overlooks-markers", "the tester's segments arrive in order, where looking at markers is optional"),
+    ("mpa.overlooks-markers", "the tester's segments arrive in order, so the twin may ignore the markers"),
     ("mpa.crc-unused-left-out", "no case checks the field of an unused CRC"),
     ("rdmap.atomic-request*", "the twin's services send no Atomic Requests"),
     (
@@ -215,7 +215,7 @@ const UNPROVABLE: [(&str, &str); 11] = [
     ("sdp.ignores-ch-rcv-buf-ack", "messages may be shorter than the peer's buffers, whatever their size"),
     (
         "pm.request-goes-elsewhere",
-        "the tester, as the port mapper, receives nothing, and a client without a port mapper also sends nothing",
+        "a tester that acts as the port mapper receives nothing, as if the client did not use a port mapper",
     ),
 ];
 

@@ -1,7 +1,8 @@
 //! SDP messages whose fields are accessed by name. Messages may be valid or invalid, in both field
 //! orders (draft-pinkerton-iwarp-sdp-01 section 6).
 //!
-//! This module does not judge: a script's message may be wrong, and the target's answer, too.
+//! This module does not judge messages. A script's message may be wrong, and so may the target's
+//! answer.
 
 pub(crate) mod observed_rules;
 

@@ -56,7 +56,8 @@ pub(crate) struct Remote {
     channel: Channel,
 }
 
-/// The resource that is closed or ended with the control connection.
+/// The resource that weft closes, or the process that weft ends, when it drops the control
+/// connection.
 enum Channel {
     Tcp(TcpStream),
     Command(Child),

@@ -40,7 +40,7 @@ pub struct Count {
     pub open: Vec<RequirementId>,
     /// Requirements that are not in `rows`, because only the target's user can observe their
     /// violation. An agent on the target's host can report the violation. These requirements are
-    /// counted only for cases, and only in the layers whose user has the verbs. Requirements that
+    /// counted only for cases, and only in the layers whose user calls the verbs. Requirements that
     /// permit or define something, or need knowledge from outside, are not included.
     pub upper: usize,
     /// Requirements in `upper` that a case is proven to judge.
@@ -84,7 +84,8 @@ impl Count {
 /// - A rule observes the wire.
 /// - A case observes the wire, sends, and observes the reaction.
 /// - A test controls the endpoint. With SDP and the port mapper, the test acts as the endpoint's
-///   peer and as the endpoint's user. With the layers below SDP, the endpoint's user has the verbs.
+///   peer and as the endpoint's user. Below SDP, the test is the endpoint's user and calls the
+///   verbs.
 ///
 /// Rules and cases cover no requirement of the verbs. If an effect of the verbs is visible on the
 /// wire, the catalogue of the layer that sends has a requirement about this effect.

@@ -1,10 +1,11 @@
 //! Counts the requirements that tests and cases have covered when they ran.
 //!
 //! `make coverage` runs all tests with `WEFT_COVERAGE` set ([`weft_core::coverage`]), and the kill
-//! matrix ([`crate::prove`]). Both write proofs. The file `suites/coverage/proofs.csv` has all
-//! proofs, and is built in. A requirement counts if its violation is visible in the right place
-//! ([`ways`]) and if the requirement can be judged ([`weft_core::requirement::Class`]). A
-//! requirement that cannot be judged needs a reason in the catalogue of classes.
+//! matrix ([`crate::prove`]). The tests and the matrix write proofs. The file
+//! `suites/coverage/proofs.csv` has all proofs, and is built into this crate. A requirement counts
+//! if its violation is visible in one of the [`ways`] and if the requirement can be judged
+//! ([`weft_core::requirement::Class`]). A requirement that cannot be judged needs a reason in the
+//! catalogue of classes.
 
 mod count;
 

@@ -131,8 +131,8 @@ impl Framer {
     }
 }
 
-/// Returns the sequence numbers of the SYNs of `opener` and `other`. There were `earlier`
-/// connections between these addresses before. The result is the same for the traffic logs of both
+/// Returns the sequence numbers of the SYNs of `opener` and `other`. `earlier` is the number of
+/// earlier connections between these addresses. The result is the same for the traffic logs of both
 /// ends, so that captures made from both logs can be read together.
 fn first_numbers(opener: SocketAddr, other: SocketAddr, earlier: u32) -> [u32; 2] {
     let ports = u32::from(opener.port()).wrapping_mul(31).wrapping_add(other.port().into());

@@ -229,8 +229,8 @@ fn frames<'s>(
     let connections: Vec<(u32, SocketAddr, SocketAddr)> = connected.collect();
     let mut directions: Vec<[DirectionIndex; 2]> =
         connections.iter().map(|_| <[DirectionIndex; 2]>::default()).collect();
-    // Frames are copied only once all of them have arrived. Until then, this function runs at each
-    // pause of the capture.
+    // This function runs at each pause of the capture. It copies no frame before all frames have
+    // arrived.
     let mut list: Vec<(&Segment, bool)> = Vec::new();
     let mut order: Vec<usize> = Vec::new();
     // The first frame of each connection, in the order of `order`.

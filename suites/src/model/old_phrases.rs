@@ -40,11 +40,22 @@ const VERDICTS: &[(&str, &str)] = &[
     ("its first Send is not rping's", "its first Send is not a message of rping"),
     ("a close, but the answer to an FPDU with a CRC ", "a close, although it answers an FPDU with a CRC "),
     ("an untagged one", "an untagged segment"),
+    ("a tagged one", "a tagged segment"),
+    ("program that did not connect ended", "program without a connection ended"),
+    ("No control was run, since ", "No control was run, because "),
     (" bytes, or other bytes", " bytes that differ"),
     ("headers in it", "a Terminate with headers"),
     (" was due", " was expected"),
     (" cases waited for it in vain.", " cases waited in vain for an answer."),
     ("The record had no room for ", "weft had no room for "),
+    (
+        "no stimulus or expectation, but a pass needs evidence that the target was alive",
+        "no stimulus and no expectation, so it shows nothing about the target",
+    ),
+    (
+        "before its stimulus, but a pass needs evidence that the target was alive",
+        "before its stimulus, so nothing shows that the target was alive then",
+    ),
 ];
 
 /// Phrases in the monitor's findings of earlier versions, each with the current phrase. If the

@@ -51,7 +51,7 @@ impl fmt::Display for ProgramEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.connection {
             Some(connection) => write!(f, "program of connection {connection} ended, ")?,
-            None => f.write_str("program that did not connect ended, ")?,
+            None => f.write_str("program without a connection ended, ")?,
         }
         // The library knows the names of signals. In the status of wait(2), the signal is the low
         // byte, and the exit status is the next byte.

@@ -17,8 +17,8 @@ pub struct CaseResult {
     pub title: String,
     /// Overall verdict of the variant.
     pub verdict: Verdict,
-    /// The verdicts of the requirements that the case judges, then of other requirements that the
-    /// monitor observed.
+    /// The verdicts of the requirements that the case judges, then of other requirements whose
+    /// violation the monitor observed.
     pub requirements: Vec<RequirementVerdict>,
     /// What the deciding requirement demands. A pass has this text, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,7 +73,7 @@ impl CaseResult {
     fn signature_of(&self, failing: impl Iterator<Item = RequirementId>) -> String {
         let failing: Vec<&str> = failing.map(weft_core::RequirementId::as_str).collect();
         let what = if failing.is_empty() { self.verdict.to_string() } else { failing.join(" ") };
-        // Passed and skipped results need no more text. Their texts contain times.
+        // The text of a passed or skipped result is left out, because it may contain times.
         match (self.verdict > Verdict::Pass).then(|| self.actual.as_ref().unwrap_or(&self.explanation)) {
             Some(actual) => format!("{what}: {}", stable(actual)),
             None => what,
@@ -90,7 +90,7 @@ pub struct RequirementVerdict {
     /// Verdict of the requirement.
     pub verdict: Verdict,
     /// `false` if the case is about the requirement. `true` if the case is not about the
-    /// requirement, but the monitor also observed it.
+    /// requirement, but the monitor also observed a violation of it.
     #[serde(rename = "seen_on_the_way")]
     pub also_observed: bool,
 }

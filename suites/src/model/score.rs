@@ -72,7 +72,7 @@ pub struct Tally {
     /// Requirements that were observed to be violated.
     #[serde(rename = "broken")]
     pub violated: u64,
-    /// Requirements for which no case could decide.
+    /// Requirements that no case could decide.
     pub undecided: u64,
     /// Requirements that were not tried, because of the target's role or a missing capability.
     #[serde(rename = "untried")]

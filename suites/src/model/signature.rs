@@ -8,10 +8,10 @@ use super::old_phrases;
 
 /// Replaces a value that changes from run to run.
 const LEFT_OUT: &str = "…";
-/// Number of hexadecimal digits after `0x` from which a value counts as changing. Opcodes, flags
-/// and error codes are shorter.
+/// A value with at least this number of hexadecimal digits after `0x` counts as changing. Opcodes,
+/// flags and error codes are shorter.
 const LONG_HEX: usize = 4;
-/// Number of decimal digits from which a value counts as changing.
+/// A value with at least this number of decimal digits counts as changing.
 const LONG_DECIMAL: usize = 7;
 /// Words before a number that depends on the earlier traffic and its timing.
 const COUNTERS: [&str; 6] = ["frame", "frames", "packet", "port", "MSeq", "MSeqAck"];
@@ -81,7 +81,8 @@ fn varying(rest: &str, word: &str, before: &str, out: &str) -> usize {
     if is_word_of_hex { word.len() } else { 0 }
 }
 
-/// Returns the number of bytes at the start of `text`, as two digits each with a space between.
+/// Returns the number of bytes at the start of `text`. Each byte has two hexadecimal digits. A
+/// single space separates the bytes.
 fn octets(text: &str) -> usize {
     let mut count = 0;
     let mut rest = text;

@@ -6,8 +6,9 @@
 //! the counts are the same as in all other reports.
 //!
 //! The output of a separate suite lists stale baseline entries, and violations that were also
-//! observed (in cases about other requirements). If no case fails, the case that shows such a cause
-//! is an error ([`other_causes`](mod@super::other_causes)).
+//! observed (in cases about other requirements). Each of these makes the run fail. If no case
+//! fails, the case that shows the stale entry or the violation is an error
+//! ([`other_causes`](mod@super::other_causes)).
 
 use std::time::Duration;
 

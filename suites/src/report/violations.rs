@@ -24,7 +24,7 @@ pub(super) struct ViolatingResult {
 }
 
 /// Returns the violated requirements in catalogue order. Cases that are about a requirement come
-/// before cases in which it was also observed.
+/// before cases in which its violation was also observed.
 pub(super) fn violated_requirements(
     report: &RunReport,
     href: impl Fn(&CaseResult) -> String,

@@ -36,7 +36,7 @@ impl RunContext {
         }
         let case_link = self.live.link(target)?;
         if matches!(case_link.start, Some(Start::Manual { .. })) {
-            return Ok(" No control was run, since the target file has no `start`.".to_owned());
+            return Ok(" No control was run, because the target file has no `start`.".to_owned());
         }
         let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
         let control = Stage::new(target.clone(), case_link, key.clone(), quiet).into_control(lengths);
@@ -48,7 +48,7 @@ impl RunContext {
                 let legal = if has_startup { "a legal start-up" } else { "a plain exchange" };
                 stage
                     .recorder()
-                    .note_control(&format!("the same script with {legal} in place of the step that deviates works"));
+                    .note_control(&format!("the script works with {legal} in place of the step that deviates"));
                 String::new()
             }
             Some(Err(why)) => {

@@ -1,5 +1,5 @@
-//! Finds reasons why a failure is no evidence about the target: the tester stood still meanwhile,
-//! or the link to the target is lost.
+//! Finds reasons why a failure is no evidence about the target: the tester stood still during the
+//! case, or the link to the target is lost.
 //!
 //! A target that does not answer counts as dead if its process has ended or its host answers over
 //! TCP. It also counts as dead if the command `crashed` of its file reports a crash. Otherwise the

@@ -1,9 +1,14 @@
 //! Computes the verdict of a case from its log.
 //!
-//! A pass needs evidence for each requirement of the case, and a good exchange before and after. A
-//! finding of the monitor about the target counts for the requirement of the finding. If the case
-//! is about that requirement, the finding fails the case. If the script provokes a violation of
-//! another requirement, the finding is ignored.
+//! A pass needs evidence for each requirement of the case, and good exchanges before and after the
+//! stimulus. The monitor may also find that the target violates a requirement:
+//!
+//! - If the case is about this requirement, the case fails. Exceptions are an excused failure and a
+//!   failed control.
+//! - If the case is about other requirements, its verdict does not change. The result then lists
+//!   this requirement as also observed.
+//! - If the case is about other requirements and the log exempts this requirement, the finding is
+//!   ignored.
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
@@ -34,11 +39,13 @@ pub(super) fn judge(
     [lost, lost_findings]: [u64; 2],
 ) -> Judgement {
     let mut judgement = by_the_case(case, log, fault, lost);
-    // If the failure is excused, the tester or the link caused it. If the control failed, the fault
-    // is more basic, and the basic cases judge it.
+    // If the failure is excused, the tester or the link caused it. If the control failed, the
+    // target fails without the stimulus, too. The basic cases judge such faults. Therefore findings
+    // of the monitor do not fail the case if the failure is excused or if the control failed.
     let is_excused = log.is_excused || matches!(log.control.outcome, Some(Err(_)));
-    // For the requirements of the case itself, a warning also counts, because reports show the
-    // level.
+    // An error about any requirement is a violation. A warning is a violation only if the case is
+    // about its requirement. Reports show the level of the requirement, so readers can distinguish
+    // the violation of a recommendation.
     let own = |finding: &MonitorFinding| {
         finding.severity == Severity::Warning && case.requirements.contains(&finding.requirement)
     };
@@ -46,8 +53,8 @@ pub(super) fn judge(
         |finding: &&MonitorFinding| finding.by_target && (finding.severity == Severity::Error || own(finding));
     for finding in findings.iter().filter(is_violation) {
         match judgement.requirements.iter_mut().find(|judged| judged.requirement == finding.requirement) {
-            // For the case's own requirement, the monitor's finding outweighs the result of the
-            // script.
+            // The monitor found a violation of a requirement of the case, so the case fails even if
+            // the script met its expectations.
             Some(judged) if !judged.also_observed && !is_excused => {
                 judged.verdict = judged.verdict.max(Verdict::Fail);
                 if judgement.verdict < Verdict::Fail {
@@ -125,10 +132,12 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
         return without_evidence(Verdict::Error, explanation, source());
     }
     if !log.alive_before || !log.alive_after {
-        let missing =
-            if log.alive_before { "stimulus or expectation" } else { "t:good_exchange() before its stimulus" };
-        let explanation = format!("The case has no {missing}, but a pass needs evidence that the target was alive.");
-        return without_evidence(Verdict::Error, explanation, source());
+        let explanation = if log.alive_before {
+            "The case has no stimulus and no expectation, so it shows nothing about the target."
+        } else {
+            "The case has no t:good_exchange() before its stimulus, so nothing shows that the target was alive then."
+        };
+        return without_evidence(Verdict::Error, explanation.to_owned(), source());
     }
     let last = log.met.last();
     Judgement {
@@ -136,7 +145,7 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
         requirements: each(case, |_| Verdict::Pass),
         expected: last.map(|met| met.expected.clone()),
         actual: last.map(|met| met.actual.clone()),
-        explanation: "The target did what is required, and good exchanges before and after worked.".into(),
+        explanation: "The target did what is required. The good exchanges before and after the stimulus worked.".into(),
         at: last.and_then(|met| met.at.clone()),
     }
 }
@@ -267,8 +276,8 @@ mod tests {
         };
         let judgement = judge(&case(&[KEY]), &exempting(PAD), None, &[finding(PAD, Severity::Error, true)], [0, 0]);
         assert_eq!((judgement.verdict, judgement.requirements.len()), (Verdict::Pass, 1));
-        // If the case is about the requirement, the finding counts, although the script provokes
-        // it.
+        // If the case is about the requirement, the finding counts, although the requirement is
+        // exempt.
         let judgement = judge(&case(&[KEY]), &exempting(KEY), None, &[finding(KEY, Severity::Error, true)], [0, 0]);
         assert_eq!(judgement.verdict, Verdict::Fail);
     }

@@ -120,8 +120,8 @@ fn is_section_of(word: &str, id: &str) -> bool {
 /// The plan of a run. The same suites, filter and seed give the same plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
-    /// The cases that have a planned variant. The basic cases come before the other cases, and both
-    /// are sorted by id.
+    /// The cases that have a planned variant. The basic cases come first, sorted by id. The other
+    /// cases follow, sorted by id.
     pub cases: Vec<CaseInfo>,
     /// The planned variants, in the order of `cases`. Variants of a case are sorted by the names
     /// and values of their parameters.
@@ -219,8 +219,8 @@ mod tests {
         assert_eq!(keys(&Filter::everything().only([full[5].clone()])), [full[5].clone()]);
     }
 
-    /// A basic case needs no CRC, because a failure of another case may have a basic reason also on a
-    /// target without CRC.
+    /// If another case fails, the basic cases show whether the reason is basic. So basic cases must
+    /// also run on a target without CRC.
     #[test]
     fn basic_cases_come_before_all_others_and_need_no_crc() {
         let suites = Suites::embedded().unwrap();

@@ -23,8 +23,8 @@ pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
     lua.globals().set("octets", module)
 }
 
-/// Returns numbered lines, cut at `length` bytes. The numbers reveal bytes that arrive in a wrong
-/// position, even if the right position is 64 KiB away.
+/// Returns the first `length` bytes of numbered lines. The numbers reveal bytes that arrive in a
+/// wrong position, even if the right position is 64 KiB away.
 fn counted(length: usize) -> mlua::Result<Vec<u8>> {
     if length > MAX_COUNTED {
         return Err(mlua::Error::runtime(format!("octets.counted makes at most {MAX_COUNTED} bytes")));

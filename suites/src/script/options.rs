@@ -169,7 +169,9 @@ impl Reader<'_> {
             let octets = error.split_once(' ').and_then(|(control, code)| {
                 Some([u8::from_str_radix(control, 16).ok()?, u8::from_str_radix(code, 16).ok()?])
             });
-            let why = || fields.wrong("error", &format!("{error:?}: expected two bytes in hexadecimal, as \"12 01\""));
+            let why = || {
+                fields.wrong("error", &format!("{error:?}: expected two bytes in hexadecimal, for example \"12 01\""))
+            };
             wanted.errors.push(octets.ok_or_else(why)?);
         }
         Ok((expectation, wanted))

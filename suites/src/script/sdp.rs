@@ -199,8 +199,8 @@ surface! {
     async expect_quiet() { sdp_quiet as (expectation, past) } -> "weft.SdpMessage[]" =>
         message_tables(&lua, &stage.sdp(s.number).expect_quiet(&expectation, &past).await?)?;
 
-    /// Receives this number of bytes. The target may send them as payload, or advertise them with
-    /// SrcAvails, which the tester then reads by RDMA Reads.
+    /// Receives this number of bytes. The target may send them as payload. It may also advertise
+    /// them with SrcAvails, and then the tester reads the bytes by RDMA Reads.
     async collect(octets: usize = "integer") { sdp_quiet as (expectation, past) } -> "string" =>
         lua.create_string(stage.sdp(s.number).collect(&expectation, octets, &past).await?)?;
 

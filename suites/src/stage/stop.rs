@@ -5,7 +5,7 @@
 #[error("the case is decided")]
 pub(crate) struct Stop;
 
-/// The result of a step of the tester that decides the case only if it cannot continue.
+/// The result of a step of the tester. A failed step does not always decide the case.
 pub(crate) type Attempt<T = ()> = Result<T, StepFailure>;
 
 /// Why a step of the tester did not work.

@@ -187,12 +187,12 @@ impl Store {
 
 /// Updates the mode and schema of a database file. If the file is busy, call this function again.
 async fn prepare_file(pool: &AnyPool) -> Result<(), DatabaseOpenError> {
-    // The mode is stored in the file. Readers (the web page) can read a run while it is written. If
-    // another connection holds a lock, SQLite rejects the change immediately, without its usual
-    // wait.
+    // With the mode WAL, readers (the web page) can read a run while it is written. The file stores
+    // the mode. If another connection holds a lock, SQLite rejects a change of the mode
+    // immediately, without its usual wait.
     pool.execute("PRAGMA journal_mode = WAL").await?;
-    // SQLite's driver does not lock migrations: two processes that open a new file would both
-    // create its tables.
+    // SQLite's driver does not lock migrations. Without this transaction, two processes that open a
+    // new file would both create its tables.
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
     // `run` does not accept a transaction in a future that may be sent to another thread.
     migrations::migrator().run_direct(None, &mut *transaction, false).await?;

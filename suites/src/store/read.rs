@@ -198,7 +198,8 @@ impl Store {
             Some(summary) => summary,
             None => {
                 let duration_us = match self.spent_us(id).await? {
-                    // A run of version 0.1. If cases ran in parallel, the sum is too large.
+                    // A run of version 0.1 stored no time, so the times of its cases are added. If
+                    // cases ran in parallel, the sum is too large.
                     0 => results.iter().map(|result| result.duration_us).sum(),
                     spent_us => spent_us,
                 };

@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | `agent` | the agent, if the target has one: its device, and a connection |
 //! | `mpa` | an MPA Responder: each kind of Request |
-//! | `sdp` | an SDP socket: a Hello, and how it uses data. If that fails, each start-up profile |
+//! | `sdp` | an SDP socket: a Hello, and Data. If no HelloAck arrives, each start-up profile |
 //! | `mapper` | a port mapper: the services that the target file names |
 
 mod agent;
@@ -142,7 +142,7 @@ impl Observer {
         if let Ok(true) = taken {
             let text = format!(
                 "accepts a byte after the end of a buffer of `rping_size` = {} bytes; set `rping_size` to the -S of the server; \
-                 if -S has this value, the target does not check bounds",
+                 if they are already equal, the target does not check bounds",
                 self.target.description.rping_size
             );
             self.add("its buffer", None, text);

@@ -100,8 +100,9 @@ pub struct TargetFile {
     /// The `weft agent` on the NIC's host. Cases use it to call the NIC's verbs. The value is
     /// `"host:port"`, or a command with its arguments, for example `["ssh", "nic", "weft", "agent",
     /// "--stdio"]`. The command speaks the agent's protocol on standard input and output. weft runs
-    /// the command on this machine, without a shell. Cases that use the agent connect to, or from,
-    /// the IP address of `address` or `listen`. Only for kind `tcp`.
+    /// the command on this machine, without a shell. In cases that use the agent, the tester
+    /// connects to the IP address of `address`, or the agent connects to the IP address of
+    /// `listen`. Only for kind `tcp`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentField>,
     /// The token that the agent was started with. Default: the environment variable

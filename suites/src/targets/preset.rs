@@ -70,8 +70,8 @@ pub const PRESETS: [Preset; 4] = [
         time_scale: 1.0,
         private_data: MAX_PD_LENGTH,
         remarks: &[
-            "uses revision 2 in the peer-to-peer model only: use revision 1, or rtr in [startup.enhanced]",
-            "requests markers if its out-of-order mode is on; a good exchange with the echo service needs it off",
+            "supports revision 2 only in the peer-to-peer model; set revision = 1, or set rtr in [startup.enhanced]",
+            "requests markers if its out-of-order mode is on; a good exchange with the echo service works only if this mode is off",
             "expects each start-up frame in one TCP segment",
             "offers ready-to-receive by Write and Read and prefers Read",
         ],

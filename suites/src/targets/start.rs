@@ -168,8 +168,8 @@ fn descendants(process: u32) -> Vec<Pid> {
 }
 
 /// Returns an error if a command line has a name in braces that is not a placeholder. Such a name
-/// is most likely a typing error. `${NAME}` is left to the shell, and braces around other text to
-/// the program. `has_port_mapper` allows the placeholders of a port mapper.
+/// is most likely a typing error. `${NAME}` is left for the shell, and braces around other text are
+/// left for the program. `has_port_mapper` allows the placeholders of a port mapper.
 pub(super) fn wrong_placeholder(argv: &[String], has_port_mapper: bool) -> Option<String> {
     let known = if has_port_mapper { &PLACEHOLDERS[..] } else { &PLACEHOLDERS[..WHERE_TO_CONNECT] };
     let placeholder = argv.iter().find_map(|word| unknown(word, known))?;

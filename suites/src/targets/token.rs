@@ -10,8 +10,8 @@ use crate::agent::AgentTransport;
 
 /// Environment variable: the token for an agent whose target file has no token.
 const TOKEN: &str = "WEFT_AGENT_TOKEN";
-/// Environment variable: the agent that [`TOKEN`] is for, `HOST` or `HOST:PORT`, as target files
-/// name it.
+/// Environment variable that names the agent that may receive [`TOKEN`]. The value is `HOST` or
+/// `HOST:PORT`, in the spelling of target files.
 const TOKEN_FOR: &str = "WEFT_AGENT_TOKEN_FOR";
 
 /// The token from the environment, and the agent that it is for.

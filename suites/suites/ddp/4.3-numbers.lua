@@ -68,7 +68,7 @@ case {
 case {
   id = "ddp/4.3-numbers/last",
   version = 2,
-  title = "The target sets L in the last segment of a message, even if it is as long as a segment can be",
+  title = "The target sets L in the last segment of a message, even if this segment has the maximum length",
   requirements = { "DDP-4.1-4" },
   roles = { "responder", "initiator" },
   capabilities = { "echo" },

@@ -14,7 +14,8 @@ local function expect_data(conn, op, at, data, msn, requirement)
   return got == data
 end
 
---- Writes 64 bytes, overwrites `length` of them, and checks these and one neighbour on each side.
+--- Writes 64 bytes, overwrites `length` of them, and checks the overwritten bytes and one neighbour
+--- on each side.
 local function write_within(t, conn, op, first, at, length, requirement)
   conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + first, payload = ("."):rep(64) } })
   conn:send(mpa.fpdu {
@@ -113,9 +114,9 @@ case(with_rping("own-queues", "The target needs and uses no receive to answer a 
   conn:close()
 end))
 
--- RFC 5041 neither forbids such a segment nor defines its use. A Read after it is valid: the
--- target has to answer it, or to give the reason in a Terminate. A target that closes without a
--- Terminate, or stops working, fails.
+-- RFC 5041 neither forbids an empty segment in a longer message nor defines its use. The Read after
+-- the Write is valid, so the target has to answer the Read, or to give the reason in a Terminate. A
+-- target that closes without a Terminate, or stops working, fails.
 case(with_rping("empty-segment", "The target places a Write that has an empty segment, or rejects it with a Terminate",
   { "RDMAP-5.2.1-18", "RDMAP-5.5-26" },
   { tags = { "write", "empty", "robust" }, parameters = { place = { "first", "middle", "last" }, again = { false, true } } }, function(t, p)

@@ -58,7 +58,7 @@ local function expect_echo(t, conn, payload)
     local fpdu = conn:expect_fpdu { shows = MONITORED }
     t:check(fpdu.opcode ~= 7, { expected = "an echo", actual = "a Terminate" })
     check(fpdu.opcode == 3, KIND, "opcode 3", ("opcode %d"):format(fpdu.opcode))
-    check(not fpdu.tagged, KIND, "an untagged segment", "a tagged one")
+    check(not fpdu.tagged, KIND, "an untagged segment", "a tagged segment")
     check(fpdu.qn == 0, QUEUE, "QN 0", ("QN %d"):format(fpdu.qn))
     -- The basic cases check the number of the first message.
     number = number or fpdu.msn
@@ -166,7 +166,7 @@ case(with_echo("not-too-small", "The target sends a long Send in segments of at 
     local fpdu = conn:expect_fpdu { opcode = 3 }
     t:check(fpdu.last or #fpdu.ulpdu >= 128, {
       requirement = "MPA-4.5-6",
-      expected = "a ULPDU of at least 128 bytes, since the TCP segment has room for it",
+      expected = "a ULPDU of at least 128 bytes, because the TCP segment has room for it",
       actual = #fpdu.ulpdu .. " bytes",
     })
   until fpdu.last

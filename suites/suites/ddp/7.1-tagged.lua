@@ -55,7 +55,7 @@ case {
       conn:expect_silence { requirement = ALL, shows = { "DDP-7.2-4", "RDMAP-6.2.1-1" }, within = 1, open = true }
       conn:close()
     else
-      -- Before a buffer whose first TO is 0, the Write also wraps.
+      -- A Write that begins before a buffer whose first TO is 0 also wraps.
       conn:expect_terminate { requirement = ALL, terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-4", error = p.at < 0 and { "11 01", "11 03" } or "11 01" }
       conn:expect_close()
     end

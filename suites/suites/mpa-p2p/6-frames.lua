@@ -107,7 +107,7 @@ case(of_responder("not-supported", "The responder without enhanced set-up closes
   end
   t:check(event == "close", {
     requirement = "P2P-10-4",
-    expected = "the target closes the connection and sends no byte before",
+    expected = "the target closes the connection and sends no byte before the close",
     actual = event == "reply" and ("a Reply of revision %d with S=0"):format(reply.revision) or event or "nothing, and the connection stays open",
   })
 end))

@@ -192,7 +192,7 @@ case(of_initiator("ird", "The initiator serves as many Reads at a time as its IR
   conn:close()
 end))
 
-case(of_initiator("raised-ird", "If the Reply's ORD is one more than its IRD, the initiator serves this number of Reads, or sends a Terminate",
+case(of_initiator("raised-ird", "If the Reply's ORD is one more than the initiator's IRD, the initiator serves ORD Reads at a time, or sends a Terminate",
   { "P2P-9.1-23" }, { capabilities = { "revision-2", "rping" }, tags = { "startup", "enhanced", "read" } }, function(t)
   t:good_exchange()
 

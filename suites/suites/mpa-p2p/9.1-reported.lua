@@ -67,7 +67,8 @@ case {
   run = function(t, p, target)
     t:good_exchange()
     local conn, pair, request = connect_enhanced(t, target, 4)
-    -- IRD is at least the Initiator's ORD, and ORD at most its IRD.
+    -- The Reply's IRD is at least the Initiator's ORD. The Reply's ORD is at most the Initiator's
+    -- IRD.
     local ird, ord = request.ord + p.more, request.ird - p.fewer
     conn:send(conn:reply { ird = ird, ord = ord, private_data = p.private_data })
     local reported = pair:expect_event { event = "established", private_data = p.private_data, requirement = "P2P-9-8" }

@@ -1,7 +1,7 @@
 -- RFC 5044 sections 4.1 and 4.4: basic checks on which every other case with FPDUs relies, one
 -- property per case. The cases come first in a run. They need no CRC capability, because all CRCs
--- are correct if CRCs are used. Each case has a form for a target with an echo service and, if
--- rping sends such FPDUs, one for rping.
+-- are correct if CRCs are used. Each case has a form for a target with an echo service. If rping
+-- sends such FPDUs, the case also has a form for rping.
 
 --- Sends `payload` in a Send, the first FPDU of a connection. Returns the connection and the next
 --- event.

@@ -55,7 +55,7 @@ case(with_echo("split", "The target accepts an FPDU in whatever pieces TCP deliv
   conn:close()
 end))
 
-case(with_echo("paused", "The target keeps an FPDU that stops in the middle for seconds, and accepts it when it is complete",
+case(with_echo("paused", "The target accepts an FPDU whose bytes stop in the middle of the FPDU and continue seconds later",
   { "MPA-A.4-3" }, { version = 2, tags = { "fpdu", "segments" }, parameters = { first = { 1, 2, 10, 27 } } }, function(t, p)
   t:good_exchange()
 

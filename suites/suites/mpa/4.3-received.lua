@@ -67,7 +67,7 @@ accepted("low-bits", "The target treats the two low bits of a received FPDUPTR a
     return { fpduptr = distance | p.bits }
   end)
 
-accepted("cut", "The target delivers an FPDU without its marker, which is split over two TCP segments",
+accepted("cut", "The target removes a marker that is split over two TCP segments, and delivers the rest of the FPDU",
   { "MPA-5.1-7", "MPA-A.4-1" }, "cut", { 1, 2, 3 }, function(p, distance)
     return {}, { cuts = { distance + p.cut }, pause = 0.05 }
   end)

@@ -19,7 +19,7 @@ local function expect_unused(t, conn, requirement)
   end
   t:check(event == "close", {
     requirement = requirement,
-    expected = "the target closes the connection and sends nothing before except a Terminate",
+    expected = "the target closes the connection and sends nothing before the close, except a Terminate",
     actual = event and "it sent " .. (event == "fpdu" and "an FPDU" or event) or "nothing within 15 s, and the connection stays open",
   })
 end

@@ -33,7 +33,7 @@ case {
 
 case {
   id = "mpa/7.1.2-fence/bound",
-  title = "The responder completes a receive posted before the Reply with the first FPDU",
+  title = "The first FPDU completes a receive that the responder's user posted before the Reply",
   requirements = { "MPA-7.1-7", "MPA-7.1.2-10", "MPA-6-4" },
   capabilities = { "agent" },
   tags = { "startup", "agent" },

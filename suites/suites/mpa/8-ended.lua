@@ -6,7 +6,7 @@ local ENDED = { "disconnected", "asynchronous" }
 
 case {
   id = "mpa/8-ended/fin",
-  title = "The target reports that the peer closed TCP, after the data that arrived before",
+  title = "The target reports the data that arrived before the peer closed TCP, and then the close",
   requirements = { "MPA-8-1", "MPA-7.2-2", "MPA-3-13" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },

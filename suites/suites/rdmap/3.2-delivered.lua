@@ -86,7 +86,7 @@ case(with_agent("one-receive-each", "The target completes exactly one receive fo
   send(conn, op.msn, "")
   send(conn, op.msn + 1, "one")
   -- The second Send shows that the device reports arrivals. If the report of the first Send is
-  -- still missing, the device did not report this Send.
+  -- still missing then, the device did not report the first Send.
   pair:expect_completion { work = works[2], octets = 3, requirement = { "DDP-1.2-3", "DDP-3-4", ONE } }
   local got = region:get { offset = 16, length = 3 }
   t:check(got == "one", {

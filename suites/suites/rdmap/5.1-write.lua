@@ -72,7 +72,7 @@ local DATA = { "DDP-5.2-3", "DDP-5.2-4", "RDMAP-4.3-1", "RDMAP-5.5-23" }
 
 case {
   id = "rdmap/5.1-write/to-the-sink",
-  title = "The target's Write has the client's STag, TOs that rise from the client's, and the data of the Read",
+  title = "The target's Write has the client's STag, TOs that rise from the client's TO, and the data of the Read",
   requirements = { WRITE, STAG, OFFSET, LAST, DATA, "RDMAP-5.1-9", "DDP-5.3-1", "DDP-4.1-13" },
   capabilities = { "rping" },
   tags = { "write", "segment" },
@@ -100,7 +100,7 @@ case {
     end
     repeat
       local fpdu = conn:expect_fpdu { requirement = WRITE, shows = "DDP-4.1-13", opcode = 0, overdue_fails = true }
-      check(fpdu.tagged, WRITE, "a tagged segment", "an untagged one")
+      check(fpdu.tagged, WRITE, "a tagged segment", "an untagged segment")
       check(fpdu.stag == SINK, STAG, ("STag %#x"):format(SINK), ("STag %#x"):format(fpdu.stag))
       local next = p.to + #written
       check(fpdu.tagged_offset == next, OFFSET, ("TO %#x"):format(next), ("TO %#x"):format(fpdu.tagged_offset))

@@ -216,7 +216,7 @@ case(with_rping("bounds", "The target rejects a Read with any byte outside the b
       requirement = ALL,
       terminate = "RDMAP-6.2.1-1",
       code = "RDMAP-4.8-19",
-      -- Before a buffer whose first TO is 0, the Read also wraps.
+      -- A Read that begins before a buffer whose first TO is 0 also wraps.
       error = p.at < 0 and { "01 01", "01 04" } or "01 01",
     })
   end

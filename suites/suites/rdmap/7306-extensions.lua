@@ -193,8 +193,8 @@ case(refused("stag", "The target rejects an Atomic Operation on memory that does
   return atomic(op, ({
     stag = { kind = FETCH_ADD, stag = op.stag ~ 0xffffffff },
     ["end"] = { kind = FETCH_ADD, at = length + 8 },
-    -- If the buffer's length is a multiple of eight, no such place exists, and this is the place
-    -- after the buffer.
+    -- The eight bytes are only partly in the buffer. If the buffer's length is a multiple of eight,
+    -- they begin directly after the buffer.
     cut = { kind = FETCH_ADD, at = length },
   })[p.wrong])
 end))

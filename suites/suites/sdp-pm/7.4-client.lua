@@ -150,7 +150,7 @@ case {
 
 case {
   id = "sdp-pm/7.4-client/two-at-once",
-  title = "The client gives two PMReqs at once their own handles, and acknowledges each answer separately",
+  title = "The client uses different handles in two simultaneous PMReqs, and acknowledges each answer separately",
   requirements = { "PM-7.3.1.8-1", "PM-7.3.1.8-3", "PM-7.4-12" },
   roles = { "initiator" },
   capabilities = { "port-mapper" },

@@ -79,7 +79,7 @@ case {
 
 case {
   id = "sdp-pm/7.4-exchange/two-at-once",
-  title = "The server answers two Requests at once, each with its own handle",
+  title = "The server answers two simultaneous Requests, each with its own handle",
   requirements = { "PM-7.3.1.8-3", "PM-7.5.2-9" },
   capabilities = { "port-mapper" },
 

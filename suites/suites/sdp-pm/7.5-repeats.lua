@@ -149,7 +149,7 @@ case {
       m:expect { type = "accept" }
     end
     t:pause(6)
-    -- Only the nine ports are in use now. If the PMAck had counted, all ten would be.
+    -- Only the nine ports are in use now. If the PMAck had counted, all ten ports would be in use.
     m:send(m:request { handle = 0xb20, service = "made", cp_port = 45020 })
     m:expect { type = "accept", requirement = "PM-7.5.2-8", overdue_fails = true }
   end,

@@ -103,7 +103,8 @@ case(driven("more-than-requested", "The target counts DesSz in bytes, and accept
   s:close()
 end))
 
--- ChRcvBufAcks that need no new buffer: `old` bytes, `requested`, and `answered`.
+-- ChRcvBufAcks that need no new buffer. `old`, `requested` and `answered` are sizes of a Private
+-- Buffer in bytes.
 for _, row in ipairs {
   { name = "answered-at-once", about = "an immediate ChRcvBufAck for a smaller size", old = 4096, requested = 500, answered = 500,
     requirement = "SDP-10.6-12" },
@@ -130,7 +131,7 @@ end
 
 local request_rows = { "SDP-10.6-1", "SDP-10.6.1-3" }
 
-case(driven("requested-again", "The target answers a repeated ChRcvBuf whose first copy crossed its own", request_rows,
+case(driven("requested-again", "The target answers a repeated ChRcvBuf if the first ChRcvBuf crossed the target's own", request_rows,
   {}, function(s)
   s:command "wait 20; resize 2000"
   local before = s:counters()
@@ -182,7 +183,7 @@ case(driven("more-buffers", "The target uses the additional credit of a greater 
   for _, m in ipairs(s:expect_quiet { within = 0.2, past = { "data" } }) do
     got = got + #m.payload
   end
-  -- Four messages used the six buffers before. Six more buffers are left.
+  -- The credit of six allowed four messages with payload. So six of the ten messages are left.
   t:check(got >= 500, { requirement = "SDP-10.3-3", expected = "at least five messages of 100 bytes", actual = got .. " bytes" })
   s:connection():reset()
 end))

@@ -81,7 +81,7 @@ case(driven("hint-of-reader", "The target applies REQ_PIPE in RdmaRdCompl to the
   s:connection():reset()
 end))
 
-case(driven("hint-of-writer", "The target applies REQ_PIPE in RdmaWrCompl to the other half-connection",
+case(driven("hint-of-writer", "The target applies REQ_PIPE in RdmaWrCompl to the half-connection against the direction of the Write",
   { "SDP-6.1.2-21", "SDP-12-13" }, {}, function(s)
   local rows = { "SDP-6.1.2-21", "SDP-12-13" }
   s:send(sdp.mode_change { mode = 2 })

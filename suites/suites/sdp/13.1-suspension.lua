@@ -138,7 +138,7 @@ end))
 case(driven("nothing-kept", "The target does not use earlier advertisements on the new connection", { "SDP-13-3" },
   {}, function(s, t)
   local octets = ("abcdefghij"):rep(200)
-  -- The target does not read it.
+  -- While its user waits, the target does not read the SrcAvail.
   s:command "wait 20"
   s:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 39) .. ";", stag = 0x111 })
   suspend(s, 7000)
@@ -152,7 +152,7 @@ end))
 
 case {
   id = "sdp/13.1-suspension/requested-again",
-  title = "The Connecting Peer repeats a SuspComm that crossed the tester's on the new connection",
+  title = "The Connecting Peer repeats its SuspComm on the new connection if the SuspComms of both sides crossed",
   requirements = { "SDP-13.1.2-3" },
   capabilities = { "sdp-connect" },
 

@@ -87,7 +87,8 @@ case(with_echo("odd-src-avail", "The target accepts a SrcAvail at any byte addre
   local rows = { "SDP-6.3.2.2-1", "SDP-9-8", "SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-11.2-4" }
   local s = t:sdp {}
   s:send(sdp.src_avail { length = 2000, va = 0x700000000 + p.offset, payload = ("s"):rep(40) }, { deviates = true })
-  -- The target has to read the SrcAvail or to reject it. The payload may come back before.
+  -- The target has to read the SrcAvail or to reject it. Before that, the target may return the
+  -- payload.
   local answered
   repeat
     answered = s:next { requirement = rows, overdue_fails = true }

@@ -102,7 +102,7 @@ case {
 -- The Modes of the target's sending half, then of its receiving half: SDP-11-16 to 11-24 in this
 -- order. A target that ends the connection on an allowed message violates the requirement of its
 -- two Modes. A target that continues after a message that is not allowed violates only SDP-8.2.2-8,
--- as everywhere here.
+-- as in the other cases of this file.
 local MODES = { "buffered", "combined", "pipelined" }
 local NAMES = { buffered = "Buffered", combined = "Combined", pipelined = "Pipelined" }
 local STEPS = { buffered = 0, pipelined = 2 }
@@ -158,7 +158,7 @@ end
 case {
   id = "sdp/8.2.2-violations/mode-change-out-of-order",
   version = 2,
-  title = "The target ends the connection on a ModeChange that its Mode or the sender's role does not allow",
+  title = "The target ends the connection on a ModeChange that the current Mode or the sender's role does not allow",
   requirements = { "SDP-8.2.2-8", "SDP-12-7" },
   capabilities = { "sdp" },
   tags = { "violation", "mode" },

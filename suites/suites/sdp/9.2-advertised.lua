@@ -164,7 +164,7 @@ end))
 
 case {
   id = "sdp/9.2-advertised/one-read-at-a-time",
-  title = "The target has no more Reads outstanding than the tester's LocIRD and its own LocORD",
+  title = "The target has no more Reads outstanding than the tester's LocIRD and the target's LocORD allow",
   requirements = { "SDP-8.1.1-27", "SDP-6.2.2.6-1" },
   capabilities = { "sdp-drive" },
 

@@ -81,7 +81,7 @@ case(driven("data-between", "The target accepts Data while SinkAvails are open, 
   s:close()
 end))
 
--- A case that answers a SinkAvail with payload in this way.
+-- A case in which `answer` sends the answer to a SinkAvail with payload.
 local function transaction(name, title, row, answer)
   case {
     id = "sdp/9.3-written/transaction-by-" .. name,
@@ -166,7 +166,7 @@ case(driven("crossing-ignored", "The target does not read a SrcAvail that crosse
   s:close()
 end))
 
-case(driven("revoked-in-process", "The target completes the SinkAvail in use on a SinkAvailCancel, and uses no other SinkAvail",
+case(driven("revoked-in-process", "When a SinkAvailCancel arrives, the target completes the SinkAvail in use, and uses no other SinkAvail",
   { "SDP-9.5.5-3", "SDP-6.3.10-2" }, {}, function(s)
   local rows = { "SDP-9.5.5-3", "SDP-6.3.10-2" }
   s:command "mode out pipelined; send 100; wait 20; send 1500"

@@ -15,7 +15,7 @@ use weft_suites::targets::Target;
 use crate::common::run;
 
 /// The note of the control in the transcript if its plain exchange works.
-const WORKS: &str = "control: the same script with a plain exchange in place of the step that deviates works";
+const WORKS: &str = "control: the script works with a plain exchange in place of the step that deviates";
 
 async fn results(target: Target, case: &str) -> Vec<CaseResult> {
     let out = tempfile::tempdir().unwrap();

@@ -270,6 +270,6 @@ async fn a_failure_of_a_target_that_a_person_starts_has_no_control() {
     let report = tokio::time::timeout(Duration::from_secs(60), run(options, Arc::new(person))).await.unwrap().unwrap();
     let result = &report.results[0];
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
-    let expected = "No control was run, since the target file has no `start`.";
+    let expected = "No control was run, because the target file has no `start`.";
     assert!(result.explanation.ends_with(expected), "{}", result.explanation);
 }

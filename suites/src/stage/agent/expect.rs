@@ -7,7 +7,7 @@ use super::{AgentSide, Expectation, Stop};
 /// The expected fields of a completion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CompletionFields {
-    /// Number of the work request. `None` means the next one that completes.
+    /// Number of the work request. `None` means the next work request that completes.
     pub(crate) work: Option<u64>,
     /// The allowed statuses. `error` means any status except success.
     pub(crate) status: Vec<String>,

@@ -93,8 +93,8 @@ impl AgentSide<'_> {
         }
         let (target, meeting) = (self.connections.link.target(), self.address());
         // If `agent_at` names an interface, it is an interface of the agent's host. If the target's
-        // address names an interface, it is an interface of this host, so the agent does not get
-        // its name.
+        // address names an interface, it is an interface of the tester's host, so the agent does
+        // not get its name.
         let (address, port) =
             meeting.map_or((target.ip().into(), 0), |meeting| (Address::from(meeting), meeting.port()));
         let Success::Listener { port, .. } = self.perform(Action::Listen { address, port, backlog: 16 }).await? else {
@@ -342,7 +342,8 @@ impl AgentSide<'_> {
         self.connections.finish(number).await?;
         let deadline = self.connections.link.now() + expectation.within;
         let ended = |event: &Event| matches!(event, Event::Disconnected { connection } if *connection == pair);
-        // If a device needs a request to end the connection, the next request does this.
+        // Some devices end the connection only at their next request. Then no event arrives here,
+        // and the next request ends the connection.
         self.event(deadline, ended).await?;
         self.perform(Action::Destroy { object: pair }).await?;
         Ok(number)

@@ -137,7 +137,7 @@ impl MapperServerSide<'_> {
         }
     }
 
-    /// Expects a datagram with these fields next.
+    /// Expects that the next datagram has these fields.
     pub(crate) async fn expect(
         &mut self,
         socket: usize,

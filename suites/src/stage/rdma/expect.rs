@@ -49,9 +49,9 @@ impl RdmaSide<'_> {
         close: Close,
     ) -> Result<Duration, Stop> {
         let expected = match (before.terminate, close) {
-            (true, _) => "the target closes the connection and sends no byte before, except a Terminate",
-            (false, Close::Any) => "the target closes the connection and sends no byte before",
-            (false, Close::Graceful) => "the target closes the connection by FIN and sends no byte before",
+            (true, _) => "the target closes the connection and sends no byte before the close, except a Terminate",
+            (false, Close::Any) => "the target closes the connection and sends no byte before the close",
+            (false, Close::Graceful) => "the target closes the connection by FIN and sends no byte before the close",
         };
         let mut sent = "no byte before";
         let began = self.connections.link.now();

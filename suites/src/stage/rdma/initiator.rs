@@ -61,9 +61,10 @@ impl RdmaSide<'_> {
         Ok(started)
     }
 
-    /// Returns whether the tester's own exchanges have markers if the target requests them. They
-    /// have markers only in cases about markers, because scripts place their own markers. If the
-    /// service above MPA is unknown, no exchange has FPDUs.
+    /// Returns whether the tester can do its own exchanges with a target that requests markers. It
+    /// inserts markers only in cases about markers, because other scripts send FPDUs without
+    /// markers. If the service above MPA is unknown, the exchanges have no FPDUs, so they need no
+    /// markers.
     pub(in crate::stage) fn sends_markers(&self) -> bool {
         self.connections.target.options.requests_markers
             || !self.connections.target.service().driver().facts().has_fpdus

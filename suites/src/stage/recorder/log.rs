@@ -17,8 +17,9 @@ pub(crate) struct Log {
     pub(crate) alive_before: bool,
     /// Whether a good exchange followed the script's last byte and last expectation.
     pub(crate) alive_after: bool,
-    /// Requirements whose violation does not count against the target. Either the start-up profile
-    /// that the script chose rules them out, or this target lacks the capability that they concern.
+    /// Requirements whose violation does not count against the target, for example because the
+    /// start-up profile that the script chose violates them, or because the target lacks the
+    /// capability that they concern.
     pub(crate) exempt: Vec<RequirementId>,
     /// Number of established TCP connections.
     pub(crate) connections: u32,
@@ -152,8 +153,8 @@ impl Log {
         decision.explanation = format!("The target died of the case. {}{ends}{output}", decision.explanation);
     }
 
-    /// Fails the case because the target answered before and its program then crashed. The failure
-    /// counts against this requirement. Does nothing if the case has already failed.
+    /// Fails the case if the target had answered before its program crashed. The failure counts
+    /// against this requirement. Does nothing if the case has already failed.
     pub(crate) fn fail_as_crashed(&mut self, requirement: Option<RequirementId>, end: &ProgramEnd) {
         if !self.alive_before || self.decision.as_ref().is_some_and(|decision| decision.verdict >= Verdict::Fail) {
             return;

@@ -108,7 +108,7 @@ impl SdpSide<'_> {
         }
     }
 
-    /// Expects an RDMA Read Request. Updates may arrive before.
+    /// Expects an RDMA Read Request. Updates may arrive before it.
     pub(crate) async fn expect_read(&mut self, expectation: &Expectation) -> Result<ReadRequest, Stop> {
         let expected = "an RDMA Read Request";
         match self.next_but_updates(expectation, expected).await? {
@@ -121,7 +121,7 @@ impl SdpSide<'_> {
         }
     }
 
-    /// Expects RDMA Writes of `len` bytes in total. Updates may arrive before.
+    /// Expects RDMA Writes of `len` bytes in total. Updates may arrive before them.
     pub(crate) async fn expect_write(
         &mut self,
         expectation: &Expectation,

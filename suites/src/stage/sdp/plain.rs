@@ -14,7 +14,8 @@ use crate::stage::{Attempt, Expectation, Message, Stop};
 const UNDER_WAY: [Mid; 4] = [Mid::CH_RCV_BUF, Mid::MODE_CHANGE, Mid::RDMA_RD_COMPL, Mid::SINK_AVAIL];
 
 impl SdpSide<'_> {
-    /// Sends Data whose ULPDU has about this length and the same PAD, and waits for the answer.
+    /// Sends Data, and waits for the answer. The ULPDU has about `length` bytes, and the PAD of a
+    /// ULPDU of exactly `length` bytes.
     pub(in crate::stage) async fn plain_exchange(
         &mut self,
         is_echo: bool,

@@ -88,7 +88,7 @@ impl SdpSide<'_> {
     }
 
     /// Sends DisConn, then expects the target's DisConn and the end of TCP. Messages in `past` may
-    /// arrive before.
+    /// arrive before the target's DisConn.
     pub(crate) async fn close(&mut self, expectation: &Expectation, past: &[Mid]) -> Result<(), Stop> {
         self.send(&Message::of_mid(Mid::DIS_CONN), SendFields::default()).await?;
         let wanted = MessageFields { mids: vec![Mid::DIS_CONN], past: past.to_vec(), ..MessageFields::default() };

@@ -42,7 +42,7 @@ pub(crate) type Client = Pin<Box<dyn Future<Output = Result<(), Box<dyn std::err
 pub(crate) enum Protocol {
     /// MPA, with Sends, Writes and Reads.
     Iwarp,
-    /// SDP, above MPA or before it.
+    /// SDP. The start-up profile determines when MPA starts.
     Sdp,
     /// Port mapper messages over UDP.
     PortMapper,
@@ -149,8 +149,8 @@ pub(crate) trait ServiceDriver: Sync {
         })
     }
 
-    /// Sends one message and waits for its answer. The ULPDU has about `length` bytes and the same
-    /// PAD.
+    /// Sends one message and waits for its answer. The ULPDU has about `length` bytes, and the PAD
+    /// of a ULPDU of exactly `length` bytes.
     fn plain_exchange<'s>(&'s self, _: &'s mut Stage, _: u32, _length: u16, _: &'s Expectation) -> Outcome<'s> {
         Box::pin(std::future::ready(Ok(())))
     }

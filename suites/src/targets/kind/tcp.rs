@@ -67,13 +67,13 @@ fn read(file: &TargetFile) -> Result<KindSettings, String> {
     let side = match (&file.address, &file.listen) {
         (Some(address), _) if !is_host_and_port(address) => {
             return Err(format!(
-                "address = {address:?}: expected host:port, as 192.0.2.17:7174, nic-17.example:7174 or [2001:db8::1]:7174"
+                "address = {address:?}: expected host:port, for example 192.0.2.17:7174, nic-17.example:7174 or [2001:db8::1]:7174"
             ));
         }
         (Some(address), _) => Side::Responder { address: address.clone() },
         (None, listen) => {
             let listen = listen.as_deref().unwrap_or_default().parse().map_err(
-                |_| "listen: expected an address of this machine and a port, as 192.0.2.2:7174 or [2001:db8::2]:0",
+                |_| "listen: expected an address of this machine and a port, for example 192.0.2.2:7174 or [2001:db8::2]:0",
             )?;
             Side::Initiator { listen, start: file.start.clone() }
         }

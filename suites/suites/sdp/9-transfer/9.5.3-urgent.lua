@@ -29,7 +29,7 @@ do
 
   case {
     id = "sdp/9-transfer/urgent-alone",
-    title = "The target announces an Out-Of-Band byte at the latest when it sends it",
+    title = "The target sets OOB_PEND at the latest in the Data with the Out-Of-Band byte",
     requirements = shown,
     capabilities = { "sdp-drive" },
 

@@ -8,7 +8,7 @@ use super::{Datagram, DatagramFields, MapperClientSide, RepetitionEnd};
 use crate::stage::{Expectation, Stop};
 
 impl MapperClientSide<'_> {
-    /// Expects a datagram with these fields next.
+    /// Expects that the next datagram has these fields.
     pub(crate) async fn expect(
         &mut self,
         expectation: &Expectation,

@@ -1,11 +1,11 @@
 //! A target that is a client of a port mapper. The tester starts the client. The tester is also the
 //! PM Server and the service of this client.
 //!
-//! Datagrams and connections are in separate queues, so that an expectation of one kind skips the
-//! other. If the target repeats an answered PMReq, the tester repeats the answer, as a PM Server
-//! has to (section 7.5.2). The tester hides the repetition from expectations, because the answer
-//! may be lost, or still in flight. The tester hides at most two repetitions that an answer in
-//! flight does not explain.
+//! Datagrams and connections are in separate queues, so that an expectation of a datagram skips
+//! connections, and an expectation of a connection skips datagrams. If the target repeats an
+//! answered PMReq, the tester repeats the answer, as a PM Server has to (section 7.5.2). The tester
+//! hides the repetition from expectations, because the answer may be lost, or still in flight. The
+//! tester hides at most two repetitions that an answer in flight does not explain.
 
 mod correct_exchange;
 mod expect;
