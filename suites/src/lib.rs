@@ -44,6 +44,7 @@ mod correct;
 pub mod coverage;
 pub mod diff;
 pub mod evidence;
+pub mod explore;
 mod file;
 pub mod folder;
 pub mod model;

@@ -37,6 +37,11 @@ impl FinishedCase {
         FinishedCase { result, evidence: None }
     }
 
+    /// Returns the result. Its evidence may not be on the disk yet.
+    pub(super) fn into_result(self) -> CaseResult {
+        self.result
+    }
+
     /// Returns the result, once its evidence is on the disk. May block for some milliseconds.
     pub(super) fn sync_evidence(self) -> Result<CaseResult, RunError> {
         let FinishedCase { result, evidence } = self;
@@ -62,16 +67,21 @@ struct TargetRecovery {
 }
 
 impl RunContext {
-    /// Runs a case, judges it and writes its evidence.
+    /// Runs a case of the suites.
     pub(super) async fn run_case(&self, key: &CaseKey) -> Result<FinishedCase, RunError> {
-        let began = Instant::now();
-        let mut began_unix_ns = clock::unix_ns();
-        let seed = seed::of_case(self.run.seed, key);
         let Some(case) = self.suites.case(&key.case) else {
             // This cannot happen, because the plan was made from the same suites.
             let error = std::io::Error::other(format!("the suites have no case {key}"));
             return Err(RunError::Write { path: self.out.clone(), error });
         };
+        self.run_suite_case(case, key).await
+    }
+
+    /// Runs a case, judges it and writes its evidence.
+    pub(super) async fn run_suite_case(&self, case: &SuiteCase, key: &CaseKey) -> Result<FinishedCase, RunError> {
+        let began = Instant::now();
+        let mut began_unix_ns = clock::unix_ns();
+        let seed = seed::of_case(self.run.seed, key);
         if let Some(why) = self.not_applicable(&case.info) {
             return Ok(FinishedCase::without_evidence(not_run(&case.info, key, seed, Verdict::NotApplicable, why)));
         }

@@ -16,6 +16,7 @@ mod excuse;
 mod judge;
 mod plan;
 mod recorder;
+mod runner;
 mod seed;
 mod standstill;
 
@@ -30,6 +31,7 @@ use tokio::time::MissedTickBehavior;
 
 pub use error::RunError;
 pub use plan::{Filter, Plan};
+pub(crate) use runner::{CaseRunner, random_seed};
 use standstill::Standstill;
 
 use crate::baseline;

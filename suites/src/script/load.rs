@@ -100,6 +100,20 @@ impl Suites {
         if suites.cases.is_empty() { Err(LoadError::Empty(folder.to_owned())) } else { Ok(suites) }
     }
 
+    /// Returns suites without a case.
+    pub(crate) fn none() -> Self {
+        Suites { cases: Arc::default(), limits: Limits::default() }
+    }
+
+    /// Returns the only case of a generated script.
+    ///
+    /// # Errors
+    /// The script is wrong.
+    pub(crate) fn generated(file: &str, source: String) -> Result<SuiteCase, LoadError> {
+        let suites = Self::from_scripts(vec![Script { file: file.to_owned(), source }], Limits::default())?;
+        suites.cases.first().cloned().ok_or_else(|| LoadError::Empty(PathBuf::from(file)))
+    }
+
     fn from_scripts(scripts: Vec<Script>, limits: Limits) -> Result<Self, LoadError> {
         let mut cases: Vec<SuiteCase> = Vec::new();
         for script in scripts {

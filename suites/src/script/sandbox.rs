@@ -37,6 +37,9 @@ const STRIDE: u32 = 1000;
 /// Maximum length in bytes of a string from `string.rep`.
 const MAX_REP: usize = 1 << 20;
 
+/// The Lua module `session`, which plays explored sessions.
+const SESSION: &str = include_str!("../../library/session.lua");
+
 /// Names that are removed from the standard library, with their table ("" for globals).
 const REMOVED: [(&str, &[&str]); 4] = [
     // These functions load code, catch errors, change metatables (finalizers run without hooks),
@@ -85,6 +88,7 @@ pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
     message::install(&lua)?;
     super::sdp::install(&lua)?;
     super::octets::install(&lua)?;
+    lua.load(SESSION).set_name("=session").exec()?;
     lua.set_app_data(ScriptName(file.to_owned()));
 
     let used = Arc::new(AtomicU64::new(0));

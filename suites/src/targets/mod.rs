@@ -198,6 +198,16 @@ impl Target {
         self.access.remote()
     }
 
+    /// Returns whether the target's TCP connections stay on this machine.
+    pub(crate) fn is_on_this_machine(&self) -> bool {
+        self.access.is_on_this_machine()
+    }
+
+    /// Size in bytes of rping's data buffer.
+    pub(crate) fn rping_size(&self) -> u32 {
+        self.description.rping_size
+    }
+
     /// Returns a builtin target with one more deviation. If the target is not builtin, returns it
     /// unchanged.
     pub(crate) fn deviating(mut self, deviation: &'static Deviation) -> Self {

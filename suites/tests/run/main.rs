@@ -8,6 +8,7 @@ mod basic_faults;
 mod common;
 mod controls;
 mod evidence;
+mod explore;
 mod folder;
 mod formats;
 mod hostile_targets;

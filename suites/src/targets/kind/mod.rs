@@ -87,6 +87,11 @@ pub(crate) trait TargetAccess: Debug + Send + Sync {
         None
     }
 
+    /// Returns whether the target's TCP connections stay on this machine.
+    fn is_on_this_machine(&self) -> bool {
+        true
+    }
+
     /// Returns the same endpoint with one more deviation. `None` if the endpoint is not weft's own.
     fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn TargetAccess>> {
         let _ = deviation;

@@ -1,7 +1,7 @@
 //! An implementation under test: a responder at a TCP address, or an initiator that connects to
 //! this machine. The port mapper and its clients use UDP.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -123,6 +123,17 @@ impl TargetAccess for Tcp {
 
     fn remote(&self) -> Option<&Remote> {
         Some(&self.remote)
+    }
+
+    fn is_on_this_machine(&self) -> bool {
+        let is_loopback = |host: &str| {
+            let host = host.trim_matches(['[', ']']);
+            host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+        };
+        match &self.side {
+            Side::Responder { address } => address.rsplit_once(':').is_some_and(|(host, _)| is_loopback(host)),
+            Side::Initiator { listen, .. } => listen.ip().is_loopback(),
+        }
     }
 
     fn offers(&self, service: Service, _: &Description) -> bool {

@@ -1,0 +1,327 @@
+-- The Lua module `session`: legal traffic on several connections at once, with the service of the
+-- target. `weft test --explore` draws the steps of a session, and writes each session that fails as
+-- a case with these functions.
+--
+-- Each step is legal at any place of a session, so a session stays legal if steps are removed. A
+-- step on a connection that does not exist opens the connection first.
+
+session = {}
+
+--- Seconds until a missing answer is a failure.
+local ANSWER = 10
+--- Maximum number of unanswered Sends on a connection. The target needs a receive for each of them.
+local MAX_SENDS = 8
+--- Maximum number of bytes in unanswered Sends, except for a single longer Send. If the target waits
+--- until the tester reads, and the tester waits until the target reads, both wait for ever.
+local MAX_WAITING = 65536
+
+--- Payload is placed into the buffer of the ULP.
+local PLACED = "DDP-5.2-4"
+--- Sends are delivered, in the order in which they were sent.
+local DELIVERED, IN_ORDER = "RDMAP-5.3-5", "DDP-5.3-6"
+--- A Read Request is answered, in the order of the Read Requests.
+local ANSWERED, ANSWERED_IN_ORDER = "RDMAP-5.2.1-18", "RDMAP-5.2.1-14"
+
+--- The requirements that each session of a service tests.
+session.ECHO = { PLACED, DELIVERED, IN_ORDER }
+session.RPING = { PLACED, ANSWERED, ANSWERED_IN_ORDER }
+
+--- The illegal FPDUs. Each has the requirement that rejects it, and returns its bytes for a
+--- connection.
+local FAULTS = {
+  ["wrong-crc"] = {
+    requirement = "MPA-4.4-19",
+    build = function(c) return mpa.fpdu { ulpdu = rdmap.send { payload = octets.counted(40), msn = c.msn } }:flip(30) end,
+  },
+  ["wrong-queue"] = {
+    requirement = "DDP-7.1-1",
+    build = function(c) return mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = c.msn } } end,
+  },
+  ["used-msn"] = {
+    requirement = "DDP-7.1-9",
+    build = function(c) return mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = (c.msn - 1) & 0xffffffff } } end,
+  },
+  ["unknown-stag"] = {
+    requirement = "DDP-7.1-10",
+    build = function() return mpa.fpdu { ulpdu = rdmap.write { stag = 0x5eed0001, tagged_offset = 0, payload = "weft" } } end,
+  },
+  ["reserved-opcode"] = {
+    requirement = "RDMAP-7.2-2",
+    build = function(c) return mpa.fpdu { ulpdu = rdmap.send { payload = "weft", opcode = 12, msn = c.msn } } end,
+  },
+}
+
+--- Returns the requirements of `list`, of these faults, and these further requirements, for the
+--- field `requirements` of a case. Each argument is the name of a fault, or an id.
+function session.requirements(list, ...)
+  local all = { list }
+  for _, name in ipairs { ... } do
+    all[#all + 1] = FAULTS[name] and FAULTS[name].requirement or name
+  end
+  return all
+end
+
+--- Describes the next event on a connection.
+local function describe(event, fpdu)
+  if event == nil then return ("nothing for %d s"):format(ANSWER) end
+  if event ~= "fpdu" then return event == "close" and "a close" or event end
+  if fpdu.opcode == 7 then return ("Terminate %02x %02x"):format(fpdu.payload:byte(1, 2)) end
+  return ("an FPDU with opcode %d and %d bytes of payload"):format(fpdu.opcode, #fpdu.payload)
+end
+
+--- The parts that the sessions of all services have. `open(number, fields)` opens a connection.
+--- `settle(c)` waits for all answers on it. `opened` has the connections by number.
+local function base(t, requirements, open, settle)
+  local self, opened = {}, {}
+
+  --- Returns the connection with this number, and opens it if necessary.
+  local function connection(number, fields)
+    if not opened[number] then
+      opened[number] = open(fields or {})
+    end
+    return opened[number]
+  end
+
+  --- Opens a connection with these fields of the MPA Request. Does nothing if the connection is
+  --- open.
+  function self:open(number, fields) connection(number, fields) end
+
+  --- Waits for all answers on a connection.
+  function self:answers(number) settle(connection(number)) end
+
+  --- Waits.
+  function self:pause(seconds) t:pause(seconds) end
+
+  --- Closes a connection after all answers.
+  function self:close(number)
+    local c = connection(number)
+    settle(c)
+    c.conn:close()
+    opened[number] = nil
+  end
+
+  --- Resets a connection, whatever is unanswered.
+  function self:reset(number)
+    connection(number).conn:reset()
+    opened[number] = nil
+  end
+
+  --- Sends an illegal FPDU after all answers, and expects that the target ends the connection.
+  function self:fault(number, name)
+    local c, fault = connection(number), FAULTS[name]
+    settle(c)
+    opened[number] = nil
+    if name == "wrong-crc" and not c.crc then
+      t:unimplemented("A wrong CRC needs a connection with CRCs.")
+    end
+    c.conn:send(fault.build(c))
+    local event, fpdu = c.conn:next { within = ANSWER }
+    local is_refusal = event == "close" or event == "fpdu" and fpdu.opcode == 7
+    t:check(is_refusal, { requirement = fault.requirement, expected = "a close, or a Terminate", actual = describe(event, fpdu) })
+    if event == "fpdu" then
+      c.conn:expect_close { requirement = fault.requirement, overdue_fails = true }
+    end
+    c.conn:reset()
+  end
+
+  --- Waits for all answers and closes all connections. Each session ends with this step. `shown`
+  --- has the requirements that the monitor judges in the session.
+  function self:finish(shown)
+    for number = 1, 1000 do
+      if opened[number] then
+        self:close(number)
+      end
+    end
+    t:check(true, { requirement = { requirements, shown or {} }, expected = "the answers of all connections", actual = "these answers" })
+  end
+
+  return self, connection
+end
+
+--- A session with a target that echoes Sends.
+function session.echo(t)
+  local sent = 0
+
+  --- Fails the case if `ok` is false.
+  local function check(ok, requirement, expected, actual)
+    t:check(ok, { requirement = requirement, expected = expected, actual = actual })
+  end
+
+  --- Opens a connection.
+  local function open(fields)
+    local conn, frame = t:start_up { crc = fields.crc, private_data = fields.private and octets.counted(fields.private) }
+    return { conn = conn, msn = 1, waiting = {}, octets = 0, crc = frame.crc or t:request { crc = fields.crc }.crc }
+  end
+
+  --- Sends the next segments of a connection's message, at most `count`, so that TCP may deliver
+  --- their FPDUs at once.
+  local function send_segments(c, count)
+    local m, fpdus, every = c.message, nil, c.message and c.message.every
+    while m and count > 0 do
+      local piece = m.payload:sub(m.at + 1, m.at + m.segment)
+      local last = m.at + #piece == #m.payload
+      local ulpdu = rdmap.send { payload = piece, msn = c.msn, mo = m.at, last = last, opcode = m.solicited and 5 or nil }
+      local fpdu = mpa.fpdu { ulpdu = ulpdu }
+      fpdus = fpdus and fpdus .. fpdu or fpdu
+      m.at, count = m.at + #piece, count - 1
+      if last then
+        c.waiting[#c.waiting + 1] = m.payload
+        c.octets = c.octets + #m.payload
+        c.msn, c.message, m = (c.msn + 1) & 0xffffffff, nil, nil
+      end
+    end
+    if fpdus then
+      c.conn:send(fpdus, every and { every = every } or nil)
+    end
+  end
+
+  --- Receives one echo.
+  local function receive(c)
+    local want = table.remove(c.waiting, 1)
+    c.octets = c.octets - #want
+    local got = {}
+    repeat
+      local event, fpdu = c.conn:next { within = ANSWER }
+      local is_send = event == "fpdu" and (fpdu.opcode == 3 or fpdu.opcode == 5)
+      check(is_send, DELIVERED, ("the echo of a Send of %d bytes"):format(#want), describe(event, fpdu))
+      -- The monitor judges the other fields of each segment.
+      got[#got + 1] = fpdu.payload
+    until fpdu.last
+    local echo = table.concat(got)
+    for _, later in ipairs(c.waiting) do
+      -- Short Sends may have the same bytes as later Sends.
+      check(echo == want or echo ~= later, IN_ORDER, ("the echo of a Send of %d bytes"):format(#want), "the echo of a later Send")
+    end
+    check(echo == want, PLACED, "the bytes of the Send", octets.difference(echo, want))
+  end
+
+  --- Completes the message of a connection, and receives all echoes.
+  local function settle(c)
+    send_segments(c, math.maxinteger)
+    while #c.waiting > 0 do
+      receive(c)
+    end
+  end
+
+  local self, connection = base(t, session.ECHO, open, settle)
+
+  --- Begins a Send of `size` bytes, in segments of at most `segment` bytes of payload. The Send
+  --- consists of one segment if `segment` is missing. No segment is sent yet. `every` cuts each FPDU
+  --- into TCP segments of this size. Completes the last Send of the connection first.
+  function self:message(number, fields)
+    local c = connection(number)
+    send_segments(c, math.maxinteger)
+    while #c.waiting >= MAX_SENDS or c.octets > 0 and c.octets + fields.size > MAX_WAITING do
+      receive(c)
+    end
+    sent = sent + 1
+    -- The number of the Send distinguishes Sends of the same size.
+    local payload = (string.pack(">I4", sent) .. octets.counted(fields.size)):sub(1, fields.size)
+    c.message = {
+      payload = payload, at = 0, segment = fields.segment or math.max(#payload, 1), solicited = fields.solicited, every = fields.every,
+    }
+  end
+
+  --- Sends the next `count` segments of the connection's Send.
+  function self:segments(number, count) send_segments(connection(number), count) end
+
+  --- Sends a complete Send. The fields are those of `message`.
+  function self:send(number, fields)
+    self:message(number, fields)
+    send_segments(connection(number), math.maxinteger)
+  end
+
+  return self
+end
+
+--- A session with rping's server: Writes to its buffer and Reads of its buffer.
+function session.rping(t)
+  local written = 0
+
+  --- Fails the case if `ok` is false.
+  local function check(ok, requirement, expected, actual)
+    t:check(ok, { requirement = requirement, expected = expected, actual = actual })
+  end
+
+  --- Sends a Write in segments.
+  local function write(c, at, payload, segment)
+    for from = 0, math.max(#payload - 1, 0), segment do
+      local piece = payload:sub(from + 1, from + segment)
+      local ulpdu = rdmap.write {
+        stag = c.op.stag, tagged_offset = c.op.to + at + from, payload = piece, last = from + #piece == #payload,
+      }
+      c.conn:send(mpa.fpdu { ulpdu = ulpdu })
+    end
+    c.memory = c.memory:sub(1, at) .. payload .. c.memory:sub(at + #payload + 1)
+  end
+
+  --- Receives the Response to the oldest Read.
+  local function receive(c)
+    local read = table.remove(c.reads, 1)
+    local got = {}
+    repeat
+      local event, fpdu = c.conn:next { within = ANSWER }
+      local is_response = event == "fpdu" and fpdu.opcode == 2
+      check(is_response, ANSWERED, ("the Response to a Read of %d bytes"):format(#read.want), describe(event, fpdu))
+      for _, later in ipairs(c.reads) do
+        local is_later = #fpdu.payload > 0 and fpdu.stag == later.stag
+        check(not is_later, ANSWERED_IN_ORDER, ("the Response to STag %#x"):format(read.stag), "the Response to a later Read")
+      end
+      -- The monitor judges the STag, TO and length of each segment.
+      got[#got + 1] = fpdu.payload
+    until fpdu.last
+    local response = table.concat(got)
+    check(response == read.want, PLACED, "the bytes of the buffer", octets.difference(response, read.want))
+  end
+
+  local function settle(c)
+    while #c.reads > 0 do
+      receive(c)
+    end
+  end
+
+  --- Opens a connection and fills the buffer.
+  local function open(fields)
+    local conn, op = t:operate { crc = fields.crc }
+    local c = { conn = conn, op = op, msn = op.msn, read_msn = 1, reads = {}, memory = "", crc = t:request { crc = fields.crc }.crc }
+    write(c, 0, octets.counted(op.length), 1024)
+    return c
+  end
+
+  local self, connection = base(t, session.RPING, open, settle)
+
+  --- Keeps a part inside the buffer.
+  local function part(c, fields)
+    local at = fields.at % (c.op.length + 1)
+    return at, math.min(fields.size, c.op.length - at)
+  end
+
+  --- Writes `size` bytes at offset `at` of the buffer, in segments of at most `segment` bytes.
+  function self:write(number, fields)
+    local c = connection(number)
+    -- A Read that is not answered yet may return the bytes before or after this Write.
+    settle(c)
+    local at, size = part(c, fields)
+    written = written + 1
+    write(c, at, (string.pack(">I4", written) .. octets.counted(size)):sub(1, size), fields.segment or 1024)
+  end
+
+  --- Reads `size` bytes at offset `at` of the buffer. The Response may arrive later.
+  function self:read(number, fields)
+    local c = connection(number)
+    local at, size = part(c, fields)
+    while #c.reads >= math.max(1, math.min(c.op.ird or 1, 16)) do
+      receive(c)
+    end
+    local stag = 0x77650000 + c.read_msn % 0x10000
+    c.conn:send(mpa.fpdu {
+      ulpdu = rdmap.read_request {
+        sink_stag = stag, sink_to = 0, rdmardsz = size, src_stag = c.op.stag, src_to = c.op.to + at, msn = c.read_msn,
+      },
+    })
+    c.read_msn = c.read_msn + 1
+    c.reads[#c.reads + 1] = { stag = stag, want = c.memory:sub(at + 1, at + size) }
+  end
+
+  return self
+end

@@ -1,0 +1,167 @@
+//! Draws the steps of a session.
+//!
+//! Sizes are near the values at which implementations change their behaviour: a message in one
+//! segment or in two, a full TCP segment, powers of two, and the largest message of the target.
+
+use fastrand::Rng;
+
+use super::session::{Fault, SessionService, Step};
+
+/// What sessions with a target may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Profile {
+    pub(super) service: SessionService,
+    /// Maximum number of connections at a time.
+    pub(super) connections: u32,
+    /// Largest Send in bytes that the echo service accepts.
+    pub(super) max_send: u32,
+    /// Size in bytes of rping's buffer.
+    pub(super) buffer: u32,
+    /// Maximum payload in bytes of a segment.
+    pub(super) max_segment: u32,
+    /// Whether connections may be without CRC as well as with CRC.
+    pub(super) crc_is_optional: bool,
+    /// Whether the target checks CRCs.
+    pub(super) crc: bool,
+}
+
+/// Maximum number of steps of a session.
+const MAX_STEPS: usize = 40;
+/// Maximum number of bytes that a session sends.
+const MAX_OCTETS: u32 = 2 << 20;
+/// Maximum number of FPDUs of one message.
+const MAX_FPDUS: u32 = 400;
+
+/// Draws the steps of a session.
+pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut left = MAX_OCTETS;
+    let connections = rng.u32(1..=profile.connections);
+    // Sessions with few steps, and sessions with many steps.
+    let count = 1 + rng.usize(..MAX_STEPS) * rng.usize(1..=4) / 4;
+    while steps.len() < count {
+        let connection = rng.u32(1..=connections);
+        match rng.u32(..100) {
+            0..6 => steps.push(open(rng, profile, connection)),
+            6..12 => steps.push(Step::Pause { ms: rng.u32(1..200) }),
+            12..20 => steps.push(Step::Answers { connection }),
+            20..25 => steps.push(Step::Close { connection }),
+            25..29 => steps.push(Step::Reset { connection }),
+            29..34 => steps.push(Step::Fault { connection, fault: fault(rng, profile) }),
+            _ => operation(rng, profile, connection, &mut left, &mut steps),
+        }
+    }
+    steps
+}
+
+fn open(rng: &mut Rng, profile: &Profile, connection: u32) -> Step {
+    let crc = (profile.crc_is_optional && rng.bool()).then(|| rng.bool());
+    let private = if rng.u32(..4) == 0 { *pick(rng, &[1, 3, 4, 64, 252, 255, 256]) } else { 0 };
+    // rping's server may expect private data of its own client.
+    Step::Open { connection, crc, private: if profile.service == SessionService::Echo { private } else { 0 } }
+}
+
+fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
+    // A connection without CRC cannot show a wrong CRC.
+    if profile.crc && !profile.crc_is_optional && rng.u32(..3) == 0 {
+        return Fault::WrongCrc;
+    }
+    *pick(rng, &Fault::WITHOUT_CRC)
+}
+
+/// Draws an operation of the service.
+fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, steps: &mut Vec<Step>) {
+    match profile.service {
+        SessionService::Echo => {
+            let size = size(rng, profile.max_send.min(*left));
+            *left -= size;
+            let segment = segment(rng, profile, size);
+            let every = if size < 3000 && rng.u32(..6) == 0 { rng.u32(1..=40) } else { 0 };
+            steps.push(Step::Message { connection, size, segment, solicited: rng.u32(..5) == 0, every });
+            // The segments that are not sent here follow with a later step on this connection.
+            let count = size.div_ceil(segment).max(1);
+            let now = if rng.bool() { count } else { rng.u32(0..=count) };
+            if now > 0 {
+                steps.push(Step::Segments { connection, count: now });
+            }
+        }
+        SessionService::Rping => {
+            // Writes and Reads often begin at the same place.
+            let at = match rng.u32(..4) {
+                0 | 1 => 0,
+                2 => profile.buffer / 2,
+                _ => rng.u32(..=profile.buffer),
+            };
+            let size = size(rng, profile.buffer - at);
+            match rng.bool() {
+                true => steps.push(Step::Read { connection, at, size }),
+                false => {
+                    let segment = segment(rng, profile, size);
+                    steps.push(Step::Write { connection, at, size, segment });
+                }
+            }
+        }
+    }
+}
+
+/// Draws a size in bytes, of at most `most`.
+fn size(rng: &mut Rng, most: u32) -> u32 {
+    let size = match rng.u32(..10) {
+        0 => 0,
+        1..4 => rng.u32(1..=40),
+        4..6 => pick(rng, &[64, 128, 256, 512, 1024, 1442, 1460, 2048]) * rng.u32(1..=3) + rng.u32(..5) - 2,
+        6..8 => (1 << rng.u32(6..22)) + rng.u32(..5) - 2,
+        8 => most.saturating_sub(rng.u32(..3)),
+        _ => rng.u32(..=most.min(100_000)),
+    };
+    size.min(most)
+}
+
+/// Draws the maximum payload of the segments of a message.
+fn segment(rng: &mut Rng, profile: &Profile, size: u32) -> u32 {
+    let most = profile.max_segment;
+    let segment = match rng.u32(..6) {
+        0 | 1 => most,
+        2 => pick(rng, &[64, 128, 256, 512, 1024]) + rng.u32(..5) - 2,
+        3 => rng.u32(1..=64),
+        _ => rng.u32(1..=most),
+    };
+    segment.clamp(size.div_ceil(MAX_FPDUS).max(1), most)
+}
+
+fn pick<'v, T>(rng: &mut Rng, values: &'v [T]) -> &'v T {
+    &values[rng.usize(..values.len())]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_stays_inside_its_profile_and_follows_from_its_seed() {
+        let profile = Profile {
+            service: SessionService::Echo,
+            connections: 3,
+            max_send: 50_000,
+            buffer: 64,
+            max_segment: 1442,
+            crc_is_optional: false,
+            crc: true,
+        };
+        let (mut sizes, mut kinds) = (std::collections::BTreeSet::new(), std::collections::HashSet::new());
+        for seed in 0..200 {
+            let steps = super::steps(&mut Rng::with_seed(seed), &profile);
+            assert_eq!(steps, super::steps(&mut Rng::with_seed(seed), &profile));
+            for step in steps {
+                kinds.insert(std::mem::discriminant(&step));
+                if let Step::Message { connection, size, segment, .. } = step {
+                    assert!((1..=3).contains(&connection) && size <= 50_000 && (1..=1442).contains(&segment), "{step}");
+                    assert!(size.div_ceil(segment) <= MAX_FPDUS, "{step}");
+                    sizes.insert(size);
+                }
+            }
+        }
+        assert_eq!(kinds.len(), 8);
+        assert!(sizes.contains(&0) && sizes.contains(&50_000) && sizes.len() > 200, "{} sizes", sizes.len());
+    }
+}

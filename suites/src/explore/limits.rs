@@ -1,0 +1,98 @@
+//! Finds out what a target can do, so that sessions stay legal: the largest Send that its receives
+//! hold, and whether it serves several connections at a time. No RFC requires a size or a number.
+
+use super::Player;
+use super::draw::Profile;
+use super::session::{SessionService, Step};
+use crate::model::{Capability, CaseResult, Verdict};
+use crate::run::RunError;
+use crate::targets::Target;
+
+/// Sizes of the first Sends, in bytes. `octets.counted` makes no longer payload than the last.
+const SIZES: [u32; 5] = [4000, 16_384, 65_536, 262_144, 1 << 20];
+/// Maximum payload in bytes of a segment on Ethernet: a TCP segment of 1,460 bytes without the
+/// headers and the CRC of an FPDU, and without markers.
+const ETHERNET: u32 = 1432;
+/// Maximum payload in bytes of a segment on this machine.
+const LOOPBACK: u32 = 65_000;
+
+/// Returns the limits for sessions, and a sentence for each limit that the target has.
+pub(super) async fn find(
+    player: &Player,
+    target: &Target,
+    service: SessionService,
+    connections: u32,
+) -> Result<(Profile, Vec<String>), RunError> {
+    let mut profile = Profile {
+        service,
+        connections: connections.max(1),
+        max_send: SIZES[0],
+        buffer: target.rping_size(),
+        max_segment: if target.is_on_this_machine() { LOOPBACK } else { ETHERNET },
+        crc_is_optional: false,
+        crc: target.capabilities().contains(&Capability::Crc),
+    };
+    let mut sentences = Vec::new();
+    if service == SessionService::Echo {
+        profile.max_send = largest_send(player, profile.max_segment).await?;
+        if profile.max_send < SIZES[SIZES.len() - 1] {
+            sentences.push(format!("it accepts Sends of at most {} bytes", profile.max_send));
+        }
+    }
+    if profile.connections > 1 {
+        let open = |connection| Step::Open { connection, crc: None, private: 0 };
+        let one = player.play(service, "one-connection", &[open(1)]).await?;
+        let two = [open(1), open(2), operation(service, 2), Step::Answers { connection: 2 }, operation(service, 1)];
+        let two = player.play(service, "two-connections", &two).await?;
+        if passed(&one) && !passed(&two) {
+            profile.connections = 1;
+            sentences.push(format!("it serves one connection at a time ({})", two.explanation));
+        }
+    }
+    Ok((profile, sentences))
+}
+
+fn passed(result: &CaseResult) -> bool {
+    result.verdict == Verdict::Pass
+}
+
+/// A short operation of the service.
+fn operation(service: SessionService, connection: u32) -> Step {
+    match service {
+        SessionService::Echo => Step::Message { connection, size: 64, segment: 64, solicited: false, every: 0 },
+        SessionService::Rping => Step::Read { connection, at: 0, size: 8 },
+    }
+}
+
+/// Returns the largest Send that the target echoes.
+async fn largest_send(player: &Player, segment: u32) -> Result<u32, RunError> {
+    let play = async |size: u32| {
+        let send = Step::Message { connection: 1, size, segment, solicited: false, every: 0 };
+        player.play(SessionService::Echo, "largest-send", &[send]).await
+    };
+    let (mut most, mut refused) = (SIZES[0], None);
+    for size in SIZES {
+        let result = play(size).await?;
+        match passed(&result) {
+            true => most = size,
+            false if is_too_long(&result) => {
+                refused = Some(size);
+                break;
+            }
+            // Another failure is no limit. The sessions will show it again.
+            false => return Ok(size),
+        }
+    }
+    let Some(mut refused) = refused else { return Ok(most) };
+    while refused - most > 1 {
+        let middle = most + (refused - most) / 2;
+        if passed(&play(middle).await?) { most = middle } else { refused = middle }
+    }
+    Ok(most)
+}
+
+/// Returns whether the target refused a Send because its receive is too short: with the error "ULP
+/// message too long" or "invalid MO" of DDP, or by a close alone.
+fn is_too_long(result: &CaseResult) -> bool {
+    result.actual.as_deref().is_some_and(|actual| ["Terminate 12 05", "Terminate 12 04", "a close"].contains(&actual))
+}

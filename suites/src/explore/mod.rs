@@ -1,0 +1,314 @@
+//! Judged random traffic: draws sessions that the protocols and the target's service allow, plays
+//! them, and judges them like cases. A session that fails is reduced and saved as a case.
+//!
+//! | file | content |
+//! | --- | --- |
+//! | `session` | the steps of a session, and its Lua case |
+//! | `draw` | draws steps at random |
+//! | `limits` | what the target can do: the largest Send, connections at the same time |
+//! | `shrink` | reduces a session that fails |
+//!
+//! The seed determines the sessions, as long as the target has the same limits. A session contains
+//! faults only as steps of its own, so every other refusal by the target is a failure.
+
+mod draw;
+mod limits;
+mod session;
+mod shrink;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use fastrand::Rng;
+use tokio::sync::watch;
+use weft_core::RequirementId;
+
+use crate::model::{CaseResult, RequirementVerdict, Verdict};
+use crate::run::{CaseRunner, RunError, random_seed};
+use crate::script::Suites;
+use crate::targets::{Service, Target};
+use draw::Profile;
+use session::{SessionService, Step, TOPIC};
+
+/// After this number of consecutive sessions without a verdict, a service is not explored any more.
+const MAX_UNDECIDED: u32 = 5;
+/// Maximum number of different failures. Then the exploration stops.
+const MAX_FAILURES: usize = 20;
+/// Interval between two calls for the progress.
+const PROGRESS: Duration = Duration::from_secs(1);
+
+/// How to explore.
+#[derive(Debug, Clone)]
+pub struct ExploreOptions {
+    /// The target. Its service is echo or rping.
+    pub target: Target,
+    /// Folder for the saved cases: a folder of suites. It is created if it is missing. Cases of an
+    /// earlier exploration are deleted.
+    pub out: PathBuf,
+    /// Seed of the sessions. If it is `None`, weft draws a random seed.
+    pub seed: Option<u64>,
+    /// How long to draw sessions. The reduction of a failure is part of this time.
+    pub time: Duration,
+    /// Maximum number of sessions. `None`: no maximum.
+    pub sessions: Option<u64>,
+    /// Maximum number of connections of a session at a time, from 1.
+    pub connections: u32,
+    /// Becomes `true` when the exploration shall stop.
+    pub cancel: Option<watch::Receiver<bool>>,
+}
+
+/// Counts of an exploration.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExploreProgress {
+    /// Number of sessions that were drawn and played.
+    pub sessions: u64,
+    /// Number of their steps.
+    pub steps: u64,
+    /// Number of sessions that failed.
+    pub failed: u64,
+    /// Number of different failures. Each has a saved case.
+    pub failures: usize,
+    /// Number of sessions without a verdict, for example because the link was lost.
+    pub undecided: u64,
+}
+
+/// A failure that the exploration found.
+#[derive(Debug, Clone)]
+pub struct ExploredFailure {
+    /// Id of the saved case.
+    pub case: String,
+    /// Number of steps before and after the reduction.
+    pub steps: [usize; 2],
+    /// The result of the reduced session.
+    pub result: CaseResult,
+}
+
+/// The result of an exploration.
+#[derive(Debug, Clone)]
+pub struct Exploration {
+    /// The seed.
+    pub seed: u64,
+    /// The limits of the target that the sessions respect, a sentence for each.
+    pub limits: Vec<String>,
+    /// The counts.
+    pub progress: ExploreProgress,
+    /// The failures, in the order in which they were found.
+    pub failures: Vec<ExploredFailure>,
+    /// Why the exploration ended before its time, if it did.
+    pub stopped: Option<String>,
+}
+
+/// Why a target cannot be explored.
+#[derive(Debug, thiserror::Error)]
+pub enum ExploreError {
+    /// The service of the target has no sessions.
+    #[error("{0} has the service {1}; --explore needs a target with the service echo or rping")]
+    Service(String, &'static str),
+    /// The tester cannot work.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Plays sessions. Each session is a case of its own.
+struct Player {
+    runner: CaseRunner,
+    /// Folder for the evidence of the current session.
+    scratch: PathBuf,
+}
+
+impl Player {
+    /// Plays a session and returns its result.
+    async fn play(&self, service: SessionService, name: &str, steps: &[Step]) -> Result<CaseResult, RunError> {
+        let suites = Suites::generated(&format!("{TOPIC}/{name}.lua"), session::lua(service, name, "", steps, &[]));
+        // The text is generated from steps, and each sequence of steps is a correct case.
+        let case = suites.map_err(|error| RunError::Write {
+            path: self.scratch.clone(),
+            error: std::io::Error::other(error.to_string()),
+        })?;
+        self.runner.run(&case).await
+    }
+}
+
+/// Returns the requirements that the target violated in a session. Empty if the session did not
+/// fail.
+fn violated(result: &CaseResult) -> BTreeSet<RequirementId> {
+    result.failing().collect()
+}
+
+/// Explores a target. Calls `progress` at most once per second, and after each failure.
+///
+/// # Errors
+/// The target has no service with sessions, or the tester cannot work.
+pub async fn explore(
+    options: &ExploreOptions,
+    mut progress: impl FnMut(&ExploreProgress),
+) -> Result<Exploration, ExploreError> {
+    let began = Instant::now();
+    let target = &options.target;
+    let services: Vec<SessionService> =
+        [(Service::Echo, SessionService::Echo), (Service::Rping, SessionService::Rping)]
+            .into_iter()
+            .filter(|(service, _)| target.offers(*service))
+            .map(|(_, service)| service)
+            .collect();
+    if services.is_empty() {
+        return Err(ExploreError::Service(target.name().to_owned(), target.service().as_str()));
+    }
+    let seed = options.seed.unwrap_or_else(random_seed);
+    let folder = options.out.join(TOPIC);
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        |error| RunError::Write { path, error }
+    };
+    match fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(&folder)(error).into()),
+        _ => fs::create_dir_all(&folder).map_err(failed(&folder))?,
+    }
+    // Names that begin with a dot are no suites.
+    let scratch = options.out.join(".session");
+    let suites = Suites::none();
+    let player = Player { runner: CaseRunner::open(target, suites, scratch.clone(), seed).await?, scratch };
+
+    let mut found = Exploration {
+        seed,
+        limits: Vec::new(),
+        progress: ExploreProgress::default(),
+        failures: Vec::new(),
+        stopped: None,
+    };
+    let mut profiles = Vec::new();
+    for service in services {
+        let (profile, sentences) = limits::find(&player, target, service, options.connections).await?;
+        profiles.push(profile);
+        found.limits.extend(sentences);
+    }
+    let mut known: Vec<BTreeSet<RequirementId>> = Vec::new();
+    // The number of consecutive sessions without a verdict, for each profile.
+    let mut undecided = vec![0; profiles.len()];
+    let mut shown = Instant::now();
+    let is_cancelled = || options.cancel.as_ref().is_some_and(|cancel| *cancel.borrow());
+    while began.elapsed() < options.time && options.sessions.is_none_or(|most| found.progress.sessions < most) {
+        if is_cancelled() {
+            found.stopped = Some("it was interrupted".to_owned());
+            break;
+        }
+        let number = found.progress.sessions + 1;
+        let mut rng = Rng::with_seed(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let chosen = rng.usize(..profiles.len());
+        let profile = profiles[chosen];
+        let steps = draw::steps(&mut rng, &profile);
+        let name = format!("{seed}-{number}");
+        let result = player.play(profile.service, &name, &steps).await?;
+        found.progress.sessions = number;
+        found.progress.steps += steps.len() as u64;
+        let rows = violated(&result);
+        if rows.is_empty() && matches!(result.verdict, Verdict::Inconclusive | Verdict::Error) {
+            found.progress.undecided += 1;
+            undecided[chosen] += 1;
+            if undecided[chosen] >= MAX_UNDECIDED {
+                let (service, why) = (profile.service.name(), &result.explanation);
+                found.limits.push(format!("{MAX_UNDECIDED} sessions with {service} in turn had no verdict ({why})"));
+                profiles.remove(chosen);
+                undecided.remove(chosen);
+                if profiles.is_empty() {
+                    found.stopped = Some("no session had a verdict any more".to_owned());
+                    break;
+                }
+            }
+        } else {
+            undecided[chosen] = 0;
+        }
+        if !rows.is_empty() {
+            found.progress.failed += 1;
+            if !known.contains(&rows) {
+                let failure = reduce(&player, &profile, &name, steps, &rows, &is_cancelled).await?;
+                known.push(rows);
+                // The reduced session may violate less, as an earlier failure did.
+                let rows = violated(&failure.result);
+                if known[..known.len() - 1].contains(&rows) {
+                    continue;
+                }
+                known.push(rows);
+                let [before, after] = failure.steps;
+                let origin = format!("Session {number} of seed {seed}, reduced from {before} to {after} steps.");
+                let path = folder.join(format!("{name}.lua"));
+                let is_observed =
+                    |judged: &&RequirementVerdict| judged.verdict == Verdict::Fail && judged.also_observed;
+                let observed: Vec<RequirementId> =
+                    failure.result.requirements.iter().filter(is_observed).map(|judged| judged.requirement).collect();
+                let text = session::lua(profile.service, &name, &origin, &failure.reduced, &observed);
+                fs::write(&path, text).map_err(failed(&path))?;
+                let case = format!("{TOPIC}/{name}");
+                found.failures.push(ExploredFailure { case, steps: failure.steps, result: failure.result });
+                found.progress.failures = found.failures.len();
+                progress(&found.progress);
+                if found.failures.len() >= MAX_FAILURES {
+                    found.stopped = Some(format!("it found {MAX_FAILURES} different failures"));
+                    break;
+                }
+            }
+        }
+        if shown.elapsed() >= PROGRESS {
+            shown = Instant::now();
+            progress(&found.progress);
+        }
+    }
+    // The evidence of the last session is not needed any more. It is written again with each run of
+    // a saved case.
+    let _ = fs::remove_dir_all(&player.scratch);
+    Ok(found)
+}
+
+/// A reduced session.
+struct Reduced {
+    steps: [usize; 2],
+    reduced: Vec<Step>,
+    result: CaseResult,
+}
+
+/// Reduces a session that violates `rows`.
+async fn reduce(
+    player: &Player,
+    profile: &Profile,
+    name: &str,
+    steps: Vec<Step>,
+    rows: &BTreeSet<RequirementId>,
+    is_cancelled: &impl Fn() -> bool,
+) -> Result<Reduced, RunError> {
+    let before = steps.len();
+    let mut last = None;
+    let fails = async |steps: &[Step]| {
+        if is_cancelled() {
+            return Ok(false);
+        }
+        let result = player.play(profile.service, name, steps).await?;
+        let fails = violated(&result).intersection(rows).next().is_some();
+        if fails {
+            last = Some(result);
+        }
+        Ok::<bool, RunError>(fails)
+    };
+    let (mut reduced, _) = shrink::shrink(steps, fails).await?;
+    number_from_1(&mut reduced);
+    // The new numbers change the order in which the last connections are closed, so play it again.
+    let again = player.play(profile.service, name, &reduced).await?;
+    let result = match last {
+        Some(last) if violated(&again).is_empty() => last,
+        _ => again,
+    };
+    Ok(Reduced { steps: [before, reduced.len()], reduced, result })
+}
+
+/// Numbers the connections from 1, in the order of their first steps.
+fn number_from_1(steps: &mut [Step]) {
+    let mut numbers = Vec::new();
+    for number in steps.iter_mut().filter_map(Step::connection) {
+        let place = numbers.iter().position(|known| known == number).unwrap_or_else(|| {
+            numbers.push(*number);
+            numbers.len() - 1
+        });
+        *number = u32::try_from(place + 1).unwrap_or(u32::MAX);
+    }
+}

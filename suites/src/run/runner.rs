@@ -1,0 +1,67 @@
+//! Runs single cases without a plan and without a store. The explorer generates its cases while it
+//! runs, so it cannot plan them.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use super::context::{RunContext, UnansweredCases};
+use super::standstill::Standstill;
+use super::{RunError, basics, seed};
+use crate::clock;
+use crate::evidence;
+use crate::model::{CaseKey, CaseResult, Event, RunInfo};
+use crate::script::{SuiteCase, Suites};
+use crate::targets::{OpenTarget, Target};
+
+/// Runs cases against one target.
+pub(crate) struct CaseRunner(RunContext);
+
+impl CaseRunner {
+    /// Opens the target. `out` is the folder for evidence, which later cases overwrite.
+    ///
+    /// # Errors
+    /// The target or the interface for the capture cannot be opened.
+    pub(crate) async fn open(target: &Target, suites: Suites, out: PathBuf, run_seed: u64) -> Result<Self, RunError> {
+        let wire = target.options.capture.as_deref().map(evidence::Wire::open).transpose()?;
+        let live = OpenTarget::open(target).await?;
+        let started_unix_ms = clock::unix_ns() / 1_000_000;
+        let run = RunInfo {
+            id: seed::run_id(started_unix_ms),
+            target: target.info(),
+            seed: run_seed,
+            started_unix_ms,
+            weft_version: env!("CARGO_PKG_VERSION").to_owned(),
+            is_selection: true,
+            rerun_of: None,
+        };
+        Ok(CaseRunner(RunContext {
+            run,
+            target: Arc::new(target.clone()),
+            live,
+            wire,
+            suites,
+            out,
+            // The events of single cases are not shown.
+            sink: Arc::new(|_: &Event| {}),
+            unreachable_reason: OnceLock::new(),
+            unanswered: UnansweredCases::default(),
+            standstill: target.remote().map(|_| Standstill::watch()),
+            restart_failure: OnceLock::new(),
+            basics: basics::Basics::default(),
+        }))
+    }
+
+    /// Runs a case without parameters.
+    ///
+    /// # Errors
+    /// The tester cannot work, for example because the evidence cannot be written.
+    pub(crate) async fn run(&self, case: &SuiteCase) -> Result<CaseResult, RunError> {
+        let key = CaseKey::new(&case.info.id);
+        Ok(self.0.run_suite_case(case, &key).await?.into_result())
+    }
+}
+
+/// Returns a random seed for a run.
+pub(crate) fn random_seed() -> u64 {
+    seed::draw()
+}
