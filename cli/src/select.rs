@@ -1,4 +1,7 @@
-//! Selects test cases: by words (each word must match a case), by tier, and by shard.
+//! Parses values of the command line that several commands have: the selection of test cases (by
+//! words, tier and shard), and times.
+
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use weft_core::spelling;
@@ -21,6 +24,24 @@ pub(crate) fn shard(text: &str) -> Result<(usize, usize), String> {
         Some((index, of)) if (1..=of).contains(&index) => Ok((index - 1, of)),
         _ => Err("expected I/N with I from 1 to N".to_owned()),
     }
+}
+
+/// Parses a time, such as `90s`, `5m` or `1h`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = text.split_at(text.len().saturating_sub(1));
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        _ => return Err(format!("{text:?} is not a time; use a number and s, m or h, such as 90s")),
+    };
+    let number: u64 =
+        number.parse().map_err(|_| format!("{text:?} is not a time; use a number and s, m or h, such as 90s"))?;
+    if number == 0 {
+        // A run without time would pass without a check.
+        return Err(format!("{text:?} is too short; use at least 1s"));
+    }
+    Ok(Duration::from_secs(number.saturating_mul(seconds)))
 }
 
 /// Reduces the filter to the part that `--shard` names.

@@ -13,6 +13,7 @@ use weft_peer::hostile::mangle::Plan;
 
 use crate::cmd::bench::resident;
 use crate::exit::{CommandFailure, UNEXPECTED, print_line};
+use crate::select::duration;
 use workers::{Outcome, Work};
 
 /// The command line.
@@ -177,22 +178,4 @@ impl Resident {
             None => format!("resident size at most {} MiB", mib(self.most)),
         }
     }
-}
-
-/// Parses a time, such as `90s`, `5m` or `1h`.
-fn duration(text: &str) -> Result<Duration, String> {
-    let (number, unit) = text.split_at(text.len().saturating_sub(1));
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3600,
-        _ => return Err(format!("{text:?} is not a time; use a number and s, m or h, such as 90s")),
-    };
-    let number: u64 =
-        number.parse().map_err(|_| format!("{text:?} is not a time; use a number and s, m or h, such as 90s"))?;
-    if number == 0 {
-        // A soak without runs would pass.
-        return Err(format!("{text:?} is too short; use at least 1s"));
-    }
-    Ok(Duration::from_secs(number.saturating_mul(seconds)))
 }

@@ -1,5 +1,6 @@
 //! `weft test`: runs the test suites against a target, the implementation under test.
 
+mod explore;
 mod old_options;
 mod repeat;
 mod screen;
@@ -42,7 +43,8 @@ use crate::target::resolve;
     weft test builtin                                 test weft's own responder, on a virtual clock\n  \
     weft test builtin --deviate mpa.accepts-wrong-key  test a responder that violates one rule\n  \
     weft test nic.toml --out nic mpa/7.1.1-key MPA-7.1.2-4   run some cases against a NIC\n  \
-    weft test nic.toml --out nic --resume             continue a stopped run")]
+    weft test nic.toml --out nic --resume             continue a stopped run\n  \
+    weft test nic.toml --explore --for 10m            play random sessions, and reduce those that fail")]
 pub(crate) struct Arguments {
     /// Test this target: builtin, another builtin name, or a TOML file
     ///
@@ -142,6 +144,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["list", "tui"])]
     web: Option<SocketAddr>,
     #[command(flatten)]
+    explore: explore::ExploreArguments,
+    #[command(flatten)]
     former: old_options::Options,
 }
 
@@ -227,6 +231,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             && let Some(report) = complete_reports(arguments, &target, &suites).await?
         {
             return Ok(ExitCode::from(report.summary.exit_code.code()));
+        }
+        if arguments.explore.explore {
+            let code = explore::run(arguments, target, cancel).await?;
+            interrupted.abort();
+            return Ok(ExitCode::from(code));
         }
         let (filter, seed) = arguments.filter(&target).await?;
         make_folder(&arguments.out)?;

@@ -1,0 +1,113 @@
+//! `weft test --explore`: plays random sessions with the target, reduces those that fail, and runs
+//! the reduced sessions as cases.
+
+use std::io::{IsTerminal, Write as _};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use weft_dissector::output::text::counted;
+use weft_suites::explore::{Exploration, ExploreOptions, ExploreProgress, explore};
+use weft_suites::script::Suites;
+use weft_suites::targets::Target;
+use weft_suites::{Filter, RunOptions};
+
+use super::{Arguments, play_by};
+use crate::exit::print_line;
+use crate::results::{make_folder, terminal};
+use crate::select::duration;
+
+/// The option --explore, and its options.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Options for exploring")]
+pub(super) struct ExploreArguments {
+    /// Play random sessions instead of the suites, and reduce each session that fails
+    ///
+    /// A session consists of random steps that the protocols and the target's service allow: messages
+    /// of many sizes, segments, pauses, several connections, and illegal messages that the target has
+    /// to reject. weft compares all data, and the monitor checks each message. weft removes steps
+    /// from a session that fails, as long as it still fails. Then it saves the session as a Lua case
+    /// in the folder `explored` of --out, and runs all saved cases. The target needs the service echo
+    /// or rping. --seed repeats the sessions of an earlier exploration.
+    #[arg(long, conflicts_with_all = ["select", "suites", "tier", "shard", "rerun", "repeat", "until_fail", "jobs", "resume", "tui", "web"])]
+    pub(super) explore: bool,
+    /// Explore this long: a number of seconds (s), minutes (m) or hours (h), such as 90s
+    #[arg(long = "for", value_name = "TIME", default_value = "1m", requires = "explore", value_parser = duration)]
+    time: Duration,
+    /// Play at most this many sessions
+    #[arg(long, value_name = "COUNT", requires = "explore", value_parser = clap::value_parser!(u64).range(1..))]
+    sessions: Option<u64>,
+    /// Open at most this many connections at a time
+    #[arg(long, value_name = "COUNT", default_value_t = 4, requires = "explore", value_parser = clap::value_parser!(u32).range(1..=100))]
+    connections: u32,
+}
+
+/// Explores the target, prints what was found, and returns the exit code.
+pub(super) async fn run(arguments: &Arguments, target: Target, cancel: watch::Receiver<bool>) -> anyhow::Result<u8> {
+    make_folder(&arguments.out)?;
+    let out = arguments.out.join("explored");
+    let options = ExploreOptions {
+        target: target.clone(),
+        out: out.clone(),
+        seed: arguments.seed,
+        time: arguments.explore.time,
+        sessions: arguments.explore.sessions,
+        connections: arguments.explore.connections,
+        cancel: Some(cancel.clone()),
+    };
+    let mut terminal_line = TerminalLine(std::io::stderr().is_terminal());
+    let exploration = explore(&options, |progress| terminal_line.show(&counts(progress))).await?;
+    terminal_line.show("");
+    print(&target, &exploration);
+    if exploration.failures.is_empty() {
+        return Ok(if exploration.progress.sessions > exploration.progress.undecided { 0 } else { 2 });
+    }
+    print_line!("  the cases are in {}; `weft test TARGET --suites` runs them again", out.display());
+    print_line!("");
+    let suites = Suites::from_folder(&out)?;
+    let seed = Some(exploration.seed);
+    let filter = Filter::everything();
+    let options = RunOptions { target, suites, filter, out: arguments.out.clone(), seed, cancel: Some(cancel) };
+    let report = play_by(options, arguments.schedule(), std::sync::Arc::new(terminal(arguments.verbose))).await?;
+    Ok(report.summary.exit_code.code())
+}
+
+/// The line that shows the progress. It is shown only if standard error is a terminal.
+struct TerminalLine(bool);
+
+impl TerminalLine {
+    /// Replaces the line.
+    fn show(&mut self, text: &str) {
+        if self.0 {
+            // A terminal that is closed needs no progress.
+            let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
+        }
+    }
+}
+
+/// The counts of an exploration, in one line.
+fn counts(progress: &ExploreProgress) -> String {
+    let failures = counted(progress.failures as u64, "failure");
+    let undecided = match progress.undecided {
+        0 => String::new(),
+        undecided => format!(", {undecided} without a verdict"),
+    };
+    let (sessions, steps) = (counted(progress.sessions, "session"), counted(progress.steps, "step"));
+    format!("{sessions} with {steps}: {} failed with {failures}{undecided}", progress.failed)
+}
+
+fn print(target: &Target, exploration: &Exploration) {
+    let target = target.name();
+    print_line!("explored {target} with seed {}: {}", exploration.seed, counts(&exploration.progress));
+    for limit in &exploration.limits {
+        print_line!("  limit of the target: {limit}");
+    }
+    if let Some(why) = &exploration.stopped {
+        print_line!("  stopped early: {why}");
+    }
+    for failure in &exploration.failures {
+        let [before, after] = failure.steps;
+        let rows: Vec<&str> = failure.result.failing().map(weft_core::RequirementId::as_str).collect();
+        print_line!("  {} reduced from {} to {after}", failure.case, counted(before as u64, "step"));
+        print_line!("    violates {}", rows.join(", "));
+    }
+}
