@@ -1,8 +1,8 @@
 //! Searches for libpcap in the same way as the linker. Sets the cfg `libpcap` if libpcap exists.
 //!
 //! The linker needs libpcap only if code uses the package pcap. Without the cfg `libpcap`, no code
-//! uses it. So weft also builds on a machine without libpcap. The build then prints a warning that
-//! names the package to install.
+//! uses this package. So weft also builds on a machine without libpcap. The build then prints a
+//! warning that names the package to install.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ fn main() {
     let folder = env::var_os("LIBPCAP_LIBDIR").map(PathBuf::from);
     let features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     if features.split(',').any(|feature| feature == "crt-static") {
-        // The libpcap.a of a distribution may need libraries of which there is no static version.
-        // Debian's libpcap.a is an example.
+        // The libpcap.a of a distribution may need libraries that have no static version. Debian's
+        // libpcap.a is an example. So a static build uses only a libpcap.a in LIBPCAP_LIBDIR.
         if let Some(library) = folder.map(|folder| folder.join("libpcap.a")).filter(|library| library.exists()) {
             println!("cargo::rustc-cfg=libpcap");
             watch(&library);
@@ -41,7 +41,8 @@ fn main() {
         "cargo::warning=libpcap not found, building weft without live capture; to include live capture, install \
          libpcap (Debian: apt-get install libpcap-dev)"
     );
-    // The package of libpcap will add a file to this folder. Cargo then runs this script again.
+    // When the user installs libpcap, its package adds a file to this folder. Cargo then runs this
+    // script again.
     if let Some(folder) = known_to_the_compiler("libc.so").as_deref().and_then(Path::parent) {
         let descriptions = folder.join("pkgconfig");
         watch(if descriptions.is_dir() { &descriptions } else { folder });

@@ -86,7 +86,7 @@ pub(crate) fn pair_exists(connection: Object) -> Failure {
 }
 
 pub(crate) fn requests_nothing(connection: Object) -> Failure {
-    Failure::of(format!("connection {connection} has no request of a peer to accept or reject"))
+    Failure::of(format!("connection {connection} has no connection request that waits for `accept` or `reject`"))
 }
 
 /// Returns the failure for a `hello` that is not the first request.

@@ -24,8 +24,8 @@ use self::waiting::{Waiting, WaitingSlot};
 use crate::protocol::Failure;
 use crate::serve::{Backend, Control, Hello, ServeError, WRONG_TOKEN, refuse_early};
 
-/// Maximum number of testers at the same time. A tester counts after the agent has received the
-/// tester's valid hello (the first request).
+/// Maximum number of testers at the same time. The agent counts a tester only after it has received
+/// the tester's valid hello (the first request).
 pub const MAX_TESTERS: usize = 8;
 /// Maximum time for a write to a tester. A tester that reads nothing for this time has gone.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
@@ -60,7 +60,8 @@ pub fn listen<C: Backend>(
             Ok((stream, peer)) => (Arc::new(stream), peer),
             Err(why) if is_for_good(&why) => return why,
             Err(why) => {
-                // If only this peer has already closed its connection, a pause is not necessary.
+                // `ConnectionAborted` means that the peer has already closed this connection. The
+                // next `accept` can succeed at once, so the listener needs no pause.
                 if why.kind() != io::ErrorKind::ConnectionAborted {
                     report("a tester", Some(Err(why.into())));
                     thread::sleep(ACCEPT_PAUSE);

@@ -47,8 +47,8 @@ fn drop_for(sudo: Option<(u32, u32)>) -> io::Result<Dropped> {
         let (uid, gid) = (Uid::from_raw(user), Gid::from_raw(group));
         set_thread_groups(&[gid])?;
         set_thread_res_gid(gid, gid, gid)?;
-        // When the real, effective and saved user numbers are all no longer 0, the kernel clears
-        // all capabilities: capabilities(7).
+        // When the real, effective and saved user numbers all change from 0 to other numbers, the
+        // kernel clears all capabilities (see capabilities(7)).
         set_thread_res_uid(uid, uid, uid)?;
         return Ok(Dropped::Root { user });
     }

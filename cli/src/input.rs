@@ -114,8 +114,8 @@ pub(crate) struct Input {
     source: Source,
     name: String,
     progress: ProgressBar,
-    /// Link type of the first frame that has a supported link type. Before that frame, the link
-    /// type of the last frame.
+    /// If a frame has had a supported link type: the link type of the first such frame. Otherwise:
+    /// the link type of the latest frame.
     strange: Option<u16>,
     /// Whether a frame has had a supported link type.
     readable: bool,

@@ -1,4 +1,4 @@
-//! The columns of the panel with the bytes of a frame, for the mouse.
+//! Finds the byte at the position of the mouse, in the panel that shows the bytes of a frame.
 
 /// Returns the index of the byte in a row that is at column `x` of the panel. A row has `columns`
 /// bytes, first as numbers and then as characters. Returns `None` if there is no byte at `x`.

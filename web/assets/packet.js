@@ -44,7 +44,7 @@ for (const field of links) {
 
 function smallestField(at) {
   const all = links.filter(({ ranges }) => ranges.some(([start, end]) => start <= at && at < end));
-  // If two fields have the same bytes, the deeper field comes later in the page.
+  // If two fields have the same bytes, select the deeper field, which comes later in the page.
   return all.reduce((best, field) => (best && best.size < field.size ? best : field), undefined);
 }
 

@@ -1,5 +1,6 @@
-//! Addresses of the agent's host and of this host's peers. A link-local address also contains the
-//! name of its network interface.
+//! The IP addresses in requests. An address belongs to the agent's host, or to a peer to which the
+//! agent connects. A link-local address needs a network interface of the agent's host, so it also
+//! contains the name or number of this interface.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
@@ -27,10 +28,11 @@ pub struct Address {
 pub struct InvalidAddress(String);
 
 impl Address {
-    /// Returns the socket address with this port, for sockets of this host.
+    /// Returns the socket address with this port. Only the agent calls this function, because the
+    /// interface belongs to the agent's host.
     ///
     /// # Errors
-    /// Fails if this host does not have the interface.
+    /// Fails if the host has no interface with this name.
     pub fn at(&self, port: u16) -> Result<SocketAddr, Failure> {
         let (IpAddr::V6(ip), Some(zone)) = (self.ip, &self.zone) else { return Ok(SocketAddr::new(self.ip, port)) };
         if let Ok(number) = zone.parse() {

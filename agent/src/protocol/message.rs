@@ -170,7 +170,7 @@ pub enum Event {
     /// A connection was not established, or can report no more completions.
     Failed {
         /// The connection. If the agent rejected a peer's request because of the limit of objects,
-        /// this is the listener.
+        /// this field contains the listener instead.
         connection: Object,
         /// Name of librdmacm's event, or of the library's function that failed.
         kind: String,

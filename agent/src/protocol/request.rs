@@ -114,8 +114,8 @@ pub enum Action {
         inline: u32,
         /// Whether only solicited events cause reports of completions. If `true`, the agent reports
         /// the first completion. After that, it reports completions only when a Send with Solicited
-        /// Event or an error has arrived. If `false`, the message omits this option: older agents,
-        /// which do not know this option, then accept the request.
+        /// Event arrives, or when a work request fails. If `false`, the message omits this option:
+        /// older agents, which do not know this option, then accept the request.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         solicited: bool,
     },

@@ -176,14 +176,17 @@ impl Nic {
             (connection.id, connection.cq)
         };
         require(cq.is_null(), || pair_exists(object))?;
-        // SAFETY: an identifier of the table, bound to a device.
+        // SAFETY: the identifier is in the table, and bound to a device.
         let of = unsafe { (*id).verbs };
         if of != self.context {
-            return Err(Failure::of(format!("connection {object} is not of this device, but of {}", device_name(of))));
+            return Err(Failure::of(format!(
+                "connection {object} uses the device {}, not the device of this control connection",
+                device_name(of)
+            )));
         }
         let cq_entries = c_int::try_from(cq_entries(depth, !srq.is_null())).unwrap_or(c_int::MAX);
-        // SAFETY: an open device with its completion channel. The context is a number, not a
-        // pointer.
+        // SAFETY: the device is open, and has this completion channel. The context is a number, not
+        // a pointer.
         let cq = unsafe {
             (self.lib.ibv_create_cq)(
                 (*id).verbs,

@@ -69,7 +69,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: allocated with this layout, and no region uses the memory any more.
+        // SAFETY: the memory was allocated with this layout, and no region uses it any more.
         unsafe { dealloc(self.begin(), self.layout) };
     }
 }

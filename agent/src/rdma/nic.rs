@@ -279,7 +279,7 @@ impl Backend for Nic {
     /// completions, asynchronous events, and asynchronous events that another control connection
     /// has read.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        // SAFETY: all three exist, and are open as long as the device is.
+        // SAFETY: the three descriptors are open as long as the device is.
         unsafe {
             let [channel, completions, asynchronous] =
                 [(*self.channel).fd, (*self.completions).fd, (*self.context).async_fd]

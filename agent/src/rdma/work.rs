@@ -201,7 +201,8 @@ impl Nic {
             // SAFETY: the queue exists, because it is destroyed only after its events are
             // acknowledged.
             unsafe { (self.lib.ibv_ack_cq_events)(cq, 1) };
-            // Request the next report first, then poll: a completion in between is reported again.
+            // Request the next report before polling. A completion that arrives during the poll
+            // then causes a new report.
             let connection = u32::try_from(context.addr()).unwrap_or(0);
             let solicited = self.find_connection(connection).is_ok_and(|connection| connection.solicited);
             if let Err(failure) = self.arm(cq, solicited) {

@@ -2,8 +2,8 @@
 //! supplies the time.
 //!
 //! [`SoftDevice`] serves one control connection. It opens no socket: the owner of a stream calls
-//! [`SoftDevice::accept_stream`], and drives the endpoint that this returns. [`SoftAgent`] adds
-//! sockets. The result is a complete agent without a hardware device.
+//! [`SoftDevice::accept_stream`], and drives the endpoint that this call returns. [`SoftAgent`]
+//! adds sockets. The result is a complete agent without a hardware device.
 //!
 //! | file | content |
 //! | --- | --- |

@@ -83,8 +83,8 @@ impl Inner {
         let address = if has(Access::ZeroBased) { 0 } else { (u64::from(self.last) + 1) * REGION_DISTANCE };
         let registration = Registration {
             pd,
-            // The consumer chooses the key. Because of different keys, a test case can distinguish
-            // its regions.
+            // The consumer chooses the key. The key of a region comes from its object number, so
+            // that a test case can distinguish its regions.
             key: StagKey((self.last & 0xff) as u8),
             list: PhysicalBufferList::of(buffer, 0, octets, PAGE),
             base: if has(Access::ZeroBased) { ToBase::ZeroBased } else { ToBase::VaBased(address) },

@@ -39,7 +39,7 @@ use crate::one_of::one_of;
     open          requirements that have neither a case nor a proof\n  \
     covered       requirements with a proof, also as a percentage of the judgeable requirements\n  \
     upper         requirements of MPA, DDP and RDMAP whose violation only the user of the target\n                \
-    observes. The other columns do not count them.\n  \
+    observes. Only this column and `reported` count them.\n  \
     reported      requirements in `upper` with a proof for a case that uses an agent\n\n\
     Examples:\n  \
     weft coverage                        count requirements that cases or rules cover\n  \
@@ -66,8 +66,8 @@ pub(crate) struct Arguments {
     json: bool,
     /// Read proofs from this folder instead of the built-in proofs; repeatable
     ///
-    /// If WEFT_COVERAGE names a folder, unit tests write proofs to this folder. `weft suite prove`
-    /// writes proofs to the folder `prove`.
+    /// Unit tests write proofs to the folder that WEFT_COVERAGE names, if it is set. `weft suite
+    /// prove` writes proofs to the folder `prove`.
     #[arg(long, value_name = "DIR")]
     from: Vec<PathBuf>,
     /// Write the proofs to this CSV file, sorted

@@ -100,8 +100,8 @@ fn dissect() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs the cases of `suites` against the builtin responder with the deviations `deviate`. If
-/// `suites` is empty, runs all cases.
+/// Runs the smoke tier of `suites` against the builtin responder with the deviations `deviate`. If
+/// `suites` is empty, runs the smoke tier of all suites.
 fn judge(out: &Path, deviate: &[&str], suites: &[&str]) -> anyhow::Result<RunReport> {
     let deviate: Vec<String> = deviate.iter().map(|name| (*name).to_owned()).collect();
     let options = RunOptions {

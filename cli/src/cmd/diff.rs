@@ -43,7 +43,8 @@ pub(crate) struct Arguments {
 /// Names of the lists with the cases that only one of the runs has.
 const ONE_SIDED: [&str; 2] = ["not run", "added"];
 
-/// Maximum number of cases that weft prints from a list in [`ONE_SIDED`].
+/// Maximum number of cases that weft prints from a list in [`ONE_SIDED`], or from the list of newly
+/// inapplicable cases.
 const MAX_LISTED_CASES: usize = 20;
 
 /// Prints each difference.

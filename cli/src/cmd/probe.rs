@@ -95,7 +95,7 @@ pub(crate) struct Arguments {
     /// Pause this many milliseconds before the first operation
     ///
     /// Linux's software iWARP driver (siw) loses a message that arrives immediately after its MPA
-    /// Reply. A pause of 50 ms avoids this.
+    /// Reply. A pause of 50 ms avoids the loss.
     #[arg(long, value_name = "MS", default_value_t = 0)]
     settle: u64,
     /// Print each line as a JSON object

@@ -44,8 +44,8 @@ pub(crate) struct Arguments {
     seed: Option<u64>,
     /// Do at most this many runs in process, and at most this many on each lane
     ///
-    /// `--lanes` sets the number of lanes, the connections over TCP. With `--runs 1`, weft uses one
-    /// lane.
+    /// A lane is a connection over TCP, and `--lanes` sets the number of lanes. With `--runs 1`,
+    /// weft uses one lane.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// Damage the traffic in this way, as in `weft serve --mangle`
@@ -152,7 +152,8 @@ impl Counts {
 
 /// The resident size of this process, in bytes.
 struct Resident {
-    /// The first sample after `settles`. Growth counts from this size.
+    /// The first sample after `settles`. The growth of the process is the difference from this
+    /// size.
     settled: Option<u64>,
     /// The largest sample.
     most: u64,

@@ -203,7 +203,8 @@ pub(super) struct LiveInput {
     link_type: u16,
     saver: Option<Saver>,
     stop: Limits,
-    /// Time of the end, in nanoseconds since 1970. Later frames are ignored.
+    /// Time at which the capture ends, in nanoseconds since 1970. weft ignores frames that are
+    /// newer.
     end: Arc<AtomicU64>,
     frames: u64,
     /// Whether a flush is due before the next frame.

@@ -1,5 +1,5 @@
 //! Reads several captures as one, sorted by the times of the frames. The captures are the files of
-//! a ring buffer in any order, or were captured at several places.
+//! a ring buffer in any order, or captures of several taps.
 //!
 //! weft first reads the first frame of each file, and closes the file. A file is due when its first
 //! frame is the next frame by time. weft opens a file again only when the file is due. For a ring

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::exit::BadInput;
 
-/// The values of `-a` or `-b`: at most this much of each quantity.
+/// The values of `-a` or `-b`: the limit of each quantity. `None` means that there is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(super) octets: Option<u64>,

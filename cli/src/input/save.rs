@@ -16,10 +16,10 @@ use crate::exit::{BadInput, reject, unwritable};
 
 use super::quantity::Limits;
 
-/// The conditions that start a new file, and the number of files to keep.
+/// The values of `-b`: the limits at which weft starts a new file, and the number of files to keep.
 ///
-/// A file is full after this many bytes or frames, or this much time after its first frame. weft
-/// keeps at most this many files, and deletes older files.
+/// `octets`, `packets` and `duration` of [`Limits`] are the limits of a file. `duration` starts
+/// with the first frame of the file. weft keeps only the newest files, at most `files` of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Ring(Limits);
 
@@ -48,7 +48,8 @@ pub(super) struct Saver {
     link_type: u16,
     settings: Settings,
     file: OpenFile,
-    /// The existing files, oldest first, each with the number of frames in all earlier files.
+    /// The files that are not deleted, oldest first. The number beside a path is the number of
+    /// frames that weft wrote before it started this file.
     kept: VecDeque<(PathBuf, u64)>,
     /// Number of files so far, including deleted files.
     files: u64,
@@ -59,7 +60,8 @@ pub(super) struct Saver {
 
 /// The files that were written so far.
 pub(crate) struct WrittenFiles {
-    /// The existing files, oldest first, each with the number of frames in all earlier files.
+    /// The files that are not deleted, oldest first. The number beside a path is the number of
+    /// frames that weft wrote before it started this file.
     pub(crate) files: Vec<(PathBuf, u64)>,
     /// Number of bytes in the last file.
     pub(crate) octets: u64,

@@ -34,9 +34,10 @@ pub(super) async fn find(
     };
     let mut sentences = Vec::new();
     if service == SessionService::Echo {
-        profile.max_send = largest_send(player, profile.max_segment).await?;
-        if profile.max_send < SIZES[SIZES.len() - 1] {
-            sentences.push(format!("it accepts Sends of at most {} bytes", profile.max_send));
+        let (max_send, is_limit) = largest_send(player, profile.max_segment).await?;
+        profile.max_send = max_send;
+        if is_limit {
+            sentences.push(format!("it accepts Sends of at most {max_send} bytes"));
         }
     }
     if profile.connections > 1 {
@@ -64,8 +65,8 @@ fn operation(service: SessionService, connection: u32) -> Step {
     }
 }
 
-/// Returns the largest Send that the target echoes.
-async fn largest_send(player: &Player, segment: u32) -> Result<u32, RunError> {
+/// Returns the size of the largest Send for sessions, and whether the target refused a longer Send.
+async fn largest_send(player: &Player, segment: u32) -> Result<(u32, bool), RunError> {
     let play = async |size: u32| {
         let send = Step::Message { connection: 1, size, segment, solicited: false, every: 0 };
         player.play(SessionService::Echo, "largest-send", &[send]).await
@@ -80,15 +81,15 @@ async fn largest_send(player: &Player, segment: u32) -> Result<u32, RunError> {
                 break;
             }
             // Another failure is no limit. The sessions will show it again.
-            false => return Ok(size),
+            false => return Ok((size, false)),
         }
     }
-    let Some(mut refused) = refused else { return Ok(most) };
+    let Some(mut refused) = refused else { return Ok((most, false)) };
     while refused - most > 1 {
         let middle = most + (refused - most) / 2;
         if passed(&play(middle).await?) { most = middle } else { refused = middle }
     }
-    Ok(most)
+    Ok((most, true))
 }
 
 /// Returns whether the target refused a Send because its receive is too short: with the error "ULP

@@ -27,7 +27,7 @@ pub(crate) struct Request {
     pub(crate) frame: FrameNumber,
     /// Number of the last frame to read. After this frame, the details of `frame` and its
     /// neighbours are complete. If the capture has no frame with this number, the thread also
-    /// collects the results that are certain only at the end.
+    /// collects the results that are certain only at the end of the capture.
     pub(crate) until: FrameNumber,
 }
 

@@ -75,7 +75,7 @@ impl Fields {
     /// Selects the smallest visible field that contains the byte at `offset`.
     pub(crate) fn select_octet(&mut self, offset: usize) {
         let fields = self.shown().enumerate().filter(|(_, line)| line.place.contains(offset));
-        // If two fields have the same bytes, the deeper field comes later.
+        // If two fields have the same bytes, select the deeper field, which has the higher index.
         let best = fields.min_by_key(|(at, line)| (line.place.len(), std::cmp::Reverse(*at))).map(|(at, _)| at);
         if let Some(best) = best {
             self.list.selected = best;

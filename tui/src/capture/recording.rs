@@ -237,7 +237,7 @@ impl Recording {
         Ok(End { stop: Stop::AtEnd, note, is_complete: !self.is_growing() })
     }
 
-    /// Returns the first part with at least `before` frames in earlier parts. If that part still
+    /// Returns the first part whose [`Part::before`] is at least `before`. If that part still
     /// grows, also returns how many bytes of the part readers are allowed to read.
     fn part_from(&self, before: Option<u64>, follow: bool, gone: &impl Fn() -> bool) -> Option<(Part, Option<u64>)> {
         let before = before?;

@@ -147,8 +147,8 @@ impl Screen {
         let planned = &self.progress.planned;
         let from = match self.tree.selected().map(|node| &node.kind) {
             Some(Kind::Case(place)) => *place,
-            // The search begins after this case, so use the case before the first case of the
-            // branch.
+            // The search begins after index `from`. To begin with the first case of the branch, use
+            // the index before that case.
             Some(Kind::Branch { first, .. }) => (first + planned.len()).saturating_sub(1) % planned.len().max(1),
             None => 0,
         };

@@ -85,7 +85,7 @@ impl Progress {
             }
             Event::CaseStarted { key, .. } => {
                 self.waits_for = None;
-                // Before the first case, the target starts. This time does not count.
+                // Measure from the first case, because the target starts before the first case.
                 self.began.get_or_insert((now, self.counts.total()));
                 let place = self.place(key);
                 self.planned[place].state = State::Running(Vec::new());

@@ -11,8 +11,8 @@ const MAX_FAILURES: u32 = 10;
 /// How long the wrong tokens of an address count. The time starts with the first wrong token.
 const WINDOW: Duration = Duration::from_secs(60);
 /// The maximum number of counted addresses. If one more address sends a wrong token, this address
-/// replaces the counted address with the fewest wrong tokens. So an attacker with more addresses
-/// than this can avoid the wait, but still cannot guess a token of 120 bits.
+/// replaces the counted address with the fewest wrong tokens. So an attacker with more than this
+/// number of addresses can avoid the wait, but still cannot guess a token of 120 bits.
 const MAX_ADDRESSES: usize = 1024;
 
 /// For each address, the number of wrong tokens, and the time of the first wrong token.

@@ -99,7 +99,7 @@ mod tests {
         }
         assert_eq!(sessions.0.len(), MAX_SESSIONS + 1);
         assert!(sessions.find(&oldest, now).is_none());
-        assert!(sessions.find(&operator, now).is_some(), "sessions of one token end none of another");
+        assert!(sessions.find(&operator, now).is_some(), "a session of one token ends no session of another token");
     }
 
     #[test]

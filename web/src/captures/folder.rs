@@ -16,7 +16,7 @@ use super::source::Source;
 const MAX_NAMES: usize = 10_000;
 /// The prefix of the names of unfinished uploads.
 pub(super) const UNFINISHED: &str = ".weft-upload-";
-/// The age of an unfinished upload from which on weft assumes that the server was killed during the
+/// If an unfinished upload is older than this, weft assumes that the server was killed during the
 /// upload.
 const OLD: Duration = Duration::from_secs(24 * 3600);
 /// File name extensions of captures. `.gz` or `.zst` may follow.

@@ -25,9 +25,10 @@ use super::memory::Share;
 use super::read::{NO_MEMORY, STRIDE, reason};
 use crate::lock::locked;
 
-/// Number of rows (one row for each packet) in memory from which on the follower drops old rows.
-/// Until then, the follower also keeps rows that it has already sent, because the dissector may
-/// report a message or finding of a packet later than the packet.
+/// If the follower has this number of rows in memory (one row for each packet), it drops them as
+/// soon as all of them are sent. If it has twice this number of rows, it drops them at once. With
+/// fewer rows, it also keeps rows that it has already sent, because the dissector may report a
+/// message or finding of a packet later than the packet.
 const MAX_ROWS: usize = 20_000;
 /// The maximum number of rows, and of findings, in a batch. If there are more, the batch has only
 /// the newest rows or findings.

@@ -88,8 +88,8 @@ impl Share {
         fits
     }
 
-    /// Changes the share to `bytes`, even if this exceeds the limit. For memory that is already
-    /// allocated.
+    /// Changes the share to `bytes`, even if this exceeds the limit. Use this function for memory
+    /// that is already allocated.
     pub(crate) fn force_resize(&self, bytes: usize) {
         let (mut own, mut used) = (locked(&self.bytes), locked(&self.memory.0.used));
         *used = *used - *own + bytes;

@@ -69,7 +69,8 @@ async fn links_lead_from_the_folder_to_the_bytes_of_a_field() {
     assert!(capture_folder.contains("<td class=\"number\">52</td>"), "{capture_folder}");
 
     let request = page(&site, &format!("{capture}/packets/6")).await;
-    // The key of the MPA Request, after Ethernet, IP, and TCP with 12 bytes of options.
+    // The key of the MPA Request follows the headers of Ethernet, IP, and TCP with 12 bytes of
+    // options.
     assert!(request.contains("MPA ID Req Frame") && request.contains("data-at=\"66-82\""), "{request}");
     assert!(request.contains("<td id=\"o66\">4d</td>"), "{request}");
     assert_eq!(
@@ -264,7 +265,8 @@ async fn shows_damaged_captures_as_far_as_possible() {
     for cut in [0, 1, 4, 23, 24, 39, 40, 41, good.len() / 2, good.len() - 1] {
         files.push((format!("cut-{cut}"), good[..cut].to_vec()));
     }
-    // Huge lengths: of a record, of its frame on the wire, of the link type.
+    // Huge values: the length of a record, the length of its frame on the wire, the link type, and
+    // the magic number.
     for (name, at) in [("record", 32), ("wire", 36), ("link", 20), ("magic", 0)] {
         let mut wrong = good.clone();
         wrong[at..at + 4].copy_from_slice(&[0xff; 4]);

@@ -50,7 +50,7 @@ async fn exports_a_run_with_hashes_of_all_files() {
 async fn long_run(folder: &Path) -> String {
     let report = failing_run(folder).await;
     let file = report.results.iter().flat_map(|result| &result.evidence.files).next().unwrap();
-    // Not compressible.
+    // These bytes are not compressible.
     let octets: Vec<u8> = (0..1u32 << 16).flat_map(|number| Sha256::digest(number.to_be_bytes())).collect();
     std::fs::write(folder.join(&file.path), octets).unwrap();
     format!("/runs/{}/export.zip", report.run.id)

@@ -4,7 +4,7 @@ use weft_suites::model::{ExpectedResult, Summary};
 
 use super::*;
 
-/// A run like that of [`failing_run`] against the correct target.
+/// A run like that of [`failing_run`], but against the correct target.
 pub(super) async fn passing_run(out: &Path) -> RunReport {
     let options = RunOptions {
         target: Target::builtin(),
@@ -289,7 +289,7 @@ async fn the_page_of_a_baseline_marks_what_is_stale() {
 /// A goal of the project: each page takes at most 200 ms with 1,000 runs of 500 cases in the store.
 /// `cargo test --release -p weft-web -- --ignored --nocapture` prints the time of each page.
 #[tokio::test]
-#[ignore = "makes a store of 500,000 results, which takes a while; figures count in a release build"]
+#[ignore = "makes a store of 500,000 results, which takes a while; the times are meaningful only in a release build"]
 async fn pages_of_a_large_store_are_fast() {
     use sqlx::{Connection, Executor};
     const CASES: usize = 500;

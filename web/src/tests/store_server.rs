@@ -1,6 +1,6 @@
 //! Tests of the pages with the results in a PostgreSQL server.
 
-#[allow(unreachable_pub, reason = "the tests of another crate are at home with it")]
+#[allow(unreachable_pub, reason = "the tests of another crate also use this file")]
 #[path = "../../../suites/tests/run/postgres.rs"]
 mod postgres;
 

@@ -1,5 +1,5 @@
-//! Renders the pages: makes the data of the templates from the content of the store. One file for
-//! each page.
+//! Renders the pages: makes the data of the templates from the content of the store. There is one
+//! file for each page.
 //!
 //! Templates escape all data except SVG: the chart of a target, and the ladder diagrams. A ladder
 //! diagram escapes its texts and has no inline styles ([`weft_suites::report::ladder`]).

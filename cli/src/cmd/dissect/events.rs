@@ -12,14 +12,14 @@ use super::order::Rank;
 /// connections with the smallest numbers.
 const REMEMBERED: usize = 1 << 16;
 
-/// Bit of a connection that a SYN opened.
+/// Bit of [`Events::reported`]: a SYN opened the connection.
 const OPENED: u8 = 1;
-/// Bit of a connection whose SYN was acknowledged.
+/// Bit of [`Events::reported`]: an endpoint acknowledged the SYN.
 const ACCEPTED: u8 = 2;
-/// Bit of a connection that was refused or reset.
+/// Bit of [`Events::reported`]: an endpoint refused or reset the connection.
 const RESET: u8 = 4;
-/// Bit of a connection that the endpoint with the lower address closed. The next higher bit is for
-/// the endpoint with the higher address.
+/// Bit of [`Events::reported`]: the endpoint with the lower address closed the connection. The next
+/// higher bit is for the endpoint with the higher address.
 const CLOSED: u8 = 8;
 
 /// The events that were reported so far.

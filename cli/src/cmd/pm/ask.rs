@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// HOST may be followed by :PORT. The default is port 3935 on the host of the service.
     #[arg(long, value_name = "HOST")]
     mapper: Option<String>,
-    /// Put this address into the query as the source of the later connection
+    /// Put this address into the query as the source of the connection that follows
     ///
     /// ADDRESS may be followed by :PORT. The default is the source address that this host uses for
     /// the service, and a free port.

@@ -60,7 +60,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// Rejects an action that runs only after more bytes than the connection writes.
+/// Rejects an action whose position is after the last byte that the connection writes.
 pub(super) fn check_positions(actions: &[Action], octets: u64) -> Result<(), BadInput> {
     match actions.iter().find(|action| action.at > octets) {
         Some(late) => Err(BadInput(format!("--at {late} never runs: the connection writes only {octets} bytes"))),
@@ -72,7 +72,7 @@ pub(super) fn check_positions(actions: &[Action], octets: u64) -> Result<(), Bad
 pub(super) struct Actions<'a> {
     device: &'a Device,
     settings: SdpSettings,
-    /// The remaining actions, the next one last.
+    /// The remaining actions in reverse order: the next action to run is the last element.
     left: Vec<Action>,
     written: u64,
 }

@@ -283,8 +283,8 @@ mod tests {
         arguments: Arguments,
     }
 
-    /// TCP needs more time for small writes than for large writes. So SDP must be compared with
-    /// writes of its own size.
+    /// TCP needs more time for small writes than for large writes. So the TCP stream must use
+    /// writes of the same size as SDP.
     #[test]
     fn tcp_writes_messages_of_the_requested_size() {
         let mut sizes = WriteSizes::default();

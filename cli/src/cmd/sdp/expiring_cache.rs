@@ -73,7 +73,7 @@ mod tests {
         let find = |after| cache.find_at(begun + Duration::from_millis(after), address(1));
         assert_eq!((find(0), find(29_999), find(30_000)), (Some("silent"), Some("silent"), None));
         assert_eq!(cache.find_at(begun, address(2)), None);
-        // Silent again.
+        // The old entry has expired, so the cache stores the address again.
         cache.insert_at(begun + TIME_TO_LIVE, address(1), "again");
         assert_eq!(find(59_999), Some("again"));
     }

@@ -131,7 +131,7 @@ async fn run_lane(work: &Work, plan: &Plan, sender: &Sender<Outcome>) {
         }
     };
     for seed in work.seeds() {
-        // A task is necessary to report a panic.
+        // Play in a separate task, because the runtime reports a panic of this task as an error.
         let played = tokio::spawn(async move {
             let played = pair.play().await;
             (pair, played)

@@ -22,12 +22,13 @@ use crate::select::duration;
 pub(super) struct ExploreArguments {
     /// Play random sessions instead of the suites, and reduce each session that fails
     ///
-    /// A session consists of random steps that the protocols and the target's service allow: messages
-    /// of many sizes, segments, pauses, several connections, and illegal messages that the target has
-    /// to reject. weft compares all data, and the monitor checks each message. weft removes steps
-    /// from a session that fails, as long as it still fails. Then it saves the session as a Lua case
-    /// in the folder `explored` of --out, and runs all saved cases. The target needs the service echo
-    /// or rping. --seed repeats the sessions of an earlier exploration.
+    /// A session consists of random steps: messages of many sizes, segments, pauses, several
+    /// connections, and illegal messages that the target must reject. weft compares all data that
+    /// the target returns with the sent data, and checks each message of the target against the
+    /// rules of the protocols. If a session fails, weft removes steps as long as the session still
+    /// violates one of the same requirements. Then weft saves the session as a Lua case in the
+    /// folder `explored` of --out. At the end, weft runs all saved cases. The target needs the
+    /// service echo or rping. --seed repeats the sessions of an earlier exploration.
     #[arg(long, conflicts_with_all = ["select", "suites", "tier", "shard", "rerun", "repeat", "until_fail", "jobs", "resume", "tui", "web"])]
     pub(super) explore: bool,
     /// Explore this long: a number of seconds (s), minutes (m) or hours (h), such as 90s
@@ -86,13 +87,13 @@ impl TerminalLine {
 
 /// The counts of an exploration, in one line.
 fn counts(progress: &ExploreProgress) -> String {
-    let failures = counted(progress.failures as u64, "failure");
+    let failures = counted(progress.failures as u64, "distinct failure");
     let undecided = match progress.undecided {
         0 => String::new(),
         undecided => format!(", {undecided} without a verdict"),
     };
     let (sessions, steps) = (counted(progress.sessions, "session"), counted(progress.steps, "step"));
-    format!("{sessions} with {steps}: {} failed with {failures}{undecided}", progress.failed)
+    format!("{sessions} with {steps}: {} failed ({failures}){undecided}", progress.failed)
 }
 
 fn print(target: &Target, exploration: &Exploration) {

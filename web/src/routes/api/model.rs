@@ -69,8 +69,8 @@ pub(super) struct CaseEntry {
     pub(super) duration_us: Option<u64>,
 }
 
-/// First the targets against which this server can start runs, then the other targets of the store.
-/// Each part is in the order of the names.
+/// The list of targets. It has two parts: first the targets against which this server can start
+/// runs, then the other targets of the store. Each part is in the order of the names.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct Targets {
     pub(super) targets: Vec<TargetEntry>,

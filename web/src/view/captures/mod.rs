@@ -1,4 +1,4 @@
-//! Pages about captures. One file for each page, and one for the common parts.
+//! Pages about captures. There is one file for each page, and one file for the common parts.
 
 mod common;
 mod connections;

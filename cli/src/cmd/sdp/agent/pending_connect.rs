@@ -65,8 +65,8 @@ impl PendingConnect {
         let socket = socket_at(self.at)?;
         socket.set_tcp_quickack(false)?;
         socket.set_linger(Some(Duration::ZERO))?;
-        // Use a thread without interruptions, because the kernel delays the acknowledgement only
-        // for a short time.
+        // Use a separate thread, so that no other task delays this call. The kernel delays the
+        // acknowledgement only for a short time.
         let refusing = tokio::task::spawn_blocking(move || socket.connect_timeout(&from.into(), ANSWER_TIMEOUT));
         refusing.await.map_err(io::Error::other)?
     }
