@@ -15,6 +15,8 @@ local MAX_SENDS = 8
 --- until the tester reads, and the tester waits until the target reads, both wait for ever.
 local MAX_WAITING = 65536
 
+--- If joined FPDUs have this number of bytes, they are sent. A message of a script has at most 1 MiB.
+local MAX_JOINED = 262144
 --- Payload is placed into the buffer of the ULP.
 local PLACED = "DDP-5.2-4"
 --- Sends are delivered, in the order in which they were sent.
@@ -163,6 +165,10 @@ function session.echo(t)
       local ulpdu = rdmap.send { payload = piece, msn = c.msn, mo = m.at, last = last, opcode = m.solicited and 5 or nil }
       local fpdu = mpa.fpdu { ulpdu = ulpdu }
       fpdus = fpdus and fpdus .. fpdu or fpdu
+      if #fpdus >= MAX_JOINED then
+        c.conn:send(fpdus)
+        fpdus = nil
+      end
       m.at, count = m.at + #piece, count - 1
       if last then
         c.waiting[#c.waiting + 1] = m.payload

@@ -96,6 +96,8 @@ pub struct Exploration {
     pub progress: ExploreProgress,
     /// The failures, in the order in which they were found.
     pub failures: Vec<ExploredFailure>,
+    /// Why the last session without a verdict has none.
+    pub undecided: Option<String>,
     /// Why the exploration ended before its time, if it did.
     pub stopped: Option<String>,
 }
@@ -176,6 +178,7 @@ pub async fn explore(
         limits: Vec::new(),
         progress: ExploreProgress::default(),
         failures: Vec::new(),
+        undecided: None,
         stopped: None,
     };
     let mut profiles = Vec::new();
@@ -206,6 +209,7 @@ pub async fn explore(
         let rows = violated(&result);
         if rows.is_empty() && matches!(result.verdict, Verdict::Inconclusive | Verdict::Error) {
             found.progress.undecided += 1;
+            found.undecided = Some(result.explanation.clone());
             undecided[chosen] += 1;
             if undecided[chosen] >= MAX_UNDECIDED {
                 let (service, why) = (profile.service.name(), &result.explanation);

@@ -102,6 +102,9 @@ fn print(target: &Target, exploration: &Exploration) {
     for limit in &exploration.limits {
         print_line!("  limit of the target: {limit}");
     }
+    if let Some(why) = &exploration.undecided {
+        print_line!("  the last session without a verdict: {why}");
+    }
     if let Some(why) = &exploration.stopped {
         print_line!("  stopped early: {why}");
     }
