@@ -28,29 +28,60 @@ local ANSWERED, ANSWERED_IN_ORDER = "RDMAP-5.2.1-18", "RDMAP-5.2.1-14"
 session.ECHO = { PLACED, DELIVERED, IN_ORDER }
 session.RPING = { PLACED, ANSWERED, ANSWERED_IN_ORDER }
 
+--- Returns the FPDU with a wrong byte in its CRC field, or at `octet` if it is set.
+local function damaged(fpdu, octet)
+  return fpdu:flip(octet or #fpdu - 1)
+end
+
+--- Returns an FPDU with a Send.
+local function a_send(c, size, changes)
+  local fields = { payload = octets.counted(size), msn = c.msn }
+  for name, value in pairs(changes or {}) do
+    fields[name] = value
+  end
+  return mpa.fpdu { ulpdu = rdmap.send(fields) }
+end
+
+--- Returns an FPDU with a Write of `size` bytes at offset `at` of rping's buffer.
+local function a_write(c, size, at)
+  return mpa.fpdu { ulpdu = rdmap.write { stag = c.op.stag, tagged_offset = c.op.to + at, payload = ("w"):rep(size) } }
+end
+
+--- Returns an FPDU with a Read Request for `size` bytes at offset `at` of rping's buffer.
+local function a_read(c, size, at)
+  return mpa.fpdu {
+    ulpdu = rdmap.read_request {
+      sink_stag = 0x77650000, sink_to = 0, rdmardsz = size, src_stag = c.op.stag, src_to = c.op.to + at, msn = c.read_msn,
+    },
+  }
+end
+
+local CRC = "MPA-4.4-19"
+
 --- The illegal FPDUs. Each has the requirement that rejects it, and returns its bytes for a
---- connection.
+--- connection. Faults with the requirement `CRC` need a connection with CRCs.
 local FAULTS = {
-  ["wrong-crc"] = {
-    requirement = "MPA-4.4-19",
-    build = function(c) return mpa.fpdu { ulpdu = rdmap.send { payload = octets.counted(40), msn = c.msn } }:flip(30) end,
+  ["wrong-crc"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 40)) end },
+  ["wrong-crc-empty"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 0)) end },
+  ["wrong-crc-long"] = { requirement = CRC, build = function(c) return damaged(a_send(c, c.longest), 1000) end },
+  ["wrong-crc-header"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 40), 9) end },
+  ["wrong-crc-second"] = {
+    requirement = CRC,
+    answers = 1,
+    build = function(c) return a_send(c, 24) .. damaged(a_send(c, 40, { msn = (c.msn + 1) & 0xffffffff })) end,
   },
-  ["wrong-queue"] = {
-    requirement = "DDP-7.1-1",
-    build = function(c) return mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = c.msn } } end,
-  },
-  ["used-msn"] = {
-    requirement = "DDP-7.1-9",
-    build = function(c) return mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = (c.msn - 1) & 0xffffffff } } end,
-  },
+  ["wrong-crc-write"] = { requirement = CRC, build = function(c) return damaged(a_write(c, 32, 0)) end },
+  ["wrong-crc-read"] = { requirement = CRC, build = function(c) return damaged(a_read(c, 32, 0)) end },
+  ["wrong-queue"] = { requirement = "DDP-7.1-1", build = function(c) return a_send(c, 4, { qn = 77 }) end },
+  ["used-msn"] = { requirement = "DDP-7.1-9", build = function(c) return a_send(c, 4, { msn = (c.msn - 1) & 0xffffffff }) end },
+  ["reserved-opcode"] = { requirement = "RDMAP-7.2-2", build = function(c) return a_send(c, 4, { opcode = 12 }) end },
   ["unknown-stag"] = {
     requirement = "DDP-7.1-10",
     build = function() return mpa.fpdu { ulpdu = rdmap.write { stag = 0x5eed0001, tagged_offset = 0, payload = "weft" } } end,
   },
-  ["reserved-opcode"] = {
-    requirement = "RDMAP-7.2-2",
-    build = function(c) return mpa.fpdu { ulpdu = rdmap.send { payload = "weft", opcode = 12, msn = c.msn } } end,
-  },
+  ["write-beyond"] = { requirement = "DDP-7.1-13", build = function(c) return a_write(c, 8, c.op.length - 4) end },
+  ["write-far"] = { requirement = "DDP-7.1-13", build = function(c) return a_write(c, 8, 1 << 40) end },
+  ["read-beyond"] = { requirement = "RDMAP-7.2-18", build = function(c) return a_read(c, 8, c.op.length - 4) end },
 }
 
 --- Returns the requirements of `list`, of these faults, and these further requirements, for the
@@ -113,13 +144,25 @@ local function base(t, requirements, open, settle)
     local c, fault = connection(number), FAULTS[name]
     settle(c)
     opened[number] = nil
-    if name == "wrong-crc" and not c.crc then
+    local is_crc = fault.requirement == CRC
+    if is_crc and not c.crc then
       t:unimplemented("A wrong CRC needs a connection with CRCs.")
     end
     c.conn:send(fault.build(c))
     local event, fpdu = c.conn:next { within = ANSWER }
-    local is_refusal = event == "close" or event == "fpdu" and fpdu.opcode == 7
-    t:check(is_refusal, { requirement = fault.requirement, expected = "a close, or a Terminate", actual = describe(event, fpdu) })
+    -- The target may answer the correct FPDUs before the illegal FPDU.
+    if fault.answers and event == "fpdu" and fpdu.opcode ~= 7 then
+      event, fpdu = c.conn:next { within = ANSWER }
+    end
+    local is_terminate = event == "fpdu" and fpdu.opcode == 7
+    if is_terminate and is_crc then
+      -- An error of another layer shows that MPA passed the ULPDU on. Some targets exchange the two
+      -- halves of the first byte.
+      local first, code = fpdu.payload:byte(1, 2)
+      is_terminate = first == 0x20 or code == 2 and (first == 2 or first >> 4 == 2)
+    end
+    local expected = is_crc and "a close, or a Terminate with an error of MPA" or "a close, or a Terminate"
+    t:check(event == "close" or is_terminate, { requirement = fault.requirement, expected = expected, actual = describe(event, fpdu) })
     if event == "fpdu" then
       c.conn:expect_close { requirement = fault.requirement, overdue_fails = true }
     end
@@ -152,13 +195,14 @@ function session.echo(t)
   --- Opens a connection.
   local function open(fields)
     local conn, frame = t:start_up { crc = fields.crc, private_data = fields.private and octets.counted(fields.private) }
-    return { conn = conn, msn = 1, waiting = {}, octets = 0, crc = frame.crc or t:request { crc = fields.crc }.crc }
+    return { conn = conn, msn = 1, waiting = {}, octets = 0, longest = 3000, crc = frame.crc or t:request { crc = fields.crc }.crc }
   end
 
   --- Sends the next segments of a connection's message, at most `count`, so that TCP may deliver
   --- their FPDUs at once.
   local function send_segments(c, count)
-    local m, fpdus, every = c.message, nil, c.message and c.message.every
+    local m, fpdus = c.message, nil
+    local every, stall = m and m.every, m and m.stall
     while m and count > 0 do
       local piece = m.payload:sub(m.at + 1, m.at + m.segment)
       local last = m.at + #piece == #m.payload
@@ -177,7 +221,9 @@ function session.echo(t)
       end
     end
     if fpdus then
-      c.conn:send(fpdus, every and { every = every } or nil)
+      -- A pause after the first bytes may end a time-out of the target inside an FPDU.
+      local stalled = stall and stall > 0 and { cuts = { math.min(stall, #fpdus - 1) }, pause = 0.7 } or nil
+      c.conn:send(fpdus, every and { every = every } or stalled)
     end
   end
 
@@ -212,8 +258,8 @@ function session.echo(t)
   local self, connection = base(t, session.ECHO, open, settle)
 
   --- Begins a Send of `size` bytes, in segments of at most `segment` bytes of payload. The Send
-  --- consists of one segment if `segment` is missing. No segment is sent yet. `every` cuts each FPDU
-  --- into TCP segments of this size. Completes the last Send of the connection first.
+  --- consists of one segment if `segment` is missing. No segment is sent yet. `every` cuts the
+  --- FPDUs into TCP segments of this size. `stall` waits for 0.7 s after this number of their bytes. Completes the last Send of the connection first.
   function self:message(number, fields)
     local c = connection(number)
     send_segments(c, math.maxinteger)
@@ -225,11 +271,19 @@ function session.echo(t)
     local payload = (string.pack(">I4", sent) .. octets.counted(fields.size)):sub(1, fields.size)
     c.message = {
       payload = payload, at = 0, segment = fields.segment or math.max(#payload, 1), solicited = fields.solicited, every = fields.every,
+      stall = fields.stall,
     }
   end
 
   --- Sends the next `count` segments of the connection's Send.
   function self:segments(number, count) send_segments(connection(number), count) end
+
+  --- Sends `count` Sends of `size` bytes, one after the other.
+  function self:burst(number, count, size)
+    for _ = 1, count do
+      self:send(number, { size = size })
+    end
+  end
 
   --- Sends a complete Send. The fields are those of `message`.
   function self:send(number, fields)

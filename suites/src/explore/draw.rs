@@ -5,7 +5,9 @@
 
 use fastrand::Rng;
 
-use super::session::{Fault, SessionService, Step};
+use super::session::{
+    CRC_FAULTS, ECHO_CRC_FAULTS, FAULTS, Fault, RPING_CRC_FAULTS, RPING_FAULTS, SessionService, Step,
+};
 
 /// What sessions with a target may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +38,9 @@ const MAX_FPDUS: u32 = 400;
 pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut left = MAX_OCTETS;
+    // Many sessions have one connection, because some faults need many steps on one connection.
     let connections = rng.u32(1..=profile.connections);
+    let connections = rng.u32(1..=connections);
     // Sessions with few steps, and sessions with many steps.
     let count = 1 + rng.usize(..MAX_STEPS) * rng.usize(1..=4) / 4;
     while steps.len() < count {
@@ -62,22 +66,32 @@ fn open(rng: &mut Rng, profile: &Profile, connection: u32) -> Step {
 }
 
 fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
-    // A connection without CRC cannot show a wrong CRC.
-    if profile.crc && !profile.crc_is_optional && rng.u32(..3) == 0 {
-        return Fault::WrongCrc;
-    }
-    *pick(rng, &Fault::WITHOUT_CRC)
+    // Connections without CRC cannot show a wrong CRC.
+    let with_crc = profile.crc && !profile.crc_is_optional && rng.bool();
+    let (common, own): (&[Fault], &[Fault]) = match (with_crc, profile.service) {
+        (true, SessionService::Echo) => (&CRC_FAULTS, &ECHO_CRC_FAULTS),
+        (true, SessionService::Rping) => (&CRC_FAULTS, &RPING_CRC_FAULTS),
+        (false, SessionService::Echo) => (&FAULTS, &FAULTS),
+        (false, SessionService::Rping) => (&FAULTS, &RPING_FAULTS),
+    };
+    let faults = if rng.bool() { common } else { own };
+    faults[rng.usize(..faults.len())]
 }
 
 /// Draws an operation of the service.
 fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, steps: &mut Vec<Step>) {
     match profile.service {
         SessionService::Echo => {
+            if rng.u32(..20) == 0 {
+                let size = rng.u32(4..=64);
+                return steps.push(Step::Burst { connection, count: rng.u32(2..=320), size });
+            }
             let size = size(rng, profile.max_send.min(*left));
             *left -= size;
             let segment = segment(rng, profile, size);
             let every = if size < 3000 && rng.u32(..6) == 0 { rng.u32(1..=40) } else { 0 };
-            steps.push(Step::Message { connection, size, segment, solicited: rng.u32(..5) == 0, every });
+            let stall = if every == 0 && rng.u32(..20) == 0 { *pick(rng, &[1, 2, 20, 22, 60]) } else { 0 };
+            steps.push(Step::Message { connection, size, segment, solicited: rng.u32(..5) == 0, every, stall });
             // The segments that are not sent here follow with a later step on this connection.
             let count = size.div_ceil(segment).max(1);
             let now = if rng.bool() { count } else { rng.u32(0..=count) };
@@ -161,7 +175,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(kinds.len(), 8);
+        assert_eq!(kinds.len(), 9);
         assert!(sizes.contains(&0) && sizes.contains(&50_000) && sizes.len() > 200, "{} sizes", sizes.len());
     }
 }

@@ -60,7 +60,9 @@ fn passed(result: &CaseResult) -> bool {
 /// A short operation of the service.
 fn operation(service: SessionService, connection: u32) -> Step {
     match service {
-        SessionService::Echo => Step::Message { connection, size: 64, segment: 64, solicited: false, every: 0 },
+        SessionService::Echo => {
+            Step::Message { connection, size: 64, segment: 64, solicited: false, every: 0, stall: 0 }
+        }
         SessionService::Rping => Step::Read { connection, at: 0, size: 8 },
     }
 }
@@ -68,7 +70,7 @@ fn operation(service: SessionService, connection: u32) -> Step {
 /// Returns the size of the largest Send for sessions, and whether the target refused a longer Send.
 async fn largest_send(player: &Player, segment: u32) -> Result<(u32, bool), RunError> {
     let play = async |size: u32| {
-        let send = Step::Message { connection: 1, size, segment, solicited: false, every: 0 };
+        let send = Step::Message { connection: 1, size, segment, solicited: false, every: 0, stall: 0 };
         player.play(SessionService::Echo, "largest-send", &[send]).await
     };
     let (mut most, mut refused) = (SIZES[0], None);

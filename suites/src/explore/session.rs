@@ -24,37 +24,19 @@ impl SessionService {
     }
 }
 
-/// An illegal FPDU. The tester sends it, and the target has to end the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
-    /// A wrong CRC field. Only on connections with CRCs.
-    WrongCrc,
-    /// A segment for a queue that does not exist.
-    WrongQueue,
-    /// A Send with the MSN of an earlier Send.
-    UsedMsn,
-    /// A Write to an STag that does not exist.
-    UnknownStag,
-    /// An opcode that no RFC defines.
-    ReservedOpcode,
-}
+/// An illegal FPDU, by its name in the Lua module. The target has to end the connection.
+pub(super) type Fault = &'static str;
 
-impl Fault {
-    /// The faults that need no CRC.
-    pub(super) const WITHOUT_CRC: [Fault; 4] =
-        [Fault::WrongQueue, Fault::UsedMsn, Fault::UnknownStag, Fault::ReservedOpcode];
-
-    /// Name of the fault in the Lua module.
-    fn name(self) -> &'static str {
-        match self {
-            Fault::WrongCrc => "wrong-crc",
-            Fault::WrongQueue => "wrong-queue",
-            Fault::UsedMsn => "used-msn",
-            Fault::UnknownStag => "unknown-stag",
-            Fault::ReservedOpcode => "reserved-opcode",
-        }
-    }
-}
+/// Faults of an FPDU with a wrong CRC, for connections with CRCs.
+pub(super) const CRC_FAULTS: [Fault; 2] = ["wrong-crc", "wrong-crc-empty"];
+/// Faults with a wrong CRC that need the service echo.
+pub(super) const ECHO_CRC_FAULTS: [Fault; 3] = ["wrong-crc-long", "wrong-crc-header", "wrong-crc-second"];
+/// Faults with a wrong CRC that need the service rping.
+pub(super) const RPING_CRC_FAULTS: [Fault; 2] = ["wrong-crc-write", "wrong-crc-read"];
+/// Other faults.
+pub(super) const FAULTS: [Fault; 4] = ["wrong-queue", "used-msn", "unknown-stag", "reserved-opcode"];
+/// Other faults that need the service rping.
+pub(super) const RPING_FAULTS: [Fault; 3] = ["write-beyond", "write-far", "read-beyond"];
 
 /// One step. `connection` is the number of a connection in the session, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,10 +44,13 @@ pub(super) enum Step {
     /// Opens a connection. `private` is the number of bytes of private data.
     Open { connection: u32, crc: Option<bool>, private: u32 },
     /// Begins a Send of `size` bytes in segments of at most `segment` bytes. `every` cuts its FPDUs
-    /// into TCP segments of this size; 0 does not cut them.
-    Message { connection: u32, size: u32, segment: u32, solicited: bool, every: u32 },
+    /// into TCP segments of this size; 0 does not cut them. `stall` waits after this number of bytes;
+    /// 0 does not wait.
+    Message { connection: u32, size: u32, segment: u32, solicited: bool, every: u32, stall: u32 },
     /// Sends the next segments of the Send.
     Segments { connection: u32, count: u32 },
+    /// Sends many Sends of one size.
+    Burst { connection: u32, count: u32, size: u32 },
     /// Writes to the buffer of rping.
     Write { connection: u32, at: u32, size: u32, segment: u32 },
     /// Reads from the buffer of rping.
@@ -89,6 +74,7 @@ impl Step {
             Step::Open { connection, .. }
             | Step::Message { connection, .. }
             | Step::Segments { connection, .. }
+            | Step::Burst { connection, .. }
             | Step::Write { connection, .. }
             | Step::Read { connection, .. }
             | Step::Answers { connection }
@@ -107,13 +93,16 @@ impl Step {
             tried.into_iter().filter(move |less| *less < value)
         };
         match self {
-            Step::Message { connection, size, segment, solicited, every } => {
-                let plain = Step::Message { connection, size, segment: size.max(1), solicited: false, every: 0 };
-                let sizes = smaller(size).map(|size| Step::Message { connection, size, segment, solicited, every });
+            Step::Message { connection, size, segment, solicited, every, stall } => {
+                let plain =
+                    Step::Message { connection, size, segment: size.max(1), solicited: false, every: 0, stall: 0 };
+                let sizes =
+                    smaller(size).map(|size| Step::Message { connection, size, segment, solicited, every, stall });
                 let cuts = [
-                    Step::Message { connection, size, segment: size.max(1), solicited, every },
-                    Step::Message { connection, size, segment, solicited: false, every },
-                    Step::Message { connection, size, segment, solicited, every: 0 },
+                    Step::Message { connection, size, segment: size.max(1), solicited, every, stall },
+                    Step::Message { connection, size, segment, solicited: false, every, stall },
+                    Step::Message { connection, size, segment, solicited, every: 0, stall },
+                    Step::Message { connection, size, segment, solicited, every, stall: 0 },
                 ];
                 [plain].into_iter().chain(sizes).chain(cuts).filter(|step| *step != self).collect()
             }
@@ -126,6 +115,10 @@ impl Step {
             Step::Read { connection, at, size } => {
                 let sizes = smaller(size).map(|size| Step::Read { connection, at, size });
                 sizes.chain(smaller(at).map(|at| Step::Read { connection, at, size })).collect()
+            }
+            Step::Burst { connection, count, size } => {
+                let counts = smaller(count).map(|count| Step::Burst { connection, count, size });
+                counts.chain(smaller(size).map(|size| Step::Burst { connection, count, size })).collect()
             }
             Step::Segments { connection, count } => {
                 smaller(count).map(|count| Step::Segments { connection, count }).collect()
@@ -154,7 +147,7 @@ impl Display for Step {
                     false => write!(f, "s:open({connection}, {{ {} }})", fields.join(", ")),
                 }
             }
-            Step::Message { connection, size, segment, solicited, every } => {
+            Step::Message { connection, size, segment, solicited, every, stall } => {
                 write!(f, "s:message({connection}, {{ size = {size}")?;
                 if segment < size {
                     write!(f, ", segment = {segment}")?;
@@ -165,8 +158,12 @@ impl Display for Step {
                 if every > 0 {
                     write!(f, ", every = {every}")?;
                 }
+                if stall > 0 {
+                    write!(f, ", stall = {stall}")?;
+                }
                 f.write_str(" })")
             }
+            Step::Burst { connection, count, size } => write!(f, "s:burst({connection}, {count}, {size})"),
             Step::Segments { connection, count } => write!(f, "s:segments({connection}, {count})"),
             Step::Write { connection, at, size, segment } => {
                 write!(f, "s:write({connection}, {{ at = {at}, size = {size}")?;
@@ -182,7 +179,7 @@ impl Display for Step {
             Step::Pause { ms } => write!(f, "s:pause({}.{:03})", ms / 1000, ms % 1000),
             Step::Close { connection } => write!(f, "s:close({connection})"),
             Step::Reset { connection } => write!(f, "s:reset({connection})"),
-            Step::Fault { connection, fault } => write!(f, "s:fault({connection}, \"{}\")", fault.name()),
+            Step::Fault { connection, fault } => write!(f, "s:fault({connection}, \"{}\")", fault),
         }
     }
 }
@@ -202,7 +199,7 @@ pub(super) fn lua(
 ) -> String {
     let service = service.name();
     let faults = steps.iter().filter_map(|step| match step {
-        Step::Fault { fault, .. } => Some(fault.name()),
+        Step::Fault { fault, .. } => Some(*fault),
         _ => None,
     });
     let observed: Vec<&str> = observed.iter().map(|id| id.as_str()).collect();
@@ -237,17 +234,18 @@ mod tests {
     fn a_case_shows_its_steps() {
         let steps = [
             Step::Open { connection: 1, crc: Some(true), private: 12 },
-            Step::Message { connection: 1, size: 70, segment: 16, solicited: true, every: 5 },
+            Step::Message { connection: 1, size: 70, segment: 16, solicited: true, every: 5, stall: 0 },
             Step::Segments { connection: 1, count: 2 },
             Step::Pause { ms: 50 },
-            Step::Fault { connection: 1, fault: Fault::WrongCrc },
+            Step::Fault { connection: 1, fault: "wrong-crc" },
         ];
         insta::assert_snapshot!(lua(SessionService::Echo, "7-12", "Session 12 of seed 7.", &steps, &[]));
     }
 
     #[test]
     fn simpler_steps_end() {
-        let mut step = Step::Message { connection: 1, size: 1_000_000, segment: 7, solicited: true, every: 3 };
+        let mut step =
+            Step::Message { connection: 1, size: 1_000_000, segment: 7, solicited: true, every: 3, stall: 9 };
         for _ in 0..200 {
             let simpler = step.simpler();
             assert!(!simpler.contains(&step));

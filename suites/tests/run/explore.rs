@@ -48,13 +48,13 @@ async fn the_builtin_targets_pass_every_session() {
 async fn failures_are_reduced_to_cases_that_fail_again() {
     for (deviation, sessions, most_steps) in [
         // The second segment of a Send.
-        ("ddp.refuses-later-segments", 5, 1),
+        ("ddp.refuses-later-segments", 15, 1),
         // Two Writes to the same address.
-        ("ddp.refuses-second-write", 40, 4),
+        ("ddp.refuses-second-write", 80, 4),
         // An FPDU with a wrong CRC.
-        ("mpa.accepts-bad-crc", 15, 1),
+        ("mpa.accepts-bad-crc", 25, 1),
         // Only the monitor notices that MO is wrong.
-        ("ddp.mo-constant", 5, 1),
+        ("ddp.mo-constant", 15, 1),
     ] {
         let out = tempfile::tempdir().unwrap();
         let found = explored(deviating(deviation), out.path(), sessions).await;
