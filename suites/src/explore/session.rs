@@ -179,7 +179,7 @@ impl Display for Step {
             Step::Pause { ms } => write!(f, "s:pause({}.{:03})", ms / 1000, ms % 1000),
             Step::Close { connection } => write!(f, "s:close({connection})"),
             Step::Reset { connection } => write!(f, "s:reset({connection})"),
-            Step::Fault { connection, fault } => write!(f, "s:fault({connection}, \"{}\")", fault),
+            Step::Fault { connection, fault } => write!(f, "s:fault({connection}, \"{fault}\")"),
         }
     }
 }
