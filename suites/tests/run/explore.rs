@@ -1,7 +1,9 @@
 //! Random sessions. The builtin targets pass them. A deviation that needs several segments, several
 //! messages or a fault is found, and reduced to a case that fails again.
 
-use std::path::Path;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use weft_suites::Filter;
@@ -10,7 +12,7 @@ use weft_suites::model::Verdict;
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 
-use crate::common::run;
+use crate::common::{has, run};
 
 async fn explored(target: Target, out: &Path, sessions: u64) -> Exploration {
     let options = ExploreOptions {
@@ -104,4 +106,58 @@ async fn a_target_without_echo_and_rping_is_refused() {
     };
     let error = explore(&options, |_| {}).await.unwrap_err();
     assert!(matches!(error, ExploreError::Service(..)) && error.to_string().contains("echo or rping"), "{error}");
+}
+
+/// `interop/mutants/iwarp/endpoint.py`, an endpoint that other authors wrote only from the RFCs. It
+/// ends when this value is dropped.
+struct Endpoint {
+    child: Child,
+    target: Target,
+}
+
+impl Endpoint {
+    /// Starts the endpoint with an echo service and this bug, or without a bug.
+    fn start(bug: Option<&str>) -> Self {
+        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../interop/mutants/iwarp/endpoint.py");
+        let mut command = Command::new("python3");
+        command.arg(script).args(["--listen", "127.0.0.1:0", "--service", "echo"]).stdout(Stdio::piped());
+        let mut child = command.args(bug.map(|bug| ["--bug", bug]).iter().flatten()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        let text = format!(
+            "name = \"endpoint\"\nkind = \"tcp\"\naddress = \"{}\"\nservice = \"echo\"\ncapabilities = [\"crc\"]\n\
+             time_scale = 0.3\n",
+            address.trim()
+        );
+        Endpoint { child, target: Target::from_toml("endpoint.toml", &text).unwrap() }
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A share of the bugs. The others need more time, or markers.
+#[tokio::test]
+async fn an_independent_endpoint_passes_and_some_of_its_bugs_are_found() {
+    if !has("python3") {
+        return;
+    }
+    for (bug, row) in [(None, ""), (Some("len-16bit"), "DDP-5.2-4"), (Some("fpdu-32k"), "RDMAP-5.3-5")] {
+        let endpoint = Endpoint::start(bug);
+        let out = tempfile::tempdir().unwrap();
+        let found = explored(endpoint.target.clone(), out.path(), 10).await;
+        let rows: Vec<&str> = found
+            .failures
+            .iter()
+            .flat_map(|found| found.result.failing())
+            .map(weft_core::RequirementId::as_str)
+            .collect();
+        assert_eq!(rows.contains(&row), bug.is_some(), "{bug:?}: {rows:?}, {:?}", found.undecided);
+        assert!(bug.is_some() || rows.is_empty(), "{rows:?}");
+        assert_eq!(found.progress.undecided, 0, "{bug:?}: {:?}", found.undecided);
+    }
 }

@@ -1,0 +1,812 @@
+#!/usr/bin/env python3
+"""Self-test of endpoint.py over loopback.
+
+Purpose: a second, small iWARP peer written from the RFCs (it shares no code
+with endpoint.py) plays each probe against the correct endpoint, where it must
+pass, and against each bug's endpoint, where that bug's probe must fail.
+
+Limits: it shows that the bugs exist and the correct version holds; it is no
+conformance suite.  Usage: selftest.py [--correct | --bug NAME]
+"""
+
+import os
+import random
+import struct
+import subprocess
+import sys
+import threading
+import time
+import socket
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ENDPOINT = os.path.join(HERE, "endpoint.py")
+T = []
+for _i in range(256):
+    _c = _i
+    for _ in range(8):
+        _c = _c >> 1 ^ (0x82F63B78 & -(_c & 1))
+    T.append(_c)
+
+
+def crc(data):
+    c = 0xFFFFFFFF
+    for b in data:
+        c = T[(c ^ b) & 255] ^ c >> 8
+    return (c ^ 0xFFFFFFFF).to_bytes(4, "little")
+
+
+assert crc(b"123456789") == 0xE3069283.to_bytes(4, "little")
+
+
+class Server:
+    """An endpoint.py process."""
+
+    def __init__(self, service="echo", bug=None, *more):
+        command = [sys.executable, "-B", ENDPOINT, "--listen", "127.0.0.1:0", "--service", service]
+        if bug:
+            command += ["--bug", bug]
+        self.process = subprocess.Popen(command + list(more), stdout=subprocess.PIPE, text=True)
+        host, port = self.process.stdout.readline().strip().rsplit(":", 1)
+        self.address = (host, int(port))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def request(rev=1, crc_on=True, markers=False, enhanced=None, private=b"", key=b"MPA ID Req Frame"):
+    if enhanced:
+        private = struct.pack(">HH", *enhanced) + private
+    flags = markers << 7 | crc_on << 6 | (enhanced is not None) << 4
+    return key + struct.pack(">BBH", flags, rev, len(private)) + private
+
+
+class Peer:
+    """The Initiator side of one stream."""
+
+    def __init__(self, server, timeout=3.0, setup=True, rcvbuf=None, **how):
+        self.s = socket.socket()
+        if rcvbuf:
+            self.s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
+        self.s.settimeout(timeout)
+        self.s.connect(server.address)
+        self.s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.msn = [1, 1, 1]
+        self.rx_msn = [1, 1, 1]
+        self.pos = 0
+        self.markers = how.get("markers", False)
+        self.want_crc = how.get("crc_on", True)
+        if setup:
+            self.s.sendall(request(**how))
+            self.setup_reply()
+
+    def setup_reply(self):
+        head = self.exactly(20)
+        assert head[:16] == b"MPA ID Rep Frame"
+        self.flags, self.rev, size = struct.unpack(">BBH", head[16:])
+        self.private = self.exactly(size)
+        self.crc_on = bool(self.flags & 0x40) or self.want_crc
+
+    def exactly(self, n):
+        out = bytearray()
+        while len(out) < n:
+            part = self.s.recv(n - len(out))
+            if not part:
+                raise EOFError
+            out += part
+        return bytes(out)
+
+    # -- sending
+    @staticmethod
+    def fpdu(ulpdu, bad=False):
+        body = struct.pack(">H", len(ulpdu)) + ulpdu
+        body += bytes(-len(body) % 4)
+        c = crc(body)
+        return body + (bytes([c[0] ^ 1]) + c[1:] if bad else c)
+
+    def untagged(self, qn, op, data=b"", mo=0, last=True, msn=None, stag=0, rv=1):
+        m = self.msn[qn] if msn is None else msn
+        if last and msn is None:
+            self.msn[qn] += 1
+        return struct.pack(">BBIIII", last << 6 | 1, rv << 6 | op, stag, qn, m, mo) + data
+
+    @staticmethod
+    def tagged(op, stag, to, data=b"", last=True):
+        return struct.pack(">BBIQ", 0x81 | last << 6, 0x40 | op, stag, to & (1 << 64) - 1) + data
+
+    def send(self, data, seg=1400, op=3, stag=0):
+        out = bytearray()
+        for mo in range(0, max(1, len(data)), seg):
+            out += self.fpdu(self.untagged(0, op, data[mo:mo + seg], mo, mo + seg >= len(data), stag=stag))
+        self.s.sendall(out)
+
+    def raw(self, *ulpdus):
+        self.s.sendall(b"".join(self.fpdu(u) for u in ulpdus))
+
+    def read_req(self, size, stag, to, sink=7, sink_to=0):
+        return self.untagged(1, 1, struct.pack(">IQIIQ", sink, sink_to, size, stag, to))
+
+    # -- receiving
+    def piece(self, n, start, covered):
+        """n octets of the stream, with markers checked and taken out."""
+        out = bytearray()
+        while True:
+            if self.markers and self.pos % 512 == 0:
+                m = self.exactly(4)
+                want = 0 if start is None else self.pos - start
+                assert m == struct.pack(">HH", 0, want), ("marker", m, want)
+                covered += m
+                self.pos += 4
+            if len(out) == n:
+                return bytes(out)
+            step = n - len(out)
+            if self.markers:
+                step = min(step, 512 - self.pos % 512)
+            part = self.exactly(step)
+            covered += part
+            out += part
+            self.pos += step
+
+    def recv(self):
+        covered = bytearray()
+        if self.markers and self.pos % 512 == 0:
+            m = self.exactly(4)
+            assert m == bytes(4), m
+            covered += m
+            self.pos += 4
+        start = self.pos
+        size = struct.unpack(">H", self.piece(2, start, covered)[:2])[0]
+        body = self.piece(size + -(size + 2) % 4, start, covered)
+        assert not any(body[size:])
+        c = self.exactly(4)
+        self.pos += 4
+        if self.crc_on:
+            assert c == crc(covered), "crc"
+        return body[:size]
+
+    def message(self, qn=0, op=3):
+        """One untagged message."""
+        out = b""
+        while True:
+            u = self.recv()
+            assert u[0] & 0x83 == 1 and u[1] == 0x40 | op, u[:18].hex()
+            stag, q, msn, mo = struct.unpack(">IIII", u[2:18])
+            assert (stag, q, msn, mo) == (0, qn, self.rx_msn[qn], len(out)), u[:18].hex()
+            assert len(u) - 18 <= 1400
+            out += u[18:]
+            if u[0] & 0x40:
+                self.rx_msn[qn] += 1
+                return out
+
+    def to_buffer(self, op, stag, to, size):
+        """One tagged message into (stag, to) of this size."""
+        out = b""
+        while True:
+            u = self.recv()
+            assert u[0] & 0x83 == 0x81 and u[1] == 0x40 | op, u[:18].hex()
+            assert struct.unpack(">IQ", u[2:14]) == (stag, (to + len(out)) & (1 << 64) - 1)
+            assert len(u) - 14 <= 1400
+            out += u[14:]
+            if u[0] & 0x40:
+                assert len(out) == size, (len(out), size)
+                return out
+
+    def terminate(self, layer, etype, code, seg=None, rdma=b""):
+        """The next message must be this Terminate, then FIN."""
+        t = self.message(2, 7)
+        flags = (0xC0 if seg is not None else 0) | (0x20 if rdma else 0)
+        want = bytes([layer << 4 | etype, code, flags, 0])
+        if seg is not None:
+            want += struct.pack(">H", len(seg)) + seg[:14 if seg[0] & 0x80 else 18] + rdma
+        assert t == want, (t.hex(), want.hex())
+        self.end()
+
+    def end(self):
+        assert self.s.recv(1) == b""
+        self.s.close()
+
+    def echo(self, data, seg=1400):
+        self.send(data, seg)
+        got = self.message()
+        assert got == data, (len(got), len(data))
+
+
+def octets(n, seed=1):
+    return random.Random(seed * 1000003 + n).randbytes(n)
+
+
+class Rping(Peer):
+    """A client of the rping service."""
+
+    def announce(self, stag, to, size):
+        self.send(struct.pack(">QII", to, stag, size))
+
+    def give(self, data, stag=77, to=0x1000):
+        """Lets the server read data; notes the server's buffer."""
+        self.announce(stag, to, len(data))
+        r = self.message(1, 1)
+        self.sink, self.to, size, src, src_to = struct.unpack(">IQIIQ", r)
+        assert (size, src, src_to) == (len(data), stag, to)
+        for off in range(0, max(1, len(data)), 1400):
+            self.raw(self.tagged(2, self.sink, self.to + off, data[off:off + 1400], off + 1400 >= len(data)))
+        assert self.message() == bytes(16)
+
+    def take(self, size, want, stag=78, to=0x2000):
+        """Lets the server write its data."""
+        self.announce(stag, to, size)
+        got = self.to_buffer(0, stag, to, len(want))
+        assert got == want
+        assert self.message() == bytes(16)
+
+    def read(self, off, size, sink_to=0x500):
+        self.raw(self.read_req(size, self.sink, self.to + off, 9, sink_to))
+        return self.to_buffer(2, 9, sink_to, size)
+
+
+# ---------------------------------------------------------------- probes
+# Each probe has the arguments of its server in SERVERS (default: echo).
+
+def sizes(s):
+    for how in (dict(), dict(crc_on=False), dict(rev=2), dict(rev=2, enhanced=(16, 16)), dict(markers=True)):
+        p = Peer(s, **how)
+        for n in (0, 1, 2, 3, 4, 17, 1399, 1400, 1401, 2800, 65535, 65536, 70001):
+            p.echo(octets(n))
+        p.s.shutdown(socket.SHUT_WR)
+        p.end()
+
+
+def big(s):
+    p = Peer(s, timeout=20)
+    for seg in (1400, 65000, 65517):
+        p.echo(octets(1 << 20), seg)
+    p.send(octets((1 << 20) + 1), 65000)
+    p.message(2, 7)
+
+
+def parallel(s):
+    errors = []
+
+    def one(i):
+        try:
+            p = Peer(s, timeout=30)
+            for n in (5, 300000, 1 << 18, 1401, 77):
+                p.echo(octets(n, i))
+        except BaseException as e:
+            errors.append(e)
+    threads = [threading.Thread(target=one, args=(i,)) for i in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not errors, errors
+
+
+def tcp_cuts(s):
+    for size in (1, 2, 3, 7, 19, 20, 21):
+        p = Peer(s)
+        data = b"".join(p.fpdu(p.untagged(0, 3, octets(n))) for n in (0, 1, 30))
+        for i in range(0, len(data), size):
+            p.s.sendall(data[i:i + size])
+            time.sleep(0.002)
+        for n in (0, 1, 30):
+            assert p.message() == octets(n)
+
+
+def setups(s):
+    p = Peer(s, rev=2, enhanced=(5, 7))
+    assert p.rev == 2 and p.flags & 0x90 == 0x10
+    ird, ord_ = struct.unpack(">HH", p.private)
+    assert ird >= 7 and ird < 0x4000 and ord_ <= 5, (ird, ord_)
+    p.echo(b"x")
+    p = Peer(s, rev=2, enhanced=(0x3FFF, 0x3FFF))
+    assert p.private == b"\x3f\xff\x3f\xff"
+    for n, first in enumerate(("send", "write", "read")):
+        p = Peer(s, rev=2, enhanced=((0x8000 | (0x4000 if n == 0 else 0)) + 4, (0, 0x8000, 0x4000)[n] + 4))
+        ird, ord_ = struct.unpack(">HH", p.private)
+        assert ird & 0x8000 and (ird & 0x4000, ord_ & 0xC000) == (0x4000 * (n == 0), (0, 0x8000, 0x4000)[n])
+        if first == "send":
+            p.send(b"")
+        elif first == "write":
+            p.raw(p.tagged(0, 0, 0))
+        else:
+            p.raw(p.read_req(0, 0, 0))
+            p.to_buffer(2, 7, 0, 0)
+        p.echo(b"hello")
+    p = Peer(s, private=bytes(512))
+    assert p.rev == 1 and p.flags & 0x3F == 0 and p.private == b""
+    p.echo(b"hi")
+    bad = (request(rev=0), request(rev=3), request(private=bytes(513)), request() + b"x",
+           request(key=b"MPA ID Rep Frame"), request(rev=2, enhanced=(1, 1))[:18] + bytes(2))
+    for frame in bad:
+        p = Peer(s, setup=False)
+        p.s.sendall(frame)
+        try:
+            assert p.s.recv(1) == b"", frame
+        except ConnectionResetError:
+            pass
+
+
+def faults(s):
+    """Terminates of the DDP and RDMAP layers."""
+    head = lambda p, **k: p.untagged(0, 3, b"abc", **k)
+    cases = [
+        ((1, 2, 1), lambda p: struct.pack(">BBIIII", 0x41, 0x43, 0, 3, 1, 0) + b"a"),
+        ((1, 2, 3), lambda p: head(p, msn=0)),
+        ((1, 2, 3), lambda p: head(p, msn=2)),
+        ((1, 2, 4), lambda p: head(p, mo=(1 << 20) + 4)),
+        ((1, 2, 5), lambda p: head(p, mo=(1 << 20) - 1)),
+        ((1, 2, 6), lambda p: b"\x42" + head(p)[1:]),
+        ((1, 1, 4), lambda p: b"\xc2" + p.tagged(0, 1, 2, b"x")[1:]),
+        ((1, 1, 0), lambda p: p.tagged(0, 1, 2, b"x")),
+        ((0, 2, 5), lambda p: head(p, rv=2)),
+        ((0, 2, 6), lambda p: p.untagged(0, 8, b"a")),
+        ((0, 2, 6), lambda p: p.untagged(0, 1, b"a")),
+        ((0, 2, 6), lambda p: p.untagged(1, 3, bytes(28))),
+        ((0, 2, 6), lambda p: p.tagged(2, 1, 2)),
+        ((0, 2, 6), lambda p: p.tagged(3, 1, 2)),
+        ((0, 1, 9), lambda p: p.untagged(0, 4, b"a", stag=5)),
+        ((1, 2, 4), lambda p: head(p, mo=4)),
+    ]
+    for want, make in cases:
+        p = Peer(s)
+        u = make(p)
+        p.raw(u)
+        p.terminate(*want, u)
+    p = Peer(s)
+    u = p.read_req(5, 1, 2)
+    p.raw(u)
+    p.terminate(0, 1, 0, u, u[18:])
+    p = Peer(s)
+    p.s.sendall(p.fpdu(b"\x41\x43"))
+    p.terminate(1, 0, 0)
+    p = Peer(s)
+    p.raw(p.untagged(2, 7, bytes(4)))
+    p.end()
+
+
+def send_kinds(s):
+    p = Peer(s)
+    p.send(b"solicited", op=5)
+    assert p.message() == b"solicited"
+    p.raw(p.read_req(0, 1, 2, 3, 1 << 63), p.tagged(0, 99, 5))
+    p.to_buffer(2, 3, 1 << 63, 0)
+
+
+def rping_rounds(s):
+    for how in (dict(), dict(crc_on=False), dict(markers=True)):
+        p = Rping(s, **how)
+        for n in (0, 1, 64, 4000):
+            p.give(octets(n))
+            p.take(4000, octets(n))
+        p.give(octets(4000))
+        assert p.read(0, 4000) == octets(4000)
+        p.raw(p.tagged(0, p.sink, p.to + 10, b"inserted"))
+        assert p.read(9, 10) == octets(4000)[9:10] + b"inserted" + octets(4000)[18:19]
+
+
+def rping_faults(s):
+    def wrong(want, make, read=False):
+        p = Rping(s)
+        p.give(b"data")
+        u = make(p)
+        p.raw(u)
+        p.terminate(*want, u, u[18:] if read else b"")
+    wrong((1, 1, 1), lambda p: p.tagged(0, p.sink, p.to + 3999, b"ab"))
+    wrong((1, 1, 1), lambda p: p.tagged(0, p.sink, p.to - 1, b"ab"))
+    wrong((1, 1, 3), lambda p: p.tagged(0, p.sink, -1, b"ab"))
+    wrong((0, 1, 1), lambda p: p.read_req(4001, p.sink, p.to), True)
+    wrong((0, 1, 4), lambda p: p.read_req(2, p.sink, (1 << 64) - 1), True)
+    p = Rping(s)
+    p.give(b"data")
+    p.send(struct.pack(">QII", 5, 6, 4), op=6, stag=p.sink)     # invalidates
+    p.to_buffer(0, 6, 5, 4)
+    p.message()
+    u = p.tagged(0, p.sink, p.to, b"a")
+    p.raw(u)
+    p.terminate(1, 1, 0, u)
+
+
+def marker_sizes(s):
+    for n in range(476, 500):           # at 488 a marker comes just before the CRC
+        Peer(s, markers=True).echo(octets(n))
+    p = Peer(s, markers=True)
+    for n in range(400, 560):
+        p.echo(octets(n), 60000)
+    for n in (1000, 1400, 5000):
+        p.echo(octets(n))
+
+
+def marker_long(s):
+    p = Peer(s, markers=True)
+    for _ in range(5):
+        p.echo(octets(30000))
+
+
+def one_big(s):
+    Peer(s, timeout=10).echo(octets(65537))
+
+
+def big_fpdu(s):
+    Peer(s).echo(octets(40000), 60000)
+
+
+def count_301(s):
+    p = Peer(s)
+    for i in range(301):
+        p.echo(b"%d" % i)
+
+
+def rping_257(s):
+    p = Rping(s)
+    for i in range(258):
+        p.give(b"%d" % i)
+        p.take(9, b"%d" % i)
+
+
+def sink_carry(s):
+    p = Rping(s)
+    p.give(octets(4000))
+    p.read(0, 4000, 0x1FFFFFF00)
+
+
+def high_to(s):
+    p = Rping(s)
+    p.give(b"data")
+    u = p.tagged(0, p.sink, p.to + (1 << 40), b"x")
+    p.raw(u)
+    p.terminate(1, 1, 1, u)
+
+
+def bad_crc(make, before=False):
+    def probe(s):
+        p = Rping(s) if before else Peer(s)
+        if before:
+            p.give(b"data")
+        p.s.sendall(p.fpdu(make(p), True))
+        p.terminate(2, 0, 2)
+    return probe
+
+
+def crc_second(s):
+    p = Peer(s)
+    good, bad = p.fpdu(p.untagged(0, 3, b"one")), p.fpdu(p.untagged(0, 3, b"two"), True)
+    p.s.sendall(good + bad)
+    assert p.message() == b"one"
+    p.terminate(2, 0, 2)
+
+
+def crc_split(s):
+    p = Peer(s)
+    bad = p.fpdu(p.untagged(0, 3, b"two"), True)
+    p.s.sendall(bad[:-2])
+    time.sleep(0.1)
+    p.s.sendall(bad[-2:])
+    p.terminate(2, 0, 2)
+
+
+def damaged_header(s):
+    p = Peer(s)
+    f = bytearray(p.fpdu(p.untagged(0, 3, b"two")))
+    f[8] ^= 4                   # queue number
+    p.s.sendall(f)
+    p.terminate(2, 0, 2)
+
+
+def write_in_send(s):
+    p = Rping(s)
+    p.give(b"data")
+    a = struct.pack(">QII", 0x2000, 78, 4)
+    p.raw(p.untagged(0, 3, a[:8], 0, False), p.tagged(0, p.sink, p.to, b"DA"),
+          p.read_req(4, p.sink, p.to), p.untagged(0, 3, a[8:], 8))
+    assert p.to_buffer(2, 7, 0, 4) == b"DAta"
+    assert p.to_buffer(0, 78, 0x2000, 4) == b"DAta"
+
+
+def empty_last(s):
+    p = Peer(s)
+    p.raw(p.untagged(0, 3, b"abc", 0, False), p.untagged(0, 3, b"", 3))
+    assert p.message() == b"abc"
+
+
+def descending(s):
+    p = Peer(s)
+    p.raw(p.untagged(0, 3, b"def", 3, False), p.untagged(0, 3, b"abc", 0, False), p.untagged(0, 3, b"ghi", 6))
+    assert p.message() == b"abcdefghi"
+
+
+def gap(s):
+    p = Peer(s)
+    p.echo(b"secret-secret")
+    u = p.untagged(0, 3, b"xx", 8)
+    p.raw(p.untagged(0, 3, b"ab", 0, False, msn=2), u[:10] + b"\0\0\0\2" + u[14:])
+    p.message(2, 7)
+
+
+def late_invalidate(s):
+    p = Rping(s)
+    p.give(b"data")
+    a = struct.pack(">QII", 0x2000, 78, 4)
+    p.raw(p.untagged(0, 4, a[:8], 0, False, stag=p.sink), p.read_req(4, p.sink, p.to),
+          p.untagged(0, 4, a[8:], 8, stag=p.sink))
+    assert p.to_buffer(2, 7, 0, 4) == b"data"
+
+
+def read_order(s):
+    p = Peer(s)
+    p.raw(*[p.read_req(0, 0, 0, i) for i in range(4)])
+    for i in range(4):
+        p.to_buffer(2, i, 0, 0)
+
+
+def reads_16(s):
+    p = Peer(s, rev=2, enhanced=(16, 16))
+    for _ in range(2):
+        p.raw(*[p.read_req(0, 0, 0, i) for i in range(16)])
+        for i in range(16):
+            p.to_buffer(2, i, 0, 0)
+    p.raw(*[p.read_req(0, 0, 0, i) for i in range(17)])
+    for i in range(16):
+        p.to_buffer(2, i, 0, 0)
+    assert p.message(2, 7)[:2] == b"\x12\x02"
+
+
+def odd_read(s):
+    p = Rping(s)
+    p.give(octets(4000))
+    assert p.read(0, 3001) == octets(4000)[:3001]
+
+
+def write_then_read(s):
+    p = Rping(s)
+    p.give(b"data")
+    p.raw(p.tagged(0, p.sink, p.to, b"new!"), p.read_req(4, p.sink, p.to))
+    assert p.to_buffer(2, 7, 0, 4) == b"new!"
+
+
+def old_stag(s):
+    p = Rping(s)
+    p.give(b"data")
+    p.s.shutdown(socket.SHUT_WR)
+    p.end()
+    time.sleep(0.1)
+    q = Rping(s)
+    u = q.tagged(0, p.sink, p.to, b"x")
+    q.raw(u)
+    q.terminate(1, 1, 0, u)
+
+
+def refusals(s):
+    for _ in range(10):
+        p = Peer(s, setup=False)
+        p.s.sendall(request(rev=9))
+        assert p.s.recv(1) == b""
+    Peer(s).echo(b"still there")
+
+
+def half_send(s):
+    p = Peer(s)
+    p.raw(p.untagged(0, 3, octets(500), 0, False))
+    p.s.close()
+    time.sleep(0.2)
+    Peer(s).echo(b"short")
+
+
+def fin_early(s):
+    p = Peer(s, timeout=30, rcvbuf=4096)
+    for _ in range(10):
+        p.send(octets(1 << 20), 60000)
+    p.s.shutdown(socket.SHUT_WR)
+    time.sleep(3)
+    for _ in range(10):
+        assert p.message() == octets(1 << 20)
+    p.end()
+
+
+def after_fault(s):
+    p = Peer(s)
+    u = p.tagged(3, 1, 2)
+    p.raw(u, p.untagged(0, 3, b"late"))
+    p.terminate(0, 2, 6, u)
+
+
+def neighbour(s):
+    p, q = Peer(s), Peer(s)
+    p.echo(b"1")
+    q.s.sendall(q.fpdu(q.untagged(0, 3, b"a"), True))
+    q.terminate(2, 0, 2)
+    p.echo(b"2")
+
+
+def two_in_pieces(s):
+    """Two Sends at once, each in pieces, in two segments each."""
+    p, q = Peer(s), Peer(s)
+    data = []
+    for i, c in enumerate((p, q)):
+        d = octets(200, i)
+        data.append(c.fpdu(c.untagged(0, 3, d[:100], 0, False)) + c.fpdu(c.untagged(0, 3, d[100:], 100)))
+    for start, end in ((0, 50), (50, 130), (130, 400)):
+        for c, d in zip((p, q), data):
+            c.s.sendall(d[start:end])
+            time.sleep(0.05)
+    for i, c in enumerate((p, q)):
+        assert c.message() == octets(200, i)
+
+
+def three_open(s):
+    peers = [Peer(s) for _ in range(4)]
+    for p in peers:
+        p.echo(b"a")
+    for p in peers:
+        p.echo(b"b")
+
+
+def cut(at, wait=0.1):
+    def probe(s):
+        p = Peer(s)
+        f = p.fpdu(p.untagged(0, 3, b"payload"))
+        p.s.sendall(f[:at])
+        time.sleep(wait)
+        p.s.sendall(f[at:])
+        assert p.message() == b"payload"
+    return probe
+
+
+def slow_reader(s):
+    p = Peer(s, timeout=60, rcvbuf=4096)
+    for _ in range(12):
+        p.send(octets(1 << 20), 60000)
+    time.sleep(3)
+    for _ in range(12):
+        assert p.message() == octets(1 << 20)
+
+
+def two_roles(s):
+    """endpoint.py --connect against endpoint.py --listen."""
+    for more in ((), ("--rev", "1"), ("--p2p",), ("--no-crc",), ("--markers",)):
+        command = [sys.executable, "-B", ENDPOINT, "--connect", "%s:%d" % s.address,
+                   "--service", "rping", "--size", "3000", "--count", "20"]
+        r = subprocess.run(command + list(more), capture_output=True, text=True, timeout=30)
+        assert r.returncode == 0, (more, r)
+
+
+class Responder(Peer):
+    """The other side of endpoint.py --connect."""
+
+    def __init__(self, sock, **reply):
+        self.s = sock
+        sock.settimeout(5)
+        self.msn, self.rx_msn, self.pos = [1, 1, 1], [1, 1, 1], 0
+        self.markers, self.crc_on = reply.get("markers", False), True
+        head = self.exactly(20)
+        assert head[:16] == b"MPA ID Req Frame"
+        self.flags, self.rev, size = struct.unpack(">BBH", head[16:])
+        self.private = self.exactly(size)
+        sock.sendall(request(key=b"MPA ID Rep Frame", **reply))
+
+
+def initiator(s):
+    """The echo Initiator, its RTRs, and its refusal of a Responder's values."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def play(reply, *more):
+        command = [sys.executable, "-B", ENDPOINT, "--connect", "127.0.0.1:%d" % server.getsockname()[1]]
+        child = subprocess.Popen(command + list(more))
+        return Responder(server.accept()[0], **reply), child
+    for reply, more in ((dict(rev=1), ("--rev", "1")), (dict(rev=2, enhanced=(4, 4)), ()),
+                        (dict(rev=2, enhanced=(0x8004, 0x8004)), ("--p2p",)),
+                        (dict(rev=2, enhanced=(0xC004, 4)), ("--p2p",)),
+                        (dict(rev=2, enhanced=(0x8004, 0x4004), markers=True), ("--p2p",))):
+        p, child = play(reply, *more)
+        if reply.get("enhanced") == (0x8004, 0x8004):
+            assert p.recv()[:2] == b"\xc1\x40"
+        elif reply.get("enhanced") == (0xC004, 4):
+            assert p.message() == b""
+        elif more == ("--p2p",):
+            sink, to, size, _, _ = struct.unpack(">IQIIQ", p.message(1, 1))
+            assert size == 0
+            p.raw(p.tagged(2, sink, to))
+        assert p.message() == b"weft initiator hello"
+        p.echo(octets(5000))
+        p.s.shutdown(socket.SHUT_WR)
+        p.end()
+        assert child.wait(5) == 0
+    for enhanced, code in (((4, 17), 6), ((0x8004, 4), 7)):
+        p, child = play(dict(rev=2, enhanced=enhanced), "--p2p")
+        p.terminate(2, 0, code)
+        child.wait(10)
+
+
+def resets(s):
+    """Connections that end with RST at bad moments harm no other."""
+    for n in range(20):
+        p = Rping(s)
+        p.give(octets(4000))
+        p.s.sendall(b"".join(p.fpdu(p.read_req(4000, p.sink, p.to)) for _ in range(16))[:-n - 1])
+        p.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        p.s.close()
+    p = Rping(s)
+    p.give(octets(99))
+    p.take(99, octets(99))
+
+
+def tcp_cuts_random(s):
+    """A mix of messages in random TCP pieces."""
+    rng = random.Random(5)
+    for turn in range(10):
+        p = Rping(s)
+        p.give(octets(3000))
+        out, want = [], []
+        for i in range(16):
+            size = rng.randrange(3000)
+            out += [p.fpdu(p.tagged(0, p.sink, p.to + 3000, bytes([i]))), p.fpdu(p.read_req(size, p.sink, p.to, i, i))]
+            want.append((i, size))
+        stream = b"".join(out)
+        while stream:
+            n = rng.randrange(1, 300)
+            p.s.sendall(stream[:n])
+            stream = stream[n:]
+            time.sleep(0.0005)
+        for i, size in want:
+            assert p.to_buffer(2, i, i, size) == octets(3000)[:size]
+
+
+RPING = ("rping", "--size", "4000")
+GENERAL = [(sizes, ("echo",)), (sizes, ("echo", "--no-crc")), (big, ("echo",)),
+           (parallel, ("echo",)), (tcp_cuts, ("echo",)), (setups, ("echo",)), (faults, ("echo",)),
+           (send_kinds, ("echo",)), (rping_rounds, RPING), (rping_faults, RPING), (two_roles, RPING),
+           (initiator, ("echo",)), (resets, RPING), (tcp_cuts_random, RPING)]
+
+PROBES = {
+    "marker-ptr-second": (marker_sizes,), "marker-pad-crc": (marker_sizes,), "marker-64k": (marker_long,),
+    "len-16bit": (one_big,), "msn-8bit": (count_301,), "read-msn-8bit": (rping_257, RPING),
+    "lost-300th": (count_301,), "sink-to-carry": (sink_carry, RPING), "write-to-high": (high_to, RPING),
+    "fpdu-32k": (big_fpdu,),
+    "crc-read-request": (bad_crc(lambda p: p.read_req(0, 1, 2)),),
+    "crc-write": (bad_crc(lambda p: p.tagged(0, p.sink, p.to, b"XX"), True), RPING),
+    "crc-empty": (bad_crc(lambda p: p.untagged(0, 3)),),
+    "crc-long": (bad_crc(lambda p: p.untagged(0, 3, octets(20000))),),
+    "crc-second": (crc_second,), "check-before-crc": (damaged_header,),
+    "write-between-send": (write_in_send, RPING), "last-empty": (empty_last,), "mo-append": (descending,),
+    "gap-stale": (gap,), "inv-early": (late_invalidate, RPING), "read-order": (read_order,),
+    "read-dup-16": (reads_16,), "read-tail-short": (odd_read, RPING), "read-before-write": (write_then_read, RPING),
+    "stag-after-close": (old_stag, RPING), "refused-leak": (refusals,), "half-send-leak": (half_send,),
+    "fin-drops": (fin_early,), "after-terminate": (after_fault,), "error-neighbour": (neighbour,),
+    "shared-crc": (two_in_pieces,), "shared-reassembly": (two_in_pieces,), "shared-msn": (three_open,),
+    "split-length": (cut(1),), "header-alone": (cut(20),), "split-crc": (crc_split,),
+    "stall-half-second": (cut(10, 0.8),), "ird-off-by-one": (reads_16,), "sndbuf-drop": (slow_reader,),
+}
+
+
+def run(probe, how, bug=None):
+    """None if the probe passes, otherwise what went wrong."""
+    with Server(how[0], bug, *how[1:]) as server:
+        try:
+            probe(server)
+        except (AssertionError, OSError, EOFError, struct.error, subprocess.TimeoutExpired) as e:
+            return "%s %s" % (type(e).__name__, str(e)[:110])
+
+
+def main():
+    only = sys.argv[2] if len(sys.argv) > 2 else None
+    failed = 0
+    for probe, how in [] if only else GENERAL:
+        began = time.time()
+        bad = run(probe, how)
+        failed += bool(bad)
+        print("%-4s correct %-34s %.1fs %s" % ("FAIL" if bad else "ok", probe.__name__ + " " + " ".join(how), time.time() - began, bad or ""), flush=True)
+    for name, (probe, *how) in PROBES.items():
+        if only and name != only:
+            continue
+        how = how[0] if how else ("echo",)
+        bad = run(probe, how)
+        shown = "" if "--correct" in sys.argv else run(probe, how, name)
+        failed += bool(bad) or shown is None
+        print("%-4s %-20s correct: %s | bug: %s" % ("FAIL" if bad or shown is None else "ok", name, bad or "passes", shown or "NOT SHOWN"), flush=True)
+    print("failed: %d" % failed)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
