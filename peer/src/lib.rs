@@ -15,15 +15,15 @@
 //! - [`portmap`]: the client and the server of the SDP port mapper protocol;
 //! - [`shim`]: the messages between the preload library (the shim) and its agent, and the rules of
 //!   the shim;
-//! - [`hostile`]: an endpoint with named deliberate protocol violations (deviations); each
-//!   deviation lists the requirements that it violates;
-//! - [`soak`]: random connections between two endpoints, with mangled traffic; a seed repeats a
-//!   connection exactly;
+//! - [`hostile`]: an endpoint with deviations, which are named, deliberate protocol violations;
+//!   each deviation lists the requirements that it violates;
+//! - [`soak`]: random connections between two endpoints, with mangled traffic; the same seed always
+//!   gives the same connection;
 //! - [`driver`]: drivers for TCP and the virtual link, the tester's [`driver::Link`], and the
 //!   builtin responder and initiator.
 //!
-//! This crate gives no verdicts, on purpose. It reports what it did and why. Other crates judge
-//! whether a peer is right.
+//! This crate gives no verdicts, on purpose. It reports what its endpoint did and why. Other crates
+//! judge whether a peer is right.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 

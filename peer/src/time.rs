@@ -35,7 +35,7 @@ impl Instant {
         Duration::from_nanos(self.0)
     }
 
-    /// Time from `earlier` to this point. Zero if `earlier` is later.
+    /// Time from `earlier` to this point. Zero if `earlier` is after this point.
     #[must_use]
     pub const fn saturating_duration_since(self, earlier: Instant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

@@ -52,12 +52,12 @@ pub enum Event {
     /// until the user closes the connection (DDP-6.2.1-6).
     HalfClosed,
     /// This endpoint has queued a Terminate for the peer. The error is a violation by the peer, or
-    /// an error of this endpoint. The connection then closes.
+    /// an error of this endpoint. After this event, the connection closes.
     TerminateSent(StreamError),
-    /// The peer's Terminate arrived. The connection then closes.
+    /// The peer's Terminate arrived. After this event, the connection closes.
     TerminateReceived(TerminateError),
-    /// The connection is closed in both directions, or was reset. This is always the last event.
-    /// All Sends and receives without an event have failed.
+    /// The connection is closed in both directions, or was reset. This is always the last event. If
+    /// no event has reported the end of a Send or receive, this Send or receive has failed.
     Closed(Closed),
 }
 
@@ -75,9 +75,9 @@ pub struct Closed {
 pub enum ClosedBy {
     /// The peer closed or reset the connection, or sent a Terminate.
     Peer,
-    /// This endpoint closed, because of an error or a time-out.
+    /// This endpoint closed the connection because of an error or a time-out.
     Library,
-    /// The user of this endpoint closed or aborted.
+    /// The user of this endpoint closed or aborted the connection.
     User,
 }
 
@@ -87,13 +87,13 @@ pub enum CloseCause {
     /// The user closed or aborted the connection.
     #[error("requested")]
     Requested,
-    /// The peer closed its direction in the middle of an FPDU or of a message.
+    /// The peer closed its direction of the connection in the middle of an FPDU or of a message.
     #[error("the peer closed in the middle of a message")]
     CutShort,
     /// The peer violated the protocol, or a local error occurred. A Terminate reported the error.
     #[error("this endpoint sent a Terminate: {0}")]
     Fault(StreamError),
-    /// The peer closed its direction gracefully.
+    /// The peer closed its direction of the connection gracefully.
     #[error("FIN")]
     Fin,
     /// The first FPDU that a Responder received is invalid. The Responder must not send any FPDU

@@ -9,13 +9,14 @@
 //! - **`poll_*`** return what the driver has to do next.
 //!
 //! After each `handle_*` call and each command, a driver calls
-//! [`poll_event`](Connection::poll_event) until it returns `None`. Events come first, because the
-//! user can answer them with commands. Then the driver calls
+//! [`poll_event`](Connection::poll_event) until it returns `None`. The driver polls the events
+//! before the transmits, because the user can answer events with commands. Then the driver calls
 //! [`poll_transmit`](Connection::poll_transmit), which can create new events. When both functions
-//! return `None`, the driver waits for input or until [`poll_timeout`](Connection::poll_timeout).
-//! The time that the driver passes as `now` must never decrease. The driver does not have to poll
-//! transmits while TCP accepts no more bytes. The memory of the connection depends only on the
-//! settings and on what the user posts. The peer cannot increase this memory.
+//! return `None`, the driver waits for input, or for the time that
+//! [`poll_timeout`](Connection::poll_timeout) returned. The time that the driver passes as `now`
+//! must never decrease. The driver does not have to poll transmits while TCP accepts no more bytes.
+//! The memory of the connection depends only on the settings and on what the user posts. The peer
+//! cannot increase this memory.
 //!
 //! ```
 //! use weft_peer::{Connection, Event, Instant, Settings, Transmit};
@@ -87,7 +88,7 @@ enum State {
     /// Start-up failed, or the connection no longer uses MPA. Only FIN is sent. Received data is
     /// dropped.
     Silent,
-    /// The connection is closed. Nothing more is sent or received.
+    /// The connection is closed, and sends and receives nothing.
     Closed,
 }
 
@@ -95,7 +96,7 @@ enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fin {
     Open,
-    /// FIN will be sent after everything that is queued.
+    /// FIN will be sent after all queued bytes.
     Wanted,
     Sent,
 }
@@ -194,9 +195,9 @@ impl Connection {
     }
 }
 
-/// Input from TCP and the clock.
+/// Inputs from TCP and the clock.
 impl Connection {
-    /// Processes received bytes. TCP may have segmented the bytes in any way.
+    /// Processes received bytes. TCP may have split the bytes at any position.
     pub fn handle_octets(&mut self, now: Instant, mut octets: &[u8]) {
         match mem::replace(&mut self.state, State::Silent) {
             State::Streaming => {
@@ -240,8 +241,8 @@ impl Connection {
                 } else {
                     self.half_close();
                     if !may_send || self.conduct.stops_at_fin {
-                        // A Responder may send only after a valid FPDU, and no FPDU can arrive any
-                        // more.
+                        // A Responder may send only after a valid FPDU has arrived, but no FPDU can
+                        // arrive after FIN.
                         self.end(now, ClosedBy::Peer, CloseCause::Fin);
                     }
                 }
@@ -348,7 +349,7 @@ impl Connection {
     }
 }
 
-/// What to do next.
+/// Outputs for the driver and the user.
 impl Connection {
     /// Returns the next item for the driver to send. The driver calls this function when TCP can
     /// accept more bytes. [`Event::SendCompleted`] means that this function has returned the last
@@ -435,7 +436,7 @@ impl Connection {
         self.state = State::Operating(stream);
     }
 
-    /// Unless FIN was sent, sends a Terminate as the last message. Then closes this direction.
+    /// If FIN was not sent, sends a Terminate as the last message. Then closes this direction.
     fn terminate(&mut self, now: Instant, by: ClosedBy, mut outbound: Outbound, error: StreamError) {
         if self.fin != Fin::Sent && !self.conduct.skips_terminate {
             let mut message = error.terminate();
@@ -465,8 +466,8 @@ impl Connection {
         }
     }
 
-    /// Ignores further input and closes this direction. `by` and `why` become the cause of the end
-    /// unless there is an earlier cause.
+    /// Ignores further input and closes this direction. If the end of the connection has no cause
+    /// yet, `by` and `why` become its cause.
     fn end(&mut self, now: Instant, by: ClosedBy, why: CloseCause) {
         self.ending.get_or_insert(Closed { by, why });
         self.state = State::Silent;

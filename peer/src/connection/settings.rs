@@ -14,16 +14,16 @@ pub struct Settings {
     /// decide. Default true.
     pub accept: bool,
     /// Time-out while this endpoint is closing. When the time-out expires, the endpoint resets the
-    /// connection. Each transmission restarts the time-out. Unless the endpoint closes because of
-    /// an error, bytes that arrive after start-up also restart the time-out. Default 10 s.
+    /// connection. Each transmission restarts the time-out. If no error caused the close, bytes
+    /// that arrive after start-up also restart the time-out. Default 10 s.
     pub close_timeout: Duration,
-    /// Deliberate protocol violations ([deviations](crate::hostile)). None by default.
+    /// Deliberate protocol violations ([deviations](crate::hostile)). By default, there are none.
     pub deviations: Deviations,
     /// Effective maximum segment size of the TCP connection in bytes. Messages are cut into
     /// segments whose FPDUs fit into a TCP segment. Default 1460.
     pub emss: u32,
-    /// A Responder closes if no FPDU arrives within this time after the accepting Reply
-    /// (MPA-7.1.2-29). Default 60 s.
+    /// A Responder closes the connection if no FPDU arrives within this time after the accepting
+    /// Reply (MPA-7.1.2-29). Default 60 s.
     pub first_fpdu_timeout: Duration,
     /// Greatest number of posted receives. Default 4096.
     pub max_receives: usize,
@@ -33,8 +33,8 @@ pub struct Settings {
     pub mpa: MpaSettings,
     /// Private data of the Request, or of an automatic Reply.
     pub private_data: PrivateData,
-    /// The endpoint closes if the peer's start-up frame is not complete within this time
-    /// (MPA-7.1.2-28). Default 10 s.
+    /// The endpoint closes the connection if the peer's start-up frame is not complete within this
+    /// time (MPA-7.1.2-28). Default 10 s.
     pub startup_timeout: Duration,
 }
 

@@ -86,8 +86,8 @@ impl Connection {
 
     /// Leaves streaming mode as MPA Initiator. The Request is sent after all posted bytes. Call
     /// this function when the peer's last streaming message has arrived (MPA-7.1.5-1). `unread` has
-    /// the bytes received after that message. A Responder must not send before it has the Request.
-    /// If `unread` is not empty, the connection therefore closes with an error.
+    /// the bytes that arrived after that message. A Responder must not send before it has the
+    /// Request. If `unread` is not empty, the connection therefore closes with an error.
     ///
     /// # Errors
     /// The connection is not in streaming mode, or is closing. The private data is too long for an
@@ -136,9 +136,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Rejects the waiting Request with a Reply with R=1. After this, the connection does not use
-    /// MPA. TCP stays open until [`close`](Self::close) is called (MPA-7.1.2-7). Data that arrives
-    /// during this time is dropped.
+    /// Rejects the waiting Request with a Reply that has R=1. After this Reply, the connection does
+    /// not use MPA. TCP stays open until [`close`](Self::close) is called (MPA-7.1.2-7). Data that
+    /// arrives during this time is dropped.
     ///
     /// # Errors
     /// No Request waits. The private data is too long for an enhanced Reply.
@@ -206,7 +206,7 @@ impl Connection {
         }
     }
 
-    /// Closes at once after a malformed start-up frame (MPA-8-9).
+    /// Closes the connection at once after a malformed start-up frame (MPA-8-9).
     fn refuse(&mut self, now: Instant, error: StartupError) {
         if self.conduct.closes_late {
             self.ending.get_or_insert(Closed { by: ClosedBy::Library, why: CloseCause::Startup(error) });
@@ -273,8 +273,8 @@ impl Connection {
         Outbound::new(FpduSender::deviating(sent, deviations.clone()), mulpdu, negotiated.version)
     }
 
-    /// As a [deviation](crate::hostile), sends a Write of 0 bytes at a time when no FPDU is
-    /// allowed.
+    /// Sends a Write of 0 bytes at a time when no FPDU is allowed. This violation is a
+    /// [deviation](crate::hostile).
     fn send_stray_fpdu(&mut self) {
         let mut sender = FpduSender::new(Framing { markers: false, crc: true });
         if let Ok(octets) = sender.fpdu(&[&Rtr::Write.ulpdu(1)]) {

@@ -94,7 +94,7 @@ impl Segmenter {
         self.finished
     }
 
-    /// Number of bytes of the message in the segments returned so far.
+    /// Number of bytes of the message in the segments that `next_segment` has returned.
     #[must_use]
     pub fn done(&self) -> u32 {
         self.done
@@ -157,7 +157,7 @@ mod tests {
 
     proptest! {
         /// The payloads together are the message. No segment exceeds MULPDU. Only the last segment
-        /// has L. All segments have the same STag, or the same QN and MSN.
+        /// has the L flag. All segments have the same STag, or the same QN and MSN.
         #[test]
         fn segments_make_the_message(tagged: bool, length in 0u32..200_000, mulpdu in 128u16..=64_768, version in 0u8..2) {
             let destination = if tagged {

@@ -3,10 +3,10 @@
 //!
 //! MPA delivers the segments in the order in which the Data Source sent them. A segment that does
 //! not continue its message is rejected, and not placed. Over one TCP stream, such a segment has
-//! one of two causes. Either the Data Source violates DDP-5.3-1 (messages in the order of
-//! submission), or the Data Source does not follow DDP-5.3-2 (segments in the order of their
-//! offsets). DDP-5.3-2 is only a SHOULD. This module does not hold buffers and needs only their
-//! lengths.
+//! one of two causes. Either the Data Source violates DDP-5.3-1, which requires messages in the
+//! order of submission. Or the Data Source does not follow DDP-5.3-2, which recommends (SHOULD)
+//! segments in the order of their offsets. This module does not contain the buffers. It needs only
+//! their lengths.
 
 use weft_core::wire::ddp::{Msn, RawUntagged};
 

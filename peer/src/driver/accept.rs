@@ -35,13 +35,13 @@ impl LinkListener {
         Ok(LinkListener { listener, address })
     }
 
-    /// The address that the listener is bound to.
+    /// Returns the address that the listener is bound to.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// A new link on this listener. Its clock starts now, and its traffic log is empty.
+    /// Creates a new link on this listener. Its clock starts now, and its traffic log is empty.
     #[must_use]
     pub fn link(&self) -> AcceptLink {
         AcceptLink { listener: self.clone(), real: RealLink::start() }
@@ -65,7 +65,7 @@ pub struct AcceptLink {
 }
 
 impl AcceptLink {
-    /// The address that the listener is bound to.
+    /// Returns the address that the listener is bound to.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.listener.address

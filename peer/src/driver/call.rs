@@ -1,4 +1,5 @@
-//! What a target sends to the tester's port mapper and to the address in its answer.
+//! A [`Call`] is a datagram that a target sends to the tester's port mapper, or a connection to the
+//! address in the port mapper's answer.
 
 use std::net::SocketAddr;
 

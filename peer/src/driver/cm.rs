@@ -1,8 +1,8 @@
 //! Connection management, similar to librdmacm, over TCP: listen, connect, accept, reject,
 //! disconnect. It supports private data, IPv4 and IPv6.
 //!
-//! The connecting side is MPA's Initiator, the listening side its Responder. The Responder's Reply
-//! is sent as the Queue Pair's stream message.
+//! The connecting side is MPA's Initiator. The listening side is MPA's Responder. The Queue Pair
+//! sends the Responder's Reply as its stream message.
 
 use core::time::Duration;
 use std::io;
@@ -36,11 +36,11 @@ pub struct CmSettings {
     pub startup_timeout: Duration,
     /// Only the connecting side uses this setting. If the peer closes, resets or does not answer
     /// after an enhanced Request, this side connects again and sends a Request of revision 1
-    /// (P2P-10-5). This side does not connect again if its settings require the peer-to-peer model,
-    /// unless [`agreed_rtr`](MpaSettings::agreed_rtr) replaces the negotiation of that model. With
-    /// revision 1, the two sides do not negotiate IRD and ORD, and each side uses the values of its
-    /// own Queue Pair. Default false, because RFC 6581 section 10 permits the second Request only
-    /// if the application can work without the negotiation.
+    /// (P2P-10-5). If the settings require the peer-to-peer model, this side connects again only if
+    /// [`agreed_rtr`](MpaSettings::agreed_rtr) replaces the negotiation of that model. With
+    /// revision 1, the two sides do not negotiate IRD and ORD. Each side then uses the values of
+    /// its own Queue Pair. Default false, because RFC 6581 section 10 permits the second Request
+    /// only if the application can work without the negotiation.
     pub fall_back: bool,
 }
 
@@ -76,9 +76,9 @@ pub enum CmError {
     /// This side's private data is too long.
     #[error(transparent)]
     PrivateData(#[from] PrivateDataTooLong),
-    /// The peer's IRD is below the least ORD that this side can work with,
-    /// [`min_ord`](crate::mpa::EnhancedSettings::min_ord). This side has rejected the Request with
-    /// a Reply that contains that ORD (P2P-9.1-21).
+    /// The peer's IRD is lower than the smallest ORD that this side can use
+    /// ([`min_ord`](crate::mpa::EnhancedSettings::min_ord)). This side has rejected the Request
+    /// with a Reply that contains `min_ord` (P2P-9.1-21).
     #[error("the peer's IRD is lower than the ORD that this side needs")]
     PeerIrd,
     /// The Queue Pair cannot be connected to the stream.
@@ -99,8 +99,7 @@ pub enum CmError {
 }
 
 impl CmError {
-    /// Returns whether the cause of this error can be that the Responder does not support enhanced
-    /// Requests.
+    /// Returns whether this error can mean that the Responder does not support enhanced Requests.
     fn may_fall_back(&self) -> bool {
         match self {
             CmError::Closed | CmError::TimedOut => true,
@@ -192,8 +191,8 @@ impl Device {
         Ok(connected)
     }
 
-    /// Closes a Queue Pair's connection gracefully. Then waits until the Queue Pair is in Idle. If
-    /// the peer does not close gracefully, waits until the Queue Pair is in Error.
+    /// Closes a Queue Pair's connection gracefully, and waits until the Queue Pair is in Idle. If
+    /// the peer does not close gracefully, the Queue Pair enters Error, and the wait ends.
     ///
     /// # Errors
     /// The Queue Pair is not in RTS.
@@ -213,8 +212,8 @@ pub struct Listener {
 
 /// Maximum number of connections that TCP queues while the listener is busy.
 const BACKLOG: u32 = 1024;
-/// Maximum number of start-ups that are in progress, or complete and not yet fetched with `next`.
-/// Further connections wait in TCP's queue.
+/// Maximum number of start-ups that are in progress, or that are complete and wait for a call of
+/// `next`. Further connections wait in TCP's queue.
 const MAX_STARTUPS: usize = 256;
 impl Listener {
     /// Listens on `address`. Port 0 picks a free port.
@@ -235,7 +234,7 @@ impl Listener {
         Ok(Listener { address, arrived: Mutex::new(arrived), _accepting: accepting })
     }
 
-    /// The address that the listener is bound to.
+    /// Returns the address that the listener is bound to.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
@@ -280,7 +279,7 @@ async fn accept_all<A: Future<Output = io::Result<TcpStream>>, P: Future>(
             };
             // If the listener has been dropped, the connection closes.
             let _ = sender.send(request).await;
-            // The permit is released only now. Therefore the listener stops accepting if its user
+            // The permit is released only here. Therefore the listener stops accepting if its user
             // fetches no requests.
             drop(permit);
         });
@@ -320,13 +319,13 @@ pub struct ConnectRequest {
 }
 
 impl ConnectRequest {
-    /// The peer's Request, with its private data.
+    /// Returns the peer's Request, with its private data.
     #[must_use]
     pub fn peer(&self) -> &PeerFrame {
         self.decision.request()
     }
 
-    /// The peer's address.
+    /// Returns the peer's address.
     ///
     /// # Errors
     /// The connection is closed.
@@ -334,8 +333,8 @@ impl ConnectRequest {
         self.stream.tcp.peer_addr()
     }
 
-    /// Accepts on an idle Queue Pair, whose receives should already be posted. Work Requests of
-    /// this side wait until the peer's first message has arrived.
+    /// Accepts the connection on an idle Queue Pair. Post the Queue Pair's receives before this
+    /// call. Work Requests of this side wait until the peer's first message has arrived.
     ///
     /// # Errors
     /// See [`CmError`]. After an error the connection is closed.
@@ -387,8 +386,9 @@ mod tests {
     use super::*;
     use crate::verbs::{Node, RnicSettings};
 
-    /// Connections that the user does not fetch must not fill memory without limit. The waiting
-    /// connections first fill the channel. Then they hold all permits of the semaphore.
+    /// If the user does not fetch connections, the waiting connections must not use unlimited
+    /// memory. The waiting connections first fill the channel. Then they hold all permits of the
+    /// semaphore.
     #[tokio::test]
     async fn a_listener_whose_user_takes_nobody_stops_accepting() {
         let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);

@@ -2,9 +2,9 @@
 //! that wait for the RNIC are async.
 //!
 //! Clones of a [`Device`] share one RNIC. Verbs are called through [`verbs`](Device::verbs). Verbs
-//! that make a stream send have their own methods. Such a method writes to TCP at once, straight
-//! from registered memory. The stream's task sends only the bytes that TCP did not accept. One lock
-//! guards the RNIC, also during the write.
+//! that make a stream send have their own methods. Such a method writes at once from registered
+//! memory to TCP. The stream's task sends only the bytes that TCP did not accept. One lock guards
+//! the RNIC, and it is also locked during the write.
 //!
 //! A task that waits for completions of a CQ from [`create_cq`](Device::create_cq) is woken only by
 //! completions of that CQ.
@@ -92,8 +92,8 @@ impl Device {
         call(&mut self.lock().rnic)
     }
 
-    /// Create CQ. A task that waits in [`completion`](Self::completion) for this CQ is not woken by
-    /// completions of other CQs.
+    /// Performs the verb Create CQ. A task that waits in [`completion`](Self::completion) for this
+    /// CQ is not woken by completions of other CQs.
     ///
     /// # Errors
     /// The same errors as [`Rnic::create_cq`].
@@ -104,7 +104,7 @@ impl Device {
         Ok(cq)
     }
 
-    /// Destroy CQ. A task that waits for a completion of this CQ gets an error.
+    /// Performs the verb Destroy CQ. A task that waits for a completion of this CQ gets an error.
     ///
     /// # Errors
     /// The same errors as [`Rnic::destroy_cq`].
@@ -115,7 +115,8 @@ impl Device {
         Ok(())
     }
 
-    /// PostSQ. Before it returns, this function writes as many bytes to TCP as TCP accepts.
+    /// Performs the verb PostSQ. Before this function returns, it writes to TCP until TCP accepts
+    /// no more bytes.
     ///
     /// # Errors
     /// The same errors as [`Rnic::post_send`].
@@ -126,15 +127,16 @@ impl Device {
         if let Some(llp) = state.rnic.stream_of(qp)
             && (state.transmit(now, llp) != SendResult::Idle || state.has_delayed_output(llp))
         {
-            // The stream's task does the rest: it waits until TCP accepts more bytes, or ends the
-            // connection.
+            // The stream's task does the remaining work: it waits until TCP accepts more bytes, or
+            // it ends the connection.
             state.wake(qp);
         }
         state.notify(Some(qp));
         posted
     }
 
-    /// PostRQ to a Queue Pair. If a message waits for a receive, the stream continues to read.
+    /// Performs the verb PostRQ on a Queue Pair. If a message waits for a receive, the stream
+    /// continues to read.
     ///
     /// # Errors
     /// The same errors as [`Rnic::post_receive`].
@@ -147,7 +149,8 @@ impl Device {
         posted
     }
 
-    /// PostRQ to an S-RQ. Streams on which a message waits for a receive continue to read.
+    /// Performs the verb PostRQ on an S-RQ. Streams on which a message waits for a receive continue
+    /// to read.
     ///
     /// # Errors
     /// The same errors as [`Rnic::post_srq`].
@@ -158,7 +161,7 @@ impl Device {
         posted
     }
 
-    /// Modify QP.
+    /// Performs the verb Modify QP.
     ///
     /// # Errors
     /// The same errors as [`Rnic::modify_qp`].
@@ -172,7 +175,7 @@ impl Device {
         modified
     }
 
-    /// Destroy QP. An open connection is reset.
+    /// Performs the verb Destroy QP. An open connection is reset.
     ///
     /// # Errors
     /// The same errors as [`Rnic::destroy_qp`].
@@ -250,7 +253,7 @@ impl Device {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The clock of all streams of this device.
+    /// Returns the clock of all streams of this device.
     pub(super) fn clock(&self) -> Clock {
         self.0.clock
     }
@@ -299,8 +302,8 @@ impl Device {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // If a holder of the lock panicked, the state is still consistent: no code here waits or
-        // calls a callback in the middle of a change.
+        // If a task panicked while it held the lock, the state is still consistent. No code here
+        // waits or calls a callback in the middle of a change.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -320,7 +323,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// An unpredictable number, for
+/// Returns an unpredictable number, for
 /// [`MemorySettings::stag_seed`](crate::memory::MemorySettings::stag_seed).
 #[must_use]
 pub fn random_seed() -> u64 {

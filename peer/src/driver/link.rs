@@ -32,9 +32,9 @@
 //!
 //! Each link has its own clock, so compare only [`Instant`]s of the same link. A TCP link uses the
 //! machine's clock. On the virtual link, time passes only while the tester waits
-//! ([`TesterConnection::receive`], [`Link::pause`], connecting), and then it jumps. Several
-//! connections can be open at once. Dropping a connection sends FIN, or RST if some bytes from the
-//! target were not read, like the operating system at the end of a process.
+//! ([`TesterConnection::receive`], [`Link::pause`], connecting). During a wait, the time jumps.
+//! Several connections can be open at once. Dropping a connection sends FIN, or RST if some bytes
+//! from the target were not read. The operating system does the same when a process ends.
 
 use std::io;
 use std::net::SocketAddr;
@@ -71,7 +71,8 @@ impl Link {
     /// Opens a new TCP connection to the target. No MPA frame is sent.
     ///
     /// # Errors
-    /// The target refuses, does not answer within the link's connect time-out, or is an initiator.
+    /// The target refuses the connection, does not answer within the link's connect time-out, or is
+    /// an initiator.
     pub async fn connect(&mut self) -> Result<TesterConnection, LinkError> {
         let connection = match self {
             Link::Tcp(link) => link.connect_to(link.target, None).await?,
@@ -167,16 +168,16 @@ impl Link {
         Ok(received)
     }
 
-    /// The address that the tester's next connection will come from. `None` if the operating system
-    /// picks the address later.
+    /// Returns the address that the tester's next connection will come from. Returns `None` if the
+    /// operating system picks the address later.
     #[must_use]
     pub fn next_address(&self) -> Option<SocketAddr> {
         if let Link::Virtual(link) = self { Some(link.next_address()) } else { None }
     }
 
-    /// Waits for the next TCP connection from a target that opens connections. No MPA frame was
-    /// received on the returned connection yet. Returns `None` if no connection arrived before
-    /// `deadline`. On the virtual link this call makes the target connect.
+    /// Waits for the next TCP connection from a target that opens connections. The tester has not
+    /// yet received an MPA frame on the returned connection. Returns `None` if no connection
+    /// arrived before `deadline`. On the virtual link this call makes the target connect.
     ///
     /// # Errors
     /// The operating system reported an error, or the target is a responder.
@@ -196,8 +197,8 @@ impl Link {
         Ok(connection)
     }
 
-    /// The address of the tester's port mapper, which the target queries. Only the virtual link has
-    /// both an IPv4 and an IPv6 address: `v6` selects one.
+    /// Returns the address of the tester's port mapper, which the target queries. Only the virtual
+    /// link has both an IPv4 and an IPv6 address: `v6` selects one.
     #[must_use]
     pub fn mapper_address(&self, v6: bool) -> SocketAddr {
         if self.is_virtual() { tester_mapper(v6, false) } else { self.target() }
@@ -206,7 +207,7 @@ impl Link {
     /// Reserves a new TCP address of the tester, to announce in an answer to a target that queries
     /// a port mapper. If `listens` is set, connections to the address arrive as
     /// [calls](Self::next_call). Otherwise connections to the address are refused. On the virtual
-    /// link, `v6` selects IPv6, and `other` selects another host.
+    /// link, `v6` selects an IPv6 address, and `other` selects an address of another host.
     ///
     /// # Errors
     /// No port is free, or the target does not query a port mapper.
@@ -306,7 +307,7 @@ impl Link {
         Ok(connection)
     }
 
-    /// The time on this link's clock.
+    /// Returns the time on this link's clock.
     #[must_use]
     pub fn now(&self) -> Instant {
         match self {
@@ -317,7 +318,7 @@ impl Link {
         }
     }
 
-    /// Waits until `until`. The target continues to run in the meantime.
+    /// Waits until the time `until`. During this wait the target continues to run.
     pub async fn pause(&self, until: Instant) {
         match self {
             Link::Tcp(link) => link.real.pause(until).await,
@@ -327,10 +328,10 @@ impl Link {
         }
     }
 
-    /// The address that the connecting side connects to. This is the target's address if the tester
-    /// connects, and the tester's address if the target connects. If the target queries a port
-    /// mapper, this is the address of the tester's port mapper. On the virtual link this is a
-    /// synthetic address.
+    /// Returns the address that the connecting side connects to. This is the target's address if
+    /// the tester connects, and the tester's address if the target connects. If the target queries
+    /// a port mapper, this is the address of the tester's port mapper. On the virtual link this is
+    /// a synthetic address.
     #[must_use]
     pub fn target(&self) -> SocketAddr {
         match self {
@@ -341,7 +342,7 @@ impl Link {
         }
     }
 
-    /// The record of all traffic on this link.
+    /// Returns the record of all traffic on this link.
     #[must_use]
     pub fn traffic(&self) -> &TrafficLog {
         match self {

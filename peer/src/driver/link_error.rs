@@ -4,9 +4,9 @@ use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
 
-/// Why the tester could not perform a step. Actions of the target on a connection are not errors
-/// but [`Received`](super::Received) values. A [`Reset`](LinkError::Reset) while the tester sends
-/// is the only exception.
+/// Why the tester could not perform a step. If the target acts on a connection, the result is not
+/// an error but a [`Received`](super::Received) value. The only exception is a
+/// [`Reset`](LinkError::Reset) while the tester sends.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// The connection could not be opened.

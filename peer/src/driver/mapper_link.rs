@@ -42,13 +42,13 @@ impl MapperSocket {
         Ok(MapperSocket { udp, address })
     }
 
-    /// The address that the socket is bound to.
+    /// Returns the address that the socket is bound to.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// A new link on this socket. Its clock starts now, and its traffic log is empty.
+    /// Creates a new link on this socket. Its clock starts now, and its traffic log is empty.
     #[must_use]
     pub fn link(&self) -> MapperLink {
         MapperLink {
@@ -80,7 +80,7 @@ pub struct MapperLink {
 }
 
 impl MapperLink {
-    /// The address of the tester's port mapper, which the target queries.
+    /// Returns the address of the tester's port mapper, which the target queries.
     #[must_use]
     pub fn mapper_address(&self) -> SocketAddr {
         self.mapper.address
@@ -116,7 +116,7 @@ impl MapperLink {
         }
         let udp = self.other_port.as_ref().filter(|_| other_port).unwrap_or(&self.mapper.udp);
         match udp.send_to(octets, to).await {
-            // An earlier datagram caused an ICMP "port unreachable" message. The new datagram may
+            // A previous datagram caused an ICMP "port unreachable" message. The new datagram may
             // still arrive.
             Err(error) if error.kind() != io::ErrorKind::ConnectionRefused => Err(failed(error)),
             _ => udp.local_addr().map_err(failed),
@@ -139,8 +139,8 @@ impl MapperLink {
                             let octets = Bytes::copy_from_slice(read.filled());
                             return Poll::Ready(Ok(Arrival::Datagram { to, from, octets }));
                         }
-                        // The error reports an ICMP message about an earlier datagram. It does not
-                        // affect the next datagram.
+                        // The error reports an ICMP message about a previous datagram. The error
+                        // does not affect the next datagram.
                         Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
                             return Poll::Ready(Ok(Arrival::Nothing));
                         }

@@ -2,9 +2,9 @@
 //! tokio.
 //!
 //! - [`Link`]: the tester's access to a target. Suites use it to send raw bytes and to receive the
-//!   answers. A link works over [TCP](TcpLink), over the [virtual link](VirtualLink), with a target
-//!   that [connects](AcceptLink) to the tester, and with a target that first [queries](MapperLink)
-//!   a port mapper;
+//!   answers. A link works over [TCP](TcpLink) or over the [virtual link](VirtualLink). It also
+//!   works with a target that [connects](AcceptLink) to the tester, and with a target that first
+//!   [queries](MapperLink) a port mapper;
 //! - [`TrafficLog`]: the record of all traffic on a link, for the monitor and for saved evidence;
 //! - [`Device`], [`cm`]: an RNIC in real time, and connections for its Queue Pairs;
 //! - [`portmap`]: the SDP port mapper over UDP;

@@ -29,8 +29,9 @@ pub(super) fn prepare(stream: &TcpStream, settings: &mut Settings) -> io::Result
 /// Drives `connection` until it is over. When `stop` becomes true, the connection closes
 /// gracefully.
 ///
-/// This function takes only one [`Transmit`] from `connection` at a time. The rest stays in the
-/// send queue. A mangler may hold more bytes. The service decides whether more bytes may be read.
+/// This function takes only one [`Transmit`] from `connection` at a time. All further output stays
+/// in the send queue of `connection`. A mangler may contain more bytes. The service decides whether
+/// more bytes may be read.
 pub(super) async fn drive(
     mut stream: TcpStream,
     connection: &mut Connection,

@@ -1,4 +1,5 @@
-//! The builtin responder over real TCP: accepts connections and echoes each Send that it receives.
+//! The builtin responder over real TCP. It accepts connections and echoes each Send that it
+//! receives.
 //!
 //! ```no_run
 //! # async fn example() -> std::io::Result<()> {
@@ -66,8 +67,8 @@ pub struct ConnectionReport {
     pub event: ConnectionEvent,
 }
 
-/// What happened on a connection. [`Closed`](ConnectionEvent::Closed) is the last event of each
-/// connection that was [`Accepted`](ConnectionEvent::Accepted), and happens once.
+/// What happened on a connection. After [`Accepted`](ConnectionEvent::Accepted), each connection
+/// has exactly one event [`Closed`](ConnectionEvent::Closed), which is its last event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionEvent {
     /// The TCP connection was accepted.
@@ -121,8 +122,8 @@ pub struct StopHandle(Arc<watch::Sender<bool>>);
 
 impl StopHandle {
     /// Makes the server accept no more connections, and close the open connections gracefully.
-    /// [`Server::run`] returns when all connections are closed, at the latest after their close
-    /// time-out.
+    /// [`Server::run`] returns when all connections are closed. This takes at most the close
+    /// time-out of the connections.
     pub fn stop(&self) {
         self.0.send_replace(true);
     }
@@ -142,13 +143,13 @@ impl Server {
         Ok(Server { listener, address, settings, stop: StopHandle(Arc::new(watch::Sender::new(false))) })
     }
 
-    /// The address that the server listens on.
+    /// Returns the address that the server listens on.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// A handle that stops this server.
+    /// Returns a handle that stops this server.
     #[must_use]
     pub fn stop_handle(&self) -> StopHandle {
         self.stop.clone()
@@ -183,7 +184,7 @@ impl Server {
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) if is_connection_error(&error) => continue,
-                // Descriptors or memory have run out. Other code of this process may be using them.
+                // No descriptor or memory is free. Other code of this process may be using them.
                 Err(error) => {
                     tracing::warn!(%error, "no connection is accepted for now");
                     tokio::select! {

@@ -1,9 +1,9 @@
-//! The soak (a long random test) over real TCP: one listener and one connecting side exchange
-//! mangled bytes in both directions, connection after connection.
+//! The soak (a long random test) over real TCP. One listener and one connecting side exchange
+//! mangled bytes in both directions. They use one connection after another.
 //!
 //! The checks are the same as in [`soak`](crate::soak). Each connection has a time limit, because
-//! real time cannot be skipped. Both RNICs exist as long as the [`SoakPair`], so leaked resources
-//! add up.
+//! the test cannot skip real time. Both RNICs exist as long as the [`SoakPair`]. Therefore leaked
+//! resources of all connections add up.
 
 use core::time::Duration;
 use std::io;
@@ -21,9 +21,9 @@ use crate::mpa::PrivateData;
 use crate::soak::{GuardedMemory, RandomWork, Remote, SoakError, draw_mpa};
 use crate::verbs::{CqHandle, Node, QpHandle, QpInit, RnicSettings};
 
-/// A connection that takes longer than this counts as a hang. In a connection, the start-up of each
-/// side takes at most 2 s. A close resets the connection if no byte moves for 1 s. A mangler may
-/// delay some bytes.
+/// If a connection takes longer than this time, the soak reports a hang. In a connection, the
+/// start-up of each side takes at most 2 s. A close resets the connection if no byte moves for 1 s.
+/// A mangler may delay some bytes.
 pub const LIMIT: Duration = Duration::from_secs(60);
 const STARTUP: Duration = Duration::from_secs(2);
 const CLOSE: Duration = Duration::from_secs(1);
@@ -39,7 +39,8 @@ pub struct SoakPair {
 }
 
 impl SoakPair {
-    /// A pair whose first connection has this seed. Each further connection increments the seed.
+    /// Creates a pair whose first connection has this seed. Each further connection has the
+    /// previous seed plus one.
     ///
     /// # Errors
     /// No port can be bound.
@@ -58,7 +59,7 @@ impl SoakPair {
         Ok(SoakPair { listener, devices, seed })
     }
 
-    /// The seed of the next connection.
+    /// Returns the seed of the next connection.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed

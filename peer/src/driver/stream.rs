@@ -33,9 +33,9 @@ struct Log {
     track: Track,
     /// The traffic log already shows how this side ended the connection.
     ended: AtomicBool,
-    /// Locked from each write until the record of this write, and while a read is recorded. Without
-    /// this lock, one thread could record an answer before another thread records the message that
-    /// was answered.
+    /// Locked from the start of each write until this write is recorded, and while a read is
+    /// recorded. Without this lock, one thread could record an answer before another thread records
+    /// the message that was answered.
     order: Mutex<()>,
 }
 
@@ -43,7 +43,7 @@ struct Log {
 #[derive(Debug)]
 struct Mangled {
     mangler: Mangler,
-    /// The rest of a write that TCP has accepted only in part.
+    /// The remaining bytes of a write of which TCP has accepted only a part.
     unsent: Bytes,
     /// The mangler has reset the connection.
     reset: bool,
@@ -99,7 +99,7 @@ impl Stream {
         self.tcp.ready(interest).await.map(|_| ())
     }
 
-    /// Reads the bytes that have arrived, as many as fit. Returns 0 after the peer's FIN.
+    /// Reads arrived bytes, at most the size of `buffer`. Returns 0 after the peer's FIN.
     ///
     /// # Errors
     /// `WouldBlock`, or the error of TCP.
@@ -127,7 +127,7 @@ impl Stream {
         read
     }
 
-    /// Writes as many bytes as TCP, or the mangler, accepts.
+    /// Writes the bytes that TCP, or the mangler, accepts now.
     ///
     /// # Errors
     /// `WouldBlock`, or the error of TCP.
@@ -191,8 +191,8 @@ impl Stream {
         Ok(Flushed::Reset)
     }
 
-    /// When the next call of [`flush`](Self::flush) is due. It is due at once if TCP has accepted
-    /// only a part of a write.
+    /// Returns when the next call of [`flush`](Self::flush) is due. If TCP has accepted only a part
+    /// of a write, the next call is due at once.
     pub(super) fn flush_timeout(&self) -> Option<Instant> {
         let mangled = self.mangled()?;
         if mangled.unsent.is_empty() { mangled.mangler.poll_timeout() } else { Some(Instant::ORIGIN) }
@@ -227,7 +227,8 @@ impl Stream {
         self.flushed().await
     }
 
-    /// Waits for bytes and reads as many as fit. Returns 0 after the peer's FIN.
+    /// Waits for bytes. Then reads arrived bytes, at most the size of `buffer`. Returns 0 after the
+    /// peer's FIN.
     pub(super) async fn read_some(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             self.ready(Interest::READABLE).await?;
@@ -238,8 +239,8 @@ impl Stream {
         }
     }
 
-    /// Closes this side's half of the connection. Before that, sends the bytes that a mangler still
-    /// holds.
+    /// Sends the bytes that are still in the mangler. Then closes this side's half of the
+    /// connection.
     pub(super) fn finish(&self) -> io::Result<()> {
         let Some(mut mangled) = self.mangled() else { return self.finish_tcp() };
         mangled.mangler.push(self.clock.now(), Transmit::Fin);

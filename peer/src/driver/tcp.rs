@@ -28,12 +28,12 @@ pub(super) struct RealLink {
 }
 
 impl RealLink {
-    /// The clock starts now, and the traffic log is empty.
+    /// Creates this part of a new link. Its clock starts now, and its traffic log is empty.
     pub(super) fn start() -> Self {
         RealLink { clock: Clock::start(), traffic: TrafficLog::default(), connections: 0 }
     }
 
-    /// The tester's side of the next connection.
+    /// Returns the tester's side of the next connection.
     pub(super) fn connection(
         &mut self,
         stream: TcpStream,
@@ -65,8 +65,8 @@ pub struct TcpLink {
 }
 
 impl TcpLink {
-    /// A link to `target`. Its clock starts now. The connect time-out is 5 s, the send time-out 10
-    /// s.
+    /// Creates a link to `target`. Its clock starts now. The connect time-out is 5 s, and the send
+    /// time-out is 10 s.
     #[must_use]
     pub fn new(target: SocketAddr) -> Self {
         TcpLink {
@@ -152,15 +152,15 @@ impl TcpLink {
     }
 }
 
-/// A TCP socket of the IP family of `address`. It can be bound to an address whose earlier
-/// connections are still in TIME_WAIT.
+/// Creates a TCP socket of the IP family of `address`. The socket can be bound to an address whose
+/// previous connections are still in TIME_WAIT.
 pub(super) fn reusable_socket(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
     Ok(socket)
 }
 
-/// A [reusable socket](reusable_socket) that is bound to `address`.
+/// Creates a [reusable socket](reusable_socket) that is bound to `address`.
 pub(super) fn bound_socket(address: SocketAddr) -> io::Result<TcpSocket> {
     let socket = reusable_socket(address)?;
     socket.bind(address)?;

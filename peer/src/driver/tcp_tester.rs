@@ -16,7 +16,7 @@ use crate::time::Instant;
 /// The tester's side of a TCP connection.
 #[derive(Debug)]
 pub(super) struct TcpTester {
-    /// `None` once the tester has reset the connection.
+    /// `None` after the tester has reset the connection.
     stream: Option<TcpStream>,
     pub(super) clock: Clock,
     send_timeout: Duration,

@@ -23,7 +23,7 @@ pub struct TesterConnection {
     tester: SocketAddr,
     target: SocketAddr,
     finished: bool,
-    /// The result of each further `receive`, once the target has closed or the connection was
+    /// The result of each further `receive`, after the target has closed or the connection was
     /// reset.
     over: Option<Received>,
 }
@@ -36,7 +36,8 @@ pub(super) enum Side {
 }
 
 impl TesterConnection {
-    /// Connection `number`, with the addresses of the tester and of the target.
+    /// Creates the tester's side of connection `number`, with the addresses of the tester and of
+    /// the target.
     pub(super) fn new(
         side: Side,
         number: u32,
@@ -115,7 +116,8 @@ impl TesterConnection {
         result
     }
 
-    /// Aborts the connection (RST). Nothing can be sent or received any more.
+    /// Aborts the connection (RST). After this call, the tester can send and receive nothing on the
+    /// connection.
     ///
     /// # Errors
     /// The operating system reported an error.
@@ -132,7 +134,7 @@ impl TesterConnection {
         }
     }
 
-    /// The current time on the link's clock.
+    /// Returns the current time on the link's clock.
     #[must_use]
     pub fn now(&self) -> Instant {
         match &self.side {
@@ -141,13 +143,13 @@ impl TesterConnection {
         }
     }
 
-    /// The number of this connection on its link and in its traffic log, from 0.
+    /// Returns the number of this connection on its link and in its traffic log, from 0.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// Addresses of the tester and of the target, in this order.
+    /// Returns the addresses of the tester and of the target, in this order.
     #[must_use]
     pub fn addresses(&self) -> (SocketAddr, SocketAddr) {
         (self.tester, self.target)

@@ -101,7 +101,7 @@ impl Track {
 }
 
 /// Memory in bytes that each event needs in addition to its payload. Because of this number, the
-/// limit also applies to many tiny reads. It covers the event, the header of the event's
+/// limit also applies to many tiny reads. The number covers the event, the header of the event's
 /// allocation, and the packet and the transcript line that weft makes from the event.
 const EVENT_COST: usize = 512;
 
@@ -109,14 +109,14 @@ impl TrafficLog {
     /// The default limit of a traffic log in bytes: 64 MiB.
     pub const DEFAULT_ROOM: usize = 64 << 20;
 
-    /// An empty traffic log that stores about `room` bytes.
+    /// Creates an empty traffic log that stores about `room` bytes.
     #[must_use]
     pub fn with_room(room: usize) -> Self {
         TrafficLog(Arc::new(Mutex::new(Inner { events: Vec::new(), room, lost: 0, connections: 0, reader: None })))
     }
 
-    /// A traffic log that stores nothing. It calls `reader` with each event as it happens, one
-    /// event at a time. The traffic waits until `reader` returns.
+    /// Creates a traffic log that stores nothing. It calls `reader` with each event as it happens,
+    /// one event at a time. The traffic waits until `reader` returns.
     #[must_use]
     pub fn live(reader: impl FnMut(&TrafficEvent) + Send + 'static) -> Self {
         let traffic = TrafficLog::with_room(0);
@@ -150,14 +150,15 @@ impl TrafficLog {
         inner.events.push(TrafficEvent { at, connection, direction, content });
     }
 
-    /// A copy of all events so far, in the order in which the tester sent or received them. The
-    /// copy shares the payload bytes with the traffic log.
+    /// Returns a copy of all events so far, in the order in which the tester sent or received them.
+    /// The copy shares the payload bytes with the traffic log.
     #[must_use]
     pub fn events(&self) -> Vec<TrafficEvent> {
         self.lock().events.clone()
     }
 
-    /// Number of events that did not fit. The evidence is complete only if this number is 0.
+    /// Returns the number of events that exceeded the limit. The evidence is complete only if this
+    /// number is 0.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.lock().lost

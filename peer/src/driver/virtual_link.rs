@@ -4,7 +4,7 @@
 //! Time passes only while the tester waits. During a wait the simulation jumps from one event
 //! (arriving bytes, or a deadline of a state machine) to the next event. The wait ends with the
 //! awaited event or at the tester's deadline. Therefore a minute of time-outs takes only
-//! microseconds of real time, and all runs are equal. The latency of each direction is
+//! microseconds of real time, and all runs have equal results. The latency of each direction is
 //! [`VirtualLink::LATENCY`].
 
 mod network;
@@ -69,14 +69,15 @@ impl VirtualLink {
     /// limit the sender has to wait, like a TCP sender with a full window.
     pub const WINDOW: usize = network::WINDOW;
 
-    /// Address of the target's port mapper. If `other_port` is set, the address has a port that no
-    /// port mapper uses.
+    /// Returns the address of the target's port mapper. If `other_port` is set, the address has a
+    /// port that no port mapper uses.
     #[must_use]
     pub fn mapper(v6: bool, other_port: bool) -> SocketAddr {
         network::mapper(v6, other_port)
     }
 
-    /// A target that calls `factory` for the state machine and the service of each new connection.
+    /// Creates a target that calls `factory` for the state machine and the service of each new
+    /// connection.
     pub fn new(mut factory: impl FnMut(Instant) -> (Connection, Box<dyn Service>) + Send + Sync + 'static) -> Self {
         Self::serving(move |now| {
             let (connection, service) = factory(now);
@@ -84,8 +85,8 @@ impl VirtualLink {
         })
     }
 
-    /// A target that calls `factory` for its side of each new connection. `None` means that the
-    /// target has no memory for another connection.
+    /// Creates a target that calls `factory` for its side of each new connection. `None` means that
+    /// the target has no memory for another connection.
     pub fn serving(factory: impl FnMut(Instant) -> Option<Box<dyn DrivenConnection>> + Send + Sync + 'static) -> Self {
         VirtualLink {
             simulation: Arc::default(),
@@ -105,14 +106,14 @@ impl VirtualLink {
         self
     }
 
-    /// The builtin responder with the echo service. `settings` include its deviations.
+    /// Creates the builtin responder with the echo service. `settings` include its deviations.
     #[must_use]
     pub fn echo(settings: Settings) -> Self {
         VirtualLink::new(move |now| (Connection::respond(now, settings.clone()), Box::new(Echo)))
     }
 
-    /// The builtin responder with `rping -s`, on Queue Pairs of the software RNIC. `settings`
-    /// include its deviations.
+    /// Creates the builtin responder with `rping -s`, on Queue Pairs of the software RNIC.
+    /// `settings` include its deviations.
     ///
     /// # Errors
     /// The software RNIC cannot be opened.
@@ -121,8 +122,8 @@ impl VirtualLink {
         Ok(Self::serving(move |now| Some(Box::new(server.accept(now)))))
     }
 
-    /// A target that uses an SDP socket for each connection. If the server's role is Connecting
-    /// Peer, the target opens the connections.
+    /// Creates a target that uses an SDP socket for each connection. If the server's role is
+    /// Connecting Peer, the target opens the connections.
     ///
     /// # Errors
     /// An SDP socket cannot be created.
@@ -140,9 +141,9 @@ impl VirtualLink {
         self
     }
 
-    /// A target with a PM Client. On [`Link::query`](super::Link::query) the client queries the
-    /// tester's port mapper. Then the target connects to the address in the answer, with SDP or by
-    /// plain TCP.
+    /// Creates a target with a PM Client. On [`Link::query`](super::Link::query) the client queries
+    /// the tester's port mapper. Then the target connects to the address in the answer, with SDP or
+    /// by plain TCP.
     ///
     /// # Errors
     /// An SDP socket for the target cannot be created.
@@ -158,7 +159,7 @@ impl VirtualLink {
         simulation.pm_client.as_mut().map(|client| look(now, client))
     }
 
-    /// See [`PmClient::reserve_address`]. `None` if the target has no PM Client.
+    /// See [`PmClient::reserve_address`]. Returns `None` if the target has no PM Client.
     pub(super) fn reserve_address(&self, v6: bool, other: bool, listens: bool) -> Option<SocketAddr> {
         self.with_pm_client(|_, client| client.reserve_address(v6, other, listens))
     }
@@ -173,8 +174,8 @@ impl VirtualLink {
         self.with_pm_client(|now, client| client.send(now + Self::LATENCY, from, to, octets));
     }
 
-    /// The next datagram or connection from the target's PM Client. `None` if nothing arrives
-    /// before `deadline`.
+    /// Returns the next datagram or connection from the target's PM Client. Returns `None` if
+    /// nothing arrives before `deadline`.
     pub(super) async fn next_call(&self, deadline: Instant) -> Option<Call> {
         tokio::task::yield_now().await;
         let mut simulation = lock(&self.simulation);
@@ -189,7 +190,8 @@ impl VirtualLink {
         })
     }
 
-    /// The tester's side of a connection, with the addresses of the tester and of the target.
+    /// Returns the tester's side of a connection, with the addresses of the tester and of the
+    /// target.
     fn tester_side(&self, number: u32, addresses: (SocketAddr, SocketAddr)) -> TesterConnection {
         let side = VirtualTester { number, simulation: Arc::clone(&self.simulation) };
         TesterConnection::new(Side::Virtual(side), number, &self.traffic, addresses)
@@ -209,12 +211,12 @@ impl VirtualLink {
         self.open(false).await
     }
 
-    /// The address that the tester's next connection will come from.
+    /// Returns the address that the tester's next connection will come from.
     pub(super) fn next_address(&self) -> SocketAddr {
         tester_address(self.connections)
     }
 
-    /// The address for a new UDP socket of the tester.
+    /// Returns the address for a new UDP socket of the tester.
     pub(super) fn datagram_address(&mut self, v6: bool) -> SocketAddr {
         self.sockets = self.sockets.wrapping_add(1);
         SocketAddr::new(network::tester_ip(v6), FIRST_SOCKET.saturating_add(self.sockets))
@@ -230,8 +232,8 @@ impl VirtualLink {
         }
     }
 
-    /// The next datagram to the tester's socket at `to`, with the sender's address. `None` if no
-    /// datagram arrives before `deadline`.
+    /// Returns the next datagram to the tester's socket at `to`, with the sender's address. Returns
+    /// `None` if no datagram arrives before `deadline`.
     pub(super) async fn receive_datagram(&self, to: SocketAddr, deadline: Instant) -> Option<(SocketAddr, Bytes)> {
         tokio::task::yield_now().await;
         let mut simulation = lock(&self.simulation);
@@ -240,8 +242,8 @@ impl VirtualLink {
         simulation.pm_server.as_mut().filter(|_| arrived)?.take(to)
     }
 
-    /// The builtin initiator, which [sends one message and then echoes](EchoClient). The tester
-    /// [accepts](super::Link::accept) its connection.
+    /// Creates the builtin initiator, which [sends one message and then echoes](EchoClient). The
+    /// tester [accepts](super::Link::accept) its connection.
     ///
     /// # Errors
     /// The settings require an enhanced Request, and the private data is too long for an enhanced
@@ -256,7 +258,7 @@ impl VirtualLink {
         }))
     }
 
-    /// The builtin initiator with `rping -c`. The tester [accepts](super::Link::accept) its
+    /// Creates the builtin initiator with `rping -c`. The tester [accepts](super::Link::accept) its
     /// connection.
     ///
     /// # Errors
@@ -266,10 +268,10 @@ impl VirtualLink {
         Ok(Self::serving(move |now| Some(Box::new(client.connect(now)))))
     }
 
-    /// Opens a connection. If `accepted` is set, the tester is the side that accepts the
-    /// connection. Otherwise the target is this side.
+    /// Opens a connection. If `accepted` is set, the tester accepts the connection. Otherwise the
+    /// target accepts the connection.
     pub(super) async fn open(&mut self, accepted: bool) -> Result<TesterConnection, LinkError> {
-        // Each wait yields to the runtime once. Otherwise the future of a caller could not be
+        // Each wait yields to the runtime once. Without this, the future of a caller could not be
         // cancelled, because waiting in virtual time never blocks.
         tokio::task::yield_now().await;
         let mut simulation = lock(&self.simulation);
@@ -289,7 +291,8 @@ impl VirtualLink {
     }
 
     /// Waits until the target opens a new TCP connection to `port` of the tester, to resume a
-    /// suspended SDP connection. `None` if the target does not do so before `deadline`.
+    /// suspended SDP connection. Returns `None` if the target opens no connection before
+    /// `deadline`.
     pub(super) async fn await_reconnection(&mut self, port: u16, deadline: Instant) -> Option<TesterConnection> {
         tokio::task::yield_now().await;
         let mut simulation = lock(&self.simulation);
@@ -300,7 +303,7 @@ impl VirtualLink {
         Some(self.begin(connection, Some(port)))
     }
 
-    /// Begins a connection. If the target opens it, `port` is the tester's port.
+    /// Begins a connection. If the target opens the connection, `port` is the tester's port.
     fn begin(&mut self, connection: Box<dyn DrivenConnection>, port: Option<u16>) -> TesterConnection {
         let number = self.connections;
         let mangler = self.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
@@ -327,7 +330,7 @@ impl VirtualLink {
         lock(&self.simulation).run_until(until);
     }
 
-    /// Lets time pass until `ready` returns true, at most until `deadline`. Returns the last result
+    /// Lets time pass until `ready` returns true or `deadline` is reached. Returns the last result
     /// of `ready`. Events at the target that are already due happen first.
     pub async fn until(&self, deadline: Instant, mut ready: impl FnMut() -> bool + Send) -> bool {
         tokio::task::yield_now().await;

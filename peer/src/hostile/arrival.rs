@@ -1,8 +1,8 @@
 //! Deviations in the processing of received DDP segments (RFC 5040 section 7, RFC 5041 section 7,
 //! RFC 7306 section 8).
 //!
-//! If a deviation ignores a fault, the segment has no effect: no data is placed and no message is
-//! sent.
+//! If a deviation ignores a fault, the faulty segment has no effect: no data is placed and no
+//! message is sent.
 
 use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::Opcode;

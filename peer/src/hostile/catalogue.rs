@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Deviation, Deviations, old_names};
 
-/// Every deviation, sorted by name.
+/// Returns every deviation, sorted by name.
 pub fn all() -> impl Iterator<Item = &'static Deviation> {
     let tables = [
         super::arrival::ALL,
@@ -26,7 +26,7 @@ pub fn all() -> impl Iterator<Item = &'static Deviation> {
     all.into_iter()
 }
 
-/// Returns the deviation with this name. Names of earlier versions also work.
+/// Returns the deviation with this name. Names from previous versions also work.
 ///
 /// # Errors
 /// No deviation has the name. The error message suggests similar names.

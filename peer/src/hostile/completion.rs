@@ -1,4 +1,4 @@
-//! Deviations in reports of an RNIC to its user: completions and asynchronous events. A capture
+//! Deviations in what an RNIC reports to its user: completions and asynchronous events. A capture
 //! cannot show these deviations.
 
 use weft_core::wire::rdmap::Immediate;
@@ -6,8 +6,9 @@ use weft_core::wire::rdmap::Immediate;
 use super::context::completion::is_receive;
 use crate::verbs::{CompletedOperation, CompletionStatus, EventId, WorkCompletion};
 
-/// Only Sends shorter than this number of bytes are swapped. The first Send of a pair is held back
-/// until the second Send of the pair arrives. Therefore a single Send is never reported.
+/// Only Sends that are shorter than this number of bytes are swapped. The first Send of a pair is
+/// held back until the second Send of the pair arrives. Therefore a Send without a second Send is
+/// never reported.
 const SHORT: u32 = 8;
 
 fn is_atomic(completion: &WorkCompletion) -> bool {

@@ -7,8 +7,8 @@ use super::context::segment::{
     is_last, is_tagged, is_untagged, make_tagged, make_untagged, octet, opcode, set_word, word,
 };
 
-/// Length in bytes of the longest segments on Ethernet: MULPDU for an EMSS of 1460 bytes, without
-/// markers.
+/// Length in bytes of the longest segments on Ethernet. This is MULPDU for an EMSS of 1460 bytes,
+/// without markers.
 const FULL: usize = 1454;
 
 /// Applies a change to each segment that `selected` selects, if the segment continues the message

@@ -29,7 +29,8 @@ pub struct Deviation {
     pub name: &'static str,
     /// The layer whose rule the deviation breaks.
     pub layer: Layer,
-    /// The requirements that the deviation breaks, with the main requirement first. Never empty.
+    /// The requirements that the deviation breaks. The first requirement is the main requirement.
+    /// The list is never empty.
     pub breaks: &'static [RequirementId],
     /// The misbehaviour, as a phrase that begins with a verb: `sends ...`, `ignores ...`.
     pub description: &'static str,
@@ -91,11 +92,11 @@ impl PartialEq for Deviation {
 
 impl Eq for Deviation {}
 
-/// A hook, with the function that is the deviation's effect at this hook.
+/// A hook, and the function that performs the deviation's effect at this hook.
 #[derive(Debug)]
 pub(crate) enum Hook {
-    /// Changes the received bytes of the peer's start-up frame before they are checked. The role is
-    /// the role of the receiver.
+    /// Changes the received bytes of the peer's start-up frame before the endpoint checks them. The
+    /// role is the role of the receiver.
     Arrived(fn(Role, &mut [u8])),
     /// Changes an Atomic Operation before it is executed.
     Atomic(fn(&mut AtomicOperation)),
@@ -107,13 +108,14 @@ pub(crate) enum Hook {
     ConcealsOutcome(fn(ConnectionOutcome) -> bool),
     /// Sets flags for actions of the connection.
     Conduct(fn(&mut Conduct)),
-    /// Changes ORD (first) and IRD (second) of a Queue Pair.
+    /// Changes ORD (first argument) and IRD (second argument) of a Queue Pair.
     Depths(fn(&mut u32, &mut u32)),
     /// Changes an FPDU before it is sent.
     Fpdu(fn(&mut SentFpdu<'_>)),
     /// Changes the bytes of this side's start-up frame.
     Frame(fn(&mut Vec<u8>)),
-    /// Changes markers and CRC of the FPDUs that are sent (first) and received (second).
+    /// Changes markers and CRC of the FPDUs that are sent (first argument) and received (second
+    /// argument).
     Framing(fn(&mut Framing, &mut Framing)),
     /// Changes the MPA settings of the endpoint.
     Mpa(fn(&mut MpaSettings)),
@@ -157,8 +159,8 @@ pub(crate) enum Hook {
     Segment(fn(&mut SentSegment<'_>)),
     /// Changes a received DDP segment before it is checked. An empty result drops the segment.
     SegmentArrived(fn(&mut Vec<u8>)),
-    /// Changes how long the endpoint waits for the peer's start-up frame (first), and for the
-    /// peer's first FPDU (second).
+    /// Changes two time limits: the wait for the peer's start-up frame (first argument), and the
+    /// wait for the peer's first FPDU (second argument).
     Timeouts(fn(&mut Duration, &mut Duration)),
     /// Changes a Terminate before it is sent.
     Terminate(fn(&mut Terminate)),
@@ -174,7 +176,7 @@ impl Deviations {
     /// The empty set, for the correct endpoint.
     pub const NONE: Deviations = Deviations(Vec::new());
 
-    /// Adds a deviation, unless the set already has it.
+    /// Adds a deviation. If the set already contains the deviation, nothing changes.
     pub fn insert(&mut self, deviation: &'static Deviation) {
         if !self.contains(deviation) {
             self.0.push(deviation);
@@ -187,13 +189,13 @@ impl Deviations {
         self.0.contains(&deviation)
     }
 
-    /// Returns whether the set is empty, as for the correct endpoint.
+    /// Returns whether the set is empty. The correct endpoint has an empty set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The deviations, in the order in which they were added.
+    /// Returns the deviations in the order in which they were added to the set.
     pub fn iter(&self) -> impl Iterator<Item = &'static Deviation> {
         self.0.iter().copied()
     }

@@ -87,8 +87,8 @@ hooks! {
     reported_frame: ReportedFrame(frame: &mut PeerFrame);
 }
 
-/// For each completion: returns the completions to report in its place. `held` has completions to
-/// report later.
+/// Called for each completion. Returns the completions to report in its place. `held` contains the
+/// completions to report later.
 pub(crate) fn completed(
     deviations: &Deviations,
     held: &mut Vec<WorkCompletion>,
@@ -99,48 +99,48 @@ pub(crate) fn completed(
     completed.out
 }
 
-/// For each asynchronous event: returns whether to hide the event from the user.
+/// Called for each asynchronous event. Returns whether to hide the event from the user.
 pub(crate) fn conceals(deviations: &Deviations, event: EventId) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::Conceals(conceals) if conceals(event)))
 }
 
-/// For each connection that has ended or failed: returns whether to hide the outcome from the user.
-/// Public for other crates that report connections to users.
+/// Called for each connection that has ended or failed. Returns whether to hide the outcome from
+/// the user. The function is public, because other crates also report connections to users.
 #[must_use]
 pub fn conceals_outcome(deviations: &Deviations, outcome: ConnectionOutcome) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::ConcealsOutcome(conceals) if conceals(outcome)))
 }
 
-/// When a connection is created: changes its settings.
+/// Called when a connection is created. Changes the settings of the connection.
 pub(crate) fn settings(settings: &mut Settings) {
     let deviations = settings.deviations.clone();
     run!(&deviations, Mpa(&mut settings.mpa));
     run!(&deviations, Timeouts(&mut settings.startup_timeout, &mut settings.first_fpdu_timeout));
 }
 
-/// When a connection is created: returns its flags.
+/// Called when a connection is created. Returns the flags of the connection.
 pub(crate) fn conduct(deviations: &Deviations) -> Conduct {
     let mut conduct = Conduct::default();
     run!(deviations, Conduct(&mut conduct));
     conduct
 }
 
-/// When a port mapper is created: returns its flags.
+/// Called when a port mapper is created. Returns the flags of the port mapper.
 pub(crate) fn pm_conduct(deviations: &Deviations) -> PmConduct {
     let mut conduct = PmConduct::default();
     run!(deviations, PmConduct(&mut conduct));
     conduct
 }
 
-/// When an SDP connection is created: returns its flags.
+/// Called when an SDP connection is created. Returns the flags of the connection.
 pub(crate) fn sdp_conduct(deviations: &Deviations) -> SdpConduct {
     let mut conduct = SdpConduct::default();
     run!(deviations, SdpConduct(&mut conduct));
     conduct
 }
 
-/// For each received SDP message: returns the message to process in its place, and the STag that
-/// this replacement invalidates.
+/// Called for each received SDP message. Returns the message to process in its place, and the STag
+/// that this replacement invalidates.
 pub(crate) fn sdp_arrived(
     hostile: &mut SdpHostile,
     order: FieldOrder,
@@ -152,8 +152,8 @@ pub(crate) fn sdp_arrived(
     (arrived.octets, arrived.invalidated)
 }
 
-/// For each output of an SDP machine: queues the outputs that replace this output. `sent` is MSeq
-/// of the last message, including this output if it is a message.
+/// Called for each output of an SDP state machine. Queues the outputs that replace this output.
+/// `sent` is MSeq of the last message, including this output if it is a message.
 pub(crate) fn sdp_out(hostile: &mut SdpHostile, order: FieldOrder, output: Output, sent: &mut u32) {
     let right = is_counted(&output, order);
     let mut out = SdpOut::right(order, output, &mut hostile.state);
@@ -162,13 +162,13 @@ pub(crate) fn sdp_out(hostile: &mut SdpHostile, order: FieldOrder, output: Outpu
     hostile.out.extend(out.numbered(right, sent));
 }
 
-/// For each violation by the peer: returns whether to ignore the violation.
+/// Called for each violation by the peer. Returns whether to ignore the violation.
 pub(crate) fn sdp_overlooks(deviations: &Deviations, violation: &Violation) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::SdpOverlooks(overlooks) if overlooks(violation)))
 }
 
-/// For each received datagram of a port mapper: returns the datagram to process in its place, or
-/// `None` to drop the datagram.
+/// Called for each received datagram of a port mapper. Returns the datagram to process in its
+/// place, or `None` to drop the datagram.
 pub(crate) fn pm_arrived<'o>(deviations: &Deviations, receiver: PmSide, octets: &'o [u8]) -> Option<Cow<'o, [u8]>> {
     let mut arrived = Cow::Borrowed(octets);
     for hook in each(deviations) {
@@ -182,7 +182,8 @@ pub(crate) fn pm_arrived<'o>(deviations: &Deviations, receiver: PmSide, octets: 
     Some(arrived)
 }
 
-/// For each message of a port mapper: passes the datagrams to send to `put`.
+/// Called for each message that a port mapper sends. Passes the datagrams for this message to
+/// `put`.
 pub(crate) fn pm_sent(
     deviations: &Deviations,
     message: &PmMessage,
@@ -200,8 +201,8 @@ pub(crate) fn pm_sent(
     }
 }
 
-/// For each FPDU that is sent: returns the FPDU to send in its place. `None` if no deviation
-/// changes FPDUs.
+/// Called for each FPDU that is sent. Returns the FPDU to send in its place, or `None` if no
+/// deviation changes FPDUs.
 pub(crate) fn fpdu(deviations: &Deviations, position: u64, ulpdu: &[&[u8]], framing: Framing) -> Option<Vec<u8>> {
     each(deviations).find(|hook| matches!(hook, Hook::Fpdu(_)))?;
     let ulpdu = ulpdu.concat();
@@ -210,13 +211,13 @@ pub(crate) fn fpdu(deviations: &Deviations, position: u64, ulpdu: &[&[u8]], fram
     Some(sent.octets)
 }
 
-/// For each valid FPDU that arrives: returns whether to reject the FPDU.
+/// Called for each valid FPDU that arrives. Returns whether to reject the FPDU.
 pub(crate) fn refuses(deviations: &Deviations, fpdu: &Fpdu<'_>) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::Refuses(refuses) if refuses(fpdu)))
 }
 
-/// For each DDP segment that is sent: returns the segments to send in its place. `None` if no
-/// deviation changes segments.
+/// Called for each DDP segment that is sent. Returns the segments to send in its place, or `None`
+/// if no deviation changes segments.
 pub(crate) fn segments(deviations: &Deviations, state: &mut DeviationState, octets: &[&[u8]]) -> Option<Vec<Vec<u8>>> {
     each(deviations).find(|hook| matches!(hook, Hook::Segment(_)))?;
     let mut sent = SentSegment::right(octets.concat(), state);
@@ -224,8 +225,8 @@ pub(crate) fn segments(deviations: &Deviations, state: &mut DeviationState, octe
     Some(sent.out)
 }
 
-/// For each received DDP segment: returns the segment to process in its place. `None` means no
-/// change, and an empty segment means that the segment is dropped.
+/// Called for each received DDP segment. Returns the segment to process in its place. `None` means
+/// no change, and an empty segment means that the segment is dropped.
 ///
 /// # Errors
 /// A deviation rejects the segment. The error is the fault to report.
@@ -245,7 +246,7 @@ pub(crate) fn segment_arrived(
     Ok(arrived)
 }
 
-/// For each DDP segment with a fault: returns whether to ignore the fault.
+/// Called for each DDP segment with a fault. Returns whether to ignore the fault.
 pub(crate) fn overlooks(deviations: &Deviations, state: &mut DeviationState, fault: Fault) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::Overlooks(overlooks) if overlooks(fault, state)))
 }

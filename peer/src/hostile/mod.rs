@@ -1,4 +1,4 @@
-//! The hostile endpoint: the correct endpoint with named deviations that can be switched on.
+//! The hostile endpoint is the correct endpoint with named deviations that can be switched on.
 //!
 //! A [`Deviation`] is one deliberate violation of a rule. It lists the requirements that it breaks.
 //! Deviations prove that a conformance case or a rule of the monitor can fail. The settings of a
@@ -8,7 +8,7 @@
 //! code calls one function of `hook`. If a deviation adds or omits an action, the correct code
 //! reads a flag of `Conduct` instead. The correct code does not know the effects of deviations.
 //!
-//! [`mangle`] makes random changes, which a seed determines. These changes belong to no
+//! [`mangle`] makes random changes. A seed determines these changes. They do not belong to a
 //! requirement.
 //!
 //! The correct code uses only `hook`, [`Deviations`] and `context`. The tables of deviations use
@@ -23,12 +23,12 @@
 //!   - `placement` for memory,
 //!   - `completion` and `user` for reports to the user,
 //!   - `sdp` for SDP, and `portmap` for the SDP port mapper.
-//! - a test that the endpoint with the deviation differs from the correct endpoint as the
-//!   description states. `cli/tests/captures/hostile` compares the complete catalogue with the
+//! - a test which shows that the endpoint with the deviation differs from the correct endpoint as
+//!   the description states. `cli/tests/captures/hostile` compares the complete catalogue with the
 //!   monitor.
 
-/// Defines a table of deviations. Each entry has a name, hooks, requirements (the main requirement
-/// first) and a description.
+/// Defines a table of deviations. Each entry has a name, hooks, requirements and a description. The
+/// first requirement is the main requirement.
 macro_rules! deviations {
     ($($name:literal [$($hook:ident($change:expr)),+ $(,)?] [$($id:literal),+ $(,)?] $description:literal;)+) => {
         /// The deviations of this subject.

@@ -1,4 +1,4 @@
-//! Names of deviations in earlier versions. These names still work, with a warning in the log.
+//! Names that deviations had in previous versions. These names still work, but weft logs a warning.
 
 /// Pairs of old name and new name.
 const NAMES: [(&str, &str); 37] = [

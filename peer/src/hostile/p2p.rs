@@ -9,7 +9,7 @@ use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
 use super::context::segment::{MSN, SENDS, change_word, has_payload, opcode, word};
 use crate::mpa::{EnhancedUse, Role, Rtr};
 
-/// Changes IRD, ORD and flags of a start-up frame, if the frame is enhanced.
+/// If a start-up frame is enhanced, changes its IRD, ORD and flags.
 fn change_enhanced(frame: &mut weft_core::wire::mpa::Startup<'_>, change: impl FnOnce(&mut Enhanced)) {
     if let Some(enhanced) = &mut frame.enhanced {
         change(enhanced);

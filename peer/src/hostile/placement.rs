@@ -1,4 +1,4 @@
-//! Deviations in the memory of an RNIC: where and when data is placed, access rights, and the
+//! Deviations in the use of an RNIC's memory: where and when data is placed, access rights, and the
 //! values that Atomic Operations read.
 
 use weft_core::wire::rdmap::Opcode;

@@ -28,7 +28,7 @@ fn plus_one(port: &mut U16) {
     port.set(port.get() ^ 1);
 }
 
-/// Changes the last byte of an IPv4 address. In an IPv6 address this byte is the fourth byte.
+/// Changes the last byte of an IPv4 address. If the address is IPv6, this byte is its fourth byte.
 fn change_address(field: &mut [u8; 16]) {
     field[3] ^= 1;
 }

@@ -1,5 +1,5 @@
-//! Deviations in RDMAP messages that are sent (RFC 5040 sections 4 and 5). `terminate` has the
-//! deviations of Terminates.
+//! Deviations in RDMAP messages that are sent (RFC 5040 sections 4 and 5). The module `terminate`
+//! contains the deviations in Terminates.
 
 use weft_core::wire::mpa::startup::REQUEST_KEY;
 use weft_core::wire::rdmap::Opcode;
@@ -42,7 +42,7 @@ deviations! {
     "rdmap.write-with-header" [Segment(|sent| sent.of(WRITE, |octets| if has_payload(octets) { drop(octets.splice(14..14, [0; 4])) }))]
         ["RDMAP-4.3-1"] "sends four bytes before the data of a Write";
     "rdmap.send-with-header" [Segment(|sent| sent.of(SENDS, |octets| {
-        // Short messages, such as the first messages of a connection, are not changed.
+        // Short messages, for example the first messages of a connection, are not changed.
         if octets.len() > PAYLOAD + 1000 {
             octets.splice(PAYLOAD..PAYLOAD, [0; 4]);
             octets.truncate(octets.len() - 4);

@@ -1,5 +1,5 @@
-//! Deviations in start-up frames of RFC 5044: frames that are sent, processing of received frames,
-//! timeouts, and versions.
+//! Deviations in start-up frames of RFC 5044: frames that are sent, the processing of received
+//! frames, timeouts, and versions.
 
 use core::time::Duration;
 
@@ -17,7 +17,7 @@ fn invalidate(octets: &mut [u8]) {
     }
 }
 
-/// Returns the header of the frame. `None` until all bytes of the header have arrived.
+/// Returns the header of the frame. Returns `None` until all bytes of the header have arrived.
 fn header(octets: &mut [u8]) -> Option<&mut [u8; HEADER_LEN]> {
     octets.first_chunk_mut()
 }

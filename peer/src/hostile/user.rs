@@ -1,5 +1,5 @@
-//! Deviations in reports to the user about start-up and the outcome of connections. A capture
-//! cannot show these deviations.
+//! Deviations in what the endpoint reports to its user about start-up and about the outcome of
+//! connections. A capture cannot show these deviations.
 //!
 //! Deviations in completions and asynchronous events are in `completion`.
 

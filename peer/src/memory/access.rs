@@ -14,7 +14,7 @@ pub(crate) struct Accessor {
     pub(crate) pd: PdId,
     /// The Queue Pair that a window must be bound to.
     pub(crate) qp: QpId,
-    /// True if local accesses may use STag 0.
+    /// True if local accesses of the Queue Pair may use STag 0.
     pub(crate) physical: bool,
 }
 
@@ -109,8 +109,8 @@ impl Memory {
         }
     }
 
-    /// As a [deviation](crate::hostile), writes `octets` to an STag and TO without a check of key,
-    /// stream, rights and bounds. Stops at the end of the region.
+    /// Writes `octets` to an STag and TO without a check of key, stream, rights and bounds. Stops
+    /// at the end of the region. Only a [deviation](crate::hostile) uses this function.
     pub(crate) fn write_unchecked(&mut self, stag: u32, to: u64, octets: &[u8]) {
         let Some(stag) = Stag::from_bits(stag) else { return };
         let (index, offset) = match self.entry(stag.index) {

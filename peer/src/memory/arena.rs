@@ -98,7 +98,7 @@ impl Arena {
         Ok(buffer)
     }
 
-    /// Frees a buffer, unless a region uses it.
+    /// Frees a buffer. If a region uses the buffer, returns an error.
     pub(super) fn free(&mut self, buffer: Buffer) -> Result<(), BufferError> {
         let slot = self.slot_of(buffer)?;
         match &self.slots[slot] {
@@ -168,7 +168,8 @@ pub enum BufferError {
     /// The buffer was freed, or belongs to another RNIC.
     #[error("the buffer was freed, or belongs to another RNIC")]
     Unknown,
-    /// Valid regions use the buffer. The number counts the extents of these regions in the buffer.
+    /// Valid regions use the buffer. The number is the number of extents that these regions have in
+    /// the buffer.
     #[error("memory regions still use the buffer (ranges in use: {0})")]
     Pinned(usize),
 }

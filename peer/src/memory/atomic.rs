@@ -44,8 +44,8 @@ fn apply(before: u64, operation: AtomicOperation) -> u64 {
 /// Adds each field of `a` and `b` separately. A set bit of `mask` is the top bit of a field. The
 /// carry out of a field is discarded.
 fn masked_add(a: u64, b: u64, mask: u64) -> u64 {
-    // First add without the top bits. Thus no field can carry into the next field. Then add the top
-    // bits without carry.
+    // Add the fields without their top bits, so that no field can carry into the next field. Then
+    // add the top bits without carry.
     let below = (a & !mask).wrapping_add(b & !mask);
     below ^ (a ^ b) & mask
 }

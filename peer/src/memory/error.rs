@@ -92,8 +92,8 @@ impl From<MappingError> for MemoryError {
     }
 }
 
-/// Error of a Fast-Register (draft Figure 36). The layer above checks whether the Queue Pair may
-/// use Fast-Register.
+/// Error of a Fast-Register (draft Figure 36). The layer above this module checks whether the Queue
+/// Pair may use Fast-Register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum FastRegisterError {
     /// The STag does not belong to a Non-Shared region.
@@ -142,7 +142,8 @@ pub enum InvalidateError {
     /// The STag is unknown, is STag 0, has a wrong Key, or belongs to a Shared region.
     #[error("invalid STag")]
     InvalidStag,
-    /// A peer requested the invalidation, but the STag or the Queue Pair has no remote right.
+    /// A peer requested the invalidation, but either the STag or the Queue Pair has no remote
+    /// right.
     #[error("no right to invalidate")]
     NoRight,
     /// The region or Invalid window belongs to another PD than the Queue Pair, or the Valid window

@@ -1,7 +1,7 @@
 //! Registered memory of an RNIC. Segments and Work Requests access this memory by STag, offset and
 //! length. Each access is checked.
 //!
-//! [`Memory`] holds the Protection Domains (PDs), [buffers](Buffer), Memory Regions and Memory
+//! [`Memory`] contains the Protection Domains (PDs), [buffers](Buffer), Memory Regions and Memory
 //! Windows of one RNIC (draft-hilland-rddp-verbs chapter 7). Its public functions are the PD and
 //! memory management verbs (draft sections 9.2.2 and 9.2.6). Only privileged Consumers may register
 //! memory (VERBS-7.5-2). A Consumer with access to the [`Rnic`](crate::verbs::Rnic) itself is
@@ -9,8 +9,8 @@
 //!
 //! Peers' segments and the RNIC's own Work Requests specify memory by STag and tagged offset (TO).
 //! `Memory::locate` checks each such access and returns a `MemoryRange`, which is valid until the
-//! memory changes. This module has no `unsafe` code. An access through a region or window cannot
-//! read or write other memory, because it uses bounds-checked slices.
+//! memory changes. This module has no `unsafe` code. All accesses use bounds-checked slices.
+//! Therefore an access through a region or window cannot read or write other memory.
 //!
 //! - Each topic has its own file: [`PhysicalBufferList`] and its checks, regions, windows,
 //!   invalidation, access, atomic operations.
@@ -65,7 +65,7 @@ pub struct PdId(u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QpId(pub u32);
 
-/// Limits of one RNIC's memory. Each limit is independent of the others (VERBS-5.1.1-1).
+/// Limits of one RNIC's memory. Each limit is independent of the other limits (VERBS-5.1.1-1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemorySettings {
     /// Kind of buffer list that the RNIC accepts. Default: pages.
@@ -105,7 +105,7 @@ impl Default for MemorySettings {
 #[derive(Debug)]
 pub struct Memory {
     settings: MemorySettings,
-    /// True after the RNIC is closed. All other fields are then as in new memory.
+    /// True after the RNIC is closed. In this case, all other fields have the values of new memory.
     closed: bool,
     arena: Arena,
     /// For each PD, the number of Queue Pairs, Shared Receive Queues, regions and windows in it.
@@ -114,7 +114,7 @@ pub struct Memory {
     /// Regions and windows. [`Indices`] maps each STag Index to a position in this table.
     entries: Vec<Option<Entry>>,
     indices: Indices,
-    /// Unused Indices that were used before. The Index that has been unused for the longest time
+    /// Indices that were used and are free again. The Index that has been free for the longest time
     /// comes first.
     free: VecDeque<StagIndex>,
     regions: usize,
@@ -199,7 +199,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Counts one Queue Pair, Shared Receive Queue, region or window less in `pd`.
+    /// Reduces the count of Queue Pairs, Shared Receive Queues, regions and windows in `pd` by one.
     pub(crate) fn remove_pd_member(&mut self, pd: PdId) {
         if let Some(members) = self.pds.get_mut(&pd) {
             *members = members.saturating_sub(1);
@@ -231,7 +231,8 @@ impl Memory {
         self.arena.free(buffer)
     }
 
-    /// The contents of a buffer. Bytes that a peer writes later are visible in the next call.
+    /// The contents of a buffer. Bytes that a peer writes after this call are visible in the next
+    /// call.
     ///
     /// # Errors
     /// The buffer does not exist.
@@ -314,8 +315,8 @@ impl Memory {
 
     /// Extends the table and returns the Index of the new position.
     fn fresh_index(&mut self) -> Result<StagIndex, MemoryError> {
-        // Only one position has no Index. If the first attempt gets this position, the second
-        // attempt succeeds, unless the table is full.
+        // Only one position has no Index. If the first attempt gets this position and the table is
+        // not full, the second attempt succeeds.
         for _ in 0..2 {
             let index = self.indices.index(self.entries.len());
             reject_if(self.entries.len() > StagIndex::MAX as usize, MemoryError::InsufficientResources)?;

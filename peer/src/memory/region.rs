@@ -56,8 +56,8 @@ pub struct Registration {
     pub list: PhysicalBufferList,
     /// TO of the first byte.
     pub base: ToBase,
-    /// The Remote Access Flag. Without this flag, the region has no remote rights, and cannot get
-    /// remote rights by Fast-Register.
+    /// The Remote Access Flag. Without this flag, the region has no remote rights, and
+    /// Fast-Register cannot give remote rights to the region.
     pub remote: bool,
     /// Access rights of the region.
     pub access: Access,
@@ -83,8 +83,8 @@ pub struct SharedRegistration {
 pub struct FastRegistration {
     /// Index of an STag in Invalid state, and the new Key.
     pub stag: Stag,
-    /// Memory of the region. The list has at most the number of entries for which the STag was
-    /// allocated.
+    /// Memory of the region. The list may have at most the number of entries that was given at the
+    /// allocation of the STag.
     pub list: PhysicalBufferList,
     /// TO of the first byte.
     pub base: ToBase,
@@ -97,11 +97,11 @@ pub struct FastRegistration {
 pub struct Registered {
     /// STag of the region.
     pub stag: Stag,
-    /// Number of entries that the region's list can have, at least the requested number.
+    /// Number of entries that the region's list can have. It is at least the requested number.
     pub pbl_entries: u32,
 }
 
-/// The result of Query MR.
+/// The result of the verb Query MR.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RegionAttributes {
     /// PD of the region.
@@ -171,7 +171,7 @@ impl Memory {
     }
 
     /// Reregister Non-Shared MR (RI-Reregister): replaces all attributes of a Non-Shared region,
-    /// which may be Valid or Invalid. This RNIC keeps the Index.
+    /// which may be Valid or Invalid. The Index does not change.
     ///
     /// # Errors
     /// `InvalidRnicHandle`. `InvalidStagIndex` and `WindowsStillBound` leave the region unchanged.
@@ -199,7 +199,7 @@ impl Memory {
     }
 
     /// Register Shared MR: creates another region, with its own rights, for the memory of
-    /// `existing`. After this, both regions are Shared.
+    /// `existing`. After this verb, both regions are Shared.
     ///
     /// # Errors
     /// `InvalidStagIndex` if `existing` is not a Valid region or has another Key.
@@ -246,7 +246,7 @@ impl Memory {
     /// Query MR: returns the attributes of a region.
     ///
     /// # Errors
-    /// `InvalidRnicHandle`. `InvalidStagIndex`, also for the Index of a window.
+    /// `InvalidRnicHandle`. `InvalidStagIndex` if the Index does not exist or belongs to a window.
     pub fn query_region(&self, index: StagIndex) -> Result<RegionAttributes, MemoryError> {
         self.check_open()?;
         let region = self.region(index)?;
@@ -284,7 +284,7 @@ impl Memory {
     fn adopt(&mut self, region: &Region) {
         // The callers have checked that the PD exists.
         let _ = self.add_pd_member(region.pd);
-        // STags that share a list pin the buffers of the list only once, at the first registration.
+        // If several STags share a list, only the first registration pins the buffers of the list.
         if let Some(mapping) = &region.mapping
             && region.kind == RegionKind::NonShared
         {

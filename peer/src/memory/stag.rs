@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-/// The Index of an STag: 24 bits, chosen by the RNIC, never 0.
+/// The Index of an STag: 24 bits. The RNIC chooses the Index, which is never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StagIndex(u32);
 
@@ -30,12 +30,13 @@ impl StagIndex {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StagKey(pub u8);
 
-/// A complete STag: Index in the upper 24 bits, Key in the lower eight (VERBS-7.2-4).
+/// A complete STag: the Index is in the upper 24 bits, and the Key is in the lower eight bits
+/// (VERBS-7.2-4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Stag {
-    /// Chosen by the RNIC.
+    /// The Index, which the RNIC chooses.
     pub index: StagIndex,
-    /// Chosen by the Consumer.
+    /// The Key, which the Consumer chooses.
     pub key: StagKey,
 }
 
@@ -49,7 +50,7 @@ impl Stag {
         }
     }
 
-    /// The 32 bits of the STag, as on the wire and in Work Requests.
+    /// The 32 bits of the STag, in the form that the wire and Work Requests use.
     #[must_use]
     pub const fn to_bits(self) -> u32 {
         self.index.0 << 8 | self.key.0 as u32

@@ -44,7 +44,7 @@ pub struct Bind {
     pub access: RemoteAccess,
 }
 
-/// The result of Query MW.
+/// The result of the verb Query MW.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowAttributes {
     /// PD of the window.
@@ -72,7 +72,7 @@ impl Memory {
     /// Query MW: returns the attributes of a window.
     ///
     /// # Errors
-    /// `InvalidRnicHandle`. `InvalidStagIndex`, also for the Index of a region.
+    /// `InvalidRnicHandle`. `InvalidStagIndex` if the Index does not exist or belongs to a region.
     pub fn query_window(&self, index: StagIndex) -> Result<WindowAttributes, MemoryError> {
         self.check_open()?;
         let Some(Entry::Window(window)) = self.entry(index) else { return Err(MemoryError::InvalidStagIndex) };

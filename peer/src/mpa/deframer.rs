@@ -1,5 +1,5 @@
 //! Finds the FPDUs in a TCP stream and checks their CRCs and markers (RFC 5044 sections 4, 5.2, 8).
-//! TCP may segment the stream in any way.
+//! TCP may split the stream at any position.
 //!
 //! Only `ULPDU_Length` determines where an FPDU ends (MPA-5.2-1). If the input contains a complete
 //! FPDU, the deframer reads the FPDU in place. If this FPDU has no markers, the deframer returns
@@ -7,8 +7,8 @@
 //! the pieces in a buffer of at most one FPDU (66,064 bytes with markers). To remove markers, it
 //! copies the ULPDU into a second buffer of at most one ULPDU.
 //!
-//! The deframer checks the CRC first. If the CRC is correct and a marker is wrong, the sender
-//! caused the fault (MPA error 3), and not the network.
+//! The deframer checks the CRC before the markers. If the CRC is correct and a marker is wrong, not
+//! the network but the sender caused the fault (MPA error 3).
 
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::wire::mpa::fpdu::{self, Fpdu, Framing, LENGTH_LEN, Layout};
@@ -17,7 +17,7 @@ use super::{FpduError, fill};
 use crate::hostile::{self, Deviations};
 
 /// Greatest capacity in bytes that each buffer keeps between FPDUs. An FPDU of one Ethernet frame
-/// fits.
+/// fits into this capacity.
 const KEPT: usize = 2048;
 
 /// Deframer of the FPDUs of one direction.
@@ -28,9 +28,9 @@ pub struct Deframer {
     /// the split FPDU that [`next`](Self::next) returned last.
     partial: Vec<u8>,
     returned: bool,
-    /// Position of the next FPDU: number of stream bytes before it.
+    /// Position of the next FPDU: the number of stream bytes before this FPDU.
     position: u64,
-    /// The last returned ULPDU, if markers were removed from it.
+    /// The ULPDU that was returned last, if markers were removed from this ULPDU.
     ulpdu: Vec<u8>,
     deviations: Deviations,
     /// Number of missing bytes of the FPDU that was returned last. Always 0 without deviations.
@@ -55,7 +55,7 @@ impl Deframer {
     ///
     /// # Errors
     /// The FPDU has a wrong CRC or a wrong marker. The caller must not call `next` again, because
-    /// all later bytes of the stream are unreliable (MPA-8-13).
+    /// all bytes of the stream after this FPDU are unreliable (MPA-8-13).
     pub fn next<'a, 'input: 'a>(&'a mut self, input: &mut &'input [u8]) -> Option<Result<&'a [u8], FpduError>> {
         if self.returned {
             self.partial.clear();
@@ -268,7 +268,7 @@ mod tests {
         let unchecked = Framing { markers: true, crc: false };
         let error = read_framed(unchecked, &[&stream]).unwrap_err();
         assert_eq!(error, FpduError::Marker { position: 0x200, expected: 0x14, found: 0x10 });
-        // If the CRC is wrong, too, the deframer reports the CRC.
+        // If the CRC and the marker are wrong, the deframer reports the CRC.
         let framing = Framing { markers: true, crc: true };
         assert!(matches!(read_framed(framing, &[&stream]), Err(FpduError::Crc { position: 0x1ec, .. })));
         // The deframer ignores RESERVED and the two low bits.

@@ -11,11 +11,11 @@ use super::{Rtr, RtrKinds};
 /// The negotiated values, from the view of this endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Agreed {
-    /// Number of the peer's RDMA Read Requests that this endpoint can hold at a time.
+    /// Number of the peer's RDMA Read Requests that this endpoint can store at a time.
     pub ird: u16,
     /// Number of RDMA Read Requests that this endpoint may have outstanding.
     pub ord: u16,
-    /// The model is peer-to-peer: A=1 in both frames.
+    /// The model is peer-to-peer, because A=1 in both frames.
     pub peer_to_peer: bool,
 }
 
@@ -59,8 +59,8 @@ pub(super) fn request(own: &EnhancedSettings) -> Enhanced {
     }
 }
 
-/// Computes a Responder's answer. The ORD is at most the IRD of the Request. The IRD is at least
-/// the ORD of the Request, as far as `max_ird` allows.
+/// Computes a Responder's answer. The ORD is at most the IRD of the Request. If `max_ird` allows
+/// it, the IRD is at least the ORD of the Request.
 pub(super) fn answer(request: &Enhanced, own: &EnhancedSettings) -> Answer {
     let own_rtr = if own.rtr.is_empty() { RtrKinds::only(Rtr::Write) } else { own.rtr };
     let rtr = match (request.peer_to_peer, RtrKinds::of(request).and(own_rtr)) {
@@ -91,8 +91,8 @@ pub(super) fn answer(request: &Enhanced, own: &EnhancedSettings) -> Answer {
     }
 }
 
-/// Enhanced data of a rejecting Reply. If the IRD of the Request is too low, the Reply has the ORD
-/// that the ULP needs (P2P-9.1-21).
+/// Enhanced data of a rejecting Reply. If the IRD of the Request is too low, the ORD of the Reply
+/// is the ORD that the ULP needs (P2P-9.1-21).
 pub(super) fn rejection(answer: &Answer, own: &EnhancedSettings) -> Enhanced {
     let ord = if answer.insufficient { own.min_ord.min(super::Depth::MAX) } else { answer.enhanced.ord };
     Enhanced { ord, ..answer.enhanced }

@@ -41,8 +41,8 @@ pub enum StartupError {
 }
 
 impl StartupError {
-    /// The requirement that the peer violated. If the peer violated no requirement, the requirement
-    /// that made this endpoint close the connection.
+    /// The requirement that the peer violated. If the peer violated no requirement, this is the
+    /// requirement that made this endpoint close the connection.
     #[must_use]
     pub fn requirement(&self) -> RequirementId {
         match self {
@@ -85,7 +85,7 @@ pub enum FpduError {
 }
 
 impl FpduError {
-    /// The requirement by which a receiver has to detect this fault.
+    /// The requirement that a receiver must detect this fault.
     #[must_use]
     pub fn requirement(&self) -> RequirementId {
         match self {

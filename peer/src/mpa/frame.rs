@@ -1,4 +1,5 @@
-//! Collects one start-up frame from a TCP stream and checks each field as soon as it has arrived.
+//! Collects one start-up frame from a TCP stream. Checks each field as soon as the field has
+//! arrived.
 
 use bytes::Bytes;
 use weft_core::error::{Found, Layer};
@@ -32,7 +33,7 @@ impl FrameReader {
     }
 
     /// Moves the bytes of the frame from the front of `input` into the buffer. Returns the frame
-    /// when it is complete, and `None` until then.
+    /// when it is complete. Returns `None` while the frame is incomplete.
     pub(super) fn read(&mut self, input: &mut &[u8]) -> Result<Option<PeerFrame>, StartupError> {
         fill(&mut self.octets, input, HEADER_LEN);
         hostile::hook::arrived(&self.deviations, self.receiver, &mut self.octets);
@@ -44,8 +45,8 @@ impl FrameReader {
         let length = HEADER_LEN + usize::from(pd_length);
         fill(&mut self.octets, input, length);
 
-        // The parser does not check private data. A frame that is still incomplete can therefore be
-        // checked with zeros in place of the missing bytes.
+        // The parser does not check private data. An incomplete frame can therefore be checked with
+        // zeros in place of the missing bytes.
         let mut complete = [0; HEADER_LEN + MAX_PD_LENGTH as usize];
         complete[..self.octets.len()].copy_from_slice(&self.octets);
         let frame = Startup::parse(&complete[..length]).map_err(StartupError::Malformed)?;

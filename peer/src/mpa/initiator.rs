@@ -22,7 +22,7 @@ pub enum AfterReply {
     /// The Reply accepts (R=0). FPDUs may follow.
     Accepted(Negotiated, PeerFrame),
     /// The Reply accepts (R=0), but this endpoint cannot continue. The endpoint has to send a
-    /// Terminate with the reason, and nothing else.
+    /// Terminate with the reason, and must not send anything else.
     Unacceptable(Negotiated, PeerFrame, SetupError),
     /// The Reply rejects (R=1). From now on, the ULP uses TCP without MPA.
     Rejected(PeerFrame),
@@ -80,9 +80,9 @@ impl WaitReply {
         self.reader.received()
     }
 
-    /// Computes the result of an accepting Reply. A Reply to an enhanced Request can have a lower
-    /// revision or S=0. Such a Reply is a fault of the Responder. No rule defines how the Initiator
-    /// reacts to this fault. This Initiator continues without the enhanced set-up.
+    /// Computes the result of an accepting Reply. If a Reply to an enhanced Request has a lower
+    /// revision or S=0, this is a fault of the Responder. No rule defines how the Initiator reacts
+    /// to this fault. This Initiator continues without the enhanced set-up.
     fn accepted(self, mut frame: PeerFrame) -> AfterReply {
         let FrameReader { settings, deviations, .. } = &self.reader;
         let rdmac = frame.revision == 0;

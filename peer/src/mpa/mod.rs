@@ -21,7 +21,8 @@
 //! ULP may send first, the Initiator sends an [`Rtr`] (ready-to-receive message) as its first FPDU.
 //!
 //! This module does not handle time-outs, FIN and RST, or streaming mode before start-up, and does
-//! not make the Responder wait for the first FPDU. The module [`crate::connection`] does all this.
+//! not make the Responder wait for the first FPDU. The module [`crate::connection`] has these
+//! functions.
 
 mod deframer;
 mod enhanced;

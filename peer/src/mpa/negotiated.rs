@@ -33,17 +33,19 @@ pub struct Negotiated {
     /// Version of DDP and of RDMAP in both directions: 1, or 0 with the RDMA Consortium's protocols
     /// (MPA-3-14).
     pub version: u8,
-    /// True if both endpoints send and check CRCs: at least one frame had C=1 (MPA-7.1.1-12).
+    /// True if both endpoints send and check CRCs, because at least one frame had C=1
+    /// (MPA-7.1.1-12).
     pub crc: bool,
-    /// True if this endpoint sends markers: the peer's frame had M=1 (MPA-7.1.1-9).
+    /// True if this endpoint sends markers, because the peer's frame had M=1 (MPA-7.1.1-9).
     pub markers_sent: bool,
-    /// True if the peer sends markers: this endpoint's frame had M=1.
+    /// True if the peer sends markers, because this endpoint's frame had M=1.
     pub markers_received: bool,
     /// Result of the enhanced set-up of RFC 6581. `None` if start-up was not enhanced.
     pub enhanced: Option<Agreed>,
-    /// Kinds of ready-to-receive message. For an Initiator, the kind that this endpoint sends as
-    /// its first message. For a Responder, the kinds that the first message of the peer may have.
-    /// Empty if no ready-to-receive message was agreed.
+    /// Kinds of ready-to-receive message. For an Initiator, the set contains the kind that this
+    /// endpoint sends as its first message. For a Responder, the set contains the kinds that the
+    /// first message of the peer may have. The set is empty if the endpoints agreed on no
+    /// ready-to-receive message.
     pub rtr: RtrKinds,
 }
 

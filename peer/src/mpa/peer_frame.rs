@@ -6,8 +6,8 @@ use weft_core::wire::mpa::startup::{ENHANCED_LEN, MAX_PD_LENGTH};
 
 use crate::reject::reject_if;
 
-/// ULP private data of a start-up frame: 0 to 512 bytes (MPA-7.1.1-28). In an enhanced frame, at
-/// most 508 bytes (P2P-9-8).
+/// ULP private data of a start-up frame. Its length is 0 to 512 bytes (MPA-7.1.1-28), or at most
+/// 508 bytes in an enhanced frame (P2P-9-8).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PrivateData(pub(super) Bytes);
 

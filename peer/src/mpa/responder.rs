@@ -1,5 +1,5 @@
-//! Start-up of the Responder: it waits for the Request, then for the decision of its ULP (RFC 5044
-//! section 7.1.2, rules 2 and 4; RFC 6581 section 9).
+//! Start-up of the Responder: it waits for the Request, and then for the decision of its ULP (RFC
+//! 5044 section 7.1.2, rules 2 and 4; RFC 6581 section 9).
 
 use weft_core::wire::mpa::{Enhanced, Startup, StartupKind};
 
@@ -137,12 +137,12 @@ impl WaitDecision {
         self.frame.revision == 0 || self.settings.rnic == Rnic::Rdmac
     }
 
-    /// Flag M of the Reply. Always 1 if one side is RDMAC (MPA-C.2.3-2).
+    /// Flag M of the Reply. The flag is always 1 if one side is RDMAC (MPA-C.2.3-2).
     fn markers(&self) -> bool {
         self.is_rdmac() || self.settings.m()
     }
 
-    /// Flag C of the Reply. The flag is 1 whenever the connection will use CRCs, even if only the
+    /// Flag C of the Reply. The flag is 1 if the connection will use CRCs, even if only the
     /// Initiator wants CRCs (MPA-4.4-9).
     fn crc(&self) -> bool {
         self.is_rdmac() || self.settings.c() || self.frame.crc

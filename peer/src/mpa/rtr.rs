@@ -1,5 +1,5 @@
 //! Ready-to-receive messages (RFC 6581 sections 4, 9.2). Such a message is the first message of an
-//! Initiator, and has length zero. It allows the Responder to send.
+//! Initiator, and has length zero. The message allows the Responder to send.
 //!
 //! Ready-to-receive messages are part of start-up, so this module builds and recognises complete
 //! ULPDUs. Ready-to-receive messages access no memory, and their STags have no meaning

@@ -1,20 +1,21 @@
-//! An endpoint's MPA settings, configured before start-up.
+//! An endpoint's MPA settings. They are chosen before start-up.
 
 use super::{Rtr, RtrKinds};
 
 /// The specifications that an endpoint implements (RFC 5044 Appendix C, Figure 14).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Rnic {
-    /// Only the RFCs. The endpoint rejects frames of revision 0. RFC 5044 calls such an endpoint a
-    /// "Non-permissive IETF RNIC".
+    /// The endpoint implements only the RFCs. It rejects frames of revision 0. RFC 5044 calls such
+    /// an endpoint a "Non-permissive IETF RNIC".
     #[default]
     Ietf,
-    /// The RFCs. If the peer's frame has revision 0, the endpoint uses the RDMA Consortium's
-    /// protocols instead. Both directions then have markers and CRCs, and DDP and RDMAP have
-    /// version 0.
+    /// The endpoint implements the RFCs. If the peer's frame has revision 0, the endpoint uses the
+    /// RDMA Consortium's protocols. Both directions then have markers and CRCs, and DDP and RDMAP
+    /// have version 0.
     PermissiveIetf,
-    /// The RDMA Consortium's specifications. The endpoint's frames have revision 0, M=1 and C=1.
-    /// DDP and RDMAP have version 0. RFC 5044 calls such an endpoint an "Upgraded RDMAC RNIC".
+    /// The endpoint implements the RDMA Consortium's specifications. Its frames have revision 0,
+    /// M=1 and C=1. DDP and RDMAP have version 0. RFC 5044 calls such an endpoint an "Upgraded
+    /// RDMAC RNIC".
     Rdmac,
 }
 
@@ -83,7 +84,7 @@ pub struct EnhancedSettings {
     /// The model that an Initiator requests. A Responder uses the model of the Request. Default
     /// client-server.
     pub model: Model,
-    /// Number of the peer's RDMA Read Requests that this endpoint can hold at a time. Default 32,
+    /// Number of the peer's RDMA Read Requests that this endpoint can store at a time. Default 32,
     /// negotiated.
     pub ird: Depth,
     /// Number of RDMA Read Requests that this endpoint wants to have outstanding. Default 32,
@@ -95,13 +96,13 @@ pub struct EnhancedSettings {
     /// count as `ird`.
     pub max_ird: u16,
     /// Least ORD that a Responder's ULP needs. If the IRD of the Request is lower, the Responder
-    /// sends a rejecting Reply with `min_ord` as ORD (P2P-9.1-21). Default 0: no Request is
-    /// rejected.
+    /// sends a rejecting Reply with `min_ord` as ORD (P2P-9.1-21). Default 0: the Responder rejects
+    /// no Request for this reason.
     pub min_ord: u16,
     /// Kinds of ready-to-receive message that this endpoint can send and accept. Default all three.
-    /// A Responder for which the set is empty accepts Writes (P2P-9.2-6).
+    /// If the set is empty, a Responder accepts Writes (P2P-9.2-6).
     pub rtr: RtrKinds,
-    /// The kind that an Initiator sends if the Reply allows several. Default Write.
+    /// The kind that an Initiator sends if the Reply allows several kinds. Default Write.
     pub preferred_rtr: Rtr,
 }
 
@@ -129,12 +130,12 @@ pub struct MpaSettings {
     /// and RFC 6581 replaced these options. Default none.
     pub agreed_rtr: Option<Rtr>,
     /// For a Responder of kind [`Rnic::Ietf`]: the Responder answers a Request of revision 0 with a
-    /// Reply of revision 1 before it closes, as RFC 5044 C.2.1 describes (MPA-C.2.1-1). Default
-    /// false: the Responder closes at once, as RFC 5044 section 7.1.1 requires.
+    /// Reply of revision 1 before it closes the connection (RFC 5044 C.2.1, MPA-C.2.1-1). Default
+    /// false: the Responder closes the connection at once (RFC 5044 section 7.1.1).
     pub answer_revision_0: bool,
-    /// Flag C of this endpoint's frame: the endpoint wants CRCs. Default and recommended: true
-    /// (MPA-4.4-5). False has an effect only if the peer's frame also has C=0. Use false only for
-    /// paths that protect the data end to end as well as a CRC32c does (MPA-4.4-7).
+    /// Flag C of this endpoint's frame: the endpoint wants CRCs. The default and recommended value
+    /// is true (MPA-4.4-5). False has an effect only if the peer's frame also has C=0. Use false
+    /// only for paths that protect the data end to end as well as a CRC32c does (MPA-4.4-7).
     pub crc: bool,
     /// When to use the enhanced set-up of RFC 6581. Default: answer, but do not request.
     pub enhanced: EnhancedUse,

@@ -1,8 +1,8 @@
-//! Answers that a PM Client keeps for as long as their PmTime allows (section 7.3.1.4).
+//! Answers that a PM Client keeps until their PmTime ends (section 7.3.1.4).
 //!
 //! An answer is valid for one port mapper, service and connecting address. If there are already
-//! [`Cache::MAX_ANSWERS`] answers, a new answer replaces the answer that expires first. If several
-//! answers expire first, the new answer replaces the one with the lowest addresses.
+//! [`Cache::MAX_ANSWERS`] answers, a new answer replaces the answer that expires next. If several
+//! answers expire at that time, the new answer replaces the answer with the lowest addresses.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ impl Cache {
     /// Maximum number of stored answers.
     pub(super) const MAX_ANSWERS: usize = 1024;
 
-    /// Stores an answer that arrived at `now`, unless its PmTime is 0.
+    /// Stores an answer that arrived at `now`. Ignores an answer whose PmTime is 0.
     pub(super) fn keep(&mut self, now: Instant, query: &Query, address: SocketAddr, pm_time: PmTime) {
         let until = match pm_time.cache() {
             portmap::Cache::Once => return,
@@ -50,7 +50,7 @@ impl Cache {
         self.0.insert(key(query), CachedAnswer { address, pm_time, until });
     }
 
-    /// Returns the stored answer to `query`, if there is one.
+    /// Returns the stored answer to `query`. `None` if there is no such answer.
     pub(super) fn answer(&self, now: Instant, query: &Query) -> Option<(SocketAddr, PmTime)> {
         let cached = self.0.get(&key(query))?;
         cached.until.is_none_or(|until| now < until).then_some((cached.address, cached.pm_time))
@@ -66,7 +66,7 @@ impl Cache {
         self.0.retain(|_, cached| cached.until.is_none_or(|until| now < until));
     }
 
-    /// Returns when the next answer expires.
+    /// Returns the time at which the next answer expires.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.0.values().filter_map(|cached| cached.until).min()
     }

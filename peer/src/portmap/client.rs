@@ -3,12 +3,13 @@
 //!
 //! The draft specifies neither the timeout nor the number of repetitions. If a PMReq gets no
 //! answer, this client repeats the PMReq after [`ClientSettings::wait`]. Each further wait is twice
-//! as long as the wait before, up to [`ClientSettings::longest_wait`]. After
-//! [`ClientSettings::repeats`] repetitions the result is the Conventional Address.
+//! as long as the previous wait, up to [`ClientSettings::longest_wait`]. After
+//! [`ClientSettings::repeats`] repetitions without an answer, the result is the Conventional
+//! Address.
 //!
-//! The first reply is the result. The client discards later replies, and datagrams that match no
-//! open PMReq. A reply may come from an address other than the destination of the PMReq. The client
-//! sends the PMAck to the address from which the reply came.
+//! The first reply to a PMReq is the result. The client discards all further replies, and datagrams
+//! that match no open PMReq. A reply may come from an address other than the destination of the
+//! PMReq. The client sends the PMAck to the address from which the reply came.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -25,7 +26,7 @@ use crate::reject::reject_if;
 use crate::time::Instant;
 
 /// Maximum number of finished transactions that the client stores. It stores them only with
-/// [`ClientSettings::acknowledges_repeats`] or a deviation. Also the maximum number of stored
+/// [`ClientSettings::acknowledges_repeats`] or a deviation. The same number limits the stored
 /// [`Discarded`] reports.
 const MAX_DONE: usize = 1024;
 
@@ -106,7 +107,8 @@ pub struct Client {
     next_handle: u64,
     open: HashMap<ThreeTuple, Open>,
     cache: Cache,
-    /// Finished transactions whose repeated replies the client still processes, in order of time.
+    /// Finished transactions whose repeated replies the client still processes. They are in the
+    /// order in which they finished.
     done: VecDeque<(ThreeTuple, Instant, Open)>,
     datagrams: VecDeque<Datagram>,
     events: VecDeque<Resolved>,
@@ -133,11 +135,11 @@ impl Client {
         }
     }
 
-    /// Sends a PMReq, unless the cache has the answer. With or without a PMReq,
+    /// Sends a PMReq if the cache does not have the answer. With or without a PMReq,
     /// [`poll_event`](Self::poll_event) returns the result.
     ///
     /// # Errors
-    /// The query is invalid, or cannot be sent now.
+    /// The query is invalid, or its PMReq cannot be sent now.
     pub fn query(&mut self, now: Instant, query: Query) -> Result<Transaction, QueryError> {
         let mut request = query.request(self.next_handle.max(1))?;
         if self.settings.linux_format {
@@ -288,7 +290,8 @@ impl Client {
         }
     }
 
-    /// Returns when [`Client::handle_timeout`] must be called. `None` if no timer runs.
+    /// Returns the time at which [`Client::handle_timeout`] must be called. `None` if no timer
+    /// runs.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let flush = self.cache.deadline().filter(|_| !self.conduct.keeps_for_ever);
@@ -296,7 +299,7 @@ impl Client {
     }
 
     /// Reports that the UDP port of the port mapper is closed. Open queries to this port mapper end
-    /// with the Conventional Address, like queries after the last repetition.
+    /// with the Conventional Address, in the same way as queries without an answer.
     pub fn handle_absent(&mut self, mapper: SocketAddr) {
         if self.conduct.never_falls_back {
             return;

@@ -4,7 +4,7 @@
 //! The *Conventional Address* is the address of a service for TCP without SDP. The *SDP Address* is
 //! the address of the same service for SDP. The *PM Client* sends a PMReq with the Conventional
 //! Address. The *PM Server* answers with a PMAccept, which has the SDP Address, or with a PMDeny.
-//! The client acknowledges a PMAccept with a PMAck. "Request" means a PMReq here.
+//! The client acknowledges a PMAccept with a PMAck. In this module, "Request" means a PMReq.
 //!
 //! | file | purpose |
 //! | --- | --- |
@@ -19,12 +19,12 @@
 //!
 //! Client and server are sans-IO. Inputs are datagrams, commands and the current time. Outputs are
 //! datagrams, events and the next deadline. After each call, call `poll_datagram` and `poll_event`
-//! until they return `None`. The datagrams that a server returns answer the datagram that the
-//! caller passed in last. The caller sends the answers through the socket that received this
-//! datagram.
+//! until they return `None`. Each datagram that a server returns is an answer to the last datagram
+//! that the caller passed in. The caller sends the answer through the socket that received this
+//! last datagram.
 //!
-//! This module opens no connections. The caller of a client opens them, and reports a reset
-//! ([`Client::reset`]). A listener reports each new connection to the server
+//! This module opens no connections. The caller of a client opens the connections, and reports a
+//! reset ([`Client::reset`]). A listener reports each new connection to the server
 //! ([`Server::handle_connection`]). Authentication (section 15.1) is a task of the host.
 
 mod cache;

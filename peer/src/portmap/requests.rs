@@ -1,11 +1,12 @@
 //! The Requests that a PM Server has accepted (section 7.5.2): sender, SDP Address and expiry of
 //! each Request.
 //!
-//! **Limits.** The server stores at most `max` Requests, and at most `max_per_host` of one host. A
-//! Request counts for the connecting address that it contains, and also for the source address of
-//! its datagram, because a sender can forge either address. If a limit is reached, an acknowledged
-//! Request that holds no port is removed. If there is no such Request, the new Request is denied. A
-//! PMDeny leaves no state.
+//! **Limits.** The server stores at most `max` Requests, and at most `max_per_host` Requests of one
+//! host. A Request counts for the connecting address that it contains, and also for the source
+//! address of its datagram. The reason is that a sender can forge either address. If a limit is
+//! reached, the server removes an acknowledged Request that has no assigned port. If there is no
+//! such Request, the server denies the new Request. The server stores nothing about a denied
+//! Request.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeSet, HashMap};
@@ -73,8 +74,8 @@ impl Requests {
         self.stored.get(tuple)
     }
 
-    /// Requests from this connecting address and port whose PMAccept contained `address`. There is
-    /// only one such Request, unless several services have the same SDP Address.
+    /// Requests from this connecting address and port whose PMAccept contained `address`. There can
+    /// be more than one such Request only if several services have the same SDP Address.
     pub(super) fn by_addresses(
         &self,
         connecting: SocketAddr,

@@ -6,7 +6,7 @@
 //!
 //! After the PMAck the server stores the Request for another [`ServerSettings::hold`]. Therefore a
 //! duplicate that arrives after the PMAck gets the same answer. If the PmTime of the answer is
-//! longer than `hold`, but not for ever, the server stores the Request for the PmTime instead.
+//! longer than `hold` and is not "for ever", the server stores the Request for the PmTime instead.
 //! During this time connections may arrive, so a port that was assigned for the Request stays in
 //! use.
 //!
@@ -26,8 +26,8 @@ use super::table::{Assignment, Table};
 use crate::hostile::{Deviations, PmConduct, PmSide, hook};
 use crate::time::Instant;
 
-/// Maximum number of events that wait to be polled. If there are more events, the server drops the
-/// oldest events.
+/// Maximum number of events that wait until the caller polls them. If there are more events, the
+/// server drops the oldest events.
 const MAX_EVENTS: usize = 4096;
 
 /// Settings of a server.
@@ -103,8 +103,9 @@ pub enum ServerEvent {
         /// The SDP Address.
         address: SocketAddr,
     },
-    /// The server removed a Request that no PMAck or connection had confirmed, because the Request
-    /// expired or a newer Request replaced it. Existing connections are not affected.
+    /// The server removed a Request because the Request expired or a newer Request replaced it. No
+    /// PMAck or connection had confirmed the removed Request. Existing connections are not
+    /// affected.
     Expired {
         /// CpIPAddr and CpPort.
         connecting: SocketAddr,
@@ -138,7 +139,7 @@ pub struct Server {
     rate: Rate,
     datagrams: VecDeque<Datagram>,
     events: VecDeque<ServerEvent>,
-    /// Requests that were accepted at some time. Only a deviation uses them.
+    /// All Requests that the server has ever accepted. Only a deviation uses this list.
     accepted_before: Vec<FourTuple>,
 }
 
@@ -219,13 +220,15 @@ impl Server {
         }
     }
 
-    /// Returns when [`Server::handle_timeout`] must be called. `None` if no timer runs.
+    /// Returns the time at which [`Server::handle_timeout`] must be called. `None` if no timer
+    /// runs.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.requests.deadline().filter(|_| !self.conduct.never_expires)
     }
 
-    /// Returns the next datagram to send. It answers the datagram that was passed in last.
+    /// Returns the next datagram to send. The returned datagram answers the last datagram that was
+    /// passed in.
     pub fn poll_datagram(&mut self) -> Option<Datagram> {
         self.datagrams.pop_front()
     }
@@ -307,7 +310,8 @@ impl Server {
     ) {
         let phase = known.map_or(Phase::Offered, |stored| stored.phase);
         let until = known.filter(|_| self.conduct.keeps_time).map_or(now + self.settings.hold, |stored| stored.until);
-        // A duplicate of an acknowledged Request never shortens the time for which it is stored.
+        // If an acknowledged Request is repeated, this never shortens the time for which the
+        // Request is stored.
         let until =
             known.filter(|stored| stored.phase == Phase::Confirmed).map_or(until, |stored| stored.until.max(until));
         let handle = known.map_or(request.assoc_handle, |stored| stored.handle);

@@ -71,7 +71,7 @@ pub(super) const MAX_MAPPINGS: usize = 65_536;
 struct Entry {
     mapping: Mapping,
     available: bool,
-    /// Targets that are out of use for now.
+    /// Targets that the table must not assign at present.
     down: BTreeSet<SocketAddr>,
     next: usize,
 }
@@ -80,9 +80,9 @@ struct Entry {
 #[derive(Debug, Default)]
 pub struct Table {
     entries: HashMap<SocketAddr, Entry>,
-    /// The SDP Addresses in use whose port comes from a range. An SDP Address stays in this set
-    /// until it is released. All mappings have one common set, because mappings may share ports,
-    /// and because assigned ports stay in use when a mapping is changed or removed.
+    /// The SDP Addresses that are in use and whose port comes from a range. An SDP Address stays in
+    /// this set until it is released. All mappings have one common set, because mappings may share
+    /// ports, and because assigned ports stay in use when a mapping is changed or removed.
     used: HashSet<SocketAddr>,
 }
 
@@ -136,8 +136,8 @@ impl Table {
         self.entries.get_mut(&service).map(|entry| entry.available = available).is_some()
     }
 
-    /// Sets whether a fixed SDP Address of a service may be assigned (`up` true) or not (`up`
-    /// false). Returns whether the service is mapped.
+    /// Sets whether a fixed SDP Address of a service may be assigned. It may be assigned if `up` is
+    /// true. Returns whether the service is mapped.
     pub fn set_target(&mut self, service: SocketAddr, target: SocketAddr, up: bool) -> bool {
         let Some(entry) = self.entries.get_mut(&service) else { return false };
         if up {
@@ -191,8 +191,7 @@ impl Table {
         Some(Assignment { entry: key, address, pm_time: entry.mapping.pm_time, from_range })
     }
 
-    /// Returns whether the table still allows an SDP Address that it assigned earlier (section
-    /// 7.5.2).
+    /// Returns whether the table still allows an SDP Address that it has assigned (section 7.5.2).
     pub(super) fn is_still_valid(&self, assignment: &Assignment) -> bool {
         let fits = |target: &SocketAddr| target.ip() == assignment.address.ip() || target.ip().is_unspecified();
         let port = assignment.address.port();

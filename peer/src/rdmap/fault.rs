@@ -76,7 +76,7 @@ pub enum Fault {
     /// The contents of a Terminate are invalid.
     #[error("malformed Terminate")]
     Terminate,
-    /// The peer has sent more requests than this endpoint can hold.
+    /// The peer has sent more requests than this endpoint can store.
     #[error("too many Read Requests")]
     TooManyReads,
     /// A Read Response arrived, but no Read is outstanding.

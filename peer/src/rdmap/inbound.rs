@@ -1,4 +1,4 @@
-//! Data Sink of a connection without registered memory. It receives Sends only, and its IRD is 0.
+//! Data Sink of a connection without registered memory. It receives only Sends, and its IRD is 0.
 //!
 //! A posted receive is only a length. The sink allocates memory when payload arrives, and never in
 //! advance for an announced length.

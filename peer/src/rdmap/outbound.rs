@@ -1,7 +1,7 @@
-//! Outbound direction: posted Sends in order, cut into segments of at most MULPDU, then at most one
-//! Terminate (RFC 5040 sections 5.3, 5.4, 7.1).
+//! Outbound direction of a connection. Cuts the posted Sends, in order, into segments of at most
+//! MULPDU. At most one Terminate follows the Sends (RFC 5040 sections 5.3, 5.4, 7.1).
 //!
-//! FPDUs are built one at a time, when the driver has room to send them. Thus no payload is
+//! FPDUs are built one at a time, when the driver has room to send them. Therefore no payload is
 //! buffered twice.
 
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ pub struct SendId(pub u64);
 pub struct Outbound {
     fpdus: FpduSender,
     mulpdu: u16,
-    /// Version of DDP and RDMAP, as MPA negotiated it.
+    /// Version of DDP and RDMAP that MPA negotiated.
     version: u8,
     /// ULPDUs that start-up has to send before the next message.
     ahead: VecDeque<Vec<u8>>,
@@ -48,7 +48,7 @@ struct Current {
     message: Segmenter,
 }
 
-/// One FPDU, and the Send that is complete once the FPDU is sent.
+/// One FPDU, and the Send that is complete when the FPDU is sent.
 pub(crate) struct Fpdu {
     pub(crate) octets: Vec<u8>,
     pub(crate) completes: Option<SendId>,
@@ -105,8 +105,8 @@ impl Outbound {
         self.octets
     }
 
-    /// Makes `terminate` the last message (RDMAP-5.4-12). Drops the Sends that have not begun. Only
-    /// the message in progress is finished before the Terminate (RDMAP-7.1-7).
+    /// Makes `terminate` the last message (RDMAP-5.4-12). Drops the Sends that have not begun. The
+    /// message in progress is finished before the Terminate is sent (RDMAP-7.1-7).
     pub fn terminate(&mut self, terminate: Terminate) {
         self.drop_posted();
         self.terminate = Some(terminate);

@@ -7,7 +7,7 @@
 //! not support RFC 7306, the opcodes of RFC 7306 are unknown opcodes. The error for such an opcode
 //! is therefore "Unexpected OpCode" (RDMAP-7306.1.1-1), even if the queue number is also unknown.
 //!
-//! Memory, receive queues and requests belong to the [`DataSink`]. A receiver only holds the
+//! Memory, receive queues and requests belong to the [`DataSink`]. A receiver stores only the
 //! expected MSN and MO of each queue.
 
 use weft_core::wire::ddp::{RawHeader, RawTagged, RawUntagged, queue};
@@ -23,7 +23,7 @@ use crate::reject::reject_if;
 /// The receiver of the DDP segments of one stream.
 #[derive(Debug)]
 pub struct Receiver {
-    /// Version of DDP and RDMAP, as MPA negotiated it.
+    /// Version of DDP and RDMAP that MPA negotiated.
     version: u8,
     /// True if this endpoint supports RFC 7306: Atomic Operations and Immediate Data.
     extensions: bool,
@@ -92,7 +92,7 @@ impl Receiver {
         delivered.map_err(|fault| SegmentError::of(fault, ulpdu))
     }
 
-    /// The same as `check`, but with the deviations.
+    /// Does the same as `check`, but applies the deviations.
     fn check_deviating(&mut self, ulpdu: &[u8], sink: &mut impl DataSink) -> Result<(), SegmentError> {
         let arrived = hostile::hook::segment_arrived(&self.deviations, &mut self.deviation_state, ulpdu);
         let judged = match arrived {

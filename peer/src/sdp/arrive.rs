@@ -13,16 +13,16 @@ use super::{Event, OpId, Output, PrivateBuffer, Start, Violation};
 use crate::hostile::hook;
 use crate::time::Instant;
 
-/// Maximum number of answers that may wait to be sent, without the answers to SrcAvails. These
-/// answers are SinkCancelAck, the end of a SrcAvailCancel, RdmaWrCompl and the first update. For
-/// each SrcAvail, two more answers may wait. If more answers wait, the peer has sent requests too
-/// early (sections 9.5.4, 9.5.5, 11.3).
+/// Maximum number of answers that may wait to be sent, not including the answers to SrcAvails. The
+/// included answers are SinkCancelAck, the end of a SrcAvailCancel, RdmaWrCompl and the first
+/// update. For each SrcAvail, two more answers may wait. If even more answers wait, the peer has
+/// sent requests too early (sections 9.5.4, 9.5.5, 11.3).
 const MAX_OTHER_ANSWERS: usize = 8;
 
 /// Inputs.
 impl Connection {
-    /// Processes bytes that TCP delivered in streaming mode. After [`Output::Start`] such bytes
-    /// belong to the RNIC.
+    /// Processes bytes that TCP delivered in streaming mode. After [`Output::Start`], the bytes
+    /// from TCP belong to the RNIC.
     pub fn handle_streaming(&mut self, now: Instant, octets: &[u8]) {
         let arrived;
         let octets = match &mut self.hostile {
@@ -56,7 +56,7 @@ impl Connection {
         self.progress(now, Ok(progress));
     }
 
-    /// Acts on the progress of start-up.
+    /// Performs the actions that follow from the progress of start-up.
     fn progress(&mut self, now: Instant, progress: Result<Progress, Refusal>) {
         match progress {
             Err(refusal) => self.refuse(refusal),
@@ -71,8 +71,8 @@ impl Connection {
         }
     }
 
-    /// Starts iWARP. `agreed` is set if the peer's Hello or HelloAck is known, and `acknowledged`
-    /// if the HelloAck has been exchanged as private data.
+    /// Starts iWARP. `agreed` is set if the peer's Hello or HelloAck is known. `acknowledged` is
+    /// set if the HelloAck has been exchanged as private data.
     fn started(&mut self, now: Instant, start: Start, agreed: Option<Agreed>, acknowledged: bool) {
         let Phase::Starting(startup) = &self.phase else { return };
         let size = agreed.map(|agreed| startup.recv_size(&agreed));
@@ -93,8 +93,8 @@ impl Connection {
             }
             (Role::Connecting, Some(agreed)) => {
                 self.open(agreed);
-                // The peer is MPA Responder, and must not send before it has received an FPDU. The
-                // update is this FPDU.
+                // The peer is MPA Responder, and must not send before it has received an FPDU. This
+                // side sends an update as that FPDU.
                 self.control.push_back(Control::Update);
             }
             _ => self.phase = Phase::WaitHelloAck,
@@ -114,17 +114,17 @@ impl Connection {
         self.out.push_back(Output::Event(if resumed { Event::Resumed(agreed) } else { Event::Opened(agreed) }));
     }
 
-    /// Ends start-up: TCP is reset, and no message reports the reason to the peer.
+    /// Ends start-up with a reset of TCP. No message reports the reason to the peer.
     pub(super) fn refuse(&mut self, refusal: Refusal) {
         self.out.push_back(Output::Event(Event::Refused(refusal)));
         self.end(true, None, Some(true));
     }
 
-    /// Processes a message of the peer: the first bytes of a Private Buffer. `octets` is the
-    /// complete message.
+    /// Processes a message of the peer. The message is at the start of the Private Buffer `buffer`,
+    /// and `octets` is the complete message.
     pub fn handle_message(&mut self, now: Instant, buffer: PrivateBuffer, octets: &[u8], arrival: Arrival) {
-        // Messages fill Private Buffers in the order of posting. A completion in another order
-        // belongs to another TCP connection.
+        // Messages fill Private Buffers in the order of posting. A completion that is out of this
+        // order belongs to another TCP connection.
         if !self.pool.filled(buffer) || self.is_over() {
             return;
         }
@@ -186,7 +186,7 @@ impl Connection {
     /// Processes the end of the LLP connection: the peer closed or reset the connection, or the
     /// connection was lost.
     pub fn handle_disconnected(&mut self, _now: Instant) {
-        // In a suspension, the end of TCP is not an error.
+        // During a suspension, the end of TCP is not an error.
         if self.is_over() || self.is_suspended() {
             return;
         }
@@ -199,7 +199,8 @@ impl Connection {
         self.end(!self.close.is_graceful(), None, None);
     }
 
-    /// Processes the time that [`poll_timeout`](Self::poll_timeout) returned.
+    /// Processes the timers that have expired. [`poll_timeout`](Self::poll_timeout) returns the
+    /// time at which to call this function.
     pub fn handle_timeout(&mut self, now: Instant) {
         let due = |deadline: &mut Option<Instant>| deadline.take_if(|deadline| *deadline <= now).is_some();
         if due(&mut self.startup_deadline) {

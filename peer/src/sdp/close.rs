@@ -30,7 +30,7 @@ impl Inbound<'_> {
 
     /// Notes that the peer has received all messages up to `mseq_ack`.
     pub(super) fn has_seen(&mut self, mseq_ack: u32) {
-        // `mseq_ack` may come from an AbortConn. The AbortConn has then already ended the
+        // `mseq_ack` may come from an AbortConn. In this case, the AbortConn has already ended the
         // connection.
         let lingers = self.connection.close.lingers && !self.connection.is_over();
         if lingers && self.connection.close.sent.is_some_and(|own| super::credits::reached(mseq_ack, own)) {
@@ -52,7 +52,7 @@ impl Connection {
     }
 
     /// Starts an abortive close (section 8.2.2). If this side has sent DisConn, it sends AbortConn
-    /// first. Otherwise TCP ends at once.
+    /// before TCP ends. Otherwise TCP ends at once.
     pub(super) fn begin_abort(&mut self, now: Instant, violation: Option<Violation>) {
         if self.is_over() || self.close.is_aborting() {
             return;
@@ -89,7 +89,7 @@ impl Connection {
         self.reset_tcp();
     }
 
-    /// Handles the deadline of the close, which has passed without progress.
+    /// Handles a close whose deadline has passed without progress.
     pub(super) fn close_timed_out(&mut self, now: Instant) {
         if self.close.is_aborting() {
             self.reset_tcp();

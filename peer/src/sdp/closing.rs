@@ -25,8 +25,8 @@ pub(super) struct Closing {
     pub(super) lingers: bool,
     /// The peer's AbortConn has arrived.
     pub(super) aborted: bool,
-    /// Set while AbortConn is due or in flight. The inner value is the peer's violation, if a
-    /// violation is the reason.
+    /// Set while AbortConn is due or in flight. If a violation by the peer is the reason for
+    /// AbortConn, the inner value is this violation.
     pub(super) aborting: Option<Option<Violation>>,
     /// The connection has ended gracefully.
     pub(super) graceful: bool,
@@ -40,17 +40,17 @@ impl Closing {
         self.graceful || self.received && !self.aborted && self.aborting.is_none() && self.out
     }
 
-    /// Notes that the RNIC has sent this side's DisConn. `linger_end` is the deadline if this side
-    /// ends TCP now.
+    /// Notes that the RNIC has sent this side's DisConn. `linger_end` is the deadline that applies
+    /// if this side starts to end TCP now.
     pub(super) fn dis_conn_sent(&mut self, linger_end: Instant) {
         self.out = true;
         self.linger_when_done(linger_end);
     }
 
-    /// Starts to end TCP if both DisConns are done and this side is the one that ends TCP. The peer
-    /// may send updates and completions until it has received this side's DisConn. If this side
-    /// ended TCP before these messages arrived, the peer would observe a reset. Therefore this side
-    /// first keeps TCP open for [`Settings::close_linger`](super::Settings::close_linger), until
+    /// Starts to end TCP if both DisConns are done and this side has to end TCP. The peer may send
+    /// updates and completions until it has received this side's DisConn. If this side ended TCP
+    /// before these messages arrived, the peer would observe a reset. Therefore this side keeps TCP
+    /// open for [`Settings::close_linger`](super::Settings::close_linger), which ends at
     /// `linger_end`.
     pub(super) fn linger_when_done(&mut self, linger_end: Instant) {
         if self.received && self.out && self.ends && !self.is_aborting() {
@@ -66,7 +66,7 @@ impl Closing {
 
     /// Resets the state for a new TCP connection. The new connection does not inherit the
     /// information that a half-connection has ended (section 13.1.1, step 5). Therefore a DisConn
-    /// that was sent before must be sent again.
+    /// that was sent on the previous TCP connection must be sent again.
     pub(super) fn restart(&mut self) {
         (self.sent, self.out, self.received_here, self.deadline) = (None, false, false, None);
     }

@@ -6,8 +6,7 @@ use super::{Connection, Half, Policy, ReceiveId, ReceiveOutcome, SendId};
 use crate::reject::reject_if;
 use crate::time::Instant;
 
-/// Maximum number of sends that a user may have posted at a time. The same limit applies to
-/// receives.
+/// Maximum number of sends that may be posted at a time. The same limit applies to receives.
 const MAX_POSTED: usize = 65536;
 
 /// Why a command is rejected.
@@ -33,7 +32,7 @@ pub enum CommandError {
 
 impl Connection {
     /// Posts a send of `len` bytes. The user must not change the bytes until [`super::Event::Sent`]
-    /// reports the send. If `urgent` is set, the last byte is Out-Of-Band data.
+    /// reports the end of the send. If `urgent` is set, the last byte is Out-Of-Band data.
     ///
     /// # Errors
     /// See [`CommandError`].
@@ -49,8 +48,8 @@ impl Connection {
     }
 
     /// Posts a receive of up to `len` bytes. [`super::Event::Received`] reports its end. If
-    /// `wait_all` is set, the receive ends only when it is full (MSG_WAITALL). With or without
-    /// `wait_all`, a receive also ends after an Out-Of-Band byte and at the end of the stream.
+    /// `wait_all` is set, the receive waits until it is full (MSG_WAITALL). Even with `wait_all`, a
+    /// receive ends early after an Out-Of-Band byte and at the end of the stream.
     ///
     /// # Errors
     /// See [`CommandError`].
@@ -75,8 +74,8 @@ impl Connection {
         }
     }
 
-    /// Cancels all receives. [`super::Event::Received`] reports each receive, with the bytes that
-    /// had already arrived.
+    /// Cancels all receives. [`super::Event::Received`] reports the end of each receive, with the
+    /// bytes that had already arrived.
     pub fn cancel_receives(&mut self) {
         self.sink.cancel();
         self.advance();
@@ -116,9 +115,9 @@ impl Connection {
     }
 
     /// Requests that the peer change the size of its Private Buffers to `octets` bytes (section
-    /// 10.6). [`super::Event::Resized`] reports the size that the peer selects. No request is sent
-    /// if the size would not change, or if the peer has refused an earlier change in the same
-    /// direction.
+    /// 10.6). [`super::Event::Resized`] reports the size that the peer selects. If the peer's
+    /// Private Buffers already have this size, no request is sent. If the peer has refused a change
+    /// in the same direction, no request is sent either.
     pub fn resize(&mut self, octets: u32) {
         self.resize.want(octets.clamp(weft_core::wire::sdp::MIN_PRIVATE_BUFFER, 1 << 31));
     }

@@ -1,5 +1,5 @@
-//! The machine: its state, getters and outputs. The user's commands are in `command`, other inputs
-//! in `arrive`.
+//! The state machine: its state, getters and outputs. The user's commands are in `command`, and
+//! other inputs are in `arrive`.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ use super::{Event, Exposed, Half, Output, ReceiveOutcome, Region, Role, SendId, 
 use crate::hostile::{Deviations, SdpHostile, hook};
 use crate::time::Instant;
 
-/// The information about a message from the Work Completion of the message's receive.
+/// Information about a message, from the Work Completion of the receive that the message used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Arrival {
     /// STag that the message invalidated.
@@ -50,13 +50,14 @@ pub struct Connection {
     pub(super) peer_max_adverts: u16,
     /// A send that the RNIC could not register.
     pub(super) unregistered: Option<SendId>,
-    /// Number of receives that had ended when the RNIC could not register a receive. `None` if this
-    /// did not happen. No receive is advertised until another receive has ended.
+    /// Number of receives that had ended when the RNIC failed to register a receive. `None` if no
+    /// registration has failed. After the failure, no receive is advertised until another receive
+    /// has ended.
     pub(super) sinks_refused: Option<u64>,
     pub(super) credit_request: CreditRequest,
     /// Timer for updates whose only reason is an update of the peer.
     pub(super) echo: CreditRequest,
-    /// The first of these updates has been sent. Later updates of this kind wait for `echo`.
+    /// The first of these updates has been sent. All further updates of this kind wait for `echo`.
     pub(super) echoed: bool,
     pub(super) moved_out: TransferCounts,
     pub(super) moved_in: TransferCounts,
@@ -82,7 +83,7 @@ impl Connection {
         Connection::deviating(now, Role::Accepting, settings, Deviations::NONE)
     }
 
-    /// Starts in this role on an established TCP connection, and commits these deviations.
+    /// Starts in this role on an established TCP connection, with these deviations.
     #[must_use]
     pub fn deviating(now: Instant, role: Role, settings: Settings, deviations: Deviations) -> Self {
         let settings = settings.clamped();
@@ -279,8 +280,9 @@ impl Connection {
         self.credits.posted = self.pool.posted();
     }
 
-    /// Returns whether there is a deadlock: each side waits until the other side reads its
-    /// SrcAvail, and this side has no receive posted (section 9.2).
+    /// Returns whether there is a deadlock (section 9.2). In a deadlock, each side has sent a
+    /// SrcAvail and waits until the other side reads the advertised bytes. This side has no receive
+    /// posted.
     pub(super) fn is_deadlocked(&self) -> bool {
         self.sink.is_peer_waiting() && !self.source.open.is_empty()
     }
@@ -296,8 +298,8 @@ impl Connection {
 
     /// Ends all posted sends and receives, and reports their end to the user. If `disconnect` is
     /// set, also ends TCP: by a reset if the value is true, and gracefully if it is false. The
-    /// [`Output::Disconnect`] precedes the reports. A Read may fill a receive until TCP has ended,
-    /// but after the report the receive belongs to the user.
+    /// [`Output::Disconnect`] precedes the reports, because a Read may fill a receive until TCP has
+    /// ended. After the report, the receive belongs to the user.
     pub(super) fn end(&mut self, abortive: bool, violation: Option<Violation>, disconnect: Option<bool>) {
         if self.is_over() {
             return;

@@ -43,8 +43,8 @@ impl From<Answer> for Control {
 pub(super) fn queue_answers(queue: &mut VecDeque<Control>, answers: impl IntoIterator<Item = Answer>) {
     for answer in answers.into_iter().map(Control::from) {
         match (queue.back_mut(), answer) {
-            // Both answers concern one SrcAvail, and the first answer is not sent yet, so one
-            // message reports both.
+            // Both answers concern the same SrcAvail, and the first answer is not sent yet. One
+            // message therefore reports both answers.
             (Some(Control::RdmaRdCompl { len, last: end @ None }), Control::RdmaRdCompl { len: more, last }) => {
                 *len = len.saturating_add(more);
                 *end = last;

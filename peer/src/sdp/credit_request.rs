@@ -1,13 +1,15 @@
 //! Timer for the empty messages (Data without payload) that a side sends to get or give credit.
 //!
-//! A side with exactly two credits must not send payload. Its peer must send an update only when
-//! one credit is left. An empty message uses one credit, so the peer then sends its update.
+//! A side with exactly two credits must not send payload. The peer must send an update only when
+//! this side has one credit left. An empty message uses one credit, so the peer then sends its
+//! update.
 //!
-//! This side waits before it sends the empty message, because an update is usually on its way. The
-//! empty message is also an update for the peer. If both sides answered each update at once, one
-//! message would always be in flight. Then neither side would get the three credits that payload
-//! needs. For the same reason the two sides wait for different times. Each wait is twice as long as
-//! the wait before, so a peer without a free buffer gets fewer and fewer empty messages.
+//! This side waits before it sends the empty message, because an update from the peer is usually on
+//! its way. The empty message is also an update for the peer. If both sides answered each update at
+//! once, one message would always be in flight. Then neither side would get the three credits that
+//! payload needs. For the same reason, the first waits of the two sides have different lengths.
+//! Each wait is twice as long as the previous wait, so a peer without a free buffer gets fewer and
+//! fewer empty messages.
 
 use core::time::Duration;
 
@@ -35,8 +37,8 @@ impl CreditRequest {
         CreditRequest { first, wait: first, deadline: None, due: false }
     }
 
-    /// Runs the timer, because payload waits while there are exactly two credits. Returns whether
-    /// the empty message is due now.
+    /// Runs the timer. The caller has payload that waits because there are exactly two credits.
+    /// Returns whether the empty message is due now.
     pub(super) fn is_due(&mut self, now: Instant) -> bool {
         if std::mem::take(&mut self.due) {
             self.wait = (self.wait * 2).min(MAX_WAIT);

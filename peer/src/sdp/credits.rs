@@ -18,7 +18,7 @@ pub(super) struct Credits {
     pub(super) sent: u32,
     /// Bufs and MSeqAck of the last header from the peer.
     window: (u16, u32),
-    /// Credits that the formula of section 10.2 grants, but that this side does not use.
+    /// Number of credits that the formula of section 10.2 grants but this side does not use.
     pub(super) kept_back: u16,
     /// MSeq of the last message that this side received.
     received: u32,
@@ -29,8 +29,8 @@ pub(super) struct Credits {
     pub(super) posted: u16,
     /// The highest sum MSeqAck + Bufs that this side has sent.
     announced: u32,
-    /// Whether, since this side's last message, a message with news has arrived or a buffer with
-    /// user data became free. Each message except an update has news. An update is Data without
+    /// True if a message with news arrived, or a buffer with user data became free, after this
+    /// side's last message. Each message except an update has news. An update is Data without
     /// payload.
     pub(super) news: bool,
     pub(super) conduct: SdpConduct,
@@ -70,8 +70,8 @@ impl Credits {
         self.ack().wrapping_add(u32::from(self.posted))
     }
 
-    /// Returns whether a message, if it were sent now, would allow the peer to send more messages
-    /// than the earlier messages allow.
+    /// Returns whether a message that is sent now allows the peer to send more messages than this
+    /// side's earlier messages allow.
     fn widens(&self) -> bool {
         self.edge() != self.announced && reached(self.edge(), self.announced)
     }
@@ -113,8 +113,8 @@ impl Credits {
     /// Returns whether to send an update: a message whose only purpose is to give the peer more
     /// credit. The draft requires an update when the peer has one credit left (SDP-10.5-9). If
     /// `news` is set, this side also sends an update when the peer has at most half of `pool`
-    /// credits left, or at most two credits, because the peer must not send payload with two
-    /// credits. `pool` is the number of Private Buffers.
+    /// credits left. It does the same when the peer has at most two credits left, because the peer
+    /// must not send payload with two credits. `pool` is the number of Private Buffers.
     pub(super) fn wants_update(&self, pool: u16) -> bool {
         let left = self.announced.wrapping_sub(self.received);
         self.widens() && (left <= 1 || self.news && left <= u32::from(pool / 2).max(2))

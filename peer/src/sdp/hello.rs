@@ -43,8 +43,8 @@ pub enum Refusal {
     /// The peers' settings for the enhanced set-up of MPA are incompatible.
     #[error("the enhanced set-up of MPA failed: {0}")]
     Setup(crate::mpa::SetupError),
-    /// The peer's MPA Reply rejects the connection, or the peer ended TCP instead of sending
-    /// HelloAck. SDP has no message for a rejection (section 8.1.2).
+    /// The peer's MPA Reply rejects the connection, or the peer ended TCP before it sent HelloAck.
+    /// SDP has no message for a rejection (section 8.1.2).
     #[error("the peer rejected the connection")]
     Rejected,
     /// Start-up did not finish in time.
@@ -53,7 +53,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Returns the requirement for which this side closes the connection. `None` if the
+    /// Returns the requirement that makes this side close the connection. `None` if the
     /// specification leaves the decision to the peer, or if start-up timed out.
     #[must_use]
     pub fn requirement(&self) -> Option<RequirementId> {
@@ -68,7 +68,7 @@ impl Refusal {
     }
 }
 
-/// Results of Hello and HelloAck, from the point of view of this side.
+/// Values that result from Hello and HelloAck, from the point of view of this side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Agreed {
     /// Field order of both directions.
@@ -86,7 +86,7 @@ pub struct Agreed {
     pub peer_max_adverts: u16,
     /// Number of RDMA Reads of the peer that this side serves at the same time.
     pub ird: u16,
-    /// Number of RDMA Reads that this side may have outstanding, at most LocIRD of the peer.
+    /// Number of RDMA Reads that this side may have outstanding. It is at most LocIRD of the peer.
     pub ord: u16,
 }
 

@@ -144,8 +144,8 @@ impl Inbound<'_> {
     }
 
     /// Processes a SrcAvailCancel (section 9.5.4). A SendSm that is already queued still requests
-    /// Data. It is sent with an MSeqAck below the SrcAvailCancel, so the peer can distinguish it
-    /// from the answer to the SrcAvailCancel.
+    /// Data. The SendSm is sent with an MSeqAck below the MSeq of the SrcAvailCancel. The peer can
+    /// therefore distinguish this SendSm from the answer to the SrcAvailCancel.
     fn src_avail_cancel(&mut self, mseq: u32) {
         let connection = &mut *self.connection;
         let open = connection.sink.src_avail_cancel();
@@ -160,8 +160,8 @@ impl Inbound<'_> {
     }
 
     /// Processes a ModeChange (section 12). If `s` is false, the ModeChange concerns the
-    /// half-connection on which the peer sends. If `s` is true, it concerns the half-connection on
-    /// which this side sends.
+    /// half-connection on which the peer sends. If `s` is true, the ModeChange concerns the
+    /// half-connection on which this side sends.
     fn mode_change(&mut self, to: Mode, s: bool) -> Result<(), Violation> {
         let connection = &mut *self.connection;
         let from = if s { connection.source.mode } else { connection.sink.mode };

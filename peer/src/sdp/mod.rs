@@ -6,8 +6,8 @@
 //! the user. With *Bcopy*, a message carries the bytes, and the receiver copies them out of a
 //! Private Buffer. With *Zcopy*, RDMA moves the bytes between the memory of the two users. For
 //! Zcopy, one side advertises its memory: the Data Source with a SrcAvail, or the Data Sink with a
-//! SinkAvail. The draft calls an advertisement *Processed* once the message that completes it has
-//! been sent.
+//! SinkAvail. The draft calls an advertisement *Processed* as soon as the message that completes it
+//! has been sent.
 //!
 //! The machine never calls the RNIC. The driver passes in what the RNIC and TCP report
 //! ([`Connection::handle_streaming`], [`handle_message`](Connection::handle_message),
@@ -18,12 +18,12 @@
 //! [`shut_down`](Connection::shut_down), ...). [`poll`](Connection::poll) returns [`Output`]s in
 //! the order in which the driver has to perform them: verbs to post, bytes to move, [`Event`]s for
 //! the user. After each input, call `poll` until it returns `None`. Then
-//! [`poll_timeout`](Connection::poll_timeout) returns when to call `handle_timeout`.
+//! [`poll_timeout`](Connection::poll_timeout) returns the time at which to call `handle_timeout`.
 //!
-//! **The machine never accesses the user's bytes.** It knows only the id and the length of a send
-//! or a receive, and only the number of a Private Buffer. An `Output` names the source and the
-//! destination of bytes, and the driver moves the bytes. The driver uses gather lists, RDMA, or one
-//! copy out of a Private Buffer ([`Output::Place`]). So bytes are copied only where the draft
+//! **The machine never accesses the user's bytes.** Of a send or a receive, it knows only the id
+//! and the length. Of a Private Buffer, it knows only the number. An `Output` names the source and
+//! the destination of bytes, and the driver moves the bytes. The driver uses gather lists, RDMA, or
+//! one copy out of a Private Buffer ([`Output::Place`]). So bytes are copied only where the draft
 //! requires a copy for Bcopy.
 //!
 //! | file | purpose | draft |

@@ -61,8 +61,8 @@ impl Producer<'_> {
             || !answering && !self.connection.suspension.has_stopped_sending() && self.update();
     }
 
-    /// Sends the oldest answer. If there is not enough credit for the answer, all later messages
-    /// wait too, because the answer reports earlier events.
+    /// Sends the oldest answer. If there is not enough credit for the answer, all other messages
+    /// wait, too. They must follow the answer, because the answer reports earlier events.
     pub(super) fn answer_now(&mut self) -> bool {
         let connection = &mut *self.connection;
         let control = loop {
@@ -117,7 +117,7 @@ impl Producer<'_> {
             self.announce_mode(Half::In, Mode::Combined);
             return true;
         }
-        // After DisConn this half-connection needs no other Mode, because TCP ends next
+        // After DisConn, this half-connection needs no other Mode, because the end of TCP follows
         // (SDP-8.2.1-32).
         if self.connection.close.sent.is_some() {
             return false;
@@ -160,9 +160,10 @@ impl Producer<'_> {
         // advertised.
         let fits = |size: u32| !connection.pool.has_smaller() && !connection.sink.advertises_up_to(size);
         let early = connection.credits.conduct.acknowledges_early;
-        // While MSeqAck is held back for a SrcAvailCancel, the peer would conclude from MSeqAck
-        // that its later ChRcvBuf has not arrived (section 9.5.4). After both DisConns TCP ends,
-        // and this side sends nothing else (SDP-8.2.1-32).
+        // While MSeqAck is held back for a SrcAvailCancel, MSeqAck does not acknowledge a ChRcvBuf
+        // that the peer sent after the SrcAvailCancel. The peer would conclude that this ChRcvBuf
+        // has not arrived (section 9.5.4). After both DisConns TCP ends, and this side sends
+        // nothing else (SDP-8.2.1-32).
         let shows =
             connection.credits.ack_limit.is_none() && !(connection.close.sent.is_some() && connection.close.received);
         if let Some(act_sz) = connection.resize.answer.filter(|size| early || shows && fits(*size)) {
@@ -245,8 +246,8 @@ impl Producer<'_> {
     }
 
     /// Sends a SinkAvail, if a receive is suitable. `payload` is a position and a length in the
-    /// other half-connection. If `payload` is set, the message also carries these bytes and is a
-    /// Transaction (section 9.4).
+    /// half-connection on which this side sends. If `payload` is set, the message also carries
+    /// these bytes and is a Transaction (section 9.4).
     fn advertise_sink(&mut self, room: Room, payload: Option<(u64, u64)>) -> bool {
         let connection = &mut *self.connection;
         let policy = connection.settings.policy;
@@ -259,9 +260,9 @@ impl Producer<'_> {
             return false;
         }
         // A receive must be larger than the Private Buffers. If their size shrinks, the old size
-        // counts until ChRcvBufAck is sent (SDP-10.6-15). If their size grows, the new size counts
-        // at once. Otherwise ChRcvBufAck would have to wait for the smaller receives that are
-        // advertised.
+        // applies until ChRcvBufAck is sent (SDP-10.6-15). If their size grows, the new size
+        // applies at once. Otherwise ChRcvBufAck would have to wait for the smaller receives that
+        // are advertised.
         let least = connection.sink_threshold();
         let fits = u64::from(payload_room(Mid::SINK_AVAIL, room));
         if !connection.credits.allow(payload.is_some()) || payload.is_some_and(|(_, len)| len > fits) {
@@ -300,7 +301,7 @@ impl Producer<'_> {
     }
 
     /// Waits for credit for payload. If there are exactly two credits, sends an empty message after
-    /// a wait. Returns whether it sent the empty message.
+    /// a wait. Returns whether the empty message was sent.
     fn wait_for_credit(&mut self) -> bool {
         if self.connection.credits.available() != 2 {
             self.connection.credit_request.stop();

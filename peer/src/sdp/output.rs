@@ -1,4 +1,5 @@
-//! Outputs of a [`Connection`](super::Connection). The driver performs them in their order.
+//! Outputs of a [`Connection`](super::Connection). The driver performs the outputs in the order in
+//! which they are returned.
 
 use weft_core::wire::sdp::Mode;
 
@@ -53,7 +54,7 @@ pub struct Region {
 pub enum Exposed {
     /// Bytes of a send, for an RDMA Read by the peer.
     Source(Piece),
-    /// All of a receive, for an RDMA Write by the peer.
+    /// All bytes of a receive, for an RDMA Write by the peer.
     Sink {
         /// The receive to register.
         receive: ReceiveId,
@@ -75,8 +76,8 @@ pub enum Half {
 /// in which [`Connection::poll`](super::Connection::poll) returns them (section 10.1).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Output {
-    /// Post a Private Buffer of this size. If the number of the Private Buffer was used before with
-    /// another size, a new buffer replaces the old buffer.
+    /// Post a Private Buffer of this size. If an earlier `Receive` had the same number and another
+    /// size, a new buffer replaces the old buffer.
     Receive {
         /// The Private Buffer to post.
         buffer: PrivateBuffer,
@@ -87,14 +88,14 @@ pub enum Output {
     Release(PrivateBuffer),
     /// Write these bytes to TCP unchanged, in streaming mode.
     Streaming(Vec<u8>),
-    /// Start iWARP. [`Start::unread`] has the bytes that arrived too early. Pass all later bytes
-    /// from TCP to the RNIC.
+    /// Start iWARP. [`Start::unread`] has the bytes for the RNIC that have already arrived. Pass
+    /// the bytes that arrive after the start to the RNIC, too.
     Start(Box<Start>),
     /// Post one Send.
     Send {
         /// If set, report the completion with this id.
         op: Option<OpId>,
-        /// All headers, the first bytes of the message.
+        /// All headers. They are the first bytes of the message.
         head: Vec<u8>,
         /// The bytes after the headers.
         payload: Option<Piece>,
@@ -138,8 +139,8 @@ pub enum Output {
         /// Offset of the first byte in the receive.
         at: u64,
     },
-    /// End the peer's access to this registered memory. Invalidate the STag unless the peer has
-    /// already invalidated it, then deregister the memory.
+    /// End the peer's access to this registered memory. If the peer has not invalidated the STag
+    /// yet, invalidate the STag. Then deregister the memory.
     Withdraw {
         /// STag from the registration.
         stag: u32,
@@ -170,7 +171,7 @@ pub struct Start {
     pub rtr: RtrKinds,
     /// Last bytes of streaming mode. Send them when the RNIC is ready to receive.
     pub last: Vec<u8>,
-    /// Bytes that arrived already and belong to the RNIC.
+    /// Bytes that belong to the RNIC and have already arrived.
     pub unread: Vec<u8>,
 }
 
@@ -205,7 +206,7 @@ pub enum SendOutcome {
 /// How a receive ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReceiveOutcome {
-    /// The receive has bytes. More bytes may arrive for later receives.
+    /// The receive has bytes. More bytes may arrive for the receives that follow.
     More,
     /// The peer has ended its half-connection: no more bytes will arrive (section 8.2.1).
     EndOfStream,
@@ -251,7 +252,7 @@ pub enum Event {
         /// The new Mode.
         mode: Mode,
     },
-    /// The peer answered ChRcvBuf. This is the size of its Private Buffers in bytes.
+    /// The peer answered ChRcvBuf. The value is the size of the peer's Private Buffers in bytes.
     Resized(u32),
     /// The connection is suspended (section 13). After TCP has ended, connect or accept again, then
     /// call [`reconnected`](super::Connection::reconnected).

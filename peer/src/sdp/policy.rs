@@ -7,8 +7,8 @@ use core::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Policy {
     /// Data Source Bcopy Threshold in bytes. If the rest of a send has at most this number of
-    /// bytes, Bcopy transfers the rest. Otherwise Zcopy transfers the rest. With `u64::MAX` only
-    /// Bcopy is used. Default 16384.
+    /// bytes, Bcopy transfers the rest. Otherwise Zcopy transfers the rest. If the threshold is
+    /// `u64::MAX`, only Bcopy is used. Default 16384.
     pub source_threshold: u64,
     /// Data Sink Bcopy Threshold in bytes. A receive of at most this length is not advertised. The
     /// threshold is never less than the size of the receive Private Buffers (section 10). Default
@@ -18,17 +18,17 @@ pub struct Policy {
     pub max_src_avail: u32,
     /// Maximum number of open SrcAvails in Pipelined Mode. Default 4.
     pub src_avails: usize,
-    /// Maximum number of open SinkAvails. 0: this side never sends a SinkAvail. Default 4.
+    /// Maximum number of open SinkAvails. If it is 0, this side never sends a SinkAvail. Default 4.
     pub sink_avails: usize,
-    /// Number of payload bytes in a SrcAvail in Combined Mode, at least 1. If this number does not
-    /// fit, the SrcAvail carries as many bytes as fit. Default: as many as fit.
+    /// Number of payload bytes in a SrcAvail in Combined Mode, at least 1. If this number of bytes
+    /// does not fit, the bytes fill the SrcAvail. By default, the bytes always fill the SrcAvail.
     pub src_avail_payload: u32,
     /// How this side answers a SrcAvail. Default: RDMA Read.
     pub answer: SrcAvailAnswer,
     /// Maximum number of bytes that one RDMA Read fetches, at least 1. Default 2^30.
     pub max_read: u32,
-    /// This side sends an RdmaRdCompl each time that it has read at least this number of bytes. The
-    /// peer then gets its buffer back in parts. With the default `u32::MAX`, this side sends an
+    /// This side sends an RdmaRdCompl each time it has read at least this number of bytes. The peer
+    /// then gets its buffer back in parts. With the default `u32::MAX`, this side sends an
     /// RdmaRdCompl only when the receive is full, or when it has read all bytes of the SrcAvail.
     pub read_batch: u32,
     /// This side combines Data and SinkAvail into one message if both are due (section 9.4).
@@ -40,9 +40,10 @@ pub struct Policy {
     /// This side changes the sending half-connection to Pipelined Mode when the peer sets REQ_PIPE.
     /// Default false.
     pub follows_hints: bool,
-    /// Time after which this side resolves a deadlock. In the deadlock, each side waits until the
-    /// other side reads its SrcAvail, and this side has no receive posted. To resolve the deadlock,
-    /// this side requests the peer's data with SendSm (section 9.2). Default 100 ms.
+    /// Time after which this side resolves a deadlock. In the deadlock, each side has sent a
+    /// SrcAvail and waits until the other side reads the advertised bytes. This side has no receive
+    /// posted. To resolve the deadlock, this side requests the peer's data with SendSm (section
+    /// 9.2). Default 100 ms.
     pub deadlock_wait: Duration,
 }
 
@@ -54,7 +55,7 @@ pub enum SrcAvailAnswer {
     Read,
     /// SendSm.
     SendSm,
-    /// One RDMA Read, then SendSm for the rest.
+    /// One RDMA Read, and then SendSm for the rest of the SrcAvail.
     ReadThenSendSm,
 }
 

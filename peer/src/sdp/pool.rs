@@ -41,10 +41,10 @@ impl Pool {
     }
 
     /// Posts one more buffer for a message that arrived while MSeqAck is held back (section 9.5.4).
-    /// The peer counts the buffer of such a message as used. Without the new buffer, and with only
-    /// three buffers, the peer could soon send nothing. There are at most four times `target`
-    /// buffers: this limits the memory for a peer that never answers the RDMA Read for which
-    /// MSeqAck is held back.
+    /// The peer counts the buffer of such a message as used. If there are only three buffers and no
+    /// new buffer is posted, the peer could soon send nothing. The number of buffers is at most
+    /// four times `target`. This limits the memory that a peer can cause by never answering the
+    /// RDMA Read for which MSeqAck is held back.
     pub(super) fn post_extra(&mut self, out: &mut VecDeque<Output>) {
         let most = usize::from(self.target).saturating_mul(4).min(usize::from(u16::MAX));
         if self.wanted().max(self.posted.len() + self.kept.len()) < most {
@@ -95,8 +95,8 @@ impl Pool {
         slot.buffer == buffer
     }
 
-    /// Notes that the bytes of a filled buffer are not needed any more. Posts the buffer again,
-    /// unless it has the wrong size or there are too many buffers. If the buffer has the wrong
+    /// Notes that the bytes of a filled buffer are not needed any more. If the buffer has the right
+    /// size and there are not too many buffers, posts the buffer again. If the buffer has the wrong
     /// size, a new buffer may replace it. Returns whether a buffer was posted.
     pub(super) fn free(&mut self, buffer: PrivateBuffer, out: &mut VecDeque<Output>) -> bool {
         let Some(at) = self.kept.iter().position(|slot| slot.buffer == buffer) else { return false };
@@ -114,9 +114,9 @@ impl Pool {
     }
 
     /// Changes the size of the buffers that are posted from now on. If the size increases, new
-    /// buffers are posted at once, in addition to the old buffers. The peer's messages must use up
-    /// the old buffers (section 10.6.2). There are at most twice `target` buffers, even after
-    /// several increases.
+    /// buffers are posted at once, in addition to the old buffers. The old buffers stay posted
+    /// until messages of the peer use them up (section 10.6.2). The number of buffers is at most
+    /// twice `target`, even after several increases.
     pub(super) fn resize(&mut self, size: u32, out: &mut VecDeque<Output>) {
         let grows = size > self.size && !self.conduct.renews_late;
         self.size = size;

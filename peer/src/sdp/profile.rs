@@ -1,6 +1,6 @@
-//! Profiles that combine the start-up of SDP with that of MPA. The draft does not mention MPA
-//! start-up frames, and RFC 5044 does not let a Responder send before the first FPDU has arrived.
-//! Each profile resolves this conflict in a different way.
+//! Profiles that combine the start-up of SDP with the start-up of MPA. The draft does not mention
+//! MPA start-up frames, and RFC 5044 does not let a Responder send before the first FPDU has
+//! arrived. Each profile resolves this conflict in a different way.
 
 use weft_core::wire::mpa::Framing;
 
@@ -36,9 +36,9 @@ pub enum Profile {
 pub struct BareSettings {
     /// Version of DDP and RDMAP, 0 or 1. Default 1.
     pub version: u8,
-    /// Markers and CRC of the FPDUs that this side sends. Default: no markers, CRC.
+    /// Markers and CRC of the FPDUs that this side sends. Default: CRC, but no markers.
     pub framing_sent: Framing,
-    /// Markers and CRC of the FPDUs that this side receives. Default: no markers, CRC.
+    /// Markers and CRC of the FPDUs that this side receives. Default: CRC, but no markers.
     pub framing_received: Framing,
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Resize {
     peer: u32,
     /// Size that the user wants and that this side has not requested yet.
     wanted: Option<u32>,
-    /// The requested size, and MSeq of the ChRcvBuf. Set until the answer arrives.
+    /// The requested size, and MSeq of the ChRcvBuf. They are set until the answer arrives.
     requested: Option<(u32, u32)>,
     /// The peer refused an increase.
     no_increase: bool,
@@ -51,7 +51,7 @@ impl Resize {
         self.wanted = Some(size);
     }
 
-    /// Returns the size of the ChRcvBuf that may be sent now, if any.
+    /// If a ChRcvBuf may be sent now, returns its size.
     pub(super) fn request(&self) -> Option<u32> {
         // While this side owes an answer, it sends no request. Otherwise the peer could not decide
         // whether the two requests crossed.
@@ -60,8 +60,8 @@ impl Resize {
         (!barred).then_some(size)
     }
 
-    /// Notes that the ChRcvBuf was sent. A smaller size applies at once (SDP-10.6-2), a larger size
-    /// only after the answer (SDP-10.6-3).
+    /// Notes that the ChRcvBuf was sent. A smaller size applies at once (SDP-10.6-2). A larger size
+    /// applies only after the answer (SDP-10.6-3).
     pub(super) fn requested(&mut self, size: u32, mseq: u32) {
         self.wanted = None;
         self.requested = Some((size, mseq));
@@ -87,7 +87,7 @@ impl Resize {
 
     /// Returns whether this side answers the ChRcvBuf that arrived. If both sides requested a size
     /// at the same time, the Connecting Peer answers, and its own request is void (section 10.6.1).
-    /// The requests did not cross if `mseq_ack` acknowledges this side's request.
+    /// If `mseq_ack` acknowledges this side's request, the requests did not cross.
     pub(super) fn answers(&mut self, role: Role, mseq_ack: u32) -> bool {
         match (role, self.requested) {
             (Role::Accepting, Some(_)) => false,
@@ -102,8 +102,8 @@ impl Resize {
 }
 
 /// Returns the new size of this side's Private Buffers when the peer requests `wanted` and the
-/// current size is `now`. A decrease never goes below `wanted`. An increase goes up to `most`, and
-/// never below `now`.
+/// current size is `now`. If the peer requests a smaller size, the result is at least `wanted`. If
+/// the peer requests a larger size, the result is at most `most`, but not less than `now`.
 pub(super) fn granted(wanted: u32, now: u32, most: u32) -> u32 {
     use weft_core::wire::sdp::MIN_PRIVATE_BUFFER;
     if wanted < now { wanted.max(MIN_PRIVATE_BUFFER).min(now) } else { wanted.min(most).max(now) }

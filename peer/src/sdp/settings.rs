@@ -1,4 +1,4 @@
-//! Settings of one side of an SDP connection. They are configured before start-up.
+//! Settings of one side of an SDP connection. They are chosen before start-up.
 
 use core::time::Duration;
 
@@ -10,15 +10,16 @@ use crate::mpa::MpaSettings;
 /// Settings of one connection.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// How the start-up of SDP and MPA is combined. An Accepting Peer recognises `natural`,
-    /// `enhanced` and `private-data` by the bytes that arrive. If an Accepting Peer recognises none
-    /// of these, this setting decides between `swapped` and `bare`. Default `swapped`.
+    /// How the start-up of SDP is combined with the start-up of MPA. An Accepting Peer recognises
+    /// `natural`, `enhanced` and `private-data` by the bytes that arrive. If an Accepting Peer
+    /// recognises none of these, this setting decides between `swapped` and `bare`. Default
+    /// `swapped`.
     pub profile: Profile,
     /// Field order of the messages that this side sends. An Accepting Peer answers in the order of
     /// the Hello. Default: the order of the draft's figures.
     pub order: FieldOrder,
-    /// Settings of MPA. The enhanced profile requests revision 2 and a ready-to-receive message
-    /// with any settings.
+    /// Settings of MPA. In the enhanced profile, this side requests revision 2 and a
+    /// ready-to-receive message whatever these settings are.
     pub mpa: MpaSettings,
     /// Settings that replace the MPA start-up frames in the bare profile.
     pub bare: BareSettings,
@@ -43,8 +44,8 @@ pub struct Settings {
     /// Default 10 s.
     pub startup_timeout: Duration,
     /// How long an Accepting Peer waits after the Hello for a Request. After this time it sends its
-    /// own Request (`swapped`) or starts iWARP (`bare`). If the peer's Request arrives after that,
-    /// start-up fails. Default 0.
+    /// own Request (`swapped`) or starts iWARP (`bare`). If the peer's Request arrives after the
+    /// end of the wait, start-up fails. Default 0.
     pub request_wait: Duration,
     /// How long an Accepting Peer does not use one of the credits that the Hello granted. The
     /// reason is that HelloAck uses a buffer that the formula of section 10.2 does not count. The
@@ -52,10 +53,10 @@ pub struct Settings {
     pub credit_wait: Duration,
     /// Time without progress after which a close becomes abortive (section 8.2.1). Default 30 s.
     pub close_timeout: Duration,
-    /// How long this side keeps TCP open after both DisConns, if this side is the side that ends
-    /// TCP. The wait ends when the peer acknowledges the DisConn. Without the wait, messages that
-    /// the peer sent earlier could arrive at a closed connection, and the peer would observe a
-    /// reset. Default 10 ms.
+    /// How long this side keeps TCP open after both DisConns, if this side has to end TCP. The wait
+    /// ends when the peer acknowledges the DisConn. Without the wait, messages that the peer sent
+    /// before it received the DisConn could arrive at a closed connection. The peer would then
+    /// observe a reset. Default 10 ms.
     pub close_linger: Duration,
     /// Rules that select the mechanism for each transfer.
     pub policy: Policy,

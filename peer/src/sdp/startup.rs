@@ -37,7 +37,7 @@ pub(super) struct Startup {
     kept: Vec<u8>,
     /// The part of the current MPA frame that has been read.
     cut: FrameCut,
-    /// Results of the peer's Hello or HelloAck. `None` until this side has checked the message.
+    /// Values from the peer's Hello or HelloAck. `None` until this side has checked the message.
     agreed: Option<Agreed>,
 }
 
@@ -62,7 +62,7 @@ enum State {
 pub(super) enum Progress {
     /// More bytes are needed.
     Waiting,
-    /// iWARP begins. `agreed` has the results of the peer's Hello, or of a HelloAck in private
+    /// iWARP begins. `agreed` has the values from the peer's Hello, or from a HelloAck in private
     /// data. `acknowledged` is set if HelloAck was exchanged as private data.
     Started { start: Box<Start>, agreed: Option<Agreed>, acknowledged: bool },
     /// This side rejects the Hello in private data, and MPA can report the rejection with a

@@ -8,17 +8,18 @@
 //!                                -> TCP ends -> connects to the port -> Hello, HelloAck -> open
 //! ```
 //!
-//! "Finish" means: wait until the Reads and Writes in progress end, and report these Reads and
-//! Writes. Advertisements whose transfer has not begun become void when TCP ends. Their bytes
-//! belong to the Data Source again. After SuspComm or SuspCommAck a side sends nothing more on this
-//! TCP connection.
+//! "Finish" means that the side waits until the Reads and Writes in progress end, and reports them
+//! to the other side. Advertisements whose transfer has not begun become void when TCP ends. Their
+//! bytes belong to the Data Source again. After SuspComm or SuspCommAck a side sends nothing more
+//! on this TCP connection.
 //!
 //! Sends, receives and the bytes in Private Buffers remain. MSeq, credit, Modes and the counters of
 //! section 9.5.1 start anew.
 //!
 //! If both sides send SuspComm at the same time, the Accepting Peer ignores the SuspComm that it
-//! receives. The Connecting Peer answers, and repeats its own SuspComm later (section 13.1.2). To
-//! move the socket to another address space or host, move this state machine to the new place.
+//! receives. The Connecting Peer answers, and repeats its own SuspComm after the reconnection
+//! (section 13.1.2). To move the socket to another address space or host, move this state machine
+//! to the new place.
 
 use weft_core::wire::sdp::{Body, Mid, Mode, SuspComm};
 
@@ -39,7 +40,7 @@ use crate::time::Instant;
 /// Commands.
 impl Connection {
     /// Suspends the connection: the peer has to reconnect to `port` at this side's address.
-    /// [`Event::Suspended`] reports when the caller must replace the TCP connection. Then call
+    /// [`Event::Suspended`] reports that the caller must now replace the TCP connection. Then call
     /// [`reconnected`](Self::reconnected) with the new connection.
     ///
     /// # Errors
@@ -65,8 +66,8 @@ impl Connection {
         matches!(self.phase, Phase::Suspended)
     }
 
-    /// Continues on a new, established TCP connection. This side connected to the port in
-    /// [`Event::Suspended`], or accepted if the event has no port.
+    /// Continues on a new, established TCP connection. If [`Event::Suspended`] has a port, this
+    /// side has connected to that port. Otherwise this side has accepted the connection.
     pub fn reconnected(&mut self, now: Instant) {
         let Some(role) = self.suspension.next.take().filter(|_| self.is_suspended()) else { return };
         let wanted = self.suspension.wanted;
@@ -114,8 +115,8 @@ impl Inbound<'_> {
 
 /// Messages of this side.
 impl Producer<'_> {
-    /// Sends SuspComm or SuspCommAck once the transfers in progress have ended. Returns whether a
-    /// message was sent.
+    /// Sends SuspComm or SuspCommAck as soon as the transfers in progress have ended. Returns
+    /// whether a message was sent.
     pub(super) fn suspend_now(&mut self) -> bool {
         let connection = &mut *self.connection;
         let answering = connection.suspension.is_answering();
@@ -151,8 +152,8 @@ impl Producer<'_> {
             self.emit(Body::SuspCommAck, Carrier { op, ..Carrier::default() });
             return true;
         }
-        // From here on this side gives no credit, but the peer must report all open transfers. So
-        // this side posts enough buffers for these reports now.
+        // After this message, this side gives no credit, but the peer must report all open
+        // transfers. So this side posts enough buffers for these reports now.
         connection.post_extra(connection.source.open.len() + connection.sink.adverts() + 3);
         let port = connection.suspension.wanted.unwrap_or_default();
         connection.suspension.sent = true;

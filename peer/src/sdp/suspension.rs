@@ -9,12 +9,12 @@ pub(super) struct Suspension {
     pub(super) wanted: Option<u16>,
     /// This side has sent SuspComm.
     pub(super) sent: bool,
-    /// TCP port of the peer, to which this side reconnects. Set while the peer, which has sent
-    /// SuspComm, waits for SuspCommAck.
+    /// TCP port of the peer, to which this side reconnects. Set while the peer waits for
+    /// SuspCommAck after its SuspComm.
     pub(super) answers: Option<u16>,
     /// This side has sent SuspCommAck.
     pub(super) answered: bool,
-    /// Role of this side on the next TCP connection. Set once the connection is suspended.
+    /// Role of this side on the next TCP connection. Set as soon as the connection is suspended.
     pub(super) next: Option<Role>,
     /// The connection has been suspended and reconnected at least once.
     pub(super) restarted: bool,

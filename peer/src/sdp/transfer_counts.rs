@@ -1,12 +1,12 @@
 //! Counters of the bytes that moved on a half-connection, by Data Transfer Mechanism (section 9).
-//! Once all data has arrived, both sides of a half-connection have the same counts.
+//! When all data has arrived, both sides of a half-connection have the same counts.
 
 use weft_core::wire::sdp::{Body, Mid};
 
 /// Counters of one mechanism since start-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TransferCount {
-    /// Number of messages that carried bytes, or reported the transfer of bytes.
+    /// Number of messages that carried bytes or reported the transfer of bytes.
     pub operations: u64,
     /// Number of user bytes.
     pub octets: u64,
@@ -26,7 +26,7 @@ pub struct TransferCounts {
 }
 
 impl TransferCounts {
-    /// Number of bytes moved by all mechanisms.
+    /// Number of bytes that all mechanisms moved.
     #[must_use]
     pub fn octets(&self) -> u64 {
         [self.bcopy, self.transaction, self.read_zcopy, self.write_zcopy].iter().map(|count| count.octets).sum()
@@ -47,8 +47,8 @@ impl TransferCounts {
     }
 }
 
-/// Returns whether the message concerns data that the receiver of the message sends. If so, the
-/// message counts for the other half-connection.
+/// Returns whether the message concerns data that the receiver of the message sends. If it does,
+/// the message counts for the half-connection on which its receiver sends.
 pub(super) fn is_answer(mid: Mid) -> bool {
     mid == Mid::RDMA_RD_COMPL
 }

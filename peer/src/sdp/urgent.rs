@@ -52,8 +52,8 @@ impl Urgent {
         }
     }
 
-    /// Forgets the Out-Of-Band bytes before `position`, because all bytes before `position` have
-    /// been sent or canceled.
+    /// Drops the Out-Of-Band bytes before `position`, because all bytes before `position` have been
+    /// sent or canceled.
     pub(super) fn passed(&mut self, position: u64) {
         while self.marks.pop_front_if(|mark| mark.at < position).is_some() {}
     }

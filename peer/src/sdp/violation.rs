@@ -43,8 +43,8 @@ pub enum Violation {
         /// The current Mode.
         mode: Mode,
     },
-    /// The peer sent a ModeChange that Figure 26 does not contain, or the peer is not the Mode
-    /// Master and therefore must not send this ModeChange.
+    /// The peer sent a ModeChange that Figure 26 does not contain. Or the peer is not the Mode
+    /// Master, and therefore must not send this ModeChange.
     #[error(
         "ModeChange from {from} to {to} is not allowed for {}",
         if *by_source { "the Data Source" } else { "the Data Sink" }

@@ -11,13 +11,13 @@ const SHIFT: usize = 3;
 pub(super) const VA: u64 = 0x0000_0007_1000_0000 + SHIFT as u64;
 const PAGE: u32 = 4096;
 
-/// The key of the latest STag. Keys are used in sequence. Therefore an STag that a peer got
+/// The key of the latest STag. Keys are used in sequence. Therefore an STag that a peer received
 /// recently does not become valid again when its index is reused.
 #[derive(Debug, Default)]
 pub(super) struct Keys(u8);
 
-/// Number of different keys. The number is small, because STags of the same index are adjacent
-/// numbers, but STags should be spread sparsely (RDMAP-8.1.1-9).
+/// Number of different keys. STags of the same index are adjacent numbers, but STags should be
+/// spread sparsely (RDMAP-8.1.1-9). Therefore the number of keys is small.
 const KEYS: u8 = 7;
 
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +69,7 @@ impl Area {
         }
     }
 
-    /// Ends the peer's access: the area gets another STag.
+    /// Ends the peer's access, because the area gets another STag.
     pub(super) fn withdraw(
         &mut self,
         rnic: &mut Rnic,

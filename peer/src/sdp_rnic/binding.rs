@@ -20,8 +20,8 @@ pub(crate) trait Memory {
     /// Ends the peer's access through this STag.
     fn withdraw(&mut self, stag: u32) -> Result<(), Self::Error>;
 
-    /// Returns memory of `octets` bytes for a Private Buffer. If the buffer has less memory,
-    /// replaces this memory.
+    /// Returns memory of `octets` bytes for a Private Buffer. If the buffer has less memory than
+    /// that, replaces its memory.
     fn private_buffer(&mut self, buffer: PrivateBuffer, octets: u32) -> Result<Vec<Sge>, Self::Error>;
 
     /// Releases a Private Buffer that the state machine no longer needs.
@@ -30,7 +30,7 @@ pub(crate) trait Memory {
     /// Calls `handle` with the message of `octets` bytes that has arrived in a Private Buffer.
     fn arrived(&mut self, buffer: PrivateBuffer, octets: u32, handle: &mut dyn FnMut(&[u8]));
 
-    /// Appends the payload of a Send to `head`, or returns the list of the memory that has the
+    /// Appends the payload of a Send to `head`, or returns a list of the memory that contains the
     /// payload.
     fn send(&mut self, head: &mut Vec<u8>, piece: Piece) -> Result<Vec<Sge>, Self::Error>;
 
@@ -57,7 +57,7 @@ pub(crate) trait Memory {
 /// An action for the owner of the Queue Pair.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// This output needs no action of the owner.
+    /// This output needs no action from the owner.
     Done,
     /// Post `wr` to the Send Queue. If the payload is gathered, `head` precedes it.
     Send { wr: SendWr, head: Vec<u8> },
@@ -73,8 +73,8 @@ pub(crate) enum Step {
     Disconnect { abortive: bool },
 }
 
-/// Performs those parts of the state machine's next output that concern memory. Returns what the
-/// owner of the Queue Pair has to do. `None` if there is no output.
+/// Takes the state machine's next output, and performs the parts of the output that concern memory.
+/// Returns what the owner of the Queue Pair has to do. `None` if there is no output.
 pub(crate) fn step<M: Memory>(
     now: Instant,
     machine: &mut Connection,

@@ -32,8 +32,8 @@ const RECEIVED: Access = Access { remote_write: true, ..Access::LOCAL };
 pub struct Queues {
     /// Number of Work Requests in the Send Queue.
     pub sends: u32,
-    /// Number of Work Requests in the Receive Queue. While the Private Buffers are resized, there
-    /// may be twice as many.
+    /// Number of Work Requests in the Receive Queue. While the Private Buffers are resized, twice
+    /// their normal number may be posted.
     pub receives: u32,
     /// Handling of a segment that arrives while this side closes.
     pub late: LateSegment,
@@ -199,8 +199,8 @@ impl Endpoint {
         }))
     }
 
-    /// Closes TCP if the close is due. Returns `true` if the TCP connection has ended. The state
-    /// machine then has more to do.
+    /// Closes TCP if the close is due. Returns `true` if the TCP connection has ended. In this
+    /// case, the state machine has more to do.
     pub fn settle(&mut self, now: Instant) -> bool {
         let rnic = &mut self.buffers.rnic;
         if self.closing && self.in_queue == 0 {
@@ -325,7 +325,7 @@ impl Endpoint {
         }
     }
 
-    /// The next action on TCP. Sending bytes may complete Work Requests, so call
+    /// The next action on TCP. The transmission of bytes may complete Work Requests, so call
     /// [`advance`](Self::advance) afterwards.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         if self.reset {

@@ -7,10 +7,10 @@ use crate::time::Instant;
 use crate::verbs::{LlpHandle, Rnic, TransmitResult};
 
 /// One side of a connection, together with its user. The methods correspond to the methods of
-/// [`Connection`]. After each call that changes something, the driver has to poll in the same way
-/// as for a [`Connection`].
+/// [`Connection`]. After each call that changes the state of the connection, the driver has to poll
+/// in the same way as for a [`Connection`].
 pub trait DrivenConnection: Send {
-    /// Handles received bytes. The stream may be split into calls at any position.
+    /// Handles received bytes. The driver may split the stream into calls at any position.
     fn handle_octets(&mut self, now: Instant, octets: &[u8]);
 
     /// Handles the peer's FIN: the peer closed its half of the connection.
@@ -25,10 +25,10 @@ pub trait DrivenConnection: Send {
     /// Lets the user of the connection act.
     fn serve(&mut self, _now: Instant) {}
 
-    /// The next action on TCP: bytes to send, FIN or reset.
+    /// Returns the next action on TCP: bytes to send, FIN or reset.
     fn poll_transmit(&mut self, now: Instant) -> Option<Transmit>;
 
-    /// When [`handle_timeout`](Self::handle_timeout) has to be called.
+    /// Returns the time at which the driver has to call [`handle_timeout`](Self::handle_timeout).
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
@@ -41,17 +41,18 @@ pub trait DrivenConnection: Send {
     /// Returns whether the connection is over and everything was sent.
     fn is_over(&self) -> bool;
 
-    /// If a suspended connection has to resume after its TCP stream has ended, returns the port of
-    /// the peer's address to connect to. Later calls return `None`.
+    /// If a suspended connection has to resume after its TCP stream has ended, returns the peer's
+    /// port for the new TCP connection. Further calls return `None`.
     fn poll_reconnect(&mut self) -> Option<u16> {
         None
     }
 
-    /// Continues on a new, established TCP connection. Later calls concern the new TCP connection.
+    /// Continues on a new, established TCP connection. All further calls concern the new TCP
+    /// connection.
     fn handle_reconnected(&mut self, _now: Instant) {}
 }
 
-/// The next action of the stream `llp` on TCP, with at most `most` bytes.
+/// Returns the next action of the stream `llp` on TCP, with at most `most` bytes.
 pub fn poll_transmit(rnic: &mut Rnic, now: Instant, llp: LlpHandle, most: usize) -> Option<Transmit> {
     let mut octets = Vec::new();
     let sent = rnic.poll_transmit(now, llp, |slices| {

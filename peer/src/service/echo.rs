@@ -8,29 +8,30 @@ use crate::time::Instant;
 /// The echo service. It keeps receives posted, sends back each message that arrives, and closes
 /// when its peer closes.
 ///
-/// A receive is posted again after the echo of its message was sent. A read of a driver contains
-/// fewer FPDUs than there are posted receives, even if all FPDUs have the shortest length.
-/// Therefore a fast peer never causes Terminate 12 02 (no buffer available). Memory is limited by
-/// [`BACKLOG`](Self::BACKLOG), [`ANSWERS`](Self::ANSWERS) and the size of one read, not by `DEPTH`
-/// times `LENGTH`.
+/// The service posts a receive again after the echo of its message was sent. There are more posted
+/// receives than FPDUs in one read of a driver, even if all FPDUs have the shortest length.
+/// Therefore a fast peer never causes Terminate 12 02 (no buffer available).
+/// [`BACKLOG`](Self::BACKLOG), [`ANSWERS`](Self::ANSWERS) and the size of one read limit the
+/// memory. The limit is not `DEPTH` times `LENGTH`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Echo;
 
 impl Echo {
-    /// Number of posted receives: at least [`ANSWERS`](Self::ANSWERS) plus the 2,731 FPDUs of 24
-    /// bytes that a read of 64 KiB holds.
+    /// Number of posted receives. It must be at least [`ANSWERS`](Self::ANSWERS) plus 2,731. A read
+    /// of 64 KiB contains at most 2,731 FPDUs, which have at least 24 bytes.
     pub const DEPTH: usize = 4096;
-    /// Size of each receive in bytes: the longest Send that is echoed.
+    /// Size of each receive in bytes. This is the size of the longest Send that the service echoes.
     pub const LENGTH: u32 = 1 << 16;
-    /// The service reads nothing while at least this number of bytes waits to be sent back.
+    /// While at least this number of bytes waits to be sent back, the service reads nothing.
     pub const BACKLOG: usize = 1 << 20;
-    /// The service reads nothing while at least this number of messages waits to be sent back.
+    /// While at least this number of messages waits to be sent back, the service reads nothing.
     pub const ANSWERS: usize = 1024;
 }
 
 impl Service for Echo {
     fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
-        // A command fails only if the connection is ending. Then there is nothing left to serve.
+        // A command fails only if the connection is ending. In this case the service has nothing
+        // more to do.
         let _ = match event {
             Event::Established { .. } => (0..Self::DEPTH).try_for_each(|_| connection.post_receive(Self::LENGTH)),
             Event::Received { octets, .. } => connection.post_send(octets).map(|_| ()),

@@ -1,5 +1,5 @@
-//! The initiator that echoes. It first sends one message, because MPA requires this of an
-//! Initiator. Then it acts like [`Echo`].
+//! The initiator that echoes. First it sends one message, because MPA requires that the Initiator
+//! sends the first message. Then it acts like [`Echo`].
 
 use bytes::Bytes;
 
@@ -7,8 +7,8 @@ use super::{Echo, Service};
 use crate::connection::{Connection, Event};
 use crate::time::Instant;
 
-/// Sends one message after start-up. MPA permits the Responder to send only after this message.
-/// Then sends back each Send that it receives.
+/// Sends one message after start-up, because MPA permits the Responder to send only after such a
+/// message. Then sends back each Send that it receives.
 #[derive(Debug, Clone)]
 pub struct EchoClient {
     opening: Bytes,
@@ -18,7 +18,7 @@ impl EchoClient {
     /// The first message of the builtin initiator.
     pub const OPENING: &'static [u8] = b"weft opens";
 
-    /// A client whose first message is `opening`.
+    /// Creates a client whose first message is `opening`.
     #[must_use]
     pub fn new(opening: impl Into<Bytes>) -> Self {
         EchoClient { opening: opening.into() }

@@ -28,13 +28,13 @@ pub struct Outcome {
 }
 
 impl Exchange {
-    /// An exchange that sends `message`, and accepts an answer of at most the same length.
+    /// Creates an exchange that sends `message`, and accepts an answer of at most the same length.
     #[must_use]
     pub fn new(message: impl Into<Bytes>) -> Self {
         Exchange { message: message.into(), outcome: Outcome::default() }
     }
 
-    /// What has happened so far.
+    /// Returns the [`Outcome`] so far.
     #[must_use]
     pub fn into_outcome(self) -> Outcome {
         self.outcome

@@ -9,7 +9,7 @@ use super::DrivenConnection;
 use crate::connection::Transmit;
 use crate::time::Instant;
 
-/// See the [module](self).
+/// A client without SDP. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct PlainClient {
     out: VecDeque<Transmit>,

@@ -3,8 +3,9 @@
 //!
 //! All connections of one [`RpingServer`], or `RpingClient`, share its RNIC. Each connection has
 //! its own Protection Domain, Queue Pair and buffer, as in rping. If a Send advertises more bytes
-//! than the buffer holds, or arrives out of sequence, the connection is closed. The close is
-//! graceful if no transfer is in progress. The client repeats its rounds until its peer closes.
+//! than fit in the buffer, or arrives out of sequence, this side closes the connection. If no
+//! transfer is in progress, the close is graceful. The client repeats its rounds until its peer
+//! closes.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,10 +40,10 @@ pub struct RpingServer {
 }
 
 impl RpingServer {
-    /// Size in bytes of each connection's buffer: the largest size that rping accepts.
+    /// Size in bytes of each connection's buffer. This is the largest size that rping accepts.
     pub const SIZE: u32 = 65_535;
 
-    /// A server whose connections use `settings`, including the deviations.
+    /// Creates a server whose connections use `settings`, including the deviations.
     ///
     /// # Errors
     /// The software RNIC cannot be opened.
@@ -53,7 +54,7 @@ impl RpingServer {
         Ok(RpingServer { rnic: Arc::new(Mutex::new(rnic)), settings })
     }
 
-    /// The server's side of a new TCP connection.
+    /// Creates the server's side of a new TCP connection.
     pub(crate) fn accept(&self, now: Instant) -> Rping {
         let startup = WaitRequest::start(self.settings.mpa, self.settings.deviations.clone());
         Rping::new(now, &self.rnic, self.settings.clone(), State::WaitRequest(startup), Expected::Source)
@@ -68,7 +69,7 @@ impl RpingClient {
     /// Number of data bytes in each round. This is rping's default.
     const SIZE: u32 = 64;
 
-    /// A client whose connections use `settings`, including the deviations.
+    /// Creates a client whose connections use `settings`, including the deviations.
     ///
     /// # Errors
     /// The software RNIC cannot be opened.
@@ -76,7 +77,7 @@ impl RpingClient {
         RpingServer::new(settings).map(RpingClient)
     }
 
-    /// The client's side of a new TCP connection.
+    /// Creates the client's side of a new TCP connection.
     pub(crate) fn connect(&self, now: Instant) -> Rping {
         let RpingServer { rnic, settings } = self.0.clone();
         let mut request = Vec::new();
@@ -299,7 +300,7 @@ impl Rping {
     }
 
     /// Creates the connection's RNIC objects and posts its receives. If a step fails, the objects
-    /// created so far stay until the RNIC is closed.
+    /// that were created before this step stay until the RNIC is closed.
     fn open(&mut self) -> Result<Verbs, WorkloadError> {
         let mut rnic = lock(&self.rnic);
         let pd = rnic.memory_mut().allocate_pd()?;
@@ -379,7 +380,7 @@ impl Verbs {
         }
     }
 
-    /// Parses an advertisement of the client, and posts its receive again.
+    /// Parses an advertisement of the client, and posts the receive of this advertisement again.
     fn receive_advertisement(
         &self,
         rnic: &mut Rnic,
@@ -388,16 +389,16 @@ impl Verbs {
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
         let octets = rnic.memory().buffer(self.messages.buffer)?.get(start..);
         let advertisement = octets.filter(|_| received.octets == MESSAGE).and_then(Advertisement::parse);
-        // The client may close after its last round. Then the receive can no longer be posted, and
-        // is not needed.
+        // The client may close after its last round. In this case the receive cannot be posted
+        // again, but it is not needed.
         let _ = self.post_receive(rnic, received.wr_id);
         advertisement
             .filter(|advertisement| advertisement.size <= RpingServer::SIZE)
             .ok_or_else(|| WorkloadError::Protocol("a Send is not an rping message".to_owned()))
     }
 
-    /// Checks a Send of the server. Like rping, the client accepts any Send of the right length as
-    /// the signal to continue.
+    /// Checks a Send of the server. The client accepts any Send of the right length as the signal
+    /// to continue, as rping does.
     fn receive_signal(&self, rnic: &mut Rnic, received: &WorkCompletion) -> Result<(), WorkloadError> {
         let _ = self.post_receive(rnic, received.wr_id);
         match received.octets == MESSAGE {
@@ -432,7 +433,8 @@ impl Drop for Rping {
     fn drop(&mut self) {
         let Some(Verbs { pd, cq, qp, messages, data, sink }) = self.verbs else { return };
         let mut rnic = lock(&self.rnic);
-        // A failure leaves an unused object in the RNIC, which affects no other connection.
+        // If a call fails, an unused object stays in the RNIC. This object affects no other
+        // connection.
         let _ = rnic.destroy_qp(qp);
         let _ = rnic.destroy_cq(cq);
         for region in [Some(messages), Some(data), sink].into_iter().flatten() {

@@ -1,7 +1,9 @@
-//! Requests and answers. Each of them is one line of text, with spaces between the words.
+//! Requests and answers between the shim and its agent. Each of them is one line of text, with
+//! spaces between the words.
 //!
-//! A connection to the agent usually carries one request. The exception is [`Request::Connect`]:
-//! after the answer, the shim sends a second request, [`Request::From`]:
+//! Usually the shim sends one request on a connection to the agent. The exception is
+//! [`Request::Connect`]. After the answer to it, the shim sends a second request,
+//! [`Request::From`]:
 //!
 //! ```text
 //! shim                                    agent
@@ -24,8 +26,8 @@
 //! from 127.0.0.1:51234                    (the program's descriptor is connecting)
 //! ```
 //!
-//! If SDP fails, the program's connection is reset. The shim then requests the error of SDP
-//! ([`Request::Why`]), and reports this error to the program instead of the reset.
+//! If SDP fails, the agent resets the program's connection. The shim then requests the error of SDP
+//! ([`Request::Why`]). It reports this error to the program instead of the reset.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -46,7 +48,8 @@ pub enum Request {
         service: SocketAddr,
         /// How to reach the service.
         by: Route,
-        /// The address that the program's descriptor is bound to, if it is bound.
+        /// The address that the program's descriptor is bound to. `None` if the descriptor is not
+        /// bound.
         source: Option<SocketAddr>,
         /// The agent answers before the connection is open.
         no_wait: bool,
@@ -62,8 +65,8 @@ pub enum Request {
         service: SocketAddr,
         /// The address that the agent listens on for SDP.
         sdp: SocketAddr,
-        /// The program's socket accepts no IPv4 (IPV6_V6ONLY), so another socket may use the port
-        /// for IPv4.
+        /// The program's socket accepts no IPv4 connections (IPV6_V6ONLY). Therefore another socket
+        /// may use the port for IPv4.
         only_v6: bool,
     },
     /// Requests the real addresses of a connection between the program and the agent.
@@ -86,7 +89,7 @@ pub enum Answer {
     Names(Names),
     /// The agent does not know the connection.
     Unknown,
-    /// The request failed, with a text that describes why.
+    /// The request failed. The text describes the reason.
     Failed(Failure, String),
 }
 
@@ -99,7 +102,7 @@ pub struct Names {
     pub peer: SocketAddr,
 }
 
-/// Why a request failed. The shim returns this error from the socket call that caused the request.
+/// Why a request failed. The socket call that caused the request returns this error to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// ECONNREFUSED.
@@ -165,8 +168,8 @@ impl fmt::Display for Request {
     }
 }
 
-/// Writes the line without its newline. Newlines in a failure's text become spaces, and a long text
-/// is cut.
+/// Writes the line without its newline. In a failure's text, newlines become spaces. A text that is
+/// too long is truncated.
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,5 @@
-//! The rules file: the destinations and services that use SDP, and the fall-back if the agent does
-//! not answer.
+//! The rules file. It contains the destinations and services that use SDP, and the fall-back if the
+//! agent does not answer.
 //!
 //! ```text
 //! # the agent's socket
@@ -50,19 +50,19 @@ pub enum Route {
     Mapper {
         /// Address of the port mapper.
         mapper: SocketAddr,
-        /// Applies if the port mapper knows no SDP Address. If true, the connection then fails. If
-        /// false, the connection uses plain TCP.
+        /// The effect if the port mapper knows no SDP Address. If this field is true, the
+        /// connection fails. If it is false, the connection uses plain TCP.
         sdp_only: bool,
     },
 }
 
-/// The fall-back when the agent does not answer.
+/// What the shim does if the agent does not answer (the fall-back).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Unreachable {
     /// The call fails.
     #[default]
     Closed,
-    /// The call runs as if there were no rules.
+    /// The call has the same effect as without rules.
     Open,
 }
 
@@ -85,13 +85,13 @@ enum Connect {
     Tcp,
 }
 
-/// Where SDP listens: a port of the service's host, or another address.
+/// The address on which SDP listens: a port of the service's host, or another address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SdpDestination {
     Port(u16),
     At(SocketAddr),
-    /// A port of the service's host. This port is as far above `to` as the service's port is above
-    /// `from`.
+    /// A port of the service's host. The number of this port is `to` plus the difference between
+    /// the service's port and `from`.
     Range {
         from: u16,
         to: u16,
@@ -165,7 +165,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// How to reach this service. `None`: by plain TCP, as if there were no rules.
+    /// Returns how to reach this service. `None` means plain TCP, as without rules.
     #[must_use]
     pub fn connect(&self, service: SocketAddr) -> Option<Route> {
         let service = canonical(service);
@@ -181,8 +181,8 @@ impl Rules {
         }
     }
 
-    /// The address where SDP has to listen for a program that listens on `service`. Port 0 means a
-    /// free port. `None`: SDP does not listen.
+    /// Returns the address on which SDP has to listen for a program that listens on `service`. Port
+    /// 0 means a free port. `None` means that SDP does not listen.
     #[must_use]
     pub fn listen(&self, service: SocketAddr) -> Option<SocketAddr> {
         let service = canonical(service);
@@ -226,8 +226,8 @@ fn connect(how: &[&str], ports: &RangeInclusive<u16>) -> Result<Connect, &'stati
 }
 
 impl SdpDestination {
-    /// Parses PORT, ADDRESS:PORT, or FIRST-LAST. A range needs as many ports as the rule's pattern:
-    /// with one port for several services, programs would reach the wrong service.
+    /// Parses PORT, ADDRESS:PORT, or FIRST-LAST. A range must have the same number of ports as the
+    /// rule's pattern. With one port for several services, programs would reach the wrong service.
     fn parse(text: &str, ports: &RangeInclusive<u16>) -> Result<Self, &'static str> {
         let several = ports.start() != ports.end() && *ports != (0..=u16::MAX);
         let port = |text: &str| text.parse().ok().filter(|port: &u16| *port != 0);
@@ -262,8 +262,8 @@ impl SdpDestination {
 }
 
 impl Pattern {
-    /// Parses `ADDRESS:PORTS`. ADDRESS is `*`, an address, or a network with its prefix (IPv6 in
-    /// brackets). PORTS is `*`, a port, or `FIRST-LAST`.
+    /// Parses `ADDRESS:PORTS`. ADDRESS is `*`, an address, or a network with its prefix length.
+    /// IPv6 is in brackets. PORTS is `*`, a port, or `FIRST-LAST`.
     fn parse(text: &str) -> Result<Self, &'static str> {
         let (net, ports) = text.rsplit_once(':').ok_or("write a pattern as ADDRESS:PORTS")?;
         let port = |text: &str| text.parse::<u16>().map_err(|_| "a port is 0 to 65535");

@@ -1,4 +1,5 @@
-//! The endpoint without an RNIC: a [`Connection`] that echoes, or one whose user sends messages.
+//! The endpoint without an RNIC. It is a [`Connection`] whose user echoes messages or sends
+//! messages.
 
 use bytes::Bytes;
 use fastrand::Rng;

@@ -18,7 +18,7 @@ pub(super) trait Endpoint {
 
     fn handle_timeout(&mut self, now: Instant);
 
-    /// The endpoint's next action on TCP.
+    /// Returns the endpoint's next action on TCP.
     fn transmit(&mut self, now: Instant, rng: &mut Rng) -> Option<Transmit>;
 
     /// Lets the endpoint's user perform an action.
@@ -27,10 +27,11 @@ pub(super) trait Endpoint {
     /// Lets the endpoint's user close the connection.
     fn close(&mut self, now: Instant);
 
-    /// Returns whether the endpoint is finished.
+    /// Returns whether the connection of the endpoint is over.
     fn is_over(&self) -> bool;
 
-    /// The memory that the peer may address. `None` if the endpoint has no such memory.
+    /// Returns the memory that the peer may address. Returns `None` if the endpoint has no such
+    /// memory.
     fn remote(&self) -> Option<Remote> {
         None
     }

@@ -1,4 +1,4 @@
-//! Registered memory with patterns around it, and in the parts that no peer may access.
+//! Registered memory. Patterns are around the memory, and in the parts that no peer may access.
 //!
 //! ```text
 //!   guard | all rights | guard | readable | guard | writable | guard | other PD | guard | own | guard
@@ -6,8 +6,8 @@
 //!
 //! Most parts begin or end inside a page. Therefore the bytes next to a part are on the same page.
 //! `own` has only local rights. The first half of `own` holds receives, and the second half holds
-//! data to send. The end of the second half is never used. At first, the pattern fills all memory
-//! that no peer may read. No message must ever contain the pattern.
+//! data to send. The end of the second half is never used. At the start, the pattern fills all
+//! memory that no peer may read. No message may ever contain the pattern.
 
 use fastrand::Rng;
 
@@ -24,7 +24,7 @@ const PAGE: u64 = 4096;
 /// Size of the buffer in bytes.
 const LENGTH: u64 = 32 * PAGE;
 
-/// A part of the buffer: its offset and its length in bytes.
+/// A part of the buffer: the offset and the length of the part, in bytes.
 type Part = (u64, u64);
 const ALL: Part = (PAGE + 123, 2 * PAGE + 500);
 const READABLE: Part = (5 * PAGE + 1, 3000);
@@ -59,7 +59,7 @@ pub struct Remote {
 /// A violation of the memory checks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MemoryViolation {
-    /// A byte was written that must not change.
+    /// A byte changed, but it must not change.
     #[error("byte {offset} of the buffer ({part}) was changed")]
     Changed {
         /// Offset in the buffer.
@@ -76,7 +76,7 @@ impl GuardedMemory {
     /// Allocates the memory, and registers its parts for Queue Pairs of `pd`.
     ///
     /// # Errors
-    /// The RNIC has no memory left.
+    /// The RNIC has no free memory.
     pub fn new(rnic: &mut Rnic, pd: PdId, rng: &mut Rng) -> Result<Self, MemoryError> {
         let memory = rnic.memory_mut();
         let other = memory.allocate_pd()?;
@@ -111,13 +111,13 @@ impl GuardedMemory {
         Ok(GuardedMemory { buffer, pds: [pd, other], stags, spares, base })
     }
 
-    /// The STags and addresses that the peer gets.
+    /// Returns the STags and addresses that the peer gets.
     #[must_use]
     pub fn remote(&self) -> Remote {
         Remote { stags: self.stags, spares: self.spares.clone(), base: self.base }
     }
 
-    /// A random range of bytes that may be sent.
+    /// Returns a random range of bytes that may be sent.
     pub fn source(&self, rng: &mut Rng, length: u32) -> Sge {
         let most = HALF - UNUSED;
         let length = u64::from(length).min(most);
@@ -125,13 +125,14 @@ impl GuardedMemory {
         self.own(offset, length)
     }
 
-    /// A random range for received data.
+    /// Returns a random range for received data.
     pub fn sink(&self, rng: &mut Rng, length: u32) -> Sge {
         let length = u64::from(length).min(HALF);
         self.own(rng.u64(0..=HALF - length), length)
     }
 
-    /// A random range for the data of an RDMA Read. This needs the right to write remotely.
+    /// Returns a random range for the data of an RDMA Read. The range needs the right of remote
+    /// write access.
     pub fn read_sink(&self, rng: &mut Rng, length: u32) -> Sge {
         let length = u64::from(length).min(ALL.1);
         let tagged_offset = first(self.base, ALL) + rng.u64(0..=ALL.1 - length);
@@ -181,8 +182,8 @@ impl GuardedMemory {
         Ok(())
     }
 
-    /// Frees everything except the Queue Pair's PD. An STag that a peer has invalidated still has
-    /// to be deallocated.
+    /// Frees everything except the Queue Pair's PD. If a peer has invalidated an STag, this
+    /// function still has to deallocate the STag.
     ///
     /// # Errors
     /// A resource is still in use, or no longer exists.
@@ -197,18 +198,18 @@ impl GuardedMemory {
 }
 
 impl Remote {
-    /// A random address to write to, usually a valid one.
+    /// Returns a random address to write to, usually a valid one.
     pub fn write_address(&self, rng: &mut Rng, length: u32) -> RemoteAddress {
         let right = if rng.bool() { (0, ALL) } else { (2, WRITABLE) };
         self.address(rng, right, length)
     }
 
-    /// A random address to read from, usually a valid one.
+    /// Returns a random address to read from, usually a valid one.
     pub fn read_address(&self, rng: &mut Rng, length: u32) -> RemoteAddress {
         self.address(rng, (1, READABLE), length)
     }
 
-    /// A random address of eight bytes.
+    /// Returns the random address of an eight-byte value.
     pub fn atomic_address(&self, rng: &mut Rng) -> RemoteAddress {
         let mut address = self.address(rng, (0, ALL), 8);
         if !rng.bool() {
@@ -217,13 +218,13 @@ impl Remote {
         address
     }
 
-    /// A random STag that may be invalidated.
+    /// Returns a random STag that may be invalidated.
     pub fn spare_stag(&self, rng: &mut Rng) -> Option<u32> {
         rng.choice(&self.spares).map(|stag| stag.to_bits())
     }
 
-    /// A random address in the part `right`. With a probability of 1/8, the address is in a random
-    /// part, and the range may exceed this part.
+    /// Returns a random address in the part `right`. With a probability of 1/8, the address is in a
+    /// random part, and the range may exceed this part.
     fn address(&self, rng: &mut Rng, right: (usize, Part), length: u32) -> RemoteAddress {
         const PARTS: [Part; 5] = [ALL, READABLE, WRITABLE, OTHER, OWN];
         let wrong = rng.u32(0..8) == 0;
@@ -236,13 +237,14 @@ impl Remote {
     }
 }
 
-/// The Tagged Offset of a part's first byte. Unless the region is zero-based, the Tagged Offset has
-/// the same offset in a page as the part.
+/// Returns the Tagged Offset of a part's first byte. If the region is not zero-based, the Tagged
+/// Offset and the part have the same offset in a page.
 fn first(base: u64, part: Part) -> u64 {
     if base == 0 { 0 } else { (base.min(u64::MAX - LENGTH) & !(PAGE - 1)) + part.0 % PAGE }
 }
 
-/// The content of memory that may be sent. It never contains two consecutive pattern bytes.
+/// Returns the byte at position `at` of memory that may be sent. This memory never contains two
+/// consecutive pattern bytes.
 fn filler(at: usize) -> u8 {
     (at % 251) as u8
 }

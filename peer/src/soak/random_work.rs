@@ -9,7 +9,8 @@ use crate::verbs::{Fence, Operation, Payload, ReceiveWr, SendWr};
 
 /// Size in bytes of each receive.
 const RECEIVE: u32 = 6000;
-/// Lengths of messages in bytes: zero, a few bytes, about one segment, and several segments.
+/// Lengths of messages in bytes. They are zero, a few bytes, about one segment, and several
+/// segments.
 const LENGTHS: [u32; 12] = [0, 1, 3, 8, 100, 1000, 1436, 1440, 1441, 2900, 5999, 8000];
 
 /// Draws the next action of a Queue Pair's user.

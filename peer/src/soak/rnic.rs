@@ -1,5 +1,5 @@
-//! The endpoint with an RNIC. It performs start-up like connection management, then uses a Queue
-//! Pair on guarded memory.
+//! The endpoint with an RNIC. It performs start-up in the same way as connection management. Then
+//! it uses a Queue Pair with guarded memory.
 
 use core::time::Duration;
 
@@ -35,7 +35,8 @@ pub(super) struct RnicEndpoint {
 enum State {
     /// A Responder that waits for the Request.
     Request(WaitRequest, PrivateData),
-    /// An Initiator that waits for the Reply. The vector holds the Request until it is sent.
+    /// An Initiator that waits for the Reply. The vector contains the Request until the Request is
+    /// sent.
     Reply(WaitReply, Vec<u8>),
     Joined(LlpHandle),
     /// Start-up failed, and TCP has to be closed.

@@ -1,4 +1,5 @@
-//! The simulation of a run: two endpoints, the traffic in both directions, and the clock.
+//! The simulation of a run. It consists of two endpoints, the traffic in both directions, and the
+//! clock.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -21,10 +22,10 @@ const LATENCY: Duration = Duration::from_micros(20);
 const WINDOW: usize = 1 << 18;
 /// Time at which a user begins to close the connection.
 const CLOSED: Duration = Duration::from_secs(20);
-/// Both endpoints have to be over before this time. The limit covers the sum of their longest
-/// time-outs and of all delays by a mangler.
+/// The connections of both endpoints have to be over before this time. This time is longer than the
+/// sum of all time-outs and of all delays by a mangler.
 const DEADLINE: Duration = Duration::from_secs(3600);
-/// Maximum number of steps of a run. A normal run has some thousands.
+/// Maximum number of steps of a run. A normal run has some thousands of steps.
 const STEPS: u64 = 1_000_000;
 
 /// A description of a finished run.
@@ -57,7 +58,7 @@ pub enum SoakError {
     /// The memory checks of an endpoint failed.
     #[error("endpoint {end}: {violation}")]
     Memory {
-        /// The endpoint: 0 is the Initiator, 1 the Responder.
+        /// The endpoint: 0 is the Initiator, and 1 is the Responder.
         end: usize,
         /// What is wrong with the memory.
         violation: MemoryViolation,
@@ -65,14 +66,14 @@ pub enum SoakError {
     /// An endpoint leaked a resource.
     #[error("endpoint {end} leaks a resource: {error}")]
     Leak {
-        /// The endpoint: 0 is the Initiator, 1 the Responder.
+        /// The endpoint: 0 is the Initiator, and 1 is the Responder.
         end: usize,
         /// The error of the verb that frees the resource.
         error: String,
     },
 }
 
-/// One direction: what an endpoint has sent and the peer has not received.
+/// One direction. It contains what an endpoint has sent and the peer has not received yet.
 #[derive(Debug)]
 struct Channel {
     mangler: Option<Mangler>,
@@ -80,10 +81,10 @@ struct Channel {
     octets: usize,
 }
 
-/// Plays the run of a seed. If `plan` is given, it replaces the plan that the seed draws.
+/// Plays the run of a seed. If `plan` is present, it replaces the plan that the seed determines.
 ///
 /// # Errors
-/// A check failed. The function panics only if an endpoint panics.
+/// A check of the run failed. The function panics only if an endpoint panics.
 pub fn play(seed: u64, plan: Option<&Plan>) -> Result<RunReport, SoakError> {
     let (mut simulation, description) = draw_run(seed, plan).map_err(SoakError::NoEndpoint)?;
     let deviates = simulation.deviates;
@@ -169,7 +170,7 @@ impl Simulation {
         Err(format!("stopped after {STEPS} steps"))
     }
 
-    /// When the next event is due at an endpoint, or at the mangler of its output.
+    /// Returns when the next event is due at an endpoint, or at the mangler of its output.
     fn next(&self, end: usize) -> Option<Instant> {
         let reads = self.ends[end].reads();
         let arrival = self.channels[1 - end].queue.front().map(|(at, _)| *at).filter(|_| reads);
@@ -187,7 +188,8 @@ impl Simulation {
                 self.channels[1 - end].octets -= octets.len();
                 self.octets += octets.len() as u64;
                 if self.ends[end].is_over() {
-                    // The endpoint is over, so its host answers with a reset.
+                    // The endpoint's connection is over, so the endpoint's host answers with a
+                    // reset.
                     let reset = (self.now + LATENCY, Transmit::Reset);
                     let channel = &mut self.channels[end];
                     if !channel.queue.iter().any(|(_, transmit)| matches!(transmit, Transmit::Reset)) {
@@ -240,15 +242,15 @@ impl Simulation {
     }
 }
 
-/// Draws a run. Returns it with its description.
+/// Draws a run. Returns the run and its description.
 fn draw_run(seed: u64, plan: Option<&Plan>) -> Result<(Simulation, String), String> {
     let now = Instant::ORIGIN;
     let mut generator = Rng::with_seed(seed);
     let rng = &mut generator;
     let is_rnic = [rng.u32(0..3) > 0, rng.u32(0..3) > 0];
     let emss = *rng.choice(&[128, 536, 1460, 8960, 65_495]).unwrap_or(&1460);
-    // The number of the only endpoint whose output is not mangled. 2 means that both outputs are
-    // mangled.
+    // The number of the endpoint whose output is not mangled. The value 2 means that the outputs of
+    // both endpoints are mangled.
     let who = rng.u32(0..3);
     let mut mangling = |end: u32| {
         let plan = plan.cloned().unwrap_or_else(|| draw_plan(rng));
@@ -306,7 +308,7 @@ fn draw_run(seed: u64, plan: Option<&Plan>) -> Result<(Simulation, String), Stri
 }
 
 /// Draws a plan for a mangler. The plan has each kind of mangling with a probability of one half.
-/// How often this kind happens is random too.
+/// The rate of each kind is also random.
 fn draw_plan(rng: &mut Rng) -> Plan {
     let mut plan = Plan::default();
     for kind in Kind::ALL {

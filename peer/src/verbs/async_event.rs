@@ -10,7 +10,7 @@ use crate::memory::{AccessError, QpId};
 use crate::mpa::FpduError;
 use crate::rdmap::Fault;
 
-/// An event that is not reported by a Work Completion.
+/// An event that no Work Completion reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AsyncEvent {
     /// The resource that the event concerns.
@@ -35,8 +35,8 @@ pub enum Resource {
 /// Kind of event (draft Figure 37).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EventId {
-    /// In state Closing, a segment arrived or work was unfinished. Or the LLP failed in state
-    /// Terminate, and no event was reported before this failure.
+    /// In state Closing, a segment arrived or work was unfinished. The event has a second cause:
+    /// the LLP failed in state Terminate, and no event was reported before this failure.
     BadClose,
     /// The peer closed while work was unfinished.
     BadLlpClose,
@@ -48,11 +48,11 @@ pub enum EventId {
     CqOverflow,
     /// A completion did not fit into the full CQ.
     CqOverflowDetected,
-    /// A segment has another DDP version than the stream.
+    /// The DDP version of a segment differs from the DDP version of the stream.
     InvalidDdpVersion,
     /// A segment has a queue number that the stream does not use.
     InvalidDdpQueue,
-    /// A segment has another RDMAP version than the stream.
+    /// The RDMAP version of a segment differs from the RDMAP version of the stream.
     InvalidRdmapVersion,
     /// Read Request: the source is outside the region or window.
     IrrqBaseAndBounds,
@@ -96,7 +96,7 @@ pub enum EventId {
     ProtectionInvalidPd,
     /// Tagged segment: TO plus length exceeds 2^64.
     ProtectionWrap,
-    /// The Queue Pair has more messages in progress than its RQ limit.
+    /// The Queue Pair has more messages in progress than its RQ limit allows.
     QpRqLimitReached,
     /// Inbound Reads are not enabled.
     ReadNotEnabled,
@@ -106,7 +106,7 @@ pub enum EventId {
     RnicCatastrophic,
     /// The MSN of a Send is too high, so earlier Sends are missing.
     RqMsnGap,
-    /// A Send has an old MSN or a wrong MO, or no receive is posted.
+    /// A Send has an MSN that is too low or a wrong MO, or no receive is posted for the Send.
     RqMsnRange,
     /// An S-RQ failed.
     SrqCatastrophic,
@@ -117,14 +117,14 @@ pub enum EventId {
     /// The peer sent a Terminate.
     TerminateReceived,
     /// The opcode is unknown or does not belong to the queue. This event also reports each fault
-    /// that has no other event.
+    /// that has no event of its own.
     UnexpectedOpcode,
     /// Inbound Writes and Read Responses are not enabled.
     WriteNotEnabled,
 }
 
 impl EventId {
-    /// The event for a fault that is not reported by a Work Completion.
+    /// The event for a fault that no Work Completion reports.
     #[must_use]
     pub const fn of(fault: Fault) -> Self {
         match fault {
@@ -190,7 +190,8 @@ const fn of_queue(qn: u32, error: QueueError) -> EventId {
 }
 
 /// The Terminate code for a fault on a Queue Pair. The codes are from RFC 5040 and 5041, except for
-/// MSN errors of Sends. For these errors, draft Figure 24 has one code, which the RFCs also allow.
+/// MSN errors of Sends. For all these errors, draft Figure 24 has the same code, which the RFCs
+/// also allow.
 #[must_use]
 pub const fn terminate_code(fault: Fault) -> TerminateError {
     if fault.is_send_msn() { TerminateError::DDP_UNTAGGED_NO_BUFFER } else { fault.code() }

@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use crate::memory::{BLOCK_SIZES, MemorySettings, PAGE_SIZES};
 
-/// Settings of an RNIC. Each limit is independent of the others. The limits protect the RNIC from
-/// its peers and Consumers (RFC 5042 sections 6.3 and 6.4).
+/// Settings of an RNIC. Each limit is independent of the other limits. The limits protect the RNIC
+/// from its peers and Consumers (RFC 5042 sections 6.3 and 6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RnicSettings {
     /// Memory settings, including the buffer list mode.
@@ -37,11 +37,11 @@ pub struct RnicSettings {
     pub max_ird: u32,
     /// Greatest ORD of a Queue Pair. Default 128.
     pub max_ord: u32,
-    /// Size of a common pool for the IRD of all Queue Pairs. Default 0: no common pool. With a
-    /// pool, the number of Queue Pairs is at most the size of the pool. Each Queue Pair can
-    /// therefore have an IRD of at least 1 (VERBS-6.5-17).
+    /// Size of a common pool for the IRD of all Queue Pairs. The default 0 means that there is no
+    /// common pool. If there is a pool, the number of Queue Pairs is at most the size of the pool.
+    /// Each Queue Pair can therefore have an IRD of at least 1 (VERBS-6.5-17).
     pub rnic_ird: u32,
-    /// Size of a common pool for the ORD of all Queue Pairs, like `rnic_ird`.
+    /// Size of a common pool for the ORD of all Queue Pairs. The rules of `rnic_ird` apply.
     pub rnic_ord: u32,
     /// The IRD of a Queue Pair can be changed after its creation. Default true.
     pub modifies_ird: bool,
@@ -55,8 +55,8 @@ pub struct RnicSettings {
     /// The RNIC supports RFC 7306: Atomic Operations and Immediate Data. Default true.
     pub extensions: bool,
     /// Order in which messages use receives of an S-RQ. The models differ only if messages of a
-    /// stream arrive out of order, which TCP prevents. The RNIC reports this setting, which has no
-    /// other effect (VERBS-6.3.5-19 to -21). Default arrival.
+    /// stream arrive out of order, and TCP prevents this. The RNIC reports this setting, but the
+    /// setting has no other effect (VERBS-6.3.5-19 to -21). Default arrival.
     pub dequeue: DequeueModel,
 }
 
@@ -91,9 +91,11 @@ impl Default for RnicSettings {
 /// Order in which messages use receives of an S-RQ (draft section 6.3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DequeueModel {
-    /// In the order of MSN. A message also reserves receives for missing messages with lower MSNs.
+    /// In the order of the MSNs. A message also reserves receives for missing messages with lower
+    /// MSNs.
     Sequential,
-    /// In the order of arrival. Over TCP, which keeps the order, this is the same as sequential.
+    /// In the order of arrival. TCP keeps the order, so over TCP this model has the same effect as
+    /// `Sequential`.
     Arrival,
 }
 
@@ -111,9 +113,9 @@ pub struct RnicAttributes {
     pub detects_cq_overflow: bool,
     /// The RNIC can be opened in Block Mode.
     pub block_lists: bool,
-    /// Possible page sizes in bytes, in Page Mode.
+    /// Page sizes in bytes that are possible in Page Mode.
     pub page_sizes: &'static [u32],
-    /// Possible block sizes in bytes, in Block Mode.
+    /// Block sizes in bytes that are possible in Block Mode.
     pub block_sizes: RangeInclusive<u32>,
 }
 
@@ -132,8 +134,8 @@ impl RnicAttributes {
 }
 
 impl RnicSettings {
-    /// Reduces each limit to the value that is effective together with the other limits
-    /// (VERBS-6.3-7, VERBS-6.5-15).
+    /// Reduces each limit to the greatest value that the other limits allow (VERBS-6.3-7,
+    /// VERBS-6.5-15).
     pub(super) fn effective(mut self) -> Self {
         if self.max_srqs == 0 {
             self.max_srq_wrs = 0;

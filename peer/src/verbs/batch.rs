@@ -3,7 +3,7 @@
 //!
 //! A batch exists only during one call. Its slices borrow registered memory, so the memory cannot
 //! change. The CRC therefore matches the sent bytes. Bytes that the stream does not accept are
-//! copied. These are at most the bytes of one batch.
+//! copied. Their number is at most the number of bytes of one batch.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -20,7 +20,7 @@ const FULL_PIECES: usize = 48;
 /// Greatest number of slices in one write.
 const SLICES: usize = 64;
 /// A payload of at most this number of bytes is copied between its header and trailer. A separate
-/// slice would cost more time.
+/// slice for such a payload would cost more time.
 const SMALL: usize = 256;
 
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use weft_core::wire::rdmap::Immediate;
 use super::work_request::Operation;
 use crate::memory::{AccessError, BindError, FastRegisterError, InvalidateError, MappingError, QpId};
 
-/// The result of Poll for Completion.
+/// The result of the verb Poll for Completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkCompletion {
     /// The `wr_id` of the Work Request. Valid with every status.
@@ -16,7 +16,7 @@ pub struct WorkCompletion {
     pub status: CompletionStatus,
     /// The kind of operation.
     pub operation: CompletedOperation,
-    /// Number of received bytes, for a successful receive. Otherwise 0.
+    /// For a successful receive, the number of received bytes. Otherwise 0.
     pub octets: u32,
     /// The STag that an inbound Send with Invalidate invalidated.
     pub invalidated: Option<u32>,
@@ -84,7 +84,7 @@ pub enum CompletionStatus {
     /// The operation succeeded.
     #[error("success")]
     Success,
-    /// The STag lacks a right. Or an invalidation failed because windows are bound to the region.
+    /// The STag lacks a right, or an invalidation failed because windows are bound to the region.
     #[error("access violation")]
     AccessViolation,
     /// The access is outside the region or window.
@@ -123,11 +123,11 @@ pub enum CompletionStatus {
     /// Bind: the STag does not belong to a window.
     #[error("invalid window")]
     InvalidWindow,
-    /// A Send with Invalidate of the peer: the STag cannot be invalidated because of its PD, its
+    /// A Send with Invalidate from the peer: the STag cannot be invalidated because of its PD, its
     /// Queue Pair, its rights, or windows that are bound to its region.
     #[error("STag to invalidate had invalid PD or access rights")]
     InvalidateRefused,
-    /// Fast-Register: the list has more entries than the STag was allocated for.
+    /// Fast-Register: the list has more entries than the allocation of the STag allows.
     #[error("physical buffer list too long")]
     ListTooLong,
     /// Bind or Fast-Register: the STag is in Valid state.
@@ -193,8 +193,8 @@ impl From<FastRegisterError> for CompletionStatus {
 }
 
 impl From<InvalidateError> for CompletionStatus {
-    /// The status of a failed local invalidation. Figure 36 has no status for bound windows.
-    /// "Access Violation" is the closest status.
+    /// The status of a failed local invalidation. Figure 36 has no status for a region to which
+    /// windows are bound. "Access Violation" is the closest status.
     fn from(error: InvalidateError) -> Self {
         match error {
             InvalidateError::InvalidStag => CompletionStatus::InvalidStag,

@@ -6,17 +6,17 @@ use super::slab::Key;
 use super::{CompletionHandlerId, CompletionStatus, WorkCompletion};
 use crate::reject::reject_if;
 
-/// Condition of Request Completion Notification.
+/// Condition of the verb Request Completion Notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NotifyKind {
-    /// A receive of a message whose sender requested a solicited event, or any completion with an
-    /// error.
+    /// The completion of a receive for a message whose sender requested a solicited event, or any
+    /// completion with an error.
     NextSolicited,
     /// Any completion.
     NextCompletion,
 }
 
-/// The result of Query CQ.
+/// The result of the verb Query CQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CqAttributes {
     /// Number of entries.
@@ -55,9 +55,9 @@ pub(super) struct Cq {
 
 /// Reason why a CQ does not accept a completion.
 pub(super) enum PushError {
-    /// The queue is full.
+    /// The CQ is full.
     Overflow,
-    /// The queue failed.
+    /// The CQ has failed.
     Failed,
 }
 
@@ -67,12 +67,12 @@ impl Cq {
     }
 
     /// Arms the CQ: the next completion of this kind causes a notification. If the CQ is already
-    /// armed, the wider condition applies (VERBS-8.2.5-8).
+    /// armed, the wider of the two conditions applies (VERBS-8.2.5-8).
     pub(super) fn arm(&mut self, kind: NotifyKind) {
         self.armed = self.armed.max(Some(kind));
     }
 
-    /// Adds a completion. Returns the handler to notify, if the CQ was armed for this completion.
+    /// Adds a completion. If the CQ was armed for this completion, returns the handler to notify.
     pub(super) fn push(&mut self, cqe: Cqe) -> Result<Option<CompletionHandlerId>, PushError> {
         reject_if(self.failed, PushError::Failed)?;
         reject_if(self.entries.len() >= self.capacity as usize, PushError::Overflow)?;

@@ -1,8 +1,8 @@
 //! Immediate Errors: the results of failed verbs (draft Figures 28 to 35). A failed verb changes
 //! nothing. There are two exceptions: RI-Reregister, and posting a list of Work Requests. If a Work
-//! Request of the list is rejected, the Work Requests before it are posted.
+//! Request of the list is rejected, the Work Requests that precede it in the list are posted.
 //!
-//! The statuses of memory management are [`MemoryError`](crate::memory::MemoryError).
+//! The errors of the memory management verbs are [`MemoryError`](crate::memory::MemoryError).
 
 /// Errors of the verbs Open RNIC, Query RNIC and Close RNIC (draft Figure 28).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
@@ -180,14 +180,14 @@ pub enum PostStatus {
     TooManyWrs,
 }
 
-/// A Work Request of a list was rejected. Only the Work Requests before it were posted.
+/// A Work Request of a list was rejected. Only the Work Requests that precede it in the list were
+/// posted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("the work request at index {posted} of the list was rejected: {status}")]
 pub struct PostError {
-    /// Number of Work Requests that were posted. They precede the rejected Work Request in the
-    /// list.
+    /// Number of Work Requests that were posted.
     pub posted: usize,
-    /// Reason why the next Work Request was rejected.
+    /// Reason why the Work Request at index `posted` was rejected.
     pub status: PostStatus,
 }
 

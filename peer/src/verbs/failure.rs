@@ -2,7 +2,7 @@
 //!
 //! Software has no parity errors. But a tester needs to observe how a peer reacts to a failing
 //! RNIC, and what the RNIC reports to a Consumer. Therefore a tester can make a part of the RNIC
-//! fail. After this, the RNIC behaves as the draft requires for such a failure.
+//! fail. After the failure, the RNIC behaves as the draft requires.
 
 use super::async_event::{AsyncEvent, EventId, Resource};
 use super::rnic::Rnic;
@@ -20,7 +20,7 @@ pub enum Failure {
     Srq(SrqHandle),
     /// A Queue Pair in RTS, which terminates (code 0x0207).
     Qp(QpHandle),
-    /// The RNIC. All Queue Pairs in RTS terminate (code 0x0208).
+    /// The RNIC itself. All Queue Pairs in RTS terminate (code 0x0208).
     Rnic,
 }
 
@@ -57,8 +57,8 @@ impl Rnic {
         true
     }
 
-    /// Ends the stream of a Queue Pair. `event` reports an error of the Queue Pair. `None` means an
-    /// error of the RNIC.
+    /// Ends the stream of a Queue Pair. If the Queue Pair has an error, `event` is the event that
+    /// reports it. If the RNIC has an error, `event` is `None`.
     fn end_stream_of(&mut self, now: Instant, qp: QpHandle, event: Option<EventId>) -> bool {
         let Ok(key) = self.qp_key(qp) else { return false };
         let Some(llp) = self.qps.get(key).and_then(|qp| qp.llp) else { return false };

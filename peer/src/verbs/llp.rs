@@ -3,8 +3,8 @@
 //!
 //! The owner of the connection attaches a stream ("a non-verbs interface", draft section 13.1).
 //! From then on, the stream accepts received bytes. The verb Modify QP connects the stream with a
-//! Queue Pair when it changes the Queue Pair to RTS. Bytes that arrive earlier are stored and later
-//! processed as FPDUs (VERBS-13.1-6).
+//! Queue Pair when it changes the Queue Pair to RTS. Bytes that arrive before this change are
+//! stored, and processed as FPDUs after the change (VERBS-13.1-6).
 
 use std::collections::VecDeque;
 
@@ -30,17 +30,17 @@ pub(super) struct Llp {
     pub(super) deframer: Option<Deframer>,
     /// Bytes that arrived before RTS.
     pub(super) early: Vec<u8>,
-    /// The ULPDU that waits for a receive to be posted (draft section 13.2). All later bytes are in
-    /// `held`.
+    /// The ULPDU that waits for a receive to be posted (draft section 13.2). The bytes after this
+    /// ULPDU are in `held`.
     pub(super) waiting: Option<Vec<u8>>,
     pub(super) held: Vec<u8>,
     /// Bytes to send in streaming mode.
     pub(super) raw: VecDeque<Bytes>,
-    /// Bytes of FPDUs that TCP did not accept. TCP accepted the first `backlog_sent` of these bytes
-    /// later.
+    /// Bytes of FPDUs that TCP did not accept when they were built. After that, TCP has accepted
+    /// the first `backlog_sent` of these bytes.
     pub(super) backlog: Vec<u8>,
     pub(super) backlog_sent: usize,
-    /// Number of bytes of all FPDUs built so far.
+    /// Number of bytes of all FPDUs that have been built.
     pub(super) position: u64,
     pub(super) may_send: bool,
     /// ULPDUs of start-up, which are sent before the messages of the Queue Pair.
@@ -62,7 +62,8 @@ pub(super) struct Llp {
 pub(super) enum ReceivedUlpdu {
     /// A message for the Queue Pair.
     Message,
-    /// Start-up: a ready-to-receive message of this kind, which the Queue Pair only counts.
+    /// Start-up: a ready-to-receive message of this kind. The Queue Pair counts this message and
+    /// does nothing else with it.
     Ready(Rtr),
     /// Start-up: the Read Response to a ready-to-receive message. The Queue Pair ignores this
     /// response.
@@ -73,7 +74,7 @@ pub(super) enum ReceivedUlpdu {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fin {
     Open,
-    /// FIN will be sent after everything that is queued.
+    /// FIN will be sent after all queued bytes.
     Wanted,
     Sent,
 }
@@ -188,12 +189,12 @@ impl Llp {
 /// Result of [`Rnic::poll_transmit`](super::Rnic::poll_transmit), which the driver has to execute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransmitResult {
-    /// Nothing to send at present.
+    /// There is nothing to send at present.
     Nothing,
-    /// TCP accepted this number of bytes. Call the function again.
+    /// TCP accepted this number of bytes. Call `poll_transmit` again.
     Octets(usize),
     /// Send FIN: close this endpoint's direction gracefully.
     Fin,
-    /// Abort the connection. Nothing is sent after this.
+    /// Abort the connection. Nothing is sent after the abort.
     Reset,
 }

@@ -4,7 +4,7 @@ use weft_core::wire::mpa::{Framing, mulpdu};
 
 use crate::mpa::{Negotiated, Role, RtrKinds};
 
-/// Settings of a stream, which result from MPA start-up.
+/// Settings of a stream. They are the result of MPA start-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LlpSettings {
     /// Version of DDP and RDMAP: 1, or 0 for the RDMA Consortium's protocols.
@@ -18,13 +18,13 @@ pub struct LlpSettings {
     /// This endpoint may send FPDUs before an FPDU has arrived. True for the MPA Initiator
     /// (MPA-7.1.2-17).
     pub speaks_first: bool,
-    /// Kinds of ready-to-receive message (RFC 6581). If `speaks_first` is true, the set has the
-    /// kind that this endpoint sends as its first message. Otherwise, the set has the kinds that
-    /// the peer's first message may have.
+    /// Kinds of ready-to-receive message (RFC 6581). If `speaks_first` is true, the set contains
+    /// the kind that this endpoint sends as its first message. Otherwise, the set contains the
+    /// kinds that the peer's first message may have.
     pub rtr: RtrKinds,
     /// Greatest number of bytes that the RNIC stores before the Queue Pair is in RTS. If more bytes
-    /// arrive, the RNIC resets the stream. Therefore a driver should not read more bytes. Default
-    /// 65,536.
+    /// arrive, the RNIC resets the stream. Therefore a driver should not read more bytes than this
+    /// number. Default 65,536.
     pub max_early: usize,
 }
 

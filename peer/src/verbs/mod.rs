@@ -1,25 +1,26 @@
 //! The software RNIC: the verbs of draft-hilland-rddp-verbs-00 as methods of one state machine
 //! without I/O.
 //!
-//! A [`Node`] has RNICs by name, and [`Node::open`] opens an [`Rnic`]. The RNIC creates all other
-//! objects and returns a handle for each object. A handle is small and can be copied. A verb for an
-//! object that no longer exists returns an Immediate Error. Queues and memory belong to the RNIC.
-//! The PD and memory management verbs are functions of [`Memory`](crate::memory::Memory), which
-//! [`Rnic::memory_mut`] returns. This module does not wait, read a clock or use a socket.
+//! A [`Node`] has named RNICs, and [`Node::open`] opens one of them as an [`Rnic`]. The RNIC
+//! creates all other objects and returns a handle for each object. A handle is small and can be
+//! copied. A verb for an object that no longer exists returns an Immediate Error. Queues and memory
+//! belong to the RNIC. The PD and memory management verbs are functions of
+//! [`Memory`](crate::memory::Memory), which [`Rnic::memory_mut`] returns. This module does not
+//! wait, read a clock or use a socket.
 //!
 //! For each [stream](LlpSettings), a driver passes the inputs: [`Rnic::handle_octets`] (while
 //! [`Rnic::wants_octets`] is true), [`Rnic::handle_fin`], [`Rnic::handle_reset`],
-//! [`Rnic::handle_lost`] and [`Rnic::handle_timeout`]. [`Rnic::poll_transmit`] returns what to
-//! send, and [`Rnic::poll_timeout`] returns the time of the next time-out.
+//! [`Rnic::handle_lost`] and [`Rnic::handle_timeout`]. [`Rnic::poll_transmit`] provides the bytes
+//! to send, and [`Rnic::poll_timeout`] returns the time of the next time-out.
 //! [`Rnic::poll_notification`] reports which event handlers to call.
 //!
 //! Each kind of object has its own file: `rnic`, `cq`, `srq`, `qp` (with the state machine's
 //! [table](qp::table)), Work Requests, completions, events. Enums list the errors of the draft's
 //! Figures 28 to 37. [`Failure`] makes a part of the RNIC fail, so that a test can observe the
-//! reaction.
+//! consequences.
 //!
-//! Processes cannot share the memory of an RNIC. Memory that processes share needs a kernel, and
-//! the draft has no verb for such memory.
+//! Processes cannot share the memory of an RNIC. Such sharing needs the help of a kernel, and the
+//! draft has no verb for it.
 
 mod async_event;
 mod attributes;
@@ -87,7 +88,7 @@ handles! {
     LlpHandle,
 }
 
-/// Identifies a Completion Event Handler of one RNIC. Never 0.
+/// Identifies a Completion Event Handler of one RNIC. The number is never 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CompletionHandlerId(u32);
 

@@ -93,8 +93,9 @@ impl Rnic {
         Some(LlpHandle { rnic: self.shared.id, key })
     }
 
-    /// Modify QP: changes attributes first, and then the state. Success means that the Queue Pair
-    /// reached the state. When the verb returns, the Queue Pair may already be in a later state.
+    /// Modify QP: changes the attributes, and then the state. Success means that the Queue Pair
+    /// reached the requested state. When the verb returns, the Queue Pair may already be in a later
+    /// state.
     ///
     /// # Errors
     /// The errors of draft Figure 32 for Modify QP. An error changes nothing.
@@ -120,7 +121,7 @@ impl Rnic {
         let (ird, ord) = match self.shared.reads.take(wanted.0, wanted.1) {
             Ok(given) => given,
             Err(error) => {
-                // This cannot fail, because the same amounts were just returned to the pools.
+                // `take` cannot fail, because the same amounts were just returned to the pools.
                 let _ = self.shared.reads.take(had.0, had.1);
                 return Err(error);
             }
@@ -152,8 +153,8 @@ impl Rnic {
         Ok(allocated)
     }
 
-    /// Destroy QP: removes a Queue Pair, in any state and also with posted work. Completions of the
-    /// Queue Pair that were not polled are lost. Its stream is reset.
+    /// Destroy QP: removes a Queue Pair. The Queue Pair may be in any state and may have posted
+    /// work. Completions that were not polled are lost. The stream of the Queue Pair is reset.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidQpHandle`, `WindowsStillBound`.

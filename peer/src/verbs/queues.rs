@@ -86,8 +86,8 @@ impl Rnic {
         Ok(cqe.completion)
     }
 
-    /// Request Completion Notification: the CQ's handler is called once, for the next completion of
-    /// this kind that is added from now on.
+    /// Request Completion Notification: the CQ's handler is called once. The call reports the next
+    /// completion of this kind that is added after this verb.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidCqHandle`.

@@ -1,5 +1,5 @@
-//! Common pools of IRD and ORD for all Queue Pairs of an RNIC, if the settings have pools (draft
-//! section 6.5).
+//! Common pools of IRD and ORD for all Queue Pairs of an RNIC (draft section 6.5). The settings
+//! decide whether the RNIC has these pools.
 
 use super::RnicSettings;
 use super::error::QpError;
@@ -17,8 +17,8 @@ impl ReadPool {
         ReadPool { ird: pool(settings.rnic_ird), ord: pool(settings.rnic_ord) }
     }
 
-    /// Takes IRD and ORD from the pools. Returns the IRD and ORD taken, which are less than
-    /// requested if a pool has less.
+    /// Takes IRD and ORD from the pools. Returns the IRD and ORD that were taken. If a pool has
+    /// less than requested, the function takes all that the pool has.
     ///
     /// # Errors
     /// `InsufficientResources`: IRD or ORD is requested and its pool is empty (VERBS-6.5-3). An

@@ -17,8 +17,8 @@ use crate::hostile::{self, Deviations};
 use crate::memory::{ListMode, Memory};
 use crate::reject::reject_if;
 
-/// Counts the openings of all RNICs in the process. A handle of one opening is therefore invalid on
-/// every other opening (VERBS-5.1-1).
+/// Counts how often RNICs were opened in this process. Each opening has its own number, so a handle
+/// of one opening is invalid on every other opening (VERBS-5.1-1).
 static OPENINGS: AtomicU64 = AtomicU64::new(1);
 
 /// The RNICs of a process, by name. Clones refer to the same node.
@@ -180,7 +180,7 @@ impl Rnic {
         self.shared.deviations = deviations;
     }
 
-    /// The protocol violations of the streams. None by default.
+    /// The [deviations](crate::hostile) of the streams. By default, there are none.
     #[must_use]
     pub fn deviations(&self) -> &Deviations {
         &self.shared.deviations

@@ -19,7 +19,7 @@ use crate::memory::{Memory, MemoryRange};
 pub(super) struct Shared {
     pub(super) id: RnicId,
     pub(super) settings: RnicSettings,
-    /// Deliberate protocol violations. None by default.
+    /// Deliberate protocol violations. By default, there are none.
     pub(super) deviations: Deviations,
     pub(super) memory: Memory,
     pub(super) cqs: Slab<Cq>,
@@ -74,14 +74,15 @@ impl Shared {
         self.memory.put(range, octets);
     }
 
-    /// Handles a rejected Write: its payload is not placed, except by a deviation.
+    /// Handles a rejected Write. Only a deviation places the payload of such a Write.
     pub(super) fn refuse_write(&mut self, stag: u32, to: u64, octets: &[u8]) {
         if hostile::hook::conduct(&self.deviations).places_refused {
             self.memory.write_unchecked(stag, to, octets);
         }
     }
 
-    /// Adds a completion to a CQ. If this fails, returns the event to report for the Queue Pair.
+    /// Adds a completion to a CQ. If the CQ rejects the completion, returns the event to report for
+    /// the Queue Pair.
     pub(super) fn complete(&mut self, key: Key, cqe: Cqe) -> Option<EventId> {
         if self.deviations.is_empty() {
             return self.push(key, cqe);

@@ -1,15 +1,15 @@
 //! Shared Receive Queues (draft section 6.3).
 //!
-//! Each message takes the oldest posted Work Request when the message begins. Over one ordered
-//! TCP stream, the dequeue models "sequential" and "arrival" have the same effect. Query RNIC
-//! returns the model of the settings.
+//! Each message takes the oldest posted Work Request when the message begins. Over one ordered TCP
+//! stream, the dequeue models "sequential" and "arrival" have the same effect. Query RNIC returns
+//! the model that the settings name.
 
 use std::collections::VecDeque;
 
 use super::work_request::ReceiveWr;
 use crate::memory::PdId;
 
-/// The arguments of Create S-RQ.
+/// The arguments of the verb Create S-RQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SrqInit {
     /// PD of the S-RQ. The STags of its receives must have this PD.
@@ -18,12 +18,12 @@ pub struct SrqInit {
     pub max_wrs: u32,
     /// Greatest number of scatter elements of a Work Request.
     pub max_sges: u32,
-    /// An event reports that the number of posted receives is below this number. 0: no event.
-    /// Create S-RQ arms the event for one report.
+    /// If the number of posted receives is below this number, an event reports this. 0 means no
+    /// event. Create S-RQ arms the event for one report.
     pub limit: u32,
 }
 
-/// The result of Query S-RQ.
+/// The result of the verb Query S-RQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SrqAttributes {
     /// PD of the S-RQ.
@@ -38,12 +38,12 @@ pub struct SrqAttributes {
     pub armed: bool,
 }
 
-/// The arguments of Modify S-RQ.
+/// The arguments of the verb Modify S-RQ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SrqModify {
     /// The new greatest number of outstanding Work Requests.
     pub max_wrs: Option<u32>,
-    /// The new limit. The event for this limit is armed unless the limit is 0.
+    /// The new limit. If the limit is not 0, the event for the limit is armed.
     pub limit: Option<u32>,
 }
 
@@ -65,7 +65,8 @@ impl Srq {
         Srq { attributes, posted: VecDeque::new(), used: 0, qps: 0, failed: false }
     }
 
-    /// Takes the oldest receive. Also returns whether the event for the limit has to be raised.
+    /// Takes the oldest receive. Returns the receive, and whether the event for the limit has to be
+    /// raised.
     pub(super) fn take(&mut self) -> Option<(ReceiveWr, bool)> {
         let wr = self.posted.pop_front()?;
         let due = self.attributes.armed && self.posted.len() < self.attributes.limit as usize;

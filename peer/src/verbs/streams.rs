@@ -18,8 +18,8 @@ use crate::hostile;
 use crate::reject::reject_if;
 use crate::time::Instant;
 
-/// Number of bytes that the RNIC can always store while a message waits for a receive. A driver may
-/// have read these bytes before the wait began.
+/// Number of bytes that the RNIC can always store while a message waits for a receive. The driver
+/// may have read these bytes from TCP before the wait began.
 const MIN_HELD_LIMIT: usize = 1 << 18;
 
 impl Rnic {
@@ -35,8 +35,8 @@ impl Rnic {
         Ok(LlpHandle { rnic: self.shared.id, key })
     }
 
-    /// Removes a stream, and its handle becomes invalid. For the Queue Pair, this is a reset of the
-    /// stream.
+    /// Removes a stream, and its handle becomes invalid. The Queue Pair handles the removal as a
+    /// reset of the stream.
     pub fn detach_stream(&mut self, now: Instant, llp: LlpHandle) {
         self.handle_reset(now, llp);
         if llp.rnic == self.shared.id {
@@ -50,13 +50,13 @@ impl Rnic {
         self.llp(llp).is_none_or(|llp| llp.over)
     }
 
-    /// Processes received bytes. TCP may have segmented the bytes in any way.
+    /// Processes received bytes. TCP may have split the bytes at any position.
     pub fn handle_octets(&mut self, now: Instant, llp: LlpHandle, mut octets: &[u8]) {
         let Some(stream) = self.llp_mut(llp) else { return };
         if stream.qp.is_none() {
             let room = stream.settings.max_early.saturating_sub(stream.early.len());
             if octets.len() > room && stream.is_usable() {
-                // The driver has read more than it should. The RNIC cannot store the bytes.
+                // The driver has read more bytes than the RNIC can store.
                 stream.want_reset();
             } else if stream.is_usable() {
                 stream.early.extend_from_slice(octets);
@@ -116,14 +116,15 @@ impl Rnic {
     }
 
     /// Returns whether the driver should read from the stream. False while a message waits for a
-    /// receive (draft section 13.2). TCP's window then closes, and the peer also waits.
+    /// receive (draft section 13.2). If the driver does not read, the TCP window closes, and the
+    /// peer also waits.
     #[must_use]
     pub fn wants_octets(&self, llp: LlpHandle) -> bool {
         self.llp(llp).is_none_or(|llp| llp.waiting.is_none())
     }
 
-    /// Processes the waiting message if a receive is posted now, or if the Queue Pair no longer
-    /// needs a receive. Then processes the bytes after the message.
+    /// Processes the waiting message if a receive has been posted, or if the Queue Pair needs no
+    /// receive any more. Then processes the bytes after the message.
     fn resume(&mut self, now: Instant, llp: LlpHandle) {
         let Some(ulpdu) = self.llp_mut(llp).and_then(|llp| llp.waiting.take()) else { return };
         let Some(mut context) = self.context(now, llp.key) else { return };
@@ -291,7 +292,7 @@ impl Rnic {
         }
     }
 
-    /// The Queue Pair of a stream, with everything that its functions need.
+    /// The Queue Pair of a stream, with all data that its functions need.
     pub(super) fn context(&mut self, now: Instant, key: Key) -> Option<Context<'_>> {
         let llp = self.llps.get_mut(key)?;
         let qp = self.qps.get_mut(llp.qp?)?;

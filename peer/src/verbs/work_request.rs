@@ -50,7 +50,8 @@ pub enum Operation {
         /// Send with Invalidate: the peer's STag that the Send invalidates.
         invalidate: Option<u32>,
     },
-    /// Immediate Data (RFC 7306 section 6): eight bytes, which use one receive of the peer.
+    /// Immediate Data (RFC 7306 section 6): a message of eight bytes that uses one receive of the
+    /// peer.
     Immediate {
         /// The eight bytes.
         data: Immediate,
@@ -79,7 +80,7 @@ pub enum Operation {
     Atomic {
         /// The eight bytes in the peer's memory.
         remote: RemoteAddress,
-        /// The change of the eight bytes.
+        /// The change to the eight bytes.
         operation: AtomicOperation,
     },
     /// Bind Memory Window.
@@ -107,7 +108,7 @@ pub enum Fence {
 /// A Work Request for a Send Queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SendWr {
-    /// Number chosen by the Consumer, returned with the completion.
+    /// Number that the Consumer chooses. The completion returns this number.
     pub wr_id: u64,
     /// True: the RNIC reports a completion even if the operation succeeds.
     pub signaled: bool,
@@ -128,7 +129,7 @@ impl SendWr {
 /// A Work Request for a Receive Queue. It is always signaled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReceiveWr {
-    /// Number chosen by the Consumer, returned with the completion.
+    /// Number that the Consumer chooses. The completion returns this number.
     pub wr_id: u64,
     /// Memory for the message. An empty list can receive only a message of 0 bytes.
     pub scatter: Vec<Sge>,

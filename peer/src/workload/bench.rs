@@ -1,15 +1,16 @@
-//! Streams of equal messages in one direction, for measurements of the bandwidth and the latency of
-//! Send, RDMA Write and RDMA Read.
+//! Streams of equal messages in one direction. They measure the bandwidth and the latency of Send,
+//! RDMA Write and RDMA Read.
 //!
 //! One side is the [`Source`], which posts the operations. The other side is the [`Sink`]. Either
-//! side may open the connection. The [`Plan`] is text in the Request's private data. Each side
-//! advertises its memory: the Initiator after the plan, the Responder in its Reply. All messages of
-//! a side use the same buffer.
+//! side may open the connection. The Request's private data contains the [`Plan`] as text. Each
+//! side advertises its memory: the Initiator in the text after the plan, and the Responder in its
+//! Reply. All messages of a side use the same buffer.
 //!
-//! After each [`Plan::answered`] Sends, the sink sends one Send as the answer. If a plan of Sends
-//! measures the latency, the answer has the plan's message size. Otherwise the answer is empty. A
-//! run of Writes or Reads ends with a Send and its answer. The answer shows that all data has been
-//! transferred. No code here reads a clock. The caller measures the duration of a run's future.
+//! After each group of [`Plan::answered`] Sends, the sink answers with one Send. If a plan of Sends
+//! measures the latency, the answer has the plan's message size. In all other cases the answer is
+//! empty. A run of Writes or Reads ends with a Send and its answer. The answer shows that all data
+//! has been transferred. This module reads no clock. The caller measures the duration of the future
+//! of a run.
 
 use core::net::SocketAddr;
 
@@ -25,8 +26,8 @@ use crate::verbs::{CompletedOperation, Operation, Payload, RemoteAddress, SendWr
 /// The operation that transfers the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Carrier {
-    /// RDMA Reads of the sink's memory. The side that posts them is called [`Source`], although it
-    /// receives the data.
+    /// RDMA Reads of the sink's memory. The side that posts the Reads is called [`Source`],
+    /// although it receives the data.
     Read,
     /// Sends.
     Send,
@@ -38,7 +39,7 @@ impl Carrier {
     /// All operations.
     pub const ALL: [Carrier; 3] = [Carrier::Write, Carrier::Read, Carrier::Send];
 
-    /// Name of the operation in a plan.
+    /// Returns the name of the operation in a plan.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,8 +64,8 @@ pub struct Plan {
     pub size: u32,
     /// Number of messages in flight, 1 to [`MAX_DEPTH`].
     pub depth: u32,
-    /// Whether to measure round trips. If so, only one message is in flight at a time, and the sink
-    /// answers each Send.
+    /// Whether to measure round trips. If true, only one message is in flight at a time, and the
+    /// sink answers each Send.
     pub latency: bool,
     /// The Responder is the source.
     pub reverse: bool,
@@ -75,15 +76,15 @@ const MAGIC: &str = "weft-bench/1";
 const CONTROL: u32 = 8;
 
 impl Plan {
-    /// The text of the plan, followed by this side's memory.
+    /// Returns the text of the plan, followed by this side's memory.
     fn emit(&self, memory: RemoteAddress) -> String {
         let Plan { carrier, size, depth, latency, reverse } = self;
         let (kind, way) = (if *latency { "latency" } else { "bandwidth" }, if *reverse { "back" } else { "forth" });
         format!("{MAGIC} {} {size} {depth} {kind} {way} {}", carrier.name(), emit_memory(memory))
     }
 
-    /// Parses a Request's private data. `None` if it is not a plan, or if a value exceeds its
-    /// limit.
+    /// Parses a Request's private data. Returns `None` if the private data is not a plan, or if a
+    /// value exceeds its limit.
     #[must_use]
     pub fn parse(private_data: &[u8]) -> Option<(Self, RemoteAddress)> {
         let text = std::str::from_utf8(private_data).ok()?;
@@ -100,24 +101,24 @@ impl Plan {
         Some((Plan { carrier, size, depth, latency, reverse }, memory))
     }
 
-    /// Bytes of registered memory that a side needs for this plan.
+    /// Returns the number of bytes of registered memory that a side needs for this plan.
     #[must_use]
     pub fn memory(&self) -> u64 {
         u64::from(self.size.max(1)) + u64::from(self.room())
     }
 
-    /// Size of each receive in bytes.
+    /// Returns the size of each receive in bytes.
     fn room(&self) -> u32 {
         self.size.max(CONTROL)
     }
 
-    /// After this number of Sends, the sink sends one answer.
+    /// Returns the number of Sends after which the sink sends one answer.
     #[must_use]
     pub fn answered(&self) -> u32 {
         if self.latency || self.carrier != Carrier::Send { 1 } else { self.depth.div_ceil(2) }
     }
 
-    /// Number of Sends that reach the sink in a run of `count` messages.
+    /// Returns the number of Sends that reach the sink in a run of `count` messages.
     fn sends(&self, count: u64) -> u64 {
         match self.carrier {
             Carrier::Send => count,
@@ -137,14 +138,14 @@ pub(super) fn parse_memory(text: &str) -> Option<RemoteAddress> {
     Some(RemoteAddress { stag: u32::from_str_radix(stag, 16).ok()?, tagged_offset })
 }
 
-/// The state of one side: of a source or of a sink.
+/// The state of one side, which is a source or a sink.
 #[derive(Debug)]
 struct Side {
     endpoint: Endpoint,
     plan: Plan,
-    /// Memory for the data of the messages. On the side of the source, the data of Sends and Writes
-    /// comes from this memory, and the data of Reads goes to this memory. On the side of the sink,
-    /// the source writes to this memory, or reads from this memory.
+    /// Memory for the data of the messages. The source sends the data of Sends and Writes from this
+    /// memory, and receives the data of Reads in it. The sink only offers this memory: the source
+    /// writes to it or reads from it.
     data: Region,
     /// Memory of the receives.
     messages: Region,
@@ -249,8 +250,8 @@ impl Source {
         Ok(())
     }
 
-    /// Keeps at most `depth` Sends unanswered. `count` is rounded up to a multiple of
-    /// [`Plan::answered`].
+    /// Posts Sends such that at most `depth` Sends are unanswered. `count` is rounded up to a
+    /// multiple of [`Plan::answered`].
     async fn stream_sends(&self, count: u64) -> Result<(), WorkloadError> {
         let (side, answered) = (&self.0, u64::from(self.0.plan.answered()));
         let count = count.next_multiple_of(answered);
@@ -310,8 +311,8 @@ impl Sink {
             if n % every == 0 {
                 side.send(octets, false)?;
             }
-            // There are more posted receives than messages in flight. Therefore the answer can be
-            // sent before the receive is posted again.
+            // There are more posted receives than messages in flight. Therefore this side can send
+            // the answer before it posts the receive again.
             side.post_receive()?;
         }
         Ok(())
@@ -377,7 +378,7 @@ async fn connect(
 /// This function fails in these cases:
 /// - The Request contains no plan.
 /// - The device has no memory left. A rejecting Reply reports this to the peer.
-/// - The connection ended, but not because the peer closed it between two runs.
+/// - The connection ended for another reason than a close by the peer between two runs.
 pub async fn serve(device: &Device, request: ConnectRequest) -> Result<(), WorkloadError> {
     let Some((plan, memory)) = Plan::parse(request.peer().private_data.as_octets()) else {
         return Err(WorkloadError::Protocol("the Request contains no plan that this version supports".into()));

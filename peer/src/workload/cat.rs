@@ -16,11 +16,12 @@
 //!     |  <-------              Send: length and hash  |
 //! ```
 //!
-//! Each side has [`SLOTS`] slots, which the parts use in rotation. At most [`SLOTS`] parts are in
-//! flight. The Initiator's private data contains the roles and the address of the Initiator's
-//! slots. The Responder's private data contains the address of the Responder's slots. An Initiator
-//! that is the sink first sends an empty Send, because MPA does not permit the Responder to send
-//! the first message. Hashes are 64-bit FNV-1a, which detects mistakes but not forged data.
+//! Each side's memory has [`SLOTS`] slots. The parts use the slots in rotation. At most [`SLOTS`]
+//! parts are in flight. The Initiator's private data contains the roles and the address of the
+//! Initiator's slots. The Responder's private data contains the address of the Responder's slots.
+//! An Initiator that is the sink first sends an empty Send, because MPA does not permit the
+//! Responder to send the first message. Hashes are 64-bit FNV-1a, which detects mistakes but not
+//! forged data.
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -42,11 +43,11 @@ pub const SLOTS: u64 = 4;
 
 const MAGIC: &str = "weft-cat/1";
 const PART_U32: u32 = PART as u32;
-/// Number of receives: one for each slot, and three more for the messages at the end and the
-/// totals.
+/// Number of receives. There is one receive for each slot, and three more receives for the messages
+/// at the end and the totals.
 const RECEIVES: u64 = SLOTS + 3;
 
-/// Length and hash of a stream: the totals.
+/// The totals of a stream: its length and its hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Totals {
     /// Number of bytes.
@@ -96,7 +97,8 @@ impl TransferRequest {
         format!("{MAGIC} {} {way} {}", self.carrier.name(), emit_memory(memory))
     }
 
-    /// Parses a Request's private data. `None` if it is not a request for a stream.
+    /// Parses a Request's private data. Returns `None` if the private data is not a request for a
+    /// stream.
     #[must_use]
     pub fn parse(private_data: &[u8]) -> Option<(Self, RemoteAddress)> {
         let text = std::str::from_utf8(private_data).ok()?;
@@ -110,7 +112,7 @@ impl TransferRequest {
 /// Copies the next bytes of a stream into the buffer, and returns their number. Returns 0 at the
 /// end of the stream.
 pub type ReadInput<'a> = dyn FnMut(&mut [u8]) -> Result<usize, String> + Send + 'a;
-/// Receives the next bytes of a stream.
+/// Takes the next bytes of a stream and stores them.
 pub type WriteOutput<'a> = dyn FnMut(&[u8]) -> Result<(), String> + Send + 'a;
 
 /// One side of a connection.
@@ -121,7 +123,7 @@ pub struct Cat {
     slots: Region,
     messages: Region,
     peer: RemoteAddress,
-    /// Receives that completed while this side waited for an RDMA Read.
+    /// Completions of receives that arrived while this side waited for an RDMA Read.
     arrived: VecDeque<WorkCompletion>,
 }
 
@@ -240,8 +242,8 @@ impl Cat {
         Ok(1)
     }
 
-    /// Acts as the sink: passes all bytes to the callback `write`. Returns the totals of these
-    /// bytes. On success, the source has the same totals.
+    /// Acts as the sink: passes all bytes of the stream to the callback `write`. Returns the totals
+    /// of these bytes. On success, the source has the same totals.
     ///
     /// # Errors
     /// The connection ended, `write` failed, or the source's totals differ.
@@ -266,7 +268,7 @@ impl Cat {
     }
 
     /// Copies an announced part to `part`. If the carrier is Read, fetches the part by an RDMA Read
-    /// before.
+    /// before the copy.
     async fn fetch(
         &mut self,
         offset: u64,
@@ -351,7 +353,7 @@ impl Cat {
     }
 }
 
-/// Fills `part` with as many bytes as the stream has. Returns their number.
+/// Fills `part` until it is full or the stream ends. Returns the number of bytes.
 fn fill(part: &mut [u8], read: &mut ReadInput<'_>) -> Result<usize, WorkloadError> {
     let mut length = 0;
     while length < part.len() {

@@ -37,7 +37,8 @@ impl Default for EndpointSettings {
     }
 }
 
-/// Registered memory of an [`Endpoint`]: one buffer, and a zero-based region over all of it.
+/// Registered memory of an [`Endpoint`]. It is one buffer, with a zero-based region that covers all
+/// of the buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct Region {
     pub(crate) buffer: Buffer,
@@ -45,13 +46,13 @@ pub struct Region {
 }
 
 impl Region {
-    /// The `length` bytes from `offset` on, for Work Requests of this side.
+    /// Returns `length` bytes that begin at `offset`, for Work Requests of this side.
     #[must_use]
     pub fn part(&self, offset: u64, length: u32) -> Sge {
         Sge { stag: self.stag.to_bits(), tagged_offset: offset, length }
     }
 
-    /// The remote address of the byte at `offset`, for the peer.
+    /// Returns the remote address of the byte at `offset`, for the peer.
     #[must_use]
     pub fn remote(&self, offset: u64) -> RemoteAddress {
         RemoteAddress { stag: self.stag.to_bits(), tagged_offset: offset }
@@ -60,7 +61,7 @@ impl Region {
     /// Allocates `len` bytes, at least one, and registers them with the rights in `access`.
     ///
     /// # Errors
-    /// The RNIC has not enough memory left.
+    /// The RNIC does not have enough free memory.
     pub(crate) fn register(
         rnic: &mut Rnic,
         pd: PdId,
@@ -69,8 +70,8 @@ impl Region {
         access: Access,
     ) -> Result<Self, WorkloadError> {
         let buffer = rnic.memory_mut().allocate_buffer(len.max(1))?;
-        // Each buffer begins at a multiple of the largest page size. Therefore the list is shortest
-        // with pages of this size.
+        // Each buffer begins at a multiple of the largest page size. Therefore pages of this size
+        // make the shortest list.
         let list = PhysicalBufferList::of(buffer, 0, buffer.len() as u64, 1 << 21);
         let (key, base) = (StagKey(key), ToBase::ZeroBased);
         let registration = Registration { pd, key, list, base, remote: access.is_remote(), access };
@@ -91,7 +92,7 @@ impl Region {
         let _ = rnic.memory_mut().free_buffer(self.buffer);
     }
 
-    /// Size of the region in bytes.
+    /// Returns the size of the region in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.buffer.len()
@@ -104,7 +105,7 @@ impl Region {
     }
 }
 
-/// Returns this side's resources for a connection, which are in `made`. If `made` is an error,
+/// If `made` contains this side's resources for a connection, returns them. If `made` is an error,
 /// rejects the Request with a Reply, because a close without a Reply would not show the reason.
 ///
 /// # Errors
@@ -117,7 +118,7 @@ pub async fn or_reject<T>(
         Ok(made) => Ok((made, request)),
         Err(error) => {
             let reason = PrivateData::new(&b"no room"[..]).unwrap_or_default();
-            // Even if the peer has already closed, `error` is the error to report.
+            // If the peer has already closed, `error` is still the error to report.
             let _ = request.reject(&reason).await;
             Err(error)
         }
@@ -139,7 +140,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint without a connection.
+    /// Creates an endpoint without a connection.
     ///
     /// # Errors
     /// The device cannot create the endpoint's resources.
@@ -172,7 +173,7 @@ impl Endpoint {
     /// Allocates `len` bytes, at least one, and registers them with the rights in `access`.
     ///
     /// # Errors
-    /// The device has not enough memory left.
+    /// The device does not have enough free memory.
     pub fn register(&mut self, len: usize, access: Access) -> Result<Region, WorkloadError> {
         let key = u8::try_from(self.regions.len() % 256).unwrap_or(0);
         let region = self.device.verbs(|rnic| Region::register(rnic, self.pd, key, len, access))?;
@@ -242,8 +243,8 @@ impl Endpoint {
         self.posted(posted, first)
     }
 
-    /// Converts the result of posting. If the connection is over, the error is `Ended`, because the
-    /// cause is the end of the connection.
+    /// Converts the result of posting. If the connection is over, the end of the connection has
+    /// caused the error. Therefore this error is `Ended`.
     fn posted(&self, posted: Result<usize, PostError>, operation: CompletedOperation) -> Result<(), WorkloadError> {
         match posted {
             Ok(_) if !self.is_idle_again() => Ok(()),
@@ -254,8 +255,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether a connection has ended gracefully. The Queue Pair is then in Idle, and new
-    /// Work Requests would wait for the next connection.
+    /// Returns whether a connection has ended gracefully. In this case the Queue Pair is in Idle,
+    /// and new Work Requests would wait for the next connection.
     fn is_idle_again(&self) -> bool {
         self.connected.load(Ordering::Relaxed)
             && self.device.verbs(|rnic| {
@@ -264,8 +265,8 @@ impl Endpoint {
             })
     }
 
-    /// Posts a Send. Its bytes need no registered memory. The Send gives a completion only if it
-    /// fails.
+    /// Posts a Send. The bytes of the Send need no registered memory. The Send has a completion
+    /// only if it fails.
     ///
     /// # Errors
     /// The queue is full, or the connection has ended.
@@ -275,10 +276,11 @@ impl Endpoint {
         self.post([SendWr { signaled: false, ..SendWr::new(0, operation) }])
     }
 
-    /// Waits for the next completion and requires success.
+    /// Waits for the next completion. If its status is not success, returns an error.
     ///
     /// # Errors
-    /// The completion is not a success: `Ended` if it was flushed, otherwise `Failed`.
+    /// The error is `Ended` if the completion was flushed, and `Failed` if the completion has any
+    /// other status than success.
     pub async fn completion(&self) -> Result<WorkCompletion, WorkloadError> {
         let completion = self.any_completion().await?;
         match completion.status {
@@ -295,7 +297,7 @@ impl Endpoint {
         Ok(self.device.completion(self.cq).await?)
     }
 
-    /// The error for an `operation` that completed with `status`.
+    /// Returns the error for an `operation` that completed with `status`.
     pub(super) fn failure(&self, operation: CompletedOperation, status: CompletionStatus) -> WorkloadError {
         let terminate = self.terminate();
         match status {
@@ -304,25 +306,25 @@ impl Endpoint {
         }
     }
 
-    /// The Terminate that ended the connection, if there was one.
+    /// Returns the Terminate that ended the connection, if there was one.
     #[must_use]
     pub fn terminate(&self) -> Option<TerminateRecord> {
         self.device.verbs(|rnic| rnic.query_qp(self.qp)).ok().and_then(|attributes| attributes.terminate)
     }
 
-    /// The Queue Pair's number.
+    /// Returns the Queue Pair's number.
     #[must_use]
     pub fn id(&self) -> QpId {
         self.id
     }
 
-    /// The endpoint's device.
+    /// Returns the endpoint's device.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// The Queue Pair's state.
+    /// Returns the Queue Pair's state.
     ///
     /// # Errors
     /// The device was closed.
@@ -330,8 +332,7 @@ impl Endpoint {
         Ok(self.device.verbs(|rnic| rnic.query_qp(self.qp))?.state)
     }
 
-    /// Closes gracefully, unless the connection is already over. Waits until the connection is
-    /// over.
+    /// If the connection is not over yet, closes it gracefully. Waits until the connection is over.
     ///
     /// # Errors
     /// The device was closed.
@@ -353,8 +354,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Waits until one of the two sides has ended the connection. Returns Idle after a graceful
-    /// close.
+    /// Waits until one of the two sides has ended the connection. Returns the Queue Pair's state,
+    /// which is Idle after a graceful close.
     ///
     /// # Errors
     /// The device was closed.

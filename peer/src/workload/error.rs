@@ -13,7 +13,7 @@ pub enum WorkloadError {
     /// The connection could not be opened, or cannot be used.
     #[error(transparent)]
     Cm(#[from] CmError),
-    /// A call for a completion queue failed.
+    /// A verb call for a completion queue failed.
     #[error(transparent)]
     Cq(#[from] CqError),
     /// The received data differs from the sent data.
@@ -37,7 +37,7 @@ pub enum WorkloadError {
         /// The Terminate that this side sent or received because of the failure, if there was one.
         terminate: Option<TerminateRecord>,
     },
-    /// This side could not read or store the data, or this side cannot perform an operation.
+    /// This side could not read or store the data, or it cannot perform an operation.
     #[error("{0}")]
     Local(String),
     /// Memory could not be registered.
@@ -61,7 +61,7 @@ pub enum WorkloadError {
     /// The peer violated the workload's protocol.
     #[error("the peer does not speak this workload's protocol: {0}")]
     Protocol(String),
-    /// A call for a Queue Pair failed.
+    /// A verb call for a Queue Pair failed.
     #[error(transparent)]
     Qp(#[from] QpError),
 }

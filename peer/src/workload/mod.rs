@@ -1,4 +1,4 @@
-//! Applications that run on a connected pair of endpoints, and use the verbs of a
+//! Applications that run on a connected pair of endpoints. They use the verbs of a
 //! [`Device`](crate::driver::Device).
 //!
 //! - [`mod@bench`]: streams of equal messages, for measurements;
@@ -6,9 +6,9 @@
 //! - [`ping`]: both roles of rping's message sequence (Send, Read, Send, Send, Write, Send);
 //! - [`probe`]: single operations that the caller selects, including invalid ones.
 //!
-//! The functions of a workload that call verbs are async. The functions for message formats and
-//! data only convert bytes. Each side has an [`Endpoint`]: a Queue Pair with its completion queue
-//! and registered memory.
+//! If a function of a workload calls verbs, it is async. The functions for message formats and data
+//! only convert bytes. Each side has an [`Endpoint`]: a Queue Pair with its completion queue and
+//! registered memory.
 
 pub mod bench;
 pub mod cat;

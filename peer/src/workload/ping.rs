@@ -1,4 +1,4 @@
-//! The message sequence of rping. Therefore librdmacm's `rping` can be the other side.
+//! The message sequence of rping. The peer can be this module or librdmacm's `rping`.
 //!
 //! ```text
 //!   client                                     server
@@ -10,8 +10,8 @@
 //!     |  <-------                 Send: go ahead  |
 //! ```
 //!
-//! Each Send has 16 bytes: an [`Advertisement`], or zeros. There is no private data. The server
-//! treats the data that it has read as a C string: the server writes back all bytes up to and
+//! Each Send has 16 bytes, which are an [`Advertisement`] or zeros. There is no private data. The
+//! server treats the data that it has read as a C string. It writes back all bytes up to and
 //! including the first zero byte.
 
 use core::net::SocketAddr;
@@ -44,7 +44,8 @@ pub struct Advertisement {
 }
 
 impl Advertisement {
-    /// The message, with all fields in network byte order: TO (8 bytes), STag (4), size (4).
+    /// Returns the message, with all fields in network byte order: TO (8 bytes), STag (4), size
+    /// (4).
     #[must_use]
     pub fn emit(&self) -> [u8; 16] {
         let mut octets = [0; 16];
@@ -54,7 +55,7 @@ impl Advertisement {
         octets
     }
 
-    /// Parses the first 16 bytes. `None` if there are fewer than 16 bytes.
+    /// Parses the first 16 bytes. Returns `None` if there are fewer than 16 bytes.
     #[must_use]
     pub fn parse(octets: &[u8]) -> Option<Self> {
         let (tagged_offset, rest) = octets.split_first_chunk()?;
@@ -68,7 +69,8 @@ impl Advertisement {
 
 /// Returns the data of a round. The first round is round 0. The data of round N is the text
 /// `rdma-ping-N: `, then the characters from `A` to `z` again and again, then a zero byte. In each
-/// round, the first of these characters is one later than in the round before.
+/// round, the first of these characters is the successor of the first character of the previous
+/// round.
 #[must_use]
 pub fn text(round: u64, size: u32) -> Vec<u8> {
     const LETTERS: u64 = 58;
@@ -83,7 +85,7 @@ pub fn text(round: u64, size: u32) -> Vec<u8> {
     text
 }
 
-/// The text in the data: all bytes before the first zero byte.
+/// Returns the text in the data: all bytes before the first zero byte.
 #[must_use]
 pub fn printed(data: &[u8]) -> String {
     let text = data.split(|octet| *octet == 0).next().unwrap_or_default();
@@ -115,15 +117,15 @@ impl Messages {
         }
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
         let octets = endpoint.with(self.0, |octets| octets.get(start..).and_then(<[u8]>::first_chunk).copied())?;
-        // The peer may close after its last round. Then the receive can no longer be posted, and is
-        // not needed.
+        // The peer may close after its last round. In this case the receive cannot be posted again,
+        // but it is not needed.
         let _ = self.post(endpoint, received.wr_id);
         octets.ok_or_else(|| WorkloadError::Protocol("a received Send has no data".to_owned()))
     }
 }
 
 /// Waits for the completion of `operation`. Completions of other operations of this side are
-/// ignored. A received Send is an error, unless `operation` is a receive.
+/// ignored. If a Send arrives and `operation` is not a receive, returns an error.
 async fn wait_for(endpoint: &Endpoint, operation: CompletedOperation) -> Result<WorkCompletion, WorkloadError> {
     loop {
         let completion = endpoint.completion().await?;
@@ -149,8 +151,8 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client for rounds of `size` bytes. If `validate` is set, the client compares the received
-    /// data with the sent data.
+    /// Creates a client for rounds of `size` bytes. If `validate` is set, the client compares the
+    /// received data with the sent data.
     ///
     /// # Errors
     /// The device cannot create the client's resources.
@@ -182,7 +184,7 @@ impl Client {
             self.endpoint.send(Bytes::copy_from_slice(&advertisement.emit()))?;
             let go_ahead = wait_for(&self.endpoint, CompletedOperation::Receive).await?;
             // rping's server sends zeros, or old contents of its own buffer. An echo server sends
-            // back the advertisement and never reads or writes, so the round would prove nothing.
+            // back the advertisement. It never reads or writes, so the round would prove nothing.
             if self.messages.take(&self.endpoint, &go_ahead)? == advertisement.emit() {
                 let problem = "the peer sends back each message; it is an echo server, not a ping server";
                 return Err(WorkloadError::Protocol(problem.to_owned()));
@@ -218,13 +220,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// Bytes of registered memory that a server for rounds of at most `size` bytes needs.
+    /// Returns the number of bytes of registered memory that a server for rounds of at most `size`
+    /// bytes needs.
     #[must_use]
     pub const fn memory(size: u32) -> u64 {
         size as u64 + (MESSAGE * RECEIVES) as u64
     }
 
-    /// A server for rounds of at most `size` bytes.
+    /// Creates a server for rounds of at most `size` bytes.
     ///
     /// # Errors
     /// The device cannot create the server's resources.
@@ -312,8 +315,8 @@ mod tests {
         assert_eq!(printed(&text(0, 100)), format!("rdma-ping-0: {letters}"));
     }
 
-    /// The first character of each round is one later than in the round before. After 58 rounds the
-    /// first character is `A` again.
+    /// The first character of each round is the successor of the first character of the previous
+    /// round. After 58 rounds the first character is `A` again.
     #[test]
     fn rounds_differ() {
         assert_eq!(text(57, 23), b"rdma-ping-57: zABCDEFG\0");

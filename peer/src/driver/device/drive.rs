@@ -22,16 +22,16 @@ use crate::time::Instant;
 use crate::verbs::LlpHandle;
 
 /// Maximum number of bytes in one read. While a read copies bytes, TCP sends no acknowledgement.
-/// Therefore longer reads delay a sender on the same machine (in `bench/loopback`, a transfer with
-/// reads of 256 KiB is slower by a fifth).
+/// Therefore longer reads delay a sender on the same machine. In `bench/loopback`, reads of 256 KiB
+/// make a transfer slower by a fifth.
 const READ_LEN: usize = 64 * 1024;
 /// Number of rounds (reads, or attempts to send) after which the task yields. Then the tasks of
-/// other connections can run, and so can the task that posts the next receives.
+/// other connections, and the task that posts the next receives, can run.
 const ROUNDS: u32 = 4;
 
 thread_local! {
-    /// Holds the bytes of a read while they are handled. Connections of one thread share the
-    /// buffer.
+    /// Contains the bytes of a read while the task handles them. All connections of one thread
+    /// share this buffer.
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_LEN]);
 }
 
@@ -62,7 +62,7 @@ struct Drive<'a> {
     over: bool,
     /// The RNIC can handle more bytes.
     wanted: bool,
-    /// There is more to send than TCP accepted.
+    /// TCP did not accept all bytes that the RNIC wants to send.
     blocked: bool,
     deadline: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,

@@ -1,5 +1,5 @@
 //! Decides whether a stream's task sleeps when it has nothing to do, or polls again at once (busy
-//! polling). To sleep and to wake up can take longer than the wait itself. If the peer runs on the
+//! polling). Sleeping and waking up can take longer than the wait itself. If the peer runs on the
 //! same machine, the wake-up delays the peer too.
 //!
 //! Busy polling saves time only while waits are short. Each stream measures its own waits:
@@ -9,8 +9,8 @@
 //! - If a busy-polled wait exceeds 100 us, the task sleeps. The number of short waits before the
 //!   next attempt then doubles, up to 64. Each busy poll that finds work halves this number.
 //! - A long wait while the stream does not busy-poll halves the count of short waits. The count is
-//!   not reset to zero. Therefore busy polling does not end for ever on a machine that pauses now
-//!   and then.
+//!   not reset to zero. Therefore a stream on a machine that pauses now and then continues to
+//!   busy-poll.
 //!
 //! A stream on which nothing happens, or whose peer is slow, therefore sleeps. If other programs
 //! need the processor, waits become long. Polling then takes little time from the other programs.
@@ -59,7 +59,7 @@ pub(super) struct PollPermits {
 }
 
 impl PollPermits {
-    /// Allows half as many streams to busy-poll as this machine has processors.
+    /// Allows one stream to busy-poll for every two processors of this machine.
     pub(super) fn new(setting: BusyPoll) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         PollPermits { setting, free: AtomicUsize::new(processors / 2), streams: AtomicUsize::new(0) }
@@ -84,13 +84,14 @@ impl Drop for PollPermit<'_> {
     }
 }
 
-/// Decides for one stream whether its task busy-polls, from the lengths of its last waits.
+/// Decides for one stream whether its task busy-polls. The decision depends on how long the last
+/// waits of the stream were.
 #[derive(Debug)]
 pub(super) struct Polling<'a> {
     permits: &'a PollPermits,
-    /// Time at which the stream ran out of work. `None` while it has work.
+    /// Time at which the stream had no more work. `None` while it has work.
     since: Option<Instant>,
-    /// Held while the stream busy-polls in adaptive mode.
+    /// Present while the stream busy-polls in adaptive mode.
     permit: Option<PollPermit<'a>>,
     /// Number of short waits since the last busy poll that found no work, at most
     /// `required_short_waits`. Each long wait halves the number.
@@ -179,7 +180,8 @@ mod tests {
         let mut stream = SimulatedStream(Polling::new(&permits), Instant::ORIGIN);
         assert_eq!(stream.wait(60), 0, "nothing is known yet");
         assert_eq!([60, 1, 99].map(|micros| stream.wait(micros)), [60, 1, 99]);
-        // A longer wait is polled for 100 us only. Then the stream sleeps through the next waits.
+        // During a longer wait, the stream polls for only 100 us. The stream then sleeps during the
+        // next waits.
         assert_eq!([1_000_000, 60, 60, 60].map(|micros| stream.wait(micros)), [100, 0, 0, 60]);
     }
 
@@ -190,8 +192,8 @@ mod tests {
         assert_eq!((0..1000).map(|_| stream.wait(100)).sum::<u64>(), 0);
     }
 
-    /// The stream's wait is long each time it busy-polls, and short otherwise, as if another
-    /// program took the processor. Such busy polls become rare.
+    /// Each time that the stream busy-polls, its wait is long. All other waits are short. This
+    /// happens if another program takes the processor. Such busy polls become rare.
     #[test]
     fn looks_in_vain_become_rare() {
         let permits = permits(BusyPoll::Adaptive, 1);

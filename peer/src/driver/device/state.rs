@@ -12,19 +12,21 @@ use crate::driver::stream::Flushed;
 use crate::time::Instant;
 use crate::verbs::{CqHandle, LlpHandle, Notification, QpHandle, Rnic, TransmitResult};
 
-/// Sending releases the lock after this number of bytes. The last write may exceed this number.
+/// After this number of sent bytes, the sender releases the lock. The last write may exceed this
+/// number.
 const BATCH: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) rnic: Rnic,
     pub(super) streams: BTreeMap<LlpHandle, Driven>,
-    /// Tasks that wait for completions of a CQ from
-    /// [`Device::create_cq`](super::Device::create_cq).
+    /// Tasks that wait for completions of a CQ that [`Device::create_cq`](super::Device::create_cq)
+    /// created.
     pub(super) cqs: BTreeMap<CqHandle, Waiters>,
     /// Tasks that wait for a state of a Queue Pair.
     qps: BTreeMap<QpHandle, Waiters>,
-    /// Tasks that wait for completions of a CQ from another source.
+    /// Tasks that wait for completions of a CQ that [`Device::create_cq`](super::Device::create_cq)
+    /// did not create.
     other_cqs: Waiters,
 }
 
@@ -46,12 +48,12 @@ pub(super) enum WaitEvent {
 }
 
 impl Driven {
-    /// A stream that belongs to this Queue Pair.
+    /// Creates a stream that belongs to this Queue Pair.
     pub(super) fn new(stream: Arc<Stream>, qp: QpHandle) -> Self {
         Driven { stream, qp, task: None }
     }
 
-    /// Wakes the stream's task, for work that only this task can do.
+    /// Wakes the stream's task, because only this task can do the work.
     pub(super) fn wake(&self) {
         if let Some(task) = &self.task {
             task.wake_by_ref();
@@ -89,7 +91,7 @@ impl State {
         }
     }
 
-    /// Ends the registration of a task, whether or not it was woken.
+    /// Ends the registration of a task. The task may have been woken or not.
     pub(super) fn leave(&mut self, event: WaitEvent, ticket: Ticket) {
         match event {
             WaitEvent::Cq(cq) => self.cqs.get_mut(&cq).unwrap_or(&mut self.other_cqs).leave(ticket),
@@ -104,7 +106,7 @@ impl State {
         }
     }
 
-    /// The Queue Pair that a stream belongs to.
+    /// Returns the Queue Pair that a stream belongs to.
     pub(super) fn qp_of(&self, llp: LlpHandle) -> Option<QpHandle> {
         self.streams.get(&llp).map(|driven| driven.qp)
     }
@@ -130,8 +132,8 @@ impl State {
         let result = self.send_pending(now, llp);
         let Some(Driven { stream, .. }) = self.streams.get(&llp) else { return result };
         match stream.flush() {
-            // The mangler is full. It sends more when time passes, so the task must not wait for
-            // TCP.
+            // The mangler is full. The mangler sends more bytes when time passes, so the task must
+            // not wait for TCP.
             Ok(Flushed::Idle) if result == SendResult::Blocked && stream.flush_timeout().is_some() => SendResult::Idle,
             Ok(Flushed::Idle) => result,
             Ok(Flushed::Blocked) => SendResult::Blocked,

@@ -1,8 +1,8 @@
 //! Tasks that wait for one event. The event wakes all of them, and each task then checks its
 //! condition.
 //!
-//! All calls happen under the lock of a [`Device`](super::Device). A task that finds its condition
-//! false registers before it releases the lock, so it cannot miss an event.
+//! All calls happen under the lock of a [`Device`](super::Device). If the condition of a task is
+//! false, the task registers before it releases the lock. Therefore the task cannot miss an event.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
@@ -26,7 +26,7 @@ impl Waiters {
         ticket
     }
 
-    /// Removes a registration, whether or not the task was woken.
+    /// Removes a registration. The task may have been woken or not.
     pub(super) fn leave(&mut self, ticket: Ticket) {
         self.0.retain(|(waiting, _)| *waiting != ticket);
     }

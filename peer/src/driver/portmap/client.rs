@@ -43,8 +43,8 @@ pub struct PmClient {
 }
 
 impl PmClient {
-    /// A client at the unspecified addresses, with ports that the operating system picks. An
-    /// address family that the host does not support is left out.
+    /// Creates a client at the unspecified addresses, with ports that the operating system picks.
+    /// The client uses no address family that the host does not support.
     ///
     /// # Errors
     /// No socket can be bound for either address family.
@@ -53,8 +53,8 @@ impl PmClient {
         Self::bind_to(&any, settings, traffic)
     }
 
-    /// A client at these addresses. For each address family it uses the last address that can be
-    /// bound.
+    /// Creates a client at these addresses. For each address family it uses the last address that
+    /// can be bound.
     ///
     /// # Errors
     /// None of the addresses can be bound.
@@ -94,8 +94,8 @@ impl PmClient {
         Ok(answer.await.map_err(|_| PmError::Ended)??)
     }
 
-    /// Reports that the connection to `address`, the answer to `query`, was reset. Returns where to
-    /// connect instead.
+    /// Reports that the connection to `address` was reset. `address` is the answer to `query`.
+    /// Returns where to connect instead.
     ///
     /// # Errors
     /// The client has ended.

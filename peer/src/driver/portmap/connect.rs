@@ -15,7 +15,7 @@ use crate::portmap::{Query, Resolution};
 pub struct Mapped {
     /// The connection. Nothing was sent on it yet.
     pub stream: TcpStream,
-    /// The result of the query. If it is `Sdp`, this side has to send an SDP Hello first. If it is
+    /// The result of the query. For `Sdp`, this side has to send an SDP Hello first. For
     /// `Conventional`, the connection uses plain TCP.
     pub resolution: Resolution,
 }
@@ -36,7 +36,7 @@ pub enum ConnectError {
     },
 }
 
-/// The local address from which this host reaches `target`.
+/// Returns the local address from which this host reaches `target`.
 ///
 /// # Errors
 /// The host has no route to `target`, or no socket can be opened.
@@ -47,8 +47,8 @@ pub async fn source_for(target: SocketAddr) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// A TCP socket bound to `from`, and its address. Port 0 picks a free port, so the port is known
-/// before the socket connects.
+/// Creates a TCP socket that is bound to `from`. Also returns the address of the socket. Port 0
+/// picks a free port, so the port is known before the socket connects.
 ///
 /// # Errors
 /// The address cannot be bound.
@@ -63,8 +63,8 @@ pub fn socket_at(from: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
 /// denies or does not answer, or if the connection to the SDP Address is reset.
 ///
 /// # Errors
-/// See [`ConnectError`]. If the connection to the SDP Address fails without a reset, the error is
-/// returned, and `service` is not tried.
+/// See [`ConnectError`]. If the connection to the SDP Address fails without a reset, this function
+/// returns the error and does not connect to `service`.
 pub async fn connect(client: &PmClient, mapper: SocketAddr, service: SocketAddr) -> Result<Mapped, ConnectError> {
     let tcp = |error| ConnectError::Tcp { address: service, error };
     let source = SocketAddr::new(source_for(service).await.map_err(tcp)?, 0);

@@ -61,7 +61,7 @@ impl PmServer {
         Ok(PmServer { shared, addresses, events, _tasks: tasks })
     }
 
-    /// The addresses that the server is bound to.
+    /// Returns the addresses that the server is bound to.
     #[must_use]
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.addresses

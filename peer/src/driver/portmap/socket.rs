@@ -40,12 +40,12 @@ impl Socket {
         Ok(Socket { role, udp, local, clock, traffic })
     }
 
-    /// A second socket on the same local port, connected to `peer`. If the peer's port is closed
-    /// (ICMP), the kernel reports this to the second socket. Datagrams from `peer` also arrive on
-    /// the second socket.
+    /// Creates a second socket on the same local port, connected to `peer`. If the peer's port is
+    /// closed (ICMP), the kernel reports this to the second socket. Datagrams from `peer` also
+    /// arrive on the second socket.
     pub(super) fn connected(&self, peer: SocketAddr) -> io::Result<UdpSocket> {
-        // The option is set only after the first socket has its port. Otherwise the kernel could
-        // have picked a port that another process of the same user shares.
+        // The option is set after the first socket has its port. If it were set before, the kernel
+        // could pick a port that another process of the same user shares.
         SockRef::from(&self.udp).set_reuse_port(true)?;
         let socket = unbound(self.local)?;
         socket.set_reuse_port(true)?;
@@ -117,8 +117,8 @@ fn udp_at(address: SocketAddr) -> io::Result<UdpSocket> {
     UdpSocket::from_std(socket.into())
 }
 
-/// A socket that is not bound. An IPv6 socket accepts only IPv6, so that both families can use the
-/// same port.
+/// Creates a socket that is not bound. An IPv6 socket accepts only IPv6, so that both families can
+/// use the same port.
 fn unbound(address: SocketAddr) -> io::Result<socket2::Socket> {
     let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() {

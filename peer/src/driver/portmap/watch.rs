@@ -1,5 +1,6 @@
 //! Watches the port mappers that have not answered yet. A separate, connected socket watches each
-//! of these port mappers. Therefore an ICMP "port unreachable" message ends the wait at once.
+//! of these port mappers. Therefore an ICMP "port unreachable" message ends the wait for an answer
+//! at once.
 //!
 //! The queries themselves are sent from the client's unconnected socket. That socket receives
 //! replies from any address.
@@ -40,8 +41,8 @@ impl Watches {
         Watches { tasks: HashMap::new(), sender, receiver }
     }
 
-    /// Watches a port mapper, from now until [`keep`](Self::keep) stops watching it. If no socket
-    /// can be opened, only the client's time-out ends the wait.
+    /// Watches a port mapper until [`keep`](Self::keep) stops watching it. If no socket can be
+    /// opened, only the client's time-out ends the wait for an answer.
     pub(super) fn begin(&mut self, socket: &Socket, mapper: SocketAddr) {
         if self.tasks.contains_key(&mapper) {
             return;
@@ -55,7 +56,7 @@ impl Watches {
         }
     }
 
-    /// Stops watching all port mappers that are no longer used.
+    /// Stops watching all port mappers for which `is_used` returns false.
     pub(super) fn keep(&mut self, is_used: impl Fn(SocketAddr) -> bool) {
         self.tasks.retain(|mapper, _| is_used(*mapper));
     }

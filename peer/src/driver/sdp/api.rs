@@ -12,8 +12,9 @@ use crate::sdp::Half;
 /// Peeking. If several tasks poll to read or to peek, only the last of these tasks is woken. The
 /// same is true for tasks that poll to write. tokio's sockets act in the same way.
 impl SdpStream {
-    /// Copies data that has arrived, as much as fits, and leaves it in the stream. Waits if no data
-    /// has arrived. Returns 0 at the end of the stream, or if `to` is empty.
+    /// Copies arrived data until `to` is full or all of the data is copied. The data stays in the
+    /// stream. Waits if no data has arrived. Returns 0 at the end of the stream, or if `to` is
+    /// empty.
     ///
     /// # Errors
     /// The same errors as reading.
@@ -39,9 +40,10 @@ impl SdpStream {
 /// is never advertised. The data arrives in receives that are posted ahead. A posted receive may
 /// end before it is full.
 impl SdpStream {
-    /// Fills `to`, and returns the number of bytes. The number is smaller if the stream ends or
-    /// breaks, or if an Out-Of-Band byte follows. The next call then continues after that byte. If
-    /// the future is dropped early, the bytes it has read are lost.
+    /// Fills `to`, and returns the number of bytes. The number is smaller than the size of `to` if
+    /// the stream ends or breaks, or if an Out-Of-Band byte follows. The next call then continues
+    /// after that byte. If the future is dropped before it completes, the bytes that it has read
+    /// are lost.
     ///
     /// # Errors
     /// The same errors as reading, if the error occurs before the first byte.
@@ -87,7 +89,7 @@ impl SdpStream {
 /// removed. The next read continues after that position.
 impl SdpStream {
     /// Writes all bytes. The last byte is Out-Of-Band data (MSG_OOB). If the future is dropped
-    /// early, it may have written some of the bytes, but not the Out-Of-Band byte.
+    /// before it completes, it may have written some of the bytes, but not the Out-Of-Band byte.
     ///
     /// # Errors
     /// The same errors as writing.
@@ -99,8 +101,8 @@ impl SdpStream {
         Ok(())
     }
 
-    /// Accepts as many bytes as the send buffer has room for. If the buffer accepts all bytes, the
-    /// last byte is Out-Of-Band data.
+    /// Accepts at most the number of bytes that fits in the send buffer. If all bytes are accepted,
+    /// the last byte is Out-Of-Band data.
     ///
     /// # Errors
     /// The same errors as writing.
@@ -180,19 +182,20 @@ impl SdpStream {
 
 /// Buffer sizes, half-close and statistics.
 impl SdpStream {
-    /// Maximum number of bytes that are written and not sent yet (SO_SNDBUF), at least 1.
+    /// Returns the maximum number of bytes that are written and not sent yet (SO_SNDBUF). This
+    /// number is at least 1.
     #[must_use]
     pub fn send_buffer(&self) -> usize {
         self.lock().settings.send_buffer
     }
 
-    /// Sets [`send_buffer`](Self::send_buffer). Data that is already written stays.
+    /// Sets [`send_buffer`](Self::send_buffer). Data that is already in the buffer stays.
     pub fn set_send_buffer(&self, octets: usize) {
         self.lock().set_send_buffer(octets);
     }
 
-    /// Total size in bytes of the receives that are posted ahead (SO_RCVBUF): a multiple of
-    /// [`receive`](super::SdpSettings::receive).
+    /// Returns the total size in bytes of the receives that are posted ahead (SO_RCVBUF): a
+    /// multiple of [`receive`](super::SdpSettings::receive).
     #[must_use]
     pub fn receive_buffer(&self) -> usize {
         let engine = self.lock();
@@ -206,9 +209,9 @@ impl SdpStream {
         self.change(|engine| engine.set_receive_buffer(octets));
     }
 
-    /// Ends one half of the connection. With `Out`, written data is still sent, followed by a
-    /// DisConn, and further writes fail with `BrokenPipe`. With `In`, reads return 0 bytes,
-    /// arriving data is dropped, and the peer is not informed.
+    /// Ends one half of the connection. With `Out`, this side still sends written data and then a
+    /// DisConn. Further writes fail with `BrokenPipe`. With `In`, reads return 0 bytes, arriving
+    /// data is dropped, and the peer is not informed.
     pub fn shut_down(&self, half: Half) {
         self.change(|engine| match half {
             Half::Out => engine.machine.shut_down(),
@@ -216,7 +219,7 @@ impl SdpStream {
         });
     }
 
-    /// The connection's state and counters.
+    /// Returns the connection's state and counters.
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         self.lock().statistics()

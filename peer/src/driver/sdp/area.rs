@@ -2,7 +2,7 @@
 //! zero-based region covers the complete buffer.
 //!
 //! A region that the peer may access is registered when it is advertised, and deregistered when the
-//! peer's access ends. The buffer stays. The STag's key is random, so a peer cannot guess it.
+//! peer's access ends. The buffer stays. The STag's key is random, so a peer cannot guess the STag.
 
 use super::SdpError;
 use crate::driver::Device;
@@ -13,7 +13,7 @@ use crate::verbs::{Rnic, Sge};
 /// Rights for memory that the peer may read after a SrcAvail.
 pub(super) const SOURCE: Access =
     Access { local_read: true, local_write: false, remote_read: true, remote_write: false, bind: false };
-/// Rights for memory that the peer may write after a SinkAvail, or in answer to a Read of this
+/// Rights for memory that the peer may write to, after a SinkAvail or in answer to a Read of this
 /// side.
 pub(super) const SINK: Access =
     Access { local_read: false, local_write: true, remote_read: false, remote_write: true, bind: false };
@@ -26,7 +26,7 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// An area of `len` bytes, at least one byte. It is not registered.
+    /// Creates an area of `len` bytes, at least one byte. It is not registered.
     pub(super) fn new(rnic: &mut Rnic, len: usize) -> Result<Self, SdpError> {
         Ok(Area { buffer: rnic.memory_mut().allocate_buffer(len.max(1))?, stag: None })
     }
@@ -40,7 +40,8 @@ impl Area {
         Ok(())
     }
 
-    /// Registers the area and returns the STag. An earlier STag of the area becomes invalid.
+    /// Registers the area and returns the STag. The previous STag of the area, if any, becomes
+    /// invalid.
     pub(super) fn register(&mut self, rnic: &mut Rnic, pd: PdId, access: Access) -> Result<u32, SdpError> {
         self.withdraw(rnic);
         let stag = self.expose(rnic, pd, (0, self.buffer.len()), access)?;
@@ -48,8 +49,8 @@ impl Area {
         Ok(stag.to_bits())
     }
 
-    /// Registers only `len` bytes from offset `from` on. The caller has to deallocate the STag
-    /// before it frees the area.
+    /// Registers only `len` bytes, which begin at offset `from`. The caller has to deallocate the
+    /// STag before it frees the area.
     pub(super) fn expose(
         &self,
         rnic: &mut Rnic,
@@ -79,12 +80,13 @@ impl Area {
         self.buffer.len()
     }
 
-    /// `len` bytes from offset `at` on, for a Work Request. `None` if the area is not registered.
+    /// Returns `len` bytes that begin at offset `at`, for a Work Request. Returns `None` if the
+    /// area is not registered.
     pub(super) fn part(&self, at: u64, len: u32) -> Option<Sge> {
         Some(Sge { stag: self.stag()?, tagged_offset: at, length: len })
     }
 
-    /// Copies `octets` into the area, from offset `at` on.
+    /// Copies `octets` into the area. The first byte goes to offset `at`.
     pub(super) fn put(&self, rnic: &mut Rnic, at: usize, octets: &[u8]) {
         let all = rnic.memory_mut().buffer_mut(self.buffer).ok();
         if let Some(to) = all.and_then(|all| all.get_mut(at..at + octets.len())) {
@@ -92,12 +94,12 @@ impl Area {
         }
     }
 
-    /// The bytes `from..to`. Empty if the area has fewer bytes.
+    /// Returns the bytes `from..to`. Returns no bytes if the area ends before `to`.
     pub(super) fn octets<'a>(&self, rnic: &'a Rnic, from: usize, to: usize) -> &'a [u8] {
         rnic.memory().buffer(self.buffer).ok().and_then(|all| all.get(from..to)).unwrap_or_default()
     }
 
-    /// Copies `len` bytes from offset `from` on to offset `at` of another area.
+    /// Copies `len` bytes, which begin at offset `from`, to offset `at` of another area.
     pub(super) fn copy(&self, rnic: &mut Rnic, from: usize, len: usize, other: &Area, at: usize) {
         let octets = self.octets(rnic, from, from + len).to_vec();
         other.put(rnic, at, &octets);

@@ -34,22 +34,22 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
-    /// The state at the start of the stream.
+    /// Creates the state before any data has arrived.
     pub(super) fn new(inline: bool) -> Self {
         Arrived { inline, ..Arrived::default() }
     }
 
-    /// Returns how many receives the unread data counts for. Each `size` unread bytes count as one
-    /// receive. Each mark also counts as one receive, because an Out-Of-Band byte ends a receive. A
-    /// mark at the position of the next read does not count, because the next read does not stop at
-    /// this mark.
+    /// Returns the number of receives that the unread data counts as. Each `size` unread bytes
+    /// count as one receive. Each mark also counts as one receive, because an Out-Of-Band byte ends
+    /// a receive. A mark at the position of the next read does not count, because the next read
+    /// does not stop at this mark.
     pub(super) fn receives(&self, size: usize) -> usize {
         let full = self.octets() / size.max(1) as u64;
         let marks = self.marks.iter().filter(|mark| **mark > self.read).count();
         usize::try_from(full).unwrap_or(usize::MAX).saturating_add(marks)
     }
 
-    /// Number of bytes that have arrived and were not read.
+    /// Returns the number of bytes that have arrived and were not read.
     pub(super) fn octets(&self) -> u64 {
         self.end - self.read
     }
@@ -63,9 +63,9 @@ impl Arrived {
     /// data. Memory without unread bytes goes to `spare`. Returns the number of bytes that were
     /// copied.
     ///
-    /// If at least `most` receives are unread, the bytes are appended to the last unread receive,
-    /// provided that they fit there. The reason is section 9.5.6: messages of a few bytes must not
-    /// use up SO_RCVBUF.
+    /// If at least `most` receives are unread and the bytes fit into the last unread receive, the
+    /// bytes are appended to this receive. The reason is section 9.5.6: messages of a few bytes
+    /// must not use up SO_RCVBUF.
     pub(super) fn push(
         &mut self,
         device: &Device,
@@ -106,7 +106,8 @@ impl Arrived {
         0
     }
 
-    /// Copies unread bytes to `to`, as many as fit, up to the next mark. The bytes stay unread.
+    /// Copies unread bytes to `to`, until `to` is full or the next mark is reached. The bytes stay
+    /// unread.
     pub(super) fn peek(&self, device: &Device, to: &mut [u8]) -> usize {
         let mut room = self.room(to.len());
         let mut copied = 0;
@@ -135,8 +136,8 @@ impl Arrived {
         read
     }
 
-    /// Drops all unread data. Returns whether there was unread data. If there was, the caller can
-    /// post more receives.
+    /// Drops all unread data. Returns whether there was unread data. If the result is true, the
+    /// caller can post more receives.
     pub(super) fn clear(&mut self, device: &Device, spare: &mut SpareMemory) -> bool {
         let any = self.read < self.end || !self.marks.is_empty();
         self.read = self.end;
@@ -181,12 +182,12 @@ impl Arrived {
         self.announced > 0 || self.urgent.is_some() || self.inline && !self.marks.is_empty()
     }
 
-    /// All memory, to move it to another device.
+    /// Returns all memory, so that the caller can move it to another device.
     pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
         self.ready.iter_mut().map(|ready| &mut ready.area)
     }
 
-    /// All memory, to free it.
+    /// Returns all memory, so that the caller can free it.
     pub(super) fn into_areas(self) -> impl Iterator<Item = Area> {
         self.ready.into_iter().map(|ready| ready.area)
     }

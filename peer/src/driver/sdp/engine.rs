@@ -32,9 +32,9 @@ use crate::verbs::{
 /// Maximum number of polls for completions before other tasks may run.
 const MAX_POLLS: usize = 16;
 
-/// The CQs of the Queue Pair's two queues. If TCP accepts a Send at once, the caller finds the
-/// completion at once in the send CQ. The connection's task usually waits only for receives, so the
-/// completion does not wake this task.
+/// The CQs of the Queue Pair's two queues. If TCP accepts a Send at once, the completion is at once
+/// in the send CQ, and the caller can poll it. The connection's task usually waits only for
+/// receives, so this completion does not wake the task.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cqs {
     pub(super) send: CqHandle,
@@ -90,7 +90,7 @@ pub(super) struct Engine {
     pub(super) moves: u64,
     /// The connection's task has finished.
     pub(super) gone: bool,
-    /// The deadline at which the connection's task wakes by itself.
+    /// The deadline at which the connection's task wakes without an event.
     pub(super) watched: Option<Instant>,
     /// The connection's task waits for completions of the Send Queue too.
     pub(super) watches_sends: bool,
@@ -170,7 +170,7 @@ impl Engine {
     }
 
     /// Acts like [`run`](Self::run), and also handles the completions that follow. Returns `false`
-    /// if it reached the limit of polls.
+    /// if this call reached [`MAX_POLLS`].
     pub(super) fn run_on(&mut self, now: Instant) -> bool {
         for _ in 0..MAX_POLLS {
             self.run(now);
@@ -181,8 +181,8 @@ impl Engine {
         false
     }
 
-    /// Returns whether the connection's task has work that no other task does. Such work is a move
-    /// of the connection, its end, an earlier deadline, or a wait for TCP.
+    /// Returns whether there is work that only the connection's task does. Such work is a move of
+    /// the connection, its end, an earlier deadline than `watched`, or a wait for TCP.
     pub(super) fn wants_task(&self) -> bool {
         let deadline = self.machine.poll_timeout();
         let sooner = deadline.is_some_and(|deadline| self.watched.is_none_or(|watched| deadline < watched));
@@ -220,7 +220,7 @@ impl Engine {
     /// Performs everything that the state machine requires now, but does not post to the Send
     /// Queue.
     fn settle(&mut self, now: Instant) {
-        // Data may wait in Private Buffers. A new receive can take this data and end at once, so
+        // Data may wait in Private Buffers. A new receive can take this data and end at once. Then
         // another receive can be posted. Discarding unread data also makes room for another
         // receive.
         loop {
@@ -324,13 +324,13 @@ impl Engine {
         }
     }
 
-    /// A receive is not advertised if its size is at most this number of bytes.
+    /// Returns the largest size in bytes at which a receive is not advertised.
     fn least_advertised(&self) -> usize {
         usize::try_from(self.machine.sink_threshold()).unwrap_or(usize::MAX)
     }
 
-    /// Wakes `task` on the next event, except events that concern only reading or writing. A task
-    /// that registers again is not woken twice.
+    /// Registers `task`. The next event wakes the task, except events that concern only reading or
+    /// writing. A task that registers again is not woken twice.
     pub(super) fn watch(&mut self, task: &Waker) {
         if !self.watchers.iter().any(|known| known.will_wake(task)) {
             self.watchers.push(task.clone());

@@ -33,10 +33,10 @@ impl SdpStream {
     /// The peer must keep its IP address. If the peer opened the old connection, it must also keep
     /// its port.
     ///
-    /// If the future is dropped early, the connection may be lost.
+    /// If the future is dropped before it completes, the connection may be lost.
     ///
     /// # Errors
-    /// The connection is shut down or is already moving, or it is lost during the move.
+    /// The connection is shut down, is already moving, or is lost during the move.
     pub async fn fail_over(&self, listener: &SdpListener) -> Result<(), SdpError> {
         let port = listener.local_addr()?.port();
         let shared = &self.shared;
@@ -55,8 +55,8 @@ impl SdpStream {
                 let (tcp, from) = listener.tcp.accept().await?;
                 let port = addresses.connected || from.port() == addresses.peer.port();
                 // Checks SDP-13.1.1-2 to SDP-13.1.1-4. If the peer accepted the old connection, the
-                // check ignores the peer's port: the peer still listens on the old port, so it
-                // cannot connect from that port.
+                // check ignores the peer's port. In this case the peer still listens on the old
+                // port, so it cannot connect from that port.
                 if port && from.ip() == addresses.peer.ip() && tcp.local_addr()?.ip() == addresses.local.ip() {
                     return Ok::<_, std::io::Error>(tcp);
                 }
@@ -130,11 +130,12 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
 
 /// Connects from the address `before`. If `before` is `None` or cannot be bound, connects from a
 /// free port. The port is bound explicitly. The operating system then gives the port to no other
-/// connection, so this side can use the port again when the peer moves (section 13.1.1).
+/// connection. Therefore this side can use the port again when the peer moves (section 13.1.1).
 pub(super) async fn connect(before: Option<SocketAddr>, to: SocketAddr) -> std::io::Result<TcpStream> {
     let socket = reusable_socket(to)?;
     let any = if to.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
-    // If another socket uses the port, connect from a different port: some peers accept this.
+    // If another socket uses the port, connect from a different port, because some peers accept
+    // this.
     if before.is_none_or(|before| socket.bind(before).is_err()) {
         socket.bind(SocketAddr::new(any, 0))?;
     }

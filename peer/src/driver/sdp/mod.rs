@@ -8,19 +8,19 @@
 //!   user;
 //! - `area`: memory of the RNIC; `spare_memory`: unused memory, which is kept while the connection
 //!   transfers data;
-//! - `outgoing`, `queue`: written data, copied once into memory that Sends, Writes and SrcAvails
-//!   use;
-//! - `posted`, `receive_sizer`: receives that are posted before the user reads. Therefore each
-//!   transfer mechanism finds a posted receive;
-//! - `arrived`: received data. A read copies it once, out of a receive or a Private Buffer;
+//! - `outgoing`, `queue`: written data, which is copied once into memory that Sends, Writes and
+//!   SrcAvails use;
+//! - `posted`, `receive_sizer`: receives that are posted ahead, which means before the user reads.
+//!   Therefore each transfer mechanism finds a posted receive;
+//! - `arrived`: received data. A read copies the data once, from a receive or a Private Buffer;
 //! - `failover`: moves a connection to another listener;
 //! - `relay`: connects a socket to a TCP connection; `urgent`: TCP's urgent bytes for `relay`.
 //!
-//! Receives in the user's own memory are not supported. Therefore MSG_WAITALL
-//! ([`SdpStream::receive_all`]) does not use the parameter `wait_all` of the state machine's
-//! [`Connection::receive`](crate::sdp::Connection::receive). Instead, [`SdpStream::receive_all`]
-//! fills the buffer as bytes arrive. A buffer that must be filled completely is never advertised,
-//! as section 9.3 requires.
+//! Receives in the user's own memory are not supported. Therefore [`SdpStream::receive_all`]
+//! (MSG_WAITALL) does not use the parameter `wait_all` of the state machine's
+//! [`Connection::receive`](crate::sdp::Connection::receive). Instead, it copies bytes to the user's
+//! buffer when they arrive. A buffer that must be filled completely is never advertised, as section
+//! 9.3 requires.
 
 mod addresses;
 mod api;
@@ -80,8 +80,8 @@ pub struct SdpSettings {
     pub only_v6: bool,
     /// Out-Of-Band bytes stay in the stream from the start (SO_OOBINLINE). Default false.
     pub oob_inline: bool,
-    /// The local address to connect from (bind(2)). Port 0 picks a free port. Default: the
-    /// operating system chooses.
+    /// The local address from which this side connects (bind(2)). Port 0 picks a free port.
+    /// Default: the operating system chooses.
     pub source: Option<SocketAddr>,
 }
 
@@ -211,7 +211,7 @@ impl SdpListener {
         Ok(SdpListener { device: device.clone(), tcp: socket.listen(BACKLOG)?, settings, startups })
     }
 
-    /// The address that the listener is bound to.
+    /// Returns the address that the listener is bound to.
     ///
     /// # Errors
     /// The error of TCP.
@@ -219,13 +219,14 @@ impl SdpListener {
         self.tcp.local_addr()
     }
 
-    /// Waits for the next connection whose start-up is complete, in the order of completion. Up to
-    /// 256 start-ups run concurrently, so a silent peer does not delay other peers. A start-up
-    /// fails after [`startup_timeout`](Settings::startup_timeout). If this future is dropped, the
-    /// start-ups continue.
+    /// Waits for the next complete start-up, and returns its connection. Connections are returned
+    /// in the order in which their start-ups complete. Up to 256 start-ups run concurrently, so a
+    /// silent peer does not delay other peers. A start-up fails after
+    /// [`startup_timeout`](Settings::startup_timeout). If this future is dropped, the start-ups
+    /// continue.
     ///
     /// # Errors
-    /// See [`SdpError`]. The error concerns one peer. The listener continues.
+    /// See [`SdpError`]. The error concerns one peer. The listener continues to accept.
     pub async fn accept(&self) -> Result<SdpStream, SdpError> {
         let mut startups = self.startups.lock().await;
         loop {
@@ -258,13 +259,13 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// The peer's address.
+    /// Returns the peer's address.
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
         self.peer
     }
 
-    /// The local address of the connection.
+    /// Returns the local address of the connection.
     ///
     /// # Errors
     /// The error of TCP.

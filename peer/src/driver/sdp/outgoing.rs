@@ -1,6 +1,6 @@
-//! Memory for written data that is not sent yet. Writes are stored in sequence in a few areas.
-//! Sends and Writes gather from these areas, and SrcAvails advertise parts of them. A byte is
-//! therefore copied only once on its way from the user to TCP.
+//! Memory for written data that is not sent yet. A few areas contain the written data in the order
+//! of the writes. Sends and Writes gather from these areas, and SrcAvails advertise parts of them.
+//! A byte is therefore copied only once on its way from the user to TCP.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -13,10 +13,10 @@ use crate::memory::{Access, PdId};
 use crate::sdp::{Piece, SendId};
 use crate::verbs::Sge;
 
-/// The largest area in bytes, and therefore the largest send. A longer write of a user
-/// becomes several sends.
+/// Size in bytes of the largest area, and therefore of the largest send. If a user writes more
+/// bytes at once, the write becomes several sends.
 pub(super) const MAX_AREA_LEN: usize = 1 << 20;
-/// The smallest area in bytes.
+/// Size in bytes of the smallest area.
 const MIN_AREA_LEN: usize = 4 << 10;
 
 /// Sends that have not ended, in the order in which they were written.
@@ -50,7 +50,7 @@ struct Send {
 }
 
 impl Outgoing {
-    /// The ID of the next send.
+    /// Returns the ID of the next send.
     pub(super) fn next_id(&self) -> SendId {
         SendId(self.first_send + self.sends.len() as u64)
     }
@@ -82,7 +82,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// Adds the next send, which has `len` bytes. The caller has called `make_room` before.
+    /// Adds the next send, which has `len` bytes. Call `make_room` before this function.
     pub(super) fn push(&mut self, device: &Device, octets: &[IoSlice<'_>], len: usize) {
         let number = self.first_chunk + (self.chunks.len() as u64).saturating_sub(1);
         let Some(chunk) = self.chunks.back_mut() else { return };
@@ -135,23 +135,23 @@ impl Outgoing {
         }
     }
 
-    /// A part of a send, for a Work Request.
+    /// Returns the memory of a part of a send, for a Work Request.
     pub(super) fn sge(&mut self, device: &Device, pd: PdId, piece: Piece) -> Result<Option<Sge>, SdpError> {
         let Some((at, from)) = self.find(piece) else { return Ok(None) };
         let Some(Chunk { area, .. }) = self.chunks.get_mut(at) else { return Ok(None) };
-        // After a move to another device, the area is no longer registered.
+        // After a move to another device, the area is not registered.
         area.ensure_registered(device, pd, Access::LOCAL)?;
         Ok(area.part(from as u64, piece.len))
     }
 
-    /// The area that contains this part of a send, and the part's offset in the area.
+    /// Returns the area that contains this part of a send, and the part's offset in the area.
     pub(super) fn area(&self, piece: Piece) -> Option<(&Area, usize)> {
         let (at, from) = self.find(piece)?;
         Some((&self.chunks.get(at)?.area, from))
     }
 
-    /// The index of the chunk that contains this part of a send, and the part's offset in the
-    /// chunk.
+    /// Returns the index of the chunk that contains this part of a send, and the part's offset in
+    /// the chunk.
     fn find(&self, piece: Piece) -> Option<(usize, usize)> {
         let send = self.sends.get(self.index(piece.send)?).filter(|send| !send.over)?;
         let from = usize::try_from(piece.from).ok()?;
@@ -164,12 +164,12 @@ impl Outgoing {
         usize::try_from(send.0.checked_sub(self.first_send)?).ok()
     }
 
-    /// All memory, to move it to another device.
+    /// Returns all memory, so that the caller can move it to another device.
     pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
         self.chunks.iter_mut().map(|chunk| &mut chunk.area)
     }
 
-    /// All memory, to free it.
+    /// Returns all memory, so that the caller can free it.
     pub(super) fn into_areas(self) -> impl Iterator<Item = Area> {
         self.chunks.into_iter().map(|chunk| chunk.area)
     }

@@ -1,4 +1,4 @@
-//! Receives that are posted ahead, and the memory that holds their data.
+//! Receives that are posted ahead (before the user reads), and the memory that contains their data.
 //!
 //! A receive has no memory until memory is needed. If data that arrives by Bcopy fills at least
 //! half of its Private Buffer, the receive takes over that buffer. Another Private Buffer is posted
@@ -32,12 +32,12 @@ pub(super) struct Part {
 }
 
 impl Posted {
-    /// A receive of up to `len` bytes.
+    /// Creates a receive of up to `len` bytes.
     pub(super) fn new(len: usize) -> Self {
         Posted { len, taken: Vec::new(), in_taken: 0, own: None }
     }
 
-    /// Memory for all bytes of the receive, which is allocated at the first call.
+    /// Returns memory for all bytes of the receive. The first call allocates this memory.
     pub(super) fn own(&mut self, device: &Device, spare: &mut SpareMemory) -> Result<&mut Area, SdpError> {
         let own = match self.own.take() {
             Some(own) => own,
@@ -51,7 +51,7 @@ impl Posted {
         Ok(self.own.insert(own))
     }
 
-    /// Returns whether the receive may take over a Private Buffer for the bytes from `at` on. This
+    /// Returns whether the receive may take over a Private Buffer whose bytes begin at `at`. This
     /// is possible only if these bytes directly follow the last buffer that the receive took over.
     pub(super) fn can_take(&self, at: u64) -> bool {
         at == self.in_taken as u64
@@ -63,23 +63,24 @@ impl Posted {
         self.taken.push(part);
     }
 
-    /// The receive's own memory. `None` if it has no own memory.
+    /// Returns the receive's own memory. Returns `None` if the receive has no own memory.
     pub(super) fn own_area_mut(&mut self) -> Option<&mut Area> {
         self.own.as_mut()
     }
 
-    /// Like [`own_area_mut`](Self::own_area_mut), but for tests, which only read.
+    /// Acts like [`own_area_mut`](Self::own_area_mut), but returns a shared reference. Only tests
+    /// use this function.
     #[cfg(test)]
     pub(super) fn own_area(&self) -> Option<&Area> {
         self.own.as_ref()
     }
 
-    /// Ends the receive with `octets` bytes. Returns the areas with these bytes. Memory without any
-    /// of these bytes goes to `spare`.
+    /// Ends the receive with `octets` bytes. Returns the areas with these bytes. Memory that
+    /// contains none of these bytes goes to `spare`.
     pub(super) fn into_parts(self, device: &Device, octets: usize, spare: &mut SpareMemory) -> Vec<Part> {
         let Posted { mut taken, in_taken, own, .. } = self;
         if let Some(mut area) = own {
-            // An RDMA Read that the end of the connection interrupted may have left the area
+            // If the end of the connection interrupted an RDMA Read, the area may still be
             // registered.
             device.verbs(|rnic| area.withdraw(rnic));
             if octets > in_taken {
@@ -91,12 +92,12 @@ impl Posted {
         taken
     }
 
-    /// All memory, to move it to another device.
+    /// Returns all memory, so that the caller can move it to another device.
     pub(super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
         self.taken.iter_mut().map(|part| &mut part.area).chain(&mut self.own)
     }
 
-    /// All memory, to free it.
+    /// Returns all memory, so that the caller can free it.
     pub(super) fn into_areas(self) -> impl Iterator<Item = Area> {
         self.taken.into_iter().map(|part| part.area).chain(self.own)
     }

@@ -1,7 +1,7 @@
 //! Work Requests that wait for the Send Queue, and the headers of messages whose payload is
 //! gathered from other memory.
 //!
-//! All Work Requests that are due are posted with one call, to pass them to TCP with one write.
+//! One call posts all Work Requests that are due. Therefore one write passes them to TCP.
 
 use std::collections::VecDeque;
 
@@ -49,7 +49,7 @@ impl SendQueue {
         Ok(())
     }
 
-    /// Posts as many Work Requests as the Send Queue has room for.
+    /// Posts Work Requests until the Send Queue is full.
     pub(super) fn post(&mut self, device: &Device, qp: QpHandle) {
         let count = self.waiting.len().min(SENDS.saturating_sub(self.in_queue) as usize);
         if count == 0 {
@@ -97,7 +97,7 @@ impl SendQueue {
         self.waiting.is_empty() && self.in_queue == 0
     }
 
-    /// Takes the memory of the headers, if no Work Request needs it now.
+    /// Takes the memory of the headers if no Work Request needs this memory now.
     pub(super) fn rest(&mut self) -> Option<Area> {
         self.heads.take_if(|_| self.waiting.is_empty() && self.in_queue == 0)
     }
@@ -116,8 +116,8 @@ mod tests {
     use crate::sdp::Settings;
     use crate::verbs::{Node, RnicSettings};
 
-    /// While Work Requests that an earlier message caused still wait, a message may end the
-    /// connection. The queue then drops the Work Requests.
+    /// A message can end the connection while Work Requests of a previous message still wait. The
+    /// queue then drops these Work Requests.
     #[tokio::test]
     async fn a_queue_pair_that_is_gone_keeps_nobody_waiting() {
         let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);

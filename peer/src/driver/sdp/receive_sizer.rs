@@ -2,8 +2,8 @@
 //!
 //! If messages have many bytes, large receives are better: they can be advertised, or one Read can
 //! fill them with all data of a SrcAvail. If each message has only a few bytes, small receives are
-//! better. Otherwise each message would cost a SinkAvail and an RdmaWrCompl, although a Data
-//! message would suffice.
+//! better. With large receives, each such message would cost a SinkAvail and an RdmaWrCompl,
+//! although a Data message would be enough.
 
 /// After this number of consecutive receives that got few bytes, the next receives are small.
 const SMALL_AFTER: u8 = 4;
@@ -11,8 +11,8 @@ const SMALL_AFTER: u8 = 4;
 /// Records how full the recent receives were.
 #[derive(Debug, Default)]
 pub(super) struct ReceiveSizer {
-    /// Number of consecutive receives that got few bytes, up to and including the last receive. At
-    /// most [`SMALL_AFTER`].
+    /// Number of consecutive receives that got few bytes, up to and including the last receive. The
+    /// number is at most [`SMALL_AFTER`].
     few: u8,
 }
 
@@ -24,7 +24,7 @@ impl ReceiveSizer {
         self.few = if got_few { SMALL_AFTER.min(self.few + 1) } else { 0 };
     }
 
-    /// Size in bytes of the next receive. `large` is the size of a large receive.
+    /// Returns the size in bytes of the next receive. `large` is the size of a large receive.
     pub(super) fn len(&self, large: usize, least: usize) -> usize {
         if self.few == SMALL_AFTER { large.min(least) } else { large }.max(1)
     }

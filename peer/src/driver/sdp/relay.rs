@@ -2,10 +2,11 @@
 //! is TCP or SDP.
 //!
 //! Each direction ends separately: if one side's stream ends, the relay shuts down the sending half
-//! of the other side. If one side is reset, the relay resets the other side too, even while that
-//! side accepts no data. Before the reset, the relay forwards earlier data that the other side
-//! accepts at once. An urgent byte (MSG_OOB) is sent as urgent on the other side, at the same
-//! position of the stream. The module `urgent` handles TCP's urgent bytes.
+//! of the other side. If one side is reset, the relay resets the other side too, even if the other
+//! side accepts no data. Before this reset, the relay forwards data that arrived before the reset
+//! of the first side, if the other side accepts it at once. An urgent byte (MSG_OOB) is sent as
+//! urgent on the other side, at the same position of the stream. The module `urgent` handles TCP's
+//! urgent bytes.
 
 use core::future::Future;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -68,7 +69,7 @@ enum RelayFailure {
 /// connections are over when this function returns.
 pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) -> RelayResult {
     // If the relay ends before both streams have ended, both sides have to be reset. This includes
-    // the end of the process: without a reset, a TCP peer would take the end of the process for the
+    // the end of the process. Without a reset, a TCP peer would treat the end of the process as the
     // normal end of the stream.
     for side in [&first, &second] {
         side.set_reset_on_drop(true);
@@ -143,7 +144,7 @@ impl Side {
         }
     }
 
-    /// The peer's address.
+    /// Returns the peer's address.
     ///
     /// # Errors
     /// The error of TCP.
@@ -170,7 +171,7 @@ impl Side {
         }
     }
 
-    /// Makes urgent bytes stay in the stream.
+    /// Sets the option that urgent bytes stay in the stream.
     fn keep_urgent_inline(&self) {
         match self {
             Side::Sdp(sdp) => sdp.set_oob_inline(true),

@@ -1,5 +1,5 @@
-//! Unused memory of a connection. Reuse of memory is much cheaper than a new buffer. The allocation
-//! of a buffer costs more than copying the data.
+//! Unused memory of a connection. To reuse memory is much cheaper than to allocate a buffer. The
+//! allocation of a buffer costs more than the copy of the data.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +12,7 @@ const MAX_OCTETS: usize = 4 << 20;
 /// Maximum number of areas that are kept.
 const MAX_AREAS: usize = 256;
 
-/// Unused areas. The last area was used most recently.
+/// Unused areas. The last area of the list is the area that was used most recently.
 #[derive(Debug, Default)]
 pub(super) struct SpareMemory {
     pub(super) areas: Vec<Area>,
@@ -20,7 +20,8 @@ pub(super) struct SpareMemory {
 }
 
 impl SpareMemory {
-    /// An area whose size in bytes is in this range. A newly allocated area has the smallest size.
+    /// Takes an unused area whose size in bytes is in this range. If there is no such area,
+    /// allocates an area of the smallest size.
     pub(super) fn take(&mut self, device: &Device, octets: RangeInclusive<usize>) -> Result<Area, SdpError> {
         let Some(at) = self.areas.iter().rposition(|area| octets.contains(&area.len())) else {
             return device.verbs(|rnic| Area::new(rnic, *octets.start()));
@@ -30,7 +31,7 @@ impl SpareMemory {
         Ok(area)
     }
 
-    /// Keeps an area that is no longer used, or frees it if enough areas are kept already.
+    /// Keeps an unused area. If enough areas are kept already, frees the area instead.
     pub(super) fn give(&mut self, device: &Device, area: Area) {
         if self.octets + area.len() > MAX_OCTETS || self.areas.len() >= MAX_AREAS {
             return device.verbs(|rnic| area.free(rnic));
@@ -43,7 +44,7 @@ impl SpareMemory {
         self.areas.is_empty()
     }
 
-    /// All memory, to free it.
+    /// Returns all memory, so that the caller can free it.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = Area> + use<> {
         self.octets = 0;
         std::mem::take(&mut self.areas).into_iter()

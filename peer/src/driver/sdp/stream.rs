@@ -22,7 +22,8 @@ use crate::driver::stream::Stream;
 use crate::sdp::{CommandError, Half, Policy, Role, Start};
 use crate::verbs::{CqHandle, QpModify, QpState};
 
-/// A connection on which nothing has completed for this time frees its unused memory.
+/// If no Work Request has completed on a connection for this time, the connection frees its unused
+/// memory.
 const IDLE_TIME: Duration = Duration::from_secs(1);
 
 /// An SDP connection. Dropping it shuts the connection down. Written data is still sent.
@@ -84,8 +85,8 @@ impl SdpStream {
             let error = shared.lock().error.clone();
             return Err(error.unwrap_or(SdpError::Closed));
         }
-        // The connection opened, even if it broke right afterwards. Reading from it returns the
-        // error.
+        // The connection opened. If it broke right after that, reading from the connection returns
+        // the error.
         Ok(SdpStream { shared, local, peer })
     }
 
@@ -111,13 +112,13 @@ impl SdpStream {
         self.local
     }
 
-    /// The peer's address when the connection was opened.
+    /// Returns the peer's address when the connection was opened.
     #[must_use]
     pub fn peer_addr(&self) -> SocketAddr {
         self.peer
     }
 
-    /// The Mode of one half-connection.
+    /// Returns the Mode of one half-connection.
     #[must_use]
     pub fn mode(&self, half: Half) -> Mode {
         self.shared.lock().machine.mode(half)
@@ -144,7 +145,7 @@ impl SdpStream {
         self.change(|engine| engine.machine.resize(octets));
     }
 
-    /// Number of bytes that this side copied from or to the user, or for Bcopy.
+    /// Returns the number of bytes that this side copied from or to the user, or for Bcopy.
     #[must_use]
     pub fn copied(&self) -> u64 {
         self.shared.lock().copied
@@ -188,10 +189,10 @@ impl Drop for SdpStream {
 }
 
 /// Reading and writing, also through shared references. A completed write only means that the bytes
-/// are in the send buffer. A completed flush or shut-down means that all bytes were sent: the peer
-/// has read them by RDMA Read, RDMA Writes have placed them, or TCP has accepted the messages.
-/// Flush and shut-down fail if the connection ends earlier. If several tasks poll to read, only the
-/// last of these tasks is woken. The same is true for tasks that poll to write.
+/// are in the send buffer. A completed flush or shut-down means that all bytes were sent. The peer
+/// has read the bytes by RDMA Read, RDMA Writes have placed them, or TCP has accepted the messages.
+/// If the connection ends before that, flush and shut-down fail. If several tasks poll to read,
+/// only the last of these tasks is woken. The same is true for tasks that poll to write.
 impl SdpStream {
     pub(super) fn poll_send(
         &self,
@@ -346,8 +347,8 @@ pub(super) async fn set_up(shared: &Arc<Shared>, stream: Stream) -> Result<(), S
     }
 }
 
-/// Starts iWARP on the stream. iWARP bytes that start-up has already read go to the RNIC before
-/// TCP's next bytes.
+/// Starts iWARP on the stream. If start-up has already read iWARP bytes, these bytes go to the RNIC
+/// before TCP's next bytes.
 fn join(shared: &Arc<Shared>, stream: Stream, start: Start) -> Result<(), SdpError> {
     let (device, qp) = {
         let engine = shared.lock();
@@ -427,9 +428,9 @@ async fn drive(shared: Arc<Shared>) {
     }
 }
 
-/// Waits for the next completion, then takes and handles it under one lock of the engine. Without
-/// this lock, calls that read or write could take the next completions and handle them in the wrong
-/// order.
+/// Waits for the next completion. Then takes and handles this completion under one lock of the
+/// engine. Without this lock, calls that read or write could take the next completions, and
+/// completions would be handled in the wrong order.
 async fn completion(shared: &Shared, device: &Device, cq: CqHandle) {
     let mut next = pin!(device.completion(cq));
     core::future::poll_fn(|cx| {

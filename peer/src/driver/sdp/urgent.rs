@@ -3,8 +3,8 @@
 //!
 //! The kernel stops a read before an urgent byte. A read therefore returns either bytes before an
 //! urgent byte, or bytes that begin with an urgent byte. The reader first waits for the next byte,
-//! then checks whether this byte is urgent, and then reads. If the reader checked before it waits,
-//! an urgent byte that arrives after the check would pass as an ordinary byte. TCP has only one
+//! then checks whether this byte is urgent, and then reads. If the reader checked before the wait,
+//! an urgent byte that arrives after the check would count as an ordinary byte. TCP has only one
 //! urgent mark. If a newer urgent byte arrives, an older urgent byte that is still unread becomes
 //! an ordinary byte.
 
@@ -43,8 +43,8 @@ pub(super) async fn send(tcp: &TcpStream, octet: u8) -> io::Result<()> {
 /// Waits for the next byte and leaves it in the stream. Returns 0 at the end of the stream.
 async fn first(tcp: &TcpStream) -> io::Result<usize> {
     let peek = || SockRef::from(tcp).peek(&mut [MaybeUninit::uninit()]);
-    // Peek first. An urgent byte that arrived alone, before urgent bytes stayed in the stream, did
-    // not make the socket readable.
+    // Peek before the first wait. If an urgent byte arrived alone before SO_OOBINLINE was set, the
+    // byte did not make the socket readable.
     let mut there = peek();
     while matches!(&there, Err(error) if error.kind() == ErrorKind::WouldBlock) {
         tcp.readable().await?;
@@ -53,9 +53,9 @@ async fn first(tcp: &TcpStream) -> io::Result<usize> {
     there
 }
 
-/// Returns whether the next byte, which has arrived, is urgent. This replaces SIOCATMARK by calls
-/// that need no unsafe code. While urgent bytes are out of line, SIOCINQ returns the number of
-/// bytes before the mark.
+/// Returns whether the next byte, which has arrived, is urgent. The function replaces SIOCATMARK by
+/// calls that need no unsafe code. While SO_OOBINLINE is off, SIOCINQ returns the number of bytes
+/// before the mark.
 fn at_mark(tcp: &TcpStream) -> io::Result<bool> {
     let socket = SockRef::from(tcp);
     socket.set_out_of_band_inline(false)?;

@@ -10,13 +10,13 @@ use super::statistics::{HalfStatistics, Statistics};
 use super::{SdpError, outgoing};
 use crate::sdp::{CommandError, Half};
 
-/// Maximum size in bytes of a send that goes out by Data messages or Writes.
+/// Maximum size in bytes of a send that Data messages or Writes transfer.
 const PART: usize = 256 << 10;
 
 impl Engine {
-    /// Accepts bytes of the user, as many as the send buffer has room for. Returns `None` if the
-    /// buffer is full. If `urgent` is set and all bytes are accepted, the last byte is Out-Of-Band
-    /// data.
+    /// Accepts bytes of the user, at most the number that fits in the send buffer. Returns `None`
+    /// if the buffer is already full. If `urgent` is set and all bytes are accepted, the last byte
+    /// is Out-Of-Band data.
     pub(super) fn write(&mut self, octets: &[IoSlice<'_>], urgent: bool) -> Option<Result<usize, SdpError>> {
         if self.gone || self.machine.is_over() {
             return Some(Err(self.broken_pipe()));
@@ -35,8 +35,8 @@ impl Engine {
         }
         if let Err(refused) = self.machine.send(self.outgoing.next_id(), len as u64, urgent && len == wanted) {
             let closed = || SdpError::Io(ErrorKind::BrokenPipe, "this side has shut down sending".to_owned());
-            // If the queue is full, acts as if the buffer were full. The writer is woken when a
-            // send ends.
+            // A full queue has the same effect as a full buffer. The writer is woken when a send
+            // ends.
             return (refused != CommandError::QueueFull).then(|| Err(closed()));
         }
         self.outgoing.push(&self.device, octets, len);
@@ -44,27 +44,28 @@ impl Engine {
         Some(Ok(len))
     }
 
-    /// Why nothing can be sent any more.
+    /// Returns the reason why this side can send no more data.
     pub(super) fn broken_pipe(&self) -> SdpError {
         let closed = SdpError::Io(ErrorKind::BrokenPipe, "the connection is closed".to_owned());
         self.error.clone().unwrap_or(closed)
     }
 
-    /// Maximum size in bytes of a send. The bytes of a small send are still in the processor's
-    /// cache when they go to TCP. A send by SrcAvail costs a round trip, so it may be larger.
+    /// Returns the maximum size in bytes of a send. The bytes of a small send are still in the
+    /// processor's cache when they go to TCP. A send by SrcAvail costs a round trip, so such a send
+    /// may be larger.
     fn max_send_len(&mut self, wanted: u64) -> usize {
         let by_src_avail =
             self.machine.mode(Half::Out) == Mode::Combined && wanted > self.machine.policy_mut().source_threshold;
         if by_src_avail { outgoing::MAX_AREA_LEN } else { PART }
     }
 
-    /// Number of bytes that are written and not sent yet.
+    /// Returns the number of bytes that are written and not sent yet.
     pub(super) fn unsent(&self) -> usize {
         self.outgoing.octets
     }
 
-    /// Copies unread bytes to `to`, as many as fit. Returns `None` if the reader has to wait, and 0
-    /// at the end of the stream. If `peek` is set, the bytes stay unread.
+    /// Copies unread bytes to `to`, at most the size of `to`. Returns `None` if the reader has to
+    /// wait, and 0 at the end of the stream. If `peek` is set, the bytes stay unread.
     pub(super) fn read(&mut self, to: &mut [u8], peek: bool) -> Option<Result<usize, SdpError>> {
         if to.is_empty() || self.discards {
             return Some(Ok(0));
@@ -95,7 +96,7 @@ impl Engine {
         self.discards && self.arrived.clear(&self.device, &mut self.spare)
     }
 
-    /// Takes the Out-Of-Band byte.
+    /// Takes the newest Out-Of-Band byte that was removed from the stream.
     pub(super) fn take_urgent(&mut self) -> Result<u8, SdpError> {
         if let Some(octet) = self.arrived.urgent.take() {
             return Ok(octet);

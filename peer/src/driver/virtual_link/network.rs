@@ -18,25 +18,25 @@ pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// A port that no port mapper listens on.
 const OTHER_PORT: u16 = 40_404;
 
-/// Address of the target's port mapper. If `other_port` is set, the address has a port that no port
-/// mapper uses.
+/// Returns the address of the target's port mapper. If `other_port` is set, the address has a port
+/// that no port mapper uses.
 pub(super) fn mapper(v6: bool, other_port: bool) -> SocketAddr {
     let ip: IpAddr = if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into() } else { TARGET.ip() };
     SocketAddr::new(ip, if other_port { OTHER_PORT } else { UDP_PORT })
 }
 
-/// The tester's IPv6 address if `v6` is set, otherwise its IPv4 address.
+/// Returns the tester's IPv6 address if `v6` is set, otherwise its IPv4 address.
 pub(super) fn tester_ip(v6: bool) -> IpAddr {
     if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2).into() } else { Ipv4Addr::new(192, 0, 2, 2).into() }
 }
 
-/// The IPv6 address of another host if `v6` is set, otherwise its IPv4 address.
+/// Returns the IPv6 address of another host if `v6` is set, otherwise its IPv4 address.
 pub(super) fn other_ip(v6: bool) -> IpAddr {
     if v6 { Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 3).into() } else { Ipv4Addr::new(192, 0, 2, 3).into() }
 }
 
-/// Address of the tester's port mapper. If `other_port` is set, the address has a port that no port
-/// mapper uses.
+/// Returns the address of the tester's port mapper. If `other_port` is set, the address has a port
+/// that no port mapper uses.
 pub(in crate::driver) fn tester_mapper(v6: bool, other_port: bool) -> SocketAddr {
     SocketAddr::new(tester_ip(v6), if other_port { OTHER_PORT } else { UDP_PORT })
 }

@@ -19,7 +19,7 @@ use crate::workload::WorkloadError;
 
 /// Maximum number of datagrams in flight to the tester. Further datagrams are lost.
 const MAX_IN_FLIGHT: usize = 1 << 16;
-/// The client's first AssocHandle, the same in each run.
+/// The client's first AssocHandle. It is the same in each run.
 const FIRST_HANDLE: u64 = 0x5eed_0000_0000_0001;
 /// The client's connections come from the ports after this port.
 const BELOW_PORTS: u16 = 40_000;
@@ -68,7 +68,7 @@ pub(super) struct PmClient {
 }
 
 impl PmClient {
-    /// A client with these deviations.
+    /// Creates a client with these deviations.
     pub(super) fn new(deviations: Deviations) -> Result<Self, WorkloadError> {
         let sdp = SdpServer::new(SdpUser::Echo, Role::Connecting, deviations.clone());
         drop(sdp.start(Instant::ORIGIN)?);
@@ -86,7 +86,8 @@ impl PmClient {
         })
     }
 
-    /// Reserves a new address of the tester. Connections to it are refused unless `listens` is set.
+    /// Reserves a new address of the tester. If `listens` is false, connections to this address are
+    /// refused.
     pub(super) fn reserve_address(&mut self, v6: bool, other: bool, listens: bool) -> SocketAddr {
         self.reserved += 1;
         let ip = if other { network::other_ip(v6) } else { network::tester_ip(v6) };
@@ -120,7 +121,7 @@ impl PmClient {
         }
     }
 
-    /// When the next event at the target is due.
+    /// Returns when the next event at the target is due.
     pub(super) fn next(&self) -> Option<Instant> {
         let datagram = self.to_target.front().map(|(at, ..)| *at);
         let attempt = self.attempts.iter().map(|attempt| attempt.at).min();
@@ -193,7 +194,7 @@ impl PmClient {
         self.attempts.push_back(Attempt { at, query, from, to: resolution.address(), sdp, again, refused: false });
     }
 
-    /// When the next event for the tester arrives.
+    /// Returns when the next event for the tester arrives.
     pub(super) fn due(&self) -> Option<Instant> {
         self.calls.iter().map(|(at, _)| *at).min()
     }
@@ -207,7 +208,7 @@ impl PmClient {
     }
 }
 
-/// The address that the client's datagrams come from.
+/// Returns the address that the client's datagrams come from.
 fn query_address(v6: bool) -> SocketAddr {
     SocketAddr::new(network::mapper(v6, false).ip(), QUERY_PORT)
 }

@@ -27,7 +27,7 @@ impl PmServer {
         PmServer { server, to_target: VecDeque::new(), to_tester: VecDeque::new() }
     }
 
-    /// When the next event at the server is due.
+    /// Returns when the next event at the server is due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.to_target.front().map(|(at, ..)| *at).into_iter().chain(self.server.deadline()).min()
     }
@@ -50,12 +50,12 @@ impl PmServer {
         while self.server.poll_event().is_some() {}
     }
 
-    /// When the next datagram for this socket arrives.
+    /// Returns when the next datagram for this socket arrives.
     pub(super) fn due(&self, to: SocketAddr) -> Option<Instant> {
         self.to_tester.iter().find(|(_, other, ..)| *other == to).map(|(at, ..)| *at)
     }
 
-    /// The next datagram for this socket, with the sender's address.
+    /// Returns the next datagram for this socket, with the sender's address.
     pub(super) fn take(&mut self, to: SocketAddr) -> Option<(SocketAddr, Bytes)> {
         let index = self.to_tester.iter().position(|(_, other, ..)| *other == to)?;
         self.to_tester.remove(index).map(|(_, _, from, octets)| (from, octets))

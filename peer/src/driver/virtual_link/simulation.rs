@@ -1,5 +1,5 @@
-//! The simulation of a virtual link: the target's side of all connections, the traffic in flight,
-//! and the clock, which jumps from one event to the next.
+//! The simulation of a virtual link. It consists of the target's side of all connections, the
+//! traffic in flight, and the clock. The clock jumps from one event to the next.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -57,7 +57,7 @@ impl Machine {
         }
     }
 
-    /// When the next event at the target's side is due.
+    /// Returns when the next event at the target's side is due.
     pub(super) fn next(&self) -> Option<Instant> {
         let arrival = self.to_target.front().map(|(at, _)| *at).filter(|_| self.connection.is_ready());
         let mangled = self.mangler.as_ref().filter(|_| !self.is_held_back()).and_then(Mangler::poll_timeout);
@@ -150,9 +150,9 @@ impl Simulation {
         while self.step(deadline) {}
     }
 
-    /// Runs until `deadline`, or until an event for the tester arrives, at `latest` or earlier.
-    /// `next` returns the arrival time of this event. Returns true if the event has arrived, during
-    /// or before the call.
+    /// Runs until `deadline`, or until an event for the tester arrives. Only an event that arrives
+    /// at or before `latest` counts. `next` returns the arrival time of the event. Returns true if
+    /// the event has arrived before or during the call.
     pub(super) fn run_until_arrival(
         &mut self,
         deadline: Instant,
@@ -161,7 +161,7 @@ impl Simulation {
     ) -> bool {
         loop {
             // If an event at the target is due at the same time, the simulation handles it first.
-            // This event cannot change what reaches the tester now.
+            // This event cannot change what reaches the tester at this time.
             if let Some(arrival) = next(self).filter(|at| *at <= latest)
                 && self.next().is_none_or(|at| arrival < at)
             {
@@ -185,14 +185,14 @@ impl Simulation {
         next.is_some()
     }
 
-    /// When the next event at the target is due.
+    /// Returns when the next event at the target is due.
     pub(super) fn next(&self) -> Option<Instant> {
         let mapper = self.pm_server.as_ref().and_then(PmServer::next);
         let client = self.pm_client.as_ref().and_then(PmClient::next);
         self.machines.values().filter_map(Machine::next).chain(mapper).chain(client).min()
     }
 
-    /// Runs until a suspended connection opens a new TCP connection to `port`, at most until
+    /// Runs until a suspended connection opens a new TCP connection to `port`, but at most until
     /// `deadline`. Returns the state machine of the suspended connection. A [`MovedConnection`]
     /// replaces it in the simulation.
     pub(super) fn reconnecting(&mut self, port: u16, deadline: Instant) -> Option<Box<dyn DrivenConnection>> {

@@ -5,7 +5,7 @@ use crate::verbs::{CompletedOperation, CompletionStatus, WorkCompletion};
 /// The completions that are reported in place of one correct completion.
 #[derive(Debug)]
 pub(crate) struct Completed<'a> {
-    /// Completions to report now. Initially only the correct completion.
+    /// Completions to report now. At first this list contains only the correct completion.
     pub(in crate::hostile) out: Vec<WorkCompletion>,
     /// Completions to report later.
     held: &'a mut Vec<WorkCompletion>,
@@ -21,8 +21,8 @@ impl<'a> Completed<'a> {
         self.out.iter_mut().filter(|completion| is_receive(completion)).for_each(change);
     }
 
-    /// Reports the completions that `swapped` selects in pairs. Reports the second completion of
-    /// each pair first.
+    /// Groups the completions that `swapped` selects into pairs. Reports the second completion of
+    /// each pair before the first completion of the pair.
     pub(in crate::hostile) fn swap(&mut self, swapped: impl Fn(&WorkCompletion) -> bool) {
         for completion in std::mem::take(&mut self.out) {
             match self.held.pop() {
@@ -36,8 +36,8 @@ impl<'a> Completed<'a> {
         }
     }
 
-    /// Holds back the completions that `late` selects until after the next receive that `late` does
-    /// not select.
+    /// Holds back the completions that `late` selects. Reports them after the next receive that
+    /// `late` does not select.
     pub(in crate::hostile) fn delay(&mut self, late: impl Fn(&WorkCompletion) -> bool) {
         for completion in std::mem::take(&mut self.out) {
             if late(&completion) {

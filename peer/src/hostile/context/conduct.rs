@@ -1,8 +1,8 @@
 //! Flags for the actions of a connection. Deviations in the bytes of single frames have other
 //! hooks.
 
-/// Flags that change the actions of a connection. All are false for the correct endpoint.
-/// [`crate::connection`] and the RNIC read each flag.
+/// Flags that change the actions of a connection. For the correct endpoint, all flags are false.
+/// [`crate::connection`] and the RNIC read the flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "the flags are separate violations and can be combined freely")]
 pub(crate) struct Conduct {
@@ -14,18 +14,19 @@ pub(crate) struct Conduct {
     pub(crate) answers_malformed: bool,
     /// An Initiator sends an FPDU right after its Request.
     pub(crate) begins_without_reply: bool,
-    /// After a malformed start-up frame the connection closes only when start-up times out.
+    /// After a malformed start-up frame, the connection does not close until start-up times out.
     pub(crate) closes_late: bool,
     /// The end of start-up is reported as the completion of a receive, but the receive remains
     /// posted.
     pub(crate) completes_startup: bool,
-    /// FPDUs that are sent while the connection closes lack their last bytes.
+    /// The last bytes are missing in FPDUs that are sent while the connection closes.
     pub(crate) cuts_last_fpdu: bool,
     /// The bytes after an FPDU are lost if TCP delivers these bytes together with the FPDU.
     pub(crate) drops_after_first: bool,
-    /// The Terminate for a rejected segment is sent only when the peer closes.
+    /// The Terminate for a rejected segment is not sent before the peer closes.
     pub(crate) delays_terminate: bool,
-    /// When the user closes, posted messages and the rest of a partly sent message are dropped.
+    /// When the user closes, posted messages and the remaining part of a partly sent message are
+    /// dropped.
     pub(crate) drops_posted: bool,
     /// A Responder loses the first FPDU that it receives.
     pub(crate) drops_first_fpdu: bool,
@@ -43,7 +44,8 @@ pub(crate) struct Conduct {
     pub(crate) delivers_reads: bool,
     /// A Write of the peer completes a receive.
     pub(crate) delivers_writes: bool,
-    /// A user that requested solicited notifications is notified of every completion.
+    /// A user that requested notifications only for solicited completions is notified of every
+    /// completion.
     pub(crate) notifies_unsolicited: bool,
     /// Immediate Data uses two receives.
     pub(crate) immediate_takes_two: bool,
@@ -54,7 +56,7 @@ pub(crate) struct Conduct {
     /// An FPDU that begins in one TCP segment and ends in another TCP segment is treated as an
     /// error.
     pub(crate) needs_alignment: bool,
-    /// Each stream uses its own copy of the memory words that Atomic Operations change.
+    /// Atomic Operations change memory words. Each stream uses its own copy of these words.
     pub(crate) knows_words_by_stream: bool,
     /// Work requests with a Read Fence are sent at once.
     pub(crate) overlooks_fence: bool,
@@ -64,11 +66,11 @@ pub(crate) struct Conduct {
     pub(crate) passes_trailer: bool,
     /// The part of a rejected Write that fits in the region is placed before the error is reported.
     pub(crate) places_refused: bool,
-    /// The data of a Send is placed only when data of the next Send arrives.
+    /// The data of a Send is not placed before data of the next Send arrives.
     pub(crate) places_sends_late: bool,
-    /// The data of a Write is placed only when data of the next Write arrives.
+    /// The data of a Write is not placed before data of the next Write arrives.
     pub(crate) places_writes_late: bool,
-    /// An FPDU is sent after a rejecting Reply, whichever side sent the Reply.
+    /// An FPDU is sent after a rejecting Reply. It does not matter which side sent the Reply.
     pub(crate) sends_after_rejection: bool,
     /// TCP is reset instead of closed.
     pub(crate) resets: bool,
@@ -82,7 +84,7 @@ pub(crate) struct Conduct {
     pub(crate) skips_terminate: bool,
     /// A Responder sends a Reply before it has received a Request.
     pub(crate) replies_unasked: bool,
-    /// After the peer's FIN, this side also sends nothing more.
+    /// After the peer's FIN, this side sends nothing.
     pub(crate) stops_at_fin: bool,
     /// Work posted after the end of a stream is accepted and never completes.
     pub(crate) swallows_late_posts: bool,

@@ -13,7 +13,8 @@ pub(crate) struct SentFpdu<'a> {
 }
 
 impl<'a> SentFpdu<'a> {
-    /// Creates the correct FPDU for a ULPDU of any length that `ULPDU_Length` can express.
+    /// Creates the correct FPDU for a ULPDU. The ULPDU may have any length that `ULPDU_Length` can
+    /// express.
     pub(in crate::hostile) fn right(position: u64, ulpdu: &'a [u8], framing: Framing) -> Self {
         let mut fpdu = SentFpdu { position, ulpdu, framing, octets: Vec::new() };
         fpdu.octets = fpdu.compose(ulpdu, framing.phase(), right_marker, 0);
@@ -51,7 +52,7 @@ impl<'a> SentFpdu<'a> {
         octets
     }
 
-    /// Composes the FPDU again with other markers. Without markers nothing changes.
+    /// Composes the FPDU again with other markers. If no markers are used, nothing changes.
     pub(in crate::hostile) fn mark(&mut self, marker: fn([u8; 2]) -> [u8; 4]) {
         self.octets = self.compose(self.ulpdu, self.framing.phase(), marker, 0);
     }
@@ -69,7 +70,7 @@ impl<'a> SentFpdu<'a> {
         self.octets.extend(crc::to_octets(value));
     }
 
-    /// Changes the bytes before the CRC field and stores the CRC that matches.
+    /// Changes the bytes before the CRC field, and stores the matching CRC.
     pub(in crate::hostile) fn change(&mut self, change: impl FnOnce(&mut Vec<u8>)) {
         let at = self.octets.len().saturating_sub(4);
         self.octets.truncate(at);
@@ -79,14 +80,14 @@ impl<'a> SentFpdu<'a> {
         self.set_crc(&covered);
     }
 
-    /// Offset of `ULPDU_Length` in the FPDU, in bytes.
+    /// Returns the offset of `ULPDU_Length` in the FPDU, in bytes.
     pub(in crate::hostile) fn header(&self) -> usize {
         let layout = self.layout();
         usize::try_from(layout.header - layout.start).unwrap_or(0)
     }
 
-    /// Stores a CRC that does not cover the markers that `left_out` selects by their stream
-    /// position.
+    /// Stores a CRC that does not cover some markers. `left_out` selects these markers by their
+    /// stream position.
     pub(in crate::hostile) fn leave_out_of_crc(&mut self, left_out: impl Fn(&Layout, u64) -> bool) {
         let layout = self.layout();
         let mut covered = Vec::new();
@@ -105,7 +106,7 @@ impl<'a> SentFpdu<'a> {
         self.set_crc(&covered);
     }
 
-    /// Sends PAD with the length that `length` returns for the correct length.
+    /// Changes the length of PAD. `length` converts the correct length to the new length.
     pub(in crate::hostile) fn resize_pad(&mut self, length: impl FnOnce(usize) -> usize) {
         let pad = pad_len(self.layout().ulpdu_length);
         self.change(|octets| {

@@ -1,5 +1,5 @@
 //! Data of the hooks: a correct FPDU, segment, completion or message, together with its
-//! replacement. This module also has the flags for actions that a deviation adds or omits.
+//! replacement. This module also contains the flags for actions that a deviation adds or omits.
 //!
 //! The correct code uses these types and [`hook`](super::hook), but no deviation.
 

@@ -18,7 +18,7 @@ pub(crate) struct PmSent<'a> {
     pub(crate) message: &'a Message,
     /// The message that this datagram answers.
     pub(crate) answers: Option<&'a Message>,
-    /// How often the message was sent before.
+    /// Number of times that the message was sent before this datagram.
     pub(crate) repeat: u32,
     pub(crate) octets: Vec<u8>,
     pub(crate) to: SocketAddr,
@@ -59,33 +59,36 @@ pub(crate) struct PmConduct {
     pub(crate) acknowledges_again: bool,
     /// Client: a PMDeny is acknowledged.
     pub(crate) acknowledges_deny: bool,
-    /// Client: after a PMDeny the client uses SDP at the Conventional Address.
+    /// Client: after a PMDeny, the client uses SDP at the Conventional Address.
     pub(crate) connects_after_deny: bool,
     /// Client: a PMDeny with an ApPort is ignored.
     pub(crate) heeds_deny_port: bool,
     /// Client: a PMDeny is ignored.
     pub(crate) ignores_deny: bool,
-    /// Client: after a reset by the SDP Address the client still uses that address.
+    /// Client: after a reset by the SDP Address, the client continues to use this address.
     pub(crate) ignores_reset: bool,
-    /// Client: the connection goes to the requested address, whatever address the PMAccept has.
+    /// Client: the client connects to the requested address, even if the PMAccept has a different
+    /// address.
     pub(crate) keeps_requested_address: bool,
-    /// Client: a denied service is cached as mapped for the PmTime of its PMDeny.
+    /// Client: a denied service is cached as a mapped service. The cache time is the PmTime of the
+    /// PMDeny.
     pub(crate) keeps_denials: bool,
     /// Client: cached answers never expire.
     pub(crate) keeps_for_ever: bool,
     /// Client: every answer is cached for ever, including answers with PmTime 0.
     pub(crate) keeps_once: bool,
-    /// Client: if no answer arrives, the user's request gets no result.
+    /// Client: if no answer arrives, the user gets no result for its request.
     pub(crate) never_falls_back: bool,
     /// Client: no PMReq is repeated.
     pub(crate) never_repeats: bool,
     /// Client: a PMReq without answer is repeated for ever.
     pub(crate) never_stops: bool,
-    /// Client: a later reply replaces the first reply.
+    /// Client: if a second reply arrives, it replaces the first reply.
     pub(crate) takes_later: bool,
     /// Client: an unsolicited PMAccept is acknowledged.
     pub(crate) takes_unasked: bool,
-    /// Server: a duplicate PMReq gets the first answer again, even if the service has gone.
+    /// Server: a duplicate PMReq gets the first answer again, even if the service does not exist at
+    /// that time.
     pub(crate) answers_as_before: bool,
     /// Server: a repeated PMReq is not answered after the server's state for this PMReq has
     /// expired.
@@ -96,7 +99,7 @@ pub(crate) struct PmConduct {
     pub(crate) gives_anew: bool,
     /// Server: a duplicate PMReq gets no answer.
     pub(crate) ignores_duplicates: bool,
-    /// Server: a newer PMReq with a known four-tuple is treated as the older PMReq.
+    /// Server: a new PMReq with a known four-tuple is treated as a duplicate of the known PMReq.
     pub(crate) keeps_old_handle: bool,
     /// Server: a duplicate PMReq does not restart the timer.
     pub(crate) keeps_time: bool,

@@ -1,9 +1,9 @@
-//! Data of the hooks of SDP: outputs of the state machine before the driver executes these outputs,
-//! and received messages before the state machine processes these messages.
+//! Data of the hooks of SDP. A hook sees an output of the state machine before the driver executes
+//! the output. A hook sees a received message before the state machine processes the message.
 //!
-//! A hook receives one correct output and replaces this output by a changed output, by several
-//! outputs, or by no output. If messages are added or omitted, MSeq of later messages is adjusted,
-//! unless a wrong MSeq is the deviation itself.
+//! A hook for outputs receives one correct output. It replaces this output by a changed output, by
+//! several outputs, or by no output. If messages are added or omitted, MSeq of the following
+//! messages is adjusted. MSeq is not adjusted if a wrong MSeq is the deviation itself.
 
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawBsdh, RawHeader, RawModeChange};
 
@@ -13,12 +13,12 @@ use crate::verbs::RemoteAddress;
 
 /// Offset of the byte with MinV and MajV in a Hello and a HelloAck.
 pub(in crate::hostile) const VERSION: usize = 19;
-/// Id of a Work Request that the machine does not know.
+/// Id of a Work Request that the state machine does not know.
 pub(in crate::hostile) const UNKNOWN_OP: OpId = OpId(u64::MAX >> 2);
-/// Four bytes of payload that do not belong to a send.
+/// Four bytes of payload that do not come from a send of the user.
 pub(in crate::hostile) const PAYLOAD: [u8; 4] = [0x5a; 4];
 
-/// State that the deviations of one connection keep between calls of hooks.
+/// The data that the deviations of one connection keep between calls of hooks.
 #[derive(Debug, Default)]
 pub(crate) struct SdpDeviationState {
     /// A counter for any purpose, initially 0.
@@ -43,8 +43,8 @@ pub(crate) struct SdpOut<'a> {
     pub(in crate::hostile) state: &'a mut SdpDeviationState,
 }
 
-/// A message that is about to be sent. Offsets are those of the draft's figures, in bytes from the
-/// start of the message.
+/// A message that is about to be sent. All offsets are the offsets in the draft's figures, in bytes
+/// from the start of the message.
 pub(in crate::hostile) struct OutMessage<'a> {
     order: FieldOrder,
     /// All headers. A deviation may append payload.
@@ -59,9 +59,9 @@ impl<'a> SdpOut<'a> {
         SdpOut { order, out: vec![output], state }
     }
 
-    /// Returns the outputs. Sets new MSeq values, unless the only message with MSeq is the correct
-    /// message. `right` is true if the correct output is a message with MSeq. `sent` is MSeq of the
-    /// last message that was sent. The function updates `sent`.
+    /// Returns the outputs. If the only message with MSeq is the correct message, keeps its MSeq.
+    /// Otherwise sets new MSeq values. `right` is true if the correct output is a message with
+    /// MSeq. `sent` is MSeq of the last message that was sent. The function updates `sent`.
     pub(crate) fn numbered(mut self, right: bool, sent: &mut u32) -> Vec<Output> {
         let order = self.order;
         let counted: Vec<&mut Output> = self.out.iter_mut().filter(|output| is_counted(output, order)).collect();
@@ -77,7 +77,8 @@ impl<'a> SdpOut<'a> {
         self.out
     }
 
-    /// MID of the correct message. `None` if the correct output is not a message.
+    /// Returns the MID of the correct message. Returns `None` if the correct output is not a
+    /// message.
     pub(in crate::hostile) fn mid(&self) -> Option<Mid> {
         mid_of(self.out.first()?, self.order)
     }
@@ -135,7 +136,7 @@ impl<'a> SdpOut<'a> {
         message(like, self.order, mid, rest)
     }
 
-    /// Returns true on the first call only. Uses `count`.
+    /// Returns true only on the first call. Uses `count`.
     pub(in crate::hostile) fn once(&mut self) -> bool {
         std::mem::replace(&mut self.state.count, 1) == 0
     }
@@ -294,7 +295,7 @@ impl SdpArrived<'_> {
         set_word(&mut self.octets, at, value);
     }
 
-    /// Stores the STag of the message, if it is an advertisement with this MID.
+    /// If the message is an advertisement with this MID, stores its STag.
     pub(in crate::hostile) fn note(&mut self, mid: Mid) {
         if self.is(mid) {
             let stag = self.word(20);

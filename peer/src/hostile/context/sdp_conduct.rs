@@ -4,25 +4,26 @@
 /// [`crate::sdp`], or the driver of the state machine, reads each flag in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SdpConduct {
-    /// ChRcvBufAck is sent before the smaller Private Buffers are used up.
+    /// ChRcvBufAck is sent before all of the smaller Private Buffers are used up.
     pub(crate) acknowledges_early: bool,
-    /// Number of messages that are sent beyond the available credit.
+    /// Number of messages that are sent although no credit is available for them.
     pub(crate) overdraws: u16,
     /// Stale SinkAvails are used.
     pub(crate) trusts_sink_avails: bool,
-    /// After a refused ChRcvBuf, another ChRcvBuf in the same direction is sent.
+    /// After the peer refused a ChRcvBuf, this side sends another ChRcvBuf in the same direction.
     pub(crate) repeats_request: bool,
-    /// After a ChRcvBuf for a smaller size, messages are not shortened until the answer arrives.
+    /// After a ChRcvBuf for a smaller size, messages keep the larger size until the answer arrives.
     pub(crate) keeps_size: bool,
     /// SrcAvails that cross a SinkAvail are read.
     pub(crate) reads_crossing: bool,
     /// Larger Private Buffers are posted only in place of smaller buffers that are used up.
     pub(crate) renews_late: bool,
-    /// The first size of the Private Buffers, not their current size, limits SinkAvails.
+    /// SinkAvails are limited by the first size of the Private Buffers instead of their current
+    /// size.
     pub(crate) sinks_by_first_size: bool,
     /// MSeqAck is not held back after a SrcAvailCancel.
     pub(crate) never_holds_back: bool,
-    /// SrcAvails are answered by SendSm, whatever the policy.
+    /// SendSm is the answer to every SrcAvail, even if the policy requires another answer.
     pub(crate) never_reads: bool,
     /// The memory of a receive stays registered after the receive has ended. The owner of the
     /// memory reads this flag.

@@ -1,12 +1,12 @@
 //! Data of the `Segment` hooks: DDP segments that are about to be sent.
 //!
-//! A hook receives the bytes of one correct segment. It replaces this segment by a changed segment,
-//! by several segments, or by no segment (it can send the segment later). [`DeviationState`] stores
-//! the state between segments, separately for each stream.
+//! A hook receives the bytes of one correct segment. The hook replaces this segment by a changed
+//! segment, by several segments, or by no segment. It can also send the segment later.
+//! [`DeviationState`] stores data between segments, separately for each stream.
 
 use weft_core::wire::rdmap::Opcode;
 
-/// State that the deviations of one stream keep between segments.
+/// The data that the deviations of one stream keep between segments.
 #[derive(Debug, Default)]
 pub(crate) struct DeviationState {
     /// Segments to send later.
@@ -56,8 +56,8 @@ impl<'a> SentSegment<'a> {
         self.out.retain(|octets| !lost(octets));
     }
 
-    /// Sends the segments that `swapped` selects in pairs. Sends the second segment of each pair
-    /// first.
+    /// Groups the segments that `swapped` selects into pairs. Sends the second segment of each pair
+    /// before the first segment of the pair.
     pub(in crate::hostile) fn swap(&mut self, swapped: impl Fn(&[u8]) -> bool) {
         for octets in std::mem::take(&mut self.out) {
             match self.state.held.pop() {
@@ -68,7 +68,7 @@ impl<'a> SentSegment<'a> {
         }
     }
 
-    /// Sends the result of `before`, if any, before each segment.
+    /// Before each segment, sends the result of `before`, if there is one.
     pub(in crate::hostile) fn precede(&mut self, before: impl Fn(&[u8]) -> Option<Vec<u8>>) {
         for octets in std::mem::take(&mut self.out) {
             self.out.extend(before(&octets));
@@ -76,7 +76,7 @@ impl<'a> SentSegment<'a> {
         }
     }
 
-    /// Sends the result of `next`, if any, after each segment.
+    /// After each segment, sends the result of `next`, if there is one.
     pub(in crate::hostile) fn follow(&mut self, next: impl Fn(&[u8]) -> Option<Vec<u8>>) {
         for octets in std::mem::take(&mut self.out) {
             let more = next(&octets);
@@ -123,8 +123,8 @@ pub(in crate::hostile) const SENDS: &[Opcode] =
 pub(in crate::hostile) const EXTENSIONS: &[Opcode] =
     &[Opcode::IMMEDIATE, Opcode::IMMEDIATE_SE, Opcode::ATOMIC_REQUEST, Opcode::ATOMIC_RESPONSE];
 
-/// Offsets of the fields of an untagged header. `WORD` is the four bytes before QN, which can hold
-/// an Invalidate STag.
+/// Offsets of the fields of an untagged header. `WORD` is the offset of the four bytes before QN,
+/// which can contain an Invalidate STag.
 pub(in crate::hostile) const WORD: usize = 2;
 pub(in crate::hostile) const QN: usize = 6;
 pub(in crate::hostile) const MSN: usize = 10;

@@ -1,20 +1,21 @@
-//! Mangling: random changes, which a seed determines, to the bytes that an endpoint sends.
-//! Deviations, in contrast, have names and change one defined thing.
+//! Mangling makes random changes to the bytes that an endpoint sends. A seed determines the
+//! changes. In contrast, a deviation has a name and changes one defined thing.
 //!
 //! A [`Mangler`] is between an endpoint and its TCP connection. It receives the bytes that the
 //! endpoint would send, finds the PDUs in these bytes, and returns the bytes to send instead. Each
-//! returned piece has a send time. The mangler can change, truncate or duplicate a PDU, or insert
-//! random bytes. It can split, delay or reorder writes, and it can insert a half-close or a reset.
+//! returned piece has a time at which it has to be sent. The mangler can change, truncate or
+//! duplicate a PDU, or insert random bytes. It can split, delay or reorder writes, and it can
+//! insert a half-close or a reset.
 //!
 //! A [`Plan`] sets how often each of these changes happens. The seed alone decides which PDUs are
 //! affected and how. Therefore the same seed has the same effect on the same PDUs, over TCP and
-//! over a virtual link. Only timing decides whether a later write overtakes a write that is held
-//! back.
+//! over a virtual link. One thing depends on timing instead of the seed: whether the next write
+//! overtakes a write that is held back.
 //!
-//! Half of the changed ULPDUs are sent with a matching length and CRC. DDP and RDMAP therefore
-//! process these ULPDUs. In the other half, the mangler changes the bytes of the finished FPDU. MPA
-//! then has to detect the error. Markers are inserted anew into all FPDUs, because a change of one
-//! length moves all later markers.
+//! Half of the changed ULPDUs are sent with a matching length and CRC. Therefore DDP and RDMAP
+//! process these ULPDUs. For the other changes, the mangler changes the bytes of the finished FPDU.
+//! MPA then has to detect the error. The mangler inserts new markers into all FPDUs, because a
+//! change of one length moves all following markers.
 //!
 //! This module knows neither correct values nor the peer's expected reaction.
 
@@ -36,7 +37,7 @@ use crate::time::Instant;
 
 /// If the queue has more bytes than this number, [`Mangler::has_room`] returns false.
 const ROOM: usize = 1 << 20;
-/// How long a write waits for a later write that overtakes it.
+/// How long a write that is held back waits for the next write, which overtakes it.
 const KEPT_FOR: Duration = Duration::from_millis(20);
 /// Maximum number of pieces into which a write is split.
 const PIECES: usize = 4;
@@ -90,7 +91,7 @@ impl Mangling {
 #[derive(Debug)]
 pub struct Mangler {
     plan: Plan,
-    /// For each kind of change with [`Frequency::At`]: number of PDUs or writes so far.
+    /// Number of PDUs or writes so far, for each kind of change with [`Frequency::At`].
     met: [u32; Kind::ALL.len()],
     rng: Rng,
     longest_delay: Duration,
@@ -157,7 +158,8 @@ impl Mangler {
         [self.queue.front().map(|(at, _)| *at), kept].into_iter().flatten().min()
     }
 
-    /// Returns whether the caller should push more bytes. `push` also works if the result is false.
+    /// Returns whether the caller should push more bytes. If the result is false, `push` still
+    /// works.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.queued < ROOM
@@ -277,8 +279,8 @@ impl Mangler {
         self.put(now, rest);
     }
 
-    /// Queues one write. If a half-close or reset is inserted, queues the start of the write and
-    /// the end of the connection.
+    /// Queues one write. If the mangler inserts a half-close or reset, queues only the start of the
+    /// write, and then the half-close or reset.
     fn put(&mut self, now: Instant, mut octets: Bytes) {
         if self.ended || octets.is_empty() {
             return;
@@ -317,8 +319,8 @@ impl Mangler {
     }
 }
 
-/// Returns the next action for a connection's driver. Without a mangler, this is the output of
-/// `next`. A mangler changes this output.
+/// Returns the next action for a connection's driver. Without a mangler, the action is the output
+/// of `next`. With a mangler, the action is the changed output.
 pub(crate) fn next_transmit(
     now: Instant,
     mut next: impl FnMut() -> Option<Transmit>,

@@ -3,14 +3,14 @@
 use fastrand::Rng;
 use weft_core::wire::mpa::startup::HEADER_LEN;
 
-/// Offset and length of fields, in bytes.
+/// Offsets and lengths of fields, in bytes.
 pub(super) type Fields = &'static [(usize, usize)];
 
 /// Fields of a start-up frame: flags, revision, `PD_Length`, IRD, ORD, and the end of the key.
 pub(super) const STARTUP: Fields =
     &[(16, 1), (17, 1), (HEADER_LEN - 2, 2), (HEADER_LEN, 2), (HEADER_LEN + 2, 2), (8, 8)];
 /// Fields of a ULPDU. They are the control bytes of DDP and RDMAP, all fields of tagged and
-/// untagged headers, and fields of a Read Request and an Atomic Request.
+/// untagged headers, and fields of Read Requests and Atomic Requests.
 pub(super) const ULPDU: Fields =
     &[(0, 1), (1, 1), (2, 4), (6, 8), (6, 4), (10, 4), (14, 4), (18, 4), (22, 8), (30, 4), (34, 4), (38, 8), (30, 8)];
 /// Fields of an FPDU without markers: `ULPDU_Length`, and fields at the start of the ULPDU.
@@ -57,7 +57,7 @@ pub(super) fn truncate(rng: &mut Rng, octets: &mut Vec<u8>) {
     octets.truncate(rng.usize(0..=octets.len()));
 }
 
-/// Inserts up to 32 bytes: equal bytes or random bytes.
+/// Inserts up to 32 bytes. Either all of these bytes are equal, or they are random.
 pub(super) fn insert(rng: &mut Rng, octets: &mut Vec<u8>) {
     let mut more = vec![*rng.choice(&[0, 0xff]).unwrap_or(&0); rng.usize(1..=32)];
     if rng.bool() {
@@ -67,8 +67,8 @@ pub(super) fn insert(rng: &mut Rng, octets: &mut Vec<u8>) {
     octets.splice(at..at, more);
 }
 
-/// Selects a byte. Half of the time the function selects one of the first 48 bytes, because changes
-/// in headers have the most effect.
+/// Selects a byte. With a probability of one half, the byte is one of the first 48 bytes, because
+/// changes in headers have the most effect.
 fn pick<'a>(rng: &mut Rng, octets: &'a mut [u8]) -> Option<&'a mut u8> {
     const HEADERS: usize = 48;
     let among = if rng.bool() { octets.len().min(HEADERS) } else { octets.len() };

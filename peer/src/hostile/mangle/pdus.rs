@@ -28,7 +28,7 @@ pub(super) struct Pdus {
     buffer: BytesMut,
     started: bool,
     framing: Option<Framing>,
-    /// Number of bytes of FPDUs before the buffer.
+    /// Number of bytes of FPDUs that precede the bytes in the buffer.
     position: u64,
 }
 
@@ -37,12 +37,12 @@ impl Pdus {
         self.buffer.extend_from_slice(octets);
     }
 
-    /// Returns markers and CRC of the FPDUs. `None` before the first FPDU.
+    /// Returns whether the FPDUs use markers and CRCs. Returns `None` before the first FPDU.
     pub(super) fn framing(&self) -> Option<Framing> {
         self.framing
     }
 
-    /// Returns the next PDU, or `None` until the next PDU is complete.
+    /// Returns the next PDU, or `None` if the next PDU is not complete yet.
     pub(super) fn next(&mut self) -> Option<Pdu> {
         if !self.started {
             return self.startup();

@@ -1,4 +1,5 @@
-//! Which changes a mangler makes, and how often. Also parses the value of `--mangle`.
+//! Defines which changes a mangler makes, and how often. This module also parses the value of
+//! `--mangle`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,13 +32,14 @@ pub enum Kind {
 use Kind::{Cut, Delay, Duplicate, Edge, Flip, HalfClose, Insert, Reorder, Reset, Truncate};
 
 impl Kind {
-    /// All kinds, in the order of [`Plan`]'s text.
+    /// All kinds, in the order in which the text of a [`Plan`] lists them.
     pub const ALL: [Kind; 10] = [Flip, Edge, Truncate, Duplicate, Insert, Reorder, Cut, Delay, HalfClose, Reset];
 
     /// The kinds that the word `mutate` includes.
     const MUTATIONS: [Kind; 5] = [Flip, Edge, Truncate, Duplicate, Insert];
 
-    /// Returns the word in a plan, and the default rate N: once in N PDUs or writes.
+    /// Returns the word for this kind in a plan, and the default rate N, which means once in N PDUs
+    /// or writes.
     const fn word(self) -> (&'static str, u32) {
         match self {
             Flip => ("flip", 20),
@@ -72,7 +74,7 @@ pub enum Frequency {
 /// The text of a plan is a list of words, separated by commas. A word is a kind, `mutate` (`flip`,
 /// `edge`, `truncate`, `duplicate`, `insert`) or `all`. `=N` after a word means once in N PDUs or
 /// writes on average. `@N` after a word means only the Nth PDU or write. The start-up frame is the
-/// first PDU. A later word overrides an earlier word.
+/// first PDU. If two words set the rate of the same kind, the last word counts.
 ///
 /// ```
 /// use weft_peer::hostile::mangle::Plan;
@@ -95,7 +97,7 @@ impl Plan {
         plan
     }
 
-    /// How often a kind happens.
+    /// Returns how often a kind happens.
     #[must_use]
     pub const fn frequency(&self, kind: Kind) -> Frequency {
         self.0[kind as usize]

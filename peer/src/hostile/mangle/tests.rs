@@ -8,8 +8,8 @@ use weft_core::wire::mpa::Framing;
 
 /// A Request (RFC 5044 section 7.1.1) with C=1, revision 1 and three bytes of private data.
 const REQUEST: &[u8] = b"MPA ID Req Frame\x40\x01\x00\x03abc";
-/// A zero-length Write and a zero-length Send with their CRCs, computed with an independent table
-/// implementation.
+/// A zero-length Write and a zero-length Send with their CRCs. An independent table implementation
+/// computed the CRCs.
 const WRITE: &[u8] = b"\x00\x0e\xc1\x40\0\0\0\0\0\0\0\0\0\0\0\0\xa3\x05\x72\xab";
 const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b\xe8\xc4";
 
@@ -61,8 +61,8 @@ fn nothing_planned_is_nothing_done() {
     }
 }
 
-/// With `@N` the start-up frame is number 1, and the FPDUs follow. The result is the same for every
-/// seed and connection.
+/// With `@N`, the start-up frame is PDU number 1, and the FPDUs follow. The result is the same for
+/// every seed and every connection.
 #[test]
 fn a_chosen_one_alone_is_mangled() {
     let stream = stream();
@@ -142,8 +142,7 @@ fn each_kind_has_the_effect_of_its_word() {
     }
 }
 
-/// If the change is inside the ULPDU of a valid FPDU, the CRC is correct, and DDP receives the
-/// change.
+/// If an FPDU with a changed ULPDU has a correct CRC, DDP receives the change.
 #[test]
 fn half_of_the_changes_reach_ddp() {
     let (mut good, mut wrong) = (0, 0);

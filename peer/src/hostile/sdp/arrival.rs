@@ -5,15 +5,15 @@ use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid, Mod
 use crate::hostile::context::sdp::{SdpArrived, VERSION, ignore, refuse};
 use crate::sdp::Violation;
 
-/// Offsets of the lower bytes of 16-bit fields of Hello and HelloAck.
+/// Offsets of the lower bytes of 16-bit fields in Hello and HelloAck.
 const MAX_ADVERTS: usize = 17;
 const IRD: usize = 29;
 const ORD: usize = 31;
 const ACK_IRD: usize = 25;
 const ACK_ORD: usize = 27;
 
-/// In a message with this MID, replaces the byte at offset `figure` by `good` if `bad` returns true
-/// for this byte.
+/// Fixes the byte at offset `figure` in a message with this MID. If `bad` returns true for this
+/// byte, replaces the byte by `good`.
 fn fix(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize, bad: impl Fn(u8) -> bool, good: u8) {
     if arrived.is(mid) && bad(arrived.octet(figure)) {
         arrived.set_octet(figure, good);

@@ -1,4 +1,4 @@
-//! Deviations in actions of the SDP state machine: additional or missing actions.
+//! Deviations that add or omit actions of the SDP state machine.
 
 deviations! {
     "sdp.ch-rcv-buf-ack-early" [SdpConduct(|conduct| conduct.acknowledges_early = true)]

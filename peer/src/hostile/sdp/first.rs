@@ -7,12 +7,12 @@ use crate::hostile::context::sdp::{OutMessage, SdpOut};
 /// Offsets of the fields that Hello and HelloAck have in common.
 const MAX_ADVERTS: usize = 16;
 const RSVD: usize = 18;
-/// Offsets of the fields that only a Hello has at these places.
+/// Offsets of fields that exist only in a Hello.
 const DES_REM_RCV_SZ: usize = 20;
 const LOCAL_RCV_SZ: usize = 24;
 const LOC_IRD: usize = 28;
 const LOC_ORD: usize = 30;
-/// Offsets of the fields that only a HelloAck has at these places.
+/// Offsets of fields that exist only in a HelloAck.
 const ACT_RCV_SZ: usize = 20;
 const ACK_LOC_IRD: usize = 24;
 const ACK_LOC_ORD: usize = 26;

@@ -13,11 +13,11 @@ use crate::sdp::{Event, Output};
 /// Offsets of STag and of the lower half of VA in SrcAH and SinkAH.
 const STAG: usize = 20;
 const VA_LOW: usize = 28;
-/// Number of Private Buffers that are posted, regardless of the advertised number.
+/// Number of Private Buffers that are posted. The advertised number does not matter.
 const POSTED_BUFFERS: u32 = 2;
 
-/// Withdraws the memory that messages with MID `advert` advertise, as soon as a message with MID
-/// `when` is sent. If both MIDs are equal, the memory that this message advertises is also
+/// When a message with MID `when` is sent, withdraws the memory that messages with MID `advert`
+/// have advertised. If both MIDs are equal, the memory that this message advertises is also
 /// withdrawn.
 fn withdraw(out: &mut SdpOut<'_>, advert: Mid, when: Mid) {
     if let Some(Output::Send { head, .. }) = out.out.first().filter(|_| out.mid() == Some(advert)) {

@@ -26,7 +26,7 @@ mod sequence;
 mod suspend;
 mod too_late;
 
-/// The deviations of all these subjects.
+/// Returns the deviations of all these subjects.
 pub(super) fn all() -> impl Iterator<Item = &'static super::Deviation> {
     let tables = [
         arrival::ALL,

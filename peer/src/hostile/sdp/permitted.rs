@@ -1,5 +1,5 @@
-//! Deviations that reject or ignore permitted actions of a peer (sections 6, 8.1.1 and 9 to 12).
-//! Even if an endpoint does not use an option, the endpoint must accept the option from a peer.
+//! Deviations that reject or ignore permitted actions of a peer (sections 6, 8.1.1 and 9 to 12). If
+//! an endpoint does not use an option itself, it must still accept the option from a peer.
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid};
 
@@ -29,8 +29,8 @@ fn has_payload(arrived: &SdpArrived<'_>) -> bool {
     arrived.octets.len() > BSDH_LEN
 }
 
-/// Stores in `count` how many bytes a sent message with this MID advertises, without the bytes in
-/// the payload of a SrcAvail.
+/// If a message with this MID is sent, stores the number of bytes that it advertises in `count`.
+/// Bytes in the payload of a SrcAvail do not count.
 fn note_advertised(out: &mut SdpOut<'_>, mid: Mid) {
     if out.mid() == Some(mid)
         && let Some(Output::Send { head, payload, .. }) = out.out.first()

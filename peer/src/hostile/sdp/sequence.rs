@@ -26,13 +26,13 @@ fn change_again(out: &mut SdpOut<'_>, after: Mode, to: Mode, s: bool) {
     }
 }
 
-/// Sends a ModeChange after the first Data with payload, while the Mode is Combined.
+/// Sends a ModeChange after the first Data message with payload. At this time the Mode is Combined.
 fn change_at_once(out: &mut SdpOut<'_>, to: Mode, s: bool) {
     let word = out.mch(to, s);
     add(out, &[(Mid::MODE_CHANGE, &word)]);
 }
 
-/// Sends each message of this MID twice.
+/// Sends each message with this MID twice.
 fn twice(out: &mut SdpOut<'_>, mid: Mid) {
     if out.mid() == Some(mid) {
         let mut again = out.out.clone();
@@ -45,7 +45,7 @@ fn twice(out: &mut SdpOut<'_>, mid: Mid) {
     }
 }
 
-/// Replaces a message with this MID by the outputs `with`.
+/// Replaces each message with this MID by the outputs `with`.
 fn replace(out: &mut SdpOut<'_>, mid: Mid, with: Vec<Output>) {
     if out.mid() == Some(mid) {
         out.out = with;

@@ -1,6 +1,6 @@
 //! Deviations in socket duplication and managed failover (sections 6.5, 13 and 14.2). They concern
-//! SuspComm and SuspCommAck, later messages, and the new connection that replaces the previous
-//! connection.
+//! SuspComm and SuspCommAck, the messages that follow them, and the new connection that replaces
+//! the previous connection.
 
 use weft_core::wire::sdp::Mid;
 
@@ -15,8 +15,8 @@ const CONSTANT2: usize = 22;
 /// SuspCH with port 7000.
 const SUSP_CH: [u8; 8] = [0, 0, 0, 0, 0x1b, 0x58, 0, 1];
 
-/// After the first message with this MID, repeats the payload that was sent last, in an RDMA Write
-/// to an STag that does not exist.
+/// After the first message with this MID, sends the last payload again, in an RDMA Write to an STag
+/// that does not exist.
 fn write_after(out: &mut SdpOut<'_>, mid: Mid) {
     if let Some(Output::Send { payload: Some(piece), .. }) = out.out.first() {
         out.state.piece = Some(*piece);

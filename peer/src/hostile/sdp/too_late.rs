@@ -34,8 +34,8 @@ deviations! {
             if out.mid() == Some(Mid::SINK_CANCEL_ACK)
                 && let (Some(data), Some(remote)) = (out.state.piece, out.state.sink)
             {
-                // First, send Data without payload: its MSeqAck shows that the SinkAvailCancel has
-                // arrived.
+                // Before the write, send Data without payload. The MSeqAck of this Data shows that
+                // the SinkAvailCancel has arrived.
                 out.follow(Mid::SINK_CANCEL_ACK, &[(Mid::DATA, &[])]);
                 out.out.reverse();
                 out.out.insert(1, Output::Write { op: UNKNOWN_OP, data, remote });

@@ -10,7 +10,7 @@
 //! Receives that a SinkAvail advertises precede all other receives. There are two ways to fill an
 //! advertised receive: the peer writes into it, or exactly one message fills it (section 9.5.1).
 //!
-//! `read_zcopy` answers the peer's SrcAvails, `write_zcopy` handles this side's own SinkAvails.
+//! `read_zcopy` answers the peer's SrcAvails, and `write_zcopy` handles this side's own SinkAvails.
 
 mod read_zcopy;
 mod write_zcopy;
@@ -33,7 +33,7 @@ struct Receive {
     receive: ReceiveId,
     len: u64,
     filled: u64,
-    /// The receive ends only when it is full (MSG_WAITALL).
+    /// The receive waits until it is full (MSG_WAITALL).
     wait_all: bool,
     /// STag of the SinkAvail for this receive.
     advertised: Option<u32>,
@@ -76,7 +76,8 @@ pub(super) struct Sink {
     pub(super) non_discards: u32,
     /// The peer sent a SrcAvailCancel, and this side has not completed it yet.
     pub(super) src_cancel: bool,
-    /// Revocation of SinkAvails that the user's cancellation requires.
+    /// State of the revocation of SinkAvails. The user's cancellation of receives requires a
+    /// revocation.
     pub(super) revoke: Revoke,
     /// This side has sent a SinkAvailCancel on this connection.
     has_revoked: bool,
@@ -99,8 +100,8 @@ impl Sink {
     }
 
     /// Returns whether payload arrived too early: a SrcAvail is not Processed, and no SendSm
-    /// requested the payload. Then bytes that the SrcAvail advertises are missing before the
-    /// payload (sections 11.2 and 11.3).
+    /// requested the payload. In this case, bytes that the SrcAvail advertises are missing before
+    /// the payload (sections 11.2 and 11.3).
     pub(super) fn comes_too_early(&self, payload: u32) -> bool {
         !self.sources.is_empty() && u64::from(payload) > self.owed
     }
@@ -118,7 +119,8 @@ impl Sink {
             self.non_discards = self.non_discards.wrapping_add(1);
             return;
         };
-        // The oldest SinkAvail is stale: its receive takes only this message, and then ends.
+        // The message makes the oldest SinkAvail stale. The receive of this SinkAvail takes only
+        // this message, and then ends.
         let stag = front.advertised.take();
         out.extend(stag.map(|stag| Output::Withdraw { stag }));
         self.fill_front(out);
@@ -179,8 +181,8 @@ impl Sink {
         let busy = self.reading.is_some() || self.buffered.iter().any(|buffered| buffered.len > 0);
         let idle = |front: &Receive| !busy && front.advertised.is_none();
         let Some(front) = self.receives.front().copied().filter(idle) else { return false };
-        // If further bytes of the stream are advertised or requested, a Read or a Data message
-        // transfers them later.
+        // If more bytes of the stream are advertised or requested, a Read or a Data message will
+        // transfer them.
         let more = !self.sources.is_empty() || self.owed > 0;
         let end = match front {
             Receive { canceled: true, .. } => ReceiveOutcome::Canceled,

@@ -49,8 +49,8 @@ pub(in super::super) enum Answer {
 }
 
 impl Sink {
-    /// Processes a SrcAvail that arrived. Its message carried the first `payload` bytes. `most` is
-    /// MaxAdverts of this side.
+    /// Processes a SrcAvail that arrived. The message of the SrcAvail carried the first `payload`
+    /// bytes. `most` is MaxAdverts of this side.
     pub(in super::super) fn src_avail(&mut self, advert: &SrcAvail, payload: u32, most: u16) -> Result<(), Violation> {
         let mid = Mid::SRC_AVAIL;
         match self.mode {
@@ -124,8 +124,8 @@ impl Sink {
         answers
     }
 
-    /// Requests the rest of the oldest SrcAvail as Data. Returns the SendSm. If bytes were read and
-    /// not reported, returns an RdmaRdCompl before the SendSm.
+    /// Requests the rest of the oldest SrcAvail as Data. Returns the SendSm for this request. If
+    /// bytes were read and not reported, an RdmaRdCompl precedes the SendSm.
     pub(in super::super) fn request_data(&mut self) -> Vec<Answer> {
         let Some(oldest) = self.sources.pop_front() else { return Vec::new() };
         self.owed += u64::from(oldest.left);
@@ -133,14 +133,14 @@ impl Sink {
         report.into_iter().chain([Answer::SendSm]).collect()
     }
 
-    /// Returns an RdmaRdCompl for bytes that were read from the oldest SrcAvail and not reported,
-    /// if there are any.
+    /// If bytes of the oldest SrcAvail were read and not reported, returns an RdmaRdCompl for these
+    /// bytes.
     pub(in super::super) fn report_rest(&mut self) -> Vec<Answer> {
         let unreported = self.sources.front_mut().map(|oldest| std::mem::take(&mut oldest.unreported));
         unreported.filter(|len| *len > 0).map(|len| Answer::RdmaRdCompl { len, last: None }).into_iter().collect()
     }
 
-    /// Notes that a Read is complete. Returns the RdmaRdCompl that is due, if any.
+    /// Notes that a Read is complete. If an RdmaRdCompl is due, returns the RdmaRdCompl.
     pub(in super::super) fn read_completed(
         &mut self,
         op: OpId,

@@ -37,8 +37,9 @@ impl Sink {
     }
 
     /// Returns the receive that a SinkAvail could advertise now, and its length in bytes. The
-    /// receive must be longer than `least` bytes. All earlier receives must be advertised, because
-    /// the bytes that the peer writes must keep their order in the stream.
+    /// receive must be longer than `least` bytes. All receives that were posted before this receive
+    /// must be advertised, because the bytes that the peer writes must keep their order in the
+    /// stream.
     pub(in super::super) fn advertisable(&self, least: u64) -> Option<(ReceiveId, u32)> {
         let possible = self.mode == Mode::Pipelined
             && self.revoke == Revoke::No
@@ -62,8 +63,8 @@ impl Sink {
         }
     }
 
-    /// Processes an RdmaWrCompl for `len` bytes: the oldest SinkAvail is Processed.
-    /// `invalidated` is the STag that the message invalidated, if any.
+    /// Processes an RdmaWrCompl for `len` bytes: the oldest SinkAvail is Processed. If the message
+    /// invalidated an STag, `invalidated` is this STag.
     pub(in super::super) fn write_completed(
         &mut self,
         len: u32,

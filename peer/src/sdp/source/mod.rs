@@ -29,8 +29,8 @@ pub(super) use write_zcopy::Writing;
 use super::{Event, Output, Piece, SendId, SendOutcome};
 use crate::hostile::SdpConduct;
 
-/// A send of the user, with the positions of its first byte (`start`) and of the byte after its
-/// last (`end`).
+/// A send of the user. `start` is the position of its first byte, and `end` is the position after
+/// its last byte.
 #[derive(Debug, Clone, Copy)]
 struct Item {
     send: SendId,
@@ -67,8 +67,8 @@ pub(super) struct Source {
     pub(super) conduct: SdpConduct,
 }
 
-/// The user canceled the sends: no byte before position `upto` is sent any more, except bytes that
-/// are already assigned to a mechanism.
+/// The user canceled the sends: of the bytes before position `upto`, this side sends only the bytes
+/// that are already assigned to a mechanism.
 #[derive(Debug, Clone, Copy)]
 struct Cancel {
     upto: u64,
@@ -98,7 +98,8 @@ impl Source {
         self.items.is_empty() && self.in_flight.is_empty() && self.cancel.is_none()
     }
 
-    /// Returns the Mode of the ModeChange that may be sent now towards the requested Mode, if any.
+    /// If a ModeChange towards the requested Mode may be sent now, returns the Mode of this
+    /// ModeChange.
     pub(super) fn next_mode(&mut self) -> Option<Mode> {
         let (from, wanted) = (self.mode, self.wanted?);
         let to = if (from, wanted) == (Mode::Pipelined, Mode::Buffered) { Mode::Combined } else { wanted };
@@ -176,14 +177,13 @@ impl Source {
         }
     }
 
-    /// Returns whether a cancellation is in progress: of this side's sends, or of the peer's
-    /// SinkAvails.
+    /// Returns whether this side's sends or the peer's SinkAvails are being canceled.
     pub(super) fn is_revoking(&self) -> bool {
         self.cancel.is_some() || self.sink_cancel
     }
 
     /// Suspends the connection. Bytes that were advertised or requested become unassigned. The peer
-    /// has received all bytes before these bytes.
+    /// has received all bytes that precede these bytes.
     pub(super) fn suspend(&mut self, out: &mut VecDeque<Output>) {
         self.next = self.settled();
         self.void_transfers(out);

@@ -44,8 +44,8 @@ impl Source {
         let ordinary = item.end - u64::from(item.urgent) - start;
         let suits = ordinary > policy.source_threshold && refused != Some(item.send);
         if suits && self.mode == Mode::Pipelined {
-            // Before any later transfer, even before another write, this side sends the
-            // RdmaWrCompl. So an observer can match the written bytes with the RdmaWrCompl.
+            // This side sends the RdmaWrCompl before it starts another transfer, even before
+            // another write. So an observer can match the written bytes with the RdmaWrCompl.
             if !self.writing.is_empty() {
                 return Plan::Nothing;
             }

@@ -32,8 +32,8 @@ impl Source {
         self.next = start + u64::from(len);
     }
 
-    /// Processes an RdmaRdCompl for `len` bytes. `invalidated` is the STag that the message
-    /// invalidated, if any.
+    /// Processes an RdmaRdCompl for `len` bytes. If the message invalidated an STag, `invalidated`
+    /// is this STag.
     pub(in super::super) fn read_completed(
         &mut self,
         len: u32,
@@ -49,8 +49,8 @@ impl Source {
         let (expected, is_complete) = (oldest.stag, len == oldest.left);
         oldest.left -= len;
         oldest.start += u64::from(len);
-        // An RdmaRdCompl for a part of the data may also invalidate the STag, because a SendSm for
-        // the rest of the data may follow (section 9.2).
+        // An RdmaRdCompl for a part of the data may also invalidate the STag. The reason is that a
+        // SendSm for the rest of the data may follow (section 9.2).
         if let Some(found) = invalidated.filter(|found| *found != expected) {
             return Err(Violation::Invalidated { mid, found, expected });
         }
@@ -61,8 +61,8 @@ impl Source {
         Ok(())
     }
 
-    /// Processes a SendSm, which ends the oldest advertisement. The rest of its bytes is sent as
-    /// Data, unless the SendSm answers a SrcAvailCancel.
+    /// Processes a SendSm, which ends the oldest advertisement. If the SendSm does not answer a
+    /// SrcAvailCancel, the rest of the advertised bytes is sent as Data.
     pub(in super::super) fn send_sm(&mut self, mseq_ack: u32, out: &mut VecDeque<Output>) -> Result<(), Violation> {
         reject_if(self.open.is_empty(), Violation::Unmatched(Mid::SEND_SM))?;
         if self.cancel.and_then(|cancel| cancel.mseq).is_some_and(|mseq| reached(mseq_ack, mseq)) {
@@ -78,7 +78,7 @@ impl Source {
     /// them. Their bytes become unassigned.
     pub(in super::super) fn void(&mut self, which: impl Fn(&OpenSrcAvail) -> bool, out: &mut VecDeque<Output>) {
         // Either all open SrcAvails are selected or none, because a valid SrcAvail is sent only
-        // when no older one is open. So `next` may move back to the first selected SrcAvail.
+        // when no older SrcAvail is open. So `next` may move back to the first selected SrcAvail.
         let first = self.open.iter().find(|advert| which(advert)).map(|advert| advert.start);
         self.open.retain(|advert| {
             let void = which(advert);

@@ -104,7 +104,8 @@ impl Source {
     }
 
     /// Leaves Pipelined Mode with a ModeChange whose MSeq is `mseq`. All usable SinkAvails are
-    /// void. A stale SinkAvail that arrives later still lowers PotentialNonDiscards.
+    /// void. A stale SinkAvail that arrives after this ModeChange still lowers
+    /// PotentialNonDiscards.
     pub(in super::super) fn leave_pipelined(&mut self, mseq: u32) {
         self.usable.clear();
         self.left_pipelined = Some((mseq, self.potential_non_discards));

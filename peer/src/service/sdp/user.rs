@@ -3,7 +3,7 @@
 //! [`SdpUser::Drive`] executes commands in the text that it receives. A newline or `;` ends a
 //! command:
 //!
-//! - `send N`: send N bytes; `urgent N`: the same, and the last byte is Out-Of-Band data;
+//! - `send N`: send N bytes; `urgent N`: send N bytes, of which the last byte is Out-Of-Band data;
 //! - `read N N..`: post a receive of N bytes for each N, and discard the data. The user reads the
 //!   next command after all these receives have ended;
 //! - `mode out|in buffered|combined|pipelined`: request a Mode for a half-connection;
@@ -23,13 +23,13 @@ use weft_core::wire::sdp::Mode;
 use crate::sdp::{Connection, Half, SrcAvailAnswer};
 use crate::time::Instant;
 
-/// Size in bytes of each receive of an echo, a sink or a source.
+/// Size in bytes of each receive of the users Echo, Sink and Source.
 const RECEIVE: u64 = 4000;
-/// Number of receives that an echo, a sink or a source keeps posted.
+/// Number of receives that the users Echo, Sink and Source keep posted.
 const RECEIVES: usize = 2;
 /// Size in bytes of a receive for commands. A receive of this size is too small to be advertised.
 const COMMAND: u64 = 64;
-/// Sizes in bytes of the sends of a source.
+/// Sizes in bytes of the sends of the user Source.
 const SOURCE: [usize; 3] = [300, 3000, 2500];
 /// Maximum number of bytes in one send or receive of a command.
 const MAX_COMMAND_OCTETS: u64 = 1 << 20;
@@ -43,7 +43,7 @@ pub enum SdpUser {
     Echo,
     /// Reads all data and sends nothing.
     Sink,
-    /// Sends a few thousand bytes after the connection has opened, and reads.
+    /// Sends a few thousand bytes after the connection has opened, and also reads data.
     Source,
     /// Executes commands in the text that it reads.
     Drive,
@@ -63,8 +63,8 @@ pub(super) struct UserState {
     user: SdpUser,
     text: Vec<u8>,
     requests: VecDeque<UserRequest>,
-    /// Number of receives that have not ended. `commanded` counts only the receives that a command
-    /// posted.
+    /// Number of receives that have not ended. The field `commanded` counts only the receives that
+    /// a command posted.
     receives: usize,
     commanded: usize,
     commands: VecDeque<String>,
@@ -79,7 +79,7 @@ impl UserState {
         UserState { user, text: Vec::new(), requests, receives: 0, commanded: 0, commands, wait: None, ended: false }
     }
 
-    /// The connection has opened.
+    /// Handles the opening of the connection.
     pub(super) fn opened(&mut self) {
         if self.user == SdpUser::Source {
             self.requests.extend(SOURCE.map(|len| UserRequest::Send { octets: pattern(len), urgent: false }));
@@ -87,7 +87,7 @@ impl UserState {
         self.post();
     }
 
-    /// A receive has ended.
+    /// Handles the end of a receive.
     pub(super) fn received(&mut self, octets: Vec<u8>, urgent: bool, more: bool) {
         self.receives = self.receives.saturating_sub(1);
         let commanded = self.commanded > 0;
@@ -137,7 +137,7 @@ impl UserState {
         self.requests.push_back(UserRequest::Receive(len));
     }
 
-    /// The user's next request. Commands for the SDP state machine are executed at once.
+    /// Returns the user's next request. Commands for the SDP state machine are executed at once.
     pub(super) fn next(&mut self, now: Instant, machine: &mut Connection) -> Option<UserRequest> {
         loop {
             if let Some(request) = self.requests.pop_front() {
@@ -217,7 +217,7 @@ impl UserState {
     }
 }
 
-/// Test data in which no short sequence of bytes occurs twice.
+/// Returns test data in which no short sequence of bytes occurs twice.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|n| u8::try_from((n ^ n >> 8) & 0xff).unwrap_or(0)).collect()
 }

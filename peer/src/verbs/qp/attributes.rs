@@ -7,7 +7,7 @@ use super::table::{Attribute, QpState};
 use crate::memory::{PdId, QpId};
 use crate::verbs::{CqHandle, LlpHandle, SrqHandle};
 
-/// The arguments of Create QP.
+/// The arguments of the verb Create QP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QpInit {
     /// PD of the Queue Pair.
@@ -20,20 +20,21 @@ pub struct QpInit {
     pub srq: Option<SrqHandle>,
     /// Greatest number of outstanding Work Requests of the Send Queue.
     pub max_sq_wrs: u32,
-    /// Greatest number of outstanding Work Requests of the Receive Queue. Ignored with an S-RQ.
+    /// Greatest number of outstanding Work Requests of the Receive Queue. Ignored if the Queue Pair
+    /// has an S-RQ.
     pub max_rq_wrs: u32,
     /// Greatest number of gather elements of a Send.
     pub max_send_sges: u32,
     /// Greatest number of gather elements of a Write.
     pub max_write_sges: u32,
-    /// Greatest number of scatter elements of a receive. Ignored with an S-RQ.
+    /// Greatest number of scatter elements of a receive. Ignored if the Queue Pair has an S-RQ.
     pub max_receive_sges: u32,
-    /// An event reports that more messages than this number are in progress. 0: no event. Only with
-    /// an S-RQ.
+    /// If more messages than this number are in progress, an event reports this. 0 means no event.
+    /// The limit has an effect only if the Queue Pair has an S-RQ.
     pub rq_limit: u32,
     /// Greatest number of outstanding Reads and Atomic Operations.
     pub ord: u32,
-    /// Greatest number of the peer's Read and Atomic Requests that the Queue Pair holds at a time.
+    /// Greatest number of the peer's Read and Atomic Requests that the Queue Pair stores at a time.
     pub ird: u32,
     /// The peer may use Reads and Atomic Operations.
     pub inbound_read: bool,
@@ -53,8 +54,8 @@ pub enum ReceiveOverflow {
     /// The message ends the stream.
     #[default]
     Terminate,
-    /// The message waits for a receive, and all later bytes wait, too. During this time, the driver
-    /// reads nothing from TCP, so the TCP window closes.
+    /// The message waits for a receive, and all bytes after the message wait, too. During this
+    /// time, the driver reads nothing from TCP, so the TCP window closes.
     Wait,
 }
 
@@ -65,14 +66,14 @@ pub enum LateSegment {
     /// (draft Figure 11).
     #[default]
     Reset,
-    /// The segment is dropped. This is for protocols in which the peer may still send when this
-    /// endpoint closes. In these protocols, a reset would discard bytes that this endpoint must
-    /// deliver.
+    /// The segment is dropped. This setting is for protocols in which the peer may still send when
+    /// this endpoint closes. In these protocols, a reset would discard bytes that this endpoint
+    /// must deliver.
     Drop,
 }
 
 impl QpInit {
-    /// Default arguments: 256 Work Requests per queue, four elements per list, 16 Reads in each
+    /// Default arguments: 256 Work Requests per queue, four elements per list, and 16 Reads in each
     /// direction. All operations are enabled. A message without a posted receive ends the stream. A
     /// segment that arrives after the close also ends the stream.
     #[must_use]
@@ -108,16 +109,16 @@ pub struct TerminateRecord {
     pub local: bool,
 }
 
-/// The result of Query QP.
+/// The result of the verb Query QP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QpAttributes {
     /// The Queue Pair ID.
     pub id: QpId,
-    /// The arguments of Create QP, with the current sizes and limits.
+    /// The arguments of the verb Create QP, with the current sizes and limits.
     pub init: QpInit,
     /// STag 0 and Fast-Register are enabled.
     pub privileged: bool,
-    /// The state.
+    /// The current state.
     pub state: QpState,
     /// The event for the RQ limit is armed and was not raised yet.
     pub rq_limit_armed: bool,
@@ -127,7 +128,7 @@ pub struct QpAttributes {
     pub llp: Option<LlpHandle>,
 }
 
-/// The arguments of Modify QP.
+/// The arguments of the verb Modify QP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QpModify {
     /// The next state. If this is the current state, only attributes change.
@@ -144,12 +145,12 @@ pub struct QpModify {
     pub max_sq_wrs: Option<u32>,
     /// New size of the Receive Queue.
     pub max_rq_wrs: Option<u32>,
-    /// New RQ limit. The event for this limit is armed unless the limit is 0.
+    /// New RQ limit. If the limit is not 0, the event for the limit is armed.
     pub rq_limit: Option<u32>,
 }
 
 impl QpModify {
-    /// Changes only the state, to `next`.
+    /// Arguments that change only the state. The new state is `next`.
     #[must_use]
     pub const fn to(next: QpState) -> Self {
         QpModify {
@@ -164,7 +165,7 @@ impl QpModify {
         }
     }
 
-    /// Changes the state to RTS, with this stream.
+    /// Arguments that change the state to RTS, with the stream `llp`.
     #[must_use]
     pub fn to_rts(llp: LlpHandle) -> Self {
         QpModify { llp: Some(llp), ..QpModify::to(QpState::Rts) }
@@ -198,9 +199,9 @@ pub struct QpAllocated {
     pub max_write_sges: u32,
     /// Greatest number of scatter elements of a receive. `None` with an S-RQ.
     pub max_receive_sges: Option<u32>,
-    /// ORD. It is less than the requested ORD if the pool had less. At least 1 unless 0 was
-    /// requested.
+    /// The effective ORD. If less than the requested ORD was left in the pool, the effective ORD is
+    /// less than requested. If the requested ORD was not 0, the effective ORD is at least 1.
     pub ord: u32,
-    /// IRD, which follows the same rule as `ord`.
+    /// The effective IRD. The rules of `ord` apply.
     pub ird: u32,
 }

@@ -1,5 +1,5 @@
-//! Processes inbound segments with registered memory, the receive queue, the queue of inbound
-//! requests (IRRQ) and the Reads in flight.
+//! Processes inbound segments. For this, the module uses registered memory, the receive queue, the
+//! queue of inbound requests (IRRQ) and the Reads in flight.
 
 use weft_core::wire::ddp::{RawHeader, queue};
 use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, ReadRequest, Terminate};
@@ -81,7 +81,7 @@ impl Context<'_> {
     }
 }
 
-/// The Queue Pair as [`DataSink`] for the receiver.
+/// Makes the Queue Pair the [`DataSink`] of the receiver.
 struct Sink<'a, 'b> {
     header: Option<RawHeader>,
     context: &'a mut Context<'b>,
@@ -268,8 +268,8 @@ impl DataSink for Sink<'_, '_> {
 }
 
 impl Sink<'_, '_> {
-    /// As a [deviation](crate::hostile), completes a receive for a message that must not use a
-    /// receive.
+    /// Completes a receive for a message that must not use a receive. This violation is a
+    /// [deviation](crate::hostile).
     fn deliver(&mut self) {
         let qp = &mut self.context.qp;
         if let Some(wr) = qp.receives.pop_front() {

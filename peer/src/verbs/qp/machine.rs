@@ -24,7 +24,7 @@ pub(in crate::verbs) struct Context<'a> {
     pub(in crate::verbs) llp: Option<&'a mut Llp>,
 }
 
-/// Details of an event, for the actions that need details.
+/// Details of an event. Some actions need these details.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::verbs) struct Cause {
     pub(in crate::verbs) event: Option<EventId>,
@@ -35,7 +35,8 @@ pub(in crate::verbs) struct Cause {
 /// The Work Request whose completion reports an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::verbs) enum FailedWork {
-    /// The Work Request that is being sent. If none is being sent, the next Work Request to begin.
+    /// The Work Request that is being sent. If no Work Request is being sent, the Work Request that
+    /// would begin next.
     Send,
     /// The oldest Read or Atomic Operation in flight.
     Answer,
@@ -61,7 +62,7 @@ impl Cause {
         Cause { event: Some(event), ..Cause::default() }
     }
 
-    /// The cause for an event and a Terminate without headers.
+    /// Creates the cause for an event and for a Terminate without headers.
     pub(in crate::verbs) fn reported(event: EventId, error: TerminateError) -> Self {
         Cause { event: Some(event), terminate: Some(bare(error)), status: None }
     }
@@ -77,7 +78,7 @@ fn bare(error: TerminateError) -> Terminate {
 }
 
 impl Context<'_> {
-    /// Processes `event`. Returns false if the current state has no entry for it.
+    /// Processes `event`. Returns false if the current state has no entry for `event`.
     pub(in crate::verbs) fn react(&mut self, event: QpEvent, cause: Cause) -> bool {
         let Some(entry) = table::find(self.qp.state, event) else { return false };
         for action in entry.actions {
@@ -92,7 +93,7 @@ impl Context<'_> {
 
     fn act(&mut self, action: QpAction, cause: &Cause) {
         match action {
-            // These actions are executed by the caller, which has the necessary data.
+            // The caller executes these actions, because the caller has the necessary data.
             QpAction::ChangeAttributes | QpAction::Enqueue | QpAction::Attach | QpAction::Process => {}
             QpAction::CompleteInError => self.complete_in_error(cause),
             QpAction::Notify => self.notify(cause.event),
@@ -183,8 +184,8 @@ impl Context<'_> {
         self.qp.local_error = self.qp.local_error.or(error);
     }
 
-    /// As a [deviation](crate::hostile), reports the first receive as completed, although no
-    /// message has used this receive.
+    /// Reports the first receive as completed, although no message has used this receive. This
+    /// violation is a [deviation](crate::hostile).
     pub(in crate::verbs) fn complete_startup(&mut self) {
         if let Some(first) = self.qp.receives.front() {
             self.complete_receive(receive(first.wr_id, self.qp, CompletionStatus::Success));

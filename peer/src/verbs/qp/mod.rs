@@ -51,17 +51,18 @@ pub(super) struct Qp {
     pub(super) sq_cq: Key,
     pub(super) rq_cq: Key,
     pub(super) srq: Option<Key>,
-    /// PD for receives: the PD of the S-RQ. Without an S-RQ, the PD of the Queue Pair.
+    /// PD for receives. If the Queue Pair has an S-RQ, this is the PD of the S-RQ. Otherwise it is
+    /// the PD of the Queue Pair.
     pub(super) receive_pd: PdId,
     pub(super) privileged: bool,
     pub(super) state: QpState,
     sq: SendQueue,
     receives: VecDeque<ReceiveWr>,
-    /// Number of posted receives, plus used receives whose completion was not polled. 0 with an
-    /// S-RQ.
+    /// Number of posted receives, plus used receives whose completion was not polled. 0 if the
+    /// Queue Pair has an S-RQ.
     receives_used: u32,
-    /// Number of receives that were taken from the S-RQ and whose completion was not polled. These
-    /// are the messages in progress (section 6.3.8).
+    /// Number of receives that were taken from the S-RQ and whose completion was not polled. This
+    /// is the number of messages in progress (section 6.3.8).
     shared_receives: u32,
     /// The receive for the message that is arriving.
     receiving: Option<ReceiveWr>,
@@ -73,7 +74,7 @@ pub(super) struct Qp {
     mulpdu: u16,
     version: u8,
     response: Option<Response>,
-    /// True if the next response precedes the next Work Request.
+    /// True if the next response is sent before the next Work Request.
     response_turn: bool,
     send_msn: Msn,
     request_msn: Msn,
@@ -89,7 +90,8 @@ pub(super) struct Qp {
     /// Event for a completion that a CQ rejected, or for a receive that a failed S-RQ did not
     /// provide.
     local_error: Option<EventId>,
-    /// The value that Atomic Operations changed last. Only a deviation uses this copy.
+    /// A copy of the eight bytes that the latest Atomic Operation changed, with their STag and TO.
+    /// Only a deviation uses this copy.
     word: Option<((u32, u64), Vec<u8>)>,
     pub(super) llp: Option<Key>,
 }
@@ -255,7 +257,7 @@ impl Qp {
     }
 }
 
-/// Attributes of Modify QP.
+/// Attributes that Modify QP changes.
 impl Qp {
     /// Checks whether the transition and all new values are allowed. Changes nothing
     /// (VERBS-6.1.3-5).
@@ -283,8 +285,8 @@ impl Qp {
         Ok(())
     }
 
-    /// Sets attributes that were checked. With an S-RQ, the size of the RQ is ignored (draft Figure
-    /// 5, footnote 2).
+    /// Sets attributes that `check_modify` has checked. If the Queue Pair has an S-RQ, the size of
+    /// the RQ is ignored (draft Figure 5, footnote 2).
     pub(super) fn change_attributes(&mut self, modify: &QpModify, ird: u32, ord: u32) {
         let init = &mut self.init;
         (init.ird, init.ord) = (ird, ord);
@@ -301,7 +303,7 @@ impl Qp {
     }
 }
 
-/// PostSQ and PostRQ, one Work Request at a time.
+/// PostSQ and PostRQ for one Work Request at a time.
 impl Qp {
     pub(super) fn post_send(&mut self, wr: SendWr) -> Result<(), PostStatus> {
         self.check_state()?;

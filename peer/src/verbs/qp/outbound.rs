@@ -1,10 +1,10 @@
-//! Selects the next outbound segment: from the message in progress, the Terminate, a response, or
-//! the next Work Request.
+//! Selects the next outbound segment. The segment comes from the message in progress, the
+//! Terminate, a response, or the next Work Request.
 //!
 //! The segments of different messages are never mixed. Between two messages, responses and Work
 //! Requests alternate. Bind, Fast-Register and Invalidate send nothing. Each of these operations is
-//! executed at its position in the Send Queue, before any later Work Request begins
-//! (VERBS-8.2.2.1-5 to -7).
+//! executed at its position in the Send Queue, before the next Work Request begins (VERBS-8.2.2.1-5
+//! to -7).
 
 use bytes::Bytes;
 use weft_core::wire::ddp::{Msn, RawHeader, RawUntagged, queue};
@@ -31,7 +31,8 @@ use crate::verbs::work_request::{Operation, Payload, length};
 pub(in crate::verbs) enum Step {
     /// An FPDU was added to the batch.
     Added,
-    /// The batch must be sent first, because memory is about to change.
+    /// The batch must be sent before `add_fpdu` is called again, because the next operation changes
+    /// memory.
     Flush,
     /// Nothing has to be sent.
     Nothing,
@@ -81,7 +82,7 @@ impl Context<'_> {
         let control = |opcode| Control::new(opcode, version);
         let message = match &wqe.wr.operation {
             Operation::Bind(_) | Operation::FastRegister(_) | Operation::InvalidateLocal(_) if !batch.is_empty() => {
-                // Memory would change while the batch refers to it.
+                // The operation would change memory to which the batch refers.
                 return Err(Step::Flush);
             }
             Operation::Bind(bind) => Err(memory.bind(accessor, bind).map_err(CompletionStatus::from)),
@@ -251,7 +252,7 @@ impl Context<'_> {
                 let message = Segmenter::new(to, Control::new(Opcode::READ_RESPONSE, version), request.rdmardsz);
                 self.qp.response = Some(Response { message, of, octets: Bytes::new() });
             }
-            // Memory would change while the batch refers to it.
+            // The operation would change memory to which the batch refers.
             Request::Atomic(_) if !batch.is_empty() => return Err(Step::Flush),
             Request::Atomic(request) => match self.atomic(&request) {
                 Ok(value) => {
@@ -330,8 +331,8 @@ impl Context<'_> {
     /// arrived. `done` bytes of the response were already sent.
     fn response_error(&mut self, of: InboundRequest, fault: Fault, done: u32) {
         let read_request = match of.request {
-            // The Terminate contains a Read Request for the rest of the Read (RFC 5040 section
-            // 4.8).
+            // The Terminate contains a Read Request for the part of the Read that was not sent (RFC
+            // 5040 section 4.8).
             Request::Read(request) => Some(ReadRequest {
                 sink_to: request.sink_to.wrapping_add(u64::from(done)),
                 rdmardsz: request.rdmardsz - done,
@@ -367,7 +368,7 @@ fn untagged(qn: u32, msn: &mut Msn, word: u32, control: Control, length: u64) ->
     Segmenter::new(destination, control, octets(length))
 }
 
-/// Converts a length that was checked when the Work Request was posted.
+/// Converts a length to `u32`. The length was checked when the Work Request was posted.
 fn octets(length: u64) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

@@ -45,7 +45,8 @@ pub(super) struct SendQueue {
     wqes: VecDeque<Wqe>,
     /// Number of WQEs that have begun. They are at the front of `wqes`.
     begun: usize,
-    /// Number of Reads and Atomic Operations in flight. They are among the first `begun` WQEs.
+    /// Number of Reads and Atomic Operations in flight. Their WQEs are among the first `begun`
+    /// WQEs.
     pub(super) in_flight: u32,
     /// Number of used slots: unfinished Work Requests, and Work Requests whose completion was not
     /// polled.
@@ -74,8 +75,8 @@ impl SendQueue {
         self.wqes.get_mut(last).filter(|wqe| matches!(wqe.progress, Progress::Sending(_)))
     }
 
-    /// The next WQE to begin, if its fence and `ord` allow its start. With an ORD of 0, a Read also
-    /// starts, and fails with an error.
+    /// The next WQE to begin, if its fence and `ord` allow its start. If `ord` is 0, a Read starts
+    /// nevertheless, so that it fails with an error.
     pub(super) fn ready(&self, ord: u32) -> Option<&Wqe> {
         let wqe = self.wqes.get(self.begun)?;
         let fenced = match wqe.wr.fence {
@@ -120,8 +121,8 @@ impl SendQueue {
         }
     }
 
-    /// Finishes the Read in flight to which `request` belongs. `request` may be the rest of a Read
-    /// Request. Does nothing if no Read matches.
+    /// Finishes the Read in flight to which `request` belongs. `request` may cover only the last
+    /// part of the Read. Does nothing if no Read matches.
     pub(super) fn fail_read(&mut self, request: &ReadRequest, status: CompletionStatus) {
         let is_it = |wqe: &&mut Wqe| match (&wqe.wr.operation, &wqe.progress) {
             (Operation::Read { local, remote, .. }, Progress::Waiting { .. }) => {
@@ -138,8 +139,8 @@ impl SendQueue {
         }
     }
 
-    /// Finishes the WQE whose message is being sent. If no message is being sent, finishes the next
-    /// WQE to begin.
+    /// Finishes the WQE whose message is being sent. If no message is being sent, finishes the WQE
+    /// that would begin next.
     pub(super) fn finish(&mut self, status: CompletionStatus) {
         if let Some(wqe) = self.sending() {
             wqe.progress = Progress::Done { status, original_value: None };

@@ -2,8 +2,8 @@
 //! The draft has no drawing for Figure 6, the state diagram. The table also contains the
 //! transitions of this missing diagram.
 //!
-//! The module `machine` executes only the actions of the table entry for a state and an event. If a
-//! verb has no entry in the current state, the result is an Immediate Error. Other events without
+//! For a state and an event, the module `machine` executes only the actions of the table entry. If
+//! a verb has no entry in the current state, the result is an Immediate Error. Other events without
 //! an entry have no effect.
 //!
 //! ```text
@@ -72,7 +72,7 @@ pub enum QpEvent {
     SendError,
     /// An error of the LLP after which a Terminate can still be sent.
     LlpErrorSpeaking,
-    /// The LLP cannot send any more, because of a reset or a time-out.
+    /// A reset or a time-out has ended the LLP, so the LLP cannot send.
     LlpFailure,
     /// The peer closed while the Send Queue (SQ) and the inbound Read Request queue (IRRQ) are
     /// empty.
@@ -92,7 +92,8 @@ pub enum QpAction {
     ChangeAttributes,
     /// Add a Work Request to its queue.
     Enqueue,
-    /// Start RDMAP and the layers below on the stream. A stream message is sent first.
+    /// Start RDMAP and the layers below RDMAP on the stream. If there is a stream message, it is
+    /// sent before all FPDUs.
     Attach,
     /// Process the segment.
     Process,
@@ -196,7 +197,7 @@ pub enum Attribute {
     Ird,
     /// Maximum number of SQ WQEs.
     SqWrs,
-    /// Maximum number of RQ WQEs. No effect with an S-RQ.
+    /// Maximum number of RQ WQEs. Has no effect if the Queue Pair has an S-RQ.
     RqWrs,
     /// RQ limit of the Queue Pair. A new value also arms the event for this limit.
     RqLimit,
@@ -241,7 +242,7 @@ const fn transition(
     Transition { from, to, required, supported, optional }
 }
 
-/// The transition between two states. `None` if the Consumer cannot request it.
+/// The transition between two states. `None` if the Consumer cannot request this transition.
 #[must_use]
 pub fn transition_of(from: QpState, to: QpState) -> Option<&'static Transition> {
     TRANSITIONS.iter().find(|transition| transition.from == from && transition.to == to)

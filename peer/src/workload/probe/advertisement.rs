@@ -27,14 +27,14 @@ impl Advertisement {
     /// Size of an advertisement in bytes.
     pub const LEN: usize = 24;
 
-    /// An advertisement of a region with these rights.
+    /// Creates an advertisement of a region with these rights.
     #[must_use]
     pub const fn new(address: RemoteAddress, length: u32, access: Access) -> Self {
         Advertisement { address, length, readable: access.remote_read, writable: access.remote_write }
     }
 
-    /// The bytes `SIWP`, then in network byte order: STag (4 bytes), TO (8), length (4), rights
-    /// (4).
+    /// Returns the bytes `SIWP` and four fields in network byte order: STag (4 bytes), TO (8),
+    /// length (4), rights (4).
     #[must_use]
     pub fn emit(&self) -> Vec<u8> {
         let rights = [(self.readable, REMOTE_READ), (self.writable, REMOTE_WRITE)];
@@ -74,8 +74,8 @@ impl Advertisement {
 mod tests {
     use super::*;
 
-    /// Uses the private data of a Reply in a capture of siwprobe on siw (capture
-    /// probe-ops-mpa1-crc). Then adds a text to the same data.
+    /// Uses the private data of a Reply from a capture of siwprobe on siw (capture
+    /// probe-ops-mpa1-crc). Then adds a text to this private data.
     #[test]
     fn as_siwprobe_has_it() {
         let octets = [

@@ -2,9 +2,9 @@
 //! operations may be valid or invalid. The program `siwprobe` in `interop/siw` runs the same
 //! operations with libibverbs. The peer can be `siwprobe` or another probe.
 //!
-//! Each side has a region for its peer, and advertises it at the start of its private data
+//! Each side has a region for its peer, and advertises this region at the start of its private data
 //! ([`Advertisement`]). A text may follow the advertisement. At the start, byte `i` of the region
-//! is `7 i + 3`. Byte `i` of a Send or Write is `13 i + 5`, with `i` from 0 in each message. Both
+//! is `7 i + 3`. Byte `i` of a Send or Write is `13 i + 5`. In each message, `i` starts at 0. Both
 //! values are modulo 256. The results contain 64-bit FNV-1a hashes of the data. The caller can
 //! compare the hashes of both sides. A side that [echoes](ProbeSettings::echo) sends each Send
 //! back.
@@ -39,8 +39,8 @@ use crate::verbs::{
 /// Settings of one side. siwprobe has the same defaults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeSettings {
-    /// Size in bytes of the region for the peer. Also the maximum size of this side's messages.
-    /// Default 2^20.
+    /// Size in bytes of the region for the peer. This is also the maximum size of this side's
+    /// messages. Default 2^20.
     pub region: u32,
     /// The peer may read the region. Default true.
     pub readable: bool,
@@ -77,7 +77,7 @@ impl Default for ProbeSettings {
 }
 
 impl ProbeSettings {
-    /// Bytes of registered memory that a side needs.
+    /// Returns the number of bytes of registered memory that a side needs.
     #[must_use]
     pub fn memory(&self) -> u64 {
         3 * u64::from(self.region) + u64::from(self.receives) * u64::from(self.room)
@@ -95,7 +95,7 @@ pub struct Arrived {
     pub solicited: bool,
     /// The STag that the message invalidated.
     pub invalidated: Option<u32>,
-    /// The value, if the message was Immediate Data.
+    /// The value of the message, if the message was Immediate Data.
     pub immediate: Option<Immediate>,
 }
 
@@ -149,7 +149,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// A side without a connection.
+    /// Creates a side without a connection.
     ///
     /// # Errors
     /// The device cannot create the side's resources.
@@ -197,14 +197,15 @@ impl Probe {
         Ok(PrivateData::new([&advertisement.emit()[..], &self.settings.text].concat())?)
     }
 
-    /// The peer's advertisement. `None` if its private data contains none.
+    /// Returns the peer's advertisement. Returns `None` if the peer's private data contains no
+    /// advertisement.
     #[must_use]
     pub fn peer(&self) -> Option<Advertisement> {
         self.peer
     }
 
     /// Performs an operation, and waits until this side has completed the operation. The peer may
-    /// still reject the operation later.
+    /// still reject the operation after that.
     ///
     /// # Errors
     /// The operation failed, the connection is over, or this side cannot perform the operation.
@@ -349,14 +350,15 @@ impl Probe {
                 (CompletionStatus::Success, true) => return Ok(completion),
                 (CompletionStatus::Success, false) => self.handle(completion)?,
                 // A different Work Request failed. The completion of the awaited operation arrives
-                // later, and has more details.
+                // after this completion, and contains more details.
                 (_, false) => {}
                 (status, true) => return Err(self.endpoint.failure(completion.operation, status)),
             }
         }
     }
 
-    /// Handles a received message, or posts the receive of a completed echo again.
+    /// Handles the completion of a receive or of an echo. After an echo, posts the receive of this
+    /// echo again.
     fn handle(&mut self, completion: WorkCompletion) -> Result<(), WorkloadError> {
         if completion.operation != CompletedOperation::Receive {
             if let Some(slot) = completion.wr_id.checked_sub(ECHO) {
@@ -394,12 +396,12 @@ impl Probe {
         self.endpoint.post_receive(slot, self.slot(slot, self.settings.room))
     }
 
-    /// The messages that have arrived and were not returned by [`Probe::next`].
+    /// Returns the messages that have arrived and were not returned by [`Probe::next`].
     pub fn arrivals(&mut self) -> impl Iterator<Item = Arrived> + '_ {
         self.arrived.drain(..)
     }
 
-    /// Closes gracefully, unless the connection is already over. Returns how the connection ended.
+    /// If the connection is not over yet, closes it gracefully. Returns how the connection ended.
     ///
     /// # Errors
     /// The device was closed.

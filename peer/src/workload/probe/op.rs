@@ -4,13 +4,14 @@ use core::fmt;
 
 use crate::workload::bench::Carrier;
 
-/// An operation. Some operations have a field `wrong`, which is XORed with the peer's STag. If
-/// `wrong` is 0, the operation uses the region that the peer advertised.
+/// An operation. Some operations have a field `wrong`. The STag of such an operation is the peer's
+/// STag XOR `wrong`. If `wrong` is 0, the operation uses the region that the peer advertised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     /// Reset the connection.
     Abort,
-    /// `count` messages of `octets` bytes each, at most 64 of them outstanding.
+    /// `count` messages of `octets` bytes each. At most 64 of these messages are outstanding at the
+    /// same time.
     Burst {
         /// The operation that transfers the messages.
         carrier: Carrier,
@@ -69,7 +70,8 @@ pub enum RemotePosition {
         /// XORed with the STag, see [`Op`].
         wrong: u32,
     },
-    /// The first half of the message is inside the region, the second half after its end.
+    /// The first half of the message is inside the region. The second half is after the end of the
+    /// region.
     AcrossTheEnd,
     /// The second half of the message is after Tagged Offset 2^64 - 1.
     AcrossTheWrap,
@@ -84,12 +86,12 @@ pub enum Target {
     Zero,
 }
 
-/// Changes an STag so that neither siwprobe nor this side has registered it.
+/// Changes an STag to a value that neither siwprobe nor this side has registered.
 const BAD_KEY: u32 = 0x00ab_cd00;
 
 impl Op {
-    /// Parses an operation: a name, then numbers after colons. Numbers are decimal, or hexadecimal
-    /// after `0x`.
+    /// Parses an operation. Its text is a name, followed by numbers with a colon before each
+    /// number. Numbers are decimal, or hexadecimal with the prefix `0x`.
     ///
     /// # Errors
     /// A text that describes the mistake.
@@ -178,7 +180,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// Returns how many numbers may follow an operation's name. `None` if the name is unknown.
+/// Returns how many numbers may follow an operation's name. Returns `None` if the name is unknown.
 fn most(name: &str) -> Option<usize> {
     Some(match name {
         "abort" | "disc" | "end" | "immediate" | "recv" => 0,

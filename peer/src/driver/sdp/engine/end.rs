@@ -17,7 +17,8 @@ impl Engine {
         self.machine.handle_disconnected(now);
     }
 
-    /// The cause of the end as the Queue Pair reported it. `None` if SDP ended the connection.
+    /// Returns the cause of the connection's end that the Queue Pair reported. Returns `None` if
+    /// SDP ended the connection.
     pub(super) fn cause_of_end(&self) -> Option<String> {
         let qp = self.device.verbs(|rnic| rnic.query_qp(self.qp)).ok()?;
         match (qp.state, qp.terminate) {
@@ -33,7 +34,7 @@ impl Engine {
         }
     }
 
-    /// Why the connection ended, if it did not end with a graceful close.
+    /// Returns why the connection ended, if it did not end with a graceful close.
     pub(in crate::driver::sdp) fn end_error(&self) -> SdpError {
         let cause = self.cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
         let reset = || SdpError::Io(ErrorKind::ConnectionReset, format!("the connection was reset{cause}"));

@@ -16,8 +16,8 @@ use crate::sdp::{Connection, Exposed, OpId, Piece, PrivateBuffer, ReceiveId, Reg
 use crate::sdp_rnic::Memory;
 use crate::verbs::{Payload, Sge};
 
-/// Payload of at most this many bytes is copied into the Work Request after the headers. For a few
-/// bytes, copying is faster than gathering.
+/// If a payload has at most this number of bytes, it is copied into the Work Request after the
+/// headers. For a few bytes, copying is faster than gathering.
 const INLINE: u32 = 512;
 
 /// A Private Buffer.
@@ -89,7 +89,7 @@ impl Memory for Buffers<'_> {
                 vacant.insert(Private { area: self.spare.take(self.device, size..=size)?, filled: 0 })
             }
         };
-        // After a move to another device, a buffer that held data is no longer registered.
+        // After a move to another device, a buffer that contained data is not registered.
         private.area.ensure_registered(self.device, self.pd, Access::LOCAL)?;
         Ok(private.area.part(0, octets).into_iter().collect())
     }
@@ -170,7 +170,7 @@ impl Memory for Buffers<'_> {
 }
 
 impl Engine {
-    /// The state machine, and the memory that its steps use.
+    /// Returns the state machine, and the memory that its steps use.
     pub(super) fn parts(&mut self) -> (&mut Connection, Buffers<'_>) {
         let buffers = Buffers {
             device: &self.device,
@@ -186,9 +186,9 @@ impl Engine {
         (&mut self.machine, buffers)
     }
 
-    /// Posts receives ahead. The number of posted receives is the number in the settings, minus the
-    /// number of receives that unread data counts for (`Arrived::receives`). Returns whether a
-    /// receive was posted.
+    /// Posts receives before the user reads. The number of posted receives is the number in the
+    /// settings, minus the number of receives that unread data counts as (`Arrived::receives`).
+    /// Returns whether a receive was posted.
     pub(in super::super) fn post_receives(&mut self) -> bool {
         let mut any = false;
         let taken = self.arrived.receives(self.settings.receive);
@@ -205,7 +205,7 @@ impl Engine {
         any
     }
 
-    /// All memory of the connection.
+    /// Returns all memory of the connection.
     pub(in super::super) fn areas_mut(&mut self) -> impl Iterator<Item = &mut Area> {
         let private = self.private.values_mut().map(|private| &mut private.area);
         let posted = self.receives.values_mut().flat_map(Posted::areas_mut).chain(private);
@@ -235,7 +235,8 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        // If a start-up was dropped, its Queue Pair still exists and is destroyed here.
+        // If the future of a start-up was dropped, its Queue Pair still exists. This call destroys
+        // it.
         self.tear_down();
         self.expose_nothing();
         let private = self.private.drain().map(|(_, private)| private.area);

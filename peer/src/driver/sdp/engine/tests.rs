@@ -28,7 +28,7 @@ async fn pair() -> (SdpStream, SdpStream) {
     (here.unwrap(), there.unwrap())
 }
 
-/// The access rights of all posted receives that are registered.
+/// Returns the access rights of all posted receives that are registered.
 fn reachable(stream: &SdpStream) -> Vec<Access> {
     let engine = stream.lock();
     let areas = engine.receives.values().filter_map(Posted::own_area);
