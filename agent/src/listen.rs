@@ -27,7 +27,8 @@ use crate::serve::{Backend, Control, Hello, ServeError, WRONG_TOKEN, refuse_earl
 /// Maximum number of testers at the same time. The agent counts a tester only after it has received
 /// the tester's valid hello (the first request).
 pub const MAX_TESTERS: usize = 8;
-/// Maximum time for a write to a tester. A tester that reads nothing for this time has gone.
+/// Maximum time for a write to a tester. The agent assumes that a tester that reads nothing for
+/// this time has gone.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
 /// If a tester is silent for this time, TCP sends a keepalive probe, and then one more probe after
 /// each [`PROBE_EVERY`]. (A host that lost its power sends no FIN.)

@@ -5,8 +5,8 @@
 //! not parse frames, does not write files, and does not decide when to stop.
 //!
 //! libpcap is the only system library that weft uses, and it is optional. If a build does not find
-//! libpcap, or if the feature `live` is disabled, the crate has the same functions. But then they
-//! return an error with the name of the package to install.
+//! libpcap, or if the feature `live` is disabled, the crate has the same functions. In this case,
+//! each function returns an error with the name of the package to install.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
@@ -41,9 +41,9 @@ pub struct Settings {
     /// Size of the kernel's buffer in MiB, from 1 to 2047. If the buffer is full, the kernel drops
     /// frames and counts them.
     pub buffer_mib: u32,
-    /// The kernel may delay frames to pass several frames at once. This is the maximum delay. It is
-    /// also the maximum time for which [`Live::next_frame`] waits for a frame. The resolution is 1
-    /// ms.
+    /// Maximum delay of a frame. The kernel may delay frames so that it can pass several frames at
+    /// once. This value is also the maximum time for which [`Live::next_frame`] waits for a frame.
+    /// The resolution is 1 ms.
     pub batch: Duration,
 }
 

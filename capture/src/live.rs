@@ -27,8 +27,8 @@ impl fmt::Debug for Live {
 }
 
 impl Live {
-    /// Starts a capture. From now on, the kernel stores frames in its buffer, so no frame is lost
-    /// unless the buffer is full.
+    /// Starts a capture. From now on, the kernel stores frames in its buffer. A frame is lost only
+    /// if the buffer is full.
     ///
     /// # Errors
     /// Returns an [`OpenError`] if the interface cannot be opened, or if the filter is not valid.

@@ -25,13 +25,13 @@ pub const MAX_IDS: usize = 8;
 /// How a requirement is covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CoverageKind {
-    /// By a case of the suites. If weft's endpoint violates the requirement on purpose, the case
-    /// fails.
+    /// A case of the suites covers the requirement. If weft's endpoint violates the requirement on
+    /// purpose, the case fails.
     Case,
-    /// By a rule of the monitor. One test stream violates the rule, and another test stream does
-    /// not.
+    /// A rule of the monitor covers the requirement. One test stream violates the rule, and another
+    /// test stream meets it.
     Rule,
-    /// By a test of the interface or the behaviour of the endpoint.
+    /// A test of the interface or of the behaviour of the endpoint covers the requirement.
     Test,
 }
 
@@ -70,8 +70,8 @@ impl Coverage {
     pub fn verify(&mut self, id: RequirementId, assertion: impl FnOnce()) {
         assertion();
         self.ids.push(id);
-        // With `--test-threads=1`, all tests run in the main thread. The ids of each test can then
-        // not be counted separately.
+        // With `--test-threads=1`, all tests run in the main thread. In this case, the ids of each
+        // test cannot be counted separately.
         if thread::current().name() != Some("main") {
             let shown = SHOWN.replace(SHOWN.get() + 1) + 1;
             assert!(shown <= MAX_IDS, "a test proves at most {MAX_IDS} requirements");

@@ -1,9 +1,10 @@
 //! [`WireError`]: the error type of every parser in this crate.
 //!
-//! The error names layer, field, offset, the expected and the found value, and the violated
-//! requirement (if a catalogue has one). A user can therefore understand the error without the
-//! source code. The type borrows nothing and allocates nothing. A `WireError` only describes the
-//! octets. It has no Terminate code, because the endpoint chooses this code.
+//! The error names the layer, the field, its offset, the expected value and the found value. It
+//! also names the violated requirement if a catalogue contains this requirement. A user can
+//! therefore understand the error without the source code. The type borrows nothing and allocates
+//! nothing. A `WireError` only describes the octets. It has no Terminate code, because the endpoint
+//! chooses this code.
 
 use std::fmt;
 
@@ -74,8 +75,8 @@ pub struct WireError {
 }
 
 impl WireError {
-    /// The error for `have` octets, if these are too few for the fixed part of `field`. The error
-    /// has offset 0 and no requirement.
+    /// The error for an input of `have` octets that is too short for the fixed part of `field`. The
+    /// error has offset 0 and no requirement.
     #[must_use]
     pub fn too_short(layer: Layer, field: &'static str, expected: &'static str, have: usize) -> Self {
         WireError { layer, field, offset: 0, expected, found: Found::Octets(have), requirement: None }

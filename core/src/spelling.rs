@@ -1,9 +1,8 @@
 //! Suggestions for misspelled names.
 
-/// Returns the name in `known` that is most similar to `word`. Whether letters of `word` are upper
-/// or lower case has no effect. A name may differ by at most 2 letters. If `word` has 9 letters or
-/// more, a name may differ by a third of the letters of `word`. If all names differ more, returns
-/// `None`.
+/// Returns the name in `known` that is most similar to `word` in lower case. A name may differ by
+/// at most 2 letters. If `word` has 9 letters or more, a name may differ by at most a third of the
+/// letters of `word`. If every name differs by more letters, returns `None`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // No known name is longer than 80 characters, and the comparison time grows with the length.
     let word: String = word.chars().take(80).collect::<String>().to_lowercase();

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""An agent for one tester on standard input and output, written from docs/agent.md alone; it judges that page, and the tester.
+"""An agent for one tester on standard input and output, written from docs/agent.md alone.
 
-It contains a minimal iWARP responder: MPA revision 1, CRC32c, no markers, Sends both ways. It listens, it does not connect; it has
-no windows and no shared queues. Nothing of weft is used.
+The program tests whether that page is complete, and whether the tester follows the page. It
+contains a minimal iWARP responder: MPA revision 1, CRC32c, no markers, Sends in both directions.
+The agent listens, but does not connect. It has neither windows nor shared queues. It uses no
+code of weft.
 """
 
 import json
@@ -37,11 +39,11 @@ def pattern(index, seed):
 
 
 class Refused(Exception):
-    """The reason why a request is not done."""
+    """The agent cannot execute a valid request. The text is the reason."""
 
 
 class NoRequest(Exception):
-    """A line that is not a request."""
+    """The line is not a valid request."""
 
 
 def number(bits):
@@ -76,7 +78,8 @@ def parts(value):
 
 
 def read(value, fields):
-    """The fields of an object: each with its check, and its default where it has one."""
+    """Returns the fields of an object. `fields` has a check for each field, and the default of an
+    optional field."""
     given = dict(kind(dict)(value))
     out = {}
     for name, (check, *default) in fields.items():
@@ -120,7 +123,7 @@ class Connection:
     def send_fpdu(self, ulpdu):
         head = struct.pack(">H", len(ulpdu)) + ulpdu
         head += bytes(-len(head) % 4)
-        # MPA's CRC is that of iSCSI, in its order of octets.
+        # MPA uses the CRC of iSCSI, with the octet order of iSCSI.
         self.sock.sendall(head + (struct.pack("<I", crc32c(head)) if self.crc else bytes(4)))
 
 
@@ -258,7 +261,8 @@ class Agent:
         send = read(operation["send"], {"solicited": (kind(bool), False), "invalidate": (optional(number(32)), None)})
         payload = b"".join(bytes(memory[at]) for memory, at in
                            (self.part(part["region"], part["offset"], part["length"]) for part in parts))
-        # RDMAP's opcodes: Send 3, with Invalidate 4, with Solicited Event 5, with both 6. One segment holds it.
+        # RDMAP's opcodes are: Send 3, Send with Invalidate 4, Send with Solicited Event 5, Send
+        # with both 6. The message fits in one segment.
         opcode = 3 + (send["invalidate"] is not None) + 2 * send["solicited"]
         if len(payload) > 1024:
             raise Refused("more than one segment holds")
@@ -289,7 +293,7 @@ class Agent:
         return {"hash": {"crc32c": crc32c(memory[at])}}
 
     def line(self, line):
-        """Answers one; False ends the connection."""
+        """Answers one line. Returns False if the control connection must end."""
         ident = None
         try:
             try:

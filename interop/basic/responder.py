@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A small iWARP endpoint with an echo service, and with one basic fault on request.
 
-Written from RFC 5040, 5041 and 5044 alone, without code of weft: it shows which cases fail, and which rows they name, if an
-implementation gets one basic thing wrong. Each Send comes back in a Send. There is no memory that a peer may write or read.
-With --connect it is the Initiator of one connection: it sends a first Send, and then it echoes.
+The endpoint was written from RFC 5040, 5041 and 5044 alone, without code of weft. It shows which
+cases fail, and which requirements they name, if an implementation has one basic fault. The endpoint
+returns each Send in a Send. It has no memory that a peer may write or read. With --connect, the
+endpoint is the Initiator of one connection: it sends a first Send, and then returns received Sends.
 """
 
 import argparse
@@ -27,7 +28,8 @@ FAULTS = {
     "crc-reported-exchanged": "Layer and EType of the Terminate for a wrong CRC are exchanged",
 }
 
-# Layer with EType, and Error Code (RFC 5040, section 4.8), in place of MPA's error for a wrong CRC.
+# For each fault, the octet with Layer and EType, and the Error Code (RFC 5040, section 4.8). They
+# replace MPA's error for a wrong CRC.
 CRC_ERRORS = {
     "crc-reported-by-ddp": (0x12, 0x01),
     "crc-reported-by-ddp-exchanged": (0x21, 0x03),
@@ -42,9 +44,9 @@ RDMAP_VERSION = 1 << 6  # RFC 5040, section 4.1
 WRITE, READ_REQUEST, READ_RESPONSE, SEND, TERMINATE = 0, 1, 2, 3, 7
 SENDS = (3, 4, 5, 6)
 BUFFER = 1 << 20  # octets of a receive
-SEGMENT = 1408  # octets of payload in a segment: an FPDU fits any Ethernet
+SEGMENT = 1408  # octets of payload in a segment: the FPDU fits into a frame of any Ethernet
 PATIENCE = 10.0  # seconds for a start-up frame
-FIRST = b"first of all"  # what an Initiator begins with: the FPDU has no PAD
+FIRST = b"first of all"  # the first Send of an Initiator; its FPDU has no PAD
 
 TABLE = []
 for octet in range(256):
@@ -54,7 +56,7 @@ for octet in range(256):
 
 
 def crc32c(octets):
-    """RFC 5044, section 4.4: the CRC of iSCSI."""
+    """Returns the CRC of iSCSI, as RFC 5044, section 4.4 requires."""
     crc = 0xFFFFFFFF
     for octet in octets:
         crc = TABLE[(crc ^ octet) & 0xFF] ^ crc >> 8
@@ -62,11 +64,11 @@ def crc32c(octets):
 
 
 class Over(Exception):
-    """The connection is over."""
+    """The connection has ended."""
 
 
 class Refused(Exception):
-    """The segment is in error: a Terminate reports it (RFC 5040, section 4.8)."""
+    """The segment has an error, which a Terminate reports (RFC 5040, section 4.8)."""
 
     def __init__(self, error, segment=b"", request=False):
         self.error, self.segment, self.request = error, segment, request
@@ -93,7 +95,7 @@ class Connection:
     # MPA
 
     def frame(self, key):
-        """The flags of the peer's start-up frame."""
+        """Reads the peer's start-up frame, and returns its flags."""
         self.sock.settimeout(PATIENCE)
         header = self.exactly(20)
         form = "<BBH" if self.fault == "private-data" else ">BBH"
@@ -105,7 +107,7 @@ class Connection:
         return flags
 
     def connect(self):
-        """Start-up as Initiator."""
+        """Does the start-up as Initiator."""
         self.sock.sendall(REQUEST_KEY + struct.pack(">BBH", CRC, 1, 0))
         if self.frame(REPLY_KEY) & REJECT:
             raise Over
@@ -114,7 +116,7 @@ class Connection:
         self.send(FIRST)
 
     def accept(self):
-        """Start-up as Responder."""
+        """Does the start-up as Responder."""
         self.frame(REQUEST_KEY)
         self.sock.settimeout(0.02)
         try:
@@ -137,7 +139,7 @@ class Connection:
         return crc32c(octets[2:] if self.fault == "crc" else octets)
 
     def read(self):
-        """The ULPDU of the next FPDU."""
+        """Returns the ULPDU of the next FPDU."""
         header = self.exactly(2)
         (length,) = struct.unpack(self.length_format(), header)
         rest = self.exactly(length + self.pad(length))
@@ -153,8 +155,8 @@ class Connection:
         fpdu = bytearray()
         start = 0
         if self.markers:
-            # A marker every 512 octets of the stream has the distance back to the beginning of the
-            # FPDU (section 4.3).
+            # There is a marker every 512 octets of the stream. It contains the distance back to the
+            # beginning of the FPDU (section 4.3).
             if self.position % 512 == 0:
                 fpdu += bytes(4)
                 start = 4
@@ -256,7 +258,8 @@ class Connection:
             while True:
                 self.take(self.read())
         except Refused as refused:
-            # A responder that has received no FPDU may send none (RFC 5044, section 7.1.2).
+            # A responder must not send an FPDU before it has received one (RFC 5044, section
+            # 7.1.2).
             if self.spoken_to:
                 self.terminate(refused)
         except (Over, OSError):
@@ -264,7 +267,8 @@ class Connection:
         self.leave()
 
     def leave(self):
-        """FIN, and then wait for the peer's: a close with unread octets would reset the connection and lose the Terminate."""
+        """Sends FIN, and then waits for the peer's FIN. A close with unread octets would reset the
+        connection, and the Terminate would be lost."""
         try:
             self.sock.shutdown(socket.SHUT_WR)
             self.sock.settimeout(2.0)

@@ -23,7 +23,7 @@ LIMIT = 40
 
 
 class Run:
-    """What one run is made of."""
+    """The choices of one run."""
 
     def __init__(self, seed, number):
         r = self.random = random.Random(f"{seed} {number}")
@@ -46,44 +46,47 @@ class Run:
                        "--sink-policy", r.choice(("read", "sendsm", "split", "mixed")), "--read-chunk", str(r.choice((700, 16384))),
                        "--mulpdu", str(r.choice((128, 1442, 8000))), "--seed", str(number), "--limit", str(LIMIT - 10)]
         self.theirs += ["--crc" if crc else "--no-crc"]
-        # In the bare profile both sides have to know of markers beforehand, and weft's commands
-        # cannot declare them.
+        # In the bare profile, both sides must know before the connection whether it has markers.
+        # weft's commands have no option for this.
         self.theirs += ["--markers-rx"] if profile != "bare" and r.random() < 0.3 else []
         self.theirs += ["--want-pipelined"] if r.random() < 0.3 else []
         self.theirs += ["--strict-port"] if r.random() < 0.5 else []
         self.given = r.randbytes(r.choice((0, 1, 1000, 30000, 150000)))[:150000 if bufs[1][1] > 100 else 20000]
         self.echoes = r.random() < 0.7
-        # After its SuspComm the peer gives no credit any more, and weft's answer needs some (C31):
-        # all that weft may have to send fits into half of the peer's buffers.
+        # After its SuspComm, the peer gives no more credits, but weft's answer needs credits (C31).
+        # So all data that weft may still send must fit into half of the peer's buffers.
         to_send = 0 if self.serves else len(self.given)
         self.ample = bufs[1][0] >= 8 and 2 * to_send <= bufs[1][0] * (bufs[1][1] - 16)
         self.ample &= not (self.serves and (self.echoes or self.ending == "close and abort"))
         self.write_script(number)
 
     def write_script(self, number):
-        """The peer's commands, and what its user sends by them."""
+        """Chooses the commands of the peer's script, and the data that these commands send."""
         r, sent, mode, self.octets, self.script = self.random, random.Random(number), "combined", b"", []
         size = ours = int(self.ours[self.ours.index("--buf-size") + 1])
-        # weft's source reads nothing.
+        # The application `source` of weft does not read.
         for _ in range(0 if self.serves and self.ending == "close and abort" else r.randint(1, 14)):
             word = r.choice(("send",) * 6 + ("oob", "mode", "resize", "cancel", "sinkcancel", "suspend", "drain", "wait"))
             if word == "send":
-                # A message of 37 octets has 21 of them: many take long.
+                # A message of 37 octets carries only 21 octets of data, so much data would take too
+                # long.
                 count = min(r.choice((1, 30, 999, 5000, 20000, 90000)), 90000 if ours > 100 else 5000)
                 self.script.append(f"send {count}")
                 self.octets += sent.randbytes(count)
             elif word == "oob":
-                # A read of weft's continues after it: it is no octet of the stream.
+                # weft skips this octet when it reads, because the octet does not belong to the
+                # stream.
                 self.script.append(f"oob {r.randint(1, 255)}")
             elif word == "mode" and mode != "settled":
                 mode = r.choice({"combined": ("pipelined", "pipelined", "buffered"), "pipelined": ("combined",)}[mode])
                 self.script.append(f"mode {mode}")
-                # Out of Buffered Mode the sink leads, and weft's commands do not. Out of Pipelined
-                # Mode the next change has to wait for weft's next message (SDP-12.4-3), and weft
-                # may have nothing more to send.
+                # Only the sink can leave Buffered Mode, and weft's commands do not do this. After
+                # Pipelined Mode, the next change must wait for weft's next message (SDP-12.4-3),
+                # and weft may have nothing more to send.
                 mode = mode if mode == "pipelined" else "settled"
             elif word == "resize" and size:
-                # A larger size is acknowledged when messages have used up the old buffers, and a script makes none while it waits.
+                # weft acknowledges a larger size only when messages have used all old buffers.
+                # While the script waits, it sends no messages.
                 wanted = r.choice((37, 100, 1000, 5000, 20000, 100000))
                 self.script += [f"resize {wanted}", *(["resized"] if wanted <= size else [])]
                 size = wanted if wanted <= size else 0
@@ -121,7 +124,7 @@ def port(process):
 
 
 def play(weft, run, folder):
-    """Both programs; status and output of each, and the seconds' worth of words that go with a failure."""
+    """Runs both programs. Returns the status and the output of each program."""
     path, base = os.path.join(folder, "script"), [sys.executable, PEER]
     with open(path, "w", encoding="utf-8") as script:
         script.write("\n".join(run.script) + "\n")
@@ -140,7 +143,7 @@ def play(weft, run, folder):
         if run.serves or run.ending == "close":
             our_input = None if run.serves else run.given
         else:
-            # Its own half stays open: the abort comes before its end.
+            # Keep weft's standard input open: the abort must come before the end of weft's data.
             try:
                 ours.stdin.write(run.given)
                 ours.stdin.flush()
@@ -157,7 +160,7 @@ def play(weft, run, folder):
             their_out = theirs.communicate(timeout=LIMIT)[0].decode()
             our_out, our_err = ours.communicate(timeout=LIMIT)
         if not run.serves:
-            # A pipe that nobody reads meanwhile would fill up.
+            # The output of weft is in a file, because a pipe without a reader would fill up.
             with open(got, "rb") as file:
                 our_out = file.read()
         return ours.returncode, our_out, our_err.decode(), theirs.returncode, their_out
@@ -169,13 +172,13 @@ def play(weft, run, folder):
 
 
 def wrong(run, got):
-    """What is wrong with it; None where nothing is."""
+    """Returns what is wrong with the run, or None."""
     our_status, our_out, our_err, their_status, their_out = got
     if their_status == 1 or "VIOLATION" in their_out:
         return "the peer finds a violation"
     if run.ending == "abort" or run.ending == "close and abort":
-        # The aborting side ends with 0. The other side reports the abort, unless all had ended
-        # before.
+        # The side that aborts exits with 0. The other side reports the abort, except if the
+        # connection had already ended.
         if their_status != 0:
             return f"the peer's status is {their_status}"
         # weft's user ends its own half afterwards, and may receive nothing more.

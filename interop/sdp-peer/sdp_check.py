@@ -1,10 +1,11 @@
 """The strict checker: judges every SDP message of the other side.
 
-It replays the other side.  Each received message X has in MSeqAck which of our
-messages its sender had received, so our messages up to that number are applied
-to the model of the other side first, and X is then judged in exactly the state
-its sender was in.  RDMA Writes and Reads are judged at the completion message
-that reports them.  Letters in comments: readings of what the draft leaves open.
+The checker has a model of the other side.  The MSeqAck of a received message X shows
+which of our messages the sender of X had received.  So the checker first applies our
+messages up to this number to the model, and then judges X in exactly the state that its
+sender had.  It judges RDMA Writes and Reads when the completion message that reports
+them arrives.  Names such as C6 in comments mark interpretations: at these points, the
+draft leaves a rule open.
 """
 import sdp_wire as w
 from sdp_wire import BUFFERED, COMBINED, PIPELINED, U32, after
@@ -19,7 +20,7 @@ UNSOLICITED = {w.DISCONN: 12, w.SRCAVAIL: 13, w.SINKAVAIL: 14, w.DATA: 15, w.MOD
 
 
 class Report:
-    """Collects violations (and warnings for SHOULD rows) and prints them."""
+    """Collects and prints violations, and warnings for violated SHOULD requirements."""
 
     def __init__(self, out=print):
         self.out, self.violations, self.warnings = out, [], []
@@ -42,7 +43,7 @@ class Advert:
 
 
 class Checker:
-    """Model of the other side on one SDP connection."""
+    """A model of the other side of one SDP connection."""
 
     def __init__(self, report, remote_is_connector, my_bufs, my_recv, my_adverts):
         self.rep, self.connector = report, remote_is_connector
@@ -50,7 +51,7 @@ class Checker:
         self.my_recv = my_recv                              # our receive size, as the other side knows it
         self.recv = 0                                       # its receive size
         self.headers = {0: (my_bufs, 0)}                    # our MSeq -> (Bufs, MSeqAck)
-        self.my_seq, self.pending = 0, []                   # our messages it has not acknowledged
+        self.my_seq, self.pending = 0, []  # our messages that it has not acknowledged
         self.seq = self.ack = 0
         self.edge, self.first_edge = None, 0
         self.out_mode = self.in_mode = COMBINED             # data from it / to it
@@ -63,7 +64,7 @@ class Checker:
         self.sink_cancel = self.my_cancel = None
         self.cancel_settled = False
         self.nd_unsure = False
-        # RDMA seen since the last completion
+        # RDMA Writes and Reads since the last completion
         self.writes, self.read_bytes = [], {}
         # resizing, suspension, closing, OOB
         self.resize = self.my_resize = None
@@ -110,7 +111,7 @@ class Checker:
             self.bad("6.2.1.5-1" if hello else "6.2.2.4-1", f"{m.name} receive size {self.recv}")
 
     def carrier(self, m, opcode):
-        """SDP-14.2: which Send type carries the message; C23 for OOB flags."""
+        """Checks the type of the Send that carried the message (SDP-14.2; for OOB flags, C23)."""
         if opcode in (w.SEND_SE, w.SEND_SE_INV):
             if m.mid == w.DATA and m.flags & (w.OOB_PRES | w.OOB_PEND):
                 return
@@ -137,11 +138,11 @@ class Checker:
     def _apply(self, m):
         """The other side has received our message m."""
         if self.pc_wait is not None and not after(self.pc_wait, m.mseqack):
-            self.pc_wait = None                             # 12.4-3 over
+            self.pc_wait = None                             # the wait of 12.4-3 ends
         if m.payload:
             self.await_data = max(0, self.await_data - len(m.payload))
             if self.open_sinks:
-                self.open_sinks.pop(0)                      # 9.5.1-4: one message spoils one SinkAvail
+                self.open_sinks.pop(0)  # 9.5.1-4: one message makes one SinkAvail stale
             else:
                 self.nd = self.nd + 1 & U32                 # 6.3.3.4-2
         if m.mid == w.SRCAVAIL:
@@ -165,7 +166,7 @@ class Checker:
                 self.src.pop(0)
         elif m.mid == w.SENDSM:
             if self.cancel is not None and not after(self.cancel, m.mseqack):
-                self._void()                                # C18: owes no Data
+                self._void()                                # C18: it owes no Data
                 self.cancel = None
             elif self.src:
                 self.owed += self.src[0].rem
@@ -191,7 +192,7 @@ class Checker:
     def _sink_arrives(self, advert):
         if self.out_mode == PIPELINED:
             self.sinks.append(advert)
-            self._purge()                                   # stale ones first, oldest first (11.3-14)
+            self._purge()  # first the stale SinkAvails, oldest first (11.3-14)
             if self.sinks:
                 self._void()                                # 11.3-16
         elif advert.nd != self.pc_pnd:                      # C12
@@ -200,7 +201,7 @@ class Checker:
             self._void(self.pc_mseq)                        # 12.4-11
 
     def _void(self, before=None):
-        """Its SrcAvails are void (in 12.4 only those older than the ModeChange)."""
+        """Makes its SrcAvails void (in 12.4, only those that are older than the ModeChange)."""
         gone = [s for s in self.src if before is None or after(before, s.mseq)]
         self.pos -= sum(s.rem for s in gone)
         self.src = [s for s in self.src if s not in gone]
@@ -223,11 +224,12 @@ class Checker:
 
     # ------------------------------------------------------------ its messages
     def goes_on(self, before):
-        """After a suspension: an OOB byte may still come whose OOB_PEND came before (it is sent once, 9.5.3-4)."""
+        """Keeps the open OOB_PENDs after a suspension. The OOB byte of an OOB_PEND from before
+        the suspension may still arrive, because an OOB_PEND is sent only once (9.5.3-4)."""
         self.pends = [pend - before.pos for pend in before.pends] if before else []
 
     def received(self, m, opcode, inval, size):
-        self._numbers(m)                                    # first: what it acknowledges may be the larger size that it uses (10.6-4)
+        self._numbers(m)  # first: it may acknowledge the larger size that it uses (10.6-4)
         self._frame(m, opcode, size)
         self._closing(m)
         self.inval = inval if opcode in (w.SEND_INV, w.SEND_SE_INV) else None
@@ -306,7 +308,8 @@ class Checker:
             self._cancel_acknowledged(m, [a for a in self.src_in if not after(a.mseq, cancel)])
 
     def _cancel_acknowledged(self, m, canceled):
-        """Our SrcAvailCancel is acknowledged by m: In-Process SrcAvails in front of it must have ended (9.5.4-5)."""
+        """The message m acknowledges our SrcAvailCancel. In-Process SrcAvails before the cancel
+        must have ended (9.5.4-5)."""
         self.nd_unsure = bool(canceled)
         for a in canceled:
             if m.mid != w.SENDSM and a.taken < self.read_bytes.get(a.stag, 0) and m.mid != w.RDCOMPL:
@@ -326,7 +329,8 @@ class Checker:
             self.bad("8.2.1-9", f"{m} after DisConn")
 
     def _payload(self, m):
-        """A message with ULP payload: crossing with own SrcAvails, and the stale count."""
+        """Checks a message with ULP payload against its sender's SrcAvails, and counts it in
+        PotentialNonDiscards."""
         n = len(m.payload)
         if self.owed and m.mid == w.DATA:
             n_owed = min(n, self.owed)
@@ -343,7 +347,7 @@ class Checker:
             self.pos += n
 
     def _pair(self):
-        """Figure 25 row: other side to us, us to it."""
+        """Returns the row of Figure 25 for the Modes of both directions."""
         return f"11-{16 + 3 * self.out_mode + self.in_mode}"
 
     def _adverts(self, m):
@@ -509,7 +513,7 @@ class Checker:
         self.resize = (self.my_recv, size)
 
     def crossed(self):
-        """Its ChRcvBuf was dropped by us (10.6.1-1, C28)."""
+        """Handles a ChRcvBuf of the other side that we dropped (10.6.1-1, C28)."""
         self.resize = None
 
     def _chrcvbuf_ack(self, m):
@@ -563,7 +567,7 @@ class Checker:
 
     # ------------------------------------------------------------ time and end
     def tick(self, credit, now, patience):
-        """10.5-9: we are down to one credit or none and no update comes."""
+        """Checks 10.5-9: if we have at most one credit, the other side must send an update."""
         if credit > 1:
             self.low_since = None
         elif self.low_since is None:

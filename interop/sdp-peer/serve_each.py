@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Serves each connection in a process of its own, so that one that hangs keeps nobody waiting: a target for `weft test`.
+"""Serves each connection in its own process: a target for `weft test`.
+
+If a connection hangs, other connections do not have to wait for it.
 
   serve_each.py --port 0 [options of sdp_peer.py] APP
 """

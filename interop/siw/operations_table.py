@@ -21,10 +21,10 @@ class Scenario:
     theirs: list = field(default_factory=list)  # operations of the other side
     variant: str = "stock"
     echo: bool = False
-    refused: int = 0  # how many operations at the end have no effect
-    terminate: tuple = None  # (side, code): what the RFCs require
-    on_the_wire: tuple = None  # what is sent: the same, unless siw departs from them
-    departs: str = ""  # how
+    refused: int = 0  # number of operations at the end that have no effect
+    terminate: tuple = None  # (side, code): the Terminate that the RFCs require
+    on_the_wire: tuple = None  # the sent Terminate: the same, except if siw departs from the RFCs
+    departs: str = ""  # how siw departs from the RFCs
     provoked: tuple = ()
     region: int = MIB
     weft_status: int = 0
@@ -44,7 +44,7 @@ SCENARIOS = []
 
 
 def both(name, ops, *, large=False, theirs=(), echo=False):
-    """Nothing is refused, in both directions."""
+    """Adds scenarios in both directions, in which nothing is refused."""
     size, siw, weft = (16 * MIB, "-m 16777216 -R 16777216 -r 2", ["--region", "16777216", "--room", "16777216", "--receives", "2"]) \
         if large else (MIB, "", [])
     for who in ("siw", "weft"):
@@ -54,7 +54,7 @@ def both(name, ops, *, large=False, theirs=(), echo=False):
 
 
 def by_siw(name, ops, code, *, weft=(), siw="", provoked=(), variant="stock"):
-    """siw asks, and weft refuses the last operation but `end`."""
+    """Adds a scenario: siw sends the requests, and weft refuses the last operation before `end`."""
     terminate = ("weft", code)
     SCENARIOS.append(Scenario(
         name + "-by-siw", "siw", ops, siw=siw, weft=list(weft), refused=2, terminate=terminate, on_the_wire=terminate, provoked=provoked,
@@ -62,7 +62,8 @@ def by_siw(name, ops, code, *, weft=(), siw="", provoked=(), variant="stock"):
 
 
 def by_weft(name, ops, code, *, siw="", weft=(), provoked=(), variant="stock", sends=None, departs=""):
-    """weft asks, and siw refuses the last operation but `end`; it `sends` something else where it `departs` from the RFCs."""
+    """Adds a scenario: weft sends the requests, and siw refuses the last operation before `end`.
+    If siw departs from the RFCs, it `sends` another Terminate, and `departs` describes this."""
     terminate = ("siw", code)
     SCENARIOS.append(Scenario(
         name + "-by-weft", "weft", ops, siw=siw, weft=list(weft), refused=2, terminate=terminate,
@@ -70,7 +71,7 @@ def by_weft(name, ops, code, *, siw="", weft=(), provoked=(), variant="stock", s
         variant=variant))
 
 
-# --- every operation: no octets, one, 65,536, 16 MiB
+# --- every operation, with 0, 1 and 65,536 octets and with 16 MiB
 both("sends", ["send:0", "recv", "send:1", "recv", "send:65536", "recv", "sendse:0", "recv", "sendse:65536", "recv"], echo=True)
 both("writes", ["write:0", "write:1", "write:65536", "write:65536:65539", "write:1:1048575"])
 both("reads", ["read:0", "read:1", "read:65536", "read:65536:65539", "read:1:1048575"])
@@ -84,15 +85,18 @@ both("bursts", ["burst:write:5000:50", "burst:send:3000:12", "burst:read:9000:40
 # The listening side sends requests, too, but nothing before the first message of the other side.
 both("both-ways", ["send:1", "recv", "recv"],
      theirs=["recv", "write:10:5", "read:300:7", "write:70000:1000", "send:7", "sendse:9"])
-# No octets name no memory (RFC 5041 section 5.1, RFC 5040 section 5.2.1): STag and TO are not looked at.
+# An operation of 0 octets does not refer to memory, so STag and TO are not checked (RFC 5041
+# section 5.1, RFC 5040 section 5.2.1).
 both("nothing-with-a-bad-stag", ["write:0:0:11259648", "read:0:0:11259648", "write:5"])
 
-# --- refusals by weft: RFC 5041 sections 7.1 and 7.2 for what DDP places, RFC 5040 section 7.2 and Figure 9 for the rest
+# --- refusals by weft: RFC 5041 sections 7.1 and 7.2 apply to data that DDP places, RFC 5040
+# section 7.2 and Figure 9 to everything else
 by_siw("write-bad-stag", ["writebadkey:100", "end"], (1, 1, 0x00), provoked=("DDP-4.2-5",))
 by_siw("write-bad-key", ["write:100:0:1", "end"], (1, 1, 0x00), provoked=("DDP-4.2-5",))
 by_siw("write-out-of-bounds", ["writeoob:100", "end"], (1, 1, 0x01))
 by_siw("write-wraps", ["writewrap:100", "end"], (1, 1, 0x03))
-# "The STag has an associated buffer that allows Placement of the payload" is the second check, and 02 the second number.
+# "The STag has an associated buffer that allows Placement of the payload" is the second check, and
+# 02 is the second number.
 by_siw("write-no-right", ["write:100", "end"], (1, 1, 0x02), weft=["--rights", "r"], provoked=("DDP-4.2-5",))
 by_siw("write-after-invalidation", ["sendinv:9", "write:10", "end"], (1, 1, 0x00), provoked=("DDP-4.2-5",))
 by_siw("read-bad-stag", ["readbadkey:64", "end"], (0, 1, 0x00))
@@ -101,11 +105,11 @@ by_siw("read-wraps", ["readwrap:64", "end"], (0, 1, 0x04), provoked=("RDMAP-5.2.
 by_siw("read-no-right", ["read:64", "end"], (0, 1, 0x02), weft=["--rights", "w"])
 by_siw("send-too-long", ["send:70000", "end"], (1, 2, 0x05))
 by_siw("send-no-receive", ["send:100", "end"], (1, 2, 0x02), weft=["--receives", "0"])
-# An STag that is not there is not valid (RFC 5040 section 7.2, check 4 of Sends with Invalidate).
+# An STag that does not exist is not valid (RFC 5040 section 7.2, check 4 of Sends with Invalidate).
 by_siw("invalidates-stag-0", ["sendinvz:9", "end"], (0, 1, 0x00), provoked=("RDMAP-4.1-15", "RDMAP-5.3-18"))
 by_siw("invalidates-bad-stag", ["sendinv:9:0:11259648", "end"], (0, 1, 0x00), provoked=("RDMAP-4.1-15", "RDMAP-5.3-18"))
-# Revision 1 agrees on no number of Reads. More than are held have an MSN after the last available
-# buffer (RFC 5041 7.1, check 5).
+# Revision 1 does not negotiate a number of Reads. Read Requests beyond the IRD have an MSN after
+# the last available buffer (RFC 5041 7.1, check 5).
 by_siw("reads-beyond-ird", ["burst:read:1000000:16", "end"], (1, 2, 0x03), weft=["--ird", "1"], variant="mpa1")
 
 # --- refusals by siw
@@ -115,7 +119,8 @@ by_weft("write-out-of-bounds", ["writeoob:100", "end"], (1, 1, 0x01))
 by_weft("write-before-the-region", ["write:16:18446744073709551608", "end"], (1, 1, 0x01))
 by_weft("write-wraps", ["writewrap:100", "end"], (1, 1, 0x03), sends=(0, 1, 0x00),
         departs="siw answers a Write that wraps by DDP's Local Catastrophic, exchanged (RFC 5041 7.2: TO wrap)")
-# RFC 5041 7.2 has no number of its own for a right that is missing: Invalid STag is as good as weft's 02.
+# RFC 5041 7.2 has no separate number for a missing right, so Invalid STag is as correct as weft's
+# 02.
 by_weft("write-no-right", ["write:100", "end"], (1, 1, 0x00), siw="-A lr")
 by_weft("write-after-invalidation", ["sendinv:9", "write:10", "end"], (1, 1, 0x00))
 by_weft("read-bad-stag", ["readbadkey:64", "end"], (0, 1, 0x00), sends=(1, 0, 0x00), departs=EXCHANGED)
@@ -126,16 +131,17 @@ by_weft("send-no-receive", ["send:100", "end"], (1, 2, 0x02), siw="-r 0", sends=
 # "STag cannot be Invalidated" is the wording of RFC 5040 section 5.3.
 by_weft("invalidates-stag-0", ["sendinvz:9", "end"], (0, 2, 0x09), sends=(2, 0, 0x09), departs=EXCHANGED)
 by_weft("invalidates-bad-stag", ["sendinv:9:0:11259648", "end"], (0, 2, 0x09), sends=(2, 0, 0x09), departs=EXCHANGED)
-# RFC 7306 is not siw's: an unexpected opcode.
+# siw does not support RFC 7306, so the opcode is unexpected.
 by_weft("fetchadd", ["fetchadd", "end"], (0, 2, 0x06), sends=(2, 0, 0x06), departs=EXCHANGED)
 by_weft("immediate", ["immediate", "end"], (0, 2, 0x06), sends=(2, 0, 0x06), departs=EXCHANGED)
 
-# As by siw above: revision 1 agrees on no number of Reads, siwprobe holds one, weft asks for 16. The code is open: DDP's 02 or 03
-# (RFC 5041 7.2), or RDMAP's Catastrophic Error for the stream (the verbs draft), which siw sends.
+# As in `reads-beyond-ird` by siw above, revision 1 does not negotiate a number of Reads. siwprobe
+# accepts one Read, and weft sends 16. The RFCs leave the code open: DDP's 02 or 03 (RFC 5041 7.2),
+# or RDMAP's Catastrophic Error for the stream (the verbs draft), which siw sends.
 by_weft("reads-beyond-ird", ["burst:read:60000:16", "end"], (0, 2, 0x07), siw="-i 1", weft=["--mpa-revision", "1", "--ord", "16"],
         sends=(2, 0, 0x07), departs=EXCHANGED)
 
-# siw closes without a message; weft, whose Read will never be answered, reports that.
+# siw closes without a message. weft reports this, because its Read will never be answered.
 SCENARIOS.append(Scenario(
     "read-wraps-by-weft", "weft", ["readwrap:64", "end"], refused=2, terminate=("siw", (0, 1, 0x04)), on_the_wire=("weft", (0, 2, 0x07)),
     departs="siw closes on a Read that wraps, and sends no Terminate (RFC 5040 7.2: TO wrap)", provoked=("RDMAP-5.2.1-16",),

@@ -1,4 +1,5 @@
-"""Shared by `operations`, `endings` and `beside`: a guest with siw, and findings of the monitor."""
+"""Common code of `operations`, `endings` and `beside`: a guest with siw, and findings of the
+monitor."""
 import json
 import os
 import re
@@ -13,8 +14,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 GUEST = os.path.join(HERE, "run-siw-guest")
 WEFT = os.path.join(HERE, "../../target/release/weft")
 
-# Deviations of siw from the RFCs, compared with their text manually: requirement -> what siw does.
-# See README.md.
+# Deviations of siw from the RFCs: requirement -> behaviour of siw. Each one was compared manually
+# with the text of the RFC. See README.md.
 PAD = "pad octets are not zero"
 HDRCT = "M, D and R are the low bits of their octet, where reserved bits belong"
 EXCHANGED = "siw's Terminate has Layer where EType belongs, and EType where Layer belongs"
@@ -43,22 +44,25 @@ KNOWN = {
 }
 
 
-# siw with itself, within the guest: a listener, both roles, data both ways, at any revision of MPA. Nothing of weft has a part in it.
+# siw connects to itself within the guest, with a listener, both roles, data in both directions, and
+# any revision of MPA. weft takes no part.
 ANSWERS = """siwprobe server -p 7999 -e -t 20 & s=$!
 until grep -q ':1F3F .* 0A ' /proc/net/tcp; do kill -0 $s || exit 1; usleep 50000; done
 siwprobe client -a 10.0.2.15 -p 7999 send:16 recv && wait $s"""
-# Seconds that it has. It takes less than one, on a busy machine a few.
+# Time limit for this test, in seconds. The test takes less than one second, or a few seconds on a
+# busy machine.
 ANSWERS_WITHIN = 60
-# What a kernel prints when it goes down, or one of its threads does.
+# Messages that a kernel prints if it crashes, or if one of its threads crashes.
 LAST_WORDS = re.compile(r"kernel BUG at|BUG:|Oops|general protection|Kernel panic|stack guard|refcount_t:|blocked for more than")
 
 
 class Failed(Exception):
-    """Something did not happen; the message names it."""
+    """An expected event did not happen. The message names the event."""
 
 
 def terminated(*_):
-    """Stops the guest first. timeout(1) sends two signals, and the second one must not interrupt that."""
+    """Exits, which stops the guest first. timeout(1) sends two signals, and the second signal
+    must not interrupt the stop."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(143)
 
@@ -73,13 +77,13 @@ def free_port():
 
 
 def call(*arguments, timeout=150):
-    """A run-siw-guest command: its status and output."""
+    """Runs a command of run-siw-guest. Returns its status and output."""
     done = subprocess.run([GUEST, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout)
     return done.returncode, done.stdout
 
 
 def until(holds, seconds, otherwise):
-    """Looks again and again until something holds."""
+    """Waits until the condition `holds` is true."""
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
@@ -88,7 +92,7 @@ def until(holds, seconds, otherwise):
 
 
 class Guest:
-    """A running guest; its port 7174 is `port` of the host's loopback interface."""
+    """A running guest. `port` of the host's loopback interface leads to port 7174 of the guest."""
 
     def __init__(self, variant, *options):
         self.port, self.folder = free_port(), None
@@ -101,18 +105,19 @@ class Guest:
         self.folder = done.stdout.strip()
 
     def run(self, command, timeout=60):
-        """Runs a shell line: its status and output."""
+        """Runs a shell line. Returns its status and output."""
         return call("exec", "--timeout", str(timeout), self.folder, "--", command, timeout=timeout + 30)
 
     def start(self, command):
-        """Starts a shell line: its job."""
+        """Starts a shell line. Returns its job."""
         status, job = call("exec", "-d", self.folder, "--", command)
         if status:
             raise Failed("the guest starts nothing: " + job)
         return job.strip()
 
     def serve(self, command):
-        """Starts a shell line that listens on port 7174, and waits until it does: its job."""
+        """Starts a shell line that listens on port 7174, and waits until it listens. Returns its
+        job."""
         status, job = call("exec", "-d", "--ready-port", "7174", self.folder, "--", command)
         if status:
             raise Failed("nothing listens in the guest: " + job)
@@ -122,15 +127,16 @@ class Guest:
         return call("wait", "--timeout", str(timeout), self.folder, job, timeout=timeout + 30)
 
     def output(self, job):
-        """What a job has printed so far."""
+        """Returns the output of a job so far."""
         return call("output", self.folder, job)[1]
 
     def answers(self):
-        """Does siw in there still connect with itself?"""
+        """Returns whether siw in the guest can still connect to itself."""
         return self.run(ANSWERS, timeout=ANSWERS_WITHIN)[0] == 0
 
     def last_words(self, keep):
-        """The first line on the console that shows a death of the kernel, if there is one; the console is kept in the file `keep`."""
+        """Returns the first line on the console that shows a crash of the kernel, or None. Saves
+        the console to the file `keep`."""
         with open(os.path.join(self.folder, "console.log"), errors="replace") as log:
             console = log.read()
         with open(keep, "w") as log:
@@ -144,11 +150,12 @@ class Guest:
 
 
 def put_in(guest, weft):
-    """Copies weft and the libraries it is linked with into the guest's memory; gives the command that runs it there."""
+    """Copies weft and the libraries that it is linked with into the guest's memory. Returns the
+    command that runs weft in the guest."""
     share = os.path.join(guest.folder, "share", "weft")
     os.makedirs(share)
     binary = os.path.join(share, "weft")
-    # Symbols are of no use in there, and there is little memory.
+    # The guest does not need the symbols, and has little memory.
     if subprocess.run(["strip", "-o", binary, weft]).returncode:
         shutil.copy(weft, binary)
     for path in re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", weft], stdout=subprocess.PIPE, text=True).stdout):
@@ -162,7 +169,7 @@ def put_in(guest, weft):
 
 
 class Server:
-    """A weft that listens on a port of its own; its first line has the port."""
+    """A weft process that listens on its own port. The first line of its output has the port."""
 
     running = []
 
@@ -177,7 +184,7 @@ class Server:
         self.port = listening[1]
 
     def end(self, timeout=30):
-        """Its status and output, once it is done."""
+        """Waits until the process ends. Returns its status and output."""
         try:
             stdout, stderr = self.process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -188,7 +195,7 @@ class Server:
 
     @classmethod
     def end_all(cls):
-        """Ends those that nobody has ended: how many."""
+        """Ends all servers that still run. Returns their number."""
         left = [process for process in cls.running if process.poll() is None]
         for process in left:
             process.kill()
@@ -198,13 +205,13 @@ class Server:
 
 
 def records(output, kind):
-    """The JSON lines of one kind in what weft printed."""
+    """Returns the JSON lines of one kind in the output of weft."""
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return [line for line in lines if line["kind"] == kind]
 
 
 def monitor(weft, command, capture):
-    """The lines of `weft dissect` or `weft lint`."""
+    """Returns the JSON lines of `weft dissect` or `weft lint`."""
     options = ["--all"] if command == "lint" else []
     done = subprocess.run([weft, command, "--json", *options, capture], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode > 1:
@@ -213,5 +220,5 @@ def monitor(weft, command, capture):
 
 
 def findings(weft, capture):
-    """What the monitor finds in a capture at warning level and above."""
+    """Returns the monitor's findings in a capture at warning level and above."""
     return [line for line in monitor(weft, "lint", capture) if line["kind"] == "finding" and line["severity"] != "note"]

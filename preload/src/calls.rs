@@ -108,7 +108,7 @@ fn canonical(name: SocketAddr) -> SocketAddr {
     SocketAddr::new(name.ip().to_canonical(), name.port())
 }
 
-/// Handles listen(2) before the call of the C library. If a rule requires that the agent listen,
+/// Handles listen(2) before the call of the C library. If a rule requires that the agent listens,
 /// but the agent cannot listen, returns the result of the call. Otherwise returns `None`, and the
 /// caller calls the C library.
 pub(crate) fn before_listen(fd: c_int) -> Option<c_int> {

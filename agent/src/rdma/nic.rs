@@ -91,8 +91,8 @@ pub(super) fn not_null<T>(what: &str, object: *mut T) -> Result<*mut T, Failure>
     if object.is_null() { Err(failed(what)) } else { Ok(object) }
 }
 
-/// Checks the result of a function: 0 means success, -1 an error in errno, and any other value is
-/// the errno.
+/// Checks the result of a function: 0 means success, -1 means that errno has the error number, and
+/// any other value is the error number itself.
 pub(super) fn check(what: &str, result: c_int) -> Result<(), Failure> {
     match result {
         0 => Ok(()),
@@ -229,7 +229,7 @@ impl Nic {
         octets.ok_or_else(|| out_of_bounds(offset, length, found.memory.octets() as u64))
     }
 
-    /// Computes the hash in chunks, since a copy of all bytes would need as much memory as the
+    /// Computes the hash in chunks, because a copy of all bytes would need as much memory as the
     /// region.
     fn hash(&self, region: Object, offset: u64, length: u64) -> Result<Success, Failure> {
         let found = self.find_region(region)?;

@@ -30,7 +30,7 @@ pub(super) struct Router {
     last: u64,
     testers: BTreeMap<TesterId, EventQueue>,
     /// Queues by address. Each entry has the control connection that created the queue, and the
-    /// (RDMA) connection of the queue. For a shared receive queue, the latter is `None`.
+    /// (RDMA) connection of the queue. A shared receive queue has no (RDMA) connection (`None`).
     elements: BTreeMap<usize, (TesterId, Option<Object>)>,
 }
 

@@ -11,8 +11,8 @@ use super::{DeviceObject, Inner, invalid};
 use crate::common::{self, cq_entries, no_pair, not_found, pair_exists, requests_nothing, require};
 use crate::protocol::{Action, Failure, Object, Octets, Parameters, Success};
 
-/// A connection. [`Action::Resolve`] creates a connection, and so does a listener when a stream
-/// arrives.
+/// A connection. [`Action::Resolve`] creates a connection. A listener also creates a connection
+/// when a stream arrives.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) state: State,

@@ -66,8 +66,8 @@ const fn compare(a: &[u8], b: &[u8]) -> Ordering {
     }
 }
 
-/// Returns the [`RequirementId`] of a literal id. Code with an id that is in no catalogue does not
-/// compile.
+/// Returns the [`RequirementId`] of a literal id. If no catalogue contains the id, the code does
+/// not compile.
 #[macro_export]
 macro_rules! requirement {
     ($id:literal) => {

@@ -66,8 +66,8 @@ pub enum Observe {
 }
 
 /// Whether weft can decide if an implementation meets a requirement. weft decides from the captured
-/// octets, or from the reaction of the implementation to a test. The classes have their own files,
-/// `core/requirements/classes/*.csv`.
+/// octets, or from the reaction of the implementation to a test. The files
+/// `core/requirements/classes/*.csv` contain the classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Class {

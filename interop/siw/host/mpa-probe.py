@@ -37,7 +37,7 @@ def fpdu(ulpdu, crc="good"):
     b = struct.pack(">H", len(ulpdu)) + ulpdu
     b += bytes(-len(b) % 4)
     v = {"good": crc32c(b), "zero": 0, "bad": crc32c(b) ^ 0x01010101}[crc]
-    # RFC 5044: the CRC32c goes onto the wire least significant byte first
+    # RFC 5044: the CRC32c is sent with the least significant byte first.
     return b + struct.pack("<I", v)
 
 
@@ -58,7 +58,8 @@ def frame(key, flags, rev, pd):
 
 
 def recv_for(s, secs):
-    """Everything that arrives until secs of silence; and how it ended."""
+    """Returns everything that arrives before `secs` seconds of silence, and how the connection
+    ended."""
     s.settimeout(secs)
     b = b""
     while True:
@@ -181,7 +182,7 @@ def matrix(port):
     show("Reply frame instead of a Request", frame(REP, 0x40, 1, b""), port)
     show("FPDU bytes right after the Request", frame(REQ, 0x40, 1, b"") + fpdu(send_msg(b"early")), port)
     show("half a Request, then silence", frame(REQ, 0x40, 1, b"")[:10], port, quiet=6.5)
-    # segments beyond the rules, CRC on
+    # segments that violate rules, with CRC
     C = frame(REQ, 0x50, 2, E)
     bad = [
         ("Send MSN 2 first", lambda st, to: fpdu(send_msg(b"x", msn=2))),

@@ -1,10 +1,10 @@
 /* siwprobe - a small librdmacm/libibverbs peer for the siw lab.
  *
- * It does what the stock tools (rping, perftest, rdma_client...) do not: choose
- * the MPA private data, IRD and ORD, reject with private data, break the rules on
- * purpose (bad STag, out of bounds, no permission, no receive buffer, receive
- * buffer too small), Send with Solicited Event / with Invalidate, zero-length
- * messages, and die abruptly.
+ * Unlike the stock tools (rping, perftest, rdma_client...), it can choose the MPA
+ * private data, IRD and ORD; reject with private data; violate rules on purpose (bad
+ * STag, out of bounds, no permission, no receive buffer, receive buffer too small);
+ * send with Solicited Event or with Invalidate; send messages of length zero; and exit
+ * without closing the connection.
  *
  *   siwprobe server -p PORT [-n CONNS] [-A ACCESS] [-m MRLEN] [-r NRECV]
  *            [-R RECVSIZE] [-d TEXT] [-x] [-e] [-i IRD] [-o ORD] [-t SECONDS]
@@ -18,7 +18,7 @@
  *         accepts with 24 bytes of private data, then TEXT if given:
  *             "SIWP" | STag be32 | TO be64 | length be32 | access be32
  *         The region starts filled with pattern byte (i*7+3)&255.
- *         -w OPS: comma separated OPs the server runs once connected
+ *         -w OPS: comma-separated OPs that the server runs after it is connected
  * client: -g sends the same 24 bytes in front of TEXT, so that the server's OPs
  *         have a region too
  * OP (sizes in bytes; OFF is an offset into the peer's region, modulo 2^64; XOR
@@ -55,7 +55,7 @@
 
 struct pinfo { char magic[4]; uint32_t stag; uint64_t to; uint32_t len, acc; } __attribute__((packed));
 
-/* work request ids: those of receives and of echoes have the slot of their buffer added */
+/* work request ids: the id of a receive or of an echo is this number plus the slot of its buffer */
 enum { RECEIVE = 1000, ECHO = 1000000 };
 
 static struct rdma_event_channel *ch;
@@ -128,7 +128,7 @@ static void dispose(struct rdma_cm_event *e)
 	rdma_ack_cm_event(e);
 }
 
-/* the next request, waited for at most ms; NULL when none came */
+/* waits at most ms milliseconds for the next request; returns NULL if none arrived */
 static struct rdma_cm_event *next_request(int ms)
 {
 	double end;
@@ -170,14 +170,14 @@ static int post(enum ibv_wr_opcode op, unsigned fl, size_t n, uint32_t key, uint
 	return ibv_post_send(id->qp, &w, &b);
 }
 
-/* poll completions; returns number of send-side completions seen */
+/* polls completions; returns the number of completions on the send side */
 static int poll_cq(int verbose)
 {
 	struct ibv_wc wc[16];
 	int n = ibv_poll_cq(cq, 16, wc), sends = 0;
 	for (int i = 0; i < n; i++) {
 		if (wc[i].wr_id >= ECHO) {
-			/* only now may the next message land where the echo came from */
+			/* the next message may use the buffer of the echo only now */
 			if (wc[i].status == IBV_WC_SUCCESS && !closed) post_recv(wc[i].wr_id - ECHO);
 		} else if (wc[i].wr_id >= RECEIVE) {
 			uint64_t slot = wc[i].wr_id - RECEIVE;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""More of the same as illegal.py, where the fault shows only against what went before. Same options."""
+"""More streams like those of illegal.py. Their faults are visible only in comparison with
+earlier messages. The options are the same."""
 import struct
 import sys
 import sdp
@@ -12,7 +13,7 @@ stream = book(STREAMS, 'H', 100)
 
 
 def enhanced(s, request, reply, poke=None, s_reply=1, request_s=1):
-    """Start-up with the two words of RFC 6581 in each frame; poke changes the Reply."""
+    """Does a start-up with the two words of RFC 6581 in each frame. `poke` changes the Reply."""
     s.connect()
     s.request(rev=2, s=request_s, private=s.enhanced(*request))
     s.reply(rev=2, s=s_reply, private=s.enhanced(*reply), poke=poke)
@@ -213,7 +214,8 @@ def atomic_above_ird(s):
 
 
 def read_refused(s, change=lambda header: header, **more):
-    """'b' cannot serve a Read: Terminate 01 FF (unspecified) with the headers of the Read Request."""
+    """'b' cannot answer a Read. Its Terminate 01 FF (unspecified) has the headers of the Read
+    Request."""
     s.start()
     segment = s.read('a', 0x900, 0x4000, 16, 0x5100, 0x2000)
     header = term_header(0x01, 0xFF, segment, rdma=True)

@@ -17,7 +17,8 @@ STREAMS = []
 
 
 def book(streams, letter, base=0):
-    """A decorator that enters a stream into `streams`: violated ids, description, modes, MSS of both ends."""
+    """Returns a decorator that adds a stream to `streams`. Its arguments are the violated ids, a
+    description, the modes, and the MSS of both ends."""
     def stream(ids, what, modes='crc plain markers', mss=1460):
         def add(function):
             number = len(streams) + 1
@@ -31,13 +32,14 @@ stream = book(STREAMS, 'I')
 
 
 def swap(s, first, second):
-    """Clean: first, second. Bad: the other way round."""
+    """Executes `first` and then `second`. In the bad stream, the order is reversed."""
     for step in (second, first) if s.bad else (first, second):
         step()
 
 
 def refused(s):
-    """The Responder closes on a malformed Request; a good one goes on as usual."""
+    """The Responder closes after a malformed Request. After a good Request, it continues as
+    usual."""
     if not s.bad:
         s.reply()
         s.greet()
@@ -96,7 +98,7 @@ def fpdu_before_reply(s):
     s.request()
     known = s.a.seq
     s.a.markers = s.use_markers
-    if s.bad:                                            # the Reply crosses it and acknowledges the Request only
+    if s.bad:  # the Reply crosses the FPDU, and acknowledges only the Request
         s.rdma_send('a', mark='len')
         s.reply(ack=known)
         s.ack('b')
@@ -221,7 +223,7 @@ def marker_reserved(s):
 
 
 def last_octet(s, change):
-    """A 500-octet Send with one Marker inside whose FPDUPTR low octet is changed."""
+    """Sends 500 octets with one Marker, in which the low octet of FPDUPTR is changed."""
     s.start()
     s.greet()
     s.rdma_send('a', 500, marker=lambda n, value: value[:3] + bytes([value[3] + change]), mark='marker')
@@ -504,7 +506,8 @@ def reads_above_ird(s):
 
 
 def given_up(s, change=lambda header: header, before=lambda: None, **more):
-    """'b' fails on a Send for reasons of its own: Terminate 02 07 with the DDP header of the Send."""
+    """'b' fails during a Send for an internal reason. Its Terminate 02 07 has the DDP header of
+    the Send."""
     s.start()
     s.greet()
     segment = s.rdma_send('a')
@@ -681,7 +684,7 @@ def non_discards(s):
     d.data('a')
     d.mode('a', 4)
     d.sink_avail('b', 4096, 0x7100, 0x8000, 1, poke=(32, bytes(4)))
-    if s.bad:                                            # the source finds it stale and uses Bcopy
+    if s.bad:  # the source detects that it is stale, and uses Bcopy
         d.data('a', 40)
     else:
         s.fpdu('a', tagged(WRITE, 0x7100, 0x8000, text(40)))
@@ -736,7 +739,7 @@ def abort_unsolicited(s):
 
 # ---- Port mapper: UDP, so one mode is enough ----
 def mapping(s, accept=(None, None), ack=(None, None)):
-    """PMReq, PMAccept, PMAck; (offset, octets) pairs are the faults."""
+    """Sends PMReq, PMAccept and PMAck. The pairs (offset, octets) are the faults."""
     s.b.port = 3935
     for who, mt, port, (at, new) in (('a', 0, 80, (None, None)), ('b', 1, 7000, accept), ('a', 2, 7000, ack)):
         mapper_message(s, who, mt, port, at, new)

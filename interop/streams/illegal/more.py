@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A third set: asymmetric start-up, messages cut short or too long, SDP out of turn. Same options as illegal.py."""
+"""A third set of streams: asymmetric start-up, messages that are too short or too long, and SDP
+messages at wrong times. The options are those of illegal.py."""
 import struct
 import sys
 import sdp
@@ -40,7 +41,7 @@ def crc_by_reply_only(s):
 
 
 def one_way_markers(s, who):
-    """Only `who` asks for markers."""
+    """Only `who` requests markers."""
     s.connect()
     for key, side in ((b'Req', 'a'), (b'Rep', 'b')):
         s.use_markers = side == who
@@ -285,7 +286,7 @@ def hello_adverts(s):
 
 
 def hello_fault(s, poke):
-    """A Hello that must be refused: nothing more than a close comes after it."""
+    """Sends a Hello that the peer must refuse. Only a close follows it."""
     if not s.bad:
         d = Sdp(s)
         d.data('a')
@@ -315,7 +316,8 @@ def hello_mseqack(s):
 
 @stream('SDP-8.1.1-13 SDP-8.1.1-4 MPA-7.1.2-17', 'The Connecting Peer sends Data before it has the HelloAck')
 def before_hello_ack(s):
-    """The Connecting Peer is MPA's Responder here (see sdp.py), so that rule 4 of RFC 5044 7.1.2 breaks with it."""
+    """The Connecting Peer is MPA's Responder here (see sdp.py). So this stream also violates
+    rule 4 of RFC 5044 7.1.2."""
     d = Sdp.__new__(Sdp)
     d.s, d.bufs, d.mseq, d.last = s, {'a': 16, 'b': 16}, {'a': 0, 'b': 0}, {'a': 0, 'b': 0}
     s.connect()

@@ -1,7 +1,8 @@
 """SDP messages (draft-pinkerton-iwarp-sdp-01, figure order of fields) over a stack.Stream, and port mapper datagrams.
 
-Set-up: Hello as TCP octets; the Accepting Peer ('b') then takes the MPA Initiator's role and its HelloAck is the
-first FPDU, so no rule of RFC 5044 or of the draft is broken.
+Set-up: the Hello is sent as TCP octets. Then the Accepting Peer ('b') has the role of the MPA
+Initiator, and its HelloAck is the first FPDU. So the set-up violates no rule of RFC 5044 or of the
+draft.
 """
 import struct
 import stack
@@ -32,7 +33,7 @@ class Sdp:
         return struct.pack('>HBBIII', self.bufs[who], flags, mid, 16 + more, self.mseq[who], self.last[who])
 
     def message(self, who, mid, extra=b'', payload=b'', op=None, inval=0, flags=0, poke=None, mark=None):
-        """One message; poke and mark count from its first octet."""
+        """Sends one message. The offsets of poke and mark count from its first octet."""
         if mid > HELLO_ACK:
             self.mseq[who] += 1
         body = self.header(who, mid, len(extra) + len(payload), flags) + extra + payload
@@ -57,20 +58,20 @@ class Sdp:
         return self.message(who, SINK_AVAIL, struct.pack('>IIQI', size, stag, va, discards), **more)
 
     def fetch(self, who, size, stag, va, **more):
-        """RDMA Read of `size` octets by `who`, answered, with its RdmaRdCompl."""
+        """Sends an RDMA Read of `size` octets by `who`, its Response, and an RdmaRdCompl."""
         self.s.read(who, 0x900, 0x4000, size, stag, va, **more)
         self.s.fpdu(self.s.other(who), stack.tagged(stack.READ_RESP, 0x900, 0x4000, stack.text(size)))
         self.message(who, RD_COMPL, struct.pack('>I', size), inval=stag)
 
     def close(self):
-        """Graceful: DisConn both ways, then the LLP goes."""
+        """Closes gracefully: DisConn in both directions, and then the end of the LLP."""
         self.message('a', DISCONN)
         self.message('b', DISCONN)
         self.s.close('b')
 
 
 def mapper(stream, mt, ap_port, accept_ip=None):
-    """48 octets; IPv4 addresses of the two hosts."""
+    """Returns a message of 48 octets with the IPv4 addresses of the two hosts."""
     a, b = stream.a, stream.b
     return struct.pack('>BBHHHQ', mt << 4 | 4, 0, 0, ap_port, 41000, 0x5157C0DE00000000 + a.port) \
         + a.ip + bytes(12) + (accept_ip or b.ip) + bytes(12)

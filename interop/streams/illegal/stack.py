@@ -1,7 +1,9 @@
-"""A small iWARP stack that only writes: CRC32c, Ethernet/IPv4/TCP/UDP, MPA, DDP, RDMAP, pcap and pcapng.
+"""A small iWARP stack that only writes: CRC32c, Ethernet/IPv4/TCP/UDP, MPA, DDP, RDMAP, pcap and
+pcapng.
 
-Sources: RFC 5044, 5041, 5040, 6581, 7306. A Stream plays one TCP connection (or one UDP exchange) between host
-'a' (TCP client) and host 'b'. With `bad` set its faults are made, otherwise it is the clean twin.
+Sources: RFC 5044, 5041, 5040, 6581, 7306. A Stream is one TCP connection (or one UDP exchange)
+between host 'a' (TCP client) and host 'b'. If `bad` is set, the stream has its faults. Otherwise
+it is the same stream without faults (the clean twin).
 """
 import struct
 
@@ -53,7 +55,8 @@ def fetch_add(ident, stag, to, add):
 
 
 def term_header(layer_type, code, segment=None, rdma=False):
-    """Terminate header of RFC 5040 4.8: with a segment M and D are set, with `rdma` R too."""
+    """Returns a Terminate header of RFC 5040 4.8. With a segment, M and D are set. With `rdma`,
+    R is also set."""
     if segment is None:
         return struct.pack('>BBBB', layer_type, code, 0, 0)
     size = 14 if segment[0] & 0x80 else 18
@@ -73,7 +76,7 @@ class Host:
     def __init__(self, ip, port, mac, iss):
         self.ip, self.port, self.mac = ip, port, mac
         self.seq, self.got, self.unacked, self.ident = iss, 0, 0, 0x1000
-        self.markers, self.pos = False, 0        # MPA: what this host sends
+        self.markers, self.pos = False, 0        # MPA: sent markers, stream position
         self.msn = {}
 
 
@@ -129,7 +132,8 @@ class Stream:
         self.segment('a', 0x10)
 
     def send(self, who, data, mark=None, ack=None):
-        """Data in segments of at most MSS; the peer acknowledges every second one."""
+        """Sends data in segments of at most MSS octets. The peer acknowledges every second
+        segment."""
         me = self.hosts[who]
         for at in range(0, len(data), self.mss):
             if me.unacked >= 2:
@@ -143,7 +147,7 @@ class Stream:
         self.segment(who, 0x10)
 
     def close(self, who='a'):
-        """Both halves close; `who` first."""
+        """Closes both halves, first the half of `who`."""
         peer = self.other(who)
         self.segment(who, 0x11)
         self.segment(peer, 0x10)
@@ -151,7 +155,7 @@ class Stream:
         self.segment(who, 0x10)
 
     def stop(self):
-        """The capture ends here, with everything acknowledged."""
+        """Ends the capture. All data is acknowledged."""
         for who in 'ab':
             if self.hosts[who].unacked:
                 self.ack(self.other(who))
@@ -182,11 +186,13 @@ class Stream:
         self.reply()
 
     def fpdu(self, who, ulpdu, poke=None, mark=None, length=None, pad=None, crc=None, marker=None, ack=None):
-        """One FPDU in one send. `mark`: octet of the ULPDU, or 'len', 'pad', 'crc', 'marker' (the last one).
+        """Sends one FPDU in one call. `mark` is the place of the fault: an octet of the ULPDU,
+        or 'len', 'pad', 'crc' or 'marker' (the last marker).
 
-        poke=(offset, octets) changes the ULPDU. length, pad, crc and marker (functions of the right octets; `marker`
-        also gets the marker's number in this FPDU and may return b'' to leave it out) change the framing. All of
-        these work only when the stream is bad.
+        poke=(offset, octets) changes the ULPDU. The functions length, pad, crc and marker change
+        the framing. Their argument is the correct octets. `marker` also gets the number of the
+        marker in this FPDU, and may return b'' to omit the marker. All of these have an effect
+        only if the stream is bad.
         """
         me = self.hosts[who]
         if self.bad and poke:
@@ -245,7 +251,7 @@ class Stream:
         return self.message(who, SEND, text(size), **more)
 
     def greet(self):
-        """The first Send each way, so that both sides may send."""
+        """Sends the first Send in each direction, so that both sides may send."""
         self.rdma_send('a')
         self.rdma_send('b', 12)
 
@@ -253,7 +259,8 @@ class Stream:
         return self.message(who, READ_REQ, read_header(sink, sink_to, size, source, source_to), **more)
 
     def react(self, who, layer_type, code, segment):
-        """The peer answers the fault by a Terminate; in the clean twin by a Send. Then both close."""
+        """The peer answers the fault by a Terminate, or in the clean twin by a Send. Then both
+        sides close."""
         if self.bad:
             self.message(who, TERM, term_header(layer_type, code, segment))
         else:
@@ -275,7 +282,8 @@ def block(kind, body):
 
 
 def pcapng(streams):
-    """streams: (name, frames); one interface each, if_name its name."""
+    """Returns a pcapng. `streams` has pairs (name, frames). Each stream has an interface with
+    its name as if_name."""
     out = block(0x0A0D0D0A, struct.pack('<IHHq', 0x1A2B3C4D, 1, 0, -1))
     for name, _ in streams:
         name = name.encode()

@@ -27,7 +27,7 @@ def stream(name, text, rfc, modes="cpm"):
 
 
 def hello(c, n=8):
-    """One Send each way: the Initiator's comes first."""
+    """Sends one Send in each direction, first that of the Initiator."""
     c.go(c.ini, c.send(c.ini, pattern(n)))
     c.go(1 - c.ini, c.send(1 - c.ini, pattern(n, 2)))
 
@@ -2088,7 +2088,7 @@ def _(c):
     p.send(2, ap=31000)
 
 
-# What a capture may do to legal traffic: lost frames, two directions out of step
+# Changes of legal traffic by a capture: lost frames, and directions that are shifted in time
 
 @stream("capture-lost-request", "the capture missed the MPA Request, TCP did not", "nothing forbids it")
 def _(c):
@@ -2653,7 +2653,8 @@ def _(c):
         c.wire.t += 3 * Y
 
 
-# Found by shaking the streams above (shake.py, recut.py); each is legal traffic in a poor capture
+# Random changes of the streams above (shake.py, recut.py) led to these streams. Each one is legal
+# traffic in an incomplete capture.
 
 @stream("late-fin-of-old-connection", "a delayed FIN of the old connection arrives after the SYN of the next on the same ports; TCP drops it",
         "RFC 793 3.3, 3.9 (segments outside the window), 5044 7.1.5 note")
@@ -2709,7 +2710,7 @@ def _(c):
 
 
 def one_read(c, k):
-    """MaxAdverts, IRD and ORD 1; k: the frame that the capture missed."""
+    """MaxAdverts, IRD and ORD are 1. The capture missed the frame k."""
     s = Sdp(c, adverts=(1, 1), depth=(1, 1))
     s.word(A, MODE, 4)
     s.src(A, 60, 0x500, 0)
@@ -2742,7 +2743,8 @@ def _(c):
 
 
 def twice(c, k):
-    """Rejected, then a second Request on the same TCP connection; k: the frame that the capture missed."""
+    """A rejected Request, then a second Request on the same TCP connection. The capture missed
+    the frame k."""
     c.open()
     c.req(pd=b"v9")
     c.rep(b"only v1", R=1)

@@ -1,4 +1,5 @@
-"""Ethernet/IP/TCP/UDP frames, MPA, DDP/RDMAP and SDP senders, and pcap writers: all that legal.py needs."""
+"""The parts that legal.py needs: Ethernet/IP/TCP/UDP frames, senders for MPA, DDP/RDMAP and SDP,
+and pcap writers."""
 import struct
 
 A, B = 0, 1                                    # A opened the TCP connection, B accepted it
@@ -32,7 +33,7 @@ def checksum(data):
 
 
 def pattern(n, k=1):
-    """n octets that differ from place to place; k picks another series."""
+    """Returns n octets of a series in which adjacent octets differ. k selects the series."""
     return bytes((i * 7 + k * 31) & 255 for i in range(n))
 
 
@@ -49,13 +50,13 @@ class Wire:
             dt = 2
 
     def swap(self, i, j):
-        """The capture shows two frames in the other order; each keeps the other's time."""
+        """Exchanges two frames in the capture. Each frame gets the time of the other frame."""
         a, b = self.frames[i], self.frames[j]
         self.frames[i], self.frames[j] = (a[0], *b[1:]), (b[0], *a[1:])
 
 
 class Host:
-    """What both TCP and UDP need of a pair of hosts."""
+    """The code for a pair of hosts that both TCP and UDP need."""
 
     def __init__(self, wire, mode, n):
         self.wire, self.mode, self.n = wire, mode, n
@@ -68,7 +69,8 @@ class Host:
         return bytes([10, self.mode.net, self.n, s + 1])
 
     def ip(self, s, proto, payload, dt, frag=0, src=None):
-        """Send one datagram; with frag, as IPv4 fragments whose first has frag octets."""
+        """Sends one datagram. With `frag`, sends it as IPv4 fragments, and the first one has
+        `frag` octets."""
         src, dst = src or self.addr(s), self.addr(1 - s)
         mac = [bytes([2, 0, self.mode.net, 0, self.n, x + 1]) for x in (A, B)]
         head = mac[1 - s] + mac[s] + b"".join(struct.pack(">HH", tpid, vid) for tpid, vid in self.vlan)
@@ -113,7 +115,8 @@ class Host:
 
 
 class Tcp(Host):
-    """One TCP connection. Octets are first put into a side's stream; any range of it can then be (re)sent."""
+    """One TCP connection. Octets are first appended to the stream of a side. Then any range of
+    this stream can be sent, also several times."""
 
     def __init__(self, wire, mode, n, sport=None, dport=None):
         super().__init__(wire, mode, n)
@@ -142,7 +145,7 @@ class Tcp(Host):
         h = struct.pack(">HHIIHHHH", self.port[s], self.port[1 - s], seq, ack, (20 + len(opts)) // 4 << 12 | flags,
                         self.win[s] if win is None else win, 0, 0) + opts + payload
         ck = checksum(self.pseudo(s, 6, len(h)) + h) ^ (0x5A5A if badsum else 0)
-        if self.offload == s:                  # the interface would fill it in later
+        if self.offload == s:                  # the interface would fill in the checksum later
             ck = checksum(self.pseudo(s, 6, len(h))) ^ 0xFFFF
         self.ip(s, 6, h[:16] + struct.pack(">H", ck) + h[18:], dt, frag)
 
@@ -182,7 +185,8 @@ class Tcp(Host):
             self.fingot[s] = True
 
     def seg(self, s, start=None, end=None, fin=False, lost=False, psh=True, data=None, **kw):
-        """Send stream octets start..end of side s (default: all not sent yet) in one segment; data: corrupt ones."""
+        """Sends the stream octets start..end of side s (default: all unsent octets) in one
+        segment. `data` replaces them by corrupt octets."""
         start = self.sent[s] if start is None else start
         end = len(self.data[s]) if end is None else end
         self.emit(s, ACK | (PSH if psh and end > start else 0) | (FIN if fin else 0), start,
@@ -193,7 +197,7 @@ class Tcp(Host):
             self.arrive(s, start, end, fin)
 
     def flush(self, s, cuts=(), **kw):
-        """Send what is not sent yet, cut at the given distances, else at the MSS."""
+        """Sends the unsent octets, cut at the given distances, or otherwise at the MSS."""
         base, end = self.sent[s], len(self.data[s])
         marks = [base + c for c in cuts] or list(range(base + self.mss, end, self.mss))
         for e in marks + [end]:
@@ -203,7 +207,8 @@ class Tcp(Host):
         self.emit(s, ACK, self.sent[s] + self.fin[s], **kw)
 
     def cross(self):
-        """with c.cross(): what is sent inside has not reached its peer before the block ends."""
+        """with c.cross(): data that is sent in the block reaches the peer only after the end of
+        the block."""
         return _Cross(self)
 
     def close(self, first=A, last_ack=True):
@@ -239,7 +244,8 @@ WRITE, RREQ, RRESP, SEND, SENDINV, SENDSE, SENDSEINV, TERM, IMM, IMMSE, AREQ, AR
 
 
 class Conn(Tcp):
-    """MPA and RDMAP over the connection. Message builders return lists of ULPDUs; go() sends them."""
+    """MPA and RDMAP over the connection. The builders of messages return lists of ULPDUs, and
+    go() sends these lists."""
 
     def __init__(self, *a, **kw):
         super().__init__(*a, **kw)
@@ -271,7 +277,7 @@ class Conn(Tcp):
         self.ready()
 
     def ready(self):
-        """Full Operation begins here in both streams."""
+        """Begins Full Operation at this position of both streams."""
         if hasattr(self, "want"):
             self.marks = [self.want[1 - s][0] for s in (A, B)]
             self.crc = self.want[A][1] | self.want[B][1]
@@ -284,14 +290,14 @@ class Conn(Tcp):
         return self
 
     def start2(self, q, p, pd=b"", rpd=b"", R=0):
-        """Enhanced start-up; q and p are (flags A B C D, IRD, ORD) of Request and Reply."""
+        """Does an enhanced start-up. q and p are (flags A B C D, IRD, ORD) of Request and Reply."""
         self.open()
         self.req(A, enhanced(*q) + pd, rev=2, S=1)
         self.rep(enhanced(*p) + rpd, rev=2, S=1, R=R)
         return self
 
     def fpdu(self, s, u):
-        """Put one FPDU into the stream; returns its range."""
+        """Appends one FPDU to the stream, and returns its range."""
         body = struct.pack(">H", len(u)) + u
         body += b"\0" * (-len(body) % 4)
         d, first = self.data[s], len(self.data[s])
@@ -306,13 +312,13 @@ class Conn(Tcp):
         return first, len(d)
 
     def go(self, s, *msgs, cuts=(), **kw):
-        """Send the messages' FPDUs packed together (cut at the MSS or at cuts)."""
+        """Sends the FPDUs of the messages without gaps, cut at the MSS or at `cuts`."""
         r = [self.fpdu(s, u) for m in msgs for u in m]
         self.flush(s, cuts, **kw)
         return r
 
     def each(self, s, *msgs, **kw):
-        """Send each FPDU in a segment of its own."""
+        """Sends each FPDU in its own segment."""
         return [self.go(s, [u], **kw)[0] for m in msgs for u in m]
 
     def mulpdu(self):
@@ -359,7 +365,8 @@ class Conn(Tcp):
         return self.untagged(s, IMMSE if se else IMM, 0, data)
 
     def term(self, s, layer, etype, code, bad=None, rdma=b""):
-        """Terminate; bad is the offending ULPDU, rdma the Read Request header to return."""
+        """Returns a Terminate. `bad` is the offending ULPDU, and `rdma` is the Read Request
+        header to return."""
         hct = (0xC0 if bad else 0) | (0x20 if rdma else 0)
         body = struct.pack(">BBBB", layer << 4 | etype, code, hct, 0)
         if bad:
@@ -380,7 +387,8 @@ OOB_PRES, OOB_PEND, REQ_PIPE = 1, 2, 4
 
 
 class Sdp:
-    """SDP on a Conn. The Hello is the last streaming message; then the Accepting Peer is the MPA Initiator."""
+    """SDP on a Conn. The Hello is the last message in streaming mode. Then the Accepting Peer is
+    the MPA Initiator."""
 
     def __init__(self, c, bufs=(16, 16), size=(64, 64), adverts=(8, 8), depth=(4, 4), bare=False, opened=False):
         self.c, self.bufs, self.seq, self.ackd = c, list(bufs), [0, 0], [0, 0]
@@ -443,7 +451,8 @@ def block(kind, body):
 
 
 def pcapng(path, streams):
-    """streams: list of (name, wire); one interface each; the streams follow one another in time."""
+    """Writes a pcapng. `streams` is a list of (name, wire). Each stream has an interface, and
+    the streams follow one another in time."""
     out = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
     for name, wire in streams:
         nm = name.encode()

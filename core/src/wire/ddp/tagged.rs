@@ -76,7 +76,8 @@ impl Tagged {
         }
     }
 
-    /// Appends the header to `out`. Returns the new length of `out`, where the payload starts.
+    /// Appends the header to `out`. Returns the new length of `out`. The payload starts at this
+    /// position.
     pub fn emit(self, version: u8, ulp_control: rdmap::Control, out: &mut Vec<u8>) -> usize {
         out.extend_from_slice(self.to_raw(version, ulp_control).as_bytes());
         out.len()

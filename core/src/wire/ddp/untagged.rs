@@ -114,7 +114,8 @@ impl Untagged {
         }
     }
 
-    /// Appends the header to `out`. Returns the new length of `out`, where the payload starts.
+    /// Appends the header to `out`. Returns the new length of `out`. The payload starts at this
+    /// position.
     pub fn emit(self, version: u8, ulp: UntaggedUlp, out: &mut Vec<u8>) -> usize {
         out.extend_from_slice(self.to_raw(version, ulp).as_bytes());
         out.len()

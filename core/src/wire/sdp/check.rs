@@ -10,7 +10,7 @@ pub(super) const EXTENSION_AT: usize = 16;
 pub(super) const MAX_SIZE: u32 = 1 << 31;
 
 /// Reads the extended header at the start of `octets`, which follow the BSDH. Returns the header
-/// and the octets after it, or an error if `octets` are too few.
+/// and the octets after it, or an error if there are too few octets.
 pub(super) fn extension<'a, T: RawHeader>(
     octets: &'a [u8],
     order: FieldOrder,

@@ -23,8 +23,8 @@ pub enum Body<'a> {
     DisConn,
     /// AbortConn: the sender changes its earlier DisConn into an abortive close.
     AbortConn,
-    /// SendSm: the sender requests the rest of the oldest advertised buffer (SrcAvail) in Data
-    /// messages.
+    /// SendSm: the sender requests that the peer sends the remaining octets of the oldest
+    /// advertised buffer (SrcAvail) in Data messages.
     SendSm,
     /// RdmaWrCompl.
     RdmaWrCompl(RdmaWrCompl),
@@ -213,8 +213,8 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads one complete message: the ULP octets of one Send, or the 32 octets of a Hello before
-    /// MPA.
+    /// Reads one complete message: the ULP octets of one Send, or the 32 octets of a Hello that is
+    /// sent before the MPA start-up.
     ///
     /// The parser does not check fields that receivers must ignore: reserved flags, Rsvd fields,
     /// REQ_PIPE, and MSeq and MSeqAck of Hello and HelloAck.

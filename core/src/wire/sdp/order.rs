@@ -49,8 +49,8 @@ impl FieldOrder {
         }
     }
 
-    /// Converts the octet range that a field has in figure order to the octet range that it has in
-    /// this order. Ranges count from the start of the message.
+    /// Converts the octet range that a field has in figure order to the octet range that the same
+    /// field has in this order. Ranges count from the start of the message.
     ///
     /// A field that is not within one 32-bit word (the VA, a payload) has the same range in both
     /// orders.
