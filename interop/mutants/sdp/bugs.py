@@ -1,0 +1,62 @@
+"""The planted bugs of the SDP endpoint, and the state that only they use.
+
+Each bug is a few lines that depend on bug("name").  The correct endpoint never
+reads SHARED.
+"""
+
+# name -> (class, how it shows)
+BUGS = {
+    "credit-leak-resize": ("credits", "each ChRcvBuf handled costs one posted Private Buffer for good"),
+    "credit-reserve": ("credits", "Data messages also go out with two credits left: one credit too far"),
+    "credit-in-flight": ("credits", "messages under way (LSSeq - MSeqAck) are not subtracted from Bufs: too many are sent after a Bufs that crossed them"),
+    "credit-late-update": ("credits", "a credit update goes out only if one credit or fewer are left, so a sender that keeps two back stalls"),
+    "src-len-16bit": ("size", "the Len of a SrcAvail is taken modulo 65,536"),
+    "read-tail-odd": ("size", "the last octet of a Read Zcopy transfer of odd size over 64 KiB becomes zero"),
+    "exact-fit": ("size", "a message that fills its receive Private Buffer to the last octet is refused"),
+    "resize-early": ("size", "the larger message size is used right after ChRcvBuf, before its ack"),
+    "read-carry": ("size", "the TO of a later Read Request of one transfer does not carry from bit 31 into bit 32"),
+    "mseq-16bit": ("sequence", "our MSeq has 16 bits: after 65,535 comes 0"),
+    "mseqack-8bit": ("sequence", "our MSeqAck has 8 bits: after 255 messages it goes back to 0"),
+    "cancel-ack-early": ("sequence", "MSeqAck covers a SrcAvailCancel at once, although RDMA Reads are still In-Process"),
+    "sendsm-restart": ("mix", "SendSm after a partial RdmaRdCompl: the part already read is sent again"),
+    "cross-drops-second": ("mix", "a SinkAvail that crosses several SrcAvails: only the data of the oldest are sent again"),
+    "stale-count": ("mix", "PotentialNonDiscards is not decremented for a stale SinkAvail: later good ones are discarded"),
+    "nondiscards-oob": ("mix", "NonDiscards does not count Data messages with OOB data"),
+    "oob-pend-twice": ("mix", "OOB_PEND is set again in the message with the OOB octet if an earlier message announced it"),
+    "oob-far": ("mix", "OOB_PEND goes out although over 65,535 octets come before the OOB octet"),
+    "cancel-sendsm-always": ("mix", "SendSm also answers a SrcAvailCancel that crossed the completion of all SrcAvails"),
+    "cancel-forgets-read": ("mix", "SrcAvailCancel during RDMA Reads: the octets read are kept but no RdmaRdCompl reports them, so they come twice"),
+    "mode-waiting": ("mode", "data that waited when the mode became Buffered still go out by SrcAvail"),
+    "mode-no-ack": ("mode", "after Pipelined to Combined the next mode change does not wait for the acknowledgement"),
+    "mode-keeps-sinks": ("mode", "Pipelined to Combined leaves our SinkAvails in place: the next Data message counts as discarding one"),
+    "mode-both-ways": ("mode", "a ModeChange of the receive half also changes the send half"),
+    "read-early-compl": ("rdma", "RdmaRdCompl goes out with the last Read Request, before the data are here"),
+    "write-after-compl": ("rdma", "RdmaWrCompl goes out before the RDMA Write if that has several segments"),
+    "read-last-octet": ("rdma", "a Read that starts inside an advertised buffer and ends at its last octet is refused"),
+    "close-unsent": ("life", "the peer's DisConn drops data that still wait for credits"),
+    "close-before-read": ("life", "DisConn goes out while a SrcAvail is still outstanding"),
+    "abort-silent": ("life", "no AbortConn after our DisConn when the peer violates the protocol"),
+    "setup-leak": ("life", "after five failed or reset set-ups every further connection is refused"),
+    "mode-inherited": ("life", "a new connection starts in the receive mode in which the last one ended"),
+    "susp-drops": ("life", "data advertised by SrcAvail when SuspComm arrives are lost at the re-connection"),
+    "shared-stags": ("concurrency", "STags are valid in all open connections"),
+    "shared-nondiscards": ("concurrency", "one NonDiscards counter for all connections"),
+    "split-segment": ("timing", "if a TCP read ends between two segments of one message, the second segment repeats the first octets"),
+    "split-response": ("timing", "if a TCP read ends between two segments of a Read Response, the later one is placed from the buffer's start"),
+    "batch-credit": ("timing", "of the messages that arrive in one TCP read only the first updates the send credit"),
+    "srcavail-16": ("load", "over 16 outstanding SrcAvails, further ones are forgotten although MaxAdverts allows 32"),
+    "ord-each": ("load", "every SrcAvail may use the RDMA Read depth alone: together they exceed the peer's LocIRD"),
+}
+ACTIVE = None
+
+SHARED = {"regions": {}, "refused": 0, "rx_mode": None, "nondiscards": 0}
+
+
+def bug(name):
+    """True if the bug of this name is switched on."""
+    return ACTIVE == name
+
+
+def activate(name):
+    global ACTIVE
+    ACTIVE = name

@@ -1,0 +1,67 @@
+"""Which check runs against which endpoint: service and options."""
+
+import general as checks
+import probes
+import probes_load
+
+MIXED = "--sinkavail 20000 --sendsm-below 9000 --chrcvbuf 3000,50000"
+GENERAL = [
+    (checks.setups, "echo"), (checks.refusals, "echo"), (checks.hello_in_reply, "echo --hello-ack reply"), (checks.sizes, "echo"),
+    (checks.piped, "echo --mode pipelined"), (checks.violations, "echo"), (checks.over_adverts, "sink --adverts 2"),
+    (checks.lower_faults, "echo"), (checks.resize_up, "echo"), (checks.resize_conflict, "echo --chrcvbuf 20000"),
+    (checks.few_credits, "source --zcopy 0"), (checks.backpressure, "echo --cancel-after 60"), (checks.oob, "echo"),
+    (checks.cancel_by_source, "source --chunk 10000 --cancel-after 0.3"), (checks.cancel_unread, "echo"),
+    (checks.small_by_sink, "echo --sendsm-below 5000"), (checks.sinks_of_peer, "echo --mode pipelined --zcopy 2000"),
+    (checks.sinks_of_endpoint, "echo --sinkavail 20000"), (checks.cancel_by_sink, "sink --sinkavail 20000 --sink-cancel-after 0.3"),
+    (checks.crossing_mode, "source --chunk 10000 --zcopy 4096"),
+    (checks.buffered_by_peer, "sink"), (checks.hints, "source --chunk 10000"), (checks.aborts, "source --zcopy 0"),
+    (checks.suspend_idle, "echo"), (checks.pieces, "echo"), (checks.parallel, "echo"),
+    (checks.roles("", "--mode pipelined --chunk 33333", "--mode buffered", "--rev 2 --p2p", "--markers --no-crc"), "echo"),
+    (checks.roles("--chunk 777 " + MIXED, "--mode pipelined --chunk 12345 " + MIXED), "echo --mode pipelined " + MIXED),
+    (checks.roles("--bufs 3 --rcvsz 37 --chunk 500", "--bufs 3 --mode pipelined"), "echo --bufs 3 --mode pipelined"),
+    (checks.roles("--hello stream"), "echo --hello stream"), (checks.roles("", "--rev 2"), "sink --hello-ack reply --req-pipe"),
+    (checks.roles("--chunk 40000 --cancel-after 0.002"), "echo --cancel-after 0.002"),
+]
+
+PROBES = {
+    "credit-leak-resize": (probes.resizes, "echo"),
+    "credit-reserve": (probes.reserve, "source --zcopy 0 --chunk 100"),
+    "credit-in-flight": (probes.crossing, "source --zcopy 0 --chunk 100"),
+    "credit-late-update": (probes.late_update, "sink"),
+    "src-len-16bit": (probes.long_src, "sink"),
+    "read-tail-odd": (probes.odd_src, "echo"),
+    "exact-fit": (probes.full_buffer, "echo"),
+    "resize-early": (probes.early_size, "source --zcopy 0 --chunk 20000 --chrcvbuf 16000"),
+    "read-carry": (probes.carry, "echo"),
+    "mseq-16bit": (probes.long_run, "source --zcopy 0 --chunk 1 --no-crc"),
+    "mseqack-8bit": (probes.many, "echo"),
+    "cancel-ack-early": (probes.cancel_ack, "echo"),
+    "sendsm-restart": (probes.small_after_part, "source --chunk 20000"),
+    "cross-drops-second": (probes.cross_several, "source --mode pipelined --chunk 10000"),
+    "stale-count": (probes.stale_then_good, "echo --mode pipelined"),
+    "nondiscards-oob": (probes.oob_counts, "sink --sinkavail 20000"),
+    "oob-pend-twice": (probes.oob_once, "echo"),
+    "oob-far": (probes.oob_far, "echo --zcopy 0"),
+    "cancel-sendsm-always": (probes.cancel_late, "sink"),
+    "cancel-forgets-read": (probes.cancel_reading, "sink"),
+    "mode-waiting": (probes.to_buffered, "source --chunk 10000"),
+    "mode-no-ack": (probes.unacknowledged, "source --chunk 10000"),
+    "mode-keeps-sinks": (probes.dropped_sinks, "sink --sinkavail 20000 --sink-count 1"),
+    "mode-both-ways": (probes.one_way, "echo"),
+    "read-early-compl": (probes.held_answer, "sink"),
+    "write-after-compl": (probes.cross_several, "source --mode pipelined --chunk 10000"),
+    "read-last-octet": (probes.two_parts, "source --chunk 10000"),
+    "close-unsent": (probes.half_close, "echo"),
+    "close-before-read": (probes.close_waits, "source --chunk 10000 --count 10000"),
+    "abort-silent": (probes.abort_message, "source --count 10"),
+    "setup-leak": (probes.bad_setups, "echo"),
+    "mode-inherited": (probes.fresh_mode, "echo"),
+    "susp-drops": (probes.suspended, "source --chunk 10000 --count 30000"),
+    "shared-stags": (probes_load.foreign_stag, "source"),
+    "shared-nondiscards": (probes_load.own_counts, "sink --sinkavail 20000"),
+    "split-segment": (probes_load.slow_segments, "echo"),
+    "split-response": (probes_load.slow_answer, "echo"),
+    "batch-credit": (probes_load.credits_in_batch, "source --zcopy 0 --chunk 100"),
+    "srcavail-16": (probes_load.many_srcs, "sink --bufs 64"),
+    "ord-each": (probes_load.depth, "sink"),
+}
