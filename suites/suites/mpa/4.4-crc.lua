@@ -90,7 +90,7 @@ case(with_echo("unused", "The target accepts any value in the CRC field if both 
 end))
 
 case(with_echo("requested-by-one", "The target checks CRCs even if only the Reply has C=1",
-  { "MPA-4.4-6", "MPA-7.1.1-12" }, { version = 2, roles = { "responder" }, tags = { "fpdu", "crc" } }, function(t)
+  { "MPA-4.4-6", "MPA-7.1.1-12" }, { version = 3, roles = { "responder" }, tags = { "fpdu", "crc" } }, function(t)
   t:good_exchange()
 
   local conn, reply = t:start_up { crc = false }
@@ -99,7 +99,8 @@ case(with_echo("requested-by-one", "The target checks CRCs even if only the Repl
     t:unimplemented("The target does not request CRCs by itself.")
   end
   conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27), { deviates = true })
-  conn:expect_close { requirement = { "MPA-4.4-6", "MPA-7.1.1-12" } }
+  -- A Terminate violates MPA-7.1.2-17, but shows that the target checks the CRC.
+  conn:expect_close { requirement = { "MPA-4.4-6", "MPA-7.1.1-12" }, after_terminate = true }
 end))
 
 case(with_echo("of-terminate", "The target sends a Terminate with a correct CRC", { "MPA-4.1-6", "MPA-4.4-18" },

@@ -147,7 +147,7 @@ async fn a_terminate_without_the_ddp_header_fails_the_cases_about_figure_10() {
 async fn a_terminate_without_the_ddp_header_fails_no_other_case() {
     for (program, key) in [
         (Program::Rping, "rdmap/4.8-terminate/layout[kind=crc]"),
-        (Program::Echo, "rdmap/7.2-messages/version[opcode=3,version=0]"),
+        (Program::Echo, "rdmap/7.2-messages/version[opcode=3,version=2]"),
         (Program::Echo, "rdmap/7.2-messages/opcode[opcode=13]"),
     ] {
         let result = result_of(program, key, remove_headers).await;
