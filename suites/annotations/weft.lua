@@ -453,6 +453,7 @@
 ---@field within? number
 ---@field begins string
 ---@field keep? boolean
+---@field markers? boolean
 
 ---@class weft.fields.expect_silence
 ---@field requirement? string|(string|string[])[]

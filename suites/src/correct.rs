@@ -2,7 +2,7 @@
 
 use weft_core::crc;
 use weft_core::wire::ddp::{RawTagged, RawUntagged, queue};
-use weft_core::wire::mpa::fpdu::{Framing, MAX_ULPDU, emit, pad_len};
+use weft_core::wire::mpa::fpdu::pad_len;
 use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
@@ -69,13 +69,14 @@ pub(crate) fn send_segment(opcode: Opcode, stag: u32, msn: u32, offset: u32, las
     [header.as_bytes(), payload].concat()
 }
 
-/// Returns the fields of the correct Reply to a Request: the Request's revision, R=0, and the C
-/// flag of `own`. An enhanced Reply also has the requested model and the offered kinds of
+/// Returns the fields of the correct Reply to a Request: the Request's revision, R=0, and the flags
+/// C and M of `own`. An enhanced Reply also has the requested model and the offered kinds of
 /// ready-to-receive messages. Its IRD is the Request's ORD, and its ORD is the Request's IRD, each
 /// at most 16 (RFC 6581 sections 9.1 and 9.2).
 pub(crate) fn reply_to(request: &[u8], own: &StartupFields) -> StartupFields {
     const MAX_DEPTH: u16 = 16;
-    let Ok(request) = Startup::parse(request) else { return StartupFields { crc: own.crc, ..StartupFields::REPLY } };
+    let reply = StartupFields { crc: own.crc, markers: own.markers, ..StartupFields::REPLY };
+    let Ok(request) = Startup::parse(request) else { return reply };
     let depth = |other: u16| if other == NOT_NEGOTIATED { other } else { other.min(MAX_DEPTH) };
     let enhanced = request.enhanced.map(|words| Enhanced {
         peer_to_peer: words.peer_to_peer,
@@ -85,7 +86,7 @@ pub(crate) fn reply_to(request: &[u8], own: &StartupFields) -> StartupFields {
         rtr_write: words.peer_to_peer && words.rtr_write,
         rtr_read: words.peer_to_peer && words.rtr_read,
     });
-    StartupFields { revision: request.revision, crc: own.crc, enhanced, ..StartupFields::REPLY }
+    StartupFields { revision: request.revision, enhanced, ..reply }
 }
 
 /// Returns the ULPDU of a Read Request.
@@ -155,19 +156,6 @@ fn untagged(opcode: Opcode, qn: u32, msn: u32) -> RawUntagged {
         qn: qn.into(),
         msn: msn.into(),
         mo: 0.into(),
-    }
-}
-
-/// Returns the FPDU of a ULPDU in a stream with markers. The ULPDU has at most [`MAX_ULPDU`] bytes.
-/// The FPDU begins at the byte `position` of the stream.
-pub(crate) fn fpdu_with_markers(position: u64, ulpdu: &[u8], with_crc: bool) -> Vec<u8> {
-    let framing = Framing { markers: true, crc: with_crc };
-    let ulpdu = &ulpdu[..ulpdu.len().min(usize::from(MAX_ULPDU))];
-    let mut octets = Vec::new();
-    match emit(position, &[ulpdu], framing, &mut octets) {
-        Ok(_) => octets,
-        // `emit` rejects only longer ULPDUs.
-        Err(_) => Vec::new(),
     }
 }
 

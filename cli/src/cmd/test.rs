@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use weft_suites::model::{EventSink, Fanout, RunReport, Tier};
 use weft_suites::recover::recover;
 use weft_suites::script::Suites;
-use weft_suites::targets::Target;
+use weft_suites::targets::{MarkerDirections, Target};
 use weft_suites::{Filter, RunOptions, Schedule, folder, report, store};
 use weft_web::{Access, CaptureOptions, Live, WebOptions};
 
@@ -85,6 +85,12 @@ pub(crate) struct Arguments {
     /// `full` runs all combinations of parameter values.
     #[arg(long, value_name = "TIER", default_value_t, value_parser = select::tier())]
     tier: Tier,
+    /// Run all cases with markers in these directions
+    ///
+    /// The capability `markers` or `asks-for-markers` in a target file declares that the target can
+    /// do this. The results are stored under a name of their own, such as builtin+markers.
+    #[arg(long, value_name = "WHICH", value_enum)]
+    markers: Option<Markers>,
     /// Run only part I of N of the selected cases
     ///
     /// All N parts together run each selected variant once. If you use --seed, use the same seed
@@ -149,6 +155,27 @@ pub(crate) struct Arguments {
     former: old_options::Options,
 }
 
+/// The values of --markers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Markers {
+    /// The tester requests markers, so the target inserts them
+    FromTarget,
+    /// The target requests markers, so the tester inserts them
+    ToTarget,
+    /// Both ends request markers
+    Both,
+}
+
+impl From<Markers> for MarkerDirections {
+    fn from(markers: Markers) -> Self {
+        match markers {
+            Markers::FromTarget => MarkerDirections::FromTarget,
+            Markers::ToTarget => MarkerDirections::ToTarget,
+            Markers::Both => MarkerDirections::Both,
+        }
+    }
+}
+
 /// The values of --rerun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Rerun {
@@ -192,6 +219,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Some(interface) => target.captured_on(interface.clone()).ok_or_else(|| {
             BadInput("--capture needs a target on the network; builtin targets are in this process".to_owned())
         })?,
+    };
+    let target = match arguments.markers {
+        None => target,
+        Some(directions) => target.with_markers(directions.into())?,
     };
     if arguments.jobs > 1 && !target.runs_several_cases() {
         exit::note(&format!("--jobs {} is ignored: this target runs one case at a time", arguments.jobs));

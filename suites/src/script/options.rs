@@ -8,7 +8,8 @@ use weft_core::RequirementId;
 use super::fields::{Fields, wrong};
 use super::{message, old_names};
 use crate::stage::{
-    AllowedBeforeClose, Close, Deviation, Expectation, FpduFields, HeaderFields, ReplyFields, TerminateFields,
+    AllowedBeforeClose, Close, Deviation, Expectation, ExpectedOctets, FpduFields, HeaderFields, ReplyFields,
+    TerminateFields,
 };
 use crate::targets::Target;
 
@@ -219,11 +220,11 @@ impl Reader<'_> {
         Ok((expectation, wanted))
     }
 
-    pub(super) fn expect_octets(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, Vec<u8>, bool)> {
+    pub(super) fn expect_octets(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, ExpectedOctets)> {
         let expectation = self.answer(fields)?;
         let begins = fields.required::<LuaString>("begins")?.as_bytes().to_vec();
-        let keep = fields.or("keep", false)?;
-        Ok((expectation, begins, keep))
+        let (keep, has_markers) = (fields.or("keep", false)?, fields.or("markers", false)?);
+        Ok((expectation, ExpectedOctets { begins, keep, has_markers }))
     }
 
     pub(super) fn check(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, String, String)> {

@@ -175,8 +175,8 @@ surface! {
     };
 
     /// Expects that the next bytes of the target begin with `begins`.
-    async expect_octets() { expect_octets as (expectation, begins, keep) } -> "string" =>
-        lua.create_string(stage.rdma(conn.number).expect_octets(&expectation, &begins, keep).await?)?;
+    async expect_octets() { expect_octets as (expectation, fields) } -> "string" =>
+        lua.create_string(stage.rdma(conn.number).expect_octets(&expectation, &fields).await?)?;
 
     /// Expects that the target sends no byte.
     async expect_silence() { expect_silence as (expectation, open) } =>

@@ -16,7 +16,7 @@
 //! deviates = t:request() }`). The control sends the legal frame, finishes start-up, does one
 //! exchange of the target's service, and ends.
 
-use super::deviation::{Deviation, UNTAGGED, without_markers};
+use super::deviation::{Deviation, UNTAGGED};
 use super::sdp::SEGMENT;
 use super::{Attempt, Expectation, Message, Stage, StepFailure, Stop};
 use crate::model::Verdict;
@@ -51,11 +51,7 @@ impl Stage {
         match deviation {
             Deviation::Startup(_) => self.connections.log.control.has_startup = true,
             Deviation::Fpdus => {
-                let conn = self.connections.get(number)?;
-                let octets = match conn.progress.has_markers() {
-                    true => without_markers(conn.position, &message.octets),
-                    false => message.octets.clone(),
-                };
+                let octets = self.connections.get(number)?.without_markers(message);
                 self.connections.log.control.note(&octets);
             }
         }
@@ -140,22 +136,6 @@ mod tests {
         progress.receives(&fpdus[0]);
         progress.receives(&fpdus[1]);
         assert_eq!((progress.crc, progress.first_msn), (true, Some(1)));
-    }
-
-    #[test]
-    fn markers_are_no_part_of_an_fpdu() {
-        let ulpdu = correct::send(1, &[b'w'; 600]);
-        // From the first byte of the stream, and from a byte before its second marker.
-        for position in [0, 500] {
-            let marked = correct::fpdu_with_markers(position, &ulpdu, true);
-            let plain = without_markers(position, &marked);
-            // The CRC covers the markers.
-            let end = plain.len() - 4;
-            assert_eq!(plain[..end], correct::fpdu(&ulpdu, true)[..end]);
-            let mut progress = Progress { markers: true, ..Progress::default() };
-            progress.sends(&plain);
-            assert_eq!(progress.send_msn, 2);
-        }
     }
 
     #[test]

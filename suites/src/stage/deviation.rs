@@ -11,9 +11,6 @@ const MAX_LENGTHS: usize = 64;
 /// length of the header of a tagged segment.
 pub(super) const UNTAGGED: usize = 18;
 pub(super) const TAGGED: usize = 14;
-/// Distance between markers, and length of a marker, in bytes (RFC 5044 section 4.3).
-const MARKER_INTERVAL: u64 = 512;
-const MARKER: u64 = 4;
 
 /// How a step of a script differs from a plain exchange.
 #[derive(Debug, Clone)]
@@ -53,12 +50,6 @@ impl ControlLog {
             self.lengths.push(length);
         }
     }
-}
-
-/// Returns bytes of a stream without the markers among them. The bytes begin at `position` in the
-/// stream.
-pub(super) fn without_markers(position: u64, octets: &[u8]) -> Vec<u8> {
-    (position..).zip(octets).filter(|(at, _)| at % MARKER_INTERVAL >= MARKER).map(|(_, octet)| *octet).collect()
 }
 
 /// Returns the payload length of a ULPDU with `length` bytes and this header length. If `length` is

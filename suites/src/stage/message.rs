@@ -12,6 +12,9 @@ pub(crate) struct Message {
     pub(crate) name: String,
     pub(crate) octets: Vec<u8>,
     pub(crate) marks: Vec<Mark>,
+    /// Whether the bytes are FPDUs with markers. If the target requests markers, the connection
+    /// inserts them into other messages.
+    pub(crate) has_markers: bool,
     /// An SDP message. The connection that sends it fills in the missing counters.
     pub(crate) draft: Option<Box<Draft>>,
     /// The memory that the message uses while a script has it.
@@ -20,7 +23,14 @@ pub(crate) struct Message {
 
 impl Message {
     pub(crate) fn new(name: impl Into<String>, octets: Vec<u8>) -> Self {
-        Message { name: name.into(), octets, marks: Vec::new(), draft: None, share: MemoryShare::default() }
+        Message {
+            name: name.into(),
+            octets,
+            marks: Vec::new(),
+            has_markers: false,
+            draft: None,
+            share: MemoryShare::default(),
+        }
     }
 
     /// Creates an SDP message whose bytes the connection makes.
@@ -52,6 +62,7 @@ impl Message {
             marks: marks
                 .map(|mark| Mark { start: mark.start.max(from) - from, end: mark.end.min(to) - from, ..mark.clone() })
                 .collect(),
+            has_markers: self.has_markers,
             draft: None,
             share: MemoryShare::default(),
         }

@@ -48,8 +48,8 @@ pub(crate) use port_mapper::client::{DatagramFields, MapperClientSide, Repetitio
 pub(crate) use port_mapper::server::{MapperFields, MapperServerSide};
 use rdma::NoFrame;
 pub(crate) use rdma::{
-    AllowedBeforeClose, Close, FpduFields, HeaderFields, NextEvent, Operation, RdmaSide, ReplyFields, TerminateFields,
-    crc_is_right, ulpdu,
+    AllowedBeforeClose, Close, ExpectedOctets, FpduFields, HeaderFields, NextEvent, Operation, RdmaSide, ReplyFields,
+    TerminateFields, crc_is_right, ulpdu,
 };
 use recorder::describe;
 #[cfg(test)]

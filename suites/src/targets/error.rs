@@ -41,6 +41,9 @@ pub enum TargetError {
     /// The deviation does not exist, or the target is not builtin.
     #[error("{0}")]
     Deviation(String),
+    /// The target cannot be tested with markers.
+    #[error("{0}")]
+    Markers(String),
 }
 
 fn suggestion(name: &str) -> String {

@@ -15,6 +15,7 @@ mod file;
 pub(crate) mod host;
 mod kind;
 mod live;
+mod markers;
 mod open_error;
 mod options;
 mod preset;
@@ -38,6 +39,7 @@ pub use fields::{AgentField, EnhancedTable, MapperTable, RtrKind, SdpTable, Star
 pub use kind::KindName;
 pub(crate) use kind::{CaseLink, LOOPBACK, Remote, sdp_link};
 pub use live::OpenTarget;
+pub use markers::MarkerDirections;
 pub use open_error::OpenError;
 pub(crate) use options::TargetOptions;
 pub use preset::{PRESETS, Preset};

@@ -13,8 +13,7 @@ pub(crate) struct TargetOptions {
     pub(crate) capture: Option<String>,
     /// Whether a builtin initiator requests the peer-to-peer model of RFC 6581. Cases set it.
     pub(crate) requests_enhanced: bool,
-    /// Whether a builtin target requests markers. The tester's own exchanges then have markers.
-    /// Cases set it.
+    /// Whether a builtin target requests markers. Cases and runs set it.
     pub(crate) requests_markers: bool,
 }
 

@@ -177,7 +177,7 @@ case(of_initiator("markers", "The initiator sends a marker before its first FPDU
   { capabilities = { "markers", "operation" }, tags = { "startup", "markers" } }, function(t)
   local conn = expect_request(t)
   conn:send(conn:reply { markers = true })
-  conn:expect_octets { requirement = { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" }, begins = "\0\0\0\0", overdue_fails = true }
+  conn:expect_octets { requirement = { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" }, begins = "\0\0\0\0", markers = true, overdue_fails = true }
   conn:reset()
 end))
 

@@ -42,7 +42,8 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
         other => return Err(fields.wrong("crc", &format!("expected a boolean or bytes, found {}", other.type_name()))),
     }
     fields.done()?;
-    Ok(Message::new(format!("FPDU with {}", ulpdu.name), octets))
+    let has_markers = position.is_some();
+    Ok(Message { has_markers, ..Message::new(format!("FPDU with {}", ulpdu.name), octets) })
 }
 
 /// Inserts the markers that are due into the length field, ULPDU and PAD of an FPDU that begins at
@@ -67,6 +68,8 @@ fn with_markers(position: u64, body: &[u8], marker: impl Fn(u16) -> [u8; MARKER_
 
 #[cfg(test)]
 mod tests {
+    use weft_core::wire::mpa::fpdu::{Framing, emit};
+
     use super::*;
     use crate::correct;
 
@@ -116,7 +119,9 @@ mod tests {
             for len in [0, 1, 2, 18, 505, 506, 507, 1500] {
                 let ulpdu = vec![7; len];
                 let script = format!("mpa.fpdu{{ulpdu=('\\7'):rep({len}), position={position}}}:octets()");
-                assert_eq!(octets(&script), correct::fpdu_with_markers(position, &ulpdu, true), "{len} at {position}");
+                let mut expected = Vec::new();
+                emit(position, &[&ulpdu], Framing { markers: true, crc: true }, &mut expected).unwrap();
+                assert_eq!(octets(&script), expected, "{len} at {position}");
             }
         }
     }

@@ -90,6 +90,7 @@ impl UserData for Message {
             let moved = |mark: Mark| Mark { start: mark.start + first, end: mark.end + first, ..mark };
             a.marks.extend(b.marks.into_iter().map(moved));
             a.octets.extend(b.octets);
+            a.has_markers |= b.has_markers;
             a.draft = None;
             a.name = joined(&a.name, &format!("then {}", b.name));
             count_memory(lua, a)

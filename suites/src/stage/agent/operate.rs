@@ -326,7 +326,7 @@ impl AgentSide<'_> {
         let AgentConnection { number, pair, msn, crc, .. } = self.begin(&options, &request, expectation).await?;
         // Then do a Send in the other direction.
         let part = self.opening_part(&options).await?;
-        let started = StartUpResult { crc, markers: false, rtr: None, ird: None };
+        let started = StartUpResult { crc, rtr: None, ird: None };
         match self.connections.target.role() {
             Role::Initiator => {
                 let work = OPENING_WORK + 1;

@@ -26,7 +26,7 @@ impl Connections {
                 let settled = self.link.now() + self.target.options.settle_time;
                 let conn = self.get(number)?;
                 conn.settled = Some(settled);
-                conn.progress.started(&frame);
+                conn.started(&frame);
                 if kind == StartupKind::Request {
                     self.get(number)?.request = Some(frame.clone());
                 }
@@ -56,14 +56,14 @@ impl Connections {
         })
     }
 
-    /// Reads one complete FPDU from the stream.
+    /// Reads one complete FPDU from the stream. Returns it without markers.
     pub(in crate::stage) async fn fpdu(
         &mut self,
         number: u32,
         deadline: weft_peer::Instant,
     ) -> Result<Result<Vec<u8>, NoFrame>, Stop> {
         loop {
-            let unread = &mut self.get(number)?.unread;
+            let unread = self.get(number)?.fpdus();
             if let Some(len) = unread.first_chunk().map(|len| len_without_markers(u16::from_be_bytes(*len)))
                 && unread.len() >= len
             {

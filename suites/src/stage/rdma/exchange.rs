@@ -27,12 +27,9 @@ impl Exchange<'_> {
         Ok(msn)
     }
 
-    /// Sends a correct FPDU, with markers if the target requested them.
+    /// Sends a correct FPDU.
     pub(in crate::stage) async fn send(&mut self, name: &str, ulpdu: &[u8]) -> Result<(), Stop> {
-        let octets = match self.started.markers {
-            true => correct::fpdu_with_markers(self.connections.position(self.number)?, ulpdu, self.started.crc),
-            false => correct::fpdu(ulpdu, self.started.crc),
-        };
+        let octets = correct::fpdu(ulpdu, self.started.crc);
         self.connections.put(self.number, &Message::new(format!("FPDU with {name}"), octets)).await
     }
 

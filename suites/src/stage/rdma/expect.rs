@@ -57,7 +57,7 @@ impl RdmaSide<'_> {
         let began = self.connections.link.now();
         let deadline = began + expectation.within;
         let closed = loop {
-            let unread = &mut self.connections.get(self.number)?.unread;
+            let unread = self.connections.get(self.number)?.fpdus();
             if before.terminate && sent == "no byte before" && begins_terminate(unread) {
                 // Judge the Terminate when it is complete.
                 if let Some(len) = complete_fpdu_len(unread) {
@@ -65,7 +65,7 @@ impl RdmaSide<'_> {
                     sent = "a Terminate before";
                 }
             } else if !unread.is_empty() {
-                let answer = std::mem::take(&mut self.connections.get(self.number)?.unread);
+                let answer = std::mem::take(self.connections.get(self.number)?.fpdus());
                 if before.reject && rejects(&answer) {
                     let reply = "a close, or an MPA Reply with R=1";
                     self.recorder().met(expectation, reply, &describe::stream(&answer));
@@ -126,13 +126,13 @@ impl RdmaSide<'_> {
             false => "the target sends no byte",
         };
         let deadline = self.connections.link.now() + expectation.within;
-        let arrival = match self.connections.get(self.number)?.unread.is_empty() {
+        let arrival = match self.connections.get(self.number)?.fpdus().is_empty() {
             true => self.connections.receive(self.number, deadline).await?,
             false => Arrival::Octets,
         };
         let actual = match arrival {
             Arrival::Octets => {
-                let answer = std::mem::take(&mut self.connections.get(self.number)?.unread);
+                let answer = std::mem::take(self.connections.get(self.number)?.fpdus());
                 return Err(self.recorder().wrong(expectation, expected, &describe::stream(&answer)));
             }
             Arrival::Fin | Arrival::Reset if open => {

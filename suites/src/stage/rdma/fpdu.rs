@@ -21,6 +21,18 @@ pub(crate) struct FpduFields {
     pub(crate) crc: bool,
 }
 
+/// The expected bytes of the target.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ExpectedOctets {
+    /// The first bytes.
+    pub(crate) begins: Vec<u8>,
+    /// Whether the bytes remain for the next expectation.
+    pub(crate) keep: bool,
+    /// Whether the bytes include the markers of the stream. Then they are the last bytes that an
+    /// expectation can use on the connection, except if `keep` is set.
+    pub(crate) has_markers: bool,
+}
+
 /// The expected fields of a DDP header. Only a tagged header has STag and TO. Only an untagged
 /// header has QN, MSN and MO.
 #[derive(Debug, Clone, Copy, Default)]
@@ -118,18 +130,17 @@ impl RdmaSide<'_> {
         }
     }
 
-    /// Expects that the target's next bytes begin with `begins`. Returns all received bytes. If
-    /// `keep` is set, the bytes also remain for the next expectation.
+    /// Expects that the target's next bytes begin with certain bytes. Returns all received bytes.
     pub(crate) async fn expect_octets(
         &mut self,
         expectation: &Expectation,
-        begins: &[u8],
-        keep: bool,
+        fields: &ExpectedOctets,
     ) -> Result<Vec<u8>, Stop> {
+        let ExpectedOctets { begins, keep, has_markers } = fields;
         let expected = format!("bytes that begin with {}", hex(begins));
         let deadline = self.connections.link.now() + expectation.within;
         let ended = loop {
-            if self.connections.get(self.number)?.unread.len() >= begins.len() {
+            if self.connections.get(self.number)?.octets(*has_markers).len() >= begins.len() {
                 break None;
             }
             match self.connections.receive(self.number, deadline).await? {
@@ -137,12 +148,12 @@ impl RdmaSide<'_> {
                 ended => break Some(ended),
             }
         };
-        let octets = std::mem::take(&mut self.connections.get(self.number)?.unread);
+        let octets = std::mem::take(self.connections.get(self.number)?.octets(*has_markers));
         let shown = hex(&octets[..octets.len().min(begins.len().max(8))]);
         match ended {
             None if octets.starts_with(begins) => {
-                if keep {
-                    self.connections.get(self.number)?.unread.clone_from(&octets);
+                if *keep {
+                    self.connections.get(self.number)?.octets(*has_markers).clone_from(&octets);
                 }
                 self.recorder().met(expectation, &expected, &format!("bytes that begin with {shown}"));
                 Ok(octets)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use weft_core::wire::mpa::{Startup, StartupKind};
 
-use super::{MARKERS_REQUESTED, RdmaSide, StartUpResult};
+use super::{RdmaSide, StartUpResult};
 use crate::correct::{self, StartupFields};
 use crate::stage::{Arrival, Attempt, Expectation, Message, Stop};
 
@@ -40,16 +40,13 @@ impl RdmaSide<'_> {
         if frame.reject {
             return Err("it rejected the connection".into());
         }
-        if frame.markers && !self.sends_markers() {
-            return Err(MARKERS_REQUESTED.into());
-        }
         let requested = Startup::parse(&request.octets).ok();
         if requested.is_some_and(|requested| requested.enhanced.is_some()) && frame.enhanced.is_none() {
             return Err("its Reply to an enhanced Request is not enhanced".into());
         }
         let crc = frame.crc || requested.is_some_and(|requested| requested.crc);
         let ird = frame.enhanced.map(|words| words.ird);
-        let mut started = StartUpResult { crc, markers: frame.markers, rtr: None, ird };
+        let mut started = StartUpResult { crc, rtr: None, ird };
         if let Some(agreed) = frame.enhanced.filter(|agreed| agreed.peer_to_peer) {
             let (kind, ulpdu) =
                 correct::ready_to_receive(&agreed).ok_or("its Reply agrees to no ready-to-receive message")?;
@@ -59,15 +56,6 @@ impl RdmaSide<'_> {
             started.rtr = Some(kind);
         }
         Ok(started)
-    }
-
-    /// Returns whether the tester can do its own exchanges with a target that requests markers. It
-    /// inserts markers only in cases about markers, because other scripts send FPDUs without
-    /// markers. If the service above MPA is unknown, the exchanges have no FPDUs, so they need no
-    /// markers.
-    pub(in crate::stage) fn sends_markers(&self) -> bool {
-        self.connections.target.options.requests_markers
-            || !self.connections.target.service().driver().facts().has_fpdus
     }
 
     /// Waits `settle_ms`. If bytes arrive immediately after their Reply, some implementations

@@ -22,7 +22,7 @@ pub(crate) use exchange::Exchange;
 pub(in crate::stage) use exchange::unexpected;
 pub(crate) use expect::{AllowedBeforeClose, Close, ReplyFields};
 pub(in crate::stage) use fpdu::write_wanted;
-pub(crate) use fpdu::{FpduFields, HeaderFields, crc_is_right, ulpdu};
+pub(crate) use fpdu::{ExpectedOctets, FpduFields, HeaderFields, crc_is_right, ulpdu};
 pub(crate) use next::NextEvent;
 pub(in crate::stage) use progress::Progress;
 pub(crate) use terminate::TerminateFields;
@@ -30,16 +30,11 @@ pub(crate) use terminate::TerminateFields;
 use super::{Connections, Recorder};
 use crate::correct::Rtr;
 
-/// Why an exchange stops if the target has M=1.
-pub(in crate::stage) const MARKERS_REQUESTED: &str = "it requests markers, which this exchange does not send";
-
 /// The result of start-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StartUpResult {
     /// Whether CRCs are in use.
     pub(in crate::stage) crc: bool,
-    /// Whether the target requested markers.
-    pub(in crate::stage) markers: bool,
     /// Kind of the tester's ready-to-receive message.
     pub(in crate::stage) rtr: Option<Rtr>,
     /// IRD of an enhanced Reply, or of an initiator's Request.

@@ -27,7 +27,7 @@ impl RdmaSide<'_> {
     pub(crate) async fn next(&mut self, expectation: &Expectation) -> Result<NextEvent, Stop> {
         let deadline = self.connections.link.now() + expectation.within;
         let kind = loop {
-            let unread = &self.connections.get(self.number)?.unread;
+            let unread = self.connections.get(self.number)?.fpdus();
             let begins = |key: &[u8]| !unread.is_empty() && unread.iter().zip(key).all(|(a, b)| a == b);
             match (begins(&REQUEST_KEY), begins(&REPLY_KEY)) {
                 // There are too few bytes to distinguish the two keys.

@@ -7,7 +7,7 @@ impl RdmaSide<'_> {
     /// Returns the state of a connection, so that a plain exchange can continue there.
     pub(in crate::stage) fn progress(&mut self) -> Result<(StartUpResult, Progress), Stop> {
         let progress = self.connections.get(self.number)?.progress;
-        Ok((StartUpResult { crc: progress.crc, markers: progress.markers, rtr: None, ird: None }, progress))
+        Ok((StartUpResult { crc: progress.crc, rtr: None, ird: None }, progress))
     }
 
     /// Checks that the MSN of the target's first Send is 1 (DDP-4.3-7).

@@ -11,8 +11,6 @@ use super::{TaggedBuffer, crc_is_right, ulpdu};
 pub(in crate::stage) struct Progress {
     /// Whether CRCs are in use.
     pub(in crate::stage) crc: bool,
-    /// Whether the target requested markers.
-    pub(in crate::stage) markers: bool,
     /// MSN of the tester's next Send. `read_msn` is the MSN of the tester's next Read Request.
     pub(in crate::stage) send_msn: u32,
     pub(in crate::stage) read_msn: u32,
@@ -26,20 +24,13 @@ pub(in crate::stage) struct Progress {
 
 impl Default for Progress {
     fn default() -> Self {
-        Progress {
-            crc: false,
-            markers: false,
-            send_msn: 1,
-            read_msn: 1,
-            first_msn: None,
-            has_sent: false,
-            buffer: None,
-        }
+        Progress { crc: false, send_msn: 1, read_msn: 1, first_msn: None, has_sent: false, buffer: None }
     }
 }
 
 impl Progress {
-    /// Notes bytes that the tester sends: a start-up frame, FPDUs, or other bytes of a script.
+    /// Notes bytes that the tester sends: a start-up frame, FPDUs without markers, or other bytes of
+    /// a script.
     /// Returns whether the bytes begin with the connection's first FPDU and the CRC of this FPDU is
     /// wrong.
     pub(in crate::stage) fn sends(&mut self, octets: &[u8]) -> bool {
@@ -48,7 +39,7 @@ impl Progress {
             return false;
         }
         let first_len = octets.first_chunk().map(|length| len_without_markers(u16::from_be_bytes(*length)));
-        let first = first_len.and_then(|len| octets.get(..len)).filter(|_| !self.has_sent && self.crc && !self.markers);
+        let first = first_len.and_then(|len| octets.get(..len)).filter(|_| !self.has_sent && self.crc);
         let is_bad = first.is_some_and(|fpdu| !crc_is_right(fpdu));
         self.has_sent = true;
         let mut rest = octets;
@@ -68,16 +59,10 @@ impl Progress {
         is_bad
     }
 
-    /// Returns whether the target requested markers.
-    pub(in crate::stage) fn has_markers(&self) -> bool {
-        self.markers
-    }
-
     /// Notes a start-up frame that the target sent.
     pub(in crate::stage) fn started(&mut self, frame: &[u8]) {
         if let Ok(frame) = Startup::parse(frame) {
             self.crc |= frame.crc;
-            self.markers = frame.markers;
         }
     }
 

@@ -4,7 +4,7 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::rdmap::Opcode;
 
-use super::{MARKERS_REQUESTED, Operation, RdmaSide, StartUpResult, TaggedBuffer, ulpdu, unexpected};
+use super::{Operation, RdmaSide, StartUpResult, TaggedBuffer, ulpdu, unexpected};
 use crate::correct::{self, StartupFields};
 use crate::stage::{Attempt, Expectation, Message, ReplyFields, Stop};
 
@@ -52,12 +52,8 @@ impl RdmaSide<'_> {
         self.connections.put(self.number, reply).await?;
         let (requested, replied) = (Startup::parse(&request).ok(), Startup::parse(&reply.octets).ok());
         let crc = |frame: Option<Startup<'_>>| frame.is_some_and(|frame| frame.crc);
-        let markers = requested.is_some_and(|requested| requested.markers);
-        if markers && !self.sends_markers() {
-            return Err(MARKERS_REQUESTED.into());
-        }
         let ird = requested.and_then(|requested| requested.enhanced).map(|words| words.ird);
-        let started = StartUpResult { crc: crc(requested) || crc(replied), markers, rtr: None, ird };
+        let started = StartUpResult { crc: crc(requested) || crc(replied), rtr: None, ird };
         let mut exchange = self.connections.exchange(self.number, started, expectation);
         let agreed = replied.and_then(|replied| replied.enhanced).filter(|words| words.peer_to_peer);
         if let Some(words) = agreed {

@@ -3,12 +3,9 @@
 use weft_core::wire::mpa::startup::{REPLY_KEY, REQUEST_KEY};
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
-use super::SdpSide;
+use super::{HELLO_LEN, SdpSide};
 use crate::sdp::ReceivedMessage;
 use crate::stage::{Arrival, Expectation, Stop, describe};
-
-/// Length of a Hello in bytes.
-const HELLO_LEN: usize = 32;
 
 impl SdpSide<'_> {
     /// Expects that the connection begins with SDP: with a Hello, or with a start-up frame of MPA.

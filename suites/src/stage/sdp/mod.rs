@@ -31,6 +31,9 @@ pub(crate) use start::{HelloAck, hello};
 
 use super::{Connections, Recorder};
 
+/// Length of a Hello in bytes.
+pub(in crate::stage) const HELLO_LEN: usize = 32;
+
 /// The operations of the tester with SDP on one connection.
 pub(crate) struct SdpSide<'a> {
     pub(in crate::stage) connections: &'a mut Connections,

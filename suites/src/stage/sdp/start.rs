@@ -6,16 +6,14 @@ use weft_core::wire::mpa::startup::Enhanced;
 use weft_core::wire::mpa::{Startup, StartupKind};
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
-use super::SdpSide;
 use super::connection::{Item, SdpConnection};
+use super::{HELLO_LEN, SdpSide};
 use crate::correct::{self, StartupFields};
 use crate::sdp::{Counters, ReceivedMessage};
 use crate::stage::{Arrival, Attempt, Expectation, Message, NoFrame, StepFailure, Stop};
 use crate::targets::SdpStart;
 
 const EXPECTED: &str = "a HelloAck after a correct Hello";
-/// Length of a Hello in bytes.
-const HELLO_LEN: usize = 32;
 
 /// The target's answer to a Hello.
 pub(crate) type HelloAck = Box<ReceivedMessage>;
@@ -51,7 +49,8 @@ impl SdpSide<'_> {
         if profile != self.connections.target.description.sdp.start {
             self.connections.log.exempt.extend(profile.breaks());
         }
-        let mut request = request(profile);
+        let markers = self.connections.target.description.request.markers;
+        let mut request = StartupFields { markers, ..request(profile) };
         let mut acknowledged = None;
         match profile {
             SdpStart::Swapped => {
@@ -59,10 +58,7 @@ impl SdpSide<'_> {
                 let frame = self.any_startup_frame(expectation).await?;
                 let frame = frame.map_err(|none| format!("it {none} where its MPA Request was expected"))?;
                 let request = Startup::parse(&frame).map_err(|error| format!("its MPA Request is wrong: {error}"))?;
-                if request.markers {
-                    return Err("it requests markers, which SDP's exchanges do not send".into());
-                }
-                let reply = StartupFields { revision: request.revision.min(1), ..StartupFields::REPLY };
+                let reply = StartupFields { revision: request.revision.min(1), markers, ..StartupFields::REPLY };
                 self.connections.put(self.number, &Message::new("MPA Reply", correct::startup(&reply))).await?;
             }
             SdpStart::Bare => self.connections.put(self.number, &hello).await?,
@@ -79,8 +75,8 @@ impl SdpSide<'_> {
                 let reply = self.connections.startup_frame(self.number, expectation, StartupKind::Reply).await?;
                 let reply = reply.map_err(|none| format!("it {none} where its MPA Reply was expected"))?;
                 let frame = Startup::parse(&reply).map_err(|error| format!("its MPA Reply is wrong: {error}"))?;
-                if frame.reject || frame.markers {
-                    return Err("its MPA Reply rejects the connection or requests markers".into());
+                if frame.reject {
+                    return Err("its MPA Reply rejects the connection".into());
                 }
                 if profile == SdpStart::PrivateData {
                     acknowledged =
@@ -144,7 +140,9 @@ impl SdpSide<'_> {
             return Err(self.recorder().unmet(expectation, "a Hello", &hello.describe()));
         }
         self.connections.log.answered();
-        let request = Message::new("MPA Request", correct::startup(&StartupFields::REQUEST));
+        let markers = self.connections.target.description.request.markers;
+        let request = StartupFields { markers, ..StartupFields::REQUEST };
+        let request = Message::new("MPA Request", correct::startup(&request));
         self.connections.put(self.number, &request).await?;
         if let Err(none) = self.connections.startup_frame(self.number, expectation, StartupKind::Reply).await? {
             return Err(self.recorder().unmet(expectation, "an MPA Reply after its Hello", &format!("it {none}")));
@@ -194,7 +192,9 @@ impl SdpSide<'_> {
             let unread = &mut self.connections.get(self.number)?.unread;
             let len = unread.get(LEN - 2..LEN).map(|len| LEN + usize::from(u16::from_be_bytes([len[0], len[1]])));
             if let Some(len) = len.filter(|len| unread.len() >= *len) {
-                return Ok(Ok(unread.drain(..len).collect()));
+                let frame: Vec<u8> = unread.drain(..len).collect();
+                self.connections.get(self.number)?.started(&frame);
+                return Ok(Ok(frame));
             }
             match self.connections.receive(self.number, deadline).await? {
                 Arrival::Octets => {}

@@ -66,8 +66,6 @@ pub(crate) struct ServiceFacts {
     pub(crate) operates: bool,
     /// Whether the service has an exchange of messages that can replace a step that deviates.
     pub(crate) has_plain_exchange: bool,
-    /// Whether the tester sends FPDUs in the service's exchanges.
-    pub(crate) has_fpdus: bool,
     /// Whether a target that is Initiator sends the first Send. (MPA does not permit a Responder to
     /// send first.)
     pub(crate) opens_with_send: bool,
@@ -85,7 +83,6 @@ impl ServiceFacts {
             accepts_sdp: false,
             operates: false,
             has_plain_exchange: true,
-            has_fpdus: true,
             opens_with_send: true,
         }
     }

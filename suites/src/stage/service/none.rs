@@ -7,7 +7,7 @@ pub(crate) struct NoService;
 impl ServiceDriver for NoService {
     fn facts(&self) -> ServiceFacts {
         let startup = ServiceFacts::new("none", None, "a good exchange: start-up");
-        ServiceFacts { has_plain_exchange: false, has_fpdus: false, opens_with_send: false, ..startup }
+        ServiceFacts { has_plain_exchange: false, opens_with_send: false, ..startup }
     }
 
     fn serve<'s>(&'s self, _: Exchange<'s>, _: Option<TaggedBuffer>) -> Outcome<'s> {

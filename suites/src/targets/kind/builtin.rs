@@ -48,13 +48,13 @@ impl Builtin {
     pub(super) fn for_case(settings: &Settings, target: &Target) -> Settings {
         let mut settings = settings.clone();
         let options = &target.options;
+        settings.mpa.markers |= options.requests_markers;
         if target.service() == Service::Agent {
             if options.requests_enhanced {
                 settings.mpa.enhanced = EnhancedUse::Request;
             }
             return settings;
         }
-        settings.mpa.markers |= options.requests_markers;
         if target.role() == Role::Initiator && options.requests_enhanced {
             settings.mpa.enhanced = EnhancedUse::Request;
             settings.mpa.enhanced_settings.model = Model::PeerToPeer;
