@@ -57,6 +57,8 @@ local function a_read(c, size, at)
 end
 
 local CRC = "MPA-4.4-19"
+--- After its Terminate, the target sends no message.
+local ENDED = "RDMAP-5.4-12"
 
 --- The illegal FPDUs. Each has the requirement that rejects it, and returns its bytes for a
 --- connection. Faults with the requirement `CRC` need a connection with CRCs.
@@ -70,6 +72,8 @@ local FAULTS = {
     answers = 1,
     build = function(c) return a_send(c, 24) .. damaged(a_send(c, 40, { msn = (c.msn + 1) & 0xffffffff })) end,
   },
+  ["wrong-crc-large"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 20000), 19000) end },
+  ["wrong-crc-late"] = { requirement = CRC, late = true, build = function(c) return damaged(a_send(c, 40)) end },
   ["wrong-crc-write"] = { requirement = CRC, build = function(c) return damaged(a_write(c, 32, 0)) end },
   ["wrong-crc-read"] = { requirement = CRC, build = function(c) return damaged(a_read(c, 32, 0)) end },
   ["wrong-queue"] = { requirement = "DDP-7.1-1", build = function(c) return a_send(c, 4, { qn = 77 }) end },
@@ -81,6 +85,14 @@ local FAULTS = {
   },
   ["write-beyond"] = { requirement = "DDP-7.1-13", build = function(c) return a_write(c, 8, c.op.length - 4) end },
   ["write-far"] = { requirement = "DDP-7.1-13", build = function(c) return a_write(c, 8, 1 << 40) end },
+  -- The STag of a connection that has ended. Some targets use it again for the next connection.
+  ["closed-stag"] = {
+    requirement = "DDP-7.1-10",
+    build = function(c)
+      local stag = c.closed and c.closed ~= c.op.stag and c.closed or 0x5eed0002
+      return mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = c.op.to, payload = "weft" } }
+    end,
+  },
   ["read-beyond"] = { requirement = "RDMAP-7.2-18", build = function(c) return a_read(c, 8, c.op.length - 4) end },
 }
 
@@ -90,6 +102,7 @@ function session.requirements(list, ...)
   local all = { list }
   for _, name in ipairs { ... } do
     all[#all + 1] = FAULTS[name] and FAULTS[name].requirement or name
+    all[#all + 1] = FAULTS[name] and ENDED or nil
   end
   return all
 end
@@ -106,11 +119,14 @@ end
 --- `settle(c)` waits for all answers on it. `opened` has the connections by number.
 local function base(t, requirements, open, settle)
   local self, opened = {}, {}
+  -- The STag of the last connection with a buffer that has ended.
+  local closed
 
   --- Returns the connection with this number, and opens it if necessary.
   local function connection(number, fields)
     if not opened[number] then
       opened[number] = open(fields or {})
+      opened[number].closed = closed
     end
     return opened[number]
   end
@@ -130,7 +146,17 @@ local function base(t, requirements, open, settle)
     local c = connection(number)
     settle(c)
     c.conn:close()
+    closed = c.op and c.op.stag
     opened[number] = nil
+  end
+
+  --- Opens `count` connections, one after the other, whose Requests the target must refuse.
+  function self:refused(count)
+    for _ = 1, count do
+      local conn = t:connect()
+      conn:send(t:request():flip(3))
+      conn:close()
+    end
   end
 
   --- Resets a connection, whatever is unanswered.
@@ -148,7 +174,16 @@ local function base(t, requirements, open, settle)
     if is_crc and not c.crc then
       t:unimplemented("A wrong CRC needs a connection with CRCs.")
     end
-    c.conn:send(fault.build(c))
+    local illegal = fault.build(c)
+    if fault.late then
+      -- The second half of the CRC field arrives later.
+      c.conn:send(illegal, { cuts = { #illegal - 2 }, pause = 0.1 })
+    elseif c.op then
+      c.conn:send(illegal)
+    else
+      -- The target must not answer a correct Send after an illegal one.
+      c.conn:send(illegal .. a_send(c, 12))
+    end
     local event, fpdu = c.conn:next { within = ANSWER }
     -- The target may answer the correct FPDUs before the illegal FPDU.
     if fault.answers and event == "fpdu" and fpdu.opcode ~= 7 then
@@ -164,7 +199,11 @@ local function base(t, requirements, open, settle)
     local expected = is_crc and "a close, or a Terminate with an error of MPA" or "a close, or a Terminate"
     t:check(event == "close" or is_terminate, { requirement = fault.requirement, expected = expected, actual = describe(event, fpdu) })
     if event == "fpdu" then
-      c.conn:expect_close { requirement = fault.requirement, overdue_fails = true }
+      event, fpdu = c.conn:next { within = ANSWER }
+      t:check(event ~= "fpdu", { requirement = ENDED, expected = "no message after the Terminate", actual = describe(event, fpdu) })
+      t:check(event == "close", { requirement = fault.requirement, expected = "a close after the Terminate", actual = describe(event, fpdu) })
+    else
+      t:check(true, { requirement = ENDED, expected = "no message after the end", actual = "a close" })
     end
     c.conn:reset()
   end
@@ -194,7 +233,7 @@ function session.echo(t)
 
   --- Opens a connection.
   local function open(fields)
-    local conn, frame = t:start_up { crc = fields.crc, private_data = fields.private and octets.counted(fields.private) }
+    local conn, frame = t:start_up { crc = fields.crc, markers = fields.markers, private_data = fields.private and octets.counted(fields.private) }
     return { conn = conn, msn = 1, waiting = {}, octets = 0, longest = 3000, crc = frame.crc or t:request { crc = fields.crc }.crc }
   end
 
@@ -205,7 +244,9 @@ function session.echo(t)
     local every, stall = m and m.every, m and m.stall
     while m and count > 0 do
       local piece = m.payload:sub(m.at + 1, m.at + m.segment)
-      local last = m.at + #piece == #m.payload
+      -- If the last segment is empty, it follows the segment with the last byte.
+      local is_empty = m.empty and #piece == 0
+      local last = m.at + #piece == #m.payload and (not m.empty or is_empty)
       local ulpdu = rdmap.send { payload = piece, msn = c.msn, mo = m.at, last = last, opcode = m.solicited and 5 or nil }
       local fpdu = mpa.fpdu { ulpdu = ulpdu }
       fpdus = fpdus and fpdus .. fpdu or fpdu
@@ -259,7 +300,9 @@ function session.echo(t)
 
   --- Begins a Send of `size` bytes, in segments of at most `segment` bytes of payload. The Send
   --- consists of one segment if `segment` is missing. No segment is sent yet. `every` cuts the
-  --- FPDUs into TCP segments of this size. `stall` waits for 0.7 s after this number of their bytes. Completes the last Send of the connection first.
+  --- FPDUs into TCP segments of this size. `stall` waits for 0.7 s after this number of their bytes.
+  --- With `empty`, a last segment without payload follows the payload. Completes the last Send of the
+  --- connection first.
   function self:message(number, fields)
     local c = connection(number)
     send_segments(c, math.maxinteger)
@@ -271,7 +314,7 @@ function session.echo(t)
     local payload = (string.pack(">I4", sent) .. octets.counted(fields.size)):sub(1, fields.size)
     c.message = {
       payload = payload, at = 0, segment = fields.segment or math.max(#payload, 1), solicited = fields.solicited, every = fields.every,
-      stall = fields.stall,
+      stall = fields.stall, empty = fields.empty and fields.size > 0,
     }
   end
 
@@ -342,7 +385,7 @@ function session.rping(t)
 
   --- Opens a connection and fills the buffer.
   local function open(fields)
-    local conn, op = t:operate { crc = fields.crc }
+    local conn, op = t:operate { crc = fields.crc, markers = fields.markers }
     local c = { conn = conn, op = op, msn = op.msn, read_msn = 1, reads = {}, memory = "", crc = t:request { crc = fields.crc }.crc }
     write(c, 0, octets.counted(op.length), 1024)
     return c
@@ -366,21 +409,44 @@ function session.rping(t)
     write(c, at, (string.pack(">I4", written) .. octets.counted(size)):sub(1, size), fields.segment or 1024)
   end
 
+  --- Returns the FPDU of the next Read Request, for a part of the buffer.
+  local function read_request(c, at, size)
+    local stag = 0x77650000 + c.read_msn % 0x10000
+    local fpdu = mpa.fpdu {
+      ulpdu = rdmap.read_request {
+        sink_stag = stag, sink_to = 0, rdmardsz = size, src_stag = c.op.stag, src_to = c.op.to + at, msn = c.read_msn,
+      },
+    }
+    c.read_msn = c.read_msn + 1
+    c.reads[#c.reads + 1] = { stag = stag, want = c.memory:sub(at + 1, at + size) }
+    return fpdu
+  end
+
+  --- Returns the number of Reads that the target permits at a time.
+  local function depth(c) return math.max(1, math.min(c.op.ird or 1, 16)) end
+
   --- Reads `size` bytes at offset `at` of the buffer. The Response may arrive later.
   function self:read(number, fields)
     local c = connection(number)
     local at, size = part(c, fields)
-    while #c.reads >= math.max(1, math.min(c.op.ird or 1, 16)) do
+    while #c.reads >= depth(c) do
       receive(c)
     end
-    local stag = 0x77650000 + c.read_msn % 0x10000
-    c.conn:send(mpa.fpdu {
-      ulpdu = rdmap.read_request {
-        sink_stag = stag, sink_to = 0, rdmardsz = size, src_stag = c.op.stag, src_to = c.op.to + at, msn = c.read_msn,
-      },
-    })
-    c.read_msn = c.read_msn + 1
-    c.reads[#c.reads + 1] = { stag = stag, want = c.memory:sub(at + 1, at + size) }
+    c.conn:send(read_request(c, at, size))
+  end
+
+  --- Sends `count` Read Requests in one TCP write, at most as many as the target permits. Each reads
+  --- `size` bytes, at a place of its own.
+  function self:reads(number, count, size)
+    local c = connection(number)
+    settle(c)
+    local fpdus
+    for index = 1, math.min(count, depth(c)) do
+      local at, len = part(c, { at = index * 5, size = size })
+      local fpdu = read_request(c, at, len)
+      fpdus = fpdus and fpdus .. fpdu or fpdu
+    end
+    c.conn:send(fpdus)
   end
 
   return self

@@ -590,7 +590,9 @@ class Connection:
         if self.closing:
             return
         self._log("sends %s" % fault)
-        self.send_untagged(2, TERM, fault.message())
+        # A Responder sends no FPDU before it has validated one (RFC 5044, 7.1.2, rule 4).
+        if self.initiator or self.fpdus:
+            self.send_untagged(2, TERM, fault.message())
         self.closing = True
         if bug("error-neighbour"):
             for other in SHARED["live"]:

@@ -462,8 +462,11 @@ def high_to(s):
 def bad_crc(make, before=False):
     def probe(s):
         p = Rping(s) if before else Peer(s)
+        # Without a correct first FPDU, the Responder sends no Terminate.
         if before:
             p.give(b"data")
+        else:
+            p.echo(b"first")
         p.s.sendall(p.fpdu(make(p), True))
         p.terminate(2, 0, 2)
     return probe
@@ -479,6 +482,7 @@ def crc_second(s):
 
 def crc_split(s):
     p = Peer(s)
+    p.echo(b"first")
     bad = p.fpdu(p.untagged(0, 3, b"two"), True)
     p.s.sendall(bad[:-2])
     time.sleep(0.1)
@@ -488,6 +492,7 @@ def crc_split(s):
 
 def damaged_header(s):
     p = Peer(s)
+    p.echo(b"first")
     f = bytearray(p.fpdu(p.untagged(0, 3, b"two")))
     f[8] ^= 4                   # queue number
     p.s.sendall(f)
@@ -614,6 +619,7 @@ def after_fault(s):
 def neighbour(s):
     p, q = Peer(s), Peer(s)
     p.echo(b"1")
+    q.echo(b"first")
     q.s.sendall(q.fpdu(q.untagged(0, 3, b"a"), True))
     q.terminate(2, 0, 2)
     p.echo(b"2")

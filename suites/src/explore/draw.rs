@@ -6,7 +6,8 @@
 use fastrand::Rng;
 
 use super::session::{
-    CRC_FAULTS, ECHO_CRC_FAULTS, FAULTS, Fault, RPING_CRC_FAULTS, RPING_FAULTS, SessionService, Step,
+    CRC_FAULTS, ECHO_CRC_FAULTS, FAULTS, Fault, LARGE, LARGE_CRC_FAULT, RPING_CRC_FAULTS, RPING_FAULTS, SessionService,
+    Step,
 };
 
 /// What sessions with a target may do.
@@ -25,6 +26,8 @@ pub(super) struct Profile {
     pub(super) crc_is_optional: bool,
     /// Whether the target checks CRCs.
     pub(super) crc: bool,
+    /// Whether the target sends markers on request.
+    pub(super) markers: bool,
 }
 
 /// Maximum number of steps of a session.
@@ -51,7 +54,8 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
             12..20 => steps.push(Step::Answers { connection }),
             20..25 => steps.push(Step::Close { connection }),
             25..29 => steps.push(Step::Reset { connection }),
-            29..34 => steps.push(Step::Fault { connection, fault: fault(rng, profile) }),
+            29 => steps.push(Step::Refused { count: rng.u32(1..=12) }),
+            30..35 => steps.push(Step::Fault { connection, fault: fault(rng, profile) }),
             _ => operation(rng, profile, connection, &mut left, &mut steps),
         }
     }
@@ -62,7 +66,8 @@ fn open(rng: &mut Rng, profile: &Profile, connection: u32) -> Step {
     let crc = (profile.crc_is_optional && rng.bool()).then(|| rng.bool());
     let private = if rng.u32(..4) == 0 { *pick(rng, &[1, 3, 4, 64, 252, 255, 256]) } else { 0 };
     // rping's server may expect private data of its own client.
-    Step::Open { connection, crc, private: if profile.service == SessionService::Echo { private } else { 0 } }
+    let markers = profile.markers && rng.u32(..3) == 0;
+    Step::Open { connection, crc, markers, private: if profile.service == SessionService::Echo { private } else { 0 } }
 }
 
 fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
@@ -74,6 +79,10 @@ fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
         (false, SessionService::Echo) => (&FAULTS, &FAULTS),
         (false, SessionService::Rping) => (&FAULTS, &RPING_FAULTS),
     };
+    let takes_large = profile.max_send.min(profile.max_segment) >= LARGE;
+    if with_crc && profile.service == SessionService::Echo && takes_large && rng.u32(..6) == 0 {
+        return LARGE_CRC_FAULT;
+    }
     let faults = if rng.bool() { common } else { own };
     faults[rng.usize(..faults.len())]
 }
@@ -91,7 +100,8 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
             let segment = segment(rng, profile, size);
             let every = if size < 3000 && rng.u32(..6) == 0 { rng.u32(1..=40) } else { 0 };
             let stall = if every == 0 && rng.u32(..20) == 0 { *pick(rng, &[1, 2, 20, 22, 60]) } else { 0 };
-            steps.push(Step::Message { connection, size, segment, solicited: rng.u32(..5) == 0, every, stall });
+            let (solicited, empty) = (rng.u32(..5) == 0, rng.u32(..12) == 0);
+            steps.push(Step::Message { connection, size, segment, solicited, every, stall, empty });
             // The segments that are not sent here follow with a later step on this connection.
             let count = size.div_ceil(segment).max(1);
             let now = if rng.bool() { count } else { rng.u32(0..=count) };
@@ -107,6 +117,9 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
                 _ => rng.u32(..=profile.buffer),
             };
             let size = size(rng, profile.buffer - at);
+            if rng.u32(..8) == 0 {
+                return steps.push(Step::Reads { connection, count: rng.u32(2..=16), size });
+            }
             match rng.bool() {
                 true => steps.push(Step::Read { connection, at, size }),
                 false => {
@@ -161,6 +174,7 @@ mod tests {
             max_segment: 1442,
             crc_is_optional: false,
             crc: true,
+            markers: true,
         };
         let (mut sizes, mut kinds) = (std::collections::BTreeSet::new(), std::collections::HashSet::new());
         for seed in 0..200 {
@@ -175,7 +189,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(kinds.len(), 9);
+        assert_eq!(kinds.len(), 10);
         assert!(sizes.contains(&0) && sizes.contains(&50_000) && sizes.len() > 200, "{} sizes", sizes.len());
     }
 }

@@ -31,6 +31,7 @@ pub(super) async fn find(
         max_segment: if target.is_on_this_machine() { LOOPBACK } else { ETHERNET },
         crc_is_optional: false,
         crc: target.capabilities().contains(&Capability::Crc),
+        markers: target.capabilities().contains(&Capability::Markers),
     };
     let mut sentences = Vec::new();
     if service == SessionService::Echo {
@@ -41,7 +42,7 @@ pub(super) async fn find(
         }
     }
     if profile.connections > 1 {
-        let open = |connection| Step::Open { connection, crc: None, private: 0 };
+        let open = |connection| Step::Open { connection, crc: None, private: 0, markers: false };
         let one = player.play(service, "one-connection", &[open(1)]).await?;
         let two = [open(1), open(2), operation(service, 2), Step::Answers { connection: 2 }, operation(service, 1)];
         let two = player.play(service, "two-connections", &two).await?;
@@ -61,7 +62,7 @@ fn passed(result: &CaseResult) -> bool {
 fn operation(service: SessionService, connection: u32) -> Step {
     match service {
         SessionService::Echo => {
-            Step::Message { connection, size: 64, segment: 64, solicited: false, every: 0, stall: 0 }
+            Step::Message { connection, size: 64, segment: 64, solicited: false, every: 0, stall: 0, empty: false }
         }
         SessionService::Rping => Step::Read { connection, at: 0, size: 8 },
     }
@@ -70,7 +71,7 @@ fn operation(service: SessionService, connection: u32) -> Step {
 /// Returns the size of the largest Send for sessions, and whether the target refused a longer Send.
 async fn largest_send(player: &Player, segment: u32) -> Result<(u32, bool), RunError> {
     let play = async |size: u32| {
-        let send = Step::Message { connection: 1, size, segment, solicited: false, every: 0, stall: 0 };
+        let send = Step::Message { connection: 1, size, segment, solicited: false, every: 0, stall: 0, empty: false };
         player.play(SessionService::Echo, "largest-send", &[send]).await
     };
     let (mut most, mut refused) = (SIZES[0], None);

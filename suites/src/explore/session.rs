@@ -30,23 +30,30 @@ pub(super) type Fault = &'static str;
 /// Faults of an FPDU with a wrong CRC, for connections with CRCs.
 pub(super) const CRC_FAULTS: [Fault; 2] = ["wrong-crc", "wrong-crc-empty"];
 /// Faults with a wrong CRC that need the service echo.
-pub(super) const ECHO_CRC_FAULTS: [Fault; 3] = ["wrong-crc-long", "wrong-crc-header", "wrong-crc-second"];
+pub(super) const ECHO_CRC_FAULTS: [Fault; 4] =
+    ["wrong-crc-long", "wrong-crc-header", "wrong-crc-second", "wrong-crc-late"];
+/// A fault with a wrong CRC in a Send of [`LARGE`] bytes in one segment, which needs the service
+/// echo.
+pub(super) const LARGE_CRC_FAULT: Fault = "wrong-crc-large";
+/// Payload in bytes of [`LARGE_CRC_FAULT`].
+pub(super) const LARGE: u32 = 20_000;
 /// Faults with a wrong CRC that need the service rping.
 pub(super) const RPING_CRC_FAULTS: [Fault; 2] = ["wrong-crc-write", "wrong-crc-read"];
 /// Other faults.
 pub(super) const FAULTS: [Fault; 4] = ["wrong-queue", "used-msn", "unknown-stag", "reserved-opcode"];
 /// Other faults that need the service rping.
-pub(super) const RPING_FAULTS: [Fault; 3] = ["write-beyond", "write-far", "read-beyond"];
+pub(super) const RPING_FAULTS: [Fault; 4] = ["write-beyond", "write-far", "read-beyond", "closed-stag"];
 
 /// One step. `connection` is the number of a connection in the session, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Opens a connection. `private` is the number of bytes of private data.
-    Open { connection: u32, crc: Option<bool>, private: u32 },
+    /// Opens a connection. `private` is the number of bytes of private data. With `markers`, the
+    /// tester requests markers.
+    Open { connection: u32, crc: Option<bool>, private: u32, markers: bool },
     /// Begins a Send of `size` bytes in segments of at most `segment` bytes. `every` cuts its FPDUs
     /// into TCP segments of this size; 0 does not cut them. `stall` waits after this number of bytes;
-    /// 0 does not wait.
-    Message { connection: u32, size: u32, segment: u32, solicited: bool, every: u32, stall: u32 },
+    /// 0 does not wait. With `empty`, the last segment has no payload.
+    Message { connection: u32, size: u32, segment: u32, solicited: bool, every: u32, stall: u32, empty: bool },
     /// Sends the next segments of the Send.
     Segments { connection: u32, count: u32 },
     /// Sends many Sends of one size.
@@ -55,6 +62,10 @@ pub(super) enum Step {
     Write { connection: u32, at: u32, size: u32, segment: u32 },
     /// Reads from the buffer of rping.
     Read { connection: u32, at: u32, size: u32 },
+    /// Sends several Read Requests in one TCP write, at most as many as the target permits.
+    Reads { connection: u32, count: u32, size: u32 },
+    /// Opens connections whose Requests the target must refuse.
+    Refused { count: u32 },
     /// Waits for all answers.
     Answers { connection: u32 },
     /// Waits for this number of milliseconds.
@@ -68,7 +79,7 @@ pub(super) enum Step {
 }
 
 impl Step {
-    /// The connection of the step. `None` for a pause.
+    /// The connection of the step. `None` for a step without one.
     pub(super) fn connection(&mut self) -> Option<&mut u32> {
         match self {
             Step::Open { connection, .. }
@@ -77,11 +88,12 @@ impl Step {
             | Step::Burst { connection, .. }
             | Step::Write { connection, .. }
             | Step::Read { connection, .. }
+            | Step::Reads { connection, .. }
             | Step::Answers { connection }
             | Step::Close { connection }
             | Step::Reset { connection }
             | Step::Fault { connection, .. } => Some(connection),
-            Step::Pause { .. } => None,
+            Step::Pause { .. } | Step::Refused { .. } => None,
         }
     }
 
@@ -93,18 +105,25 @@ impl Step {
             tried.into_iter().filter(move |less| *less < value)
         };
         match self {
-            Step::Message { connection, size, segment, solicited, every, stall } => {
-                let plain =
-                    Step::Message { connection, size, segment: size.max(1), solicited: false, every: 0, stall: 0 };
-                let sizes =
-                    smaller(size).map(|size| Step::Message { connection, size, segment, solicited, every, stall });
+            Step::Message { connection, size, segment, solicited, every, stall, empty } => {
+                let with = |size| Step::Message { connection, size, segment, solicited, every, stall, empty };
+                let plain = Step::Message {
+                    connection,
+                    size,
+                    segment: size.max(1),
+                    solicited: false,
+                    every: 0,
+                    stall: 0,
+                    empty: false,
+                };
                 let cuts = [
-                    Step::Message { connection, size, segment: size.max(1), solicited, every, stall },
-                    Step::Message { connection, size, segment, solicited: false, every, stall },
-                    Step::Message { connection, size, segment, solicited, every: 0, stall },
-                    Step::Message { connection, size, segment, solicited, every, stall: 0 },
+                    Step::Message { connection, size, segment: size.max(1), solicited, every, stall, empty },
+                    Step::Message { connection, size, segment, solicited: false, every, stall, empty },
+                    Step::Message { connection, size, segment, solicited, every: 0, stall, empty },
+                    Step::Message { connection, size, segment, solicited, every, stall: 0, empty },
+                    Step::Message { connection, size, segment, solicited, every, stall, empty: false },
                 ];
-                [plain].into_iter().chain(sizes).chain(cuts).filter(|step| *step != self).collect()
+                [plain].into_iter().chain(smaller(size).map(with)).chain(cuts).filter(|step| *step != self).collect()
             }
             Step::Write { connection, at, size, segment } => {
                 let sizes = smaller(size).map(|size| Step::Write { connection, at, size, segment });
@@ -120,13 +139,24 @@ impl Step {
                 let counts = smaller(count).map(|count| Step::Burst { connection, count, size });
                 counts.chain(smaller(size).map(|size| Step::Burst { connection, count, size })).collect()
             }
+            Step::Reads { connection, count, size } => {
+                let counts = smaller(count).map(|count| Step::Reads { connection, count, size });
+                counts.chain(smaller(size).map(|size| Step::Reads { connection, count, size })).collect()
+            }
+            Step::Refused { count } => {
+                smaller(count).filter(|count| *count > 0).map(|count| Step::Refused { count }).collect()
+            }
             Step::Segments { connection, count } => {
                 smaller(count).map(|count| Step::Segments { connection, count }).collect()
             }
             Step::Pause { ms } => smaller(ms).filter(|ms| *ms > 0).map(|ms| Step::Pause { ms }).collect(),
-            Step::Open { connection, crc, private } => {
-                let plain = [Step::Open { connection, crc: None, private }, Step::Open { connection, crc, private: 0 }];
-                let sizes = smaller(private).map(|private| Step::Open { connection, crc, private });
+            Step::Open { connection, crc, private, markers } => {
+                let plain = [
+                    Step::Open { connection, crc: None, private, markers },
+                    Step::Open { connection, crc, private: 0, markers },
+                    Step::Open { connection, crc, private, markers: false },
+                ];
+                let sizes = smaller(private).map(|private| Step::Open { connection, crc, private, markers });
                 plain.into_iter().chain(sizes).filter(|step| *step != self).collect()
             }
             Step::Answers { .. } | Step::Close { .. } | Step::Reset { .. } | Step::Fault { .. } => Vec::new(),
@@ -138,16 +168,17 @@ impl Step {
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match *self {
-            Step::Open { connection, crc, private } => {
+            Step::Open { connection, crc, private, markers } => {
                 let crc = crc.map(|crc| format!("crc = {crc}"));
                 let private = (private > 0).then(|| format!("private = {private}"));
-                let fields: Vec<String> = crc.into_iter().chain(private).collect();
+                let markers = markers.then(|| "markers = true".to_owned());
+                let fields: Vec<String> = crc.into_iter().chain(private).chain(markers).collect();
                 match fields.is_empty() {
                     true => write!(f, "s:open({connection})"),
                     false => write!(f, "s:open({connection}, {{ {} }})", fields.join(", ")),
                 }
             }
-            Step::Message { connection, size, segment, solicited, every, stall } => {
+            Step::Message { connection, size, segment, solicited, every, stall, empty } => {
                 write!(f, "s:message({connection}, {{ size = {size}")?;
                 if segment < size {
                     write!(f, ", segment = {segment}")?;
@@ -160,6 +191,9 @@ impl Display for Step {
                 }
                 if stall > 0 {
                     write!(f, ", stall = {stall}")?;
+                }
+                if empty {
+                    f.write_str(", empty = true")?;
                 }
                 f.write_str(" })")
             }
@@ -175,6 +209,8 @@ impl Display for Step {
             Step::Read { connection, at, size } => {
                 write!(f, "s:read({connection}, {{ at = {at}, size = {size} }})")
             }
+            Step::Reads { connection, count, size } => write!(f, "s:reads({connection}, {count}, {size})"),
+            Step::Refused { count } => write!(f, "s:refused({count})"),
             Step::Answers { connection } => write!(f, "s:answers({connection})"),
             Step::Pause { ms } => write!(f, "s:pause({}.{:03})", ms / 1000, ms % 1000),
             Step::Close { connection } => write!(f, "s:close({connection})"),
@@ -233,8 +269,8 @@ mod tests {
     #[test]
     fn a_case_shows_its_steps() {
         let steps = [
-            Step::Open { connection: 1, crc: Some(true), private: 12 },
-            Step::Message { connection: 1, size: 70, segment: 16, solicited: true, every: 5, stall: 0 },
+            Step::Open { connection: 1, crc: Some(true), private: 12, markers: true },
+            Step::Message { connection: 1, size: 70, segment: 16, solicited: true, every: 5, stall: 0, empty: true },
             Step::Segments { connection: 1, count: 2 },
             Step::Pause { ms: 50 },
             Step::Fault { connection: 1, fault: "wrong-crc" },
@@ -244,8 +280,15 @@ mod tests {
 
     #[test]
     fn simpler_steps_end() {
-        let mut step =
-            Step::Message { connection: 1, size: 1_000_000, segment: 7, solicited: true, every: 3, stall: 9 };
+        let mut step = Step::Message {
+            connection: 1,
+            size: 1_000_000,
+            segment: 7,
+            solicited: true,
+            every: 3,
+            stall: 9,
+            empty: true,
+        };
         for _ in 0..200 {
             let simpler = step.simpler();
             assert!(!simpler.contains(&step));
