@@ -118,6 +118,9 @@ end
 --- The parts that the sessions of all services have. `open(number, fields)` opens a connection.
 --- `settle(c)` waits for all answers on it. `opened` has the connections by number.
 local function base(t, requirements, open, settle)
+  -- If a later exchange fails, the target stopped working because of the session.
+  t:good_exchange()
+
   local self, opened = {}, {}
   -- The STag of the last connection with a buffer that has ended.
   local closed
@@ -222,6 +225,16 @@ local function base(t, requirements, open, settle)
   return self, connection
 end
 
+--- Returns whether the tester's Request has C=1. Then the connection has CRCs, whatever the Reply
+--- has.
+local function requests_crc(t, fields) return t:request { crc = fields.crc }:octets():byte(17) & 0x40 ~= 0 end
+
+--- Adds to the fields of an enhanced set-up its revision, and 16 Reads at a time in each direction.
+local function with_depth(fields)
+  if not fields.enhanced then return { crc = fields.crc, markers = fields.markers, private = fields.private } end
+  return { crc = fields.crc, markers = fields.markers, private = fields.private, enhanced = true, revision = 2, depth = 16 }
+end
+
 --- A session with a target that echoes Sends.
 function session.echo(t)
   local sent = 0
@@ -233,8 +246,9 @@ function session.echo(t)
 
   --- Opens a connection.
   local function open(fields)
-    local conn, frame = t:start_up { crc = fields.crc, markers = fields.markers, private_data = fields.private and octets.counted(fields.private) }
-    return { conn = conn, msn = 1, waiting = {}, octets = 0, longest = 3000, crc = frame.crc or t:request { crc = fields.crc }.crc }
+    fields = with_depth(fields)
+    local conn, frame = t:start_up { crc = fields.crc, markers = fields.markers, enhanced = fields.enhanced, revision = fields.revision, ird = fields.depth, ord = fields.depth, private_data = fields.private and octets.counted(fields.private) }
+    return { conn = conn, msn = 1, waiting = {}, octets = 0, longest = 3000, crc = frame.crc or requests_crc(t, fields) }
   end
 
   --- Sends the next segments of a connection's message, at most `count`, so that TCP may deliver
@@ -385,8 +399,9 @@ function session.rping(t)
 
   --- Opens a connection and fills the buffer.
   local function open(fields)
-    local conn, op = t:operate { crc = fields.crc, markers = fields.markers }
-    local c = { conn = conn, op = op, msn = op.msn, read_msn = 1, reads = {}, memory = "", crc = t:request { crc = fields.crc }.crc }
+    fields = with_depth(fields)
+    local conn, op = t:operate { crc = fields.crc, markers = fields.markers, enhanced = fields.enhanced, revision = fields.revision, ird = fields.depth, ord = fields.depth }
+    local c = { conn = conn, op = op, msn = op.msn, read_msn = 1, reads = {}, memory = "", crc = requests_crc(t, fields) }
     write(c, 0, octets.counted(op.length), 1024)
     return c
   end

@@ -26,6 +26,8 @@ pub(super) struct Profile {
     pub(super) crc_is_optional: bool,
     /// Whether the target checks CRCs.
     pub(super) crc: bool,
+    /// Whether the target supports the enhanced set-up of RFC 6581.
+    pub(super) enhanced: bool,
     /// Whether the target sends markers on request.
     pub(super) markers: bool,
 }
@@ -67,7 +69,14 @@ fn open(rng: &mut Rng, profile: &Profile, connection: u32) -> Step {
     let private = if rng.u32(..4) == 0 { *pick(rng, &[1, 3, 4, 64, 252, 255, 256]) } else { 0 };
     // rping's server may expect private data of its own client.
     let markers = profile.markers && rng.u32(..3) == 0;
-    Step::Open { connection, crc, markers, private: if profile.service == SessionService::Echo { private } else { 0 } }
+    let enhanced = profile.enhanced && rng.bool();
+    Step::Open {
+        connection,
+        crc,
+        markers,
+        enhanced,
+        private: if profile.service == SessionService::Echo { private } else { 0 },
+    }
 }
 
 fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
@@ -174,6 +183,7 @@ mod tests {
             max_segment: 1442,
             crc_is_optional: false,
             crc: true,
+            enhanced: true,
             markers: true,
         };
         let (mut sizes, mut kinds) = (std::collections::BTreeSet::new(), std::collections::HashSet::new());

@@ -31,6 +31,7 @@ pub(super) async fn find(
         max_segment: if target.is_on_this_machine() { LOOPBACK } else { ETHERNET },
         crc_is_optional: false,
         crc: target.capabilities().contains(&Capability::Crc),
+        enhanced: target.capabilities().contains(&Capability::Revision2),
         markers: target.capabilities().contains(&Capability::Markers),
     };
     let mut sentences = Vec::new();
@@ -42,7 +43,7 @@ pub(super) async fn find(
         }
     }
     if profile.connections > 1 {
-        let open = |connection| Step::Open { connection, crc: None, private: 0, markers: false };
+        let open = |connection| Step::Open { connection, crc: None, private: 0, markers: false, enhanced: false };
         let one = player.play(service, "one-connection", &[open(1)]).await?;
         let two = [open(1), open(2), operation(service, 2), Step::Answers { connection: 2 }, operation(service, 1)];
         let two = player.play(service, "two-connections", &two).await?;

@@ -48,8 +48,9 @@ pub(super) const RPING_FAULTS: [Fault; 4] = ["write-beyond", "write-far", "read-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// Opens a connection. `private` is the number of bytes of private data. With `markers`, the
-    /// tester requests markers.
-    Open { connection: u32, crc: Option<bool>, private: u32, markers: bool },
+    /// tester requests markers. With `enhanced`, it uses the enhanced set-up of RFC 6581, so that the
+    /// target may permit several Reads at a time.
+    Open { connection: u32, crc: Option<bool>, private: u32, markers: bool, enhanced: bool },
     /// Begins a Send of `size` bytes in segments of at most `segment` bytes. `every` cuts its FPDUs
     /// into TCP segments of this size; 0 does not cut them. `stall` waits after this number of bytes;
     /// 0 does not wait. With `empty`, the last segment has no payload.
@@ -150,13 +151,14 @@ impl Step {
                 smaller(count).map(|count| Step::Segments { connection, count }).collect()
             }
             Step::Pause { ms } => smaller(ms).filter(|ms| *ms > 0).map(|ms| Step::Pause { ms }).collect(),
-            Step::Open { connection, crc, private, markers } => {
+            Step::Open { connection, crc, private, markers, enhanced } => {
                 let plain = [
-                    Step::Open { connection, crc: None, private, markers },
-                    Step::Open { connection, crc, private: 0, markers },
-                    Step::Open { connection, crc, private, markers: false },
+                    Step::Open { connection, crc: None, private, markers, enhanced },
+                    Step::Open { connection, crc, private: 0, markers, enhanced },
+                    Step::Open { connection, crc, private, markers: false, enhanced },
+                    Step::Open { connection, crc, private, markers, enhanced: false },
                 ];
-                let sizes = smaller(private).map(|private| Step::Open { connection, crc, private, markers });
+                let sizes = smaller(private).map(|private| Step::Open { connection, crc, private, markers, enhanced });
                 plain.into_iter().chain(sizes).filter(|step| *step != self).collect()
             }
             Step::Answers { .. } | Step::Close { .. } | Step::Reset { .. } | Step::Fault { .. } => Vec::new(),
@@ -168,11 +170,12 @@ impl Step {
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match *self {
-            Step::Open { connection, crc, private, markers } => {
+            Step::Open { connection, crc, private, markers, enhanced } => {
                 let crc = crc.map(|crc| format!("crc = {crc}"));
                 let private = (private > 0).then(|| format!("private = {private}"));
                 let markers = markers.then(|| "markers = true".to_owned());
-                let fields: Vec<String> = crc.into_iter().chain(private).chain(markers).collect();
+                let enhanced = enhanced.then(|| "enhanced = true".to_owned());
+                let fields: Vec<String> = crc.into_iter().chain(private).chain(markers).chain(enhanced).collect();
                 match fields.is_empty() {
                     true => write!(f, "s:open({connection})"),
                     false => write!(f, "s:open({connection}, {{ {} }})", fields.join(", ")),
@@ -269,7 +272,7 @@ mod tests {
     #[test]
     fn a_case_shows_its_steps() {
         let steps = [
-            Step::Open { connection: 1, crc: Some(true), private: 12, markers: true },
+            Step::Open { connection: 1, crc: Some(true), private: 12, markers: true, enhanced: true },
             Step::Message { connection: 1, size: 70, segment: 16, solicited: true, every: 5, stall: 0, empty: true },
             Step::Segments { connection: 1, count: 2 },
             Step::Pause { ms: 50 },
