@@ -89,8 +89,8 @@ local FAULTS = {
   ["closed-stag"] = {
     requirement = "DDP-7.1-10",
     build = function(c)
-      local stag = c.closed and c.closed ~= c.op.stag and c.closed or 0x5eed0002
-      return mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = c.op.to, payload = "weft" } }
+      local buffer = c.closed and c.closed.stag ~= c.op.stag and c.closed or { stag = 0x5eed0002, to = 0 }
+      return mpa.fpdu { ulpdu = rdmap.write { stag = buffer.stag, tagged_offset = buffer.to, payload = "weft" } }
     end,
   },
   ["read-beyond"] = { requirement = "RDMAP-7.2-18", build = function(c) return a_read(c, 8, c.op.length - 4) end },
@@ -122,7 +122,7 @@ local function base(t, requirements, open, settle)
   t:good_exchange()
 
   local self, opened = {}, {}
-  -- The STag of the last connection with a buffer that has ended.
+  -- The buffer of the last connection that was closed.
   local closed
 
   --- Returns the connection with this number, and opens it if necessary.
@@ -149,7 +149,7 @@ local function base(t, requirements, open, settle)
     local c = connection(number)
     settle(c)
     c.conn:close()
-    closed = c.op and c.op.stag
+    closed = c.op
     opened[number] = nil
   end
 
@@ -160,6 +160,7 @@ local function base(t, requirements, open, settle)
       conn:send(t:request():flip(3))
       conn:close()
     end
+    t:liveness()
   end
 
   --- Resets a connection, whatever is unanswered.

@@ -46,8 +46,14 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     // Many sessions have one connection, because some faults need many steps on one connection.
     let connections = rng.u32(1..=profile.connections);
     let connections = rng.u32(1..=connections);
+    // A connection without this step has the fields of the target file.
+    for connection in 1..=connections {
+        if rng.bool() {
+            steps.push(open(rng, profile, connection));
+        }
+    }
     // Sessions with few steps, and sessions with many steps.
-    let count = 1 + rng.usize(..MAX_STEPS) * rng.usize(1..=4) / 4;
+    let count = steps.len() + 1 + rng.usize(..MAX_STEPS) * rng.usize(1..=4) / 4;
     while steps.len() < count {
         let connection = rng.u32(1..=connections);
         match rng.u32(..100) {
@@ -127,7 +133,7 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
             };
             let size = size(rng, profile.buffer - at);
             if rng.u32(..8) == 0 {
-                return steps.push(Step::Reads { connection, count: rng.u32(2..=16), size });
+                return steps.push(Step::Reads { connection, count: *pick(rng, &[2, 3, 5, 8, 15, 16, 16]), size });
             }
             match rng.bool() {
                 true => steps.push(Step::Read { connection, at, size }),
