@@ -78,7 +78,7 @@ case(refusal {
   requirements = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3", "RDMAP-4.8-25", "RDMAP-6.2.1-1" },
   capabilities = { "rping" },
   tags = { "refusal", "read", "write" },
-  parameters = { version = { 0, 2, 3 }, message = { "read", "write" } },
+  parameters = { version = { 2, 3 }, message = { "read", "write" } },
   ulpdu = function(p, op) return read_or_write(p.message, op, { rdmap_version = p.version }) end,
   refused = {
     requirement = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
