@@ -71,16 +71,18 @@ fn operation(service: SessionService, connection: u32) -> Step {
 
 /// Returns the size of the largest Send for sessions, and whether the target refused a longer Send.
 async fn largest_send(player: &Player, segment: u32) -> Result<(u32, bool), RunError> {
-    let play = async |size: u32| {
+    let play_in = async |size: u32, segment: u32| {
         let send = Step::Message { connection: 1, size, segment, solicited: false, every: 0, stall: 0, empty: false };
         player.play(SessionService::Echo, "largest-send", &[send]).await
     };
+    let play = async |size: u32| play_in(size, segment).await;
     let (mut most, mut refused) = (SIZES[0], None);
     for size in SIZES {
         let result = play(size).await?;
         match passed(&result) {
             true => most = size,
-            false if is_too_long(&result) => {
+            // If shorter segments pass, the target refuses the FPDU, and not the message.
+            false if is_too_long(&result) && (segment <= ETHERNET || !passed(&play_in(size, ETHERNET).await?)) => {
                 refused = Some(size);
                 break;
             }
