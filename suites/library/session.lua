@@ -230,10 +230,14 @@ end
 --- has.
 local function requests_crc(t, fields) return t:request { crc = fields.crc }:octets():byte(17) & 0x40 ~= 0 end
 
---- Adds to the fields of an enhanced set-up its revision, and 16 Reads at a time in each direction.
-local function with_depth(fields)
-  if not fields.enhanced then return { crc = fields.crc, markers = fields.markers, private = fields.private } end
-  return { crc = fields.crc, markers = fields.markers, private = fields.private, enhanced = true, revision = 2, depth = 16 }
+--- Returns the fields of the tester's Request. An enhanced Request permits 16 Reads at a time in each
+--- direction.
+local function request_fields(fields)
+  local depth = fields.enhanced and 16 or nil
+  return {
+    crc = fields.crc, markers = fields.markers, enhanced = fields.enhanced, revision = fields.enhanced and 2 or nil, ird = depth,
+    ord = depth, private_data = fields.private and octets.counted(fields.private),
+  }
 end
 
 --- A session with a target that echoes Sends.
@@ -247,8 +251,7 @@ function session.echo(t)
 
   --- Opens a connection.
   local function open(fields)
-    fields = with_depth(fields)
-    local conn, frame = t:start_up { crc = fields.crc, markers = fields.markers, enhanced = fields.enhanced, revision = fields.revision, ird = fields.depth, ord = fields.depth, private_data = fields.private and octets.counted(fields.private) }
+    local conn, frame = t:start_up(request_fields(fields))
     return { conn = conn, msn = 1, waiting = {}, octets = 0, longest = 3000, crc = frame.crc or requests_crc(t, fields) }
   end
 
@@ -400,8 +403,7 @@ function session.rping(t)
 
   --- Opens a connection and fills the buffer.
   local function open(fields)
-    fields = with_depth(fields)
-    local conn, op = t:operate { crc = fields.crc, markers = fields.markers, enhanced = fields.enhanced, revision = fields.revision, ird = fields.depth, ord = fields.depth }
+    local conn, op = t:operate(request_fields(fields))
     local c = { conn = conn, op = op, msn = op.msn, read_msn = 1, reads = {}, memory = "", crc = requests_crc(t, fields) }
     write(c, 0, octets.counted(op.length), 1024)
     return c
