@@ -222,7 +222,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     let target = match arguments.markers {
         None => target,
-        Some(directions) => target.with_markers(directions.into())?,
+        Some(directions) => target.with_markers(directions.into()).map_err(|error| BadInput(error.to_string()))?,
     };
     if arguments.jobs > 1 && !target.runs_several_cases() {
         exit::note(&format!("--jobs {} is ignored: this target runs one case at a time", arguments.jobs));
