@@ -27,7 +27,9 @@ impl Limits {
     pub(crate) fn check_memory(&self, used: u64, octets: u64) -> Result<(), Failure> {
         let left = self.memory.saturating_sub(used);
         require(octets <= left, || {
-            Failure::of(format!("no region of {octets} bytes: this control connection can use only {left} more bytes"))
+            Failure::of(format!(
+                "cannot create a region of {octets} bytes: this control connection can use only {left} more bytes"
+            ))
         })
     }
 }
@@ -49,7 +51,7 @@ pub(crate) fn private_data(data: &Octets) -> Result<(&[u8], u8), Failure> {
     let octets = data.0.as_slice();
     let length = u8::try_from(octets.len());
     let length =
-        length.map_err(|_| Failure::of(format!("{} bytes of private data; the limit is 255", octets.len())))?;
+        length.map_err(|_| Failure::of(format!("the private data has {} bytes; the limit is 255", octets.len())))?;
     Ok((octets, length))
 }
 
@@ -74,7 +76,9 @@ pub(crate) fn not_found(object: Object, kind: &str) -> Failure {
 
 /// Returns the failure of a request for bytes outside a region of `has` bytes.
 pub(crate) fn out_of_bounds(offset: u64, length: u64, has: u64) -> Failure {
-    Failure::of(format!("{length} bytes from offset {offset} exceed the region, which has {has} bytes"))
+    Failure::of(format!(
+        "the range of {length} bytes from offset {offset} is not inside the region, which has {has} bytes"
+    ))
 }
 
 pub(crate) fn no_pair(connection: Object) -> Failure {
@@ -97,5 +101,5 @@ pub(crate) fn repeated_hello() -> Failure {
 /// Value of `kind` in [`Event::Failed`](crate::protocol::Event::Failed) when a connection request
 /// exceeds the limit of objects.
 pub(crate) const NO_ROOM: &str = "connect_request";
-/// Value of `status` in this [`Event::Failed`](crate::protocol::Event::Failed): ENOMEM.
+/// Value of `status` in the same [`Event::Failed`](crate::protocol::Event::Failed): ENOMEM.
 pub(crate) const NO_ROOM_STATUS: i32 = 12;

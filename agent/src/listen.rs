@@ -159,7 +159,7 @@ impl<C: Backend, F: Fn() -> Result<C, Failure>> Agent<F> {
         while control.wait_while_connected(left)? {
             let mut back_off = self.lock();
             let now = Instant::now();
-            // During the wait, another connection of this origin may have sent a wrong token.
+            // During the wait, another connection of this origin can send a wrong token.
             left = back_off.left(origin, now);
             if left.is_zero() {
                 let is_right = hello.has_token(token);

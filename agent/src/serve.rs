@@ -27,8 +27,8 @@ pub trait Backend {
     /// Returns the events since the last call. The caller calls this function after each action,
     /// and whenever one of the descriptors is ready.
     fn events(&mut self) -> Vec<Event>;
-    /// Descriptors that become readable when the backend may have an event. The descriptors stay
-    /// open as long as the backend exists.
+    /// Descriptors that become readable when the backend possibly has a new event. The descriptors
+    /// stay open as long as the backend exists.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
     /// Descriptors to which the backend will write when they become writable. The descriptors stay
     /// open as long as the backend exists.

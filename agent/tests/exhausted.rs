@@ -1,9 +1,9 @@
 //! Tests the agent on a host without free descriptors, and then on a host that cannot start
-//! threads. The agent rejects new testers or lets them wait, and continues to listen. The limits
-//! apply to a process, so this test has its own process.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests panic as tests do")]
+//! threads. The agent rejects new testers or lets them wait, and continues to listen. The test
+//! lowers the limits of its process, so this file is a separate test binary.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic in a helper function fails the test")]
 
-#[allow(unreachable_pub, dead_code, reason = "the other test binaries use more of it")]
+#[allow(unreachable_pub, dead_code, reason = "other test binaries use the remaining items")]
 mod session;
 
 use std::fs::File;
@@ -53,7 +53,7 @@ fn keeps_listening_without_descriptors_or_threads() {
     assert_eq!(received.recv_timeout(WITHIN), Ok(None));
     assert_eq!(received.recv_timeout(WITHIN), Ok(Some(Ok(()))));
 
-    // Allow one more descriptor, for the test's side of the connection.
+    // Allow one more descriptor. The test's side of the connection uses it.
     let limit = getrlimit(Resource::Nofile);
     let next = File::open("/dev/null").unwrap().as_raw_fd();
     let most = u64::try_from(next).unwrap() + 1;
@@ -64,10 +64,11 @@ fn keeps_listening_without_descriptors_or_threads() {
     setrlimit(Resource::Nofile, limit).unwrap();
     assert!(line(&mut waits).contains("\"done\""));
 
-    // The system reuses the stacks of ended threads. The threads of these testers use all of them.
+    // The agent has one thread for each tester, and the system reuses the stacks of ended threads.
+    // These four testers use up such stacks.
     let there: Vec<_> = (0..4).map(|_| tester(address)).map(|mut tester| (line(&mut tester), tester)).collect();
     assert!(there.iter().all(|(answer, _)| answer.contains("\"done\"")), "{there:?}");
-    // Allow less address space than the stack of a thread needs (2 MiB).
+    // The stack of a thread needs 2 MiB of address space. Allow less.
     let limit = getrlimit(Resource::As);
     let pages: u64 = std::fs::read_to_string("/proc/self/statm").unwrap().split(' ').next().unwrap().parse().unwrap();
     let most = pages * 4096 + (1 << 20);

@@ -1,6 +1,6 @@
-//! Tests hostile or broken control connections. Some are generated from a seed, some are cut off at
-//! each byte, and some run over TCP.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests panic as tests do")]
+//! Tests control connections of testers that are hostile or broken. Some inputs are generated from
+//! a seed. One input is cut off after each of its bytes. Some connections use TCP.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic in a helper function fails the test")]
 
 #[allow(unreachable_pub, reason = "the fuzz target includes this module, too")]
 mod session;
@@ -19,15 +19,17 @@ use weft_agent::protocol::{Action, AgentMessage, Event, Failure, LONGEST_LINE, M
 use weft_agent::serve::{Backend, ServeError};
 
 /// Two tests measure this process: one measures its memory, the other its descriptors and threads.
-/// `cargo test` runs all tests of this file in one process, so no other test may run meanwhile.
+/// `cargo test` runs all tests of this file in one process, so no other test is allowed to run at
+/// the same time as one of these two.
 static MEASURED: RwLock<()> = RwLock::new(());
 
-/// Locks for a test that measures the process.
+/// Takes the lock for a test that measures this process. No other test runs while the lock is held.
 fn alone() -> RwLockWriteGuard<'static, ()> {
     MEASURED.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks for every other test.
+/// Takes the lock for a test that does not measure this process. Several such tests can run at the
+/// same time.
 fn beside() -> RwLockReadGuard<'static, ()> {
     MEASURED.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -64,7 +66,7 @@ const REQUESTS: [&str; 25] = [
     r#"{"id":26,"do":{"post_send":{"connection":3,"work":7,"operation":{"compare_swap":{"address":64,"key":1,"compare":1,"swap":2}}}}}"#,
 ];
 
-/// Replacements for parts of a line.
+/// The generator replaces a part of a line with one of these texts.
 const SPLICED: [&[u8]; 18] = [
     b"18446744073709551615",
     b"18446744073709551616",
@@ -86,7 +88,7 @@ const SPLICED: [&[u8]; 18] = [
     b"\xe2\x80\xa8",
 ];
 
-/// A small random number generator, reproducible by its seed.
+/// A small random number generator. The same seed always gives the same numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -158,7 +160,8 @@ fn answers_each_line_and_frees_everything() {
     }
 }
 
-/// Plays the inputs that the fuzz target `agent` stored, and the inputs that broke the agent.
+/// Plays the inputs that the fuzz target `agent` stored, and inputs that made earlier versions of
+/// the agent fail.
 #[test]
 fn the_corpus_is_answered_and_frees_everything() {
     let _beside = beside();
@@ -175,7 +178,7 @@ fn the_corpus_is_answered_and_frees_everything() {
     assert!(files > 0, "no corpus");
 }
 
-/// The corpus covers everything that a connection can do.
+/// One input of the corpus opens a connection and transfers data.
 #[test]
 fn the_corpus_connects_the_software_rnic_to_itself() {
     let _beside = beside();
@@ -211,8 +214,8 @@ fn answers(output: &[u8]) -> Vec<(Option<u64>, bool)> {
     lines.filter_map(answer).collect()
 }
 
-/// docs/agent.md: the hello has at most 4,096 bytes, and a line at most 1,048,576 bytes with its
-/// line feed. A longer line ends the connection.
+/// docs/agent.md sets two limits. A hello has at most 4,096 bytes without its line feed. A line has
+/// at most 1,048,576 bytes with its line feed. A longer line ends the connection.
 #[test]
 fn lengths_at_their_limits() {
     let _beside = beside();
@@ -274,14 +277,15 @@ fn the_longest_lines_take_little_memory_and_short_answers() {
     let input = format!("{HELLO}\n{}\n", lines.join("\n"));
     let before = most_resident();
     play(input.as_bytes(), || 1 << 16, Some(TOKEN));
-    // The test itself uses no more memory. The agent uses memory for a line, for the values parsed
-    // from it (twice its length, because a part of 24 characters takes 40 bytes), and for the old
-    // copies of a growing list.
+    // From here on, the test itself uses no more memory. The agent uses memory for a line, for the
+    // values parsed from it (twice its length, because a part of 24 characters takes 40 bytes), and
+    // for the old copies of a growing list.
     let more = most_resident().saturating_sub(before);
     assert!(more < 16 << 20, "{more} bytes for lines of {LONGEST_LINE}");
 }
 
-/// Reports about testers: `None` when the service of a tester begins, then its result.
+/// Receives two reports about each tester: `None` when its service begins, and the result when its
+/// service ends.
 type Ends = Receiver<Option<Result<(), ServeError>>>;
 
 fn listening<C: Backend + 'static>(backend: impl Fn() -> C + Send + Sync + 'static) -> (SocketAddr, Ends) {
@@ -326,7 +330,8 @@ fn testers_that_vanish_free_their_slots_and_objects() {
     let domain = format!("{}\n", REQUESTS[0]);
     let inputs: [&[u8]; 5] = [b"", b"{\"id\":2,", domain.as_bytes(), b"\xff\n", &[b'['; 70_000]];
     for octets in inputs {
-        // More testers than the limit disconnect, first with FIN and then with RST.
+        // In each of two rounds, the number of testers that disconnect exceeds the limit. In the
+        // first round they send FIN, and in the second round RST.
         for reset in [false, true] {
             for _ in 0..=MAX_TESTERS {
                 let mut tester = tester(address);
@@ -361,10 +366,10 @@ fn a_thousand_invalid_testers_leave_no_resources() {
     let wrong = HELLO.replace("secret", "Secret") + "\n";
     let inputs: [&[u8]; 5] = [b"", HELLO.as_bytes(), wrong.as_bytes(), b"GET / HTTP/1.1\r\n\r\n", &[b'['; 5000]];
     for _ in 0..50 {
-        // More testers than the limit.
+        // Open more connections than the limit for testers.
         for index in 0..20 {
             let mut stream = TcpStream::connect(address).unwrap();
-            // A rejected connection may be gone already.
+            // The write fails if the agent has already closed this connection.
             let _ = stream.write_all(inputs[index % inputs.len()]);
         }
         (0..20).for_each(|_| drop(next_end(&received)));
@@ -372,11 +377,11 @@ fn a_thousand_invalid_testers_leave_no_resources() {
     assert!(line(&mut tester(address)).contains("\"done\""));
     next_end(&received).unwrap();
     counter.expect_gone(1);
-    // Some threads may not have ended completely yet.
+    // It is possible that some threads have not ended completely yet.
     assert!(descriptors() <= before.0 + 1 && threads() <= before.1 + MAX_TESTERS, "{before:?}");
 }
 
-/// Panics at a disconnect request.
+/// A backend that panics when it receives a disconnect request.
 struct Brittle(FakeDevice);
 
 impl Backend for Brittle {

@@ -41,9 +41,9 @@ pub struct Settings {
     /// Size of the kernel's buffer in MiB, from 1 to 2047. If the buffer is full, the kernel drops
     /// frames and counts them.
     pub buffer_mib: u32,
-    /// Maximum delay of a frame. The kernel may delay frames so that it can pass several frames at
-    /// once. This value is also the maximum time for which [`Live::next_frame`] waits for a frame.
-    /// The resolution is 1 ms.
+    /// Maximum delay of a frame. The kernel can delay frames, to pass several frames at once. This
+    /// value is also the maximum time for which [`Live::next_frame`] waits for a frame. The
+    /// resolution is 1 ms.
     pub batch: Duration,
 }
 
@@ -79,7 +79,7 @@ pub struct Packet<'a> {
 pub enum Next<'a> {
     /// A frame.
     Packet(Packet<'a>),
-    /// There is no frame now. Frames may follow.
+    /// There is no frame now, but more frames can follow.
     Idle,
     /// The capture has ended and no frame follows. Contains the reason.
     Over(String),

@@ -44,7 +44,7 @@ impl Live {
             .precision(Precision::Nano)
             .open()
             .map_err(|error| failed(&error))?
-            // In blocking mode, libpcap may wait for a frame forever, because its timeout starts
+            // In blocking mode, libpcap can wait for a frame forever, because its timeout starts
             // only when the first frame of a batch arrives.
             .setnonblock()
             .map_err(|error| failed(&error))?;
@@ -193,7 +193,8 @@ mod tests {
     #[test]
     fn refusals_name_the_remedy() {
         let refused = |why: &str| refusal("lo", &Error::PcapError(why.to_owned()));
-        // The messages of libpcap 1.10 and of older versions for EPERM.
+        // These are messages of libpcap for EPERM. They come from version 1.10 and from older
+        // versions.
         for why in [
             "Attempt to create packet socket failed - CAP_NET_RAW may be required",
             "socket: Operation not permitted",

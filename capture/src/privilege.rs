@@ -29,8 +29,8 @@ pub enum Dropped {
 /// does nothing.
 ///
 /// # Errors
-/// Returns an error if the kernel rejects a change. The process may then still have privileges and
-/// should exit.
+/// Returns an error if the kernel rejects a change. In this case, the process possibly still has
+/// privileges, and should exit.
 pub fn drop_all() -> io::Result<Dropped> {
     let number = |name| std::env::var(name).ok()?.parse::<u32>().ok().filter(|number| *number != 0);
     drop_for(number("SUDO_UID").zip(number("SUDO_GID")))

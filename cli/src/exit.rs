@@ -61,8 +61,8 @@ fn unwritten(error: &io::Error) -> String {
 const PIPE_CLOSED: &str = "stopped, because the reader closed the output";
 
 /// The output of a command whose exit code is a verdict. If the reader closes the output
-/// (`| head`), the command drops the remaining output and continues. Its exit code is therefore
-/// always the same.
+/// (`| head`), the command drops the remaining output and continues. Its exit code is therefore the
+/// same as if the reader had read everything.
 pub(crate) struct VerdictOutput<W> {
     out: W,
     /// Whether the reader has closed the output.

@@ -19,10 +19,10 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     if is_help {
         exit::note_written(error.print());
     } else if matches!(visible(&text), Cow::Borrowed(_)) {
-        // Standard error may be closed.
+        // Ignore an error, because standard error can be closed.
         let _ = error.print();
     } else {
-        // File names on the command line may have control characters.
+        // File names on the command line can have control characters.
         let _ = write!(Visible(io::stderr()), "{text}");
     }
     if let Some(hint) = hint(error) {
@@ -31,7 +31,8 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
     exit::with_output(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE)))
 }
 
-/// Commands that read captures, like tshark. Their users may type options of tshark.
+/// The commands that read captures, as tshark does. A user of these commands sometimes types
+/// options of tshark.
 const LIKE_TSHARK: [&str; 7] = ["dissect", "lint", "explain", "follow", "stats", "ladder", "tui"];
 
 /// Returns whether the command line has one of the [`LIKE_TSHARK`] commands, or no command.

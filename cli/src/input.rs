@@ -99,8 +99,8 @@ fn shown(path: &Path) -> String {
 pub(crate) enum Next<'a> {
     /// A frame.
     Frame(Frame<'a>),
-    /// The next frame of a live capture may take long to arrive. The caller should print its
-    /// buffered output now.
+    /// No frame of the live capture is ready, and the next frame can take long to arrive. The
+    /// caller should print its buffered output now.
     Idle,
     /// The capture has ended.
     End,
@@ -114,8 +114,8 @@ pub(crate) struct Input {
     source: Source,
     name: String,
     progress: ProgressBar,
-    /// If a frame has had a supported link type: the link type of the first such frame. Otherwise:
-    /// the link type of the latest frame.
+    /// The link type of the latest frame. After the first frame with a supported link type, this
+    /// value does not change any more.
     strange: Option<u16>,
     /// Whether a frame has had a supported link type.
     readable: bool,

@@ -1,7 +1,7 @@
 //! Messages about the parts of weft that a static build lacks.
 //!
-//! A static binary cannot load libibverbs and librdmacm, so its agent cannot use the host's NIC. It
-//! comes without the preload library, because the preload library is a shared library.
+//! A static binary cannot load libibverbs and librdmacm, so its agent cannot use the host's NIC.
+//! The static build has no preload library, because the preload library is a shared library.
 
 use crate::exit::{BadInput, reject};
 

@@ -24,7 +24,7 @@ pub(crate) fn install(command: &Command) -> Result<(), BadInput> {
     };
     let wanted = std::env::var(VARIABLE).unwrap_or_default();
     let filter = if wanted.is_empty() { EnvFilter::new(default) } else { parse(&wanted)? };
-    // File names may have characters that control a terminal, so `Visible` escapes such characters.
+    // File names can have characters that control a terminal, so `Visible` escapes such characters.
     // `Visible` would also escape the sequences for colours, so the log has no colours.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Visible(io::stderr())).with_ansi(false);
     // This fails only if a subscriber is installed already, as in tests that call `install` twice.

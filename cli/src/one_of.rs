@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// Parses one of these names. Each name has a help text, which may be empty, and a value.
+/// Parses one of these names. Each name has a value and a help text. The help text can be empty.
 pub(crate) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     named: [(&'static str, &'static str, T); N],
 ) -> impl TypedValueParser<Value = T> {

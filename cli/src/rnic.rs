@@ -91,7 +91,7 @@ pub(crate) struct SideArguments {
     /// Run as client
     #[arg(short = 'c', long, conflicts_with = "server", requires = "address")]
     pub(crate) client: bool,
-    /// Connect to this address or name; a server listens on it (default 0.0.0.0)
+    /// Client: connect to this host; server: listen on this address (default 0.0.0.0)
     #[arg(short = 'a', long, value_name = "ADDRESS")]
     address: Option<String>,
     /// Use this TCP port; on a server, 0 means a free port, which weft prints
@@ -106,7 +106,8 @@ impl SideArguments {
     }
 }
 
-/// The options of a software RNIC that records its traffic and may damage it.
+/// The options of a software RNIC that records its traffic, and that can damage the traffic on
+/// purpose.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RnicArguments {
     #[command(flatten)]
@@ -129,7 +130,8 @@ pub(crate) fn deviations(names: &[String]) -> Result<Deviations, BadInput> {
     Deviations::from_names(names.iter().map(String::as_str)).map_err(|error| BadInput(error.to_string()))
 }
 
-/// Opens a software RNIC that records its traffic in `traffic` and damages it with `mangling`.
+/// Opens a software RNIC that records its traffic in `traffic`, and damages the sent traffic with
+/// `mangling`.
 pub(crate) fn open(traffic: Option<TrafficLog>, mangling: Option<Mangling>) -> anyhow::Result<Device> {
     open_with(DeviceSettings { traffic, mangling, ..DeviceSettings::default() })
 }
@@ -146,7 +148,7 @@ pub(crate) fn open_as(settings: DeviceSettings, rnic: RnicSettings) -> anyhow::R
     Ok(Device::with(rnic, settings))
 }
 
-/// Resolves a host name, or parses an address. An IPv6 address may be in brackets.
+/// Resolves a host name, or parses an address. An IPv6 address can be in brackets.
 pub(crate) async fn resolve(host: &str, port: u16) -> anyhow::Result<SocketAddr> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let found = tokio::net::lookup_host((host, port)).await.map(|mut all| all.next());

@@ -16,7 +16,7 @@ pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// that use `select` support no more. A relay needs two descriptors per connection.
 pub(crate) fn take_all_descriptors() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Ignore a failure, because the existing limit may be enough.
+    // Ignore a failure, because the existing limit can be enough.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 

@@ -135,14 +135,15 @@ pub(crate) fn guard() -> anyhow::Result<()> {
     })
 }
 
-/// Starts a thread that calls `work` and runs the returned future. Returns only after `work` has
-/// returned. The future therefore receives all later signals.
+/// Starts a thread that calls `work` and runs the future that `work` returns. Waits until the
+/// thread has this future. The future therefore receives all signals that arrive after this
+/// function has returned.
 fn on_thread<F: Future<Output = ()>>(work: impl FnOnce() -> F + Send + 'static) -> anyhow::Result<()> {
     let (ready, listens) = mpsc::channel();
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let work = async move {
             let work = work();
-            // The receiver is gone only if the caller is gone.
+            // Sending fails only if the caller is gone.
             let _ = ready.send(());
             work.await;
         };
@@ -151,7 +152,7 @@ fn on_thread<F: Future<Output = ()>>(work: impl FnOnce() -> F + Send + 'static) 
             Err(error) => tracing::warn!(%error, "weft cannot receive signals"),
         }
     })?;
-    // A closed channel means that there is nothing to wait for.
+    // Receiving fails if the thread cannot receive signals. Then there is nothing to wait for.
     let _ = listens.recv();
     Ok(())
 }

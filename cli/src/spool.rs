@@ -1,12 +1,12 @@
 //! Stores lines that are printed later, up to 64 KiB in memory and the rest in an unnamed temporary
 //! file.
 //!
-//! This limits the memory for a capture with millions of findings.
+//! With the file, even a capture with millions of findings needs little memory.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 
-/// Maximum number of bytes in memory. If there are more, all bytes in memory move to the file.
+/// Maximum number of bytes in memory. If there are more bytes, all of them move to the file.
 const IN_MEMORY: usize = 64 << 10;
 
 /// The stored lines, in the order of the calls of [`Spool::push`].

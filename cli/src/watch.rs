@@ -155,7 +155,7 @@ impl State {
             let written =
                 writer.packet(&PacketBlock { interface: 0, time, octets, wire_len, direction, comments: &[] });
             if let Err(error) = &written {
-                // Report the error now, because the command may run for hours.
+                // Report the error now, because the command can run for hours.
                 let why = unwritable(&self.path, error);
                 note(&format!("{}: {why}; weft writes no more frames to this file", self.path.display()));
                 self.capture = None;

@@ -52,7 +52,7 @@ pub fn from_octets(octets: [u8; CRC_LEN]) -> u32 {
 mod tests {
     use super::*;
 
-    /// The expected CRC fields are in transmission order. They are from RFC 3720 B.4.
+    /// The expected CRC fields are in transmission order. They are from RFC 3720 appendix B.4.
     #[test]
     fn rfc3720_vectors() {
         let mut iscsi_read = [0u8; 48];
@@ -81,7 +81,8 @@ mod tests {
     #[test]
     fn agrees_with_a_slow_twin_in_any_split() {
         let slow = crc::Crc::<u32>::new(&crc::CRC_32_ISCSI);
-        // Lengths around `LONG`, and around the lengths for which the crates use SIMD instructions.
+        // The lengths include those near `LONG`, and those near the lengths at which the crates
+        // start to use SIMD instructions.
         let any = proptest::collection::vec(proptest::num::u8::ANY, 0..4 * LONG);
         proptest::proptest!(|(octets in any, at: usize)| {
             let (a, b) = octets.split_at(at % (octets.len() + 1));

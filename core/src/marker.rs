@@ -26,7 +26,7 @@ pub fn to_octets(fpduptr: u16) -> [u8; MARKER_LEN] {
 mod tests {
     use super::*;
 
-    /// RFC 5044 Figure 6: FPDUPTR 0x0014.
+    /// In RFC 5044 Figure 6, FPDUPTR is 0x0014.
     #[test]
     fn reserved_precedes_the_pointer() {
         assert_eq!(to_octets(0x14), [0, 0, 0, 0x14]);

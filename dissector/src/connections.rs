@@ -26,13 +26,13 @@
 //! [`replacement`], as for an open connection.
 //!
 //! **Equal ports in several networks.** A network is a VLAN, a tunnel or an interface. The first
-//! segment from another network may have the ports of a known connection. This segment may be a
-//! copy of a known segment, a segment of the other direction, or a segment of another connection.
-//! If its sequence numbers fit, it counts as part of the known connection. A later segment from
-//! that network may have the same sequence number as a known segment. If it also has the same
-//! octets, it is a copy. If its octets differ, the network has a second connection with these
-//! ports. [`JoinedConnections`] counts the networks whose segments count as part of a connection of
-//! another network.
+//! segment from another network can have the ports of a known connection. There are three cases:
+//! this segment is a copy of a known segment, a segment of the other direction, or a segment of
+//! another connection. If its sequence numbers fit, it counts as part of the known connection.
+//! Suppose that a later segment from that network has the same sequence number as a known segment.
+//! If the octets of the two segments are equal, the later segment is a copy. If they differ, the
+//! network has a second connection with these ports. [`JoinedConnections`] counts the networks
+//! whose segments count as part of a connection of another network.
 //!
 //! **Reused ports.** A SYN with a sequence number that differs from the SYN of the known connection
 //! starts another connection. If the SYN was not captured, a large distance from the known sequence

@@ -19,8 +19,8 @@ pub struct DroppedState {
     /// Number of incomplete units and gaps that were delivered because their connection was
     /// evicted.
     pub incomplete_units: u64,
-    /// The same count as `interruptions`, but for connections that had bytes, and in which weft had
-    /// found neither iWARP nor SDP before the eviction.
+    /// How often any other connection was evicted and then continued. Such a connection had bytes,
+    /// and weft had found neither iWARP nor SDP in it before the eviction.
     pub other_interruptions: u64,
     /// Number of segments that filled a gap of a connection without iWARP or SDP after that
     /// connection was evicted. weft did not read these segments.

@@ -11,7 +11,8 @@ use crate::stream_id::StreamId;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinedConnections {
-    /// Sum over all connections of the number of networks minus 1.
+    /// For each connection, the number of its networks minus 1. The value is the sum of these
+    /// numbers over all connections.
     pub count: u64,
     /// The first connection that was captured in several networks, and its first frame from a
     /// second network.

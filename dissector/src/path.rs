@@ -1,6 +1,6 @@
 //! The network of a packet: the capture interface, VLANs, and virtual networks of tunnels.
 //!
-//! Two connections in different networks may have equal addresses and ports. This module ignores
+//! Two connections in different networks can have equal addresses and ports. This module ignores
 //! numbers that do not identify a network: MPLS labels and TEIDs of GTP are different in the two
 //! directions of a connection, and the session numbers of ERSPAN belong to the transport of a
 //! remote capture.

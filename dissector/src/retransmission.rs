@@ -2,15 +2,15 @@
 //! with a bad CRC. Before the receiver acknowledges the FPDU, the sender retransmits it with a good
 //! CRC.
 //!
-//! An MPA implementation with access to TCP segments may silently drop a damaged segment, although
-//! the TCP checksum of the segment is correct. TCP then retransmits the segment (RFC 5044 section
-//! 8). Findings about such an FPDU become notes.
+//! An MPA implementation with access to TCP segments is allowed to drop a damaged segment silently,
+//! although the TCP checksum of the segment is correct. TCP then retransmits the segment (RFC 5044
+//! section 8). Findings about such an FPDU become notes.
 //!
 //! The dissector often reads an FPDU with a bad CRC only after the next FPDU has arrived. At this
-//! time, the retransmission may already be captured. Therefore this module stores retransmitted
-//! segments. If no stored segment repairs the FPDU, this module delays the findings until the
-//! retransmission arrives, until the receiver acknowledges the octets, or until the connection
-//! ends.
+//! time, it is possible that the retransmission is already captured. Therefore this module stores
+//! retransmitted segments. If no stored segment repairs the FPDU, this module delays the findings
+//! until the retransmission arrives, until the receiver acknowledges the octets, or until the
+//! connection ends.
 //!
 //! **Memory.** For each connection, this module stores the octets of at most [`MAX_DAMAGED`] FPDUs
 //! and of at most [`MAX_RETRANSMISSIONS`] segments.
@@ -91,7 +91,7 @@ impl DamagedFpdu {
 }
 
 /// For one connection: the FPDUs with delayed findings, in the order in which the FPDUs were
-/// delivered, and stored segments that may repair later FPDUs.
+/// delivered, and stored segments that can repair later FPDUs.
 #[derive(Debug, Default)]
 pub(crate) struct DamagedFpdus {
     waiting: VecDeque<DamagedFpdu>,
@@ -106,7 +106,7 @@ impl DamagedFpdus {
         waiting.chain(repeats).sum()
     }
 
-    /// If `unit` is an FPDU with a bad CRC and TCP may still retransmit the FPDU, delays the
+    /// If `unit` is an FPDU with a bad CRC and TCP can still retransmit the FPDU, delays the
     /// findings in `found`. If a stored segment already repairs the FPDU, returns true, and changes
     /// the findings in `found` to notes.
     pub(crate) fn hold(&mut self, state: &ConnectionState, unit: &Unit<'_>, found: &mut Vec<Finding>) -> bool {
@@ -133,9 +133,9 @@ impl DamagedFpdus {
         false
     }
 
-    /// Processes a segment of `direction` before `state` records it. The segment may repair FPDUs
-    /// of its direction, and may acknowledge FPDUs of the other direction. If so, the findings
-    /// about these FPDUs are added to `found`.
+    /// Processes a segment of `direction` before `state` records it. If the segment repairs FPDUs
+    /// of its direction, or acknowledges FPDUs of the other direction, the findings about these
+    /// FPDUs are added to `found`.
     pub(crate) fn segment(
         &mut self,
         state: &mut ConnectionState,
@@ -181,8 +181,8 @@ mod tests {
 
     use crate::testing::{Wire, fpdu, send_of};
 
-    /// A connection whose second FPDU has a bad CRC. `then` sends further segments. After that, an
-    /// FPDU of the peer acknowledges everything, and both endpoints close.
+    /// Plays a connection whose second FPDU has a bad CRC. `then` sends further segments. After
+    /// that, an FPDU of the peer acknowledges everything, and both endpoints close.
     fn damaged(then: impl FnOnce(&mut Wire, &[u8], &[u8])) -> Wire {
         let mut wire = Wire::started();
         (0..2).for_each(|direction| wire.send(direction, &fpdu(&send_of(1, 30))));

@@ -49,21 +49,21 @@ class NoRequest(Exception):
 def number(bits):
     def check(value):
         if type(value) is not int or not 0 <= value < 1 << bits:
-            raise NoRequest(f"no number of {bits} bits: {value!r}")
+            raise NoRequest(f"{value!r} is not an integer from 0 to 2^{bits} - 1")
         return value
     return check
 
 
 def octets(value):
     if type(value) is not str or not re.fullmatch("([0-9a-fA-F]{2})*", value):
-        raise NoRequest("no hexadecimal digits, two for each octet")
+        raise NoRequest("expected two hexadecimal digits for each byte")
     return bytes.fromhex(value)
 
 
 def kind(wanted):
     def check(value):
         if type(value) is not wanted:
-            raise NoRequest(f"{value!r} where {wanted.__name__} is due")
+            raise NoRequest(f"expected {wanted.__name__}, found {value!r}")
         return value
     return check
 
@@ -141,7 +141,7 @@ class Agent:
 
     def keep(self, thing):
         if len(self.objects) >= OBJECTS:
-            raise Refused(f"{OBJECTS} objects are the most")
+            raise Refused(f"the agent can have at most {OBJECTS} objects")
         self.last += 1
         self.objects[self.last] = thing
         return self.last
@@ -149,13 +149,13 @@ class Agent:
     def of(self, wanted, name):
         thing = self.objects.get(name)
         if not isinstance(thing, wanted):
-            raise Refused(f"{name} is no {wanted.__name__}")
+            raise Refused(f"object {name} is not a {wanted.__name__}")
         return thing
 
     def part(self, region, offset, length):
         memory = self.of(bytearray, region)
         if offset + length > len(memory):
-            raise Refused(f"{length} octets from {offset}: the region has {len(memory)}")
+            raise Refused(f"the range of {length} bytes from offset {offset} is not inside the region, which has {len(memory)} bytes")
         return memory, slice(offset, offset + length)
 
     def do(self, name, it):
@@ -174,7 +174,7 @@ class Agent:
         self.of(str, domain)
         used = sum(len(thing) for thing in self.objects.values() if isinstance(thing, bytearray))
         if not 0 < octets <= MEMORY - used:
-            raise Refused(f"{octets} octets: {MEMORY - used} are left")
+            raise Refused(f"cannot create a region of {octets} bytes: the agent has only {MEMORY - used} more bytes")
         region = self.keep(bytearray(octets))
         return {"region": {"region": region, "address": region << 32, "local_key": region << 8, "remote_key": region << 8}}
 
@@ -188,18 +188,18 @@ class Agent:
     def do_pair(self, connection, domain, shared, depth, parts, inline):
         self.of(str, domain)
         if shared is not None or self.of(Connection, connection).paired:
-            raise Refused("no shared queues, and no second Queue Pair")
+            raise Refused("this agent has no shared queues, and a connection can have only one Queue Pair")
         self.of(Connection, connection).paired = True
         return "nothing"
 
     def answer(self, connection, private_data, reject):
         end = self.of(Connection, connection)
         if end.state != "requested":
-            raise Refused(f"{connection} asks for nothing")
+            raise Refused(f"connection {connection} has no connection request")
         if not reject and not end.paired:
-            raise Refused(f"{connection} has no Queue Pair")
+            raise Refused(f"connection {connection} has no Queue Pair")
         if len(private_data) > 255:
-            raise Refused("at most 255 octets of private data")
+            raise Refused(f"the private data has {len(private_data)} bytes; the limit is 255")
         flags = (0x40 if end.crc else 0) | (0x20 if reject else 0)
         end.sock.sendall(b"MPA ID Rep Frame" + struct.pack(">BBH", flags, 1, len(private_data)) + private_data)
         return end
@@ -235,7 +235,7 @@ class Agent:
     def do_destroy(self, object):
         thing = self.objects.pop(object, None)
         if thing is None:
-            raise Refused(f"{object} is no object")
+            raise Refused(f"there is no object {object}")
         if isinstance(thing, Connection):
             thing.sock.close()
         elif isinstance(thing, socket.socket):
@@ -250,14 +250,14 @@ class Agent:
             self.of(bytearray, part["region"])
         end = self.of(Connection, on)
         if not end.paired:
-            raise Refused(f"{on} has no Queue Pair")
+            raise Refused(f"connection {on} has no Queue Pair")
         end.receives.append((work, parts))
         return "nothing"
 
     def do_post_send(self, connection, work, operation, parts, signaled, fence, inline):
         end = self.of(Connection, connection)
         if list(operation) != ["send"] or end.state != "there":
-            raise Refused("a Send on a connection that is there, and nothing else")
+            raise Refused("this agent can only post a Send, and only on an established connection")
         send = read(operation["send"], {"solicited": (kind(bool), False), "invalidate": (optional(number(32)), None)})
         payload = b"".join(bytes(memory[at]) for memory, at in
                            (self.part(part["region"], part["offset"], part["length"]) for part in parts))
@@ -265,7 +265,7 @@ class Agent:
         # with both 6. The message fits in one segment.
         opcode = 3 + (send["invalidate"] is not None) + 2 * send["solicited"]
         if len(payload) > 1024:
-            raise Refused("more than one segment holds")
+            raise Refused(f"the Send has {len(payload)} bytes; this agent sends one segment of at most 1024 bytes")
         end.send_fpdu(struct.pack(">BBIIII", 0x41, 0x40 | opcode, send["invalidate"] or 0, 0, end.msn, 0) + payload)
         end.msn += 1
         if signaled:
@@ -279,7 +279,7 @@ class Agent:
 
     def do_get(self, region, offset, length):
         if length > 262144:
-            raise Refused("at most 262144 octets at once")
+            raise Refused("one request can read at most 262144 bytes")
         memory, at = self.part(region, offset, length)
         return {"octets": {"octets": memory[at].hex()}}
 
@@ -305,18 +305,18 @@ class Agent:
                 elif name in ("device", "domain", "exit") and fields is None:
                     it = {}
                 else:
-                    raise NoRequest(f"{name!r} is not known here")
+                    raise NoRequest(f"unknown request {name!r}")
             except (ValueError, RecursionError, NoRequest) as why:
-                self.write_line({"answer": {"id": None, "failed": {"what": f"no request: {why}"[:512]}}})
+                self.write_line({"answer": {"id": None, "failed": {"what": f"the line is not a valid request: {why}"[:512]}}})
                 return self.greeted
             if not self.greeted:
                 token = os.environ.get("WEFT_AGENT_TOKEN")
                 if name != "hello" or it["version"] != 1 or token and it["token"] != token:
-                    raise Refused("the first request is hello, of version 1, with the token")
+                    raise Refused("the first request must be hello, with version 1 and the token")
                 self.greeted = True
                 done = {"hello": {"version": 1, "agent": "py"}}
             elif name == "hello":
-                raise Refused("hello is sent once")
+                raise Refused("hello must be sent only once")
             elif name == "exit":
                 return False
             else:
@@ -367,7 +367,7 @@ class Agent:
             sockets = {(thing.sock if isinstance(thing, Connection) else thing): name for name, thing in ends.items()}
             ready, _, _ = select.select([0, *sockets], [], [], None if self.greeted else max(0, until - time.monotonic()))
             if not ready:
-                return self.write_line({"answer": {"id": None, "failed": {"what": "no hello in time"}}})
+                return self.write_line({"answer": {"id": None, "failed": {"what": "no hello arrived before the timeout"}}})
             for sock in ready:
                 if sock == 0:
                     more = os.read(0, 65536)
@@ -381,7 +381,7 @@ class Agent:
             while b"\n" in got or len(got) > LONGEST_HELLO:
                 line, feed, rest = got.partition(b"\n")
                 if len(line) >= LONGEST_LINE or not self.greeted and len(line) > LONGEST_HELLO:
-                    return self.write_line({"answer": {"id": None, "failed": {"what": "a line that is too long"}}})
+                    return self.write_line({"answer": {"id": None, "failed": {"what": "the line is too long"}}})
                 if not feed:
                     break
                 got = rest

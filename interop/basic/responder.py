@@ -23,7 +23,7 @@ FAULTS = {
     "private-data": "PD_Length of a received start-up frame is taken to be little endian",
     "mute": "it sends no FPDU",
     "crc-reported-by-ddp": "a wrong CRC is answered by a Terminate with an error of DDP",
-    "crc-reported-by-ddp-exchanged": "the same, and Layer and EType of the Terminate are exchanged",
+    "crc-reported-by-ddp-exchanged": "a wrong CRC is answered by a Terminate with an error of DDP, whose Layer and EType are exchanged",
     "crc-reported-by-rdmap": "a wrong CRC is answered by a Terminate with an error of RDMAP",
     "crc-reported-exchanged": "Layer and EType of the Terminate for a wrong CRC are exchanged",
 }

@@ -3,10 +3,12 @@
 
   against_weft.py WEFT [--runs N] [--seed S] [--only I] [--verbose]
 
-A run takes all of it from its number and the seed: start-up profile, field order, CRC, markers, sizes and counts of buffers, Modes and mechanisms
-of both sides, and a script of the peer's: octets, Out-Of-Band octets, Modes, changes of size, revocations, moves to another connection, closes and
-aborts.  What arrives on both sides is compared with what was sent, and the peer's checker has to find nothing.  For a run that fails, it prints
-the command that replays it.  Exit status 0 when none does.
+The number of a run and the seed determine the start-up profile, the field order, CRC, markers, the sizes and counts of
+buffers, the Modes and mechanisms of both sides, and the script of the peer: bytes, Out-Of-Band bytes, Modes, changes of
+size, revocations, moves to another connection, closes and aborts.
+
+The script compares the received data with the sent data on both sides. The checker of the peer must find no violation.
+For each failed run, the script prints the command that replays it. The exit status is 0 if no run fails.
 """
 import argparse
 import collections
@@ -175,7 +177,7 @@ def wrong(run, got):
     """Returns what is wrong with the run, or None."""
     our_status, our_out, our_err, their_status, their_out = got
     if their_status == 1 or "VIOLATION" in their_out:
-        return "the peer finds a violation"
+        return "the peer found a violation"
     if run.ending == "abort" or run.ending == "close and abort":
         # The side that aborts exits with 0. The other side reports the abort, except if the
         # connection had already ended.
@@ -190,11 +192,11 @@ def wrong(run, got):
     received = re.search(r"^received (.*)$", their_out, re.M)[1]
     if not run.serves:
         if our_out != run.octets:
-            return f"weft got {digest(our_out)}, not {digest(run.octets)}"
-        return None if received == digest(run.given) else "the peer got something else"
+            return f"weft received {digest(our_out)}, expected {digest(run.octets)}"
+        return None if received == digest(run.given) else "the peer received different data"
     if run.echoes:
-        return None if received == digest(run.octets) else "what came back is something else"
-    return None if our_out.decode().split() == ["received", str(len(run.octets))] else "the sink took another number of octets"
+        return None if received == digest(run.octets) else "the returned data differs from the sent data"
+    return None if our_out.decode().split() == ["received", str(len(run.octets))] else "the sink received a different number of bytes"
 
 
 def main():

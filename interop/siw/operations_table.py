@@ -118,7 +118,7 @@ by_weft("write-bad-key", ["write:100:0:1", "end"], (1, 1, 0x00))
 by_weft("write-out-of-bounds", ["writeoob:100", "end"], (1, 1, 0x01))
 by_weft("write-before-the-region", ["write:16:18446744073709551608", "end"], (1, 1, 0x01))
 by_weft("write-wraps", ["writewrap:100", "end"], (1, 1, 0x03), sends=(0, 1, 0x00),
-        departs="siw answers a Write that wraps by DDP's Local Catastrophic, exchanged (RFC 5041 7.2: TO wrap)")
+        departs="siw answers a Write that wraps with DDP's Local Catastrophic Error, with Layer and EType exchanged (RFC 5041 7.2: TO wrap)")
 # RFC 5041 7.2 has no separate number for a missing right, so Invalid STag is as correct as weft's
 # 02.
 by_weft("write-no-right", ["write:100", "end"], (1, 1, 0x00), siw="-A lr")
@@ -126,7 +126,7 @@ by_weft("write-after-invalidation", ["sendinv:9", "write:10", "end"], (1, 1, 0x0
 by_weft("read-bad-stag", ["readbadkey:64", "end"], (0, 1, 0x00), sends=(1, 0, 0x00), departs=EXCHANGED)
 by_weft("read-out-of-bounds", ["readoob:64", "end"], (0, 1, 0x01), sends=(1, 0, 0x01), departs=EXCHANGED)
 by_weft("send-too-long", ["send:70000", "end"], (1, 2, 0x05), sends=(2, 1, 0x02),
-        departs="siw answers a Send that is too long by No Buffer Available, exchanged (RFC 5041 7.2: 05)")
+        departs="siw answers a Send that is too long with No Buffer Available, with Layer and EType exchanged (RFC 5041 7.2: 05)")
 by_weft("send-no-receive", ["send:100", "end"], (1, 2, 0x02), siw="-r 0", sends=(2, 1, 0x02), departs=EXCHANGED)
 # "STag cannot be Invalidated" is the wording of RFC 5040 section 5.3.
 by_weft("invalidates-stag-0", ["sendinvz:9", "end"], (0, 2, 0x09), sends=(2, 0, 0x09), departs=EXCHANGED)
@@ -148,4 +148,4 @@ SCENARIOS.append(Scenario(
     weft_status=1, siw_statuses=(0, 4)))
 SCENARIOS.append(Scenario(
     "read-no-right-by-weft", "weft", ["read:64"], siw="-A lw", terminate=("siw", (0, 1, 0x02)),
-    departs="siw answers a Read of a region without that right with its octets (RFC 5040 8.1.1, Figure 9: access rights violation)"))
+    departs="siw answers a Read of a region that permits no Reads, and returns its bytes (RFC 5040 8.1.1, Figure 9: access rights violation)"))

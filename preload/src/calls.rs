@@ -1,4 +1,4 @@
-//! The actions of the shim before or after a call of the C library.
+//! The actions of the shim (this preload library) before or after a call of the C library.
 //!
 //! A *name* is the address and port of a socket. For a connection through the agent, the *real
 //! names* are the names of the SDP connection, not the names of the loopback connection.
@@ -15,8 +15,8 @@ use crate::errno::{errno, set_errno};
 use crate::rules::{RulesState, report, rules};
 use crate::socket::{self, Room};
 
-/// Handles connect(2) to the address `service`. Returns the result of the call if the shim handles
-/// it. Otherwise returns `None`, and the caller calls the C library.
+/// Handles connect(2) to the address `service`. If the shim handles the call, returns the result of
+/// the call. Otherwise returns `None`, and the caller calls the C library.
 pub(crate) fn connect(fd: c_int, service: SocketAddr) -> Option<c_int> {
     let rules = match rules() {
         RulesState::None => return None,

@@ -1,4 +1,4 @@
-//! Calls the C library's own functions, which the shim replaces.
+//! Calls the C library's own functions, which the shim (this preload library) replaces.
 
 use core::ffi::CStr;
 use core::mem::transmute;

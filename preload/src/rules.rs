@@ -1,4 +1,4 @@
-//! The rules file, which the shim reads at the first socket call.
+//! The rules file, which the shim (this preload library) reads at the first socket call.
 
 use std::env;
 use std::ffi::OsStr;

@@ -28,7 +28,7 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Makes the value from the arguments of a socket call. The arguments may be null.
+    /// Makes the value from the arguments of a socket call. The arguments can be null.
     ///
     /// # Safety
     /// While this value is used, `len` is null, or points to the number of bytes at `address`.

@@ -1,4 +1,4 @@
-//! A selected line in a list that may be longer than its panel.
+//! The selected line of a list. The list can be longer than its panel.
 
 use std::ops::Range;
 

@@ -52,7 +52,7 @@ impl Keyboard {
     /// whether there is such an event.
     fn has_event(&self, at_most: Duration) -> io::Result<bool> {
         self.wait(Duration::ZERO)?;
-        // crossterm may have read several keys at once and still have some of them.
+        // If crossterm has read several keys at once, it can still have some of them.
         if event::poll(Duration::ZERO)? {
             return Ok(true);
         }

@@ -114,7 +114,7 @@ async fn posted(request: Request, session: Option<&Session>, form_timeout: Durat
     Ok(Request::from_parts(parts, Body::from(form)))
 }
 
-/// Returns whether the request is an upload. The body of an upload may be too long to keep in
+/// Returns whether the request is an upload. The body of an upload can be too long to keep in
 /// memory, so the upload routes check the request themselves. The page's route checks the form key.
 /// The API's route requires a content type that no form can send.
 fn is_upload(request: &Request) -> bool {
@@ -173,7 +173,7 @@ mod tests {
             assert!(embedded(site, "navigate", "iframe"), "a frame");
             assert!(!embedded(site, "navigate", "document"), "a link");
         }
-        assert!(!embedded("same-origin", "cors", "empty"), "a page of ours");
+        assert!(!embedded("same-origin", "cors", "empty"), "a page of this server");
         assert!(!embedded("none", "navigate", "document"), "an address that the user typed");
         assert!(!is_embedded_elsewhere(&HeaderMap::new()), "no browser");
     }

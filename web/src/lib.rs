@@ -17,7 +17,7 @@
 //! - The server checks the host name in each request. It accepts loopback names, configured names
 //!   and, with tokens, any IP address. So a page of another site cannot reach the server by DNS
 //!   rebinding.
-//! - A browser can send POST requests only from a page of this server.
+//! - The server accepts POST requests of a browser only from a page of this server.
 //! - The server never uses a file path from a request. The results store has the paths of
 //!   evidence. A hash of the file name identifies a capture.
 //! - The Content-Security-Policy of all pages forbids inline scripts, inline styles, and content

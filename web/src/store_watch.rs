@@ -1,6 +1,6 @@
 //! Watches the results store. If the store does not answer, requests fail soon.
 //!
-//! Queries have no time limit, because a page about many runs may take long. Instead, if a request
+//! Queries have no time limit, because a page about many runs can take long. Instead, if a request
 //! takes longer than [`SLOW`], a small query on separate connections probes the store. If the probe
 //! does not succeed within [`PROBE`], the store counts as gone and the request fails.
 

@@ -1,6 +1,5 @@
 //! Slows down senders of wrong tokens: the agent compares the next token of the same origin only
-//! after a delay. A client with the right token may have the same origin. The delay is short enough
-//! for this client.
+//! after a delay. A client with the right token can have the same origin, so the delay is short.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

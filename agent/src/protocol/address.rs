@@ -13,7 +13,7 @@ use super::Failure;
 /// Maximum length of an interface's name in bytes (`IFNAMSIZ` without the final zero).
 const LONGEST_ZONE: usize = 15;
 
-/// An IP address. After an IPv6 address, the name or number of an interface of the agent's host may
+/// An IP address. After an IPv6 address, the name or number of an interface of the agent's host can
 /// follow: `fe80::1%eth0`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

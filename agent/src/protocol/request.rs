@@ -113,9 +113,10 @@ pub enum Action {
         #[serde(default)]
         inline: u32,
         /// Whether only solicited events cause reports of completions. If `true`, the agent reports
-        /// the first completion. After that, it reports completions only when a Send with Solicited
-        /// Event arrives, or when a work request fails. If `false`, the message omits this option:
-        /// older agents, which do not know this option, then accept the request.
+        /// the first completion. Later completions stay in the completion queue. When a Send with
+        /// Solicited Event arrives, or when a work request fails, the agent reports all completions
+        /// that are in the queue. If `false`, the message omits this option: older agents, which do
+        /// not know this option, then accept the request.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         solicited: bool,
     },
@@ -285,7 +286,7 @@ pub enum Access {
 pub struct Part {
     /// The region.
     pub region: Object,
-    /// Offset in bytes from the start of the region. The offset may be beyond the end of the
+    /// Offset in bytes from the start of the region. The offset can be beyond the end of the
     /// region.
     #[serde(default)]
     pub offset: u64,

@@ -149,7 +149,7 @@ impl Nic {
             }
             // SAFETY: the descriptor is open as long as the device is.
             let fd = unsafe { BorrowedFd::borrow_raw((*self.channel).fd) };
-            let left = left.try_into().map_err(|_| Failure::of("the time is out of range"))?;
+            let left = left.try_into().map_err(|_| Failure::of("the time limit is out of range"))?;
             match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&left)) {
                 // A signal also ends a wait.
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
@@ -167,7 +167,7 @@ impl Nic {
 
     pub(super) fn pair(&mut self, action: &Action) -> Result<Success, Failure> {
         let Action::Pair { connection: object, domain, shared, depth, parts, inline, solicited } = *action else {
-            return Err(Failure::of("the request is not for a Queue Pair"));
+            return Err(Failure::of("the request is not `pair`"));
         };
         let domain = self.find_domain(domain)?;
         let srq = shared.map_or(Ok(ptr::null_mut()), |shared| self.find_shared(shared))?;
@@ -234,7 +234,7 @@ impl Nic {
             }
             return Err(failure);
         }
-        // The library may provide more than was requested.
+        // The library can provide more than was requested.
         let cap = &attributes.cap;
         let connection = self.find_connection(object)?;
         connection.cq = cq;

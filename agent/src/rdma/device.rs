@@ -47,7 +47,7 @@ pub enum OpenError {
         there: String,
     },
     /// No device supports iWARP.
-    #[error("no device speaks iWARP; the devices of this host are {there}; to use one of them, add --device NAME")]
+    #[error("this host has no iWARP device; its RDMA devices are {there}; to use one of them, add --device NAME")]
     NoIwarp {
         /// Names of the devices that were found.
         there: String,

@@ -1,4 +1,4 @@
-//! Memory that the device may read or write at any time. Therefore this module accesses the memory
+//! Memory that the device can read or write at any time. Therefore this module accesses the memory
 //! only through pointers, never as a slice.
 
 use core::ptr::NonNull;

@@ -8,7 +8,7 @@
 //! | `device` | selection and description of the device |
 //! | `connect` | connections and listeners: librdmacm's identifiers |
 //! | `work` | work requests, completions and asynchronous events |
-//! | `memory` | memory that the device may read or write at any time |
+//! | `memory` | memory that the device can read or write at any time |
 //! | `route` | passes asynchronous events to the control connections that they concern |
 //! | `socket_address` | socket addresses in the format of the libraries |
 //! | `names` | names of the libraries' numeric constants |

@@ -108,7 +108,7 @@ impl Nic {
     /// Stores an object, if the limit allows one more object. Otherwise destroys the object.
     pub(super) fn insert_object(&mut self, device_object: DeviceObject) -> Result<Object, Failure> {
         if let Err(full) = self.limits.check_objects(self.objects.len()) {
-            // If the device has not released a region, the device may still write to the memory of
+            // If the device has not released a region, the device can still write to the memory of
             // the region. So the memory must not be freed.
             if let Err((device_object, _)) = self.destroy(device_object) {
                 core::mem::forget(device_object);
@@ -353,7 +353,7 @@ impl Drop for Nic {
         let mut objects: Vec<DeviceObject> = std::mem::take(&mut self.objects).into_values().collect();
         objects.sort_by_key(rank);
         for device_object in objects {
-            // If the device has not released a region, the device may still write to the memory of
+            // If the device has not released a region, the device can still write to the memory of
             // the region. So the memory must not be freed.
             if let Err((device_object, _)) = self.destroy(device_object) {
                 core::mem::forget(device_object);

@@ -1,6 +1,6 @@
 //! Passes each asynchronous event of a device to the control connections that the event concerns.
 //! librdmacm opens each device only once in a process, so all control connections share the
-//! descriptor for the events of the device. Each reader of the descriptor may get events that
+//! descriptor for the events of the device. Each reader of the descriptor can get events that
 //! concern other control connections.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -109,7 +109,7 @@ impl Inner {
 
     pub(super) fn pair(&mut self, action: &Action) -> Result<Success, Failure> {
         let Action::Pair { connection, domain, shared, depth, parts, inline: _, solicited } = *action else {
-            return Err(Failure::of("the request is not for a Queue Pair"));
+            return Err(Failure::of("the request is not `pair`"));
         };
         let pd = self.find_domain(domain)?;
         let srq = shared.map(|shared| self.find_shared(shared)).transpose()?;
@@ -145,7 +145,7 @@ impl Inner {
         let (deviations, within) = (self.settings.deviations.clone(), self.settings.startup_timeout);
         let entry = self.find_connection(parameters.connection)?;
         let is_new = matches!(entry.state, State::Resolved);
-        require(is_new, || invalid("the connection already connects, or is established"))?;
+        require(is_new, || invalid("the connection is already being established, or is established"))?;
         let mut request = Vec::new();
         entry.state =
             State::WaitReply(WaitReply::start(mpa, &private_data, deviations, &mut request).map_err(invalid)?);

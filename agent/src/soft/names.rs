@@ -33,8 +33,8 @@ pub(super) fn operation(operation: CompletedOperation) -> &'static str {
     }
 }
 
-/// `enum ibv_event_type`. Returns `None` if libibverbs does not report the event. In this case,
-/// librdmacm may report the event.
+/// `enum ibv_event_type`. Returns `None` if libibverbs does not report the event. librdmacm reports
+/// some of these events instead.
 pub(super) fn asynchronous(event: EventId) -> Option<&'static str> {
     use EventId as E;
     Some(match event {

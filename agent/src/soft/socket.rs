@@ -22,7 +22,7 @@ pub(super) enum Interest {
     Write,
 }
 
-/// A TCP connection. When the stream is over, the endpoint remains, because the tester may still
+/// A TCP connection. When the stream is over, the endpoint remains, because the tester can still
 /// send requests about the connection.
 #[derive(Debug)]
 pub(super) struct Socket {
@@ -30,7 +30,7 @@ pub(super) struct Socket {
     stream: Option<TcpStream>,
     connecting: bool,
     unsent: Bytes,
-    /// Whether the peer may still send.
+    /// Whether the peer can still send.
     readable: bool,
 }
 

@@ -94,8 +94,8 @@ impl SoftAgent {
                         let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
                         let endpoint = ready.and_then(|()| emss(&stream)).ok();
                         let endpoint = endpoint.and_then(|emss| self.soft.accept_stream_at(now, *object, emss));
-                        // If a connection gets no endpoint, the connection is closed here. For
-                        // example, the peer may already have closed it.
+                        // If a connection gets no endpoint, it is closed here. For example, a
+                        // connection gets no endpoint if the peer has already closed it.
                         self.sockets.extend(endpoint.map(|endpoint| Socket::accepted(endpoint, stream)));
                     }
                     Err(why) if why.kind() == io::ErrorKind::WouldBlock => break,

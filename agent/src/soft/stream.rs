@@ -24,7 +24,7 @@ impl SoftConnection {
         self.soft.lock().set_emss(self.object, emss);
     }
 
-    /// Returns whether the tester knows the connection. If so, the tester may still send requests
+    /// Returns whether the tester knows the connection. If so, the tester can still send requests
     /// about the connection.
     pub(super) fn is_known(&self) -> bool {
         self.soft.lock().objects.contains_key(&self.object)

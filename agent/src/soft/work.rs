@@ -74,7 +74,7 @@ impl Inner {
                 },
             },
             Operation::Invalidate { key } => {
-                Verb::InvalidateLocal(Stag::from_bits(key).ok_or_else(|| invalid("no STag has the index 0"))?)
+                Verb::InvalidateLocal(Stag::from_bits(key).ok_or_else(|| invalid("0 is not a valid STag index"))?)
             }
             Operation::Bind { window, region, offset, length, access } => {
                 let bind = self.bind(window, region, (offset, length), &access)?;

@@ -1,5 +1,5 @@
 //! Tests the control protocol with harmful and harmless input. The backend has no device.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -16,7 +16,7 @@ use weft_agent::listen::{MAX_TESTERS, listen};
 use weft_agent::protocol::{Action, Event, Failure, LONGEST_LINE, Octets, Success, VERSION, pattern};
 use weft_agent::serve::{Backend, ServeError, serve};
 
-/// Counts its instances, and answers `Domain` with a number and an event.
+/// A backend that counts its instances. It answers `Domain` with a number and an event.
 struct Fake {
     alive: Arc<AtomicUsize>,
     /// A descriptor to poll, on which nothing arrives.
@@ -274,7 +274,7 @@ fn silent_connections_do_not_block_testers() {
 }
 
 /// A client must send its hello within 2 s, so a silent client does not keep its slot. A tester
-/// that has sent its hello may be silent for longer.
+/// that has sent its hello is allowed to be silent for longer.
 #[test]
 fn a_client_without_hello_is_closed_and_a_silent_tester_is_not() {
     let address = guarded();
@@ -325,10 +325,12 @@ fn is_right(stream: &TcpStream) -> bool {
 
 const US: &str = "127.0.0.1";
 
-/// docs/agent.md: the delays before the first token and after each wrong token, in milliseconds.
+/// The delays of docs/agent.md in milliseconds. The first delay is before the first token. Each
+/// later delay follows one more wrong token.
 const DELAYS: [u64; 6] = [0, 50, 100, 200, 400, 800];
 
-/// A timer never ends early, so each of these limits holds on a machine of any speed.
+/// The agent waits at least for each delay, on a machine of any speed, because a timer never ends
+/// early.
 #[test]
 fn each_wrong_token_delays_the_next_one_longer() {
     let address = guarded();
@@ -341,8 +343,9 @@ fn each_wrong_token_delays_the_next_one_longer() {
         let (is_right, waited) = wait("wrong");
         assert!(!is_right && waited >= delay, "{waited:?}, of {delay:?} at least");
     }
-    // A right token waits, too, and then clears the delay. To check this, each of several wrong
-    // tokens follows a right token. The fastest of them had no delay.
+    // The agent also delays a right token, and then resets the delay. To check the reset, the test
+    // sends several wrong tokens, each directly after a right token. At least one answer must
+    // arrive soon.
     let (is_right, last) = wait("secret");
     assert!(is_right && last >= Duration::from_secs(1), "{last:?}");
     let fastest = (0..5).map(|_| {
@@ -354,8 +357,8 @@ fn each_wrong_token_delays_the_next_one_longer() {
     assert!(fastest < last / 2, "{fastest:?} after a right token, {last:?} before it");
 }
 
-/// Eight connections of an address may wait. A client cannot avoid the delays with several tokens
-/// at once.
+/// Up to eight connections of one address can wait for a decision. A client that sends several
+/// tokens at once does not avoid the delays.
 #[test]
 fn wrong_tokens_that_arrive_together_are_compared_one_after_the_other() {
     let address = guarded();
@@ -373,7 +376,8 @@ fn wrong_tokens_delay_no_other_address() {
     for _ in DELAYS {
         assert!(!is_right(&hello(US, address, "wrong")));
     }
-    // A busy machine can be late by as much as the delay, but not each time.
+    // On a busy machine, an answer can be late by the length of the delay. This does not happen in
+    // each attempt.
     let is_soon = |_| {
         let begin = Instant::now();
         let waiting = hello(US, address, "wrong");

@@ -1,7 +1,8 @@
 //! The structures of `rdma::abi` have the sizes and offsets of rdma-core's headers.
 //!
-//! The test needs the headers (`libibverbs-dev`, `librdmacm-dev`) and a C compiler. Without the
-//! headers, the test does nothing. But if `WEFT_RDMA_HEADERS` is set, as in CI, it then fails.
+//! The test needs the headers (`libibverbs-dev`, `librdmacm-dev`) and a C compiler. If the headers
+//! are missing, the test does nothing, or fails if `WEFT_RDMA_HEADERS` is set. CI sets this
+//! variable.
 
 use std::mem::{offset_of, size_of};
 use std::path::Path;

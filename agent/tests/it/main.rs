@@ -1,5 +1,5 @@
-//! The integration tests of the agent that share one process. Two more binaries have a process
-//! each: `harm` counts its descriptors and threads, and `exhausted` lowers its limits.
+//! These integration tests of the agent share one process. Two other test binaries have their own
+//! processes: `harm` counts its descriptors and threads, and `exhausted` lowers its limits.
 
 mod control;
 mod layout;

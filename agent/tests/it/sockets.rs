@@ -1,6 +1,6 @@
-//! Tests the software RNIC on this host's TCP. Two agents communicate with each other, or peers and
-//! testers act on one agent.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests panic as tests do")]
+//! Tests the software RNIC on this host's TCP. In some tests, two agents communicate with each
+//! other. In the others, a tester and some peers use one agent.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic in a helper function fails the test")]
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use weft_agent::Limits;
 
 use crate::talk::{Talk, WITHIN};
 
-/// A Request of revision 1 with CRC and `private_data`.
+/// Returns an MPA Request of revision 1 with CRC and `private_data`.
 fn request(private_data: &[u8]) -> Vec<u8> {
     let length = u16::try_from(private_data.len()).unwrap().to_be_bytes();
     [b"MPA ID Req Frame\x40\x01", &length[..], private_data].concat()
@@ -137,7 +137,8 @@ fn a_tester_that_vanishes_closes_its_connections() {
     talk.done(&json!({"accept": {"connection": end}}));
     let mut reply = [0; 20];
     there.read_exact(&mut reply).unwrap();
-    // After this empty Send, the agent may send. The test gives it more data than TCP accepts.
+    // After this empty Send, the agent is allowed to send. The test gives it more data than TCP
+    // accepts.
     there.write_all(&weft_fpdu()).unwrap();
     talk.event("established");
     assert_eq!(talk.event("completion")["work"], 2);
@@ -145,15 +146,15 @@ fn a_tester_that_vanishes_closes_its_connections() {
     talk.done(&json!({ "post_send": send }));
     talk.end();
     for mut stream in [silent, half, asks, there] {
-        // FIN or RST arrives after at most the bytes in flight, because the sender is gone.
+        // The sender is gone. So the test receives only the bytes in flight, and then FIN or RST.
         let mut rest = Vec::new();
         let _ = stream.read_to_end(&mut rest);
         assert!(rest.len() < 1 << 24, "{} bytes", rest.len());
     }
-    assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "somebody listens");
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "a listener still exists");
 }
 
-/// A Send without payload, MSN 1.
+/// Returns an FPDU with a Send that has MSN 1 and no payload.
 fn weft_fpdu() -> Vec<u8> {
     let header: &[u8] = &[0x41, 0x43, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
     let framing = weft_core::wire::mpa::Framing { markers: false, crc: true };
@@ -228,7 +229,7 @@ fn queues_of_any_size_are_made_or_rejected() {
         }
         talk.done(&json!({"pair": {"connection": way, "domain": domain, "depth": 16384, "parts": 16}}));
     }
-    // The kernel counts approximately: the second figure may be the smaller one.
+    // The kernel's count is approximate, so the second value can be smaller than the first.
     let more = most_resident().saturating_sub(before);
     assert!(more < 64 << 20, "{more} bytes");
     talk.end();

@@ -1,5 +1,5 @@
-//! A tester of an agent that has the software RNIC on this host's TCP.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests panic as tests do")]
+//! [`Talk`] plays the tester of an agent. The agent has the software RNIC on this host's TCP.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a panic in a helper function fails the test")]
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -76,7 +76,7 @@ impl Talk {
         self.done(action)[kind][kind].as_u64().unwrap()
     }
 
-    /// Returns the next event. It must have the kind `kind`.
+    /// Returns the next event. The event must have the kind `kind`.
     pub(crate) fn event(&mut self, kind: &str) -> Value {
         let mut event = match self.events.pop_front() {
             Some(event) => event,

@@ -1,6 +1,6 @@
-//! A control connection without a socket and without a device. Its input is any bytes, and its
-//! output is lines. The checks of the output are valid for any input. The fuzz target `agent` also
-//! uses this module.
+//! [`play`] runs a control connection without a socket and without a device. Its input can be any
+//! bytes, and its output is lines. The checks of the output apply to any input. The fuzz target
+//! `agent` also uses this module.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -20,7 +20,7 @@ use weft_peer::memory::MemorySettings;
 use weft_peer::service::DrivenConnection;
 use weft_peer::{Settings, Transmit};
 
-/// Maximum number of bytes that one control connection may register in these tests.
+/// Maximum number of bytes that one control connection can register in these tests.
 pub const MEMORY: u64 = 1 << 20;
 
 /// The numbers of backends, of their objects, and of the bytes of these objects.
@@ -78,7 +78,8 @@ impl Drop for Counted {
     }
 }
 
-/// A fake device: domains, and regions with their memory. Each new domain comes with an event.
+/// A fake device that has only domains and regions. A region has memory. Each new domain causes an
+/// event.
 pub struct FakeDevice {
     counter: Counter,
     objects: BTreeMap<Object, Counted>,
@@ -185,8 +186,9 @@ impl<P> AsFd for Input<'_, P> {
 /// Runs a control connection in which the tester sends `octets` and disconnects. Each read returns
 /// the number of bytes that `piece` returns. Returns the lines that the tester receives.
 ///
-/// Checks that the output follows docs/agent.md. Each line gets an answer with its number, in
-/// order. Without a valid hello, no backend is created. At the end, no object exists.
+/// Checks that the output follows docs/agent.md. Each line gets an answer with the id of its
+/// request. The answers have the order of the lines. Without a valid hello, no backend is created.
+/// At the end, no object exists.
 ///
 /// # Panics
 ///
@@ -273,7 +275,7 @@ impl Backend for Looped {
         | Success::Window { window: object, .. }
         | Success::Connection { connection: object } = done
         {
-            assert!(object > self.last, "a number comes again");
+            assert!(object > self.last, "a new object has the number of an earlier object");
             self.last = object;
         }
         if connects && let Some(left) = self.soft.accept_stream(Self::NOW) {
@@ -310,8 +312,8 @@ impl Drop for Looped {
         self.wires.clear();
         self.lonely.clear();
         let mut left: Vec<Object> = (1..=self.last).collect();
-        // Windows use regions, and all other objects use domains. So one pass for each kind is
-        // enough.
+        // Windows use regions, and other objects use domains. An object can be destroyed only after
+        // the objects that use it. So some objects need several passes.
         for _ in 0..4 {
             left.retain(|object| {
                 let destroyed = self.soft.perform(Self::NOW, Action::Destroy { object: *object });

@@ -1,12 +1,14 @@
 //! `weft bench`: measures bandwidth and latency of the software RNIC. With `--compare`, it also
 //! measures a plain TCP stream.
 //!
-//! A subject is an RDMA operation or the TCP stream. weft takes the samples of all subjects in
-//! turn. A disturbance of the machine therefore affects all subjects. The result is the median.
+//! A subject is an RDMA operation or the TCP stream. weft takes one sample of each subject, then
+//! the next sample of each subject, and so on. A disturbance of the machine therefore affects all
+//! subjects. The result of a subject is the median of its samples.
 //!
-//! Each sample of an RDMA operation uses a new connection. Of two equal connections in one process,
-//! one is often slower by a quarter, from its start to its end. The cause is probably the memory
-//! addresses of the slower connection. The median of several connections reduces this effect.
+//! Each sample of an RDMA operation uses a new connection. Two connections of one process often
+//! differ in speed by a quarter, although their settings are equal. The slower one stays slow until
+//! it ends. The cause is probably the memory addresses of its buffers. The median of several
+//! connections reduces this effect.
 
 mod scale;
 mod subject;
@@ -95,7 +97,7 @@ pub(crate) struct Arguments {
     /// short.
     #[arg(long, value_name = "US")]
     busy_poll: Option<u64>,
-    /// Also measure plain TCP, and print the ratio to it
+    /// Also measure plain TCP, and print the ratio of each result to that of TCP
     ///
     /// weft takes a sample of TCP before each round of RDMA samples. The TCP stream uses blocking
     /// sockets, TCP_NODELAY, one write per message, and a read buffer of 1 MiB.

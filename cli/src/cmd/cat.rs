@@ -1,5 +1,5 @@
-//! `weft cat`: sends or receives a file or a pipe over RDMA, by Sends, RDMA Writes or RDMA Reads.
-//! At the end, both sides compare the length and a hash of the bytes.
+//! `weft cat`: sends or receives the bytes of a file or a pipe over RDMA, by Sends, RDMA Writes or
+//! RDMA Reads. At the end, both sides compare the length and a hash of the bytes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

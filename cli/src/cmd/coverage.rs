@@ -26,8 +26,9 @@ use crate::one_of::one_of;
     test  A unit test has an assertion that fails if the endpoint violates the requirement.\n\
     The built-in proofs come from `make coverage`, which runs the unit tests and `weft suite prove`.\n\n\
     Each column of the output is a number of requirements:\n  \
-    rows          requirements whose violation can be observed in the way that --by selects. For SDP,\n                \
-    --by test selects all violations that the peer or the user of the endpoint observes.\n  \
+    rows          requirements whose violation the selected kind of proof (--by) can observe. A unit\n                \
+    test of SDP can observe everything that the peer or the user of the endpoint\n                \
+    observes.\n  \
     judgeable     requirements whose violation is visible in the bytes or in the reaction\n  \
     permission    requirements that permit or define something, so nothing can violate them\n  \
     outside       requirements whose violation depends on facts that neither a capture nor a tester\n                \
@@ -50,7 +51,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "case", value_parser = one_of([
         ("case", "Cases and lint rules that detect violations on the wire or in the target's reaction", CoverageKind::Case),
         ("rule", "Lint rules that detect violations on the wire", CoverageKind::Rule),
-        ("test", "Unit tests that detect violations of weft's endpoint on the wire or at its interface", CoverageKind::Test),
+        ("test", "Unit tests that detect violations by weft's endpoint on the wire or at its API", CoverageKind::Test),
     ]))]
     by: CoverageKind,
     /// Print one line per section of a specification

@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     for deviation in hostile::all() {
         let ids: Vec<&str> = deviation.breaks.iter().map(|id| id.as_str()).collect();
         let line = format!("{:<32} {:<16} {}", deviation.name, ids.join(","), deviation.description);
-        // One argument may have several words, in quotes.
+        // One argument can have several words, in quotes.
         if arguments.words.iter().flat_map(|words| words.split_whitespace()).all(|word| has_word(&line, word)) {
             found = true;
             writeln!(out, "{line}")?;

@@ -106,7 +106,7 @@ struct Row {
 impl Sink for Explain {
     fn unit(&mut self, unit: &Unit<'_>) {
         let is_complete = unit.frame == self.number;
-        // A unit belongs to its last frame, but some of its bytes may be in this frame.
+        // A unit belongs to its last frame, but some of its bytes can be in this frame.
         let part = || unit.locate(0..unit.octets_len()).iter().any(|located| located.frame == self.number);
         if !is_complete && (unit.frame < self.number || !part()) {
             return;

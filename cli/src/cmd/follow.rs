@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     /// Choose what to print
     #[arg(long, default_value = "messages", value_parser = one_of([
         ("messages", "Complete RDMAP messages, SDP messages and start-up frames", Subject::Messages),
-        ("payload", "Data of Sends, RDMA Writes and Read Responses, and bytes outside MPA", Subject::Payload),
+        ("payload", "The data in Sends, RDMA Writes and Read Responses; also all bytes outside MPA", Subject::Payload),
         ("octets", "Bytes of start-up frames and FPDUs, without markers and CRC fields", Subject::Octets),
     ]))]
     what: Subject,
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             *failed = printer.piece(piece);
         }
     });
-    // If the reader closes the output, stop: the capture may be long or endless.
+    // If the reader closes the output, stop: the capture can be long or endless.
     let dissector = arguments.file.decode.apply(Dissector::default());
     input.dissect_until(dissector, &mut follow, || failed.borrow().is_err())?;
     let is_seen = follow.is_seen();

@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     /// Use this option for the files of a ring buffer, or for captures of the same traffic by
     /// several taps. Each finding names the file of its frame, and the frame's number in that file.
     ///
-    /// Without --merge, weft judges each capture alone, because unrelated captures may have
+    /// Without --merge, weft judges each capture alone, because unrelated captures can have
     /// connections with the same addresses and ports. If a capture starts within a connection, weft
     /// cannot check the rules that depend on earlier frames.
     #[arg(long, conflicts_with = "interface")]
@@ -209,7 +209,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
             Next::Idle => lint.out.flush()?,
             Next::End => break,
         }
-        // A live capture may be endless, so it stops when the reader closes the output.
+        // A live capture can be endless, so it stops when the reader closes the output.
         if lint.out.get_ref().is_unread && arguments.live.interface().is_some() {
             break;
         }

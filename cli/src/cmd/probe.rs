@@ -38,7 +38,7 @@ pub(super) use report::how;
     disc                       close the connection\n  \
     abort                      reset the connection\n  \
     end                        wait until the peer ends the connection\n\
-    OFFSET is relative to the start of the peer's region, and may be outside the region.\n\n\
+    OFFSET is relative to the start of the peer's region, and can be outside the region.\n\n\
     Invalid operations:\n  \
     writebadkey:N, readbadkey:N   with an STag that does not exist\n  \
     writeoob:N, readoob:N         half of the bytes are after the end of the region\n  \

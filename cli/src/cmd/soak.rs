@@ -42,10 +42,9 @@ pub(crate) struct Arguments {
     /// Each further run uses the next seed.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Do at most this many runs in process, and at most this many on each lane
+    /// Stop after this many runs in process, and this many on each lane (see --lanes)
     ///
-    /// A lane is a connection over TCP, and `--lanes` sets the number of lanes. With `--runs 1`,
-    /// weft uses one lane.
+    /// With `--runs 1`, weft uses only one lane.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// Damage the traffic in this way, as in `weft serve --mangle`
@@ -54,7 +53,9 @@ pub(crate) struct Arguments {
     /// `all`.
     #[arg(long, value_name = "WORD[=N],...")]
     mangle: Option<Plan>,
-    /// Run this many connections (lanes) at a time over TCP
+    /// Use this many lanes: connect this many pairs of endpoints at a time over TCP
+    ///
+    /// On each lane, the runs take place one after the other.
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
     lanes: u8,
     /// Allow the resident size to grow by this much after the first tenth of the time

@@ -87,8 +87,9 @@ pub(crate) struct Arguments {
     tier: Tier,
     /// Run all cases with markers in these directions
     ///
-    /// The capability `markers` or `asks-for-markers` in a target file declares that the target can
-    /// do this. The results are stored under a name of their own, such as builtin+markers.
+    /// A target file needs the capability `markers` if the target inserts markers, and
+    /// `asks-for-markers` if the target requests markers. The results are stored under a name of
+    /// their own, such as builtin+markers.
     #[arg(long, value_name = "WHICH", value_enum)]
     markers: Option<Markers>,
     /// Run only part I of N of the selected cases
@@ -162,7 +163,7 @@ enum Markers {
     FromTarget,
     /// The target requests markers, so the tester inserts them
     ToTarget,
-    /// Both ends request markers
+    /// Both sides request markers
     Both,
 }
 
@@ -179,7 +180,7 @@ impl From<Markers> for MarkerDirections {
 /// The values of --rerun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Rerun {
-    /// Cases that neither passed nor were skipped
+    /// Cases that ran, but did not pass
     Failed,
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     /// Use the suites of this folder for started runs, instead of the built-in ones
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
-    /// Require one of the tokens in this file from each client, also on this host
+    /// Require a token of this file from all clients, also from clients on this host
     ///
     /// Each line of the file is `viewer TOKEN` or `operator TOKEN`.
     #[arg(long, value_name = "FILE")]

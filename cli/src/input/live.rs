@@ -72,8 +72,9 @@ impl LiveArguments {
         }
     }
 
-    /// If there is no interface, rejects the options that need an interface. clap cannot check
-    /// this: a file and an interface exclude each other, so clap does not require the interface.
+    /// If there is no interface, rejects the options that need an interface. clap cannot do this
+    /// check: with a file on the command line, clap never requires an interface, because the two
+    /// exclude each other.
     pub(crate) fn reject_without_interface(&self) -> Result<(), BadInput> {
         let letter = match () {
             () if self.capture_filter.is_some() => "-f",
@@ -289,8 +290,8 @@ impl LiveInput {
         self.frames
     }
 
-    /// The captured, lost and written frames so far. Frames may still be buffered, except after
-    /// [`Next::Idle`].
+    /// The captured, lost and written frames so far. Some of these frames can still be buffered,
+    /// except after [`Next::Idle`].
     pub(super) fn progress(&mut self) -> LiveProgress {
         let ended = match (&self.failed, &self.over) {
             (Some(error), _) => Some(format!("{error:#}")),

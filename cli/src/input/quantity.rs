@@ -32,7 +32,7 @@ impl Limits {
     }
 }
 
-/// Parses a positive number of seconds, which may have a fraction.
+/// Parses a positive number of seconds, which can have a fraction.
 fn seconds(value: &str) -> Option<Duration> {
     let seconds = value.parse::<f64>().ok().filter(|seconds| *seconds > 0.0)?;
     Duration::try_from_secs_f64(seconds).ok()

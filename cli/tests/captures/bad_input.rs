@@ -1,6 +1,6 @@
-//! For unusable input, weft prints one line with the remedy on standard error, and exits with the
-//! right code.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! If weft cannot use its input, it prints one line with the remedy on standard error, and exits
+//! with the documented exit code.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::fs;
 use std::io::Write;
@@ -38,8 +38,8 @@ impl Folder {
     }
 }
 
-/// Checks that each command that reads captures exits with code 2, and prints one line with this
-/// end.
+/// Runs each command that reads captures on `file`. Checks that the command exits with code 2 and
+/// prints one line, which ends with `ending`.
 #[track_caller]
 fn refused(file: &str, ending: &str) {
     for command in ["dissect", "lint", "stats", "ladder", "follow"] {
@@ -88,7 +88,7 @@ fn a_folder_of_captures_is_linted_by_name() {
     assert!(!text.contains("notes.txt"), "{text}");
 }
 
-/// A file name may contain control characters, which a terminal would execute.
+/// A file name can contain control characters, and a terminal would execute them.
 #[test]
 fn control_characters_of_a_file_name_are_shown() {
     let folder = Folder::new();
@@ -115,7 +115,7 @@ fn a_filter_that_nothing_passes_is_reported() {
     assert_eq!(outcome(&["dissect", file, "-Y", "frame.number == 6"]), (0, Vec::new()));
 }
 
-/// Folders of the kernel exist, but nobody can create files in them.
+/// `/proc` exists, but nobody can create a file in it.
 #[test]
 fn a_folder_that_takes_no_files_is_not_called_missing() {
     let file = capture();
@@ -128,7 +128,8 @@ fn a_folder_that_takes_no_files_is_not_called_missing() {
     assert_eq!(write("/no/x"), (2, vec!["weft: /no/x: cannot be written: its folder does not exist".to_owned()]));
 }
 
-/// `weft follow - | head`, on a capture that has no end.
+/// `weft follow -` reads a capture that never ends. It stops when the reader of its output goes
+/// away, as in `weft follow - | head`.
 #[test]
 fn follow_stops_when_its_reader_goes_away() {
     let octets = fs::read(capture()).unwrap();
@@ -230,7 +231,7 @@ fn a_capture_that_would_be_written_over_itself() {
     let file = folder.file("own.pcap", &octets);
     let line = format!("weft: {file}: this file is the capture that weft reads; use another output file");
     assert_eq!(outcome(&["dissect", &file, "-w", &file]), (2, vec![line]));
-    // The same file has a second name.
+    // This is a second name of the same file.
     let other = format!("{file}.too");
     fs::hard_link(&file, &other).unwrap();
     assert_eq!(outcome(&["dissect", &file, "-w", &other]).0, 2);
@@ -253,7 +254,8 @@ fn a_capture_with_nothing_to_judge_is_not_called_clean() {
     assert!(String::from_utf8(json.stdout).unwrap().contains("\"judged\":false"));
 }
 
-/// Makes a capture of IP packets (link type 101). Each item is the protocol and the payload.
+/// Makes a capture of IP packets (link type 101). Each item of `packets` has the IP protocol and
+/// the payload.
 fn of_packets(packets: &[(u8, Vec<u8>)]) -> Vec<u8> {
     let mut octets = [&[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0][..], &[0; 10], &[1, 0, 101, 0, 0, 0]].concat();
     for (protocol, payload) in packets {
@@ -265,7 +267,7 @@ fn of_packets(packets: &[(u8, Vec<u8>)]) -> Vec<u8> {
     octets
 }
 
-/// Returns two segments of a connection to this port: the SYN, and the first bytes.
+/// Returns two segments of a connection to this port: the SYN, and a segment with `octets`.
 fn to_port(port: u16, octets: &[u8]) -> Vec<(u8, Vec<u8>)> {
     let [high, low] = port.to_be_bytes();
     let head = |seq: u8, flags: u8| [0xc3, 0x50, high, low, 0, 0, 0, seq, 0, 0, 0, 0, 0x50, flags, 4, 0, 0, 0, 0, 0];
@@ -275,13 +277,14 @@ fn to_port(port: u16, octets: &[u8]) -> Vec<(u8, Vec<u8>)> {
 /// Captures of other protocols that users confuse with iWARP.
 #[test]
 fn other_protocols_are_named_and_not_called_clean() {
-    // An RDMA Write of RoCE v2: UDP to port 4791, the BTH, the RETH, and 16 bytes.
+    // An RDMA Write of RoCE v2. It has a UDP header with port 4791, the headers BTH and RETH, and
+    // data.
     let roce = [&[0xc0, 0x00, 0x12, 0xb7, 0, 56, 0, 0, 10, 0x40, 0xff, 0xff, 0, 0, 0, 7][..], &[0; 40]].concat();
-    // RFC 8446, B.3: a record of the handshake, with a ClientHello.
+    // RFC 8446, B.3: a TLS handshake record with a ClientHello.
     let tls = [&[22, 3, 1, 0, 44, 1, 0, 0, 40, 3, 3][..], &[7; 38]].concat();
-    // RFC 7143, 11.12: a Login Request.
+    // RFC 7143, 11.12: an iSCSI Login Request.
     let iscsi = [&[0x43, 0x87, 0, 0][..], &[0; 44]].concat();
-    // RFC 1035, 4.1: a query, from the port of SDP's port mapper.
+    // RFC 1035, 4.1: a DNS query. Its source port, 3935, is the port of SDP's port mapper.
     let dns =
         [&[0x0f, 0x5f, 0, 53, 0, 37, 0, 0, 0x3f, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0][..], b"\x07example\0\0\x01\0\x01"];
     let folder = Folder::new();
@@ -302,12 +305,13 @@ fn other_protocols_are_named_and_not_called_clean() {
     }
 }
 
-/// Bytes that begin with a wrong key are not a unit of iWARP.
+/// A capture has one start-up frame with a wrong key. weft does not read it as iWARP, but reports a
+/// finding. So the capture has been judged.
 #[test]
 fn a_capture_with_a_finding_has_been_judged() {
     let octets = fs::read(capture().with_file_name("rping-crc.pcap")).unwrap();
     let key = octets.windows(16).position(|octets| octets == b"MPA ID Req Frame").unwrap();
-    // The header of the file, and the records up to that of the Request.
+    // Keep the header of the file and the records up to the record of the Request.
     let mut end = 24;
     while end <= key {
         end += 16 + u32::from_le_bytes(octets[end + 8..end + 12].try_into().unwrap()) as usize;
@@ -323,8 +327,8 @@ fn a_capture_with_a_finding_has_been_judged() {
 #[test]
 fn a_reader_that_goes_away() {
     let file = capture();
-    // The reading end is closed before the first byte is written. So the error does not depend on
-    // the buffer of the pipe.
+    // The test closes the reading end of the pipe before weft writes the first byte. So the result
+    // does not depend on the buffer of the pipe.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let output = weft(&["dissect", "-V", file.to_str().unwrap()]).stdout(writer).output().unwrap();
@@ -346,7 +350,8 @@ fn a_reader_that_goes_away_does_not_change_the_verdict() {
     }
 }
 
-/// In any message, weft escapes characters that change the direction of later text in a terminal.
+/// Some characters change the direction of later text in a terminal. weft escapes them in every
+/// message.
 #[test]
 fn bidirectional_controls_are_escapes() {
     let name = "a\u{202e}b";
@@ -357,7 +362,8 @@ fn bidirectional_controls_are_escapes() {
     }
 }
 
-/// An invalid level would count as the name of a module, and disable the log of all other modules.
+/// `WEFT_LOG` has an invalid level. The log library would treat this level as the name of a module,
+/// and disable the log of all other modules.
 #[test]
 fn a_log_level_that_is_none_is_refused() {
     let file = capture();
@@ -371,7 +377,8 @@ fn a_log_level_that_is_none_is_refused() {
     assert_eq!(lint("warn"), (Some(0), String::new()));
 }
 
-/// A truncated name may be more similar to another short name than to the complete name.
+/// A user types the beginning of a name. weft suggests the complete name, even if the typed text is
+/// more similar to another, shorter name.
 #[test]
 fn the_beginning_of_a_name_is_likened_to_it() {
     let file = capture();

@@ -1,5 +1,6 @@
-//! Packet comments: as text, as a field, and as an explanation of a finding.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests packet comments. weft prints them as text and as a field, and uses them to explain a
+//! finding.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,8 @@ use std::process::Command;
 use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
 use weft_dissector::source::Capture;
 
-/// The comment in the evidence of a case, at the packet with the stimulus.
+/// The evidence of a case has this comment at the packet with the stimulus, which is the packet
+/// with which the tester provokes the target.
 const STIMULUS: &str = "stimulus, bytes 27 to 27: octet 27 changed";
 
 /// Makes a capture with these comments at frame 13.

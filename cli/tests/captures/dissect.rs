@@ -1,8 +1,9 @@
-//! The output for the captures of the project: text, fields, JSON, PDML, and the other commands
-//! that read captures.
+//! Tests the output for the captures of the project: text, fields, JSON and PDML of `weft dissect`,
+//! and the output of the other commands that read captures.
 //!
-//! tshark 4.0.17 printed the columns of `fields_are_tsharks` for the same command line.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! The expected columns of `fields_are_tsharks` are the output of tshark 4.0.17 for the same
+//! command line.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -40,7 +41,8 @@ fn findings_name_stream_and_addresses() {
         let text = printed(&[&["dissect", TERMINATE], arguments].concat());
         assert!(text.contains(lines), "{arguments:?}: {text}");
     }
-    // The connection's other finding, at its Request, is about the other end.
+    // The connection has another finding at its Request. This finding is about the sender of the
+    // Request, which is the other end.
     let text = printed(&["dissect", TERMINATE]);
     assert!(text.contains("       frame 6 stream 0 10.1.0.2:56391 → 10.1.0.1:7174  note MPA-4.4-4"), "{text}");
 }
@@ -55,7 +57,7 @@ fn verbose_text_has_every_field() {
     insta::assert_snapshot!(printed(&["dissect", RPING, "-V", "-x", "-Y", "frame.number in {6, 12}"]));
 }
 
-/// Modes, directions and flags of SDP have names in addition to their numbers.
+/// In the verbose text of SDP, Modes, directions and flags have names in addition to their numbers.
 #[test]
 fn verbose_text_of_sdp_has_names() {
     let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/../captures/sdp/modes.pcap");
@@ -65,11 +67,12 @@ fn verbose_text_of_sdp_has_names() {
     }
 }
 
-/// A capture that begins in the middle of a connection is read as SDP if the user gives the port.
+/// A capture begins in the middle of a connection. weft reads the connection as SDP if the user
+/// names its port.
 #[test]
 fn decode_as_reads_sdp_without_its_beginning() {
     let octets = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../captures/sdp/writes.pcap")).unwrap();
-    // The 24 bytes of the file's header, and all records after the ninth.
+    // Keep the header of the file, which has 24 bytes, and all records after the ninth.
     let mut at = 24;
     for _ in 0..9 {
         at += 16 + u32::from_le_bytes(octets[at + 8..at + 12].try_into().unwrap()) as usize;
@@ -189,14 +192,15 @@ fn stats_show_settings_counts_and_latencies() {
     assert_eq!((&connection["kind"], &total["kind"]), (&"connection".into(), &"total".into()));
     assert_eq!(connection["directions"][1]["reads"]["count"], 4);
     assert_eq!(connection["directions"][0]["startup"]["ird_ord"], serde_json::json!([1, 1]));
-    // captures/README.md: Write 4, Read Request 4, Read Response 4, Send 16; pings of 1000 octets.
+    // captures/README.md lists these numbers: 4 Writes, 4 Read Requests, 4 Read Responses and 16
+    // Sends, with pings of 1000 octets.
     let opcodes = serde_json::json!({"RDMA Read Request": 4, "RDMA Read Response": 4, "RDMA Write": 4, "Send": 16});
     assert_eq!((&total["fpdus"], &total["opcodes"]), (&28.into(), &opcodes));
     assert_eq!(total["opcode_octets"]["RDMA Write"], 4000);
 }
 
-/// captures/README.md: 16 connections have a wrong key, with two errors each. So they are not iWARP
-/// connections.
+/// In this capture, 16 connections have a wrong key (see captures/README.md), so weft does not
+/// count them as iWARP connections. Each has two errors.
 #[test]
 fn stats_count_findings_that_are_about_no_connection() {
     let file = "wrong-key-16-octets.pcap";
@@ -215,7 +219,8 @@ fn ladder_draws_the_connection() {
     assert!(std::fs::read_to_string(&file).unwrap().starts_with("<svg "));
 }
 
-/// The error is the same as in `dissect` for frame 13. tshark prints the same three names.
+/// The ladder shows the same error as `weft dissect` shows for frame 13. tshark prints the same
+/// three names.
 #[test]
 fn ladder_names_the_error_of_a_terminate() {
     let ladder = printed(&["ladder", TERMINATE]);
@@ -223,7 +228,8 @@ fn ladder_names_the_error_of_a_terminate() {
     assert!(row.contains(" Terminate  DDP / Tagged Buffer Error / Base or bounds violation ─┤"), "{ladder}");
 }
 
-/// Notes have the time of their frame, and the units of a frame come before its FIN.
+/// In the ladder, a note has the time of its frame. The units (FPDUs and start-up frames) of a
+/// frame come before the FIN of this frame.
 #[test]
 fn ladder_has_the_order_of_the_wire() {
     for capture in ["abort-after-write.pcap", "probe-ops.pcap", TERMINATE] {
@@ -400,7 +406,8 @@ fn json_has_times_and_directions() {
         assert!(object["time"].as_u64().is_some_and(|time| time > 1 << 60), "{line}");
         assert!(object["direction"].as_u64().is_some_and(|direction| direction < 2), "{line}");
     }
-    // The frames of MPA in the capture, as tshark lists them; findings are between them.
+    // tshark lists these MPA frames for the capture. In weft's output, there are findings between
+    // them.
     let is_finding = |kind: &String| kind == "finding";
     assert!(kinds.iter().any(is_finding), "{text}");
     kinds.retain(|kind| !is_finding(kind));

@@ -1,5 +1,6 @@
-//! `weft dissect -w`: an excerpt has the same findings as the capture that it is from.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! `weft dissect -w` writes an excerpt of a capture. The excerpt has the same findings as the
+//! capture.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -12,7 +13,8 @@ fn captures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures")
 }
 
-/// Writes the frames of `capture` that pass `filter` to `excerpt`; returns standard error.
+/// Writes the frames of `capture` that pass `filter` to `excerpt`. Returns the text on standard
+/// error.
 fn write(capture: &Path, filter: &str, excerpt: &Path) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_weft"))
         .args(["dissect", capture.to_str().unwrap(), "-Y", filter, "-w", excerpt.to_str().unwrap()])
@@ -23,7 +25,7 @@ fn write(capture: &Path, filter: &str, excerpt: &Path) -> String {
     message
 }
 
-/// How often each requirement is broken, by severity, on each connection.
+/// For each connection, the number of findings for each requirement and severity.
 type Findings = BTreeMap<Option<u64>, BTreeMap<(String, String), usize>>;
 
 fn lint(capture: &Path) -> Findings {
@@ -67,7 +69,7 @@ fn an_excerpt_has_the_findings_of_the_capture() {
             with_findings += 1;
             write(&capture, "finding", &one);
             assert_eq!(total(&lint(&one)), total(&expected), "{}", capture.display());
-            // So has an excerpt of the excerpt, which is copied block by block.
+            // An excerpt of the excerpt also has these findings. weft copies it block by block.
             write(&one, "finding", &other);
             assert_eq!(total(&lint(&other)), total(&expected), "{}", capture.display());
         }
@@ -75,7 +77,8 @@ fn an_excerpt_has_the_findings_of_the_capture() {
     assert!(with_findings > 10, "{with_findings}");
 }
 
-/// Everything in it is kept, and no comment comes twice.
+/// weft writes an excerpt of an excerpt. All frames and comments are kept, and no comment is
+/// repeated.
 #[test]
 fn an_excerpt_of_an_excerpt_is_the_same_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -93,7 +96,8 @@ fn a_connection_alone_has_its_findings() {
         let capture = captures().join(name);
         for (stream, expected) in lint(&capture).into_iter().take(8) {
             let stream = stream.unwrap();
-            // One frame of it is enough.
+            // The filter passes only the frames with findings. weft nevertheless writes all frames
+            // of the connection.
             write(&capture, &format!("tcp.stream == {stream} && finding"), &excerpt);
             assert_eq!(total(&lint(&excerpt)), expected, "{name}, connection {stream}");
         }
@@ -137,7 +141,8 @@ fn an_excerpt_of_standard_input_is_that_of_the_file() {
     assert!(fs::read(one).unwrap() == fs::read(other).unwrap());
 }
 
-/// A gzip file with one stored block, whose end is cut off.
+/// Returns a gzip file with one stored (uncompressed) block. Only the first `left` bytes of the
+/// block are present.
 fn cut_gzip(octets: &[u8], left: usize) -> Vec<u8> {
     let len = u16::try_from(octets.len()).unwrap();
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1];

@@ -1,6 +1,6 @@
-//! Incomplete captures: weft reports what is missing. Otherwise a user might conclude that the
-//! traffic is correct.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests with incomplete captures. weft reports what is missing, because a user could otherwise
+//! conclude that the traffic is correct.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -25,8 +25,8 @@ struct Changed {
 }
 
 impl Changed {
-    /// Makes a copy with the records that `change` returns. `change` gets the number of each
-    /// record, from 1, and the record with its header.
+    /// Makes a copy with the records that `change` returns. The arguments of `change` are the
+    /// number of a record, from 1, and the record with its header.
     fn new(name: &str, change: impl Fn(usize, &[u8]) -> Option<Vec<u8>>) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name);
         let octets = std::fs::read(path).unwrap();
@@ -52,8 +52,9 @@ impl Changed {
     }
 }
 
-/// Without the Terminate, the FIN would be the answer to the Write. tshark shows "Previous segment
-/// not captured" there.
+/// The capture lacks the segment with the Terminate. Without a remark about this, the FIN would
+/// look like the answer to the Write. tshark shows "Previous segment not captured" at this
+/// position.
 #[test]
 fn octets_missing_before_a_fin_are_reported() {
     let capture = Changed::without("violations-6-kinds-crc.pcap", 12);
@@ -84,7 +85,7 @@ fn lint_names_what_the_snap_length_cut() {
 
 #[test]
 fn lint_names_connections_with_one_direction() {
-    // The source address in the IPv4 header, which follows an Ethernet header.
+    // The position of the source address in the IPv4 header, which follows an Ethernet header.
     let sender = RECORD + 14 + 12;
     let capture = Changed::new("violations-6-kinds-crc.pcap", |_, record| {
         (record[sender..sender + 4] == [10, 1, 0, 2]).then(|| record.to_vec())

@@ -1,8 +1,8 @@
-//! `-i`: usage errors, and captures in a new network namespace. Without libpcap or the needed
-//! rights, a test prints the reason and skips itself. `.ci/checks/live` has both, and compares with
-//! tshark.
+//! Tests `weft dissect -i`: usage errors, and live captures in a new network namespace. If libpcap
+//! or the needed rights are missing, a test prints the reason and skips itself. `.ci/checks/live`
+//! has libpcap and the rights, and also compares the output with the output of tshark.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -17,8 +17,8 @@ fn weft(arguments: &[&str]) -> (i32, String) {
     (status.code().unwrap(), String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr))
 }
 
-/// Returns whether weft was built with libpcap. Without libpcap, each command about interfaces
-/// prints the package to install.
+/// Returns whether weft was built with libpcap. If it was not, checks that the commands about
+/// interfaces name the package to install.
 fn built_with_libpcap() -> bool {
     let (code, text) = weft(&["dissect", "-D"]);
     if text.contains("built without libpcap") {
@@ -46,7 +46,7 @@ fn slips_are_reported() {
         (&["dissect", "-i", "lo", "-a", "filesize:1"], "limits the size of the files that -w writes"),
         (&["dissect", "-i", "lo", "-s", "262145"], "0..=262144"),
         (&["dissect", "-i", "lo", "-w", "x", "-a", "files:2"], "needs -w and -b"),
-        // Options of tshark that weft does not have.
+        // weft does not have these options of tshark.
         (&["dissect", "-i", "lo", "-i", "eth0"], "`-i any` captures on all"),
         (&["dissect", "-i", "-"], "weft dissect -"),
         (&["dissect", "-L"], "own link type"),
@@ -59,7 +59,8 @@ fn slips_are_reported() {
     }
     if built_with_libpcap() {
         let (code, text) = weft(&["dissect", "-i", "weft-none0"]);
-        // Without the right to capture, libpcap may report the missing right first.
+        // If the user has no right to capture, libpcap can report this before it reports the
+        // missing interface.
         assert!(
             code == 2 && text.contains("there is no such interface") || code == 4 && text.contains("setcap"),
             "{text}"
@@ -91,8 +92,9 @@ fn has_namespaces() -> bool {
     succeeds(unshare().arg("true")) && succeeds(Command::new("nsenter").arg("--version"))
 }
 
-/// Starts weft in a network namespace: the namespace of the process `beside`, or a new one. Waits
-/// for a line with `word` on standard error. Returns the process, and the rest of standard error.
+/// Starts weft in the network namespace of the process `beside`, or in a new one if `beside` is
+/// `None`. Waits for a line with `word` on standard error. Returns the process, and the rest of
+/// standard error.
 fn running(beside: Option<u32>, arguments: &[&str], word: &str) -> (Running, BufReader<std::process::ChildStderr>) {
     let mut command = match beside {
         None => unshare(),
@@ -141,7 +143,7 @@ fn what_is_seen_live_is_what_the_file_has() {
     stderr.read_to_string(&mut rest).unwrap();
     assert!(capture.0.wait().unwrap().success());
     assert!(rest.contains(" captured, 0 dropped by the kernel, 0 by the interface; "), "{rest}");
-    // A round of rping has seven FPDUs: two Sends in each direction, a Read Request with its
+    // A round of rping has seven FPDUs: two Sends in each direction, a Read Request, its Read
     // Response, and a Write.
     let (code, counts) = weft(&["dissect", "-q", &file]);
     assert!(code == 0 && counts.contains("2 start-up frames, 70 FPDUs: CRC 70 good, 0 bad"), "{counts}");

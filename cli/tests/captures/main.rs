@@ -1,5 +1,6 @@
-//! Captures on the command line: `weft dissect`, `lint`, `stats`, `ladder`, `follow` and `explain`,
-//! on files and interfaces. Also the monitor's findings about correct and hostile endpoints.
+//! Tests the commands that read captures: `weft dissect`, `lint`, `stats`, `ladder`, `follow` and
+//! `explain`, on files and interfaces. The module `hostile` tests the findings of the monitor (the
+//! dissector with its rules) about correct and hostile endpoints.
 
 mod bad_input;
 mod comments;

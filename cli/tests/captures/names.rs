@@ -1,8 +1,10 @@
-//! The names that `weft dissect -V` shows in SDP and port mapper messages: types, flags, Modes,
-//! times, the field of each buffer length, and the fields of advertised buffers.
+//! Tests the names that `weft dissect -V` shows in messages of SDP and of its port mapper. The
+//! tests check the names of types, flags, Modes, times, buffer lengths, and of the fields of
+//! advertised buffers.
 //!
-//! The numbers of messages come from `captures/README.md`, the names from the draft's figures.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! The numbers of messages come from `captures/README.md`. The names come from the figures of
+//! draft-pinkerton-iwarp-sdp-01. All section numbers refer to this draft.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -30,10 +32,10 @@ const MESSAGES: [(u8, &str); 18] = [
     (0xff, "Data"),
 ];
 
-/// Captures of synthetic streams by other authors.
+/// A folder with captures of synthetic streams. Other authors made them.
 const STREAMS: &str = "dissector/tests/captures/streams";
 
-/// The field lines of all messages of a capture, each with the number of its occurrences.
+/// The lines with fields in the output for a capture, each with the number of its occurrences.
 type Lines = BTreeMap<String, usize>;
 
 /// Returns the output of `weft dissect -V` for a capture in `folder`.
@@ -45,7 +47,7 @@ fn output(folder: &str, capture: &str) -> String {
     text
 }
 
-/// Returns the field lines of a capture in `folder`.
+/// Returns the lines with fields of a capture in `folder`.
 fn verbose(folder: &str, capture: &str) -> Lines {
     let mut lines = Lines::new();
     for line in output(folder, capture).lines() {
@@ -67,13 +69,13 @@ fn all_of(lines: &Lines, label: &str, known: &[String], capture: &str) {
     }
 }
 
-/// Returns values as `-V` shows them: the number, and the name in parentheses. 0x40 is
-/// experimental.
+/// Returns the message types as `-V` shows them: the number, and then the name in parentheses. 0x40
+/// is an experimental type.
 fn message_types() -> Vec<String> {
     MESSAGES.iter().chain(&[(0x40, "experimental")]).map(|(mid, name)| format!("{mid:#04x} ({name})")).collect()
 }
 
-/// Figure 4: bits 0 to 2. A message without flags has no name here.
+/// Figure 4: the flags are in bits 0 to 2. A message without flags shows no name.
 fn flags() -> Vec<String> {
     let names = |flags: u8| {
         let bits = [(1, "OOB_PRES"), (2, "OOB_PEND"), (4, "REQ_PIPE")];
@@ -82,7 +84,7 @@ fn flags() -> Vec<String> {
     [String::from("0x00")].into_iter().chain((1..8).map(|flags| format!("{flags:#04x} ({})", names(flags)))).collect()
 }
 
-/// Figure 12, and section 6.3.8.1.
+/// Figure 12 and section 6.3.8.1: the names of the Modes, and of the S flag.
 fn modes() -> [Vec<String>; 2] {
     [
         &["0 (Buffered)", "1 (Combined)", "2 (Pipelined)"][..],
@@ -94,7 +96,7 @@ fn modes() -> [Vec<String>; 2] {
 /// Sections 6.2.1, 6.2.2, 6.4.1 and 6.4.2: the lengths of receive buffers.
 const LENGTHS: [&str; 5] = ["DesRemRcvSz", "LocalRcvSz", "ActRcvSz", "DesSz", "ActSz"];
 
-/// Asserts that each type, flag, Mode and half of a connection has a name, and each length, too.
+/// Asserts that each type, flag, Mode, half of a connection and buffer length has a name.
 fn has_names(lines: &Lines, capture: &str) {
     all_of(lines, "MID", &message_types(), capture);
     all_of(lines, "Flags", &flags(), capture);
@@ -114,13 +116,14 @@ fn has_names(lines: &Lines, capture: &str) {
     assert_eq!((count("Mode"), count("S")), (of("ModeChange"), of("ModeChange")), "{capture}");
 }
 
-/// A capture, field texts with the number of their occurrences, and pairs of field and value.
+/// A capture, the numbers of messages with some names, and pairs of a field and one of its values.
 type Named<'a> = (&'a str, &'a [(&'a str, usize)], &'a [(&'a str, &'a str)]);
 
-/// The captures of an SDP peer of other authors.
+/// The captures are of an SDP peer that other authors wrote.
 #[test]
 fn sdp_messages_flags_modes_and_lengths_have_names() {
-    // Messages, without Hello and HelloAck, and each length of the start-up.
+    // For each capture: the messages except Hello and HelloAck, and some fields, among them each
+    // buffer length of the start-up.
     let captures: [Named; 5] = [
         (
             "cancel.pcap",
@@ -131,7 +134,8 @@ fn sdp_messages_flags_modes_and_lengths_have_names() {
         (
             "modes.pcap",
             &[("Data", 20), ("DisConn", 2), ("ModeChange", 4), ("SinkAvail", 13), ("SrcAvail", 1), ("RdmaRdCompl", 1)],
-            // Combined, Pipelined, Combined and Buffered Mode, and one Out-Of-Band byte.
+            // This capture passes through Combined, Pipelined, Combined and Buffered Mode, and has
+            // one Out-Of-Band byte.
             &[
                 ("Mode", "0 (Buffered)"),
                 ("Mode", "1 (Combined)"),
@@ -166,8 +170,8 @@ fn sdp_messages_flags_modes_and_lengths_have_names() {
     }
 }
 
-/// Synthetic streams contain features that the peer's captures do not have: every message and flag,
-/// buffers that change their length, and Modes of both halves.
+/// The synthetic streams contain features that the captures of the SDP peer do not have: every
+/// message and flag, buffers that change their length, and Modes of both halves.
 #[test]
 fn rare_sdp_messages_have_names() {
     let capture = "legal-crc.pcapng.xz";
@@ -192,8 +196,8 @@ fn rare_sdp_messages_have_names() {
     }
 }
 
-/// Returns the extended headers of all messages of one type: the fields after those of the BSDH,
-/// the header that each SDP message has.
+/// Returns the extended headers of all messages of one type. An extended header is the fields after
+/// the BSDH, which is the header of every SDP message.
 fn extended_headers<'t>(text: &'t str, message: &str) -> BTreeSet<Vec<&'t str>> {
     let name = format!("({message})");
     let mut headers = BTreeSet::new();
@@ -206,16 +210,16 @@ fn extended_headers<'t>(text: &'t str, message: &str) -> BTreeSet<Vec<&'t str>> 
     headers
 }
 
-/// Figures 7 to 10: the fields of messages that advertise a buffer, and of messages that report a
-/// completed transfer. The expected values are the bytes of the captures, read without weft.
+/// Figures 7 to 10 show the fields of messages that advertise a buffer, and of messages that report
+/// a completed transfer. The expected values were read from the bytes of the captures without weft.
 #[test]
 fn advertised_buffers_have_their_length_stag_and_address() {
-    /// The number of bytes, the STag, the address, and in a SinkAvail also NonDiscards.
+    /// The number of bytes, the STag, the address, and for a SinkAvail also NonDiscards.
     type Advert = (u32, u32, u64, Option<u32>);
     let captures: [(&str, &str, &[Advert]); 4] = [
         ("cancel.pcap", "SrcAvail", &[(9000, 0x003e_8200, 0x95_9434_e8ac, None)]),
         ("modes.pcap", "SrcAvail", &[(9000, 0x00d7_9900, 0xf3_a34a_a151, None)]),
-        // One SinkAvail of each side.
+        // One of the SinkAvails of each side.
         (
             "modes.pcap",
             "SinkAvail",
@@ -244,7 +248,7 @@ fn advertised_buffers_have_their_length_stag_and_address() {
             assert!(headers.contains(&expected), "{capture}: {message} {expected:?} in {headers:?}");
         }
     }
-    // The lengths of the completed transfers are those of the buffers above.
+    // The lengths of the completed transfers equal the lengths of the buffers in the list above.
     for (capture, message, lengths) in
         [("writes.pcap", "RdmaWrCompl", &["Len: 8499", "Len: 6164"][..]), ("modes.pcap", "RdmaRdCompl", &["Len: 9000"])]
     {
@@ -254,7 +258,7 @@ fn advertised_buffers_have_their_length_stag_and_address() {
     }
 }
 
-/// Section 7.3.1: the four types of messages, and PmTime as a time.
+/// Section 7.3.1: the four types of messages have names, and PmTime is also shown as a time.
 #[test]
 fn port_mapper_messages_have_types_and_times_by_name() {
     let types: Vec<String> = ["0 (PMReq)", "1 (PMAccept)", "2 (PMAck)", "3 (PMDeny)"].map(String::from).to_vec();
@@ -265,7 +269,8 @@ fn port_mapper_messages_have_types_and_times_by_name() {
         values(&iwpmd, "PmTime").into_iter().collect::<Vec<_>>(),
         [("0 (for one connection)", values(&iwpmd, "MT").values().sum())]
     );
-    // Section 7.3.1.4: up to 127 in units of 250 ms, up to 254 in seconds.
+    // Section 7.3.1.4: a PmTime up to 127 is in units of 250 ms, and a PmTime from 128 to 254 is in
+    // seconds.
     let times = ["1: 250", "3: 750", "8: 2000", "9: 2250", "20: 5000", "40: 10000", "127: 31750", "254: 254000"];
     let streams = verbose(STREAMS, "legal-crc.pcapng.xz");
     all_of(&streams, "MT", &types, "streams");
@@ -285,7 +290,7 @@ fn port_mapper_messages_have_types_and_times_by_name() {
         numbers.keys().copied().collect::<Vec<_>>(),
         known.iter().map(|(number, _)| *number).collect::<Vec<_>>()
     );
-    // Each of these numbers is shown with its time.
+    // weft shows each of these numbers with its time.
     let milliseconds = values(&streams, "PmTime in milliseconds");
     for (number, time) in known {
         assert_eq!(milliseconds.get(time), numbers.get(&number), "PmTime {number} is {time} ms");

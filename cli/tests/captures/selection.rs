@@ -1,5 +1,5 @@
-//! `weft lint` of a part of a capture.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests `weft lint` with options that select a part of a capture.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -14,7 +14,7 @@ fn lint(arguments: &[&str]) -> Output {
     command.args(["lint", CAPTURE, "--json"]).args(arguments).current_dir(captures).output().unwrap()
 }
 
-/// The findings, without the counts after them.
+/// Returns the findings of the output, without the line of counts after them.
 fn findings(arguments: &[&str]) -> Vec<Value> {
     let output = lint(arguments);
     let lines = String::from_utf8(output.stdout).unwrap();

@@ -1,6 +1,6 @@
-//! The notes on standard error about captures in several files, from several networks, or with
-//! frames that weft does not read.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests captures in several files, captures from several networks, and frames that weft does not
+//! read. weft prints notes about such captures and frames on standard error.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,15 @@ use std::process::{Command, Output};
 
 use crate::crowd;
 
-/// A classic pcap: its header, and each record with its header.
+/// A capture in the classic pcap format, split into the header of the file and the records. Each
+/// record includes its own header.
 struct Records {
     header: Vec<u8>,
     records: Vec<Vec<u8>>,
 }
 
-/// Length of a record's header in bytes. It has the time, the captured length and the wire length.
+/// Length of a record's header in bytes. The header has the time, the captured length and the
+/// length on the wire.
 const HEAD: usize = 16;
 
 impl Records {
@@ -40,7 +42,7 @@ impl Records {
     }
 }
 
-/// Makes a record of another frame with the same time.
+/// Makes a record that has the time of `record` and contains `frame`.
 fn changed(record: &[u8], frame: &[u8]) -> Vec<u8> {
     let length = u32::try_from(frame.len()).unwrap().to_le_bytes();
     [&record[..8], &length, &length, frame].concat()
@@ -81,7 +83,7 @@ fn files_of_a_ring_are_read_in_the_order_of_time() {
     assert!(mixed.ends_with("c and 2 others: 1 connection with iWARP, 0 other TCP connections\n"), "{mixed}");
 }
 
-/// Two taps have one direction each. weft merges the frames of both files by time.
+/// Two taps record one direction each, in two files. weft merges the frames of both files by time.
 #[test]
 fn files_of_two_taps_are_merged() {
     let folder = tempfile::tempdir().unwrap();
@@ -125,7 +127,8 @@ fn lint_judges_the_files_of_a_ring_as_one_with_the_option() {
     }
     assert!(expected.len() > 10);
     assert_eq!(merged, expected);
-    // Alone, the second file lacks the Reply, which disables CRC, and its first frame has number 1.
+    // Without `--merge`, weft judges each file alone. The second file then lacks the Reply that
+    // disables CRC, and its frames begin with number 1.
     assert_ne!(findings(&[], &ring).len(), expected.len());
     let output = weft(&["lint", "--merge"], &ring);
     assert_eq!(output.status.code(), Some(1));
@@ -145,7 +148,8 @@ fn standard_input_is_not_one_of_several() {
     assert_eq!(text(&output.stderr), "weft: standard input cannot be read together with other captures\n");
 }
 
-/// The capture has each frame twice, the second time in VLAN 7. One frame is encrypted.
+/// The capture has each frame twice: first as it was, and then in VLAN 7. One more frame is
+/// encrypted.
 #[test]
 fn joined_networks_and_unread_frames_are_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -157,7 +161,7 @@ fn joined_networks_and_unread_frames_are_reported() {
     };
     let mut records: Vec<Vec<u8>> = capture.records.iter().flat_map(in_vlan).collect();
     let last = records.last().unwrap().clone();
-    // IPv4 with ESP, protocol 50.
+    // An IPv4 packet with ESP, which is protocol 50.
     let first = capture.records.iter().position(|record| record[HEAD + 12..HEAD + 14] == [8, 0]).unwrap();
     let mut esp = capture.records[first][HEAD..HEAD + 34].to_vec();
     esp[23] = 50;
@@ -184,7 +188,7 @@ fn joined_networks_and_unread_frames_are_reported() {
     assert_eq!(text(&filtered.stderr), format!("{joined}{unread}"));
 }
 
-/// A snoop file (RFC 1761) of datalink type 10, which has no link type.
+/// A snoop file (RFC 1761) of datalink type 10. pcap has no link type for this datalink type.
 #[test]
 fn a_media_type_without_a_link_type_has_its_own_name() {
     let folder = tempfile::tempdir().unwrap();
@@ -212,7 +216,7 @@ fn connections_that_were_put_aside_are_reported() {
     );
     for command in [&["dissect"][..], &["dissect", "-T", "text"], &["stats"], &["lint"], &["follow"]] {
         let output = weft(command, std::slice::from_ref(&path));
-        // `weft lint` also reports what it could not judge.
+        // `weft lint` also reports which connections it could not judge.
         let judged = match command {
             ["lint"] => format!("weft: {name}: not judged completely: 8300 connections with only one direction\n"),
             _ => String::new(),

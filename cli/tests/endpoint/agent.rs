@@ -1,6 +1,7 @@
-//! `weft agent` on a host without libraries or device: it prints one line with the remedy and exits
-//! with code 2. With `--soft`, it uses weft's own RNIC. `interop/siw/agent` tests it with a device.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests `weft agent` on a host without RDMA libraries or without an RDMA device. The command
+//! prints one line with the remedy and exits with code 2. With `--soft`, it uses weft's own RNIC
+//! and needs no device. `interop/siw/agent` tests the agent with a device.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -51,7 +52,8 @@ struct Listening {
 }
 
 impl Listening {
-    /// Starts the process. Its first line, on either output, ends with the address.
+    /// Starts the process. Its first line, on standard output or standard error, ends with the
+    /// address.
     fn new(arguments: &[&str]) -> Self {
         let (mut output, input) = std::io::pipe().map(|(output, input)| (BufReader::new(output), input)).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
@@ -61,7 +63,7 @@ impl Listening {
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         let address = line.trim().rsplit_once("listening on ").unwrap_or_else(|| panic!("{arguments:?}: {line}")).1;
-        // Read its later output, so that it never waits for a full pipe.
+        // Read the later output of the process, so that the process never waits for a full pipe.
         std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
         Listening { address: address.to_owned(), process }
     }
@@ -74,7 +76,8 @@ impl Drop for Listening {
     }
 }
 
-/// Runs the commands of `docs/agent.md` with its file, at free ports.
+/// Runs the commands of `docs/agent.md` with the target file of this page. Replaces the ports by
+/// free ports.
 #[test]
 fn the_example_of_the_guide_without_a_device_works() {
     let page = include_str!("../../../docs/agent.md");

@@ -1,5 +1,5 @@
-//! The endpoint on the command line: `weft serve`, its workloads (`ping`, `probe`, `bench`, `cat`),
-//! the port mapper, SDP sockets, the agent and the soak test.
+//! Tests the commands that use weft's own endpoint: `weft serve`, the workloads (`ping`, `probe`,
+//! `bench`, `cat`), the port mapper, SDP sockets, the agent and the soak test.
 
 mod agent;
 mod ping;

@@ -1,5 +1,6 @@
-//! `weft ping` with itself: both roles as processes. The monitor reads the captures of both.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests `weft ping`. Both roles, client and server, run as processes. The monitor (`weft lint`)
+//! reads the captures that both processes write.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -40,15 +41,15 @@ fn both_sides_see_a_clean_connection() {
     assert!(client.status.success(), "{trace}");
     let summary: Value = serde_json::from_slice(&client.stdout).unwrap();
     assert_eq!((&summary["rounds"], &summary["validated"]), (&Value::from(100), &Value::from(true)));
-    // The Request and the Reply. Then each round has a Send, a Read Request, a Read Response, two
-    // Sends, a Write and a Send.
+    // The trace first has the Request and the Reply. Each of the 100 rounds then has a Send, a Read
+    // Request, a Read Response, two Sends, a Write and a Send.
     let count = |what: &str| trace.lines().filter(|line| line.contains(what)).count();
     assert_eq!((count("MPA Request"), count("MPA Reply")), (1, 1));
     assert_eq!((count("  Send  QN 0"), count("RDMA Read Request"), count("16 bytes")), (400, 100, 400));
     let server = server.wait_with_output().unwrap();
     assert!(server.status.success());
     assert_eq!(String::from_utf8(server.stdout).unwrap().lines().count(), 100);
-    // Both captures together are one complete connection.
+    // weft merges both captures. Together they are one complete connection.
     let both = Command::new(WEFT).args(["dissect", "-q"]).args([&mine, &its]).output().unwrap();
     let stderr = String::from_utf8(both.stderr).unwrap();
     assert!(stderr.contains(" 1 TCP connection, 2 start-up frames, "), "{stderr}");
@@ -61,7 +62,7 @@ fn both_sides_see_a_clean_connection() {
     }
 }
 
-/// A client that performs a round of rping with other data.
+/// Runs a client that performs two exchanges of rping, in which the server reads `data`.
 async fn send_data(address: SocketAddr, data: &[u8]) -> Result<(), WorkloadError> {
     let (rnic, _) = Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap();
     let mut client = Endpoint::new(&Device::new(rnic), EndpointSettings::default())?;
@@ -95,7 +96,7 @@ fn exit_codes_distinguish_usage_from_an_unreachable_peer() {
     let status = |arguments: &[&str]| Command::new(WEFT).arg("ping").args(arguments).output().unwrap().status.code();
     assert_eq!(status(&["-c", "-a", "127.0.0.1", "-S", "22"]), Some(2));
     assert_eq!(status(&["-c"]), Some(2));
-    // A port that was free a moment ago.
+    // This port was free a moment ago, so it has no listener.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     assert_eq!(status(&["-c", "-a", "127.0.0.1", "-p", &port]), Some(3));
 }

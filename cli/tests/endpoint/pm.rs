@@ -1,5 +1,6 @@
-//! `weft pm` with itself: both roles as processes.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests `weft pm`. Both roles, `weft pm ask` (the client) and `weft pm serve` (the server), run as
+//! processes.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
@@ -109,12 +110,13 @@ fn exit_codes_distinguish_denied_from_silent_and_from_usage() {
     }
 }
 
-/// The SDP Address resets the connection, but plain TCP works.
+/// The port mapper reports an SDP Address that resets the connection. The client then connects to
+/// the service by plain TCP.
 #[test]
 fn a_reset_leads_to_plain_tcp() {
     let service = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = service.local_addr().unwrap().to_string();
-    // An address that is bound, but has no listener.
+    // This address is bound, but has no listener.
     let gone = weft_peer::driver::portmap::socket_at;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _entered = runtime.enter();
@@ -133,8 +135,9 @@ fn a_twin_that_deviates_is_found_in_the_trace() {
     assert!(text(&output.stderr).contains("PM-7.3.1.5-1"), "{}", text(&output.stderr));
 }
 
-/// The suites start a client with a command, over UDP and TCP. A correct client passes. A client
-/// that violates a requirement fails.
+/// `weft test` runs cases of the suites against a client of the port mapper, and starts this client
+/// with a command. The client connects to the tester over UDP and TCP. A correct client passes. A
+/// client that violates a requirement fails.
 #[test]
 fn the_suites_judge_a_client() {
     let folder = tempfile::tempdir().unwrap();

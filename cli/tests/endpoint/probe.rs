@@ -1,6 +1,6 @@
-//! `weft probe` with itself and with `weft serve`: messages and exit codes. The monitor reads the
-//! captures of both sides.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests `weft probe` as client and as server: messages and exit codes. The monitor (`weft lint`)
+//! reads the captures.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -14,7 +14,7 @@ fn server(options: &[&str]) -> (Child, String) {
     server_for_people(&[&["--json"], options].concat())
 }
 
-/// Starts a server. Returns its process and its port.
+/// Starts a server that prints text for people instead of JSON. Returns its process and its port.
 fn server_for_people(options: &[&str]) -> (Child, String) {
     let listen = ["probe", "-s", "-a", "127.0.0.1", "-p", "0"];
     let mut server =
@@ -51,7 +51,8 @@ fn both_sides_report_the_same_and_the_wire_is_clean() {
     let (mine, its) = (lines(&client), lines(&server));
     assert_eq!((&mine[0]["kind"], &mine[0]["text"]), (&Value::from("connected"), &Value::from("hello")));
     let of = |all: &[Value], kind: &str| all.iter().filter(|line| line["kind"] == kind).cloned().collect::<Vec<_>>();
-    // The FNV-1a hash of 65,536 bytes 13 i + 5, from a capture of siwprobe on siw.
+    // The FNV-1a hash of 65,536 bytes, of which byte i is 13 i + 5. The value comes from a run of
+    // siwprobe (the same probe with libibverbs) on siw.
     let hash = Value::from("b8d228a3e2982325");
     assert_eq!((&of(&mine, "received")[0]["fnv"], &of(&its, "received")[0]["fnv"]), (&hash, &hash));
     assert_eq!(of(&mine, "operation").last().unwrap()["fnv"], hash, "what was written is read back");
@@ -96,7 +97,9 @@ fn a_rejection_brings_its_text() {
     assert_eq!(lines(&server)[0], serde_json::json!({ "kind": "requested", "text": "hello" }));
 }
 
-/// The peer disappears at different points of a workload without end, also at its beginning.
+/// The server is killed while the client runs a workload that never ends. The client reports that
+/// the connection ended. The test repeats this, because the server dies at a different point each
+/// time.
 #[test]
 fn a_killed_peer_ends_the_connection() {
     for _ in 0..4 {

@@ -1,11 +1,11 @@
-//! `weft serve`: its reports, and its errors when it cannot listen.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+//! Tests `weft serve`: the lines that it reports, and the errors if it cannot listen.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-/// RFC 5044 section 7.1.1: key, C=1, revision 1, no private data.
+/// A Request of RFC 5044 section 7.1.1, with C=1, revision 1 and no private data.
 const REQUEST: &[u8] = b"MPA ID Req Frame\x40\x01\x00\x00";
 
 /// A responder. It is killed at the end of the test.
@@ -32,7 +32,8 @@ impl Serving {
     }
 }
 
-/// Opens a connection and sends `octets`. Returns all bytes that the responder sends until the end.
+/// Opens a connection, sends `octets`, and closes its half. Returns all bytes that the responder
+/// sends.
 fn connection(address: &str, octets: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(octets).unwrap();
@@ -51,7 +52,8 @@ fn connections_are_reported_on_standard_error() {
     assert_eq!(connection(&address, &wrong_key), b"");
     let log = BufReader::new(serving.0.stderr.take().unwrap());
     let mut lines: Vec<String> = log.lines().take(5).map(Result::unwrap).collect();
-    // The end of a connection and the beginning of the next may be reported in any order.
+    // The lines about the end of a connection and about the beginning of the next can have any
+    // order.
     lines.sort_by_key(|line| line[..4].to_owned());
     for (line, words) in lines.iter().zip([
         ["   1  127.0.0.1:", "TCP connected"],
@@ -100,7 +102,7 @@ fn a_port_in_use_is_named_with_the_remedy() {
     }
 }
 
-/// `weft serve`, and `weft ping` with no port.
+/// The default port of `weft ping` is the default port on which `weft serve` listens.
 #[test]
 fn its_clients_connect_to_its_port_by_default() {
     let help = |command: &str| {
@@ -115,7 +117,8 @@ fn its_clients_connect_to_its_port_by_default() {
     }
 }
 
-/// An echo service answers each Send. It performs no RDMA Reads and Writes.
+/// An echo service answers each Send, but performs no RDMA Reads and Writes. So a ping of this
+/// service fails.
 #[test]
 fn a_ping_of_the_echo_is_no_success() {
     let mut serving = serve(&["--quiet"]);
@@ -135,7 +138,7 @@ fn an_address_of_another_machine_is_named() {
     }
 }
 
-/// One capture has the traffic of both kinds of connection.
+/// One capture has the traffic of both ports: the echo service and the workloads.
 #[test]
 fn both_ports_are_written_to_a_capture() {
     let folder = tempfile::tempdir().unwrap();
@@ -169,7 +172,7 @@ fn a_responder_out_of_descriptors_serves_on() {
     command.args(["-c", &script]).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut serving = Serving(command.spawn().unwrap());
     let address = serving.address();
-    // Clients without a descriptor wait in TCP's queue.
+    // Clients for which the responder has no descriptor wait in TCP's queue.
     let crowd: Vec<TcpStream> = (0..64).map(|_| TcpStream::connect(&address).unwrap()).collect();
     drop(crowd);
     assert!(connection(&address, REQUEST).starts_with(b"MPA ID Rep Frame"));
@@ -202,7 +205,8 @@ fn a_seed_mangles_the_same_way_each_time() {
     assert_ne!(mangled("1"), reply(&[]));
     assert_ne!(mangled("1"), mangled("2"));
     assert_eq!(reply(&["--mangle", "duplicate=1"]), reply(&[]).repeat(2));
-    // The responder prints its random seed. The option `--seed` sets the same seed.
+    // Without `--seed`, the responder prints its random seed. The option `--seed` with this number
+    // repeats the changes.
     let mut serving = serve(&["--mangle", "insert=1,cut=2"]);
     let address = serving.address();
     let back = connection(&address, REQUEST);
@@ -212,7 +216,7 @@ fn a_seed_mangles_the_same_way_each_time() {
     assert_eq!(reply(&["--mangle", "insert=1,cut=2", "--seed", seed]), back);
 }
 
-/// The data is cut into pieces and delayed, but both sides receive all of it.
+/// The responder cuts its data into pieces and delays them, but both sides receive all data.
 #[test]
 fn cut_and_late_segments_arrive() {
     let mut serving = serve(&["--workloads", "127.0.0.1:0", "--mangle", "cut=1,delay=10", "--seed", "5"]);

@@ -1,6 +1,6 @@
-//! Signals that stop a command: the exit status, also as process 1 of a container, and a complete
-//! capture.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+//! Tests signals that stop a command. The tests check the exit status, also if weft is process 1 of
+//! a container, and that the capture is complete.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -46,7 +46,8 @@ impl Running {
     /// Waits until process `pid` has a handler, and sends the signal to it. Returns the exit status
     /// of this process.
     fn stop(mut self, signal: u32, pid: u32) -> Option<i32> {
-        // Keep its standard input open, because a closed input might end the process.
+        // Keep the standard input of the process open, because the process can end when its input
+        // is closed.
         let _input = self.0.stdin.take();
         wait_for("a handler", || catches(pid, signal).then_some(()));
         send(signal, pid);
@@ -54,8 +55,8 @@ impl Running {
     }
 }
 
-/// Returns the command that starts a program as process 1 of a PID namespace. `None` if this user
-/// may not do this on this machine.
+/// Returns the options of `unshare` that start a program as process 1 of a PID namespace. Returns
+/// `None` if this user cannot create such a namespace on this machine.
 fn unshare() -> Option<Vec<&'static str>> {
     let ways =
         [vec!["--pid", "--fork", "--kill-child"], vec!["--user", "--map-root-user", "--pid", "--fork", "--kill-child"]];
@@ -65,7 +66,8 @@ fn unshare() -> Option<Vec<&'static str>> {
     })
 }
 
-/// Starts weft as process 1. Returns the process, and its number outside of the namespace.
+/// Starts weft as process 1 of a PID namespace. Returns the process `unshare`, and the number of
+/// weft's process outside of the namespace.
 fn as_process_1(way: &[&str], arguments: &[&str]) -> (Running, u32) {
     let running = Running::start(Command::new("unshare").args(way).arg(WEFT).args(arguments));
     let parent = running.0.id();
@@ -110,7 +112,7 @@ fn ready(running: &mut Running, begin: &str) -> String {
     };
     let mut lines = BufReader::new(out).lines();
     let line = lines.find_map(|line| line.unwrap().strip_prefix(begin).map(str::to_owned)).unwrap();
-    // The command may print more.
+    // Read further lines of the command, so that it never waits for a full pipe.
     thread::spawn(move || lines.for_each(drop));
     line
 }
@@ -154,7 +156,8 @@ fn a_command_that_is_stopped_too_early_exits_with_128_and_the_signal() {
     }
 }
 
-/// With `nohup`, a command continues when its terminal closes.
+/// `nohup` makes a command ignore SIGHUP. weft does not change this, so it continues when its
+/// terminal closes.
 #[test]
 fn sighup_stays_ignored() {
     let script = format!("trap '' HUP; exec {WEFT} serve --listen 127.0.0.1:0");
@@ -176,7 +179,7 @@ fn a_capture_is_complete_when_the_terminal_goes_away() {
     let port = address.rsplit_once(':').unwrap().1.to_owned();
     let arguments = ["cat", "-a", "127.0.0.1", "-p", &port, "--write", file.to_str().unwrap(), "--trace"];
     let mut sending = Running::start(Command::new(WEFT).args(arguments));
-    // The trace shows when the start-up is in the capture.
+    // The line with the Reply in the trace shows that the start-up is in the capture.
     let trace = BufReader::new(sending.0.stderr.take().unwrap());
     let mut lines = trace.lines();
     assert!(lines.any(|line| line.unwrap().contains("MPA Reply")));

@@ -1,5 +1,5 @@
-//! Skips tests that need a program or a right that this machine lacks. The tests of the suites and
-//! of captures use it, too.
+//! Has a function for tests that need a program or a right that this machine lacks. The test
+//! binaries `suites` and `captures` also include this file.
 
 use std::env;
 

@@ -1,5 +1,5 @@
-//! `weft soak`: its reports, and the replay of a seed.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+//! Tests `weft soak`: its reports, and the repetition of a run with a seed.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::process::{Command, Output};
 
@@ -18,7 +18,8 @@ fn runs_are_counted_and_the_seed_is_printed() {
     let text = String::from_utf8_lossy(&run.stdout);
     let first = text.lines().next().unwrap();
     assert!(first.starts_with("running for 3600 s, with seeds from "), "{first}");
-    // Each lane over TCP performs the same number of runs.
+    // There are 20 runs in the process. There are also two lanes, which are pairs of endpoints that
+    // connect over TCP, with 20 runs on each lane.
     let last = last_line(&run);
     let start = "all checks passed: 20 runs in process (";
     assert!(last.starts_with(start) && last.contains("), 40 over TCP in "), "{last}");

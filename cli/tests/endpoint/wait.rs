@@ -1,5 +1,5 @@
-//! Waits for effects of another process or of the kernel that no event reports. The tests of the
-//! suites use it, too.
+//! Waits for an effect of another process or of the kernel, if no event reports this effect. The
+//! test binary `suites` also includes this file.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 /// Time limit for an event that normally happens soon.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// Calls `is_there` until it returns a value. The test fails with `what` if this takes too long.
+/// Calls `is_there` until it returns a value, and returns this value. If this takes too long, the
+/// test fails with a message that contains `what`.
 pub(crate) fn wait_for<T>(what: &str, mut is_there: impl FnMut() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {

@@ -1,6 +1,6 @@
-//! `weft serve` keeps running, and performs its role in ping, probe, bench and cat. Also `weft cat`
-//! with itself.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests the workloads ping, probe, bench and cat. One process `weft serve` is the server for all
+//! of them. Other tests run `weft cat` on both sides.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -88,7 +88,7 @@ fn a_measurement_of_nothing_is_refused() {
         let bench = weft(&[&["bench", "--samples", "1"], &nothing[..]].concat());
         assert_eq!((bench.status.code(), bench.stdout.len()), (Some(2), 0), "{bench:?}");
     }
-    // The listener at this port is closed.
+    // The listener at this port is already closed.
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
     for command in ["bench", "cat"] {
         let run = weft(&[command, "-a", "127.0.0.1", "-p", &nobody]);
@@ -98,7 +98,7 @@ fn a_measurement_of_nothing_is_refused() {
     }
 }
 
-/// RFC 5044 section 7.1.1: a Responder's ULP rejects by R in the Reply.
+/// RFC 5044 section 7.1.1: if the ULP of the Responder rejects, the Reply has R=1.
 #[test]
 fn cat_rejects_a_peer_that_requests_no_stream() {
     let mut listening = spawn(&["cat", "--listen", "-p", "0"]);
@@ -114,10 +114,11 @@ fn cat_rejects_a_peer_that_requests_no_stream() {
     assert_eq!(reply, b"MPA ID Rep Frame\x60\x01\0\x0bno weft cat");
     line.clear();
     stderr.read_line(&mut line).unwrap();
-    assert!(line.contains("its Request does not ask for a stream"), "{line}");
+    assert!(line.contains("its Request is not from `weft cat`"), "{line}");
 }
 
-/// The server of rping begins with an RDMA Read, which an IRD of 0 forbids.
+/// The server of rping begins with an RDMA Read of the client's memory. An IRD of 0 forbids this
+/// Read.
 #[test]
 fn an_impossible_ping_reports_the_reason() {
     let (_server, port) = server();
@@ -127,8 +128,9 @@ fn an_impossible_ping_reports_the_reason() {
     assert!(message.starts_with("weft: IRD is 0: the server cannot Read at the start of each round"), "{message}");
 }
 
-/// A plan of a few bytes reserves two regions of 64 MiB, and 32 of them took the device's complete
-/// memory. A peer that has taken its share is rejected, and smaller requests are still served.
+/// The private data of a bench client is a plan of a few bytes, for which the server reserves two
+/// regions of 64 MiB. Without a limit, 32 such plans use all memory of the device. So the server
+/// rejects plans for which the memory has no room, and still serves smaller requests.
 #[test]
 fn a_peer_without_room_is_rejected() {
     let (_server, port) = server();
@@ -157,7 +159,8 @@ fn a_peer_without_room_is_rejected() {
     assert!(cat.status.success(), "{cat:?}");
 }
 
-/// There are more connections than a listener accepts start-ups at the same time.
+/// The number of connections exceeds the number of start-ups that a listener accepts at the same
+/// time.
 #[test]
 fn many_connections_move_data_at_once() {
     let bench = weft(&["bench", "--json", "--connections", "300", "--op", "send", "--size", "65536"]);

@@ -1,6 +1,6 @@
-//! The GitHub action: what its last step passes to weft, by an environment as a runner makes it and
-//! a fake docker.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests the GitHub action. The test runs the last step of the action in the environment of a
+//! runner, with a fake `docker`. It checks the arguments that the step passes to weft.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,13 +8,14 @@ use std::process::Command;
 
 const ACTION: &str = include_str!("../../../action.yml");
 
-/// The script of the step that runs the suites: the last one of the file.
+/// Returns the script of the step that runs the suites. It is the last step of the file.
 fn script() -> String {
     let (_, script) = ACTION.rsplit_once("      run: |\n").unwrap();
     script.lines().map(|line| line.strip_prefix("        ").unwrap_or(line).to_owned() + "\n").collect()
 }
 
-/// The arguments of `docker run`, for an event with this pull request.
+/// Returns the arguments of `docker run`. `pull_request` is the number of the pull request, or
+/// empty for other events. `head` is the repository from which the pull request comes.
 fn docker_arguments(pull_request: &str, head: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let docker = folder.path().join("docker");
@@ -43,7 +44,7 @@ fn the_token_and_commands_stay_out_of_pull_requests_from_forks() {
         assert!(arguments.contains("--env WEFT_AGENT_TOKEN --env WEFT_AGENT_TOKEN_FOR"), "{arguments}");
         assert!(arguments.ends_with("image test nic.toml --out out --tier smoke\n"), "{arguments}");
     }
-    // The last one is of a fork that was deleted meanwhile.
+    // In the last case, `head` is empty, because the fork was deleted in the meantime.
     for (pull_request, head) in [("7", "stranger/repository"), ("7", "")] {
         let arguments = docker_arguments(pull_request, head);
         assert!(!arguments.contains("WEFT_AGENT_TOKEN"), "{arguments}");

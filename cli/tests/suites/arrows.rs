@@ -1,10 +1,11 @@
-//! Checks the dependencies between the crates, and which source files use the operating system.
+//! These tests check the dependencies between the crates, and which source files use the operating
+//! system.
 //!
-//! `ARCHITECTURE.md` has a table of the crates, with the crates that each may use. The test
-//! compares this table with `cargo metadata`. It also checks two more invariants of that page:
-//! `weft-core` and `weft-dissector` depend on no sockets and no async runtime, and in `peer`, only
-//! `driver` uses sockets, tokio and clocks.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! `ARCHITECTURE.md` has a table of the crates. For each crate, the table lists the crates that it
+//! is allowed to use. A test compares this table with `cargo metadata`. The tests also check two
+//! more rules of that page. `weft-core` and `weft-dissector` depend on no crate with sockets or an
+//! async runtime. In `peer`, only `driver` uses sockets, tokio and clocks.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,15 +14,16 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-/// For each package of this repository, the packages of this repository that it may use.
+/// For each package of this repository, the packages of this repository that it is allowed to use.
 type Table = BTreeMap<String, BTreeSet<String>>;
 
 /// The crates that only read bytes. They must not depend on sockets or an async runtime.
 const PURE: [&str; 2] = ["weft-core", "weft-dissector"];
 const WORLDLY: [&str; 8] = ["async-std", "axum", "hyper", "mio", "pcap", "smol", "socket2", "tokio"];
 
-/// Interfaces that no source file of `peer` outside `driver` may use: sockets, the runtime, clocks
-/// and random sources. A list of several parts of the standard library would hide them.
+/// Texts that no source file of `peer` outside `driver` is allowed to contain. They are the names
+/// of sockets, of the runtime, of clocks and of random sources. A nested import such as `use
+/// std::{net, time}` is also forbidden, because it would hide these names.
 const IMPURE: [&str; 14] = [
     "tokio",
     "socket2",
@@ -84,8 +86,8 @@ fn forbidden_arrow_is_found_in_every_kind_of_dependency() {
 
 #[test]
 fn arrow_under_another_name_is_found() {
-    // `watch = { package = "weft-dissector", path = "../dissector" }`: `name` in cargo's output is
-    // the name of the package, and `rename` is `watch`.
+    // This is the dependency `watch = { package = "weft-dissector", path = "../dissector" }`. In
+    // cargo's output, `name` is the name of the package, and `rename` is `watch`.
     let mut made_up = workspace(&[("weft-peer", vec![("weft-dissector", Value::Null)]), ("weft-dissector", vec![])]);
     made_up["packages"][0]["dependencies"][0]["rename"] = json!("watch");
     let allowed = Table::from([("weft-peer".to_owned(), set(&[])), ("weft-dissector".to_owned(), set(&[]))]);
@@ -133,8 +135,9 @@ fn impure_line_is_found_and_a_comment_is_not() {
     }
 }
 
-/// Returns every dependency and every row that contradicts `table`, sorted. Returns an empty list
-/// if there is none.
+/// Compares the packages with `table`. Returns a sorted list of messages: one for each forbidden
+/// dependency, and one for each row or package that does not match. The list is empty if there are
+/// none.
 fn violations(metadata: &Value, table: &Table) -> Vec<String> {
     let packages = metadata["packages"].as_array().unwrap();
     let members: BTreeSet<&str> = packages.iter().map(|package| package["name"].as_str().unwrap()).collect();
@@ -148,8 +151,8 @@ fn violations(metadata: &Value, table: &Table) -> Vec<String> {
             found.insert(format!("{name} has no row in the table"));
             continue;
         };
-        // One list has the normal, dev- and build-dependencies of all targets. Optional
-        // dependencies count, too.
+        // This list has the normal dependencies, the dev-dependencies and the build-dependencies of
+        // all targets. It also has the optional dependencies.
         for dependency in package["dependencies"].as_array().unwrap() {
             let used = dependency["name"].as_str().unwrap();
             let ours = members.contains(used) || table.contains_key(used);
@@ -164,7 +167,8 @@ fn violations(metadata: &Value, table: &Table) -> Vec<String> {
     found.into_iter().collect()
 }
 
-/// Reads the table under "Code map". Its columns are folder, package, content and allowed packages.
+/// Reads the table in the section "Code map". Its columns are folder, package, content and allowed
+/// packages.
 fn table(page: &str) -> Table {
     let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     let rows: Vec<(String, String, Vec<String>)> = page
@@ -183,7 +187,8 @@ fn table(page: &str) -> Table {
         .collect()
 }
 
-/// Returns the lines of a source file of `peer` that use the operating system, without comments.
+/// Returns the lines of a source file of `peer` that use the operating system. Comments do not
+/// count.
 fn impure_lines(name: &str, text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -231,8 +236,8 @@ fn set(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Makes the output of `cargo metadata` for a synthetic workspace, from its packages and their
-/// dependencies, each with its kind.
+/// Makes the output of `cargo metadata` for an invented workspace. `packages` has the packages and
+/// their dependencies, each dependency with its kind.
 fn workspace(packages: &[(&str, Vec<(&str, Value)>)]) -> Value {
     let package = |(name, dependencies): &(&str, Vec<(&str, Value)>)| {
         let dependencies: Vec<Value> =

@@ -1,6 +1,7 @@
-//! The rights that `compose.yaml` gives to its services, and the location of the tokens and of the
-//! database password. `.ci/docker.sh` starts the services.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests `compose.yaml`: the rights that it gives to its services, and where the tokens and the
+//! password of the database are. These tests only read the file. `.ci/docker.sh` starts the
+//! services.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +12,7 @@ const COMPOSE: &str = include_str!("../../../compose.yaml");
 /// with a larger indent.
 type Mapping = BTreeMap<String, String>;
 
-/// Reads the block style of YAML, as far as `compose.yaml` uses it.
+/// Reads a mapping in the block style of YAML. It supports only what `compose.yaml` uses.
 fn mapping(text: &str) -> Mapping {
     let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
     let indent_of = |line: &str| line.len() - line.trim_start().len();
@@ -44,8 +45,8 @@ fn items(list: &str) -> Vec<&str> {
     list.split(',').map(|item| item.trim().trim_matches('"')).collect()
 }
 
-/// Returns the environment of a service. The first line has the name of the mapping (`&store`), or
-/// nothing.
+/// Returns the environment of a service. The first line of the text is skipped. It has an anchor of
+/// YAML (`&store`), or is empty.
 fn environment(service: &Mapping) -> Mapping {
     let variables = mapping(service["environment"].split_once('\n').unwrap().1);
     variables.into_iter().map(|(key, value)| (key, value.trim_matches('"').to_owned())).collect()
@@ -65,7 +66,8 @@ fn each_service_has_only_the_rights_that_it_needs() {
     }
 }
 
-/// The folder of the evidence is served to viewers, so it must not contain the tokens.
+/// The dashboard serves the folder of the evidence to its viewers, so this folder must not contain
+/// the tokens.
 #[test]
 fn the_tokens_are_in_no_folder_of_a_service() {
     let secrets = mapping(&mapping(COMPOSE)["secrets"])["tokens"].clone();
@@ -100,7 +102,7 @@ fn postgresql_requires_a_password_from_the_environment() {
     assert_eq!(client["WEFT_STORE"], "postgres://weft@store/weft", "the URL has no password");
     assert!(services["web"]["environment"].starts_with("&store\n"));
     assert_eq!(services["test"]["environment"], "*store", "the variables of the dashboard");
-    // Only the other services reach the database.
+    // The database has no port on the host, so only the other services can connect to it.
     assert!(!services["store"].contains_key("ports"));
     assert_eq!(items(&services["store"]["networks"]), ["inside"]);
     assert_eq!(mapping(&mapping(COMPOSE)["networks"])["inside"], "{ internal: true }");

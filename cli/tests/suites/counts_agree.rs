@@ -1,5 +1,5 @@
-//! All reports and pages of one run have the same counts.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+//! These tests check that all reports and pages of one run show the same counts.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,23 +12,24 @@ use weft_suites::model::{RunReport, Strength, Verdict};
 use crate::test_resume::text;
 use crate::web::{Server, weft};
 
-/// The counts in a report of a run. `None` if the report does not have the count.
+/// The counts in a report of a run. A field is `None` if the report does not show this count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Count {
     cases: Option<usize>,
     variants: usize,
     passed: u64,
     failed: u64,
-    /// Not applicable or unimplemented.
+    /// The number of variants whose verdict is "not applicable" or "unimplemented".
     skipped: u64,
-    /// Inconclusive, or an error of the tester.
+    /// The number of variants that are inconclusive or ended with an error of the tester.
     undecided: u64,
     /// The number of MUST requirements that are met, and the number of tested ones.
     must: Option<(u64, u64)>,
 }
 
-/// Writes cases whose variants pass, fail, are inconclusive and do not apply. With `all_pass`, all
-/// variants that apply pass. In each variant, the deviation also violates two other requirements.
+/// Writes cases whose variants pass, fail, are inconclusive or do not apply. If `all_pass` is true,
+/// all variants that apply pass. The target commits a deviation (a named fault), so in each variant
+/// it also violates two requirements that the case does not test.
 fn scripts(folder: &Path, all_pass: bool) {
     let close = "
 case { id = 'mpa/x/close', version = 1, title = 'Close', requirements = { 'MPA-7.1.1-2' }, roles = { 'responder' },
@@ -70,7 +71,7 @@ fn by_verdict<'a>(words: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, 
     words.into_iter().map(|words| pair(words.trim()).unwrap_or_else(|| panic!("{words}"))).collect()
 }
 
-/// `4 of 5 MUST, 1 of 1 SHOULD`
+/// Parses a text such as `4 of 5 MUST, 1 of 1 SHOULD`. Returns the two numbers before MUST.
 fn must(words: &str) -> Option<(u64, u64)> {
     let part = words.split(", ").find_map(|part| part.trim().strip_suffix(" MUST")).unwrap();
     let (held, tried) = part.split_once(" of ").unwrap();
@@ -90,7 +91,7 @@ fn count(cases: Option<usize>, variants: usize, by: &BTreeMap<String, u64>, must
     }
 }
 
-/// Counts the results themselves.
+/// Returns the counts that the reports must have, from the results in the report.
 fn of_results(report: &RunReport) -> Count {
     let mut by: BTreeMap<String, u64> = BTreeMap::new();
     let mut worst: BTreeMap<RequirementId, Verdict> = BTreeMap::new();
@@ -132,9 +133,10 @@ fn of_junit(junit: &str) -> Count {
     let skipped = junit.matches("<skipped ").count() as u64;
     let variants = junit.matches("<testcase ").count();
     assert_eq!(of("tests"), variants as u64);
-    // A case that passed, but violated other requirements, counts as an error in JUnit.
+    // If a variant passed, but the target violated other requirements, JUnit counts the variant as
+    // an error.
     let marked = junit.matches(" type=\"also-observed\"").count() as u64;
-    // The run failed, and a reader sees this from this file alone.
+    // The run failed, and this file alone must show it.
     assert!(of("failures") + of("errors") > 0, "{junit}");
     Count {
         cases: Some(junit.matches("<testsuite name=\"mpa/").count()),
@@ -223,7 +225,7 @@ fn every_report_and_page_counts_the_same() {
     assert_eq!((wanted.passed, wanted.failed, wanted.skipped, wanted.undecided), (3, 2, 3, 1));
 }
 
-/// All cases pass, but the monitor has findings.
+/// All cases pass, but the target violates requirements that the cases do not test.
 #[test]
 fn every_report_and_page_counts_the_same_where_no_case_fails() {
     let report = all_count_the_same(true);
@@ -232,7 +234,7 @@ fn every_report_and_page_counts_the_same_where_no_case_fails() {
     assert_eq!((wanted.passed, wanted.failed, wanted.skipped, wanted.undecided), (5, 0, 3, 0));
 }
 
-/// Performs a run that fails, and compares the counts of its reports and pages.
+/// Performs a run that fails, compares the counts of its reports and pages, and returns its report.
 fn all_count_the_same(all_pass: bool) -> RunReport {
     let folder = tempfile::tempdir().unwrap();
     let (out, suites) = (folder.path().join("out"), folder.path().join("suites"));
@@ -246,7 +248,7 @@ fn all_count_the_same(all_pass: bool) -> RunReport {
     let report: RunReport = serde_json::from_str(&read("report.json")).unwrap();
 
     let wanted = of_results(&report);
-    // Two requirements are violated that no case is about.
+    // The target also violates two requirements that no case tests.
     let (held, tried) = wanted.must.unwrap();
     assert!(held < tried && printed.contains("also observed: the target violates MPA-2-5 in "), "{printed}");
 

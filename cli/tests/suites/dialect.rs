@@ -1,8 +1,8 @@
-//! Prose, help, messages and identifiers must not use certain words that weft once used with a
-//! private meaning. They use the technical terms instead.
+//! weft once used certain words with a private meaning. This test checks that prose, help, messages
+//! and identifiers no longer contain these words. They use the technical terms instead.
 //!
 //! The only exceptions are the files in [`FILES`] and the texts in [`TEXTS`]. The test prints them.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::fs;
 use std::path::Path;
@@ -14,9 +14,10 @@ const WORDS: [&str; 21] = [
 ];
 /// Phrases, in lower case.
 const PHRASES: [&str; 6] = ["by hand", "so many", "on the way", "in full", "goes on with", "that is none"];
-/// Files with these extensions are read, and text files without an extension, such as scripts.
+/// The test reads the files with these extensions. It also reads text files without an extension,
+/// such as scripts.
 const KINDS: [&str; 13] = ["rs", "lua", "md", "js", "html", "py", "sh", "toml", "csv", "yaml", "yml", "c", "h"];
-/// Files and folders that are not read, with the reason.
+/// Files and folders that the test does not read, each with the reason.
 const FILES: [(&str, &str); 10] = [
     ("CHANGELOG.md", "is about released versions"),
     ("LICENSE-APACHE", "is quoted"),
@@ -29,7 +30,7 @@ const FILES: [(&str, &str); 10] = [
     ("suites/src/script/old_names.rs", "has names that still work"),
     ("suites/tests/data", "is from a released version"),
 ];
-/// Texts that may have one of the words, with the reason.
+/// Texts that are allowed to contain one of the words, each with the reason.
 const TEXTS: [(&str, &str); 5] = [
     ("Full Operation", "is a term of RFC 5044"),
     ("asked_ipaddr", "is a key of `weft dissect --json`, which stays"),
@@ -54,7 +55,8 @@ fn has_word(line: &str) -> bool {
         was_lower = character.is_ascii_lowercase();
     }
     let lower = line.to_ascii_lowercase();
-    // A phrase begins with a word: `builtin full` does not have `in full`.
+    // A phrase counts only if it begins at the start of a word. So `builtin full` does not contain
+    // `in full`.
     let begins_word = |at: usize| !lower[..at].ends_with(|character: char| character.is_ascii_alphabetic());
     words.iter().any(|word| WORDS.contains(&word.as_str()))
         || PHRASES.iter().any(|phrase| lower.match_indices(phrase).any(|(at, _)| begins_word(at)))
@@ -70,7 +72,7 @@ fn lines(root: &Path, path: &Path, found: &mut Vec<String>) {
     if path.is_dir() {
         fs::read_dir(path).unwrap().for_each(|entry| lines(root, &entry.unwrap().path(), found));
     } else if path.extension().is_none_or(|kind| KINDS.iter().any(|known| kind == *known)) {
-        // A file that is not UTF-8 is not a text.
+        // A file that is not UTF-8 is not a text file, so it has no lines.
         let text = fs::read_to_string(path).unwrap_or_default();
         let numbered = text.lines().zip(1..).filter(|(line, _)| has_word(line));
         found.extend(numbered.map(|(line, number)| format!("{name}:{number}: {}", line.trim())));

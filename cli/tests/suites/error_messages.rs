@@ -1,6 +1,6 @@
-//! The results of a typing error on the command line, an absent target, or a reader that goes away:
-//! a helpful message, and the right exit code.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+//! Tests errors of a user: a typing error on the command line, an absent target, or a reader that
+//! goes away. weft prints a helpful message, and exits with the documented exit code.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::io::Read;
 use std::path::Path;
@@ -23,7 +23,8 @@ fn capture() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/rping-crc.pcap").display().to_string()
 }
 
-/// Writes a target file into `folder`, with this address and the lines `more`.
+/// Writes a target file into `folder`. The file has this address and the lines `more`. Returns the
+/// path of the file.
 fn target(folder: &Path, address: &str, more: &str) -> String {
     let file = folder.join("nic.toml");
     std::fs::write(&file, format!("name = \"nic\"\nkind = \"tcp\"\naddress = \"{address}\"\n{more}")).unwrap();
@@ -44,7 +45,8 @@ fn a_target_that_is_none_is_named_with_the_nearest() {
     assert!(code == 2 && text.starts_with(&format!("weft: {file}: address = \"192.0.2.17\"")), "{text}");
 }
 
-/// A password in the URL would be in the history of the shell and in the list of processes.
+/// A password in the URL of a store would be visible in the history of the shell and in the list of
+/// processes. So the help names the variable PGPASSWORD.
 #[test]
 fn help_of_a_store_names_pgpassword() {
     for command in ["test", "web", "diff"] {
@@ -72,7 +74,7 @@ fn words_in_quotes_find_a_deviation() {
     assert!(!text.contains("mpa.crc-flipped"), "{text}");
 }
 
-/// Exit code 4 does not always mean a fault of weft.
+/// Exit code 4 does not always mean a fault of weft. A full disk also causes it.
 #[test]
 fn the_help_mentions_a_full_disk() {
     let (_, text) = weft(&["--help"]);
@@ -122,7 +124,7 @@ fn tokens_that_everybody_can_read_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tokens");
     let file = path.to_str().unwrap();
-    // A file without tokens stops the server.
+    // The file contains no tokens, so the server stops after it has printed the warning.
     std::fs::write(&path, "no tokens\n").unwrap();
     let warning = format!("weft: {file}: every user of this machine can read the tokens; run chmod 600 {file}\n");
     for (mode, warned) in [(0o644, true), (0o640, false), (0o600, false)] {
@@ -139,7 +141,7 @@ fn tokens_that_everybody_can_read_are_reported() {
 fn a_target_that_is_not_there_is_unreachable() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
-    // RFC 6761 section 6.4: no such name ever resolves.
+    // RFC 6761 section 6.4: a name that ends with `.invalid` never resolves.
     let file = target(folder.path(), "nic.invalid:7174", "");
     for arguments in [&["test", &file, "--out", &out][..], &["target", "check", &file]] {
         let (code, text) = weft(arguments);
@@ -151,7 +153,7 @@ fn a_target_that_is_not_there_is_unreachable() {
     let (code, text) = weft(&["test", &file, "mpa/7.1.1-key", "--out", &out]);
     assert_eq!(code, 3, "{text}");
     let once = format!(
-        "inconclusive, 15 cases: The target is unreachable, as the first case found: cannot connect to {address}"
+        "inconclusive, 15 cases: The first case found that the target is unreachable: cannot connect to {address}"
     );
     assert!(text.contains(&once), "{text}");
 }
@@ -161,8 +163,7 @@ fn a_case_that_does_not_apply_is_reported_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out").display().to_string();
     let (code, text) = weft(&["test", "builtin-initiator", "mpa/7.1.1-key", "--out", &out]);
-    let why =
-        "not-applicable, 16 cases: The target's role is initiator, and the case judges a target that is responder.";
+    let why = "not-applicable, 16 cases: The target's role is initiator, but the case judges only targets with the role responder.";
     assert!(code == 2 && text.contains(why), "{text}");
 }
 
@@ -181,7 +182,8 @@ fn nothing_is_no_number_of_runs_or_frames() {
     assert_eq!(weft(&["dissect", "-c", "0", &capture()]).0, 2);
 }
 
-/// `weft test ... | head -1`: the run continues to its end, and writes its reports.
+/// The reader of the output goes away, as in `weft test ... | head -1`. The run nevertheless
+/// continues to its end and writes its reports.
 #[test]
 fn a_reader_that_goes_away_costs_no_results() {
     let folder = tempfile::tempdir().unwrap();
@@ -240,8 +242,8 @@ fn deviations_are_looked_up_by_word() {
     assert_eq!(weft(&["deviations", "no-such-word"]).0, 2);
 }
 
-/// Hostile text that would clear a terminal, set its title, and reverse the direction of later
-/// text.
+/// A hostile text. If weft printed it unchanged, it would clear the terminal, set the title of the
+/// terminal, and reverse the direction of later text.
 const HOSTILE: &str = "before\u{1b}[2J\u{1b}]0;title\u{7}\u{202e}after";
 const SHOWN: &str = "before\\x1b[2J\\x1b]0;title\\x07\\u{202e}after";
 
@@ -252,7 +254,7 @@ fn is_harmless(text: &str) {
     assert!(!text.contains(hidden), "{text:?}");
 }
 
-/// Changes a document of JSON.
+/// Changes the JSON document in a file.
 fn edit(file: &Path, change: impl Fn(&mut serde_json::Value)) {
     let mut document = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     change(&mut document);
@@ -265,7 +267,8 @@ fn make_hostile(result: &mut serde_json::Value) {
     }
 }
 
-/// Reports and evidence may come from other hosts, so their texts are not safe to print.
+/// Reports and evidence can come from other hosts. So weft must not print their texts without a
+/// change.
 #[test]
 fn control_characters_of_other_reports_are_shown() {
     let folder = tempfile::tempdir().unwrap();
@@ -290,7 +293,7 @@ fn control_characters_of_other_reports_are_shown() {
         is_harmless(&text);
     }
 
-    // Without its store, the folder still has the results in its evidence.
+    // Without the store, weft reads the results from the evidence in the folder.
     for name in ["results.sqlite", "results.sqlite-wal", "results.sqlite-shm", "report.json"] {
         let _ = std::fs::remove_file(out.join(name));
     }
@@ -304,8 +307,9 @@ fn control_characters_of_other_reports_are_shown() {
     }
 }
 
-/// An agent sends the name of its device, and the reason of a failure. A store may come from
-/// another host, too. A line feed must not begin a line that looks like a result.
+/// An agent sends the name of its device and the reason of a failure, and weft stores these texts.
+/// A store can also come from another host. weft must not print a line feed in such a text, because
+/// the new line could look like a result.
 #[test]
 fn control_characters_of_a_store_are_shown_in_the_history() {
     let folder = tempfile::tempdir().unwrap();

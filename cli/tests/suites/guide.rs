@@ -1,14 +1,15 @@
-//! Checks the tutorials of the guide (`docs`): the test writes their files and runs their commands
-//! in order, and compares the output with the page. It also checks the output that README.md shows,
-//! and the links of the guide.
+//! Tests the tutorials in the guide (`docs`). A test writes the files of a page, runs its commands
+//! in order, and compares their output with the page. Other tests check the output that README.md
+//! shows, and the links of the guide.
 //!
 //! The test uses only fenced blocks after one of these comments:
 //!
-//! - `file: PATH` and `append: PATH`: the block is the content to write to this file.
-//! - `run`: each line is a command. With `&` at the end, the command runs in the background. Its exit
-//!   status must be 0, or N with `# status N`.
+//! - `file: PATH`: the block is the content of a new file. `append: PATH`: the test appends the
+//!   block to this file.
+//! - `run`: each line is a command. If the line ends with `&`, the command runs in the background.
+//!   Otherwise, its exit status must be 0, or N if the line ends with `# status N`.
 //! - `shows`: the block is a part of the output of the last command.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -34,7 +35,7 @@ struct Reader<'a> {
     background: Option<Background>,
     address: Option<String>,
     printed: String,
-    /// The numbers of commands, files and outputs so far.
+    /// The numbers of commands, files and outputs that the test has processed.
     done: [usize; 3],
 }
 
@@ -100,8 +101,8 @@ impl Reader<'_> {
     }
 }
 
-/// Follows a page, in a folder with weft's captures. Returns the numbers of commands, files and
-/// outputs.
+/// Follows a page, in a folder that contains weft's captures. Returns the numbers of commands,
+/// files and outputs on the page.
 fn follow(page: &str) -> [usize; 3] {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     let guide = fs::read_to_string(docs.join(page)).unwrap();
@@ -134,8 +135,8 @@ fn the_guide_to_reading_a_capture_works() {
     assert_eq!(follow("reading.md"), [8, 0, 2], "commands, files, outputs");
 }
 
-/// The block of README.md has lines of the output of `weft demo`, in the same order. `...` replaces
-/// omitted text, and times may differ.
+/// A block of README.md has lines of the output of `weft demo`, in the same order. In the block,
+/// `...` replaces omitted text. Times can differ.
 #[test]
 fn the_demo_prints_what_the_readme_shows() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();

@@ -1,8 +1,8 @@
-//! If the tester is suspended, its clock jumps, or it loses its link to the target, in the middle
-//! of a case, the case is inconclusive. Without such a reason, the same end of a connection is a
-//! failure.
+//! Tests three interruptions in the middle of a case: the tester is suspended, the clock of the
+//! tester jumps, or the tester loses its link to the target. The case is then inconclusive. If the
+//! connection ends in the same way without an interruption, the case fails.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::env;
 use std::fs;
@@ -17,26 +17,29 @@ use std::time::Duration;
 use crate::skip::skip;
 use crate::target_check::{Server, server};
 
-/// A pause of the tester. More than 2 s count as a standstill (`suites/src/run/standstill.rs`).
+/// The time for which the tester is suspended. A pause of more than 2 s counts as a standstill of
+/// the tester (`suites/src/run/standstill.rs`).
 const STANDSTILL: Duration = Duration::from_millis(2500);
-/// The environment variable that is set in the network namespace.
+/// This environment variable is set if the test runs in the network namespace.
 const INSIDE: &str = "WEFT_LOST_LINK";
 /// The target's address in the network namespace.
 const ADDRESS: &str = "10.77.0.1";
 
-/// A case, and the point of its interruption: the connection, and the piece of the tester's bytes.
+/// A case, and the point at which it is interrupted: the number of the connection, and the number
+/// of the piece of the tester's bytes.
 struct Interrupted {
     case: &'static str,
     connection: usize,
     piece: usize,
 }
 
-/// The first connection is the good exchange. The second connection has the Request in pieces.
+/// Connection 0 is the good exchange. On connection 1, the tester sends the Request in pieces.
 const SPLIT_REQUEST: Interrupted = Interrupted { case: "mpa/7.1.2-startup/split-request", connection: 1, piece: 1 };
-/// The pieces are a Request, a Send that the target returns, and the first of two segments.
+/// The first pieces of connection 0 are a Request, a Send that the target returns, and the first of
+/// two segments.
 const LAST: Interrupted = Interrupted { case: "ddp/4.1-control/last[first=4]", connection: 0, piece: 3 };
 
-/// `weft serve`, reached through a relay.
+/// A relay between the tester and the target, which is `weft serve`.
 struct Relay {
     _server: Server,
     address: String,
@@ -86,7 +89,7 @@ impl Relay {
         self.verdict_with(&[], case)
     }
 
-    /// The same, with these environment variables of the tester.
+    /// Does the same as [`Relay::verdict`]. The tester has these environment variables.
     fn verdict_with(&self, environment: &[(&str, &Path)], case: &str) -> (String, String) {
         let folder = tempfile::tempdir().unwrap();
         let (file, out) = (folder.path().join("nic.toml"), folder.path().join("out"));
@@ -110,7 +113,7 @@ fn signal(name: &str, process: u32) {
     assert!(Command::new("kill").args([name, &process.to_string()]).status().unwrap().success());
 }
 
-/// The target's timer closes the connection while the tester is suspended.
+/// The connection closes while the tester is suspended, as if a timer of the target had closed it.
 #[test]
 fn a_standstill_of_the_tester_is_no_failure() {
     for case in [SPLIT_REQUEST, LAST] {
@@ -122,7 +125,7 @@ fn a_standstill_of_the_tester_is_no_failure() {
         });
         let (verdict, explanation) = relay.verdict(case.case);
         assert_eq!(verdict, "inconclusive", "{}: {explanation}", case.case);
-        assert!(explanation.contains("The tester stood still for 2 s"), "{explanation}");
+        assert!(explanation.contains("The tester did not run for 2 s"), "{explanation}");
 
         let relay = Relay::start("127.0.0.1", &case, |_, stream| stream.shutdown(Shutdown::Both).unwrap());
         let (verdict, explanation) = relay.verdict(case.case);
@@ -130,8 +133,8 @@ fn a_standstill_of_the_tester_is_no_failure() {
     }
 }
 
-/// Replaces a function of the C library: if the file `CLOCK_JUMP` exists, the calendar clock is a
-/// minute ahead.
+/// Source of a library that replaces `clock_gettime`. If the file in the variable `CLOCK_JUMP`
+/// exists, the calendar clock is a minute ahead.
 #[cfg(target_os = "linux")]
 const CLOCK: &str = r#"
 #define _GNU_SOURCE
@@ -149,7 +152,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 }
 "#;
 
-/// The calendar clock of a suspended machine jumps, and its other clock does not.
+/// When a suspended machine resumes, its calendar clock jumps, and its monotonic clock does not.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_jump_of_the_testers_clock_is_no_failure() {
@@ -171,8 +174,9 @@ fn a_jump_of_the_testers_clock_is_no_failure() {
         });
         let (verdict, explanation) = relay.verdict_with(&environment, case.case);
         assert_eq!(verdict, "inconclusive", "{}: {explanation}", case.case);
-        // On a busy machine, the clocks may have run for a second without a reading.
-        assert!(explanation.contains("The tester stood still for 6"), "{explanation}");
+        // The jump is 60 s. On a busy machine, the tester can report a second more, because it has
+        // not read the clocks for that time.
+        assert!(explanation.contains("The tester did not run for 6"), "{explanation}");
         fs::remove_file(&jump).unwrap();
     }
 }
@@ -183,7 +187,8 @@ fn a_lost_link_is_no_failure() {
     if env::var_os(INSIDE).is_none() {
         return in_a_network_namespace("interrupted::a_lost_link_is_no_failure");
     }
-    // Interrupt also at the last segment. If the target is silent after it, the case would fail.
+    // Interrupt the second case at its last segment, after which the case fails if the target is
+    // silent.
     for case in [SPLIT_REQUEST, Interrupted { piece: 4, ..LAST }] {
         let relay = Relay::start(ADDRESS, &case, |_, _| {});
         let (verdict, explanation) = relay.verdict(case.case);
@@ -202,7 +207,7 @@ fn address(change: &str) {
     assert!(Command::new("ip").args(command).status().unwrap().success());
 }
 
-/// Runs this test again in a network namespace, in which it may change addresses.
+/// Runs this test again in a new network namespace, because the test has to change addresses.
 fn in_a_network_namespace(test: &str) {
     const UNSHARE: [&str; 3] = ["--user", "--map-root-user", "--net"];
     let can = Command::new("unshare").args(UNSHARE).args(["ip", "link", "set", "lo", "up"]).output();

@@ -1,5 +1,6 @@
-//! The suites on the command line: `weft test`, `diff`, `target` and `web`, and their error
-//! messages; and checks of the project: its architecture, guide, packages and texts.
+//! Tests the commands that run suites: `weft test`, `diff`, `target` and `web`, and their error
+//! messages. Other tests check the project itself: its architecture, its guide, its packages and
+//! its texts.
 
 mod action;
 mod arrows;

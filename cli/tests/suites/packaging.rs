@@ -1,5 +1,6 @@
-//! The parts of a package in addition to the binary: completions for shells, and manual pages.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests the parts that a package contains in addition to the binary: completions for shells, and
+//! manual pages.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -73,7 +74,7 @@ fn each_subcommand_has_a_manual_page_with_its_examples() {
         let title = page.lines().find(|line| line.starts_with(".TH ")).unwrap();
         assert!(title.contains(version), "{subcommand}: {title}");
         let help = text(&weft(&[subcommand, "--help"]));
-        // The first example, if there are any.
+        // The page contains the first example of the help, if the help has examples.
         if let Some(example) = help.split("Examples:\n").nth(1).and_then(|lines| lines.lines().next()) {
             let words = example.split("  ").map(str::trim).find(|words| !words.is_empty()).unwrap();
             let plain = page.replace("\\-", "-").replace("\\&", "");

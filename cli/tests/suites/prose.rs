@@ -1,15 +1,17 @@
-//! Lines of prose in Markdown files end at column 100.
+//! Lines of prose in Markdown files have at most 100 columns.
 //!
-//! Longer lines are allowed where Markdown cannot wrap: code blocks, rows of tables, and lines that
-//! are one word, such as a link. The change log and its fragments have one line for each change.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Longer lines are allowed where Markdown cannot wrap: in code blocks, in rows of tables, and in
+//! lines that are one word, such as a link. They are also allowed in the change log and its
+//! fragments, which have one line for each change.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Characters in a line at most.
+/// Maximum number of characters in a line.
 const COLUMNS: usize = 100;
-/// Folders that are not part of the tree, and the fragments of the change log.
+/// Folders that are not checked: those that are not part of the project, and the fragments of the
+/// change log.
 const SKIPPED: [&str; 5] = ["target", ".git", "weft-report", "node_modules", "changes"];
 
 /// The numbers of lines of prose that are too long.

@@ -1,13 +1,13 @@
-//! `interop/siw/run-siw-guest build`, with fakes of the commands that fetch and compile: a driver
-//! that does not compile makes no image.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests `interop/siw/run-siw-guest build`. Scripts replace the commands that fetch and compile. If
+//! the driver does not compile, the command makes no image.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Each command, and the script that replaces it.
+/// The commands, each with the script that replaces it.
 const FAKES: [(&str, &str); 8] = [
     ("id", "echo 0"),
     ("apt-cache", "printf 'Depends: linux-image-6.1.0-1-amd64\\nVersion: 1\\n'"),

@@ -1,6 +1,6 @@
-//! `weft target check` queries each target with the protocol of its service, and reports
-//! differences from the target's file.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests `weft target check`. The command queries a target with the protocol of the service in the
+//! target's file. It reports if the target differs from its file.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -11,7 +11,7 @@ const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 pub(crate) struct Server {
     process: Child,
     pub(crate) address: String,
-    // Its standard output, which stays open.
+    // The standard output of the process. It stays open, so that the process can print.
     lines: BufReader<ChildStdout>,
 }
 
@@ -45,8 +45,8 @@ pub(crate) fn server(arguments: &[&str]) -> Server {
     server
 }
 
-/// Checks a target with this address and with `more` lines in its file. Returns the exit code and
-/// the output.
+/// Runs `weft target check` on a target file with this address and the lines `more`. Returns the
+/// exit code and the output.
 fn checked(address: &str, more: &str) -> (i32, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("t.toml");
@@ -153,7 +153,8 @@ fn an_undeclared_capability_is_named() {
     assert!(code == 0 && !text.contains("its capabilities"), "{text}");
 }
 
-/// A target file from another person may contain commands that would run on this host.
+/// A target file from another person can contain commands, and weft would run them on this host.
+/// With `--no-commands`, weft rejects such a file.
 #[test]
 fn a_file_with_commands_is_refused_with_no_commands() {
     let folder = tempfile::tempdir().unwrap();
@@ -175,7 +176,8 @@ fn a_file_with_commands_is_refused_with_no_commands() {
     }
 }
 
-/// Users must know that a target file can run commands, and how they can prevent this.
+/// The help and the pages explain that a target file can run commands, and how a user can prevent
+/// this.
 #[test]
 fn help_and_pages_warn_about_the_commands_of_a_target_file() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -243,7 +245,8 @@ fn an_agent_token_that_everybody_can_read_is_reported() {
     }
 }
 
-/// weft must not send the token of the environment to every host that a file names.
+/// A target file names an agent on some host. weft sends the token from the environment only to the
+/// host in `WEFT_AGENT_TOKEN_FOR`.
 #[test]
 fn a_token_goes_only_to_the_host_that_it_is_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -268,7 +271,8 @@ fn a_token_goes_only_to_the_host_that_it_is_for() {
     }
 }
 
-/// The target accepts connections, but never sends anything. A tenth of each time-out is enough.
+/// The target accepts connections, but never sends anything. weft stops after a few queries. The
+/// time-outs are reduced to a tenth, to make the test fast.
 #[test]
 fn a_silent_target_does_not_get_every_query() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,5 +1,6 @@
-//! The reports of a run that was killed, and evidence that a power failure does not take.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+//! Tests `weft report` for a run that was killed. Another test checks that evidence is on the disk
+//! before its verdict, so that a power failure loses no evidence.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -19,7 +20,7 @@ fn json(out: &Path) -> serde_json::Value {
     serde_json::from_slice(&fs::read(out.join("report.json")).unwrap()).unwrap()
 }
 
-/// Runs until a line of the output has this text, and kills the process.
+/// Starts `command`, waits for a line of its output that contains `wanted`, and kills the process.
 fn kill_at(mut command: Command, wanted: &str) {
     let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
@@ -29,8 +30,8 @@ fn kill_at(mut command: Command, wanted: &str) {
     assert!(found, "no line with {wanted:?}");
 }
 
-/// Kills a run between its last case and its reports: the file that the first of them is written to
-/// takes nothing.
+/// Kills a run after its last case and before its reports. The file of the first report is a pipe
+/// that nobody reads, so the run waits there.
 fn kill_before_reports(out: &Path, scripts: &Path) {
     fs::create_dir(out).unwrap();
     let pipe = out.join("report.json.new");
@@ -51,11 +52,11 @@ fn a_run_that_was_killed_before_its_reports_gets_them() {
     assert!(text(&output).contains("4 cases: 4 pass; done"), "{}", text(&output));
     assert!(REPORTS.iter().all(|name| out.join(name).is_file()));
     assert_eq!(json(&out)["results"].as_array().unwrap().len(), 4);
-    // Again, they are the same.
+    // A second `weft report` writes the same reports.
     let before: Vec<_> = REPORTS.map(|name| fs::read(out.join(name)).unwrap()).into();
     assert_eq!(report(&[&out]).status.code(), Some(0));
     assert!(REPORTS.iter().zip(before).all(|(name, before)| fs::read(out.join(name)).unwrap() == before));
-    // And those of an earlier run.
+    // `weft report` also writes the reports of an earlier run.
     let id = json(&out)["run"]["id"].as_str().unwrap().to_owned();
     assert_eq!(weft(&out, &scripts, &[]).output().unwrap().status.code(), Some(0));
     let earlier = out.join("earlier").join(&id);
@@ -73,7 +74,7 @@ fn resuming_completes_the_reports_of_a_run_that_has_all_its_results() {
     let output = weft(&out, &scripts, &["--resume"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     assert!(REPORTS.iter().all(|name| out.join(name).is_file()), "{}", text(&output));
-    // Nothing is left to do.
+    // A second `--resume` has nothing to do, which is a usage error.
     assert_eq!(weft(&out, &scripts, &["--resume"]).output().unwrap().status.code(), Some(2));
 }
 
@@ -84,10 +85,10 @@ fn a_run_that_was_killed_is_reported_as_far_as_it_is() {
     suites(&scripts, "if p.n == 3 then t:pause(3600) end");
     kill_at(weft(&out, &scripts, &["--jobs", "1"]), "n=2");
     let output = report(&[&out]);
-    // What was not run is not decided.
+    // Two cases did not run, so the run has no verdict (exit code 3).
     assert_eq!(output.status.code(), Some(3), "{}", text(&output));
     assert!(text(&output).contains("4 cases: 2 pass; broken"), "{}", text(&output));
-    // Without its store, the evidence has it all.
+    // Without the store, `weft report` reads the results from the evidence.
     for name in ["results.sqlite", "results.sqlite-wal", "results.sqlite-shm"] {
         let _ = fs::remove_file(out.join(name));
     }
@@ -106,7 +107,8 @@ fn a_folder_without_a_run_is_refused() {
     assert!(text(&output).contains("this folder has no run"), "{}", text(&output));
 }
 
-/// `/dev/full` is a disk without room.
+/// `/dev/full` behaves like a disk without free space. If a new report does not fit, the old report
+/// stays unchanged.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_truncates_no_report() {
@@ -122,7 +124,8 @@ fn a_full_disk_truncates_no_report() {
     assert_eq!(fs::read(out.join("report.html")).unwrap(), before);
 }
 
-/// What version 0.1 left in a folder: `weft report` makes today's reports of it.
+/// The folder contains a run of weft 0.1. `weft report` writes the reports of the current version
+/// for this run.
 #[test]
 fn a_folder_of_version_0_1_is_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -135,16 +138,15 @@ fn a_folder_of_version_0_1_is_reported() {
     assert!(REPORTS.iter().all(|name| out.join(name).is_file()));
 }
 
-/// What strace recorded of a run: the files that were synced, and what was written into the store,
-/// in this order.
+/// A call that strace recorded: the sync of a file, or a write to the results store with its data.
 #[cfg(target_os = "linux")]
 enum Step<'a> {
     Synced(&'a str),
     Stored(&'a str),
 }
 
-/// A call that another thread interrupted is in two lines: a sync counts when it has returned, a
-/// write as soon as it begins.
+/// Returns the calls in a log of strace, in order. If another thread interrupts a call, the log has
+/// two lines for this call. A sync counts when it has returned. A write counts when it begins.
 #[cfg(target_os = "linux")]
 fn steps(log: &str) -> Vec<Step<'_>> {
     let (mut steps, mut begun) = (Vec::new(), std::collections::BTreeMap::new());
@@ -167,15 +169,16 @@ fn steps(log: &str) -> Vec<Step<'_>> {
     steps
 }
 
-/// A power failure leaves no verdict without its evidence. Where strace is not there, or may not
-/// trace, nothing is shown; CI sets `WEFT_STRACE`, with which that is a failure.
+/// weft syncs the evidence of a case before it writes the verdict, so a power failure leaves no
+/// verdict without evidence. If strace is missing or is not allowed to trace, the test skips
+/// itself. CI sets `WEFT_STRACE`, and the test then fails instead.
 #[cfg(target_os = "linux")]
 #[test]
 fn evidence_is_on_the_disk_before_its_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let (out, log) = (folder.path().join("out"), folder.path().join("log"));
     let mut command = Command::new("strace");
-    // A page of the database has 4,096 octets.
+    // `-s 4096` makes strace record complete pages of the database, which have 4,096 octets.
     command.args(["-f", "-y", "-s", "4096", "-e", "trace=fsync,fdatasync,pwrite64", "-o"]).arg(&log);
     command.arg(env!("CARGO_BIN_EXE_weft")).env_remove("WEFT_STORE");
     command.args(["test", "builtin", "mpa/7.1.1-key/wrong-octet", "--out"]).arg(&out);
@@ -191,7 +194,7 @@ fn evidence_is_on_the_disk_before_its_verdict() {
     let log = fs::read_to_string(log).unwrap();
     let steps = steps(&log);
     for octet in 0..16 {
-        // A row of `results`: its case, directly followed by its verdict.
+        // In a row of the table `results`, the verdict directly follows the name of the case.
         let row = format!("mpa/7.1.1-key/wrong-octet[octet={octet}]pass");
         let stored = steps.iter().position(|step| matches!(step, Step::Stored(page) if page.contains(&row)));
         let stored = stored.unwrap_or_else(|| panic!("{row} is in no page: {log}"));

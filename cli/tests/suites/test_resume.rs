@@ -1,11 +1,12 @@
-//! `weft test` that is killed in the middle keeps what it had, and `--resume` does the rest.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+//! Tests a run of `weft test` that is interrupted. The finished results stay, and `--resume` runs
+//! the remaining cases.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Four variants; with `pause`, the third waits for an hour.
+/// Writes a case with four variants. `pause` is a line of Lua that each variant runs first.
 pub(crate) fn suites(folder: &Path, pause: &str) {
     let script = format!(
         "case {{ id = 'mpa/x/one', version = 1, title = 'One', requirements = {{ 'MPA-7.1.1-2' }}, roles = {{ 'responder' }},\n\
@@ -53,14 +54,16 @@ fn a_killed_run_goes_on() {
         .collect();
     assert_eq!(keys, [1, 2, 3, 4]);
 
-    // One run, with one result a case; and nothing is left to go on with.
+    // The history has one result for each of the four variants. A second `--resume` has nothing to
+    // do, which is a usage error.
     let history = weft(&out, &scripts, &["--history", "mpa/x/one"]).output().unwrap();
     assert_eq!(text(&history).lines().filter(|line| line.contains(" pass ")).count(), 4, "{}", text(&history));
     let again = weft(&out, &scripts, &["--resume"]).output().unwrap();
     assert_eq!(again.status.code(), Some(2), "{}", text(&again));
 }
 
-/// SIGTERM, as a CI system sends it, ends a run as Ctrl-C does: with reports of what is finished.
+/// A CI system sends SIGTERM to stop a run. Like Ctrl-C, it ends the run, and weft writes reports
+/// of the finished cases.
 #[cfg(unix)]
 #[test]
 fn a_run_that_is_terminated_writes_its_reports() {
@@ -74,7 +77,7 @@ fn a_run_that_is_terminated_writes_its_reports() {
     let killed = Command::new("kill").args(["-TERM", &process.id().to_string()]).status().unwrap();
     assert!(killed.success());
     assert!(lines.any(|line| line.contains("4 cases: 2 pass; cancelled")));
-    // What was not run is not decided.
+    // Two cases did not run, so the run has no verdict (exit code 3).
     assert_eq!(process.wait().unwrap().code(), Some(3));
     let printed = std::io::read_to_string(process.stderr.take().unwrap()).unwrap();
     assert!(printed.contains("weft keeps the finished results"), "{printed}");

@@ -1,5 +1,6 @@
-//! `weft test`, `weft diff` and `weft target` beyond one plain run.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+//! Tests options of `weft test`, and the commands `weft diff`, `weft suite`, `weft coverage` and
+//! `weft target`.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -42,7 +43,8 @@ fn tiers_and_shards_limit_the_cases() {
     assert_eq!(count(&["--tier", "full", "--jobs", "2"]), 16);
     assert_eq!((1..=3).map(|part| count(&["--shard", &format!("{part}/3")])).sum::<usize>(), 16);
     assert_eq!(weft(&["test", "builtin", "--shard", "4/3", "--out", &out]).0, 2);
-    // The parts of a sample fit together, also where nobody gives a seed.
+    // The shards of a sample are disjoint, and together they have all cases of the sample. This is
+    // also true without `--seed`.
     let of_sample = |part: &str| {
         let (code, text) = weft(&[
             "test",
@@ -66,7 +68,7 @@ fn tiers_and_shards_limit_the_cases() {
     assert!(all.len() > 2 && parts.is_disjoint(&other), "{parts:?} {other:?}");
     parts.extend(other);
     assert_eq!(parts, all);
-    // What is listed is what is run.
+    // `weft suite list` lists the same variants for a shard as `weft test` runs.
     let listed = |part: &str| weft(&["suite", "list", CASE, "--shard", part]).1;
     assert!(listed("1/3").contains("(6 variants)") && listed("2/3").contains("(5 variants)"), "{}", listed("1/3"));
 }
@@ -94,7 +96,8 @@ fn options_that_would_do_nothing_are_refused() {
         let (code, text) = weft(&[&["test", CASE][..], &arguments].concat());
         assert!(code == 2 && text.contains(arguments[0]) && text.contains(arguments[1]), "{text}");
     }
-    // A run that is resumed keeps its plan.
+    // A run that is resumed keeps its selection of cases, so `--resume` rejects options that would
+    // change the selection.
     for (more, named) in [(&[CASE][..], "[SELECT]"), (&["--tier", "full"], "--tier"), (&["--shard", "1/2"], "--shard")]
     {
         let (code, text) = weft(&[&["test", "builtin", "--resume"][..], more].concat());
@@ -106,7 +109,7 @@ fn options_that_would_do_nothing_are_refused() {
 fn jobs_of_a_target_that_runs_one_case_at_a_time_are_reported_as_ignored() {
     let folder = tempfile::tempdir().unwrap();
     let (out, file) = (path(folder.path(), "out"), path(folder.path(), "nic.toml"));
-    // Nothing listens there; what is printed before matters.
+    // This address has no listener. Only the text that weft prints before it connects matters.
     std::fs::write(&file, "name = \"nic\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nrole = \"responder\"\n").unwrap();
     let key = format!("{CASE}[octet=3]");
     let text = weft(&["test", &file, &key, "--out", &out, "--jobs", "4"]).1;
@@ -128,7 +131,7 @@ fn failed_cases_are_run_again_and_two_runs_are_compared() {
     let diff: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((code, diff["fixed"].as_array().unwrap().len()), (0, 16));
     assert_eq!(weft(&["diff", &bad, "nothing"]).0, 2);
-    // Entries of only one of them are reported in short.
+    // If cases are only in one of the two runs, `weft diff` lists at most 20 of them.
     let more = path(folder.path(), "more");
     assert_eq!(weft(&["test", "builtin", "mpa/7.1.1-key", "mpa/7.1.1-pd-length", "--out", &more]).0, 0);
     let (code, text) = weft(&["diff", &good, &more]);
@@ -136,8 +139,9 @@ fn failed_cases_are_run_again_and_two_runs_are_compared() {
     assert!(code == 0 && added > 20 && text.contains(&format!("and {} more; --json lists all", added - 20)), "{text}");
     assert_eq!(text.matches("  mpa/7.1.1-pd-length/").count(), 20, "{text}");
     assert!(text.contains("Use the same --seed for both"), "{text}");
-    // All sixteen are run again, and nothing more. A target without the deviation is another
-    // target: the run keeps its failures.
+    // `--rerun failed` runs all sixteen failed variants, and no others. The second time, it runs
+    // them again: the reruns are against a target without the deviation, which is a different
+    // target, so the failures of the first run stay.
     for _ in 0..2 {
         let (code, text) = weft(&["test", "builtin", "--rerun", "failed", "--out", &bad]);
         assert!(code == 0 && text.contains("16 cases: 16 pass"), "{text}");
@@ -157,7 +161,7 @@ fn a_rerun_that_passes_leaves_nothing_to_run_again() {
     assert_eq!(code, Some(4), "{printed}");
     let (code, printed) = run("if p.n > 3 then error('x') end", &["--rerun", "failed"]);
     assert!(code == Some(4) && printed.contains("2 cases: 1 error, 1 pass"), "{printed}");
-    // A selection in between is not what is run again.
+    // A run of one selected variant does not change what `--rerun failed` runs next.
     let (code, printed) = run("", &["mpa/x/one[n=1]"]);
     assert!(code == Some(0), "{printed}");
     let (code, printed) = run("", &["--rerun", "failed"]);
@@ -210,7 +214,8 @@ fn the_matrix_of_one_case_is_complete() {
             && text.contains("0 uncaught; unproven cases: 0"),
         "{text}"
     );
-    // Proved rules are listed by name, and count where rules alone do not.
+    // The list of proofs names each requirement together with the case that proves it. `weft
+    // coverage` counts these proofs.
     let proofs = std::fs::read_to_string(folder.path().join("out/prove/proofs.csv")).unwrap();
     assert!(proofs.contains("case,MPA-7.1.1-2,mpa/7.1.1-key/wrong-octet against mpa.accepts-wrong-key\n"), "{proofs}");
     assert!(proofs.lines().skip(1).all(|line| line.contains(",mpa/7.1.1-key/wrong-octet against ")), "{proofs}");
@@ -233,8 +238,8 @@ fn a_target_is_looked_at() {
     assert!(code == 0 && ["siw:", "cxgb4:", "irdma:", "qedr:"].iter().all(|name| text.contains(name)), "{text}");
 }
 
-/// Cases are listed with any capabilities of the target; an unknown target is an error of usage all
-/// the same.
+/// `--list` lists cases for any capabilities of the target, so it does not connect to the target.
+/// An unknown target is nevertheless a usage error.
 #[test]
 fn a_list_for_a_target_that_is_not_there() {
     let (code, text) = weft(&["test", "nic.toml", "--list"]);
@@ -250,8 +255,9 @@ fn the_annotations_are_those_of_the_suites() {
     assert!(std::fs::read_to_string(file).unwrap().starts_with("---@meta\n"));
 }
 
-/// Options of `weft test` that became commands: the output and the exit code are those of the
-/// command, and one line on standard error names it.
+/// Some former options of `weft test` are now commands. The former option has the same output and
+/// the same exit code as the command. It also prints one line on standard error, which names the
+/// command.
 #[test]
 fn former_options_work_and_name_the_command_that_replaces_them() {
     let folder = tempfile::tempdir().unwrap();

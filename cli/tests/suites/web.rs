@@ -1,7 +1,7 @@
-//! `weft web` in its own process. A client starts a run with the API, or uploads a capture. The
-//! process is killed meanwhile. The next process must have everything that was finished, and no
-//! incomplete results.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+//! Tests `weft web`, which runs as a process. A client starts a run with the API, or uploads a
+//! capture, and the test kills the process in the meantime. The next process must have everything
+//! that was finished, and nothing that is incomplete.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -39,7 +39,7 @@ impl Server {
         Server { process, address }
     }
 
-    /// Sends a request; the caller reads the answer.
+    /// Sends a request. Returns a reader, from which the caller reads the answer.
     fn ask(&self, method: &str, path: &str, document: &str) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let (host, length) = (&self.address, document.len());
@@ -68,7 +68,8 @@ impl Server {
     }
 }
 
-/// Makes a command with `--out folder`, which ignores a store in the environment of the tests.
+/// Makes a command of weft with `--out folder`. The command ignores a store that is set in the
+/// environment of the tests.
 pub(crate) fn weft(arguments: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_weft"));
     command.env_remove("WEFT_STORE").args(arguments).arg("--out").arg(folder).stdin(Stdio::null());
@@ -141,10 +142,11 @@ fn a_server_that_is_killed_in_the_middle_of_a_run_has_all_that_was_finished() {
             assert!(file.metadata().unwrap().len() > 0, "{}", file.display());
         }
     }
-    // The run can be resumed: its results stay, and their cases do not run again.
+    // The new process can resume the run. Its results stay, and the finished cases do not run
+    // again.
     server.json("POST", "/api/targets/builtin/runs", r#"{"resume": true}"#);
     assert_eq!(newest(&server), run);
-    // Before the run resumes, its status is still that of the old run, and it sends no events.
+    // Until the run resumes, its status is still "cancelled", and it sends no events.
     let status = || server.json("GET", &format!("/api/runs/{run}"), "")["status"].clone();
     wait_for("the run has begun again", || (status() != "cancelled").then_some(()));
     let more = finished(&server, &run, done.len() + 5);
@@ -190,7 +192,7 @@ fn a_store_of_any_name_is_shown_with_the_evidence_of_the_folder() {
     let run = ["test", "builtin", "mpa/7.1.1-key", "--seed", "1", "--store", &url];
     assert!(weft(&run, &out).stdout(Stdio::null()).status().unwrap().success());
     assert!(!out.join("results.sqlite").exists());
-    // Test the option, and the environment variable that a container gets.
+    // Set the store with the option, and then with the environment variable that a container uses.
     let mut command = weft(&["web", "--listen", "127.0.0.1:0"], &out);
     for server in [
         Server::of(&mut weft(&["web", "--listen", "127.0.0.1:0", "--store", &url], &out)),
@@ -219,7 +221,8 @@ fn a_store_that_is_none_is_refused_and_nothing_is_made() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// The server writes a line to its log before the answer, so a killed server has lost no line.
+/// The server writes each line to its log before it sends the answer. So the log has all lines even
+/// if the server is killed.
 #[test]
 fn wrong_tokens_and_actions_are_logged_to_standard_error() {
     const OPERATOR: &str = "operator-token-0123456789";

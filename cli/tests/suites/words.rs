@@ -1,20 +1,21 @@
-//! No file of the project may name a folder of a developer's machine, a folder next to the project,
-//! or the host of a package registry.
+//! No file of the project is allowed to name a folder of a developer's machine, a folder next to
+//! the project, or the host of a package registry.
 //!
 //! Such a path works on one machine only, and the host of a registry belongs in the configuration
-//! of cargo or apt. CI may search next to the project's folder for another dissector to compare
-//! with, and for data with another licence. CI works without them.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! of cargo or apt. There is one exception. `.ci/run` searches in a folder next to the project for
+//! another dissector to compare with, and for data with another licence. It also works without
+//! them.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders and files that are not part of the project: build output, history (in a worktree of git,
-/// `.git` is a file), reports of runs.
+/// Folders and files that are not part of the project: build output, git's history, reports of
+/// runs, and packages of Node.js. In a worktree of git, `.git` is a file.
 const NOT_OURS: [&str; 4] = ["target", ".git", "weft-report", "node_modules"];
-/// Files that a tool writes and that must name the source of packages.
+/// Files that a tool writes. They must name the source of packages.
 const WRITTEN_BY_TOOLS: [&str; 1] = ["Cargo.lock"];
-/// The only file that may name a folder next to the project.
+/// The only file that is allowed to name a folder next to the project.
 const LOOKS_BESIDE: &str = ".ci/run";
 
 /// Returns the forbidden texts. They are assembled from parts, so that this file does not contain
@@ -60,8 +61,8 @@ fn named(path: &str, text: &str, words: &[String]) -> Vec<String> {
     found
 }
 
-/// Returns whether `line` has `word` at a position where a path or a host can begin. Deeper in a
-/// path, the word is the name of another folder.
+/// Returns whether `line` has `word` at a position where a path or a host can begin. If `word` is
+/// in the middle of a path, it is the name of another folder.
 fn names(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -69,7 +70,8 @@ fn names(line: &str, word: &str) -> bool {
     })
 }
 
-/// Returns every text file of the project with its content, so no captures and pictures.
+/// Returns every text file of the project with its content. Captures and pictures are not text
+/// files.
 fn text_files(folder: &Path) -> Vec<(PathBuf, String)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

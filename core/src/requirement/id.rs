@@ -16,7 +16,7 @@ pub struct RequirementId(u16);
 
 /// The error about an id that is in no catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no requirement is called {0:?}; `weft requirements` lists all ids")]
+#[error("unknown requirement {0:?}; `weft requirements` lists all ids")]
 pub struct UnknownRequirement(pub String);
 
 impl RequirementId {
@@ -74,7 +74,7 @@ macro_rules! requirement {
         const {
             match $crate::requirement::by_name($id) {
                 Some(id) => id,
-                None => panic!(concat!("no requirement is called ", $id)),
+                None => panic!(concat!("unknown requirement ", $id)),
             }
         }
     };

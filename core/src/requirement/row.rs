@@ -86,7 +86,7 @@ pub enum Class {
 pub struct Classification {
     /// The class.
     pub class: Class,
-    /// The reason; may be empty for [`Class::Judgeable`].
+    /// The reason. It can be empty for [`Class::Judgeable`].
     pub reason: &'static str,
 }
 

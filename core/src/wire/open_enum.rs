@@ -7,7 +7,7 @@
 /// Declares a newtype over an integer with named constants, a list `ALL` of the constants,
 /// `name()`, `is_assigned()`, `Display` and `Debug`. The text after `debug` is the format for
 /// `Debug`; its arguments are the value and the name. The text after `otherwise` is the name of
-/// unassigned values. A range of unassigned values may have its own name.
+/// unassigned values. A range of unassigned values can have its own name.
 macro_rules! open_enum {
     (
         $(#[$meta:meta])*

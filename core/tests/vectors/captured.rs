@@ -27,7 +27,8 @@ fn siw_starts_up_peer_to_peer() {
     assert_eq!((frame.kind, frame.enhanced), (StartupKind::Reply, Some(Enhanced { rtr_read: false, ..enhanced })));
 }
 
-/// Capture `siw/probe-ops-crc`, frame 13. It has three octets of payload and three octets of PAD.
+/// Capture `siw/probe-ops-crc`, frame 13. The FPDU has three octets of payload and one octet of
+/// PAD.
 #[test]
 fn siw_sends() {
     let ulpdu = ulpdu(0, false, &hex("001541430000000000000000000000020000000005121f0056762f8e"));
@@ -103,7 +104,8 @@ fn osc(position: u64, msn: u32, payload: usize, octets: &str) {
     assert_eq!(found, (0..payload).map(|i| first.wrapping_add((7 * i % 256) as u8)).collect::<Vec<u8>>());
 }
 
-/// Frame 80, stream position 1536.
+/// The FPDU is from frame 80 of the capture `osc/rfc-sweep-small-m1c1`. It is at stream position
+/// 1536.
 #[test]
 fn osc_marker_before_the_length() {
     let octets = concat!(
@@ -113,7 +115,8 @@ fn osc_marker_before_the_length() {
     osc(1536, 0x25, 35, octets);
 }
 
-/// Frame 63, stream position 1532.
+/// The FPDU is from frame 63 of the capture `osc/rfc-sweep-small-m1c1`. It is at stream position
+/// 1532.
 #[test]
 fn osc_marker_after_four_octets() {
     let octets = concat!(
@@ -123,7 +126,8 @@ fn osc_marker_after_four_octets() {
     osc(1532, 0x1c, 63, octets);
 }
 
-/// Frame 94, stream position 1984.
+/// The FPDU is from frame 94 of the capture `osc/rfc-sweep-small-m1c1`. It is at stream position
+/// 1984.
 #[test]
 fn osc_marker_between_pad_and_crc() {
     let octets = concat!(

@@ -11,7 +11,8 @@ fn send(msn: u32, payload: &[u8]) -> Vec<u8> {
     untagged(Opcode::SEND, 0, msn, payload)
 }
 
-/// A Write of the octets 1, 2, ... to STag 0x11223344, TO 0x1000.
+/// Returns the ULPDU of a Write to STag 0x11223344 and TO 0x1000. Its payload is the octets 1 to
+/// `octets`.
 fn write(octets: u8) -> Vec<u8> {
     tagged(Opcode::WRITE, 0x1122_3344, 0x1000, &(1..=octets).collect::<Vec<u8>>())
 }
@@ -35,7 +36,8 @@ fn figure_5_without_its_marker() {
     crc_field(&send(1, &[0; 24]), "b7243ec3");
 }
 
-/// The octets of Figure 4 are not a DDP segment, but the FPDU does not depend on that.
+/// The ULPDU of Figure 4 is not a DDP segment. The framing does not depend on the content of the
+/// ULPDU.
 #[test]
 fn figure_4_a_marker_twelve_octets_after_the_length() {
     let ulpdu: Vec<u8> = (0..16).collect();
@@ -110,8 +112,9 @@ fn an_empty_fpdu() {
     both_ways(0, false, &[], &hex("00000000 c74b6748"));
 }
 
-/// Tests the TCP sequence numbers of the first markers (RFC 5044 section 4.3), after start-up
-/// frames of 20 and 24 octets. In the last line, the sequence number wraps.
+/// Tests the TCP sequence numbers of the first markers by the rules of RFC 5044 section 4.3.
+/// `start` is the sequence number after the start-up frame. In the last assertion, the sequence
+/// number wraps.
 #[test]
 fn marker_positions_in_sequence_numbers() {
     let first = |start: u32, markers: usize| -> Vec<u32> {

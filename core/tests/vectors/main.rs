@@ -1,6 +1,7 @@
-//! Compares the FPDUs and frames of this crate with octet strings from other sources: the figures
-//! of the RFCs, an independent implementation of CRC32c and framing, and captures of other stacks.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+//! Compares the FPDUs and start-up frames of this crate with octet strings from other sources: the
+//! figures of the RFCs, an independent implementation of CRC32c and framing, and captures of other
+//! stacks.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 mod captured;
 mod crc;
@@ -18,7 +19,7 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks_exact(2).map(|pair| u8::try_from(pair[0] << 4 | pair[1]).unwrap()).collect()
 }
 
-/// The FPDU with `ulpdu` at stream position `position`, with CRC.
+/// Returns an FPDU with CRC at the stream position `position`. It contains `ulpdu`.
 fn framed(position: u64, markers: bool, ulpdu: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     fpdu::emit(position, &[ulpdu], Framing { markers, crc: true }, &mut out).unwrap();
@@ -42,14 +43,15 @@ fn both_ways(position: u64, markers: bool, ulpdu: &[u8], expected: &[u8]) {
     assert_eq!(unframed(position, markers, expected), ulpdu);
 }
 
-/// Like [`both_ways`], for a vector that has only the CRC field of an FPDU without markers.
+/// Does the same as [`both_ways`] for an FPDU without markers. `field` is only the expected CRC
+/// field.
 fn crc_field(ulpdu: &[u8], field: &str) {
     let octets = framed(0, false, ulpdu);
     assert_eq!(octets[octets.len() - 4..], hex(field), "CRC field of {octets:02x?}");
     assert_eq!(unframed(0, false, &octets), ulpdu);
 }
 
-/// A one-segment untagged ULPDU of version 1 with MO 0.
+/// Returns an untagged ULPDU of version 1 with MO 0. It is the only segment of its message.
 fn untagged(opcode: Opcode, qn: u32, msn: u32, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let ulp = UntaggedUlp { control: Control::new(opcode, 1), word: 0 };
@@ -58,7 +60,7 @@ fn untagged(opcode: Opcode, qn: u32, msn: u32, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A one-segment tagged ULPDU of version 1.
+/// Returns a tagged ULPDU of version 1. It is the only segment of its message.
 fn tagged(opcode: Opcode, stag: u32, tagged_offset: u64, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     Tagged { last: true, stag, tagged_offset }.emit(1, Control::new(opcode, 1), &mut out);

@@ -1,4 +1,4 @@
-//! Tests RDMAP messages. Each is a complete FPDU without markers.
+//! Tests RDMAP messages. Each message is in one FPDU without markers.
 
 use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::rdmap::{

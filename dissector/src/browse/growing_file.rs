@@ -64,8 +64,8 @@ impl<R: Read, C: Control> Read for Tail<R, C> {
 mod tests {
     use super::*;
 
-    /// An owner that allows the reader to read at most two bytes at a time. At the end of the file,
-    /// the reader may try twice.
+    /// An owner that lets the reader read at most two bytes at a time. At the end of the file, the
+    /// owner lets the reader try twice.
     struct Steps {
         attempts: u32,
         got: u64,

@@ -1,5 +1,5 @@
-//! The index of a capture: one row for each frame, with a text summary and the number of findings.
-//! The index contains no octets and no fields of frames.
+//! Makes the index of a capture. The index has one row for each frame, with a text summary and the
+//! number of findings. The index contains no octets and no fields of frames.
 //!
 //! A row takes about 100 octets plus its text. The texts of all rows are in one string, and each
 //! pair of addresses is stored once.

@@ -1,5 +1,5 @@
-//! Tools for interactive readers of a capture: an index of all frames, details of a few frames, the
-//! frames that pass a filter, statistics and operations.
+//! This module has tools for interactive readers of a capture. The tools collect an index of all
+//! frames, details of a few frames, the frames that pass a filter, statistics and operations.
 //!
 //! ```text
 //! Tail -> Capture -> read -> Pass: Dissector -> Collector: Index, Details, Survey, Operations, ...

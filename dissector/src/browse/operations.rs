@@ -1,4 +1,4 @@
-//! [`Operations`]: the list of Reads and atomic operations of a capture.
+//! [`Operations`] lists the Reads and atomic operations of a capture.
 
 use super::pass::Collector;
 use crate::Sink;

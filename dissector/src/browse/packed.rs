@@ -1,4 +1,4 @@
-//! An index for captures of many millions of frames. The index has one row with text for each
+//! Makes an index for captures of many millions of frames. The index has one row with text for each
 //! frame, and stores the rows in compressed pages.
 //!
 //! One thread can read the capture and make an [`Entry`] for each row, unit and finding. A second

@@ -1,4 +1,4 @@
-//! [`Row`]: the columns of a frame in an index.
+//! [`Row`] has the columns of a frame in an index.
 
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut, Range};

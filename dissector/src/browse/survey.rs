@@ -1,4 +1,4 @@
-//! [`Survey`]: the index, statistics and operations of a capture, collected in one pass.
+//! [`Survey`] collects the index, statistics and operations of a capture in one pass.
 
 use super::index::Index;
 use super::operations::Operations;

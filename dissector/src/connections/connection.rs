@@ -1,4 +1,5 @@
-//! One open connection: the octets and the reader of each direction, and the monitor.
+//! Defines the state of one open connection: the octets and the reader of each direction, and the
+//! monitor.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -21,7 +22,7 @@ use crate::unit;
 const UNAMBIGUOUS_OCTETS: u64 = 1 << 30;
 
 /// A suspended SDP connection: the endpoint that will connect again (`peer`), and the address to
-/// which it will connect (`at`). See section 13.1.1 of the draft.
+/// which it will connect (`at`). See section 13.1.1 of the SDP draft.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct SuspendedConnection {
     pub(super) peer: IpAddr,
@@ -62,8 +63,8 @@ impl DirectionState {
         Some(!is_far(known, seq, NEAR))
     }
 
-    /// Returns whether a RST with sequence number `seq` may be inside the receiver's window. The
-    /// receiver ignores a RST outside its window (RFC 9293 section 3.10.7.4).
+    /// Returns whether a RST with sequence number `seq` is possibly inside the receiver's window.
+    /// The receiver ignores a RST outside its window (RFC 9293 section 3.10.7.4).
     fn accepts_reset(&self, seq: u32) -> bool {
         let known = [self.half.end_seq(), self.latest_ack];
         known == [None; 2] || known.into_iter().flatten().any(|known| !is_far(known, seq, NEAR))
@@ -86,8 +87,8 @@ impl DirectionState {
         self.fingerprints.compare(segment).filter(|_| is_unique)
     }
 
-    /// Returns whether a SYN with sequence number `syn` may start this direction although the SYN
-    /// was captured late. This is possible if `syn` is shortly before the first known sequence
+    /// Returns whether a SYN that was captured late, with sequence number `syn`, can be the start
+    /// of this direction. This is possible if `syn` is shortly before the first known sequence
     /// number.
     pub(super) fn begins_with(&self, syn: u32) -> bool {
         let first = self.half.first_seq().or(self.acked).or(self.half.fin());
@@ -137,7 +138,7 @@ pub(super) struct Connection {
     pub(super) resumed: bool,
     /// Number of delivered units that were incomplete or gaps.
     pub(super) incomplete_units: u64,
-    /// Another connection that may replace this connection.
+    /// Another connection that possibly replaces this connection.
     pub(super) replacement: Option<Replacement>,
     /// The cost of the eviction of this connection; `None` if the connection was not evicted, or if
     /// the cost is already counted. The cost is counted when the first segment with new octets

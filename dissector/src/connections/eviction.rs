@@ -45,7 +45,7 @@ impl Connections {
     }
 
     /// Delivers the remaining units of the connection in `slot` and frees the slot. If `evicted` is
-    /// set, the connection was open and may continue.
+    /// set, the connection was open, and further segments of it can arrive.
     pub(super) fn retire(&mut self, slot: usize, evicted: bool, sink: &mut dyn Sink) {
         let Some(mut connection) = self.slots.get_mut(slot).and_then(Option::take) else { return };
         self.free.push(slot);
@@ -73,7 +73,7 @@ impl Connections {
     pub(super) fn retire_closed(&mut self, sink: &mut dyn Sink) {
         while self.closed.len() > MAX_LINGERING {
             let Some((slot, number)) = self.closed.pop_front() else { return };
-            // Meanwhile, another connection may have the slot.
+            // Another connection may have got the slot in the meantime.
             if matches!(self.slots.get(slot), Some(Some(connection)) if connection.number == number) {
                 self.retire(slot, false, sink);
             }

@@ -1,5 +1,5 @@
-//! Keeps possible replacements of connections. A replacement is a second connection that may
-//! replace an open connection with the same ports.
+//! Keeps possible replacements of connections. A replacement is a second connection that has the
+//! same ports as an open connection, and that possibly replaces it.
 //!
 //! A segment does not fit a connection if it is a SYN with another sequence number, or if its
 //! sequence numbers are far from the sequence numbers of the connection. Such a segment starts
@@ -225,7 +225,8 @@ mod tests {
     }
 
     /// Returns the connection number of each FPDU. In each direction, one FPDU is sent before
-    /// `happens` runs, and one FPDU after that. `happens` sends the segments that a test is about.
+    /// `happens` runs, and one FPDU after that. `happens` sends the segments whose effect a test
+    /// examines.
     fn streams(happens: impl FnOnce(&mut Wire)) -> Vec<u32> {
         let mut wire = Wire::started();
         both(&mut wire, 1);
@@ -277,7 +278,7 @@ mod tests {
             both(wire, 1);
         };
         assert_eq!(streams(again), [0, 0, 1, 1, 1, 1]);
-        // The host of one endpoint was restarted. Its RST answers the challenge ACK.
+        // The host of one endpoint was restarted. The RST of this host answers the challenge ACK.
         let restarted = |wire: &mut Wire| {
             wire.syn_at(0, 0x1234_5678);
             wire.send(1, &[]);

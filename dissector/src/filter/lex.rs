@@ -82,7 +82,7 @@ fn string(text: &str, start: usize, from: usize, raw: bool) -> Result<(TokenKind
                 let (octet, used) = escape(text, at)?;
                 match octet {
                     Some(octet) => value.push(octet),
-                    // An unknown escape stays as it is, because it may belong to a regular
+                    // An unknown escape is not changed, because it can be part of a regular
                     // expression.
                     None => value.extend_from_slice(&octets[at..(at + used).min(octets.len())]),
                 }

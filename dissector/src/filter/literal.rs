@@ -79,7 +79,7 @@ pub(super) fn time(text: &str, literal: &Literal<'_>) -> Result<u64, FilterError
     seconds.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(fraction)).ok_or_else(fault)
 }
 
-/// Reads octets. The literal may be a string or a word. If the field has text values, a word is the
+/// Reads octets. The literal is a string or a word. If the field has text values, a word is the
 /// text itself. Otherwise, a word has the format `aa:bb:cc`, `aa-bb-cc`, `aabbcc` or `0xaabbcc`.
 pub(super) fn octets(text: &str, literal: &Literal<'_>, known: &KnownField) -> Result<Vec<u8>, FilterError> {
     let word = match &literal.kind {

@@ -9,8 +9,8 @@
 //!
 //! A field can occur several times, with different values. A test passes if it is true for at least
 //! one of these values. But the tests `!=` and `not in` pass only if they are true for all values,
-//! as in tshark 4. A test of an absent field fails. A filter may use the name of a value instead of
-//! its number.
+//! as in tshark 4. A test of an absent field fails. A filter can contain the name of a value
+//! instead of its number.
 //!
 //! | file | purpose |
 //! | --- | --- |

@@ -50,7 +50,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// After a rejection, MPA may start a second time on the same TCP connection. Returns the facts
+    /// After a rejection, MPA can start a second time on the same TCP connection. Returns the facts
     /// that stay valid in this case.
     pub(super) fn restarted(self) -> Self {
         let Connection { syn, active_opener, fin, rst, resumes, last_time, .. } = self;

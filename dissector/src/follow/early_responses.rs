@@ -1,9 +1,9 @@
 //! Responses that the monitor processes before their requests.
 //!
 //! If CRC is not in use, the monitor parses an FPDU only when the next FPDU of the same direction
-//! has arrived. So the monitor may process the response to a request before it parses the request.
-//! After a gap in the capture, or if a snap length cut off octets, the monitor may even process one
-//! direction completely before the opposite direction.
+//! has arrived. So the monitor sometimes processes the response to a request before it parses the
+//! request. After a gap in the capture, or if a snap length cut off octets, the monitor sometimes
+//! even processes one direction completely before the opposite direction.
 
 use super::message::SegmentLocation;
 use crate::frame_number::FrameNumber;

@@ -1,5 +1,5 @@
-//! Exchanges of the port mapper (section 7 of the draft). An exchange has a Request, an Accept or a
-//! Deny, an Ack, and the TCP connections that the exchange prepared.
+//! Collects the exchanges of the port mapper (section 7 of the SDP draft). An exchange has a
+//! Request, an Accept or a Deny, an Ack, and the TCP connections that the exchange prepared.
 //!
 //! A datagram belongs to the exchange with its three-tuple AssocHandle, CpPort and CpIPAddr. If a
 //! Request has the same three-tuple but requests another address, it begins a new exchange.
@@ -44,8 +44,8 @@ named! {
     pub enum State {
         /// A PMReq was sent. It is not answered yet.
         Requested = "requested",
-        /// A PMAccept was sent. A PMAck was not sent. (The client may send a SYN instead: a SYN
-        /// also acknowledges a PMAccept, section 7.5.2.)
+        /// A PMAccept was sent. A PMAck was not sent. (The client is allowed to send a SYN instead,
+        /// because a SYN also acknowledges a PMAccept: section 7.5.2.)
         Accepted = "accepted",
         /// A PMAck was sent.
         Acknowledged = "acknowledged",

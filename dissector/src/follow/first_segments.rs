@@ -1,5 +1,5 @@
-//! The first segments of each direction. Rules use them to find a ready-to-receive message (RFC
-//! 6581).
+//! Records the first segments of each direction. Rules use them to find a ready-to-receive message
+//! (RFC 6581).
 
 use weft_core::wire::ddp::{Msn, Segment};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};

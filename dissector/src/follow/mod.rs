@@ -89,7 +89,7 @@ impl ConnectionState {
         self.connection.record_unit(unit);
         self.mpa.record_unit(&self.connection, unit, view);
         // If CRC is not in use, an FPDU is parsed only when the next FPDU of the direction has
-        // arrived. Therefore the response to an FPDU may be parsed before the FPDU.
+        // arrived. Therefore the response to an FPDU is sometimes parsed before the FPDU.
         let in_send_order = self.is_in_send_order() && !self.traffic.crc_is_off();
         self.traffic.record_unit(unit, view, &self.connection, in_send_order, &mut self.remarks);
         let direction = unit.direction();
@@ -117,9 +117,9 @@ impl ConnectionState {
         }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let sdp = self.context.sdp.get_or_insert_with(|| Box::new(sdp::SdpState::begin(direction, carrier)));
-            // If octets of a direction are missing, units of this direction may be delivered late.
-            // If CRC is not in use, units may also be delivered late, because the next unit must
-            // confirm them.
+            // If octets of a direction are missing, it is possible that units of this direction are
+            // delivered late. If CRC is not in use, this is possible as well, because the next unit
+            // must confirm a unit.
             let late = |tcp: &tcp::TcpFacts| tcp.may_be_late_at(unit.frame) || tcp.missed || tcp.cut;
             let peer_is_late = self.peer_has_unread && self.traffic.crc_is_off();
             if peer_is_late || self.mpa.tcp.iter().any(late) {

@@ -1,4 +1,4 @@
-//! The state of MPA. It covers the TCP connection below MPA, the start-up, and the FPDUs.
+//! Records the state of MPA: the TCP connection below MPA, the start-up, and the FPDUs.
 
 use super::connection::{Connection, StartupPair};
 use super::first_segments::FirstSegments;
@@ -33,7 +33,7 @@ pub(crate) struct MpaState {
 }
 
 impl MpaState {
-    /// After a rejection, MPA may start a second time on the same TCP connection. Returns the state
+    /// After a rejection, MPA can start a second time on the same TCP connection. Returns the state
     /// that stays valid in this case.
     pub(super) fn restarted(self) -> Self {
         MpaState { tcp: self.tcp, windows: self.windows, ..MpaState::default() }
@@ -49,10 +49,10 @@ impl MpaState {
         self.windows[direction].record_segment(segment, scale);
     }
 
-    /// Returns whether the sender of `direction` may have received certain octets of its peer
-    /// before it sent frame `at`. These octets are in frame `frame`, and end at stream position
-    /// `end`. The result is `false` if frame `at` does not acknowledge all these octets. If the
-    /// acknowledgement of frame `at` is not known, the order of the two frames decides.
+    /// Returns whether it is possible that the sender of `direction` had received certain octets of
+    /// its peer when it sent frame `at`. These octets are in frame `frame`, and end at stream
+    /// position `end`. The result is `false` if frame `at` does not acknowledge all these octets.
+    /// If the acknowledgement of frame `at` is not known, the order of the two frames decides.
     pub(crate) fn may_know(&self, direction: Direction, at: FrameNumber, frame: FrameNumber, end: u64) -> bool {
         at > frame && self.tcp[direction].had_received(at, &self.tcp[direction.peer()], end) != Some(false)
     }

@@ -1,11 +1,11 @@
-//! Operations that consist of a request and a response: RDMA Reads and atomic operations. This
-//! module matches each request with its response, and counts requests without response.
+//! Matches each request with its response, and counts requests without response. Two kinds of
+//! operations consist of a request and a response: RDMA Reads and atomic operations.
 //!
 //! Responses come in the order of the requests. Therefore one queue for each requester is enough.
 //! The queue has at most [`MAX_REQUESTS`] requests. If more requests are unanswered, or if octets
 //! are missing in the capture, the queue is uncertain. While it is uncertain, a Response is matched
-//! by its sink, and rules do not check the match, because many requests may have the same sink. If
-//! a response is processed before its request, it is kept until the request arrives
+//! by its sink, and rules do not check the match, because several requests can have the same sink.
+//! If a response is processed before its request, it is kept until the request arrives
 //! ([`EarlyResponse`]). [`Backlog`] finds out when all requests are answered. From this moment on,
 //! the queue is certain again.
 
@@ -95,14 +95,15 @@ pub(crate) struct Overrun {
     pub header: Location,
     /// Number of requests that were outstanding at that time.
     pub outstanding: u32,
-    /// Number of requests that may be outstanding.
+    /// Maximum number of outstanding requests that the endpoints negotiated.
     pub limit: u32,
 }
 
 impl Overrun {
     /// Corrects `overrun` if the monitor processed a response late. Frame `answered` has the
     /// response to the request in frame `requested`. If both frames are before the first request
-    /// over the limit, one request less was outstanding at that time. So the overrun may disappear.
+    /// over the limit, one request less was outstanding at that time. So it is possible that there
+    /// was no overrun.
     fn correct(overrun: &mut Option<Self>, requested: FrameNumber, answered: FrameNumber) {
         if let Some(Overrun { frame, outstanding, limit, .. }) = overrun
             && answered < *frame
@@ -137,7 +138,8 @@ pub(crate) struct Operations {
     /// The maximum number of requests that were outstanding at the same time, according to the
     /// order of frames. The number is counted only while all requests are known.
     max_outstanding: Option<usize>,
-    /// Number of requests that may be outstanding; `None` if not negotiated.
+    /// Maximum number of outstanding requests that the endpoints negotiated; `None` if they
+    /// negotiated none.
     pub limit: Option<u32>,
 }
 

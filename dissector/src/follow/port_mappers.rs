@@ -1,4 +1,4 @@
-//! Decides which UDP endpoints are port mappers. Any program may use UDP port 3935, for example a
+//! Decides which UDP endpoints are port mappers. Any program can use UDP port 3935, for example a
 //! DNS client that got this port at random.
 //!
 //! An endpoint with port 3935 counts as a port mapper as soon as it has sent or received a port
@@ -15,7 +15,7 @@ use crate::ip::Datagram;
 const MAX_PORT_MAPPERS: usize = 4096;
 /// Length in octets of a Request of the Linux daemon. The daemon appends an address to the Request.
 const LINUX_REQUEST: usize = 64;
-/// Offset of the connecting peer's address in a message (Figure 17 of the draft).
+/// Offset of the connecting peer's address in a message (Figure 17 of the SDP draft).
 const CP_IP_ADDR: usize = 16;
 /// Offset of the accepting peer's address.
 const AP_IP_ADDR: usize = 32;
@@ -81,7 +81,7 @@ mod tests {
         }
     }
 
-    /// A message with CpIPAddr 10.0.0.2 and ApIPAddr 10.0.0.9.
+    /// Returns a message with CpIPAddr 10.0.0.2 and ApIPAddr 10.0.0.9.
     fn message(first: u8) -> Vec<u8> {
         let zeros = "00".repeat(12);
         hex(&format!("{first:02x}00 0000 1389 9c41 1122334455667788 0a000002 {zeros} 0a000009 {zeros}"))
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_port_mapper_is_known_by_its_messages() {
-        // A query for the address of example.com (RFC 1035 section 4.1).
+        // This is a DNS query for the address of example.com (RFC 1035 section 4.1).
         let query = hex("2a2a 0100 0001 0000 0000 0000 07 6578616d706c65 03 636f6d 00 0001 0001");
         let mut port_mappers = PortMappers::default();
         assert!(!port_mappers.has_endpoint_of(&from(3935, &query)));

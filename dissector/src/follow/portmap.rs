@@ -1,5 +1,5 @@
-//! Transactions of the port mapper. Rules check each transaction. A transaction has a request, the
-//! source of the request, and the answers.
+//! Collects the transactions of the port mapper. Rules check each transaction. A transaction has a
+//! request, the source of the request, and the answers.
 //!
 //! [`super::exchange`] groups messages in the same way as the draft, and shows users the state of
 //! each exchange. This module also finds the transaction of a datagram if only some fields match. A
@@ -22,11 +22,12 @@ const MAX_TRANSACTIONS: usize = 1024;
 /// Maximum number of PMAccepts that are kept for one transaction. If a PMAccept has the same
 /// source, ApIPAddr and ApPort as a kept PMAccept, it is not kept.
 const MAX_ACCEPTS: usize = 4;
-/// The PMReqs of one transaction may have different sources and destinations. This is the maximum
-/// number of pairs of source and destination that are kept.
+/// Maximum number of pairs of source and destination that are kept for one transaction. The PMReqs
+/// of one transaction can have different sources and destinations.
 const MAX_ADDRESS_PAIRS: usize = 4;
 /// The maximum time that a packet can be in transit, in nanoseconds (120 s). If a packet with the
-/// same AssocHandle, CpPort and CpIPAddr comes later, it may belong to a new transaction.
+/// same AssocHandle, CpPort and CpIPAddr comes later, it is possible that it belongs to a new
+/// transaction.
 const LIFETIME: u64 = 120_000_000_000;
 /// If a PMReq is neither answered nor repeated for this time in nanoseconds (5 s), the client has
 /// given up the request.
@@ -96,7 +97,7 @@ impl PmDatagram {
     }
 
     /// Returns AssocHandle, CpPort and CpIPAddr, which identify a transaction (section 7.5 of the
-    /// draft).
+    /// SDP draft).
     pub(crate) fn key(&self) -> TransactionKey {
         (self.raw.assoc_handle.get(), self.connecting_address())
     }
@@ -128,7 +129,7 @@ pub(crate) struct Transaction {
     /// The first PMReq.
     pub(crate) request: PmDatagram,
     /// The pairs of source and destination of the PMReqs; each pair is listed once. More than one
-    /// pair is unusual. The server may answer each pair.
+    /// pair is unusual. The server is allowed to answer each pair.
     pub(crate) address_pairs: Vec<(SocketAddr, SocketAddr)>,
     /// Time of the last datagram, in nanoseconds since 1970.
     latest: u64,
@@ -145,8 +146,8 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    /// Returns whether there is an answer for each PMReq. If false, the client may have used an
-    /// answer that was not captured.
+    /// Returns whether there is an answer for each PMReq. If false, it is possible that the client
+    /// used an answer that was not captured.
     pub(crate) fn is_complete(&self) -> bool {
         self.answers >= self.requests
     }
@@ -155,8 +156,8 @@ impl Transaction {
         !self.accepts.is_empty() || self.deny.is_some()
     }
 
-    /// Returns whether the next message of the transaction may come from `role`. The server answers
-    /// the Request. The client sends an Ack after an Accept.
+    /// Returns whether it is the turn of `role` to send the next message of the transaction. The
+    /// server answers the Request. The client sends an Ack after an Accept.
     pub(crate) fn is_awaiting(&self, role: Option<Role>) -> bool {
         match role {
             Some(Role::Client) => !self.accepts.is_empty() && !self.acknowledged,
@@ -205,7 +206,7 @@ impl Transactions {
 
     /// Returns the transaction of a datagram that is not a PMReq. The first choice is the
     /// transaction with the same AssocHandle, CpPort and CpIPAddr. The second choice is a
-    /// transaction with the same CpPort and CpIPAddr, if the datagram may be the next message of
+    /// transaction with the same CpPort and CpIPAddr, if the datagram can be the next message of
     /// this transaction. The last choice is a transaction with the same AssocHandle, and with the
     /// same CpPort or CpIPAddr. Clients increment the AssocHandle, so few transactions have the
     /// same AssocHandle.
@@ -218,8 +219,8 @@ impl Transactions {
         let by_connecting = || {
             let kept = self.get(self.by_connecting.get(&seen.connecting_address()), seen.time)?;
             let due = kept.is_awaiting(seen.role());
-            // If a client was restarted, it may connect from the same TCP port, but it probably
-            // uses another UDP port.
+            // A client that was restarted can connect from the same TCP port as before, but it
+            // probably uses another UDP port.
             let client = if seen.role() == Some(Role::Client) { seen.src } else { seen.dst };
             let same_client = kept.address_pairs.iter().any(|(src, _)| *src == client);
             (due && same_client && seen.time.saturating_sub(kept.latest) <= IN_FLIGHT).then_some(kept)
@@ -251,7 +252,7 @@ impl Transactions {
         (open && other.request.src.ip() == seen.src.ip()).then_some((RequestConflict::SameHandle, &other.request))
     }
 
-    /// Records a message if the sender's role may send that type of message.
+    /// Records a message if the sender's role is allowed to send that type of message.
     pub(crate) fn record(&mut self, seen: PmDatagram) {
         match (seen.role(), seen.raw.mt()) {
             (Some(Role::Client), MessageType::PM_REQ) => self.record_request(seen),
@@ -360,8 +361,8 @@ mod tests {
         let mut transactions = Transactions::default();
         transactions.record(seen(0x04, 1, 0));
         // An answer with another AssocHandle is matched only for a shorter time. After this time,
-        // the answer may belong to another PMReq with the same CpPort and CpIPAddr that was not
-        // captured.
+        // it is possible that the answer belongs to a PMReq that was not captured. That PMReq would
+        // have the same CpPort and CpIPAddr.
         assert!(transactions.find(&seen(0x14, 2, IN_FLIGHT)).is_some());
         assert!(transactions.find(&seen(0x14, 2, IN_FLIGHT + 1)).is_none());
         assert!(transactions.find(&seen(0x14, 1, LIFETIME)).is_some());

@@ -1,5 +1,5 @@
-//! The life of each STag: when it was first captured, advertised in a Read Request, used, and
-//! invalidated.
+//! Records the life of each STag: when it was first captured, when a Read Request advertised it,
+//! when it was used, and when it was invalidated.
 //!
 //! The monitor does not read STags inside the messages of a ULP. At most [`MAX_STAGS`] STags are
 //! tracked on a connection. Further STags are ignored.
@@ -110,8 +110,8 @@ impl Stags {
 
     /// Records that a segment uses an STag of the peer. If the STag was invalidated, and its owner
     /// has sent nothing after that, returns a remark about `range`. After any message of the owner,
-    /// the STag may be valid again: a message of the ULP may advertise it, and the monitor does not
-    /// read the messages of the ULP.
+    /// the STag is possibly valid again: a message of the ULP can advertise it, and the monitor
+    /// does not read the messages of the ULP.
     fn record_use(
         &mut self,
         at: SegmentLocation,

@@ -127,9 +127,9 @@ pub(crate) struct Stream {
     pub capacity: Option<SegmentCapacity>,
     /// Two numbers about DDP segments that are not the last segment of their message. The first
     /// number counts such DDP segments at the start of a TCP segment. If a DDP segment comes after
-    /// another FPDU in a TCP segment, it does not count, because MPA may have offered only the rest
-    /// of the TCP segment (section 4.5). The second number is the length in octets of the longest
-    /// ULPDU of all DDP segments that are not the last segment of their message.
+    /// another FPDU in a TCP segment, it does not count, because MPA possibly offered only the rest
+    /// of the TCP segment (RFC 5044 section 4.5). The second number is the length in octets of the
+    /// longest ULPDU of all DDP segments that are not the last segment of their message.
     pub non_last_segments: (u64, u16),
     /// Length of the longest ULPDU in octets.
     pub longest: u16,
@@ -283,7 +283,7 @@ impl Stream {
     fn record_alignment(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, capacity: SegmentCapacity, sender: &TcpFacts) {
         let layout = &fpdu.layout;
         // If the EMSS is smaller, MPA "is not required to follow the segmentation rules in Section
-        // 5.1 and Appendix A" (section 4.5).
+        // 5.1 and Appendix A" (RFC 5044 section 4.5).
         let applies = capacity.emss >= u32::from(MIN_MULPDU);
         if !applies || layout.end - layout.start > u64::from(capacity.emss) || unit.incomplete {
             return;

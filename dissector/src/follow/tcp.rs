@@ -29,7 +29,7 @@ const TIMESTAMPS_LEN: u32 = 12;
 
 /// Number of payload octets that every path can carry in a segment. This is an IP packet of 576
 /// octets (RFC 791 section 3.1) without an IPv4 header of 20 octets and a TCP header of 60 octets.
-/// weft assumes no larger segments, because a path may carry less than the MSS options allow, and
+/// weft assumes no larger segments, because some paths carry less than the MSS options allow, and
 /// no header shows the limit of the path.
 pub(crate) const MIN_SEGMENT_LEN: u32 = 496;
 
@@ -69,7 +69,8 @@ pub(crate) struct TcpFacts {
     /// Whether octets of the endpoint are missing in the capture, or were captured out of order.
     pub missed: bool,
     /// The first frame in which the peer acknowledges octets that were not captured before this
-    /// frame. From this frame on, the peer may have received octets before they were captured.
+    /// frame. From this frame on, it is possible that the peer received octets before they were
+    /// captured.
     pub acked_uncaptured: Option<FrameNumber>,
     /// The sequence number of the first missing octet before captured octets, and the sequence
     /// number after the last missing octet. Octets between two gaps count as missing, too.
@@ -131,7 +132,7 @@ impl TcpFacts {
             if segment.may_fragment {
                 self.fragmentable_frame.get_or_insert(segment.frame);
             }
-            // A keep-alive may carry one synthetic octet. The peer has already received the octet
+            // Some keep-alives carry one synthetic octet. The peer has already received the octet
             // with this sequence number (RFC 1122, section 4.2.3.6). After a FIN, a keep-alive has
             // the sequence number of the FIN. Octets far from the FIN belong to another connection
             // with the same ports.
@@ -161,8 +162,8 @@ impl TcpFacts {
             (self.last_ack, self.has_new_ack) = (Some(ack), true);
         }
         if self.next.is_none() && self.fin.is_none() {
-            // The first acknowledgement may acknowledge only the SYN. So later acknowledgements are
-            // also needed.
+            // It is possible that the first acknowledgement acknowledges only the SYN. So later
+            // acknowledgements are also needed.
             let is_new = self.acked_before.last().is_none_or(|(last, _)| before(*last, ack));
             if is_new && self.acked_before.len() < FIRST_ACKS {
                 self.acked_before.push((ack, frame));

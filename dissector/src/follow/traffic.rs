@@ -1,5 +1,5 @@
-//! The DDP and RDMAP traffic of a connection: messages, operations, STags, Terminates, and the
-//! first fault of each direction.
+//! Records the DDP and RDMAP traffic of a connection: messages, operations, STags, Terminates, and
+//! the first fault of each direction.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::StartupKind;
@@ -64,7 +64,7 @@ pub(crate) struct Traffic {
     pub directions: [DirectionTraffic; 2],
     /// The STags of both endpoints.
     pub stags: Stags,
-    /// DDP's version (DV) in the first segment with a version that may be correct. Segments of both
+    /// DDP's version (DV) in the first segment whose version is possibly correct. Segments of both
     /// directions count.
     pub version: Option<u8>,
     /// Whether each direction's start-up frame requests CRCs.
@@ -98,8 +98,8 @@ impl Traffic {
         self.wants_crc == [Some(false); 2]
     }
 
-    /// Returns the version that a segment should have instead of `version`; `None` if `version` may
-    /// be correct.
+    /// Returns the version that a segment should have instead of `version`; `None` if `version` is
+    /// possibly correct.
     ///
     /// RFC 5041 and RFC 5040 require version 1. If the Reply has revision 0, RFC 5044 Appendix C
     /// requires version 0. But Appendix C is informative. So if the Reply has revision 0 or is not
@@ -283,8 +283,8 @@ impl Traffic {
             }
             (Opcode::READ_RESPONSE, Segment::Tagged(header, _)) => {
                 let (stag, to) = (header.stag.get(), header.tagged_offset.get());
-                // The peer's Read Request for the same sink may be missing, or may be processed
-                // later.
+                // It is possible that the peer's Read Request for the same sink is missing, or is
+                // processed later.
                 let is_own_request =
                     position.first && peer.operations.is_idle() && own.operations.is_awaiting(stag, to);
                 if is_own_request && self.in_send_order {

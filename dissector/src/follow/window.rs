@@ -4,8 +4,9 @@
 //!
 //! A segment is compared only with segments that have lower acknowledgement numbers. These segments
 //! were certainly sent earlier, even if the capture is out of order. With a window scale, an
-//! endpoint can advertise only multiples of a unit. Smaller differences are ignored, because they
-//! come from rounding (RFC 7323 section 2.3). The size of the window is not checked.
+//! endpoint can advertise only multiples of a power of two. Differences below this power are
+//! ignored, because they come from rounding (RFC 7323 section 2.3). The size of the window is not
+//! checked.
 
 use crate::frame_number::FrameNumber;
 use crate::ip::Segment;

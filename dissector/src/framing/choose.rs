@@ -171,7 +171,8 @@ impl Reader {
         match captured {
             Some(_) if crc_on => {}
             // Accept the FPDU if it ends at the end of a TCP segment. The end of the segment is as
-            // good a proof as the header of the next FPDU, which may arrive much later.
+            // good a proof as the header of the next FPDU, and sometimes this header arrives much
+            // later.
             Some(_)
                 if check_markers(half, &rfc)?.right
                     && (plausible == Some(true) && half.segment_ends_at(rfc.end)
@@ -207,7 +208,8 @@ impl Reader {
         let plausible = plausible == Some(true);
         let is_accepted = if within { confirmed || (!crc_on && plausible) } else { plausible };
         if self.guesses_end && captured.is_some() && crc_on {
-            // The end of the previous FPDU is a guess, so this FPDU may start at another position.
+            // The end of the previous FPDU is a guess, so it is possible that this FPDU starts at
+            // another position.
             return Ok(None);
         }
         // If all octets were captured and CRC is in use, this point is reached only with a bad CRC.
@@ -220,10 +222,10 @@ impl Reader {
         self.guesses_phase || self.guesses_no_markers && self.phase.is_none()
     }
 
-    /// Returns whether the headers of the FPDU at `start` may contain an unexpected marker. This is
-    /// possible only while neither a start-up frame nor a CRC has shown the positions of markers.
-    /// Until then, any four octets with the value of a correct marker (RFC 5044 section 4.3) may be
-    /// a marker.
+    /// Returns whether the headers of the FPDU at `start` possibly contain an unexpected marker.
+    /// This is possible only while neither a start-up frame nor a CRC has shown the positions of
+    /// markers. Until then, any four octets with the value of a correct marker (RFC 5044 section
+    /// 4.3) count as a possible marker.
     pub(super) fn may_contain_marker(&self, half: &DirectionStream, start: u64) -> bool {
         let is_marker = |offset: u8| {
             let at = start + u64::from(offset);
@@ -350,7 +352,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// Returns whether an FPDU may end at `position`. An FPDU may end at the end of the data,
+    /// Returns whether an FPDU can end at `position`. An FPDU can end at the end of the data,
     /// before missing octets, before a plausible header, or before an FPDU with a correct CRC.
     pub(super) fn may_end_at(
         &self,
@@ -393,7 +395,8 @@ mod tests {
         }
     }
 
-    /// The header of the next FPDU, or the end of a TCP segment, confirms where an FPDU ends.
+    /// If CRC is not in use, the header of the next FPDU confirms where an FPDU ends. The end of a
+    /// TCP segment also confirms this.
     #[test]
     fn without_crc_an_fpdu_that_ends_with_its_segment_does_not_wait() {
         let mut wire = Wire::started_as(&startup_frame(0, 1, &[]), &reply_frame(0, 1, &[]));

@@ -1,4 +1,4 @@
-//! If no FPDU was found at the expected position, looks for a simple error of the sender.
+//! Looks for a simple error of the sender if no FPDU was found at the expected position.
 //!
 //! The result ([`SenderError`]) does not change how octets are split into units. It is delivered
 //! with the octets in which no FPDU was found.
@@ -13,19 +13,19 @@ use super::second_startup::may_begin;
 use crate::parse::SenderError;
 use crate::tcp::{DirectionStream, Pending};
 
-/// Numbers of octets that a sender may wrongly include in `ULPDU_Length`. 2 is the length field
+/// Numbers of octets that some senders wrongly include in `ULPDU_Length`. 2 is the length field
 /// itself, 4 is the CRC, and 6 is the length field and the CRC. 1 and 3 are PAD, and 8 to 20 are
 /// markers.
 const COUNTED: [u8; 9] = [2, 4, 6, 1, 3, 8, 12, 16, 20];
 
 impl Reader {
-    /// The probable error of the sender at `start`. Returns `None` if missing octets may be the
+    /// The probable error of the sender at `start`. Returns `None` if missing octets are a possible
     /// reason that no FPDU was found.
     pub(super) fn explain(&self, half: &DirectionStream, start: u64) -> Option<SenderError> {
         if self.fpdus == 0 && self.peer_startup_follows_hole && may_begin(half.contiguous(start), true) {
-            // These octets may be a second start-up frame, and the captured Reply may answer this
-            // second frame. The Reply that rejected the first start-up frame may be missing in the
-            // capture.
+            // It is possible that these octets are a second start-up frame, that the captured Reply
+            // answers this second frame, and that the Reply that rejected the first frame is
+            // missing in the capture.
             return None;
         }
         if self.guesses_phase || self.guesses_end || self.may_contain_marker(half, start) {

@@ -25,7 +25,7 @@ pub(super) struct FpduRun {
     /// The possible marker phases; `None` if there are no markers. A phase is the remainder of the
     /// marker positions modulo 512.
     pub(super) phases: Option<Vec<u16>>,
-    /// Set if the run may continue when further octets have arrived.
+    /// Set if the run possibly continues when further octets have arrived.
     pub(super) more: Option<Pending>,
 }
 
@@ -62,7 +62,7 @@ impl Reader {
                 match self.try_lock(half, from, header) {
                     Ok(Some(start)) => return Lock { found: true, to: start, pending: None },
                     Ok(None) => {}
-                    // A marker of four octets may precede the header.
+                    // A marker of four octets can precede the header.
                     Err(pending) => {
                         let to = header.saturating_sub(4).max(from);
                         return Lock { found: false, to, pending: Some(pending) };
@@ -211,7 +211,7 @@ impl Reader {
                 found = Some(layout.end);
             }
         }
-        // A header field may look like a marker, for example the MSN 12 at offset 12. So a phase
+        // A header field can look like a marker, for example the MSN 12 at offset 12. So a phase
         // with a marker in the header is kept only if no other phase is possible.
         if kept.is_empty() {
             kept = in_header;

@@ -55,7 +55,7 @@ pub(crate) struct Reader {
     /// Whether `phase` is only one of several possible phases.
     pub(super) guesses_phase: bool,
     /// Whether the end of the last FPDU is a guess, because the FPDU was not captured completely
-    /// and may have markers.
+    /// and possibly has markers.
     pub(super) guesses_end: bool,
     /// Position of the first FPDU. The distance from here to each later FPDU is a multiple of four.
     pub(super) origin: u64,

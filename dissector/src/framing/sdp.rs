@@ -132,7 +132,7 @@ fn order_of(part: Part<'_>) -> Option<FieldOrder> {
     orders.min_by_key(|(bufs, _)| *bufs).map(|(_, order)| order)
 }
 
-/// Bits 3 to 7 of Flags (Figure 4).
+/// Bits 3 to 7 of Flags (Figure 4 of the SDP draft).
 const RESERVED_FLAGS: u8 = 0xf8;
 
 #[cfg(test)]
@@ -140,13 +140,14 @@ mod tests {
     use super::*;
     use crate::testing::hex;
 
-    /// Octets in the order of the draft's figures 2 and 7, and in mirrored order.
+    /// Tests octets in the order of Figures 2 and 7 of the SDP draft, and in mirrored order.
     #[test]
     fn a_message_shows_its_order() {
         let order = |octets: &str| order_of(Part::complete(&hex(octets)));
         assert_eq!(order("0006 00 ff 00000014 00000001 00000002 01020304"), Some(FieldOrder::Figure));
         assert_eq!(order("ff 00 0006 00000014 00000001 00000002 01020304"), Some(FieldOrder::Mirrored));
-        // These 20 octets would also be an RdmaRdCompl in figure order, with 65280 Private Buffers.
+        // In figure order, the octets of the previous line would be an RdmaRdCompl with 65280
+        // Private Buffers.
         assert_eq!(order("0006 00 06 00000014 00000001 00000002 00001000"), Some(FieldOrder::Figure));
         // In these messages, Len differs from the length, the MID is unassigned, a reserved flag is
         // set, or the MID allows no payload.

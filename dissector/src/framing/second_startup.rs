@@ -1,6 +1,6 @@
-//! Detects a new start-up frame after a rejection. After a rejection, the TCP connection may stay
-//! open. The ULP may use the connection for any purpose (RFC 5044 section 7.1.2), for example for
-//! another MPA start-up.
+//! Detects a new start-up frame after a rejection. After a rejection, the TCP connection can stay
+//! open. The ULP is allowed to use the connection for any purpose (RFC 5044 section 7.1.2), for
+//! example for another MPA start-up.
 
 use weft_core::wire::mpa::startup::{KEY_LEN, MAX_PD_LENGTH, MAX_REVISION, REPLY_KEY, REQUEST_KEY};
 use weft_core::wire::mpa::{RawStartup, StartupKind};
@@ -83,8 +83,8 @@ mod tests {
         }
     }
 
-    /// A rejected connection. `happens` sends further segments, and then each endpoint sends an
-    /// FPDU.
+    /// Plays a rejected connection. After the rejection, `happens` sends further segments. Then
+    /// each endpoint sends an FPDU. Returns the numbers of start-up frames and of FPDUs.
     fn after_rejection(happens: impl FnOnce(&mut Wire)) -> (usize, usize) {
         let mut wire = Wire::started_as(&request(), &reply_frame(0x60, 1, &[]));
         happens(&mut wire);
@@ -126,8 +126,8 @@ mod tests {
         assert_eq!(after_rejection(swapped), (4, 2));
     }
 
-    /// The capture has two Requests and no Reply between them. A Reply with a rejection may be
-    /// missing.
+    /// The capture has two Requests and no Reply between them. It is possible that a Reply with a
+    /// rejection is missing.
     #[test]
     fn the_rejection_may_be_missing() {
         let rejected = |captured: bool| {

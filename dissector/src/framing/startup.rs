@@ -45,7 +45,8 @@ impl Reader {
             self.peer.held_back && unread < MAX_BUFFERED_OCTETS as u64
         };
         if wait || self.blocked.is_some_and(|pending| half.still_awaits(&pending)) {
-            // Wait for the start-up frame of the peer, which may show the settings for the search.
+            // Wait for the start-up frame of the peer, because it can show the settings for the
+            // search.
             return Err(Pending::NEXT);
         }
         self.settings = negotiate(None, self.peer.startup.as_ref());
@@ -56,11 +57,11 @@ impl Reader {
             return Ok(());
         }
         if half.consumed() == self.zero && half.settled() < self.zero + HELLO_LEN && !half.is_finished() {
-            // The first segment may contain only a part of a Hello.
+            // It is possible that the first segment contains only a part of a Hello.
             return Err(Pending::NEXT);
         }
-        // Skip octets that cannot start an FPDU. Keep the last octets, which may be an incomplete
-        // key.
+        // Skip octets that cannot start an FPDU. Keep the last octets, because they can be an
+        // incomplete key.
         let keep = half.settled().saturating_sub(if half.is_finished() { 0 } else { KEY_LEN as u64 + 4 });
         let to = lock.to.min(keep);
         if to <= half.consumed() {
@@ -70,7 +71,7 @@ impl Reader {
             && half.consumed() == self.zero
         {
             if !half.is_finished() || to < self.zero + HELLO_LEN {
-                // Keep the octets of the Hello, because a start-up frame may follow.
+                // Keep the octets of the Hello, because a start-up frame can follow.
                 return Err(Pending::NEXT);
             }
             self.emit_hello(half, hello, out);

@@ -42,9 +42,9 @@ impl UnitOutput<'_> {
         self.deliver_with_locations(half, (start, &[]), (frame, time), incomplete, kind, None);
     }
 
-    /// Delivers a unit like [`UnitOutput::unit`]. Use this method if the stream may already have
-    /// dropped the octets of the unit. `kept` has the locations of the first octets. `sender_error`
-    /// is the probable error of the sender.
+    /// Delivers a unit like [`UnitOutput::unit`]. Use this method if it is possible that the stream
+    /// has already dropped the octets of the unit. `kept` has the locations of the first octets.
+    /// `sender_error` is the probable error of the sender.
     #[inline]
     pub(super) fn deliver_with_locations(
         &mut self,

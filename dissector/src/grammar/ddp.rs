@@ -1,5 +1,5 @@
-//! Fields of DDP segments (RFC 5041 section 4), and of the octets that a DDP header reserves for
-//! RDMAP.
+//! Defines the fields of DDP segments (RFC 5041 section 4), and the fields of the octets that a DDP
+//! header reserves for RDMAP.
 
 use weft_core::wire::rdmap::Opcode;
 

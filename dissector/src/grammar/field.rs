@@ -106,8 +106,8 @@ pub trait Visitor {
     /// The innermost open header ends.
     fn leave(&mut self) {}
 
-    /// Returns whether the visitor needs no further fields of this unit. The grammar may then skip
-    /// the rest of the unit.
+    /// Returns whether the visitor needs no further fields of this unit. If so, the grammar can
+    /// skip the rest of the unit.
     fn is_satisfied(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! MPA: start-up frames and FPDUs (RFC 5044, RFC 6581).
+//! Defines the fields of MPA: start-up frames and FPDUs (RFC 5044, RFC 6581).
 
 use weft_core::wire::mpa::StartupKind;
 use weft_core::wire::mpa::startup::{ENHANCED_LEN, FLAG_S, HEADER_LEN, KEY_LEN};

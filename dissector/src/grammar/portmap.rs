@@ -1,5 +1,5 @@
-//! Port mapper messages (draft-pinkerton-iwarp-sdp-01, section 7.3). A message has 48 octets in a
-//! UDP datagram.
+//! Defines the fields of port mapper messages (draft-pinkerton-iwarp-sdp-01, section 7.3). A
+//! message has 48 octets in a UDP datagram.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

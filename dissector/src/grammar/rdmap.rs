@@ -1,5 +1,5 @@
-//! Fields of RDMAP (RFC 5040, RFC 7306): the control octet inside the DDP header, and the RDMAP
-//! headers after the DDP header.
+//! Defines the fields of RDMAP (RFC 5040, RFC 7306): the control octet inside the DDP header, and
+//! the RDMAP headers after the DDP header.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
-//! Fields of SDP messages (draft-pinkerton-iwarp-sdp-01, section 6), in both field orders (see
-//! [`FieldOrder`]).
+//! Defines the fields of SDP messages (draft-pinkerton-iwarp-sdp-01, section 6), in both field
+//! orders (see [`FieldOrder`]).
 //!
 //! The tables have the offsets from the figures of the draft. [`FieldOrder::wire_range`] converts
 //! them to the field order of the connection.

@@ -1,4 +1,4 @@
-//! Fields for the state of an SDP connection after a message. These fields have no octets.
+//! Defines fields for the state of an SDP connection after a message. These fields have no octets.
 //!
 //! All fields describe the state of the sender directly after the message. A field with an
 //! uncertain value is omitted. The values of `iwarp_sdp.state` are `hello`, `open`, `half_closed`,

@@ -45,8 +45,8 @@ fn assert_has(fields: &[String], expected: &str) {
     assert_eq!(found, expected, "{fields:#?}");
 }
 
-/// RFC 6581 section 9: if S is set, the private data starts with two words of 16 bits. The first
-/// word has A, B and IRD, the second word has C, D and ORD.
+/// By RFC 6581 section 9, the private data starts with two words of 16 bits if S is set. The first
+/// word has A, B and IRD. The second word has C, D and ORD.
 #[test]
 fn reads_a_request_of_revision_2() {
     let octets = [b"MPA ID Req Frame".as_slice(), &hex("50 02 0006 8001 c002 aabb")].concat();
@@ -69,7 +69,7 @@ fn reads_a_request_of_revision_2() {
     );
 }
 
-/// RFC 5044 section 7.1.1: in revision 1 the S bit belongs to Res, and the frame has no IRD and
+/// By RFC 5044 section 7.1.1, the S bit belongs to Res in revision 1, and the frame has no IRD and
 /// ORD.
 #[test]
 fn reads_a_reply_of_revision_1() {
@@ -86,7 +86,7 @@ fn reads_a_reply_of_revision_1() {
     assert!(!fields.iter().any(|field| field.contains("s_flag") || field.contains("ird")), "{fields:#?}");
 }
 
-/// The segment is an RDMA Write as in RFC 5041 Figure 4 and RFC 5040 section 4.1.
+/// The segment is an RDMA Write as in RFC 5041 Figure 3 and RFC 5040 section 4.1.
 #[test]
 fn reads_a_tagged_segment() {
     let (fields, payload) = segment("c140 11223344 0000000000001000 0102030405");
@@ -103,7 +103,8 @@ fn reads_a_tagged_segment() {
     assert_eq!((fields.len(), payload), (9, Some(5)));
 }
 
-/// RFC 5040 section 4.4: SinkSTag, SinkTO, RDMARDSZ, SrcSTag and SrcTO follow an untagged header.
+/// By RFC 5040 section 4.4, SinkSTag, SinkTO, RDMARDSZ, SrcSTag and SrcTO follow an untagged
+/// header.
 #[test]
 fn reads_a_read_request() {
     let (fields, payload) = segment(
@@ -124,7 +125,7 @@ fn reads_a_read_request() {
     assert_eq!(payload, Some(1));
 }
 
-/// RFC 5040 section 4.8: a Terminate has exactly the parts that HdrCt announces. The test also
+/// By RFC 5040 section 4.8, a Terminate has exactly the parts that HdrCt announces. The test also
 /// reads the Invalidate STag of a Send with Invalidate.
 #[test]
 fn a_terminate_has_only_the_parts_that_hdrct_announces() {
@@ -149,7 +150,8 @@ fn a_terminate_has_only_the_parts_that_hdrct_announces() {
     assert_has(&fields, "iwarp_rdma.inval_stag = 0xcafe0001 @ 2..6");
 }
 
-/// RFC 7306 section 5.2.1: the same octets are Add Data of a FetchAdd, and Swap Data of a CmpSwap.
+/// By RFC 7306 section 5.2.1, the same octets are Add Data in a FetchAdd, and Swap Data in a
+/// CmpSwap.
 #[test]
 fn atomic_requests_differ_by_their_opcode() {
     let request = |code: &str| {
@@ -195,7 +197,8 @@ fn missing_octets_are_no_fields() {
     assert_eq!(fields_with(&known).len(), 4);
 }
 
-/// The message has the header of section 6.1 of the draft, in figure order and in mirrored order.
+/// The message has the header of section 6.1 of the SDP draft, in figure order and in mirrored
+/// order.
 #[test]
 fn reads_sdp_in_both_orders() {
     let figure = hex("0008 00 ff 00000011 00000003 00000002 2a");
@@ -222,7 +225,7 @@ fn reads_sdp_in_both_orders() {
     }
 }
 
-/// Section 7.3 of the draft: the format of addresses depends on the field IPV.
+/// By section 7.3 of the SDP draft, the format of addresses depends on the field IPV.
 #[test]
 fn reads_a_port_mapper_message() {
     let octets = hex("14 08 0000 1389 9c41 000000000000004d

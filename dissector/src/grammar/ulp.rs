@@ -1,5 +1,5 @@
-//! Fields for the protocol above RDMAP. These fields follow the other fields of an FPDU, and have
-//! no octets.
+//! Defines fields for the protocol above RDMAP. These fields follow the other fields of an FPDU,
+//! and have no octets.
 
 use crate::context::Context;
 

@@ -1,6 +1,6 @@
 //! Reassembles IP packets from fragments.
 //!
-//! A sender may later use the identification of a packet for another packet. Therefore an
+//! A sender can use the identification of a packet again for a later packet. Therefore an
 //! incomplete packet is dropped after [`MAX_REASSEMBLY_TIME`]. If fragments contradict each other,
 //! they belong to two packets with the same identification, and it is unknown which fragments
 //! belong together. In this case, all fragments with this identification are dropped, as in Linux.

@@ -1,4 +1,4 @@
-//! IPv4 and IPv6 headers, including extension headers.
+//! Reads IPv4 and IPv6 headers, including extension headers.
 
 use std::net::IpAddr;
 
@@ -26,7 +26,8 @@ pub(super) struct Header {
     pub(super) payload_len: usize,
     /// Position of the payload in its packet, if the payload is a fragment.
     pub(super) fragment: Option<Piece>,
-    /// Whether a router may fragment the packet: the packet is IPv4, and Don't Fragment is clear.
+    /// Whether a router is allowed to fragment the packet: the packet is IPv4, and Don't Fragment
+    /// is clear.
     pub(super) may_fragment: bool,
 }
 

@@ -80,7 +80,7 @@ pub(crate) struct Segment<'a> {
     pub options: &'a [u8],
     /// Whether the snap length cut the options.
     pub options_cut: bool,
-    /// Whether a router may fragment the IP packet (IPv4 with Don't Fragment clear).
+    /// Whether a router is allowed to fragment the IP packet (IPv4 with Don't Fragment clear).
     pub may_fragment: bool,
     /// The captured payload octets.
     pub octets: &'a [u8],
@@ -182,7 +182,7 @@ impl IpReader {
         let mut rest = UnreadBytes { reassembled: false, at: 0, end: captured, wire_len };
         let mut header = Header::Link(frame.link_type);
         let mut path = Path::on(frame.interface);
-        // The result borrows `self.reassembled`, and the loop may change `self.reassembled`.
+        // The result borrows `self.reassembled`, and the loop sometimes changes `self.reassembled`.
         // Therefore the result is built after the loop.
         let mut found = None;
         for _ in 0..MAX_HEADERS {

@@ -1,5 +1,5 @@
-//! Headers that a capture program inserts before the frame: Per-Packet Information (PPI), pktap of
-//! Apple, netfilter log of Linux, and ERF of Endace.
+//! Reads headers that a capture program inserts before the frame: Per-Packet Information (PPI),
+//! pktap of Apple, netfilter log of Linux, and ERF of Endace.
 
 use super::header::{Header, Step, u8_at, u32_le};
 use super::skip_reason::SkipReason;

@@ -1,5 +1,5 @@
-//! The headers of Linux "cooked" captures, versions 1 and 2. A capture on the device `any` has
-//! these headers.
+//! Reads the headers of Linux "cooked" captures, versions 1 and 2. A capture on the device `any`
+//! has these headers.
 
 use super::ether_type;
 use super::header::{Step, u16_at};

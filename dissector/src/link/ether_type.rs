@@ -1,4 +1,4 @@
-//! EtherTypes, and the headers that they announce.
+//! Defines EtherTypes, and the headers that they announce.
 
 use super::header::{Header, Step, u16_at};
 use super::skip_reason::SkipReason;

@@ -1,5 +1,5 @@
-//! Ethernet II, IEEE 802.3 with 802.2 and SNAP, VLAN tags (802.1Q, 802.1ad), backbone tags
-//! (802.1ah), and the headers that an EtherType announces.
+//! Reads the headers of Ethernet II and of IEEE 802.3 with 802.2 and SNAP. Also reads VLAN tags
+//! (802.1Q, 802.1ad), backbone tags (802.1ah), and the headers that an EtherType announces.
 
 use super::ether_type::{
     BACKBONE, IPV4, IPV6, MACSEC, MPLS_MULTICAST, MPLS_UNICAST, NSH, PPP, PPPOE_SESSION, TRANSPARENT_BRIDGING, is_vlan,

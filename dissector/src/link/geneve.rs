@@ -1,4 +1,4 @@
-//! GENEVE (RFC 8926).
+//! Reads GENEVE headers (RFC 8926).
 
 use super::ether_type;
 use super::header::{Step, u8_at, u16_at};

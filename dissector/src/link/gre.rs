@@ -1,5 +1,5 @@
-//! GRE (RFC 2784, 2890), NVGRE (RFC 7637), the GRE of PPTP (RFC 2637), and ERSPAN I to III
-//! (draft-foschiano-erspan).
+//! Reads the headers of GRE (RFC 2784, 2890), NVGRE (RFC 7637), the GRE of PPTP (RFC 2637), and
+//! ERSPAN I to III (draft-foschiano-erspan).
 
 use super::ether_type;
 use super::header::{Header, Step, u8_at, u16_at};

@@ -1,4 +1,4 @@
-//! GTP-U (3GPP TS 29.281): user data of mobile networks.
+//! Reads GTP-U headers (3GPP TS 29.281). GTP-U carries user data of mobile networks.
 
 use super::header::{Header, Step, u8_at};
 use super::skip_reason::SkipReason;

@@ -1,4 +1,5 @@
-//! IP over InfiniBand (RFC 4391, section 6). The header has an EtherType and two reserved bytes.
+//! Reads the header of IP over InfiniBand (RFC 4391, section 6). The header has an EtherType and
+//! two reserved bytes.
 //!
 //! There are three variants: before the EtherType, a capture program inserts nothing, or the
 //! address of the destination (20 bytes), or a global route header (40 bytes). No field shows which
@@ -23,8 +24,8 @@ pub(super) fn read(bytes: &[u8]) -> Step {
             _ => {}
         }
     }
-    // An IP packet follows in none of the variants; for example, the packet may be ARP. So the
-    // variant is unknown, and weft guesses the EtherType from the last variant.
+    // An IP packet follows in none of the variants; for example, the packet is ARP. So the variant
+    // is unknown, and weft guesses the EtherType from the last variant.
     match u16_at(bytes, BEFORE[2]) {
         Ok(ether_type) => ethernet::payload(ether_type, &[]).and(Err(SkipReason::Malformed)),
         Err(_) => Err(SkipReason::Truncated),

@@ -1,5 +1,5 @@
-//! MACsec (IEEE 802.1AE). If a frame is authenticated but not encrypted, weft reads it. weft only
-//! counts encrypted frames.
+//! Reads MACsec headers (IEEE 802.1AE). If a frame is authenticated but not encrypted, weft reads
+//! the frame. weft only counts encrypted frames.
 
 use super::ether_type;
 use super::header::{Step, u8_at, u16_at};

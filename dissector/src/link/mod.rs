@@ -3,7 +3,7 @@
 //!
 //! Each function reads one header. It returns the kind and the offset of the next header, or the
 //! reason why the rest of the frame cannot be read. [`crate::ip`] calls these functions repeatedly,
-//! because a tunnel header may follow an IP header, and another IP header then follows the tunnel
+//! because a tunnel header can follow an IP header, and another IP header then follows the tunnel
 //! header.
 //!
 //! This module does not check link addresses and checksums, because no other module needs them.

@@ -1,4 +1,4 @@
-//! MPLS label stacks (RFC 3032) and Ethernet pseudowires (RFC 4448).
+//! Reads MPLS label stacks (RFC 3032) and Ethernet pseudowires (RFC 4448).
 
 use super::ether_type;
 use super::header::{Header, Step, u8_at};

@@ -1,4 +1,4 @@
-//! The network number in a header, for example the VLAN number.
+//! Finds the network number in a header, for example the VLAN number.
 
 use super::header::{Header, u16_at};
 use crate::path::Tag;
@@ -47,9 +47,9 @@ mod tests {
             (Header::Vxlan, "08000000 00006400", Some(Tag::Virtual(100))),
             (Header::Geneve, "0000 6558 00006400", Some(Tag::Virtual(100))),
             (Header::Gre, "2000 6558 00006401", Some(Tag::Virtual(100))),
-            // NVGRE with a checksum before the key. The next two headers are not NVGRE. The key of
-            // plain GRE is not a network number, because the two directions of a connection may
-            // have different keys.
+            // The first header below is NVGRE with a checksum before the key. The next two headers
+            // are not NVGRE. The key of plain GRE is not a network number, because the two
+            // directions of a connection can have different keys.
             (Header::Gre, "a000 6558 12340000 00006401", Some(Tag::Virtual(100))),
             (Header::Gre, "2000 0800 00006401", None),
             (Header::Gre, "0000 6558 00006401", None),

@@ -1,4 +1,4 @@
-//! The Network Service Header (RFC 8300).
+//! Reads the Network Service Header (RFC 8300).
 
 use super::header::{Header, Step, u8_at};
 use super::skip_reason::SkipReason;

@@ -1,4 +1,4 @@
-//! PPP (RFC 1661, 1662), PPP over Ethernet (RFC 2516), and Cisco HDLC.
+//! Reads the headers of PPP (RFC 1661, 1662), PPP over Ethernet (RFC 2516), and Cisco HDLC.
 
 use super::ether_type;
 use super::header::{Header, Step, u8_at, u16_at};

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::source::Media;
 
-/// Maximum number of reasons with separate counts. A hostile capture may have very many reasons.
+/// Maximum number of reasons with separate counts. A hostile capture can have very many reasons.
 /// This limit therefore bounds the memory.
 const MAX_REASONS: usize = 256;
 
@@ -47,7 +47,7 @@ pub enum SkipReason {
 }
 
 impl SkipReason {
-    /// Returns whether a frame that is unread for this reason may belong to a connection. Frames of
+    /// Returns whether a frame that is unread for this reason can belong to a connection. Frames of
     /// address resolution, routing and control cannot belong to a connection.
     #[must_use]
     pub fn may_hide_connections(self) -> bool {

@@ -1,4 +1,5 @@
-//! VXLAN (RFC 7348), and its extension with a next-protocol field (draft-ietf-nvo3-vxlan-gpe).
+//! Reads the headers of VXLAN (RFC 7348), and of its extension with a next-protocol field
+//! (draft-ietf-nvo3-vxlan-gpe).
 
 use super::header::{Header, Step, u8_at};
 use super::nsh;

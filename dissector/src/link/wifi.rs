@@ -1,5 +1,5 @@
-//! IEEE 802.11 data frames, and the headers that capture programs insert before them (radiotap,
-//! Prism, AVS).
+//! Reads the headers of IEEE 802.11 data frames, and the headers that capture programs insert
+//! before them (radiotap, Prism, AVS).
 
 use super::header::{Header, Step, u8_at, u32_le};
 use super::skip_reason::SkipReason;

@@ -43,7 +43,7 @@ pub struct Timeline {
     times: VecDeque<(FrameNumber, u64)>,
 }
 
-/// Maximum length of [`Timeline::times`]. The times are needed for findings, because a finding may
+/// Maximum length of [`Timeline::times`]. The times are needed for findings, because a finding can
 /// arrive after later frames.
 const MAX_FRAME_TIMES: usize = 1 << 16;
 
@@ -80,7 +80,7 @@ impl Timeline {
     pub fn ladder(mut self) -> Option<Ladder> {
         let participants = self.ends?;
         self.rows.sort_by_key(|row| (row.time, row.frame, is_closing(row)));
-        // The diagram may start with port mapper messages. These messages are older than the
+        // Some diagrams start with port mapper messages. These messages are older than the
         // connection.
         let origin = self.rows.first().map_or(self.origin, |row| row.time.min(self.origin));
         self.rows.iter_mut().for_each(|row| row.time = row.time.saturating_sub(origin));

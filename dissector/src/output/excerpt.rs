@@ -353,8 +353,8 @@ mod tests {
         assert_eq!((packets(&written), count(&written, "drops...")), (vec![1, 2], 0));
     }
 
-    /// If the file ends inside a packet, the copy has the same part of the packet that [`Capture`]
-    /// returns. No end of the file causes a panic.
+    /// The file can end anywhere without a panic. If it ends inside a packet, the copy has the same
+    /// part of the packet that [`Capture`] returns.
     #[test]
     fn a_capture_may_end_anywhere() {
         for big_endian in [false, true] {

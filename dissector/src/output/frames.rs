@@ -1,8 +1,8 @@
 //! Collects units, findings and requested fields by frame for tshark's output formats. The result
 //! is one record for each frame, in the order of frames.
 //!
-//! A unit belongs to the frame that contains its end. But the dissector may deliver the unit only
-//! after later frames. Therefore a record waits while the dissector has undelivered octets, or
+//! A unit belongs to the frame that contains its end. But the dissector sometimes delivers the unit
+//! only after later frames. Therefore a record waits while the dissector has undelivered octets, or
 //! while findings about its frame are possible. At most [`MAX_WAITING_FRAMES`] records and
 //! [`MAX_WAITING_MEMORY`] octets wait. If a unit or finding arrives after the record of its frame
 //! was released, the frame gets a second record. The second record comes after records of later
@@ -105,7 +105,7 @@ impl Frames {
         if let Some(record) = &mut self.newest {
             self.wanted.frame(&record.facts, &mut record.values);
         }
-        // A later finding may be about any frame so far.
+        // A later finding can be about any frame so far.
         self.complete = complete && !self.keep.findings && !self.wanted.findings();
     }
 

@@ -1,4 +1,4 @@
-//! Hex dump: lines of sixteen octets with offset, hexadecimal digits and ASCII.
+//! Formats octets as a hex dump: lines of sixteen octets with offset, hexadecimal digits and ASCII.
 
 use std::fmt::Write as _;
 

@@ -14,7 +14,8 @@
 //! between two endpoints. The colours of the SVG are CSS variables of the page: `--weft-wrong`,
 //! `--weft-stimulus`, `--weft-good`, `--weft-faint`. The default values of these variables are
 //! readable on light and dark backgrounds. Text and lines use the text colour of the page. Colours
-//! are in presentation attributes, because the security policy of a page may forbid inline styles.
+//! are in presentation attributes, because the security policies of some pages forbid inline
+//! styles.
 
 use std::fmt::Write as _;
 

@@ -27,7 +27,7 @@ pub struct Layer {
     pub fields: Vec<LayerField>,
 }
 
-/// A field and its values. A field of markers may have several values. All other fields have at
+/// A field and its values. A field of markers can have several values. All other fields have at
 /// most one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerField {

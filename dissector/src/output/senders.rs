@@ -25,7 +25,7 @@ pub struct Senders {
     /// All connections with smaller numbers than this number were already recorded.
     next: StreamId,
     /// The latest datagrams from and to port mappers. These datagrams are stored because a finding
-    /// about a datagram may arrive seconds after the datagram.
+    /// about a datagram can arrive seconds after the datagram.
     datagrams: VecDeque<Packet>,
 }
 

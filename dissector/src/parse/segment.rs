@@ -13,8 +13,8 @@ pub(crate) const ULPDU_AT: usize = 2;
 /// A DDP segment with a completely captured header, in a trusted FPDU (see [`is_trusted`]).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentView<'a> {
-    /// The raw segment. Its T bit determines whether it is tagged or untagged. Octets of its
-    /// payload may be missing in the capture: [`SegmentView::payload`] has a flag for each missing
+    /// The raw segment. Its T bit determines whether it is tagged or untagged. If octets of its
+    /// payload are missing in the capture, [`SegmentView::payload`] has a flag for each missing
     /// octet.
     pub(crate) segment: Segment<'a>,
     /// The octets after the DDP header, with a flag for each octet that was not captured.

@@ -91,7 +91,7 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
 });
 
 /// Calls all rules that concern `unit`. If `unit` is an FPDU, `view` is its DDP segment. `view` is
-/// `None` if the captured octets may differ from the octets that were sent.
+/// `None` if it is possible that the captured octets differ from the octets that were sent.
 pub(crate) fn check_unit(
     state: &ConnectionState,
     unit: &Unit<'_>,

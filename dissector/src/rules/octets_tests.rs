@@ -1,5 +1,5 @@
-//! Tests of the locations of findings. The octets of these findings are in an earlier unit, or in a
-//! unit that consists of several pieces.
+//! Tests which octets a finding locates. These octets are in an earlier unit, for example an
+//! earlier FPDU, or in a unit that consists of several pieces.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 use weft_core::{RequirementId, requirement};

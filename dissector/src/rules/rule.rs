@@ -1,4 +1,4 @@
-//! A rule: its requirements, its function, and the event that calls the function.
+//! Defines a rule: its requirements, its function, and the event that calls the function.
 
 use weft_core::RequirementId;
 
@@ -23,7 +23,7 @@ pub struct Rule {
 pub(crate) enum Check {
     /// At each start-up frame.
     Startup(fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>)),
-    /// At each FPDU. The FPDU may have a bad CRC or missing octets.
+    /// At each FPDU. Some of these FPDUs have a bad CRC or missing octets.
     Fpdu(fn(&ConnectionState, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>)),
     /// At each DDP segment with a completely captured header, in a trusted FPDU (see
     /// [`SegmentView`]).

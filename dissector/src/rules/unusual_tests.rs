@@ -1,5 +1,5 @@
-//! Correct but unusual traffic, as it occurs on the wire and in captures. This traffic must not
-//! cause errors or warnings.
+//! Tests correct but unusual traffic, which occurs on the wire and in captures. This traffic must
+//! not cause errors or warnings.
 //!
 //! Each connection is checked without defects, over VLANs, over IPv6, and with the usual defects of
 //! captures. In some captures, a frame is missing, duplicated, out of order, or cut by the snap
@@ -7,7 +7,7 @@
 
 use crate::testing::{self, Marked, Wire, fpdu, hex};
 
-/// The ULPDU of an untagged message in one segment.
+/// Returns the ULPDU of an untagged message in one segment.
 fn untagged(opcode: u8, queue: u32, msn: u32, payload: &str) -> Vec<u8> {
     hex(&format!("41 {:02x} 00000000 {queue:08x} {msn:08x} 00000000 {payload}", 0x40 | opcode))
 }
@@ -17,7 +17,7 @@ fn read_request(msn: u32, sink: u32, len: u32) -> Vec<u8> {
     untagged(1, 1, msn, &octets)
 }
 
-/// A segment of a tagged message with `len` octets of payload.
+/// Returns a segment of a tagged message. The segment has `len` octets of payload.
 fn tagged(last: bool, opcode: u8, stag: u32, to: u64, len: usize) -> Vec<u8> {
     let control = if last { 0xc1 } else { 0x81 };
     let mut ulpdu = hex(&format!("{control:02x} {:02x} {stag:08x} {to:016x}", 0x40 | opcode));
@@ -39,7 +39,7 @@ fn closed(mut wire: Wire) -> Wire {
     wire
 }
 
-/// Messages without payload, of each type that allows empty messages.
+/// The endpoints send messages without payload, of each type that allows such messages.
 fn without_payload() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&untagged(3, 0, 1, "")));
@@ -55,7 +55,8 @@ fn without_payload() -> Wire {
     closed(wire)
 }
 
-/// The longest ULPDU that MPA allows, in many TCP segments. The MSS is not known.
+/// The endpoint sends the longest ULPDUs that MPA allows, in many TCP segments. The MSS is not
+/// known.
 fn longest() -> Wire {
     let mut wire = Wire::started();
     let mut write = tagged(true, 0, 0x1100, 0, 0);
@@ -70,8 +71,8 @@ fn longest() -> Wire {
     closed(wire)
 }
 
-/// The longest ULPDUs that fit into a TCP segment, and short ULPDUs between them. If `markers` is
-/// true, the stream has markers.
+/// The endpoint sends the longest ULPDUs that fit into a TCP segment, and short ULPDUs between
+/// them. If `markers` is true, the stream has markers.
 fn filled(markers: bool) -> Wire {
     let flags = if markers { 0xc0 } else { 0x40 };
     let mut wire = Wire::connected_with_mss(1460);
@@ -90,8 +91,8 @@ fn filled(markers: bool) -> Wire {
     closed(wire)
 }
 
-/// Sends of many sizes up to 600 octets, to place markers at many positions of an FPDU. `towards`
-/// selects the endpoints that receive markers.
+/// The endpoints send ULPDUs of many sizes up to 600 octets. So the markers are at many positions
+/// of an FPDU. `towards` selects the endpoints that receive markers.
 fn marked(towards: [bool; 2]) -> Wire {
     let flags = |wants: bool| if wants { 0xc0 } else { 0x40 };
     // An endpoint requests the markers that it receives.
@@ -106,7 +107,7 @@ fn marked(towards: [bool; 2]) -> Wire {
     closed(wire)
 }
 
-/// Only one endpoint requires CRC. That is enough: both directions use CRC.
+/// Only one endpoint requires CRC. Therefore both directions use CRC.
 fn crc_for_one(request: u8, reply: u8) -> Wire {
     let mut wire = Wire::started_as(&testing::startup_frame(request, 1, &[]), &testing::reply_frame(reply, 1, &[]));
     wire.send(0, &fpdu(&testing::send_of(1, 31)));
@@ -114,7 +115,7 @@ fn crc_for_one(request: u8, reply: u8) -> Wire {
     closed(wire)
 }
 
-/// No CRC in either direction. The CRC fields have arbitrary values.
+/// CRC is not in use. The CRC fields have arbitrary values in both directions.
 fn no_crc() -> Wire {
     let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
     for (msn, direction) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
@@ -126,8 +127,8 @@ fn no_crc() -> Wire {
     closed(wire)
 }
 
-/// The peer-to-peer start-up with the IRD and ORD fields `words`, a ready-to-receive message, and
-/// its answer.
+/// Plays the peer-to-peer start-up with the IRD and ORD fields `words`. A ready-to-receive message
+/// and its answer follow.
 fn ready(words: &str, message: &[u8], answer: Option<Vec<u8>>) -> Wire {
     let frame = hex(words);
     let mut wire = Wire::started_as(&testing::startup_frame(0x50, 2, &frame), &testing::reply_frame(0x50, 2, &frame));
@@ -175,8 +176,8 @@ fn reset_after_terminate() -> Wire {
     wire
 }
 
-/// Many outstanding Reads. Between the segments of its Responses, the responder also sends its own
-/// Sends, Writes and Reads.
+/// One endpoint has many outstanding Reads. Between the segments of its Responses, the other
+/// endpoint also sends its own Sends, Writes and Reads.
 fn interleaved() -> Wire {
     let mut wire = Wire::started();
     let (mut sends, mut reads) = (0, 0);
@@ -196,7 +197,7 @@ fn interleaved() -> Wire {
     closed(wire)
 }
 
-/// Sends between the segments of a Write.
+/// A Send and a Read Request are between the segments of a Write.
 fn write_around_sends() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&tagged(false, 0, 5, 0, 64)));
@@ -207,8 +208,8 @@ fn write_around_sends() -> Wire {
     closed(wire)
 }
 
-/// Normal work of TCP: retransmissions with different segment boundaries, keep-alives, and window
-/// probes.
+/// TCP works normally. It retransmits octets with different segment boundaries, and sends
+/// keep-alives and window probes.
 fn tcp_at_work() -> Wire {
     let mut wire = Wire::started();
     let octets: Vec<u8> = (1..=8).flat_map(|msn| fpdu(&testing::send_of(msn, 50))).collect();
@@ -217,9 +218,9 @@ fn tcp_at_work() -> Wire {
     for (from, to) in [(0, 100), (30, 200), (100, octets.len())] {
         wire.send_again(0, len - from as u32, &octets[from..to]);
     }
-    // First comes a keep-alive with one octet, and its answer. The octet may differ from the octet
-    // that the sender first sent at this position. Next comes a keep-alive without octets, and its
-    // answer.
+    // A keep-alive with one octet comes first, followed by its answer. This octet can differ from
+    // the octet that the sender first sent at this position. A keep-alive without octets comes
+    // next, followed by its answer.
     wire.send_again(0, 1, &[0xff]);
     wire.send(1, &[]);
     wire.send_again(0, 1, &[]);
@@ -241,15 +242,15 @@ fn tcp_at_work() -> Wire {
     closed(wire)
 }
 
-/// A FIN with octets, and keep-alives after the FIN.
+/// A FIN carries octets, and a keep-alive follows the FIN.
 fn fin_with_octets() -> Wire {
     let mut wire = Wire::started();
     wire.send(0, &fpdu(&testing::send_of(1, 30)));
     wire.send(1, &fpdu(&testing::send_of(1, 30)));
     let last = fpdu(&testing::send_of(2, 30));
     wire.fin_with(0, &last);
-    // The other direction stays open for a long time. Therefore a keep-alive with one octet at the
-    // position of the FIN follows, and its answer.
+    // The other direction stays open for a long time. Therefore the endpoint sends a keep-alive
+    // with one octet at the position of the FIN. The peer answers it.
     wire.send_again(0, 1, &[0]);
     wire.send(1, &[]);
     wire.fin_with(1, &last);
@@ -279,8 +280,8 @@ fn closed_before_the_request() -> Wire {
     wire
 }
 
-/// Start-up frames in pieces. Two pieces are out of order. The next TCP segment has two FPDUs, and
-/// an FPDU in the other direction follows.
+/// The start-up frames are sent in pieces. Two pieces are out of order. The next TCP segment has
+/// two FPDUs, and an FPDU in the other direction follows.
 fn start_up_in_pieces() -> Wire {
     let mut wire = Wire::connected();
     let request = testing::startup_frame(0x40, 1, &[7; 40]);
@@ -294,7 +295,7 @@ fn start_up_in_pieces() -> Wire {
     closed(wire)
 }
 
-/// A connection that the Responder rejects. The private data of the Reply has the reason. After the
+/// The Responder rejects the connection. The private data of the Reply has the reason. After the
 /// rejection, the connection carries another protocol.
 fn rejected() -> Wire {
     let mut wire = Wire::started_as(&testing::startup_frame(0x40, 1, &[1; 9]), &testing::reply_frame(0x60, 1, b"no"));
@@ -303,8 +304,8 @@ fn rejected() -> Wire {
     closed(wire)
 }
 
-/// Octets in streaming mode, then a start-up of MPA by the endpoint that accepted the TCP
-/// connection, then FPDUs.
+/// The connection begins in streaming mode. Then the endpoint that accepted the TCP connection
+/// sends the MPA Request. FPDUs follow the start-up.
 fn delayed() -> Wire {
     let mut wire = Wire::connected();
     wire.send(0, b"HELO\r\n");
@@ -316,7 +317,8 @@ fn delayed() -> Wire {
     closed(wire)
 }
 
-/// RFC 7306: atomic operations and Immediate Data between Reads.
+/// One endpoint uses the atomic operations and the Immediate Data of RFC 7306, and also sends a
+/// Read.
 fn extensions() -> Wire {
     let mut wire = Wire::started();
     let swap = "00000002 00000007 00000200 0000000000002000 \
@@ -473,7 +475,7 @@ fn cut_by_the_snap_length() {
     });
 }
 
-/// Captures with random combinations of missing, duplicated and swapped frames.
+/// The captures have random combinations of missing, duplicated and swapped frames.
 #[test]
 fn much_at_once() {
     let first = 0x5eed_2026_u64;

@@ -149,7 +149,7 @@ impl<D: Decoder> Read for Decompressed<D> {
         let mut was_idle = false;
         while !self.is_finished && self.failed.is_none() && filled < output.len() {
             if self.start == self.input.len() && !self.at_end {
-                // A live source may have no further octets yet.
+                // It is possible that a live source has no further octets yet.
                 if filled > 0 {
                     break;
                 }

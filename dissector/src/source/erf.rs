@@ -22,7 +22,7 @@ const MAX_CHECKED_RECORDS: usize = 8;
 pub(super) struct Erf;
 
 impl Erf {
-    /// Returns whether `octets` may start with a record.
+    /// Returns whether `octets` possibly start with a record.
     pub(super) fn may_begin(octets: &[u8]) -> bool {
         Record::read(octets).is_some_and(|record| record.is_plausible())
     }
@@ -39,7 +39,7 @@ impl Erf {
             }
             let record = Record::read(rest)?;
             let seconds = record.time / 1_000_000_000;
-            // A record may be at most one second older than the record before it.
+            // A record is allowed to be at most one second older than the record before it.
             let plausible = record.is_plausible() && seconds + 1 >= last;
             if !plausible {
                 return None;
@@ -129,7 +129,7 @@ impl Format for Erf {
         let Some((link_type, start)) = packet(&octets[..used]).filter(|(_, start)| *start <= used) else {
             return Next::Other { used };
         };
-        // The rest of the record may include padding. So limit the packet to its length on the
+        // The rest of the record can include padding. So limit the packet to its length on the
         // wire.
         let len = (used - start).min(record.wire_len as usize);
         let (interface, wire_len) = (record.interface, record.wire_len);

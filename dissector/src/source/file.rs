@@ -38,8 +38,8 @@ pub enum OpenError {
          plain or compressed with gzip, zstd, xz, bzip2 or lz4"
     )]
     UnknownFormat(String),
-    /// The pcapng file has an unsupported major version, in which blocks may have a different
-    /// layout.
+    /// The pcapng file has an unsupported major version. In such a version, blocks possibly have a
+    /// different layout.
     #[error("is a pcapng file of version {0}.{1}; weft reads version 1, so convert the file, for example with editcap")]
     PcapngVersion(u16, u16),
 }
@@ -63,7 +63,7 @@ pub struct Capture {
 }
 
 /// Accepted time difference of frames that are out of order, in nanoseconds. For example, a NIC
-/// with several queues may reorder frames by some microseconds.
+/// with several queues can reorder frames by some microseconds.
 const OUT_OF_ORDER: u64 = 10_000_000;
 
 impl Capture {
@@ -111,9 +111,9 @@ impl Capture {
         } else if let Some(format) = Pcap::recognise(buffer.octets()) {
             (Box::new(format), pcap::HEADER_LEN)
         } else {
-            // A live source may have no further octets yet. So wait for more octets only if the
-            // file may have the format Network Monitor or ERF. To recognise these formats, weft
-            // needs more octets.
+            // It is possible that a live source has no further octets yet. So wait for more octets
+            // only if the file possibly has the format Network Monitor or ERF. To recognise these
+            // formats, weft needs more octets.
             let head = if NetMon::may_begin(buffer.octets()) || Erf::may_begin(buffer.octets()) { HEAD } else { 0 };
             while buffer.octets().len() < head && buffer.fill()? {}
             other_format(buffer.octets())?

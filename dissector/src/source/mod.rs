@@ -1,5 +1,5 @@
 //! Reads frames from capture files, or from standard input. The formats are pcap, pcapng, snoop,
-//! Network Monitor and ERF. A file may be compressed.
+//! Network Monitor and ERF. A file can be compressed.
 //!
 //! [`Capture`] delivers [`Frame`]s in file order. A frame borrows its octets from the buffer. This
 //! module does not interpret the octets of frames. If a file is damaged or truncated, `Capture`

@@ -1,7 +1,7 @@
 //! Reads the pcapng format: sections in both byte orders, several interfaces, and all time
 //! resolutions.
 //!
-//! A packet may have options. weft reads only the comments among these options.
+//! A packet can have options. weft reads only the comments among these options.
 
 use pcap_parser::pcapng::{Block, OptionCode, PcapNGOption, parse_block_be, parse_block_le};
 
@@ -20,7 +20,7 @@ const BLOCK_HEADER_LEN: usize = 8;
 /// Length in octets of the fixed part of the body of an enhanced packet block.
 const ENHANCED_LEN: usize = 20;
 
-/// Maximum number of interfaces in a section. A small compressed capture may describe very many
+/// Maximum number of interfaces in a section. A small compressed capture can describe very many
 /// interfaces. This limit therefore bounds the memory.
 const MAX_INTERFACES: usize = 65_536;
 

@@ -39,8 +39,8 @@ pub struct ConnectionStats {
     /// Statistics of SDP at the end of the connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdp: Option<SdpConnectionStats>,
-    /// Whether octets or the start of the connection are missing. In this case, the counts of Reads
-    /// and atomic operations may be too low.
+    /// Whether octets or the start of the connection are missing. In this case, it is possible that
+    /// the counts of Reads and atomic operations are too low.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
     /// Whether the end of the connection was reported. Traffic after that is still counted.

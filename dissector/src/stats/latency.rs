@@ -1,5 +1,5 @@
-//! Latencies of operations. If there are more than [`MAX_LATENCIES`] operations, only every second
-//! latency is stored, and later every fourth, and so on.
+//! Stores latencies of operations. If there are more than [`MAX_LATENCIES`] operations, only every
+//! second latency is stored, and later only every fourth, and so on.
 
 use serde::{Serialize, Serializer};
 

@@ -217,7 +217,7 @@ impl Sink for Stats {
         if !over {
             return;
         }
-        // After further messages, the dissector may report an exchange a second time.
+        // After further messages, the dissector can report an exchange a second time.
         if self.exchanges.len() < MAX_EXCHANGES || self.exchanges.contains_key(&exchange.exchange) {
             self.exchanges.insert(exchange.exchange, exchange.clone());
         } else {

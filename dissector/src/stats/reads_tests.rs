@@ -15,8 +15,8 @@ fn response() -> Vec<u8> {
     fpdu(&hex("c142 00000100 0000000000001000 0102030405060708"))
 }
 
-/// `READS` consecutive Reads of `requester`. All Reads use the same buffer. Each segment is sent
-/// one millisecond after the segment before.
+/// `requester` sends `READS` Reads, one after the other. All Reads use the same buffer. Each
+/// segment is sent one millisecond after the previous segment.
 fn reads(flags: u8, requester: usize) -> Wire {
     let mut wire = Wire::started_as(&startup_frame(flags, 1, &[]), &reply_frame(flags, 1, &[]));
     if requester == 1 {
@@ -36,8 +36,8 @@ fn stats(wire: &Wire) -> ConnectionStats {
     stats.connections().next().unwrap().clone()
 }
 
-/// The number of Reads, the minimum and maximum latency of these Reads in milliseconds, and whether
-/// further Reads may be missing.
+/// Returns the number of Reads, their minimum and maximum latency in milliseconds, and whether the
+/// count is possibly too low.
 fn count_reads(wire: &Wire, requester: usize) -> (u64, u64, u64, bool) {
     let stats = stats(wire);
     let found = stats.directions[requester].reads.percentiles().unwrap();
@@ -85,8 +85,8 @@ fn a_capture_that_begins_in_mid_stream_is_partial() {
     assert_eq!((least, most, partial), (1, 1, true));
 }
 
-/// The frame headers have 54 octets. After these, a Request has 48 octets, and a Response has 24
-/// octets.
+/// The frame headers have 54 octets. After these, the FPDU of a Read Request has 52 octets, and the
+/// FPDU of a Response has 28 octets.
 #[test]
 fn a_snap_length_changes_no_latency() {
     for flags in [0x40, 0] {

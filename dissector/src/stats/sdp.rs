@@ -1,4 +1,4 @@
-//! Statistics of an SDP connection, from the final state of the connection.
+//! Takes the statistics of an SDP connection from the final state of the connection.
 
 use std::fmt;
 

@@ -1,9 +1,9 @@
-//! The TCP checksum (RFC 9293 section 3.1). A wrong checksum shows that a segment was damaged in
-//! transit, and that the receiver dropped the segment.
+//! Checks the TCP checksum (RFC 9293 section 3.1). A wrong checksum shows that a segment was
+//! damaged in transit, and that the receiver dropped the segment.
 //!
-//! The network card of the sender may insert the checksum (checksum offload). If the capture was
-//! made on the sender, the checksum field is then 0, or has only the sum of the pseudo-header. Such
-//! a value does not show whether the segment was damaged.
+//! Often the network card of the sender inserts the checksum (checksum offload). If the capture was
+//! made on such a sender, the checksum field is then 0, or has only the sum of the pseudo-header.
+//! Such a value does not show whether the segment was damaged.
 
 use std::net::IpAddr;
 
@@ -77,8 +77,9 @@ mod tests {
         assert_eq!(Checksum::of(&captured(&damaged)), Checksum::Wrong);
         let cut = Segment { wire_len: 7, ..captured(&damaged) };
         assert_eq!(Checksum::of(&cut), Checksum::Unknown);
-        // Sums of 10.0.0.1, 10.0.0.2 and protocol 6, without and with the length 26. If a network
-        // card inserts the checksum, a capture has such partial sums.
+        // The first value is the sum of 10.0.0.1, 10.0.0.2 and protocol 6. The second value also
+        // includes the length 26. If a network card inserts the checksum, a capture has such
+        // partial sums.
         for field in [0x1409_u16, 0x1409 + 26, 0] {
             damaged[16..18].copy_from_slice(&field.to_be_bytes());
             assert_eq!(Checksum::of(&captured(&damaged)), Checksum::Unknown, "{field:#x}");
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_damaged_segment_gives_way_to_its_retransmission() {
-        // The offsets of an octet of the length, of the opcode, of the MSN and of the payload.
+        // Each offset belongs to an octet of the length, the opcode, the MSN or the payload.
         for (crc, at) in [(true, 0), (true, 3), (true, 15), (true, 25), (false, 0), (false, 3), (false, 15)] {
             let mut wire = started(crc);
             let two = [fpdu(&send_of(2, 30)), fpdu(&send_of(3, 30))].concat();
@@ -126,6 +127,6 @@ mod tests {
         wire.send(1, &fpdu(&send_of(2, 30)));
         wire.fin(0);
         wire.fin(1);
-        assert_eq!(found(&wire), expected, "acknowledged, and no Terminate before the close");
+        assert_eq!(found(&wire), expected, "the octets were acknowledged, and no Terminate came before the close");
     }
 }

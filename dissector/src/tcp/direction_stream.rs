@@ -1,4 +1,4 @@
-//! [`DirectionStream`]: the unread octets of one direction of a TCP connection.
+//! [`DirectionStream`] stores the unread octets of one direction of a TCP connection.
 //!
 //! ```text
 //!            consumed                    settled                   end
@@ -14,7 +14,7 @@
 //! it **gives up** the gap, and the octets are missing. If an octet is captured twice, the first
 //! capture counts, with two exceptions:
 //!
-//! - A segment of one octet may be a keep-alive. The octet of a keep-alive may have any value (RFC
+//! - A segment of one octet can be a keep-alive. The octet of a keep-alive can have any value (RFC
 //!   1122 section 4.2.3.6). If the octet follows a gap, an octet of a longer segment replaces it.
 //!   If the stream gives up the gap, the octet counts as missing.
 //! - A segment with a wrong checksum was damaged in transit, and the receiver drops it. If another
@@ -102,7 +102,7 @@ pub(crate) struct DirectionStream {
     waiting: BTreeMap<u64, (Vec<u8>, Source)>,
     /// Number of octets in `waiting`.
     waiting_octets: usize,
-    /// Number of pieces in `waiting` that may come from keep-alives.
+    /// Number of pieces in `waiting` that possibly come from keep-alives.
     probes: usize,
     /// Number of pieces in `waiting` that are doubted.
     doubted: usize,
@@ -167,8 +167,8 @@ impl DirectionStream {
     }
 
     /// Registers a segment. If the segment has unread octets, returns its octets. Next, the caller
-    /// must pass these octets to [`DirectionStream::keep`]. Before this, the reader may read them
-    /// without a copy.
+    /// must pass these octets to [`DirectionStream::keep`]. Before this call, the reader can read
+    /// them without a copy.
     pub(crate) fn arrive<'a>(&mut self, segment: &Segment<'a>) -> Option<SegmentOctets<'a>> {
         let seq = segment.seq.wrapping_add(u32::from(segment.syn));
         if segment.syn {

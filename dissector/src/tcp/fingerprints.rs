@@ -1,5 +1,5 @@
-//! Fingerprints of the segments of a direction. Fingerprints distinguish a copy of a segment from a
-//! segment of another connection.
+//! Stores fingerprints of the segments of a direction. Fingerprints distinguish a copy of a segment
+//! from a segment of another connection.
 //!
 //! A fingerprint is a CRC of the first octets of a segment. The octets themselves are no longer in
 //! memory when a copy arrives.
@@ -27,7 +27,7 @@ struct Fingerprint {
 
 impl Fingerprint {
     /// The fingerprint of a segment. Returns `None` for a segment without octets, and for a segment
-    /// of one octet, which may be a keep-alive.
+    /// of one octet, because this can be a keep-alive.
     fn of(segment: &Segment<'_>) -> Option<Self> {
         let octets = &segment.octets[..segment.octets.len().min(MAX_COMPARED_OCTETS)];
         let seq = segment.seq.wrapping_add(u32::from(segment.syn));

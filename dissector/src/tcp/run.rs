@@ -16,8 +16,8 @@ pub(super) struct Source {
     /// Offset of the first octet in the frame; `None` if the segment was reassembled from IP
     /// fragments.
     pub(super) offset: Option<u32>,
-    /// Whether the segment has only one octet. Such a segment may be a keep-alive, and its octet
-    /// may have any value (RFC 1122 section 4.2.3.6).
+    /// Whether the segment has only one octet. Such a segment can be a keep-alive, and then its
+    /// octet can have any value (RFC 1122 section 4.2.3.6).
     pub(super) is_probe: bool,
     /// Whether the checksum of the segment is wrong, although the direction has segments with a
     /// correct checksum.

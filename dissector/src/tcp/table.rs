@@ -1,7 +1,7 @@
 //! The table of connections. The key is the ports (the addresses and TCP ports of both endpoints)
 //! and the network.
 //!
-//! Connections in different networks may have equal ports. One connection may also be captured in
+//! Connections in different networks can have equal ports. One connection can also be captured in
 //! several networks. The [`Path`] of a segment shows its network. The table stores which path
 //! belongs to which connection. The caller decides to which connection a new path belongs.
 
@@ -135,7 +135,7 @@ impl ConnectionSummary {
         }
     }
 
-    /// Returns whether a segment from another network may belong to this connection. This is
+    /// Returns whether a segment from another network possibly belongs to this connection. This is
     /// possible if its sequence and acknowledgement numbers differ by at most `most` from the known
     /// numbers.
     pub(crate) fn is_near(&self, segment: &Segment<'_>, most: u32) -> bool {
@@ -197,7 +197,7 @@ struct KnownPath {
 }
 
 /// Finds a connection by its ports and its network. If several connections had these ports, finds
-/// the open or the latest connection. A connection without a slot may have a record of type `R`.
+/// the open or the latest connection. A connection without a slot can have a record of type `R`.
 pub(crate) struct Table<R> {
     connections: HashMap<ConnectionKey, Entry>,
     /// For each pair of ports: further paths on which their segments were captured. For most
@@ -488,8 +488,8 @@ mod tests {
         table.open((src, dst), (1, on(2).path), 11);
         let found = [0, 1, 2].map(|interface| slot(&mut table, interface));
         assert_eq!(found, [Some((10, true)), Some((10, false)), Some((11, true))]);
-        // A path was assigned to a network without certainty. Now the path turns out to be another
-        // network.
+        // A path was assigned to a network without certainty. Now it turns out that the path
+        // belongs to another network.
         assert_eq!(table.separate(&on(1)), Some(2));
         assert_eq!(table.networks(&on(9)).len(), 2);
         table.close(src, dst, 0, PAST, None);

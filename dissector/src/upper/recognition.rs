@@ -1,10 +1,10 @@
 //! Recognises the protocol above RDMAP on a connection.
 //!
 //! The folder of each protocol has a test for messages. When a message proves a protocol, the
-//! connection gets this protocol. If a later message fails the test of this protocol, the proof may
-//! have been an accident. From then on, the protocol of the connection is unknown. A message whose
-//! first bytes were not captured neither proves nor disproves a protocol. If the first
-//! `MAX_TESTED_SENDS` messages prove no protocol, later messages are not tested.
+//! connection gets this protocol. If a later message fails the test of this protocol, it is
+//! possible that the proof was an accident. From then on, the protocol of the connection is
+//! unknown. A message whose first bytes were not captured neither proves nor disproves a protocol.
+//! If the first `MAX_TESTED_SENDS` messages prove no protocol, later messages are not tested.
 //!
 //! If a Send has several segments, the test uses the bytes of the first segment, and the total
 //! length, which the last segment shows.
@@ -86,7 +86,7 @@ impl Recognition {
         self.complete_send(direction, partial, u64::from(mo) + u64::from(view.payload_len))
     }
 
-    /// Processes a tagged segment. A segment of a Read Response may prove a protocol.
+    /// Processes a tagged segment. A segment of a Read Response can prove a protocol.
     fn tagged(&mut self, direction: Direction, view: &SegmentView<'_>) {
         if !matches!(self.state, State::Looking(_)) || view.opcode() != Opcode::READ_RESPONSE {
             return;

@@ -1,6 +1,6 @@
-//! Tests the recognition with synthetic Sends. The source of the messages of rping is librdmacm.
-//! The source for RPC-over-RDMA is RFC 8166 section 4 with its XDR, and the source for SMB Direct
-//! is MS-SMBD sections 2.2.1 to 2.2.3.
+//! Tests with synthetic Sends whether upper-layer protocols are recognised. The source of the
+//! messages of rping is librdmacm. The source for RPC-over-RDMA is RFC 8166 section 4 with its XDR,
+//! and the source for SMB Direct is MS-SMBD sections 2.2.1 to 2.2.3.
 
 use proptest::prelude::*;
 use serde_json::Value;

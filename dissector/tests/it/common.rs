@@ -1,5 +1,6 @@
-//! Synthetic streams and frames for the tests, and the units that the dissector finds in them.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+//! Builds streams and frames for the tests, and collects the units of the dissector. A unit is what
+//! the dissector finds in a stream, such as a start-up frame or an FPDU.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use serde_json::Value;
 use weft_core::wire::mpa::{Framing, fpdu};
@@ -41,7 +42,7 @@ pub(crate) fn startup(reply: bool, flags: u8, revision: u8, private_data: &[u8])
     frame
 }
 
-/// The ULPDU of a Send in one segment.
+/// The ULPDU of a Send that has one DDP segment.
 pub(crate) fn send(msn: u32, payload: &[u8]) -> Vec<u8> {
     let mut ulpdu = hex("41 43 00000000 00000000");
     ulpdu.extend_from_slice(&msn.to_be_bytes());
@@ -60,7 +61,8 @@ pub(crate) fn fpdus(ulpdus: &[Vec<u8>], markers: bool, crc: bool) -> Vec<u8> {
     out
 }
 
-/// An IPv4 packet with a TCP segment. The checksums are 0, as with checksum offloading.
+/// An IPv4 packet with a TCP segment. `from` is the sender, 0 or 1. The checksums are 0, as with
+/// checksum offloading.
 pub(crate) fn tcp(from: usize, seq: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
     let mut packet = hex("4500 0000 0000 4000 40 06 0000");
     let addresses = [[10, 0, 0, 1], [10, 0, 0, 2]];
@@ -73,7 +75,7 @@ pub(crate) fn tcp(from: usize, seq: u32, flags: u8, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// The TCP header without options, 20 octets.
+/// A TCP header without options. It has 20 octets.
 pub(crate) fn tcp_header(from: usize, seq: u32, flags: u8) -> Vec<u8> {
     let ports: [u16; 2] = [49152, 4210];
     let mut header = ports[from].to_be_bytes().to_vec();
@@ -88,7 +90,7 @@ pub(crate) const SYN: u8 = 2;
 pub(crate) const RST: u8 = 4;
 pub(crate) const ACK: u8 = 16;
 
-/// A dissector that gets frames one by one, and the units that it has delivered.
+/// A dissector that gets one frame at a time, and the units that it has delivered.
 #[derive(Default)]
 pub(crate) struct TestDissector {
     dissector: Dissector,
@@ -97,7 +99,8 @@ pub(crate) struct TestDissector {
 }
 
 impl TestDissector {
-    /// Opens a connection with SYN 999 and SYN-ACK 1999. Data starts at 1000 and 2000.
+    /// Opens a connection. The SYN has sequence number 999, and the SYN-ACK has 1999. So the data
+    /// of the two directions begins at 1000 and 2000.
     pub(crate) fn opened() -> Self {
         let mut dissector = TestDissector::default();
         dissector.packet(&tcp(0, 999, SYN, &[]));
@@ -121,12 +124,13 @@ impl TestDissector {
         self.dissector.frame(&frame, &mut self.units);
     }
 
-    /// How many copies of connections the dissector has joined with the originals.
+    /// The number of copies of connections that the dissector has joined with the original
+    /// connections.
     pub(crate) fn joined(&self) -> u64 {
         self.dissector.joined().count
     }
 
-    /// Sends octets of direction `from`. The first of them is at stream position `offset`.
+    /// Sends octets in direction `from`. The first octet is at stream position `offset`.
     pub(crate) fn data(&mut self, from: usize, offset: usize, octets: &[u8]) {
         let seq = [1000, 2000][from] + u32::try_from(offset).unwrap();
         self.packet(&tcp(from, seq, ACK, octets));
@@ -138,8 +142,8 @@ impl TestDissector {
     }
 }
 
-/// For each unit of a direction, its kind and the value of its key `key`. Port 49152 sends in
-/// direction 0.
+/// For each unit of a direction, returns its kind and the value of its JSON key `key`. Port 49152
+/// sends in direction 0.
 pub(crate) fn unit_fields(units: &[Value], from: usize, key: &str) -> Vec<String> {
     let port = [":49152", ":4210"][from];
     let mine = units.iter().filter(|unit| unit["src"].as_str().is_some_and(|src| src.ends_with(port)));

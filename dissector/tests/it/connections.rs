@@ -1,6 +1,6 @@
-//! Tests connections that end, ports that are reused, and more open connections than the dissector
-//! can read at the same time.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+//! Tests connections that end, ports that are reused, and captures with more open connections than
+//! the dissector can read at the same time.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,9 @@ fn streams(units: &[serde_json::Value]) -> Vec<u64> {
     units.iter().map(|unit| unit["stream"].as_u64().unwrap()).collect()
 }
 
-/// Sends the frames of a complete connection from port `port`. If `iwarp` is set, the connection
-/// has start-up frames and one FPDU. Otherwise it has a GET request.
+/// Sends the frames of a complete connection from port `port`. If `iwarp` is true, the connection
+/// has start-up frames and one FPDU. Otherwise, it has a GET request. `end` is the flag that ends
+/// the connection.
 fn short_lived(dissector: &mut TestDissector, port: u16, iwarp: bool, end: u8) {
     let from = |from: usize, seq, flags, payload: &[u8]| {
         let mut packet = tcp(from, seq, flags, payload);
@@ -79,8 +80,8 @@ fn a_repetition_long_after_the_end_is_no_new_connection() {
     dissector.packet(&again(ACK, 1000, b"GET /"));
     dissector.packet(&again(SYN, 999, b""));
     dissector.packet(&again(FIN | ACK, 1100, b""));
-    // These octets continue the first connection, which does not have them yet. The new SYN opens
-    // another connection.
+    // The first connection does not have these octets yet, so they continue this connection. The
+    // SYN with a new sequence number opens another connection.
     dissector.packet(&again(ACK, 5000, b"more"));
     dissector.packet(&again(SYN, 77, b""));
     dissector.packet(&again(ACK, 78, b"new"));
@@ -123,7 +124,8 @@ fn octets_with_numbers_far_away_are_of_a_connection_without_captured_syn() {
         packet[20..22].copy_from_slice(&9999_u16.to_be_bytes());
         packet
     };
-    // Octets close to the end belong to the same connection, although they arrive after its FIN.
+    // Octets whose sequence numbers are close to the end belong to the same connection, even if
+    // they arrive after its FIN.
     dissector.packet(&again(1101));
     dissector.packet(&again(1101 + (2 << 20)));
     let units = dissector.finish();
@@ -148,7 +150,7 @@ fn a_syn_captured_after_its_octets_belongs_to_the_same_connection() {
     let [forth, back] = &from;
     let orders: [Vec<&Vec<u8>>; 3] = [
         back.iter().chain(forth).collect(),
-        // The SYN arrives last, and the octets after it are out of order.
+        // The SYN is captured last, and the octets that follow it in the stream are out of order.
         vec![&back[0], &forth[2], &forth[1], &back[1], &forth[0]],
         vec![&forth[1], &back[0], &forth[0], &forth[2], &back[1]],
     ];
@@ -201,14 +203,14 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Passes a segment of the connection from port `port` of host `host` to the dissector. `from`
-    /// is 0 for a segment of that host, and 1 for a segment to it.
+    /// Passes a segment of the connection of port `port` of host `host` to the dissector. `from` is
+    /// 0 if this host sends the segment, and 1 if this host receives it.
     fn segment(&mut self, (host, port): (u8, u16), from: usize, seq: u32, flags: u8, payload: &[u8]) {
         let mut octets = tcp(from, seq, flags, payload);
         let (address, at) = if from == 0 { (12, 20) } else { (16, 22) };
         octets[address + 2] = host;
         octets[at..at + 2].copy_from_slice(&port.to_be_bytes());
-        // Each endpoint acknowledges the octets that the tests send from the other endpoint first.
+        // Each endpoint acknowledges the start of the peer's data: 2000 or 1000.
         let ack = if from == 0 { 2000_u32 } else { 1000 };
         octets[28..32].copy_from_slice(&ack.to_be_bytes());
         self.frames += 1;
@@ -246,7 +248,8 @@ fn a_port_scan_costs_the_connection_beside_it_nothing() {
     crowd.handshake(mine);
     crowd.start(mine, 0x40);
     for msn in 1..=50 {
-        // Twice, a scan starts while this connection is the connection that was idle for longest.
+        // A scan starts twice. At that time, no other connection has been idle for longer than this
+        // connection.
         if msn % 20 == 0 {
             (0..CROWD).for_each(|n| crowd.segment((u8::try_from(msn).unwrap(), 10_000 + n), 0, 7, SYN, &[]));
         }
@@ -265,8 +268,8 @@ fn more_connections_than_are_kept_lose_no_fpdu() {
     let fpdu = |msn| fpdus(&[send(msn, b"of a crowd, without CRC")], false, false);
     let len = u32::try_from(fpdu(1).len()).unwrap();
     let ends: Vec<(u8, u16)> = (0..CROWD).map(|n| (1, 10_000 + n)).collect();
-    // All connections send one segment before any connection sends its next segment. So each
-    // connection is the longest idle connection when its next segment arrives.
+    // All connections send one segment before any connection sends its next segment. So when the
+    // next segment of a connection arrives, no other connection has been idle for longer.
     ends.iter().for_each(|end| crowd.segment(*end, 0, 999, SYN, &[]));
     ends.iter().for_each(|end| crowd.segment(*end, 1, 1999, SYN | ACK, &[]));
     ends.iter().for_each(|end| crowd.segment(*end, 0, 1000, ACK, &startup(false, 0, 1, b"")));
@@ -295,7 +298,8 @@ fn without_crc_a_connection_that_gave_up_its_hole_goes_on() {
         crowd.handshake(*end);
         crowd.start(*end, 0);
     });
-    // Half an FPDU of this connection arrives now, and the rest after the connection was evicted.
+    // Half an FPDU of this connection arrives now. The other half arrives after the dissector has
+    // evicted the connection.
     let halved = (2, 9_999);
     crowd.handshake(halved);
     crowd.start(halved, 0);
@@ -342,7 +346,7 @@ fn late_and_later_segments_of_a_connection_without_iwarp_are_reported() {
         crowd.handshake(end);
         crowd.start(end, 0);
     }
-    // Sends the missing octets, a retransmission, a segment without octets, and further octets.
+    // Send the missing octets, a retransmission, a segment without octets, and further octets.
     crowd.segment(mine, 0, 1005, ACK, b"1234");
     crowd.segment(mine, 0, 1000, ACK, b"GET /");
     crowd.segment(mine, 0, 1021, ACK, b"");
@@ -373,7 +377,8 @@ fn a_stray_syn_or_segment_costs_an_evicted_connection_nothing() {
     let mine = (9, 4000);
     evict(&mut crowd, mine);
     let next = 1020 + u32::try_from(before().len()).unwrap();
-    // Send two SYNs, a challenge ACK after the second SYN, and octets far away.
+    // Send two SYNs with other sequence numbers, an ACK that answers the second SYN (a challenge
+    // ACK), and octets with a distant sequence number.
     crowd.segment(mine, 0, 0x4000_0000, SYN, &[]);
     crowd.segment(mine, 1, 0x6000_0000, SYN, &[]);
     crowd.segment(mine, 0, next, ACK, &[]);

@@ -1,10 +1,11 @@
-//! Writes a real connection in every supported file format. Its units must be the same as in a pcap
-//! file.
+//! These tests write the frames of a real connection in every supported file format. The dissector
+//! must find the same units (start-up frames, FPDUs) as in a pcap file.
 //!
-//! The tests write the layouts of draft-ietf-opsawg-pcap and -pcapng, RFC 1761 (snoop), Microsoft's
-//! description of Network Monitor files, Endace's description of ERF, and the xz file format 1.2
-//! (with stored chunks). For the other compressions, the tests use libraries.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+//! The layouts of the files come from draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng, RFC 1761
+//! (snoop), Microsoft's description of Network Monitor files, Endace's description of ERF, and the
+//! xz file format 1.2 (with uncompressed chunks). For the other compressions, the tests use
+//! libraries.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::io::{Cursor, Write};
 
@@ -24,8 +25,8 @@ struct Record {
     wire_len: u32,
 }
 
-/// 2020-09-13 12:26:40 UTC, in seconds since 1970. The time stamps of the Network Monitor files
-/// start 500 milliseconds later.
+/// The time of the first frame: 2020-09-13 12:26:40 UTC, in seconds since 1970. The capture begins
+/// 500 milliseconds later, because the start time in a Network Monitor file has milliseconds.
 const BEGIN: u32 = 1_600_000_000;
 const BEGIN_MILLISECONDS: u32 = 500;
 
@@ -59,7 +60,8 @@ fn pcap_with(words: fn(&[u32]) -> Vec<u8>, magic: u32, per_millisecond: u32, rec
         let fraction = record.milliseconds() * per_millisecond;
         file.extend(words(&[record.seconds(), fraction, record.len(), record.wire_len]));
         if magic == 0xa1b2_cd34 {
-            // The interface, the protocol and the packet type of the modified format.
+            // Records of the modified format also have the interface, the protocol and the packet
+            // type.
             file.extend(words(&[2, 0]));
         }
         file.extend(&record.octets);
@@ -117,11 +119,11 @@ fn snoop(records: &[Record]) -> Vec<u8> {
     file
 }
 
-/// Version 1 counts milliseconds, version 2 microseconds.
+/// Version 1 counts time in milliseconds, and version 2 in microseconds.
 fn network_monitor(magic: &[u8; 4], version: [u8; 2], records: &[Record]) -> Vec<u8> {
     let one = version[1] == 1;
     let mut file = [&magic[..], &version, &[1, 0]].concat();
-    // 2020-09-13 12:26:40.500, a Sunday.
+    // The start time is 2020-09-13 12:26:40.500, a Sunday.
     let begin = [2020, 9, 0, 13, 12, 26, 40, u16::try_from(BEGIN_MILLISECONDS).unwrap()];
     file.extend(begin.iter().flat_map(|half| half.to_le_bytes()));
     let mut places = Vec::new();
@@ -244,7 +246,7 @@ fn xz(records: &[Record]) -> Vec<u8> {
 /// Writes a file of one format.
 type Writer = fn(&[Record]) -> Vec<u8>;
 
-/// Every format, and the number of bytes after the last frame; `None` for a compressed file.
+/// Every format, with the number of bytes after the last frame, or `None` for a compressed file.
 const FORMATS: &[(&str, Writer, Option<usize>)] = &[
     ("pcap of nanoseconds, big-endian", pcap_of_nanoseconds, Some(0)),
     ("modified pcap", modified_pcap, Some(0)),
@@ -262,7 +264,7 @@ const FORMATS: &[(&str, Writer, Option<usize>)] = &[
     ("lz4", lz4, None),
 ];
 
-/// Reads a file. Returns its units, and the note of the reader about the end of the file.
+/// Reads a file. Returns its units, and the note of the reader if the file ends early.
 fn read(file: Vec<u8>) -> (Vec<Value>, Option<String>) {
     let mut capture = Capture::from_reader(Box::new(Cursor::new(file))).unwrap();
     let mut dissector = Dissector::default();
@@ -310,8 +312,8 @@ fn every_file_format_leads_to_the_same_units() {
 fn every_cut_file_format_gives_its_readable_frames() {
     let [mut records, ..] = captures(usize::MAX);
     let packets = records.len();
-    // All packets are repeated, as in a network with a loop, so that each compressor makes several
-    // blocks.
+    // Repeat all packets, as in a network with a loop. The file must be long enough, so that each
+    // compressor makes several blocks.
     while records.iter().map(|record| record.octets.len()).sum::<usize>() < 1 << 20 {
         records.extend_from_within(..packets);
     }

@@ -1,6 +1,6 @@
-//! Checks the page `docs/filters.md`. Every filter on the page must be valid, and the page must
-//! list exactly the names that weft knows.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+//! Tests the page `docs/filters.md`. Every filter on the page must be valid, and the page must list
+//! exactly the field names that weft knows.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::path::Path;
 

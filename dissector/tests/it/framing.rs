@@ -1,6 +1,7 @@
-//! Tests how units are found in TCP segments. The tests cover start-up frames, all splits into
-//! segments, the roles of the endpoints, gaps, and captures that start in mid-stream.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+//! These tests check how the dissector finds units (start-up frames, FPDUs) in TCP segments. They
+//! cover start-up frames, all splits into segments, the roles of the endpoints, gaps, and captures
+//! that start in mid-stream.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use crate::common::{TestDissector, fpdus, hex, send, startup, unit_fields};
 use serde_json::Value;
@@ -23,7 +24,8 @@ fn without_frames(mut units: Vec<Value>) -> Vec<Value> {
     units
 }
 
-/// RFC 5044 section 7.1.2: the meaning of octets does not depend on their TCP segments.
+/// RFC 5044 section 7.1.2: how TCP splits octets into segments does not change the meaning of the
+/// octets.
 #[test]
 fn every_split_in_two_or_three_gives_the_same_units() {
     for (markers, flags) in [(false, CRC), (true, CRC | MARKERS)] {
@@ -74,15 +76,15 @@ fn any_order_of_segments_gives_the_same_units() {
     assert_eq!(unit_fields(&in_order, 0, "crc_status").len(), 7);
     assert_eq!(read(&forward.iter().rev().copied().collect::<Vec<_>>()), in_order);
     for step in [3, 5, 7] {
-        // If the step is not coprime to the count, pieces are missing in this order. All pieces
-        // follow at the end.
+        // If the step is not coprime to the number of pieces, this order leaves out some pieces. So
+        // all pieces are added again at the end.
         let mut order: Vec<usize> = (0..pieces.len()).map(|n| n * step % pieces.len()).collect();
         order.extend(&forward);
         assert_eq!(read(&order), in_order, "step {step}");
     }
 }
 
-/// The receiver requests the markers of a direction (RFC 5044 7.1.1, M).
+/// The receiver of a direction requests its markers (flag M, RFC 5044 section 7.1.1).
 #[test]
 fn markers_are_in_the_direction_that_the_peer_requested() {
     let mut dissector = TestDissector::opened();
@@ -93,8 +95,8 @@ fn markers_are_in_the_direction_that_the_peer_requested() {
     let units = dissector.finish();
     assert_eq!(unit_fields(&units, 0, "marker_status"), ["mpa_request null", "fpdu \"good\"", "fpdu \"good\""]);
     assert_eq!(unit_fields(&units, 1, "marker_status"), ["mpa_reply null", "fpdu \"none\"", "fpdu \"none\""]);
-    // RFC 5044 section 4.3: markers are at 0, 512 and so on. Each later marker points back to the
-    // ULPDU_Length after the first marker.
+    // RFC 5044 section 4.3: the markers are at 0, 512 and so on. The second marker points back to
+    // ULPDU_Length, which follows the first marker and is 508 octets before the second.
     assert_eq!(unit_fields(&units, 0, "iwarp_mpa.marker_fpduptr")[1], "fpdu [0,508]");
 }
 
@@ -111,7 +113,7 @@ fn the_listener_may_send_the_request() {
     assert_eq!(unit_fields(&units, 0, "iwarp_mpa.rev"), ["mpa_reply 1"]);
 }
 
-/// RFC 5044 Appendix C: revision 0 with M set means markers and CRC both ways.
+/// RFC 5044 Appendix C: revision 0 with the flag M means that both directions have markers and CRC.
 #[test]
 fn rdma_consortium_mode_has_markers_and_crc_both_ways() {
     let mut dissector = TestDissector::opened();
@@ -127,7 +129,7 @@ fn rdma_consortium_mode_has_markers_and_crc_both_ways() {
     }
 }
 
-/// RFC 5044 7.1.1, R: the connection falls back to streaming mode.
+/// RFC 5044 section 7.1.1: after a Reply with the flag R, the connection returns to streaming mode.
 #[test]
 fn after_a_reject_all_octets_are_streaming() {
     let mut dissector = TestDissector::opened();
@@ -200,7 +202,8 @@ fn framing_lost_by_a_wrong_length_is_found_again_by_crc() {
     assert_eq!(lengths[5..], ["unparsed 40000"]);
 }
 
-/// Two consecutive FPDUs with correct CRCs prove their position, wherever the capture starts.
+/// The capture starts anywhere in a stream. Two consecutive FPDUs with correct CRCs prove where
+/// FPDUs begin.
 #[test]
 fn captures_that_begin_in_mid_stream_lock_with_and_without_markers() {
     for markers in [false, true] {
@@ -243,8 +246,9 @@ fn octets_that_prove_nothing_are_streaming() {
     assert_eq!(unit_fields(&dissector.finish(), 0, "len"), ["streaming 18"]);
 }
 
-/// SDP draft section 5.1: a Hello (MID 0, Len 32) is sent in streaming mode. If the fields of its
-/// words are mirrored, they are in the order of InfiniBand.
+/// draft-pinkerton-iwarp-sdp-01 section 5.1: a Hello (MID 0, Len 32) is sent in streaming mode. The
+/// fields of its words can have the order of the draft's figures or, mirrored, the order of
+/// InfiniBand.
 #[test]
 fn a_mirrored_hello_turns_the_fields_of_all_messages_around() {
     let figure = hex("0010 00 00 00000020 00000000 00000000 0004 00 11 00001000 00001000 0004 0004");
@@ -282,8 +286,8 @@ fn the_enhanced_start_up_has_its_fields() {
     assert_eq!(unit_fields(&units, 0, "payload_len")[1], "fpdu 0");
 }
 
-/// The receiver sent M=0, but the sender inserts markers. Some FPDUs are too short to contain a
-/// marker.
+/// The receiver has sent M=0, but the sender nevertheless inserts markers. Some FPDUs are too short
+/// to contain a marker.
 #[test]
 fn unrequested_markers_hide_no_fpdu() {
     for (flags, status) in [(CRC, "good"), (0, "unchecked")] {

@@ -1,9 +1,9 @@
-//! Checks the layers of the crate: a file may import only from its own layer and from lower layers,
-//! and files must not import each other in a circle.
+//! These tests check the layers of the crate. A file is allowed to import only from its own layer
+//! and from lower layers. Files must not import each other in a circle.
 //!
-//! `ARCHITECTURE.md` has the table of the layers. The imports are the paths in the sources that
-//! begin with `crate`, `super` or `self`, or with a child module. Tests may import everything.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! `ARCHITECTURE.md` has the table of the layers. An import is a path in a source file that begins
+//! with `crate`, `super`, `self` or a child module. Tests are allowed to import everything.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -98,7 +98,8 @@ fn tests_may_import_everything() {
     assert_eq!(circle(&found), None);
 }
 
-/// Every import from a higher layer, every module without a layer, and every row without a module.
+/// Returns messages about every import from a higher layer, every module without a layer, and every
+/// module in the table that does not exist.
 fn upward(imports: &Imports, layers: &Layers) -> Vec<String> {
     let modules: BTreeSet<&String> = imports.keys().map(|file| &file[0]).collect();
     let unused = layers.keys().filter(|module| !modules.contains(module));
@@ -115,8 +116,8 @@ fn upward(imports: &Imports, layers: &Layers) -> Vec<String> {
     found
 }
 
-/// Returns a circle of files that import each other, as a line of text; `None` if no files form a
-/// circle.
+/// Returns a circle of files that import each other, as a line of text. Returns `None` if there is
+/// no circle.
 fn circle(imports: &Imports) -> Option<String> {
     let mut left = imports.clone();
     loop {
@@ -180,7 +181,7 @@ fn without_tests(text: &str) -> &str {
     text.split_once("#[cfg(test)]\nmod tests {").map_or(text, |(code, _)| code)
 }
 
-/// The names and punctuation marks of a source text, without comments.
+/// The names and the punctuation marks in a source text, without comments.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     for line in text.lines() {

@@ -1,7 +1,7 @@
-//! Tests how the link layer and the IP layer are read: link types, VLAN tags, fragments and
-//! extension headers. The frames follow the layouts of IEEE 802.3 and 802.1Q, the tcpdump link
-//! types, RFC 791 and RFC 8200.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+//! These tests check how the dissector reads the link layer and the IP layer: link types, VLAN
+//! tags, fragments and extension headers. The frames follow the layouts of IEEE 802.3 and 802.1Q,
+//! the tcpdump link types, RFC 791 and RFC 8200.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use crate::common::{ACK, RAW, SYN, TestDissector, hex, tcp, tcp_header, unit_fields};
 
@@ -64,7 +64,8 @@ fn padding_after_the_packet_is_no_payload() {
     assert_eq!(read(RAW, &frames), READ);
 }
 
-/// Segmentation offload leaves a total length of 0. The packet then ends at the end of the frame.
+/// With segmentation offload, the total length in the IP header can be 0. The packet then ends at
+/// the end of the frame.
 #[test]
 fn a_total_length_of_zero_means_all_of_the_frame() {
     let mut frames = with_link("");
@@ -84,7 +85,8 @@ fn options_of_ip_and_tcp_are_passed() {
     assert_eq!(read(RAW, &[tcp(0, 999, SYN, b""), packet]), READ);
 }
 
-/// Splits the payload of an IPv4 packet at multiples of 8.
+/// Splits an IPv4 packet into fragments. `cuts` are offsets in its payload, which must be multiples
+/// of 8.
 fn fragments(packet: &[u8], identification: u16, cuts: &[usize]) -> Vec<Vec<u8>> {
     let payload = &packet[20..];
     let ends = cuts.iter().copied().chain([payload.len()]);
@@ -126,12 +128,12 @@ fn fragments_of_several_packets_are_kept_apart() {
     let (a, b) = (fragments(&tcp(0, 1000, ACK, &[1; 60]), 5, &[40]), fragments(&tcp(0, 1060, ACK, &[2; 60]), 6, &[40]));
     let frames = [tcp(0, 999, SYN, b""), a[0].clone(), b[0].clone(), b[1].clone(), a[1].clone()];
     assert_eq!(read(RAW, &frames), ["10.0.0.1:49152 120 in 5"]);
-    // A packet without its last fragment gives no unit.
+    // If the last fragment of a packet is missing, there is no unit for the packet.
     assert_eq!(read(RAW, &frames[..4]), ["10.0.0.1:49152 120 in 4"]);
 }
 
 /// An IPv6 packet with extension headers. `first` is the number of the first header: hop-by-hop
-/// (0), routing (43), destination options (60), authentication (51) or fragment (44).
+/// options (0), routing (43), fragment (44), authentication (51) or destination options (60).
 fn ipv6(extensions: &str, first: u8, payload: &[u8]) -> Vec<u8> {
     let extensions = hex(extensions);
     let mut packet = hex("60000000");
@@ -156,7 +158,7 @@ fn ipv6_extension_headers_are_passed() {
         ("2b 00 000000000000 06 01 0000000000000000000000000000", 0),
         ("06 00 000000000000", 60),
         ("06 04 0000 00000000 00000000 000000000000000000000000", 51),
-        // An atomic fragment: offset 0, and no more fragments follow.
+        // An atomic fragment, which has offset 0 and is the only fragment of its packet.
         ("06 00 0000 00000001", 44),
     ] {
         let frames = [ipv6("", 6, &syn), ipv6(extensions, first, &data)];
@@ -175,8 +177,8 @@ fn ipv6_fragments_make_the_packet() {
     assert_eq!(read(RAW, &frames), ["[fd00::1]:49152 30 in 3"]);
 }
 
-/// Some headers between IP and TCP are in the fragmented part of the packet: the authentication
-/// header, and the destination options of IPv6. A fragment may end inside such a header.
+/// Two headers between IP and TCP are in the fragmented part of the packet: the authentication
+/// header, and the destination options of IPv6. A fragment can end inside such a header.
 #[test]
 fn fragments_with_headers_before_tcp_make_the_packet() {
     let after = |header: &str| [hex(header), in_tcp(ACK, 1000, &[3; 30])].concat();

@@ -1,5 +1,5 @@
-//! The integration tests of the dissector, one module for each subject. All modules are in one
-//! binary, so that the build links the libraries once and not for each module.
+//! These are the integration tests of the dissector. Each subject has its own module. All modules
+//! are in one binary, so that the build links the libraries only once.
 
 mod common;
 mod connections;

@@ -1,6 +1,7 @@
-//! Tests that an incomplete capture causes no false findings. A *habit* is a way in which the
-//! method of capturing changes a capture. After any habit, the monitor must report errors and
-//! warnings only for requirements that the complete capture violates as well.
+//! These tests check that an incomplete or changed capture causes no false findings. A *habit* is a
+//! way in which the method of capturing changes a capture. After any habit, the monitor (the
+//! dissector with its rules) must report errors and warnings only for requirements that the
+//! original capture violates as well.
 //!
 //! The ordinary test applies each habit alone, and some combinations of two or three habits.
 //! `.ci/checks/habits` tests more captures and more combinations:
@@ -9,10 +10,11 @@
 //! cargo test --workspace --test it -- --ignored --nocapture metamorphic::every_habit
 //! ```
 //!
-//! `WEFT_HABITS=FOLDER` adds the captures of a folder. Each line of the output has a capture, the
-//! habits that were applied to it, and the seed. `WEFT_HABITS_ONLY=LINE` applies only the habits of
-//! this line, and keeps the changed capture. `WEFT_HABITS_COMPOSITIONS=N` applies N combinations.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+//! With `WEFT_HABITS=FOLDER`, the test also uses the captures in a folder. Each line of the output
+//! has a capture, the habits that were applied to this capture, and the seed. With
+//! `WEFT_HABITS_ONLY=LINE`, the test applies only the habits of this line, and keeps the changed
+//! capture. With `WEFT_HABITS_COMPOSITIONS=N`, the test applies N combinations.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::collections::{BTreeMap, HashSet};
 use std::env;
@@ -33,12 +35,12 @@ const SEEDS: [u64; 2] = [2, 8];
 /// Maximum number of frames of a capture in the ordinary test. The long test uses longer captures
 /// as well.
 const SHORT: usize = 400;
-/// A capture is used only if it violates at most this many requirements. With more violations, the
-/// test would miss false findings for these requirements.
+/// The test uses a capture only if it violates at most this number of requirements. For a
+/// requirement that the capture violates, the test cannot notice false findings.
 const MAX_VIOLATED: usize = 4;
 
-/// The requirements for which errors or warnings were reported, and the first frame of each
-/// requirement.
+/// The requirements for which errors or warnings were reported, each with the first frame for which
+/// this happened.
 #[derive(Default)]
 struct Alarms(BTreeMap<String, FrameNumber>);
 
@@ -100,7 +102,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// The captures of the project and of the folder `further` that violate at most [`MAX_VIOLATED`]
-/// requirements. Of several files with equal content, only one is used.
+/// requirements. If several files have equal content, only one of them is used.
 fn captures(further: Option<&Path>) -> Vec<Original> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures");
     let mut paths = files(&own);
@@ -139,8 +141,8 @@ impl Trial<'_> {
     }
 }
 
-/// Combines each habit that loses a direction with each habit that cuts frames. Both habits are
-/// common: a tap may be on only one fibre, and a capture may have only headers.
+/// Combines each habit that loses a direction with each habit that cuts frames. Both kinds of
+/// habits are common: some taps are on only one fibre, and some captures have only headers.
 fn sides_of_cut_frames() -> impl Iterator<Item = [&'static Habit; 2]> {
     let named = |part| HABITS.iter().filter(move |habit| habit.effect == Effect::Loses && habit.name.contains(part));
     named(" direction ").flat_map(move |side| named(" of each frame").map(move |cut| [side, cut]))
@@ -160,8 +162,8 @@ fn trials(captures: &[Original], seeds: u64, compositions: usize) -> Vec<Trial<'
     for seed in 0..compositions as u64 {
         let count = 2 + dice.below(2);
         let mut habits: Vec<&Habit> = (0..count).map(|_| &HABITS[dice.below(HABITS.len())]).collect();
-        // Habits that turn CRC off come first, because the endpoints do this. All other habits
-        // change frames after the endpoints have sent them.
+        // Apply the habits that turn CRC off first. They change what the endpoints send, and all
+        // other habits change frames after the endpoints have sent them.
         habits.sort_by_key(|habit| !habit.name.starts_with("CRC off"));
         trials.push(Trial { original: &captures[dice.below(captures.len())], habits, seed });
     }
@@ -173,7 +175,8 @@ fn quiet(accused: impl Iterator<Item = String>) {
     assert!(lines.is_empty(), "{} false accusations:\n{}", lines.len(), lines.join("\n"));
 }
 
-/// Cuts a capture at each frame. Returns the new findings of both parts.
+/// Cuts a capture before each frame. Returns the findings that only one of the two parts has, and
+/// not the complete capture.
 fn cuts(original: &Original) -> impl Iterator<Item = String> {
     let ends = |at| original.accused(&original.frames[..at], &format!("the first {at} frames"));
     let begins = |at| original.accused(&original.frames[at..], &format!("without the first {at} frames"));

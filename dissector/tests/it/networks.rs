@@ -1,12 +1,14 @@
-//! Tests connections that have equal addresses and ports, but are in different VLANs, tunnels or
-//! interfaces. The dissector must decide whether they are copies of one connection.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+//! Tests with connections that have equal addresses and ports, but are in different VLANs or
+//! tunnels, or on different interfaces. The dissector must decide whether they are copies of one
+//! connection.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::collections::BTreeMap;
 
 use crate::common::{ACK, SYN, TestDissector, fpdus, hex, send, startup, tcp};
 
-/// A capture point: a function from a packet to the interface and the captured frame.
+/// A point at which packets are captured. The function converts a packet to the number of the
+/// interface and the captured frame.
 type Network = fn(&[u8]) -> (u32, Vec<u8>);
 
 fn ethernet(tags: &str, packet: &[u8]) -> Vec<u8> {
@@ -134,8 +136,8 @@ fn copies_of_a_connection_in_two_networks_are_one() {
     }
 }
 
-/// The ports are used by two connections with different sequence numbers. Each network has both
-/// connections.
+/// Two connections with different sequence numbers use the same ports, one after the other. Each
+/// network has a copy of both connections.
 #[test]
 fn copies_of_a_connection_whose_ports_are_used_again_are_one() {
     let mut dissector = TestDissector::default();

@@ -1,10 +1,10 @@
-//! A user-space software iWARP departs from the RFCs. The dissector must find exactly the
-//! departures that `captures/README.md` describes.
+//! Tests with captures of a software iWARP in user space, which departs from the RFCs. The
+//! dissector must find exactly the departures that `captures/README.md` describes.
 //!
 //! [`CAPTURES`] has one line for each capture, with the departures that its frames show. D1 to D17
 //! are the numbers of the departures in the README. D9, D10, D12, D13 and D16 are not visible in
 //! captures. D3 is not visible if no start-up frame shows where FPDUs begin.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use weft_dissector::source::Capture;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Sink};
 
-/// The errors and warnings that show a departure, and the errors and warnings that may follow from
-/// it.
+/// A departure, with the requirements whose errors and warnings show it, and with requirements
+/// whose errors and warnings can follow from it.
 struct Departure {
     name: &'static str,
     /// The requirements that have a finding in each capture with the departure.
@@ -66,8 +66,8 @@ const DEPARTURES: &[Departure] = &[
     Departure {
         name: "D17",
         shown: &[requirement!("MPA-4.5-2"), requirement!("MPA-3-8")],
-        // The departure is not found if the markers are wrong and CRC is off, because then no octet
-        // is reliable.
+        // If the markers are wrong and CRC is off, the dissector does not find this departure,
+        // because no octet is reliable.
         follows: &[requirement!("DDP-5.2-12")],
     },
 ];
@@ -110,7 +110,8 @@ const CAPTURES: &[(&str, &[&str])] = &[
     ("rfc-sweep-small-m1c1", &[]),
 ];
 
-/// Requirements about defaults without configuration. A capture does not show the configuration.
+/// Requirements about the defaults of an endpoint that nobody has configured. A capture does not
+/// show whether somebody has configured the endpoint.
 const DEFAULTS: [RequirementId; 3] = [requirement!("MPA-1.2-3"), requirement!("MPA-4.4-4"), requirement!("MPA-4.4-5")];
 
 fn folder() -> PathBuf {

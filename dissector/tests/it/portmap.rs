@@ -1,7 +1,8 @@
-//! Tests of the rules for port mappers. In a real capture, two port mapper daemons of Linux
-//! exchange messages. The monitor must find the violations that `captures/README.md` describes. In
-//! synthetic captures, other programs use the port of port mappers.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+//! Tests the rules for SDP port mappers (draft-pinkerton-iwarp-sdp-01 section 7). In a real
+//! capture, two port mapper daemons of Linux exchange messages. The monitor must find the
+//! violations that `captures/README.md` describes. Other tests build captures in which other
+//! programs use the port of port mappers.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -60,8 +61,8 @@ fn frames(findings: &[Finding], severity: Severity) -> Frames {
     frames
 }
 
-/// The requests have 64 octets, and a port in Reserved. From frame 10 on, remains of an IPv6
-/// message follow the IPv4 addresses.
+/// There are three departures from the draft. The requests have 64 octets. They have a port in
+/// Reserved. From frame 10 on, remains of an IPv6 message follow the IPv4 addresses.
 #[test]
 fn its_three_departures_are_found_and_nothing_else() {
     let found = read().findings;
@@ -73,7 +74,8 @@ fn its_three_departures_are_found_and_nothing_else() {
     ]);
     assert_eq!(frames(&found, Severity::Error), expected);
     assert_eq!(frames(&found, Severity::Warning), Frames::new());
-    // The PMDeny has the requested port. One of two contradicting sections requires this.
+    // The PMDeny has the requested port. The draft contradicts itself about this port, and one of
+    // its two sections requires this value.
     assert_eq!(
         frames(&found, Severity::Note),
         Frames::from([(requirement!("PM-7.3.1.6-4"), BTreeSet::from([14.into()]))])
@@ -117,7 +119,8 @@ fn read_datagrams(datagrams: &[(Endpoint, Endpoint, &[u8])]) -> Collect {
     found
 }
 
-/// A DNS client or a DNS server may have the port of port mappers. A query may stay without answer.
+/// A DNS client or a DNS server can use the port of port mappers. It is possible that a query gets
+/// no answer.
 #[test]
 fn dns_datagrams_at_the_port_of_port_mappers_are_not_checked() {
     // A query for the address of example.com, and its answer (RFC 1035 section 4.1).
@@ -137,7 +140,8 @@ fn dns_datagrams_at_the_port_of_port_mappers_are_not_checked() {
         let found = read_datagrams(datagrams);
         assert_eq!((found.units, found.findings), (0, Vec::new()), "{datagrams:?}");
     }
-    // The client has sent a PMReq. So its next datagram has to be a message of a port mapper.
+    // If a client has sent a PMReq, the monitor expects that its next datagram is also a message of
+    // the port mapper.
     let zeros = "00".repeat(12);
     let request = hex(&format!("0400 0000 1389 9c41 1122334455667788 0a000001 {zeros} 0a000002 {zeros}"));
     let found = read_datagrams(&[(client, odd_server, &request[..]), (client, server, query)]);

@@ -1,6 +1,6 @@
-//! Tests SDP connections whose start is not in the capture. An option gives the dissector the port
-//! of these connections, so that it reads their messages as SDP.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+//! Tests SDP connections whose start is not in the capture. An option names the port of these
+//! connections, so that the dissector reads their messages as SDP.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use weft_dissector::source::Capture;
 use weft_dissector::unit::{Carrier, Kind, Unit};
 use weft_dissector::{Dissector, Finding, FrameNumber, Packet, Sink, TransportKind};
 
-/// The SDP messages in Sends with their frames, the findings about SDP, and the destination port of
-/// the first SYN.
+/// The SDP messages in Sends, each with its frame. Also the findings about SDP, and the destination
+/// port of the first SYN.
 #[derive(Default)]
 struct Read {
     messages: Vec<(FrameNumber, String)>,
@@ -64,7 +64,8 @@ fn messages_after_a_missing_beginning_are_read() {
         let expected: Vec<_> = all.messages.iter().filter(|(frame, _)| *frame > first).cloned().collect();
         assert!(read(name, first, None).messages.is_empty(), "{name}");
         let rest = read(name, first, all.port);
-        // The first message that is found depends on where two consecutive FPDUs have correct CRCs.
+        // The dissector finds the first message after two consecutive FPDUs with correct CRCs, so
+        // it can miss some messages before.
         let missing: Vec<_> = expected.iter().filter(|message| !rest.messages.contains(message)).collect();
         assert!(missing.len() <= 4 && rest.messages.len() > 4, "{name}: {missing:?} of {}", expected.len());
         assert!(rest.messages.iter().all(|message| all.messages.contains(message)), "{name}: {:?}", rest.messages);

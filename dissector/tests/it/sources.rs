@@ -1,8 +1,8 @@
-//! Reads capture files of every supported format: complete, truncated and damaged files.
+//! These tests read complete, truncated and damaged capture files of every supported format.
 //!
-//! The tests contain the file layouts of draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng, octet
-//! by octet.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+//! The tests build the files octet by octet, with the layouts of draft-ietf-opsawg-pcap and
+//! draft-ietf-opsawg-pcapng.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::io::{Cursor, Write};
 
@@ -57,7 +57,7 @@ impl Order {
         file
     }
 
-    /// A pcapng block. This function pads `body`.
+    /// Returns a pcapng block. The function pads `body` to a multiple of four octets.
     fn block(self, kind: u32, body: &[u8]) -> Vec<u8> {
         let padded = body.len().next_multiple_of(4);
         let total = u32::try_from(padded + 12).unwrap();
@@ -75,7 +75,8 @@ impl Order {
         self.block(0x0a0d_0d0a, &body)
     }
 
-    /// An interface with if_tsresol (option 9) and if_tsoffset (14).
+    /// Returns the description of an interface. It can have the options if_tsresol (9) and
+    /// if_tsoffset (14).
     fn interface(self, link_type: u16, snap_len: u32, resolution: Option<u8>, offset: Option<i64>) -> Vec<u8> {
         let mut body = [self.u16(link_type), self.u16(0)].concat();
         body.extend(self.u32(snap_len));
@@ -130,8 +131,8 @@ fn a_pcap_that_ends_within_a_record_gives_its_frames() {
     }
 }
 
-/// A length field is larger than any record. Reading ends there, and the reader does not allocate
-/// that much memory.
+/// A length field is larger than any record. The reader stops at this record, and does not allocate
+/// memory for this length.
 #[test]
 fn a_damaged_length_stops_the_reading_with_a_note() {
     let mut file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 0, b"abcd", 4), (2, 0, b"efgh", 4)]);
@@ -141,8 +142,8 @@ fn a_damaged_length_stops_the_reading_with_a_note() {
     assert!(note.is_some());
 }
 
-/// A length field is larger than any record, but the file is long enough. The rest of the file is
-/// still not part of the record.
+/// A length field is larger than any record, but the file has as many octets. The reader
+/// nevertheless treats the record as damaged.
 #[test]
 fn a_record_that_is_longer_than_any_is_damage_and_no_frame() {
     let mut file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 0, b"abcd", 4), (2, 0, b"efgh", 4)]);
@@ -172,7 +173,8 @@ fn pcapng_in_both_byte_orders_with_interfaces_of_their_own_time() {
             order.section(),
             order.interface(1, 0, None, None),
             order.interface(101, 0, Some(9), None),
-            // The time unit is 2^-10 s, and 100 s are added to each time.
+            // The times of this interface are in units of 2^-10 s, and the reader must add 100 s to
+            // each time.
             order.interface(113, 0, Some(0x8a), Some(100)),
             order.block(5, &[0; 12]),
             order.packet(0, 7, b"us", 2),
@@ -280,8 +282,8 @@ fn compressed_captures_are_read_also_in_several_members() {
 
 #[test]
 fn a_cut_compressed_capture_gives_its_unpacked_frames() {
-    // The octets cannot be compressed, and fill more than one block of zstd. So the cut is in the
-    // last record.
+    // The octets of the last record cannot be compressed, and they fill more than one block of
+    // zstd. So the cut is in the last record.
     let noise: Vec<u8> = (0..400_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 0, b"abcd", 4), (2, 0, &noise, 400_000)]);
     for packed in [gzip(&file), zstd::encode_all(&file[..], 1).unwrap()] {
@@ -324,7 +326,7 @@ const BZIP2: &str =
 #[test]
 fn reads_all_frames_before_the_damage_of_an_xz_or_bzip2_file() {
     // The last octets of an xz file are the check of the block, the index and the footer. The last
-    // octets of a bzip2 file are the checksum of all blocks, before some bits of padding.
+    // octets of a bzip2 file are the checksum of all blocks and some bits of padding.
     for (name, file, octets) in [("xz", hex(XZ), 1..=28), ("bzip2", hex(BZIP2), 2..=4)] {
         for from_end in octets {
             let mut damaged = file.clone();
@@ -352,7 +354,7 @@ fn reads_all_frames_before_the_cut_of_an_xz_file() {
 #[test]
 fn several_xz_or_bzip2_members_are_one_capture() {
     let [xz, bzip2] = [XZ, BZIP2].map(|file| frames(&hex(file).repeat(2)));
-    // The reader reads the pcap file header in the second member as a record.
+    // The second member also begins with a pcap file header, which the reader reads as a record.
     assert!(xz.0.len() > 2);
     assert_eq!(xz, bzip2);
 }
@@ -384,7 +386,7 @@ fn xz_bzip2_and_lz4_are_recognised() {
             (2, 1_000_002_000, 101, b"efgh".to_vec(), 4),
         ];
         assert_eq!(frames(&file), (expected, None), "{name}");
-        // The reader returns the readable frames of a truncated file, and a note about the
+        // If the file is truncated, the reader returns the readable frames, and a note about the
         // truncation.
         let mut capture = open(&file[..file.len() - 30]);
         let note = match &mut capture {
@@ -434,13 +436,13 @@ fn snoop_is_read() {
     assert!(note.unwrap().contains("truncated"));
 }
 
-/// Version 1 counts milliseconds, version 2 microseconds. From version 2.1 on, each frame has its
-/// own media type.
+/// Version 1 counts time in milliseconds, and version 2 in microseconds. From version 2.1 on, each
+/// frame has its own media type.
 #[test]
 fn network_monitor_is_read() {
     let header = |magic: &[u8], version: [u8; 2], frames: u32| {
         let mut file = [magic, &version, &LITTLE.u16(1)].concat();
-        // 2020-09-13 12:26:40.500, a Sunday.
+        // The start time is 2020-09-13 12:26:40.500, a Sunday.
         file.extend([2020u16, 9, 0, 13, 12, 26, 40, 500].iter().flat_map(|half| LITTLE.u16(*half)));
         file.extend(LITTLE.words(&[0, frames * 4]));
         file.resize(128, 0);
@@ -461,7 +463,7 @@ fn network_monitor_is_read() {
         for (microseconds, octets) in [(3, b"abcd"), (5, b"efgh")] {
             two.extend(LITTLE.words(&[microseconds, 0, 60, 4]));
             two.extend(octets);
-            // This media type contains the link type of raw IP.
+            // This media type contains the link type for raw IP packets.
             let mut rest = LITTLE.u16(0xe065).to_vec();
             rest.resize(15, 0);
             two.extend(&rest[..trailer]);
@@ -508,7 +510,8 @@ fn time_that_runs_backwards_is_reported_once() {
     let note = note.unwrap();
     assert!(note.starts_with("time runs backwards by 8.500 s at frame 3"), "{note}");
     assert!(note.contains("reordercap"), "{note}");
-    // Frames from several queues of a NIC may be out of order by a shorter time.
+    // Frames from several queues of a NIC can also be out of order, but only by a shorter time.
+    // There is no note about this.
     let file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 900, b"a", 1), (1, 0, b"b", 1)]);
     assert_eq!(frames(&file).1, None);
 }

@@ -1,11 +1,12 @@
-//! Tests the monitor with the streams of `interop/streams`, which were written from the
-//! specifications alone. A stream is either legal but unusual, or has one fault: it violates one
-//! requirement in one place. The monitor must report nothing about a legal stream. It must find the
-//! fault of each other stream, also in an incomplete capture that contains the evidence.
+//! Tests the monitor (the dissector with its rules) with the streams of `interop/streams`, which
+//! were written only from the specifications. Some streams are legal but unusual. Each of the other
+//! streams has one fault: it violates one requirement in one place. The monitor must report nothing
+//! about a legal stream. It must find the fault of each other stream. It must also find it in an
+//! incomplete capture, if the capture still contains the evidence.
 //!
 //! Each capture has the streams of one set and mode, each on its own interface. The table with the
 //! same name has a row for each stream, in the order of the interfaces.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,14 +18,15 @@ use weft_dissector::{Finding, FrameNumber, Sink};
 
 use crate::habits::{CapturedFrame, Dice, Effect, Frames, HABITS, Habit, Sent, dissect, read, sent};
 
-/// The modes are: with CRC and without markers, without both, and with both.
+/// The modes: `crc` has CRC and no markers, `plain` has neither CRC nor markers, and `markers` has
+/// both.
 const MODES: [&str; 3] = ["crc", "plain", "markers"];
 
 /// Sets of streams with a fault.
 const FAULTY: [&str; 3] = ["illegal", "harder", "more"];
 
 /// Streams whose fault the monitor misses in every mode. A fault also counts as missed if the
-/// finding has different octets than the table of the streams. If the monitor finds the fault of a
+/// finding names other octets than the table of the streams. If the monitor finds the fault of a
 /// stream, remove the stream from this list.
 const MISSED: &[&str] = &[
     "H17-atomic-before-read",
@@ -41,8 +43,8 @@ const MISSED: &[&str] = &[
     "M42-oob-pend-twice",
 ];
 
-/// Streams that violate a SHOULD or RECOMMENDED on purpose, and the requirement whose warning is
-/// correct.
+/// Legal streams that violate a SHOULD or RECOMMENDED on purpose, each with the requirement. The
+/// monitor is right to report a warning for this requirement.
 const SHOULD: &[(&str, &str)] = &[
     ("L70", "DDP-5.3-2"),
     ("L71", "DDP-5.3-2"),
@@ -55,25 +57,27 @@ const SHOULD: &[(&str, &str)] = &[
     ("L160", "RDMAP-4.8-39"),
 ];
 
-/// Legal streams with false or disputed findings, and the reason. If a stream has no findings any
-/// more, remove the stream from this list.
+/// Legal streams about which the monitor has false or disputed findings, each with the reason. If a
+/// stream has no findings any more, remove the stream from this list.
 const OPEN: &[(&str, &str)] =
     &[("L83", "disputed: the STag in the Send belongs to a different stream, which only the receiver can know")];
 
-/// Streams with a fault that the monitor no longer finds after a habit: the stream, the beginning
-/// of the habit's name, and the reason why the changed capture does not prove the fault.
+/// Streams with a fault that the monitor no longer finds after a habit (an effect of capturing).
+/// Each entry has the stream, the beginning of the habit's name, and the reason why the changed
+/// capture does not prove the fault.
 const SILENT: &[(&str, &str, &str)] = &[("M23", "one frame with payload lost", ANOTHER_REQUEST)];
 
 /// RFC 5040, section 5.2.2: "The Data Source RDMAP layer MUST pass RDMA Read Response Messages to
 /// the DDP layer, in the order that the RDMA Read Request Messages were received by the RDMAP
-/// layer". In each direction, octets before the evidence are missing. The segment with L=1 comes
-/// first. It may be the end of the Response to a missing Request. Then the other segment is the
-/// start of the Response to the next Request.
+/// layer". In each direction, octets before the evidence are missing. Of two segments of a
+/// Response, the segment with L=1 comes first. It is possible that this segment is the end of the
+/// Response to a missing Request, and that the other segment is the start of the Response to the
+/// next Request.
 const ANOTHER_REQUEST: &str =
-    "the segments may belong to the Responses to two Requests, which may be in the missing octets";
+    "the segments can belong to the Responses to two Requests, and these Requests can be in the missing octets";
 
-/// The ordinary test applies one of `SHARE` habits to each stream. The long test applies all
-/// habits.
+/// The ordinary test applies every `SHARE`th habit to each stream, beginning with a different habit
+/// for each stream. The long test applies all habits.
 const SHARE: usize = 12;
 /// Number of seeds for each habit in the long test.
 const SEEDS: u64 = 1;
@@ -86,8 +90,8 @@ struct Stream {
     /// The requirements that describe the fault. The monitor must report one of them. The set is
     /// empty for a legal stream.
     accepted: BTreeSet<String>,
-    /// The number of the frame with the fault, from 1, and the offset of the wrong octet in that
-    /// frame.
+    /// The number of the frame with the fault (the first frame has number 1), and the offset of the
+    /// wrong octet in this frame.
     fault: Option<(FrameNumber, u32)>,
 }
 
@@ -137,7 +141,7 @@ fn faulty() -> impl Iterator<Item = Stream> {
 }
 
 impl Stream {
-    /// Returns the number with its letter, for example `L70` for
+    /// Returns the number of the stream with its letter, for example `L70` for
     /// `L70-untagged-segments-out-of-mo-order`.
     fn number(&self) -> &str {
         self.name.split('-').next().unwrap()
@@ -149,7 +153,7 @@ impl Stream {
         named.filter(|id| self.accepted.contains(id)).collect()
     }
 
-    /// Returns whether a finding names the fault and its octet.
+    /// Returns whether a finding is about the fault and names its octet.
     fn is_found(&self) -> bool {
         let (frame, octet) = self.fault.unwrap();
         let covers = |finding: &Finding| {
@@ -196,13 +200,13 @@ impl Stream {
     }
 }
 
-/// Returns whether a changed capture has the evidence.
+/// Returns whether a changed capture still has the evidence.
 ///
 /// If a habit loses or changes frames, the capture must still have each frame of the evidence
 /// unchanged. If frames are reordered or seem to be missing, the capture no longer shows which
-/// endpoint sent first, or what an endpoint had received. Then the capture has the evidence only if
-/// all of it comes from one endpoint, because TCP sequence numbers still show the order of these
-/// frames. Datagrams have no sequence numbers, so evidence in datagrams is lost.
+/// endpoint sent first, and it no longer shows what an endpoint had received. In this case, the
+/// evidence counts only if one endpoint sent all of it, because the TCP sequence numbers still show
+/// the order of these frames. Datagrams have no sequence numbers, so evidence in datagrams is lost.
 fn is_kept(evidence: &[Sent], original: &[Sent], captured: &[Sent], effect: Effect) -> bool {
     let has_all = || evidence.iter().all(|frame| captured.contains(frame));
     let needs_order = evidence.iter().any(|frame| frame.from != evidence[0].from || frame.header.is_none());

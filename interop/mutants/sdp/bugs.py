@@ -6,8 +6,8 @@ reads SHARED.
 
 # name -> (class, how it shows)
 BUGS = {
-    "credit-leak-resize": ("credits", "each ChRcvBuf handled costs one posted Private Buffer for good"),
-    "credit-reserve": ("credits", "Data messages also go out with two credits left: one credit too far"),
+    "credit-leak-resize": ("credits", "each handled ChRcvBuf permanently removes one posted Private Buffer"),
+    "credit-reserve": ("credits", "Data messages are also sent with only two credits left: one message too many"),
     "credit-in-flight": ("credits", "messages under way (LSSeq - MSeqAck) are not subtracted from Bufs: too many are sent after a Bufs that crossed them"),
     "credit-late-update": ("credits", "a credit update goes out only if one credit or fewer are left, so a sender that keeps two back stalls"),
     "src-len-16bit": ("size", "the Len of a SrcAvail is taken modulo 65,536"),
@@ -40,10 +40,10 @@ BUGS = {
     "mode-inherited": ("life", "a new connection starts in the receive mode in which the last one ended"),
     "susp-drops": ("life", "data advertised by SrcAvail when SuspComm arrives are lost at the re-connection"),
     "shared-stags": ("concurrency", "STags are valid in all open connections"),
-    "shared-nondiscards": ("concurrency", "one NonDiscards counter for all connections"),
+    "shared-nondiscards": ("concurrency", "all connections share one NonDiscards counter"),
     "split-segment": ("timing", "if a TCP read ends between two segments of one message, the second segment repeats the first octets"),
     "split-response": ("timing", "if a TCP read ends between two segments of a Read Response, the later one is placed from the buffer's start"),
-    "batch-credit": ("timing", "of the messages that arrive in one TCP read only the first updates the send credit"),
+    "batch-credit": ("timing", "if several messages arrive in one TCP read, only the first updates the send credit"),
     "srcavail-16": ("load", "over 16 outstanding SrcAvails, further ones are forgotten although MaxAdverts allows 32"),
     "ord-each": ("load", "every SrcAvail may use the RDMA Read depth alone: together they exceed the peer's LocIRD"),
 }

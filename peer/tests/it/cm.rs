@@ -1,6 +1,6 @@
-//! Tests of connections of the connection manager between two RNICs over real TCP, and of every
-//! kind of transfer over these connections.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+//! Tests connections that the connection manager opens between two RNICs over real TCP. The tests
+//! transfer data over these connections with every kind of operation.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -81,8 +81,8 @@ fn data(octets: &'static [u8]) -> PrivateData {
     PrivateData::new(octets).unwrap()
 }
 
-/// Connects two sides. Returns the connecting side, the listening side, and the data that each side
-/// got about the other side.
+/// Connects two sides. Returns the connecting side and the listening side. Then returns the data
+/// that the connecting side got about its peer, and the data that the listening side got.
 async fn connect(address: &str, settings: CmSettings) -> (Side, Side, Connected, Connected) {
     let (a, b) = (side(), side());
     b.post_receive();
@@ -148,7 +148,8 @@ async fn a_rejection_brings_private_data() {
     assert_eq!(a.device.verbs(|rnic| rnic.query_qp(a.qp).unwrap().state), QpState::Idle);
 }
 
-/// Draft section 13.2: nothing is read while a message waits for a receive. PostRQ resumes reading.
+/// draft-hilland-rddp-verbs, section 13.2: the side reads nothing from TCP while a message waits
+/// for a receive. PostRQ (the verb that posts a receive) resumes reading.
 #[tokio::test]
 async fn a_message_waits_in_tcp_for_its_receive() {
     let (a, b) = (side(), side_with(ReceiveOverflow::Wait));
@@ -190,8 +191,8 @@ async fn queue_pairs_get_the_agreed_depths() {
     }
 }
 
-/// P2P-9.1-21: a Responder that needs more Reads than its peer supports rejects. The Reply carries
-/// the number that it needs.
+/// P2P-9.1-21: a Responder rejects a peer that supports fewer Reads than the Responder needs. The
+/// Reply carries the number that the Responder needs.
 #[tokio::test]
 async fn a_peer_with_too_low_an_ird_is_rejected() {
     let (a, b) = (side(), side());
@@ -224,8 +225,9 @@ async fn waiting_for_a_completion_ends_if_the_queue_is_destroyed() {
     assert_eq!(completion.unwrap_err(), CqError::InvalidCqHandle);
 }
 
-/// The first octets of a Request of revision 2 or 1: key, flags (C; S with revision 2), revision
-/// (RFC 5044 section 7.1.1, RFC 6581 section 6).
+/// The first octets of a Request of revision 2, and of a Request of revision 1: the key, the flags,
+/// the revision (RFC 5044 section 7.1.1, RFC 6581 section 6). The flag C is set in both Requests,
+/// and the flag S only in revision 2.
 const REVISION_2: &[u8] = b"MPA ID Req Frame\x50\x02";
 const REVISION_1: &[u8] = b"MPA ID Req Frame\x40\x01";
 
@@ -272,7 +274,8 @@ async fn connects_again_to_a_responder_of_revision_1() {
     assert!(b.holds(&octets));
 }
 
-/// The Initiator also connects again after a reset, and after silence. There is no third attempt.
+/// The Initiator also connects again if the Responder resets the first connection or does not
+/// answer. There is no third attempt.
 #[tokio::test]
 async fn falls_back_after_a_reset_and_after_silence() {
     for silent in [false, true] {
@@ -303,8 +306,8 @@ async fn falls_back_after_a_reset_and_after_silence() {
     }
 }
 
-/// The peer-to-peer model needs a feature that revision 1 lacks, so there is no second attempt. A
-/// rejecting Reply also causes no second attempt.
+/// The peer-to-peer model needs a feature that revision 1 lacks, so the Initiator makes no second
+/// attempt. The Initiator also makes no second attempt after a rejecting Reply.
 #[tokio::test]
 async fn no_fallback_if_revision_1_is_not_sufficient() {
     let (a, b) = (side(), side());

@@ -1,6 +1,6 @@
-//! Tests of the tester's link: the same cases over the virtual link and over real TCP on the
-//! loopback interface.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+//! Tests the tester's link, which connects the tester to its target. The same cases run over the
+//! virtual link (in one process, with a virtual clock) and over real TCP on the loopback interface.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ async fn next(connection: &mut TesterConnection) -> Received {
     connection.receive(deadline).await.unwrap()
 }
 
-/// Receives exactly these octets, however they are split.
+/// Receives exactly these octets. They can arrive in any pieces.
 async fn expect(connection: &mut TesterConnection, expected: &[u8]) {
     let mut got = Vec::new();
     while got.len() < expected.len() {
@@ -101,7 +101,8 @@ async fn start_up_send_and_close_each_way() {
 }
 
 /// MPA-7.1.1-2: for each changed octet of the key, the correct Responder closes without a Reply.
-/// The deviating Responder replies. A new connection works after each of these connections.
+/// The deviating Responder replies. After each of these attempts, the test can open a new
+/// connection.
 #[tokio::test]
 async fn a_wrong_key_is_closed_unless_the_responder_deviates() {
     for tcp in [false, true] {
@@ -147,8 +148,8 @@ async fn a_reset_ends_both_ends() {
     }
 }
 
-/// The virtual clock passes time-outs of more than a minute. The Responder closes at its start-up
-/// time-out. If the tester does not close, the Responder then resets.
+/// With the virtual clock, time-outs of more than a minute take no real time. The Responder closes
+/// at its start-up time-out. If the tester does not close, the Responder then resets.
 #[tokio::test]
 async fn time_outs_cost_no_time_on_the_virtual_link() {
     let began = std::time::Instant::now();
@@ -186,8 +187,8 @@ async fn the_same_case_has_the_same_traffic_events() {
     assert_eq!(logs[1], logs[2]);
 }
 
-/// TCP back pressure stops a tester that floods an echo and never reads. The tester gets an error
-/// that explains it.
+/// A tester sends many octets to an echo and never reads. TCP back pressure stops the tester, and
+/// the tester gets an error that explains the cause.
 #[tokio::test]
 async fn a_tester_that_does_not_read_is_held_back() {
     let mut link = Link::Virtual(VirtualLink::echo(without_crc()));
@@ -242,7 +243,8 @@ async fn a_reset_is_rst_on_the_wire_both_ways() {
     assert_eq!((last.connection, last.direction, last.content), (1, Direction::FromTarget, EventContent::Reset));
 }
 
-/// The target detects that a tester is gone, so connections can come and go without limit.
+/// The target detects that a tester has dropped its connection. The number of connections at a time
+/// is limited, but the total number of connections is not.
 #[tokio::test]
 async fn dropped_connections_free_everything() {
     let mut link = Link::Virtual(VirtualLink::echo(Settings::default()));
@@ -310,8 +312,9 @@ async fn rping_reads_and_writes() {
     assert_eq!(next(&mut connection).await, Received::Fin);
 }
 
-/// rping never sends a Send without octets, so the server closes after such a Send. The server
-/// closes at once after an invalid first frame, and if a frame does not arrive in time.
+/// rping never sends a Send without octets, so the server closes after such a Send. The server also
+/// closes at once after an invalid first frame. If no frame arrives in time, it closes the silent
+/// connection.
 #[tokio::test]
 async fn rping_closes_on_messages_that_it_does_not_use() {
     let mut link = Link::Virtual(VirtualLink::rping(without_crc()).unwrap());
@@ -332,8 +335,9 @@ fn without_crc() -> Settings {
     Settings { mpa: MpaSettings { crc: false, ..MpaSettings::default() }, ..Settings::default() }
 }
 
-/// Both links deliver the same octets in two cases: the Reply of RFC 5044 section 7.1.1 that is
-/// sent twice, and octets that a mangler cut in the middle.
+/// A mangler changes the octets that the target sends. Both links deliver the same octets if the
+/// mangler sends everything twice (also the Reply of RFC 5044 section 7.1.1), if it cuts the stream
+/// in the middle, and for random changes.
 #[tokio::test]
 async fn mangling_gives_the_same_octets_over_both_links() {
     let of = async |plan: &str, seed| {
@@ -355,7 +359,8 @@ async fn mangling_gives_the_same_octets_over_both_links() {
                 match next(&mut connection).await {
                     Received::Octets(more) if octets.is_empty() => {
                         octets.extend_from_slice(&more);
-                        // The target may have closed after its Reply.
+                        // It is possible that the target has closed after its Reply, so the results
+                        // are ignored.
                         let _ = connection.send(SEND).await;
                         let _ = connection.finish().await;
                     }

@@ -1,5 +1,5 @@
-//! The integration tests of the endpoint, one module for each subject, in one binary: the workspace
-//! then links the libraries once for all of them.
+//! These are the integration tests of the endpoint. Each subject has its own module. All modules
+//! are in one binary, so the libraries are linked only once.
 
 mod cm;
 mod connection;

@@ -1,6 +1,7 @@
-//! Tests of the port mapper over UDP on the loopback interface: both drivers, a relay that mangles
-//! datagrams with a seed, and the resulting TCP connections.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+//! Tests the SDP port mapper (draft-pinkerton-iwarp-sdp-01 section 7) over UDP on the loopback
+//! interface. The client and the server are the real drivers. In one test, a relay between them
+//! loses, repeats and reorders datagrams. The tests also check the TCP connections that follow.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -45,13 +46,13 @@ async fn listener(local: &str) -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// A port without a listener, reserved while the socket lives.
+/// Returns a port without a listener. The port is reserved as long as the socket exists.
 fn nobody(local: &str) -> (tokio::net::TcpSocket, SocketAddr) {
     socket_at(at(local)).unwrap()
 }
 
-/// The resolution, the address that was connected to, and the endpoints in the PMReq, the PMAck and
-/// the connection.
+/// Returns whether the client connected to the SDP address. Also returns the client's address in
+/// the PMReq, in the PMAck and in the TCP connection.
 async fn mapped(local: &str) -> (bool, [SocketAddr; 3]) {
     let (sdp, sdp_address) = listener(local).await;
     let (_held, service) = nobody(local);
@@ -102,7 +103,7 @@ async fn a_denied_service_is_connected_to_in_plain_tcp() {
     }
 }
 
-/// Section 7.5.1: the port mapper points to a port without a listener. TCP answers with a reset
+/// The port mapper grants a port without a listener (draft section 7.5.1). TCP answers with a reset
 /// (section 7.5.2).
 #[tokio::test]
 async fn a_reset_leads_to_plain_tcp() {
@@ -125,7 +126,8 @@ async fn a_reset_leads_to_plain_tcp() {
 
 #[tokio::test]
 async fn a_dead_port_mapper_leads_to_plain_tcp() {
-    // This socket is bound, but never read. It is as silent as a host that no longer exists.
+    // The test never reads from this socket. So the socket is as silent as a host that no longer
+    // exists.
     let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let (_closed, closed) = nobody("127.0.0.1:0");
     // If no socket has the port, the kernel answers with an ICMP message. The answer arrives before
@@ -145,7 +147,7 @@ async fn a_dead_port_mapper_leads_to_plain_tcp() {
     }
 }
 
-/// The port mapper may be on another host than the service.
+/// The port mapper can be on another host than the service.
 #[tokio::test]
 async fn the_port_mapper_may_be_on_another_host() {
     let mut server = server("127.0.0.2:0", &[(at("127.0.0.1:5001"), at("127.0.0.3:7001"))]);
@@ -156,7 +158,7 @@ async fn the_port_mapper_may_be_on_another_host() {
     assert_eq!(resolved.resolution.address(), at("127.0.0.3:7001"));
     assert!(matches!(server.next_event().await, Some(ServerEvent::Accepted { .. })));
     assert!(matches!(server.next_event().await, Some(ServerEvent::Acknowledged { .. })));
-    // A listener there reports its connection.
+    // The listener at this address reports its connection to the server.
     assert_eq!(server.connected(ask.connecting, at("127.0.0.3:7001")), Some(ask.service));
     assert_eq!(server.connected(at("127.0.0.1:40002"), at("127.0.0.3:7001")), None);
 }
@@ -181,8 +183,8 @@ async fn unacknowledged_mappings_expire() {
     }
 }
 
-/// A traffic log has the port that the specification defines. A reader recognises the protocol by
-/// this port.
+/// A traffic log records the port that the specification defines. A program that reads the log
+/// recognises the protocol by this port.
 #[tokio::test]
 async fn a_tape_has_each_datagram() {
     let server = server("127.0.0.1:0", &[(at("127.0.0.1:5001"), at("127.0.0.1:7001"))]);
@@ -297,8 +299,8 @@ async fn each_start_begins_with_another_handle() {
         handles.insert(<[u8; 8]>::try_from(&octets[8..16]).unwrap());
     }
     let mut proof = Coverage::new(CoverageKind::Test);
-    // Sixteen values of 64 bits. Equal high octets or a pattern of small steps occur by chance once
-    // in 2^60 runs.
+    // These are sixteen random values of 64 bits. Two equal values or few different high octets
+    // occur by chance in fewer than one in 2^50 runs.
     proof.verify(requirement!("PM-7.5.1-6"), || {
         assert_eq!(handles.len(), 16);
         let high: std::collections::BTreeSet<u8> = handles.iter().map(|handle| handle[0]).collect();
@@ -306,8 +308,8 @@ async fn each_start_begins_with_another_handle() {
     });
 }
 
-/// A synthetic port mapper as in Figure 17. It receives one datagram, and the connection follows
-/// the PMAck.
+/// The test is the port mapper, with the messages of draft Figure 17. It receives one PMAck, and
+/// the client's connection follows.
 #[tokio::test]
 async fn a_connection_follows_the_pm_ack() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -335,8 +337,8 @@ async fn a_connection_follows_the_pm_ack() {
     });
 }
 
-/// The default address of the server: an address of the loopback interface that no other program
-/// uses.
+/// The port mapper has port 3935. The test uses an address of the loopback interface that no other
+/// program uses.
 #[tokio::test]
 async fn the_port_of_the_port_mapper() {
     let mut proof = Coverage::new(CoverageKind::Test);

@@ -1,5 +1,5 @@
-//! Tests of the builtin responder and initiator over real TCP on the loopback interface.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+//! Tests the builtin responder and initiator over real TCP on the loopback interface.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::time::Duration;
 
@@ -50,8 +50,8 @@ async fn initiator_and_responder_exchange_a_send() {
     server.stop().await;
 }
 
-/// P2P-10-5: a responder without the enhanced set-up closes, and receives a Request of revision 1
-/// on a new connection.
+/// P2P-10-5: a responder that does not support the enhanced set-up closes. The initiator then sends
+/// a Request of revision 1 on a new connection.
 #[tokio::test]
 async fn an_enhanced_request_falls_back_to_revision_1() {
     let with = |enhanced| Settings { mpa: MpaSettings { enhanced, ..MpaSettings::default() }, ..Settings::default() };
@@ -65,8 +65,8 @@ async fn an_enhanced_request_falls_back_to_revision_1() {
     }
 }
 
-/// If the responder cannot accept a message, its Terminate ends the exchange. The initiator reports
-/// the Terminate.
+/// If the responder cannot accept a message, it sends a Terminate, which ends the exchange. The
+/// initiator reports this Terminate.
 #[tokio::test]
 async fn a_send_that_is_too_long_is_terminated() {
     let server = start(ServerSettings::default());
@@ -96,8 +96,8 @@ async fn many_connections_at_once_and_more_than_are_served() {
     server.stop().await;
 }
 
-/// A graceful stop closes open connections. Peers that do not answer are reset after the close
-/// time-out.
+/// A graceful stop of the server closes its open connections. If a peer does not answer, the server
+/// resets the connection after the close time-out.
 #[tokio::test]
 async fn stopping_closes_open_connections() {
     let connection = Settings { close_timeout: Duration::from_millis(50), ..Settings::default() };
@@ -108,13 +108,13 @@ async fn stopping_closes_open_connections() {
     let deadline = tester.now() + LIMIT;
     assert!(matches!(tester.receive(deadline).await.unwrap(), Received::Octets(_)));
     let stopped = tokio::spawn(server.stop());
-    // The tester does not close its direction.
+    // The tester does not close its side of the connection.
     assert_eq!(tester.receive(deadline).await.unwrap(), Received::Fin);
     stopped.await.unwrap();
     assert!(link.connect().await.is_err());
 }
 
-/// The start-up time-outs of the machine apply over TCP too.
+/// The start-up time-outs of the endpoint also work over real TCP.
 #[tokio::test]
 async fn a_silent_peer_is_closed() {
     let connection = Settings { startup_timeout: Duration::from_millis(30), ..Settings::default() };
@@ -128,8 +128,8 @@ async fn a_silent_peer_is_closed() {
     server.stop().await;
 }
 
-/// The peer sends many octets before it reads. TCP holds the echo back, neither side gives up, and
-/// nothing is lost.
+/// The peer sends many octets before it reads. TCP delays the echo, neither side closes the
+/// connection, and nothing is lost.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_that_reads_late_loses_nothing() {
     const SENDS: u32 = 200;
@@ -154,15 +154,15 @@ async fn a_peer_that_reads_late_loses_nothing() {
             other => panic!("{other:?} after {} bytes", back.len()),
         }
     }
-    // Each message fits one FPDU at the loopback's segment size. So the echo equals the sent
-    // octets.
+    // With the segment size of the loopback interface, each message fits in one FPDU. So the octets
+    // of the echo equal the sent octets.
     assert_eq!(back.len(), sent.len());
     assert!(back == sent);
     server.stop().await;
 }
 
-/// The peer sends and never reads. TCP holds the peer back, and memory does not grow. The peer
-/// cannot delay a stop.
+/// The peer sends and never reads. TCP stops the peer, so the memory that the server uses does not
+/// grow. The peer cannot delay a stop of the server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_peer_that_never_reads_is_held_back() {
     let connection = Settings { close_timeout: Duration::from_millis(50), ..with_crc(false) };
@@ -172,8 +172,8 @@ async fn a_peer_that_never_reads_is_held_back() {
     tester.send(b"MPA ID Req Frame\x00\x01\x00\x00").await.unwrap();
     let deadline = tester.now() + LIMIT;
     assert!(matches!(tester.receive(deadline).await.unwrap(), Received::Octets(_)));
-    // This is far more than the buffers of the sockets and the backlog of the echo can hold, and
-    // less than its receives would accept.
+    // The tester tries to send far more octets than the buffers of the sockets and the queue of the
+    // echo can hold. The receives of the echo would accept all of them.
     let mut refused = None;
     for msn in 1..=3500u32 {
         let ulpdu = [b"\x41\x43\0\0\0\0\0\0\0\0", &msn.to_be_bytes()[..], &[0; 4], &[0; 16_000]].concat();

@@ -1,6 +1,7 @@
-//! Tests of the tester as port mapper and service: the same exchanges with a client in the same
-//! process, and with a client over UDP and TCP on the loopback interface.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+//! Tests the tester in the role of a port mapper (draft-pinkerton-iwarp-sdp-01 section 7) and of a
+//! service. Each exchange runs with a client in the same process. Most also run with a client over
+//! UDP and TCP on the loopback interface.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use weft_peer::driver::portmap::{PmClient, connect};
 use weft_peer::driver::{Call, Direction, EventContent, Link, MapperSocket, Received, TesterConnection, VirtualLink};
 use weft_peer::portmap::ClientSettings;
 
-/// A target that sends requests.
+/// A target, which is the client of the port mapper.
 enum Target {
     Virtual,
     Real(PmClient),
@@ -101,15 +102,15 @@ async fn a_client_connects_to_the_address_from_the_tester() {
         let directions: Vec<Direction> = traffic.iter().map(|event| event.direction).take(4).collect();
         use Direction::{FromTarget, ToTarget};
         assert_eq!(directions, [FromTarget, ToTarget, FromTarget, FromTarget]);
-        // The client may use any port.
+        // The client is allowed to use any port. The tester's port is that of the port mapper.
         let is_from_port_mapper =
             matches!(traffic[0].content, EventContent::Datagram { tester, .. } if tester.port() == 3935);
         assert!(is_from_port_mapper, "{:?}", traffic[0]);
     }
 }
 
-/// No listener is at the SDP Address. The client then connects to the service itself, and sends
-/// plain octets.
+/// There is no listener at the SDP Address. So the client connects to the address of the service
+/// without SDP, and sends plain octets.
 #[tokio::test]
 async fn a_refused_client_connects_to_the_service() {
     for over_udp in [false, true] {
@@ -132,7 +133,8 @@ async fn a_refused_client_connects_to_the_service() {
     }
 }
 
-/// Without an answer, the virtual client sends five requests and connects to the service.
+/// If the client gets no answer, it sends five requests and then connects to the service without
+/// SDP. The client of this test is in the same process.
 #[tokio::test]
 async fn a_client_without_an_answer_gives_up() {
     let (mut link, target) = Target::open(false);

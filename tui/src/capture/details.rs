@@ -1,10 +1,10 @@
 //! The bytes and fields of frames. When the user selects a frame, a thread dissects the capture
 //! again.
 //!
-//! The thread reads the capture from its start until the details of the frame are complete. The
-//! thread may have to read some later frames, for example if TCP segments arrived out of order. The
-//! thread also keeps the details of neighbouring frames, because the user will probably select one
-//! of these frames next. A newer request replaces an older request.
+//! The thread reads the capture from its start until the details of the frame are complete.
+//! Sometimes the thread has to read some later frames, for example if TCP segments arrived out of
+//! order. The thread also keeps the details of neighbouring frames, because the user will probably
+//! select one of these frames next. A newer request replaces an older request.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;

@@ -16,7 +16,8 @@ pub(crate) struct Line {
     /// Identifies the field. The key of a field is the same in all frames.
     pub(crate) key: String,
     pub(crate) text: String,
-    /// The section of the specification, and the name of the field in filters. May be empty.
+    /// The section of the specification, and the name of the field in filters. Empty if there is
+    /// neither.
     pub(crate) about: String,
     pub(crate) severity: Option<Severity>,
     pub(crate) is_branch: bool,

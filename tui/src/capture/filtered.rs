@@ -1,8 +1,8 @@
 //! The packets that match a display filter.
 //!
-//! A thread reads the capture like `weft dissect -T text -Y`, and sends the numbers of the frames
-//! that match. The thread follows a live capture. It ends when the user sets another filter or
-//! closes the screen.
+//! A thread reads the capture, and sends the numbers of the frames that match. These are the frames
+//! that `weft dissect -T text -Y` prints. The thread follows a live capture. It ends when the user
+//! sets another filter or closes the screen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -91,7 +91,7 @@ fn a_huge_capture_shows_its_first_screen_early_and_scrolling_does_not_wait() {
     gate.open(EARLY);
     let opener = Arc::clone(&gate);
     let mut screen = Screen::of(Recording::made(move || Box::new(Made::new(&opener))), "huge.pcap".to_owned());
-    // More rows than a terminal of 50 lines shows.
+    // Wait for more rows than a terminal of 50 lines shows.
     wait(&mut screen, |screen| screen.index.len() >= 50);
     let shown = text(&drawn(&mut screen, 200, 50));
     assert!(shown.contains("reading, ") && shown.contains("     15 "), "{shown}");

@@ -76,7 +76,7 @@ fn read<C: Collector>(
     if end.stop == Stop::Cancelled {
         return Err("the list is closed".to_owned());
     }
-    // While a live capture is running, more frames may follow. Only the final end proves that an
+    // While a live capture is running, more frames can follow. Only the final end proves that an
     // unfinished message is an error.
     if end.is_complete {
         pass.finish();

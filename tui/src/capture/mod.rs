@@ -332,7 +332,7 @@ impl Screen {
         if self.follows_newest {
             self.packets.selected = self.listed().saturating_sub(1);
         }
-        // The selected frame may have a new unit.
+        // The selected frame can have a new unit.
         if self.row().map(|row| (row.number, row.units, row.findings)) != before {
             self.show();
         }

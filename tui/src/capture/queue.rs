@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// `send` waits while the queue has at least this number of items. The queue may have more items
-/// after `send`, because `send` adds all of its items at once.
+/// `send` waits while the queue has at least this number of items. After `send`, the queue can have
+/// more items, because `send` adds all of its items at once.
 const QUEUE_LIMIT: usize = 1 << 16;
 /// The message for the user if a thread failed.
 pub(crate) const FAILED: &str = "weft failed while it read the capture; please report this defect";

@@ -21,7 +21,7 @@ impl Screen {
     pub(crate) fn listed(&self) -> usize {
         let last = self.paused.unwrap_or(FrameNumber::MAX).min(self.index.last());
         match &self.filtered {
-            // The filter may have read more frames than the indexer.
+            // Sometimes the filter has read more frames than the indexer.
             Some(filtered) => filtered.frames().len_until(last),
             None if self.paused.is_some() => self.index.find(last).map_or(0, |place| place + 1),
             None => self.index.len(),
@@ -127,7 +127,7 @@ impl Screen {
             let has = |at: usize| overlay.lines[at].text.to_lowercase().contains(&self.searched);
             match next_place(overlay.list.selected, overlay.lines.len(), has) {
                 Some(at) => overlay.list.selected = at,
-                None => self.notice = Some(format!("no line has {:?}", self.searched)),
+                None => self.notice = Some(format!("no line contains {:?}", self.searched)),
             }
             return;
         }

@@ -385,7 +385,7 @@ fn the_list_of_findings_leads_to_their_frames() {
     type_in(&mut screen, Purpose::Frame, "9");
     // The findings are only in the index and not in the file, so do not wait for the threads.
     screen.command(Command::Open(lines::Kind::Findings));
-    assert_eq!(screen.overlay.as_ref().unwrap().list.selected, 1, "the next after frame 9");
+    assert_eq!(screen.overlay.as_ref().unwrap().list.selected, 1, "the first finding after frame 9");
     insta::assert_snapshot!(text_of(&mut screen));
     screen.command(DOWN);
     screen.command(Command::Toggle);

@@ -141,7 +141,8 @@ fn nothing_yet() {
 
 #[test]
 fn in_the_middle_of_a_case() {
-    // The start, six complete cases of six events, then a start and two steps.
+    // These are the start of the run, six complete cases with six events each, and the start and
+    // two steps of the next case.
     insta::assert_snapshot!(text(&drawn(&mut live_screen(1 + 6 * 6 + 3).0, 80, 24)));
 }
 

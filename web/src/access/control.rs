@@ -138,7 +138,7 @@ impl AccessControl {
 }
 
 /// Returns the token of a request. The name of the authentication scheme can be in upper or lower
-/// case (RFC 9110, section 11.1). weft ignores schemes other than `Bearer`, because a proxy may
+/// case (RFC 9110, section 11.1). weft ignores schemes other than `Bearer`, because a proxy can
 /// forward a header that the client sent for the proxy itself.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let given = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());

@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(failures.remaining_wait(good, now), None);
         assert_eq!(failures.remaining_wait(bad, now + Duration::from_secs(59)), Some(1));
         assert_eq!(failures.remaining_wait(bad, now + WINDOW), None);
-        assert!(failures.0.is_empty(), "nothing is kept longer than it counts");
+        assert!(failures.0.is_empty(), "an address is forgotten when its wrong tokens no longer count");
     }
 
     #[test]

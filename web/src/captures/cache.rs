@@ -163,7 +163,7 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Cache<K, V
         tokio::spawn(async move {
             let mut work = pin!(work);
             let is_stuck = async {
-                // Start the time limit only when the pass starts, because the pass may wait long
+                // Start the time limit only when the pass starts, because the pass can wait long
                 // for a thread.
                 let _ = begins.await;
                 tokio::time::sleep(cache.stuck).await;

@@ -152,7 +152,7 @@ mod tests {
         let attempt = Attempt::begin(&entry().await.source).unwrap();
         assert!(entry().await.was_attempted && captures.entries().await.unwrap().len() == 1);
         captures.sweep().unwrap();
-        assert!(entry().await.was_attempted, "also after a restart");
+        assert!(entry().await.was_attempted, "the mark remains after a restart");
         std::fs::write(&path, "changed").unwrap();
         assert!(!entry().await.was_attempted);
         attempt.succeed();

@@ -27,7 +27,7 @@ use crate::lock::locked;
 
 /// If the follower has this number of rows in memory (one row for each packet), it drops them as
 /// soon as all of them are sent. If it has twice this number of rows, it drops them at once. With
-/// fewer rows, it also keeps rows that it has already sent, because the dissector may report a
+/// fewer rows, it also keeps rows that it has already sent, because the dissector can report a
 /// message or finding of a packet later than the packet.
 const MAX_ROWS: usize = 20_000;
 /// The maximum number of rows, and of findings, in a batch. If there are more, the batch has only
@@ -284,7 +284,7 @@ mod tests {
     fn reports_new_packets_and_the_end_when_the_server_stops() {
         let good = good();
         let mut file = tempfile::NamedTempFile::new().unwrap();
-        // The header, 20 packets and half of a record, which is not reported.
+        // Write the header, 20 packets and half of a record. The half record is not reported.
         let mut at = 24;
         for _ in 0..20 {
             at += 16 + u32::from_le_bytes(good[at + 8..at + 12].try_into().unwrap()) as usize;

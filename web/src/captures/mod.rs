@@ -172,7 +172,7 @@ impl Captures {
         let end = focus.later(NEIGHBOURS);
         if known_at <= end {
             match self.details_of(requester.clone(), source, (focus, NEIGHBOURS), end).await {
-                // If the neighbours are very large, the requested frame may be missing.
+                // If the neighbours are very large, the requested frame can be missing.
                 CacheResult::Ready(frames) if !frames.iter().any(|detail| detail.number == number) => {}
                 result => return result,
             }

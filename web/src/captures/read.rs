@@ -239,7 +239,7 @@ mod tests {
         assert_eq!((survey.stats.connections().count(), survey.stats.unstored_connections()), (10_000, 2000));
         assert_eq!(survey.stats.totals().connections, 12_000);
         let more = make_survey(connections(24_000).path(), &Budget::default(), &free()).unwrap();
-        // 12,000 more rows with their texts and addresses.
+        // This survey has 12,000 more rows, each with its text and addresses.
         assert!(more.memory() < survey.memory() + (12_000 * 512), "{} {}", more.memory(), survey.memory());
     }
 

@@ -1,6 +1,6 @@
 //! Schedules passes over captures on a few threads. A pass reads one capture.
 //!
-//! A pass may take a minute, so with a first-in-first-out queue one client could block all other
+//! A pass can take a minute, so with a first-in-first-out queue one client could block all other
 //! clients. An owner, usually a session, has at most one running pass and a few waiting passes. If
 //! several owners wait, the owner whose last pass began longest ago comes first. Operators come
 //! before viewers. Background reading comes last. Each running or waiting pass needs a ticket, and
@@ -252,7 +252,7 @@ pub(super) mod tests {
         let mut bench = Bench::new(WorkLimits { threads: 2, tickets: 10, reserved: 2, owner: 4 });
         let many = ["1", "2", "3", "4"].map(|name| bench.add(name, requester("crowd", Role::Viewer)));
         assert_eq!(bench.next().await, "1");
-        assert!(bench.workers.ticket(requester("crowd", Role::Viewer)).is_none(), "it has all its tickets");
+        assert!(bench.workers.ticket(requester("crowd", Role::Viewer)).is_none(), "this owner has all of its tickets");
         // The second thread is free for another owner.
         let other = bench.add("other", requester("other", Role::Viewer));
         assert_eq!(bench.next().await, "other");

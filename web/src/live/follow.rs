@@ -42,7 +42,7 @@ async fn look(store: &Store, journal: &Journal) -> Result<Option<u64>, StoreErro
     Ok(match record.summary {
         None if record.status == RunStatus::Broken => None,
         Some(summary) => {
-            // Read the plan again: more cases may have finished since it was read above.
+            // Read the plan again, because more cases can finish after the plan was read above.
             let planned = store.planned(journal.run()).await?;
             planned.iter().filter_map(Update::of_case).for_each(|update| journal.add(update));
             journal.add(Update::done(&summary));

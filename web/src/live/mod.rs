@@ -122,7 +122,7 @@ impl Live {
             journal.take_over(planned);
             return journal.clone();
         }
-        // A resumed run may have an old journal.
+        // A resumed run can have an old journal.
         let journal = replace(&mut journals, run, planned);
         journal.take_over(planned);
         journal

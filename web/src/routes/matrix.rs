@@ -41,7 +41,7 @@ pub(super) async fn columns(app: &App, target: &str) -> Result<(Vec<Column>, usi
     let left_out = targets.len().saturating_sub(MAX_TARGETS);
     let mut columns = Vec::new();
     for target in targets.into_iter().take(MAX_TARGETS) {
-        // A run may have been deleted meanwhile.
+        // Another process can delete a run meanwhile.
         if let Some(latest) = app.store.latest(&target.name).await? {
             let planned = app.store.latest_cases(&latest).await?;
             columns.push(Column { latest, planned });

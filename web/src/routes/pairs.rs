@@ -19,7 +19,7 @@ pub(super) async fn page(State(app): State<App>) -> Result<Html<String>, Failure
 pub(super) async fn newest(app: &App) -> Result<Vec<Latest>, Failure> {
     let mut newest = Vec::new();
     for target in app.store.targets().await?.into_iter().take(MAX_TARGETS) {
-        // A run may have been deleted meanwhile.
+        // Another process can delete a run meanwhile.
         newest.extend(app.store.latest(&target.name).await?);
     }
     Ok(newest)

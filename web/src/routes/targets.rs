@@ -15,8 +15,8 @@ use crate::view::{self, OperatorForms};
 
 /// The maximum number of runs in a trend.
 pub(super) const TREND: u32 = 30;
-/// The maximum number of cases in a trend. The verdicts of these cases differ between the runs of
-/// the trend.
+/// The maximum number of cases in a trend. A trend has only cases whose verdicts differ between its
+/// runs.
 const UNSTEADY: u32 = 100;
 
 const UNKNOWN: Failure = Failure::NotFound("There is no such target, and the store has no run against it.");

@@ -193,7 +193,7 @@ impl Starter {
 
 /// Returns the folder for runs against a target, relative to the server's folder. Returns `None` if
 /// `name` is not a valid name of a target. Names also come from stored runs, which other programs
-/// may have written.
+/// can write.
 pub(crate) fn target_folder(name: &str) -> Option<PathBuf> {
     Target::is_name(name).then(|| Path::new(FOLDERS).join(name))
 }
@@ -202,7 +202,7 @@ pub(crate) fn target_folder(name: &str) -> Option<PathBuf> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RerunSelection {
     All,
-    /// Cases that neither passed nor were skipped.
+    /// Cases that ran, but did not pass.
     Failed,
     /// The case with this key.
     One(CaseKey),

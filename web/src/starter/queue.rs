@@ -165,7 +165,7 @@ async fn work(inner: Arc<Inner>, target: Target, context: JobContext) {
             if let Some((job, _)) = &mut locked(&noted.jobs).running {
                 job.run = Some(run.to_owned());
             }
-            // The receiver may be gone.
+            // The receiver can be gone.
             let _ = begun.send(run.to_owned());
         };
         let result = run_job::run_job(target.clone(), context.clone(), wanted, cancel, note).await;

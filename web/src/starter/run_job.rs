@@ -54,7 +54,7 @@ pub(super) async fn run_job(
     };
     let (done, end) = oneshot::channel();
     let thread = std::thread::Builder::new().name("run".to_owned()).spawn(move || {
-        // The receiver may be gone if the server is stopping.
+        // The receiver can be gone if the server is stopping.
         let _ = done.send(work());
     });
     match thread {

@@ -182,7 +182,7 @@ async fn rejects_or_ignores_garbage_in_the_query() {
             let answer = ask(&site, &format!("GET {path}{question}"), &[&viewer], "", "192.0.2.9").await;
             let code = answer.status().as_u16();
             assert!(matches!(code, 200 | 400..=499), "{path}{question}: {code}");
-            // A message that is not a page may contain any text.
+            // A message that is not a page can contain any text.
             let is_page = answer
                 .headers()
                 .get(header::CONTENT_TYPE)
@@ -203,7 +203,7 @@ async fn a_browser_signs_in_and_out() {
 
     let (cookie, key) = signed_in(&site, VIEWER).await;
     assert_eq!(status(&site, "GET /", &[&cookie], "").await, 200);
-    assert_eq!(status(&site, "POST /logout", &[&cookie], "").await, 403, "no key of our form");
+    assert_eq!(status(&site, "POST /logout", &[&cookie], "").await, 403, "the request has no form key");
     assert_eq!(status(&site, "POST /logout", &[&cookie], &format!("key={key}")).await, 303);
     assert_eq!(status(&site, "GET /", &[&cookie], "").await, 401, "the session is over");
 }

@@ -8,7 +8,7 @@ use super::*;
 
 async fn json(site: &Site, path: &str) -> Value {
     let mut response = site.get(path).await;
-    // A capture is being read.
+    // The status is 503 while the server reads a capture.
     while response.status() == StatusCode::SERVICE_UNAVAILABLE {
         response = site.get(path).await;
     }

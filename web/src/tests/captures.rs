@@ -171,7 +171,7 @@ async fn the_live_page_reports_new_packets() {
         received.push_str(std::str::from_utf8(&chunk).unwrap());
         if received.contains("\"packets\":52") && !has_grown {
             has_grown = true;
-            // The first frame again.
+            // Append the first frame to the file again.
             let first = &std::fs::read(capture_path("siw/rping-crc.pcap")).unwrap()[24..24 + 16 + 42];
             std::io::Write::write_all(&mut file, first).unwrap();
         }
@@ -265,14 +265,15 @@ async fn shows_damaged_captures_as_far_as_possible() {
     for cut in [0, 1, 4, 23, 24, 39, 40, 41, good.len() / 2, good.len() - 1] {
         files.push((format!("cut-{cut}"), good[..cut].to_vec()));
     }
-    // Huge values: the length of a record, the length of its frame on the wire, the link type, and
-    // the magic number.
+    // Each of these files has one huge value: the length of a record, the length of its frame on
+    // the wire, the link type, or the magic number.
     for (name, at) in [("record", 32), ("wire", 36), ("link", 20), ("magic", 0)] {
         let mut wrong = good.clone();
         wrong[at..at + 4].copy_from_slice(&[0xff; 4]);
         files.push((format!("huge-{name}"), wrong));
     }
-    // A pcapng with a block length of 4 GiB, and a pcapng without a description of its interface.
+    // Add a pcapng with a block length of 4 GiB, and a pcapng without a description of its
+    // interface.
     files.push((
         "block".into(),
         [&[0x0a, 0x0d, 0x0d, 0x0a, 0xfc, 0xff, 0xff, 0xff, 0x4d, 0x3c, 0x2b, 0x1a][..], &[0; 64]].concat(),
@@ -313,7 +314,7 @@ async fn a_capture_that_killed_the_server_is_read_only_for_a_user() {
     let capture = only(&before).await;
     page(&before, &capture).await;
     drop(before);
-    // The mark of a server that was killed while reading.
+    // Leave the mark file of a server that was killed while it read the capture.
     let folder_of_captures = folder.path().join("capture_folder");
     let meta = std::fs::metadata(folder_of_captures.join("rping-crc.pcap")).unwrap();
     let changed = meta.modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos();

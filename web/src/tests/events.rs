@@ -102,9 +102,9 @@ async fn reports_a_live_run_in_order_also_to_late_clients() {
         }
         live.event(&event);
         if let Some(update) = update {
-            // The stream may read the store before or after the event. It reports each case once.
-            // It also reports each step, because a case is finished in the store only after its
-            // last step.
+            // The stream reads the store either before or after the event. In both situations, it
+            // reports each case once. It also reports each step, because a case is finished in the
+            // store only after its last step.
             while early_updates.last() != Some(&update) {
                 early_updates.push(early.next().await.expect("the stream continues"));
             }
@@ -114,9 +114,9 @@ async fn reports_a_live_run_in_order_also_to_late_clients() {
     assert_eq!(early.next().await, None, "the stream ends with the run");
     let finished =
         |all: &[String]| all.iter().filter(|update| update.starts_with("finished")).cloned().collect::<Vec<_>>();
-    assert_eq!(early_updates, expected, "all of it, nothing out of order or repeated");
+    assert_eq!(early_updates, expected, "each update arrives once, and in order");
     let late_updates = late.unwrap().all().await;
-    assert_eq!(finished(&late_updates), finished(&expected), "each once, in the order of the run");
+    assert_eq!(finished(&late_updates), finished(&expected), "each finished case arrives once, and in order");
     assert_eq!(late_updates.last().unwrap(), DONE);
 
     // After the run, a new client gets the same updates.

@@ -42,7 +42,7 @@ async fn exports_a_run_with_hashes_of_all_files() {
     }
     assert_eq!(files + 1, zip.len());
     let evidence: usize = report.results.iter().map(|result| result.evidence.files.len()).sum();
-    assert_eq!(files, 2 + evidence - 1, "report.html, report.json, and all but the one that leads elsewhere");
+    assert_eq!(files, 2 + evidence - 1, "report.html, report.json, and all evidence except a file outside the folder");
     assert_eq!(site.get("/runs/none/export.zip").await.status(), StatusCode::NOT_FOUND);
 }
 
@@ -68,7 +68,7 @@ async fn a_client_that_reads_nothing_loses_its_permit() {
     let folder = tempfile::tempdir().unwrap();
     let address = long_run(folder.path()).await;
     let exports = exports(LONG, SHORT);
-    // Only the server of `idle` has a short time limit, because this test may read slowly.
+    // Only the server of `idle` has a short time limit, because this test sometimes reads slowly.
     let other = site_exporting(folder.path(), Exports { piece_timeout: LONG, ..exports.clone() }).await;
     let idle = site_exporting(folder.path(), exports).await.get(&address).await;
     assert_eq!(idle.status(), StatusCode::OK);

@@ -125,7 +125,7 @@ async fn a_run_that_fails_after_it_began_is_one_line() {
     while !events.next().await.expect("it continues").starts_with("finished") {}
     assert_eq!(log.lines(), [""; 0], "the run works");
     // The run cannot write the evidence of a further case, because a file replaces its folder.
-    // Until the file exists, a case may create the folder again.
+    // Until the file exists, a case can create the folder again.
     let cases = folder.path().join("targets/builtin/cases");
     for number in 0.. {
         let _ = std::fs::rename(&cases, folder.path().join(format!("cases-{number}")));

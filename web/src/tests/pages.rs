@@ -141,7 +141,7 @@ async fn a_complete_run_represents_its_target_until_the_next_one() {
         ),
         "{pairs}"
     );
-    assert!(!pairs.contains("verdict pass"), "a part of the cases makes no target green: {pairs}");
+    assert!(!pairs.contains("verdict pass"), "a run of selected cases makes no target green: {pairs}");
     assert!(site.text("/metrics").await.contains("weft_last_run_partial{target=\"nic\"} 1\n"));
     bad.run.is_selection = false;
     as_other(&site, &bad, "complete", "nic").await;
@@ -168,7 +168,8 @@ async fn a_complete_run_represents_its_target_until_the_next_one() {
     }
     assert!(site.text("/runs/selected").await.contains("<dd>partial: lacks variants of the default tier</dd>"));
 
-    // A rerun of the failed case: its new result counts, with the other results of the run.
+    // Store a rerun of the failed case. The new result of this case counts, together with the other
+    // results of the first run.
     good.run.rerun_of = Some("complete".into());
     good.run.target.deviations.clone_from(&bad.run.target.deviations);
     as_other(&site, &good, "again", "nic").await;
@@ -189,9 +190,9 @@ async fn a_case_shows_its_history_on_the_target() {
     let key = &bad.results.iter().find(|result| result.verdict == Verdict::Fail).unwrap().key;
     let page = site.text(&case_page(&good.run.id, key)).await;
     let history = page.split("aria-label=\"History\"").nth(1).unwrap().split("</table>").next().unwrap();
-    assert_eq!(links(history, "/runs/"), [case_page(&bad.run.id, key)], "not this run, and no other target's");
+    assert_eq!(links(history, "/runs/"), [case_page(&bad.run.id, key)], "only the other run of the same target");
     assert!(history.contains("verdict fail") && history.contains("verdict pass") && history.contains("this run"));
-    assert!(!site.text(&case_page("other-run", key)).await.contains("aria-label=\"History\""), "there is one alone");
+    assert!(!site.text(&case_page("other-run", key)).await.contains("aria-label=\"History\""), "it has one result");
 }
 
 #[tokio::test]
@@ -313,7 +314,8 @@ async fn pages_of_a_large_store_are_fast() {
     let summary = Summary::of(RunStatus::Done, CASES as u64, &results, 1_000_000);
     site.store.finish(id, &summary).await.unwrap();
 
-    // 999 copies of that run, without steps: 500,000 results with steps would be 5 GB.
+    // Add 999 copies of that run, without steps, because 500,000 results with steps would have 5
+    // GB.
     let file = format!("sqlite://{}", folder.path().join(FILE_NAME).display());
     let mut raw = sqlx::SqliteConnection::connect(&file).await.unwrap();
     raw.execute(

@@ -147,7 +147,7 @@ async fn a_target_has_one_run_at_a_time_and_a_bounded_queue() {
     site.starter.idle("builtin").await;
     assert_eq!(site.store.record(&run).await.unwrap().unwrap().status, RunStatus::Cancelled);
     let records = site.store.runs(20).await.unwrap();
-    assert_eq!(records.iter().filter(|record| record.info.target.name == "builtin").count(), 8, "seven and the first");
+    assert_eq!(records.iter().filter(|record| record.info.target.name == "builtin").count(), 8, "1 run and 7 more");
     for job in [0, 8, 99] {
         let status = site.post("/targets/builtin", "/targets/builtin/stop", &format!("job={job}")).await.status();
         assert_eq!(status, StatusCode::CONFLICT, "{job} is over");

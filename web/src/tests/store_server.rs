@@ -19,7 +19,7 @@ fn leads(page: &str) -> impl Iterator<Item = String> {
 fn server() -> Option<postgres::Server> {
     let server = postgres::Server::start();
     if server.is_none() {
-        assert!(std::env::var_os("WEFT_POSTGRESQL").is_none(), "WEFT_POSTGRESQL wants a server, and there is none");
+        assert!(std::env::var_os("WEFT_POSTGRESQL").is_none(), "WEFT_POSTGRESQL is set, but there is no PostgreSQL");
         eprintln!("SKIPPED: there is no PostgreSQL server on this machine (Debian: apt-get install postgresql)");
     }
     server
@@ -59,7 +59,7 @@ async fn starts_a_run_and_serves_every_linked_page() {
             continue;
         }
         let answer = site.get(&path).await;
-        // A capture may have to be read first.
+        // The status is 503 while the server reads a capture.
         let status = answer.status();
         assert!(status == StatusCode::OK || status == StatusCode::SERVICE_UNAVAILABLE, "{path}: {status}");
         let is_page = answer.headers()[header::CONTENT_TYPE].to_str().unwrap().starts_with("text/html");

@@ -1,4 +1,4 @@
-//! Tests of uploads: permissions, accepted files, and that a rejected upload leaves nothing.
+//! Tests of uploads: permissions, accepted file types, and that a rejected upload leaves no file.
 
 use std::convert::Infallible;
 
@@ -118,7 +118,7 @@ async fn a_rejected_upload_leaves_nothing() {
         assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{forged:?}");
     }
     assert_eq!(uploads.names(), [""; 0]);
-    assert_eq!(uploads.post(&[], complete.into()).await.status(), StatusCode::SEE_OTHER, "a capture may end early");
+    assert_eq!(uploads.post(&[], complete.into()).await.status(), StatusCode::SEE_OTHER, "a capture can end early");
 }
 
 #[tokio::test]

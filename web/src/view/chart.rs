@@ -8,7 +8,7 @@ use weft_suites::store::RunRecord;
 
 use super::{time, url};
 
-/// Height of the chart, in user units of the SVG, like all lengths here.
+/// Height of the chart. All lengths in this file are in user units of the SVG.
 const HEIGHT: u64 = 120;
 /// Width of a bar.
 const BAR: usize = 16;

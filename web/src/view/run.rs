@@ -37,7 +37,7 @@ struct Page<'a> {
     expected: Vec<Expected<'a>>,
     /// Stale entries of the baseline.
     stale: &'a [String],
-    /// If the run is over: the first [`MAX_NOT_PASSED`] cases that neither passed nor were skipped.
+    /// If the run is over: the first [`MAX_NOT_PASSED`] cases that ran, but did not pass.
     not_passed: Vec<Line>,
     /// The number of such cases that are not in `not_passed`.
     not_passed_more: usize,

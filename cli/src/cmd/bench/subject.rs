@@ -50,8 +50,8 @@ impl MeasuredOperation {
     pub(super) async fn sample(&self, count: u64) -> anyhow::Result<Duration> {
         let Some(back) = &self.back else {
             let forth = Arc::clone(&self.forth);
-            // Use a task, like the peer. The runtime polls the network before it resumes the future
-            // of `block_on`, so the future of `block_on` would be slower than a task.
+            // Use a task, as the peer does. The runtime polls the network before it resumes the
+            // future of `block_on`, so the future of `block_on` would be slower than a task.
             return tokio::spawn(async move {
                 let begin = Instant::now();
                 forth.run(count).await.map(|()| begin.elapsed())

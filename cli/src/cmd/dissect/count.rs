@@ -1,4 +1,5 @@
-//! Counts the frames, units and findings of a capture, and formats the counts as text.
+//! Counts the frames, units and findings of a capture, and formats the counts as text. A unit is a
+//! message, or a part of a connection that weft cannot decode.
 
 use weft_core::requirement::Severity;
 use weft_dissector::output::text::counted;

@@ -59,8 +59,8 @@ pub(crate) fn run(
     let mut reading = Reading::new(arguments, wanted, keep, filter);
     let (mut written, mut connections) = (CopyCounts::default(), StreamSet::default());
     reading.run(&mut input, &mut |step| match step {
-        // A finding may come after the record of its frame. The finding then has a record of its
-        // own, without a frame to copy.
+        // The dissector can report a finding after the record of its frame. The finding then has a
+        // record of its own, without a frame to copy.
         Step::Record(record, passes, _) if record.facts.len.is_some() && (passes || chosen.has(record)) => {
             if let Some(stream) = record.stream {
                 connections.insert(stream);
@@ -216,7 +216,7 @@ impl CaptureCopy {
     }
 
     /// Completes the output. If `-c` did not end the reading (`is_at_limit` is false), also copies
-    /// the blocks after the last frame, because they may describe earlier frames.
+    /// the blocks after the last frame, because these blocks can describe earlier frames.
     fn finish(self, is_at_limit: bool) -> io::Result<()> {
         match self {
             CaptureCopy::Pcapng(excerpt) if is_at_limit => excerpt.into_output().map(drop),

@@ -1,4 +1,7 @@
 //! Prints a capture frame by frame, like tshark: as text, fields, JSON, or PDML.
+//!
+//! A frame can have several units. A unit is a message, or a part of a connection that weft cannot
+//! decode.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -87,8 +90,8 @@ pub(super) enum Step<'r> {
     /// A frame with its units and findings, whether the frame passes the filter, and the senders of
     /// all connections.
     Record(&'r Record, bool, &'r Senders),
-    /// The next frame of a live capture may take long to arrive. The callback should flush its
-    /// output now.
+    /// No frame of the live capture is ready, and the next frame can take long to arrive. The
+    /// callback should flush its output now.
     Idle,
 }
 

@@ -1,10 +1,11 @@
 //! Sorts text lines by the numbers of their frames.
 //!
-//! The dissector reports a unit only when the decoding of the unit is certain. So it may report a
-//! unit of an early frame after units of later frames. Therefore lines wait in a window. The window
-//! has the lines of the newest [`MAX_WAITING_FRAMES`] frames, and at most [`MAX_WAITING_MEMORY`]
-//! bytes. The module [`frames`](weft_dissector::output::frames) has the same limits. If a new line
-//! is for a frame before the window, weft prints the line at once, after the lines of later frames.
+//! A unit is a message, or a part of a connection that weft cannot decode. The dissector reports a
+//! unit only when the decoding of the unit is certain. So it can report a unit of an early frame
+//! after units of later frames. Therefore lines wait in a window. The window has the lines of the
+//! newest [`MAX_WAITING_FRAMES`] frames, and at most [`MAX_WAITING_MEMORY`] bytes. The module
+//! [`frames`](weft_dissector::output::frames) has the same limits. If a new line is for a frame
+//! before the window, weft prints the line at once, after the lines of later frames.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

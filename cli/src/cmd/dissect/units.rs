@@ -1,4 +1,5 @@
-//! Prints a capture unit by unit, as text lines or JSON Lines.
+//! Prints a capture unit by unit, as text lines or JSON Lines. A unit is a message, or a part of a
+//! connection that weft cannot decode.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -393,8 +394,8 @@ impl Printer<'_> {
         self.pause()
     }
 
-    /// Writes all lines, because the next frame may take long to arrive. Later, weft may still
-    /// print more lines for these frames.
+    /// Writes all lines, because the next frame can take long to arrive. Later, weft sometimes
+    /// prints more lines for these frames.
     fn pause(&mut self) -> io::Result<()> {
         if let Some(order) = &mut self.order {
             order.finish(&mut *self.out)?;

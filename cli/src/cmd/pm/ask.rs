@@ -1,4 +1,5 @@
-//! `weft pm ask`: queries a port mapper. This side is the PM Client of the draft.
+//! `weft pm ask`: queries a port mapper. This side is the PM Client of the SDP draft
+//! (draft-pinkerton-iwarp-sdp-01).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
@@ -36,13 +37,13 @@ pub(crate) struct Arguments {
     service: String,
     /// Use this port mapper
     ///
-    /// HOST may be followed by :PORT. The default is port 3935 on the host of the service.
+    /// You can add :PORT to HOST. The default is port 3935 on the host of the service.
     #[arg(long, value_name = "HOST")]
     mapper: Option<String>,
     /// Put this address into the query as the source of the connection that follows
     ///
-    /// ADDRESS may be followed by :PORT. The default is the source address that this host uses for
-    /// the service, and a free port.
+    /// You can add :PORT to ADDRESS. The default is the source address that this host uses for the
+    /// service, and a free port.
     #[arg(long, value_name = "ADDRESS")]
     from: Option<String>,
     /// Repeat a query after this many milliseconds without an answer

@@ -1,4 +1,5 @@
-//! `weft pm serve`: runs a port mapper. This side is the PM Server of the draft.
+//! `weft pm serve`: runs a port mapper. This side is the PM Server of the SDP draft
+//! (draft-pinkerton-iwarp-sdp-01).
 
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -58,7 +59,8 @@ pub(crate) struct Arguments {
     most_of_one: usize,
     /// Send the requested port instead of port 0 in a PMDeny
     ///
-    /// The draft has both variants: the requested port in section 7.4, and 0 in section 7.3.1.6.
+    /// The SDP draft has both variants: the requested port in section 7.4, and 0 in section
+    /// 7.3.1.6.
     #[arg(long)]
     deny_with_port: bool,
     /// Violate a rule on purpose; repeatable

@@ -1,5 +1,6 @@
-//! `--at`: actions between the writes of a connection. An action sends an urgent byte, changes the
-//! size of the Private Buffers, or moves the connection to another listener.
+//! `--at`: actions between the writes of a connection. Section numbers are those of
+//! draft-pinkerton-iwarp-sdp-01. An action sends an urgent byte, changes the size of the Private
+//! Buffers, or moves the connection to another listener.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -24,8 +25,7 @@ pub(super) struct Action {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ActionKind {
-    /// Move the connection to a new listener on a free port (socket duplication, section 13 of the
-    /// draft).
+    /// Move the connection to a new listener on a free port (socket duplication, section 13).
     Move,
     /// Request that the peer change its Private Buffers to this size in bytes (ChRcvBuf, section
     /// 10.4).

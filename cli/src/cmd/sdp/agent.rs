@@ -240,7 +240,7 @@ async fn read(stream: &mut UnixStream) -> Option<Request> {
     tokio::time::timeout(STEP_TIMEOUT, line).await.ok()?
 }
 
-/// Sends an answer. Ignores errors, because the program may have ended.
+/// Sends an answer. Ignores errors, because the program can have ended.
 async fn write(stream: &mut UnixStream, answer: &Answer) {
     let line = format!("{answer}\n");
     let _ = tokio::time::timeout(STEP_TIMEOUT, stream.write_all(line.as_bytes())).await;

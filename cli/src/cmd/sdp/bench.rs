@@ -1,9 +1,9 @@
 //! `weft sdp bench`: measures SDP connections and a plain TCP stream: bandwidth, round trips, and
 //! the memory of many connections.
 //!
-//! The subjects are TCP, SDP in Pipelined Mode, and SDP by Bcopy. weft takes the samples of all
-//! subjects in turn. A disturbance of the machine therefore affects all subjects. The result is the
-//! median.
+//! The subjects are TCP, SDP in Pipelined Mode, and SDP by Bcopy. weft takes one sample of each
+//! subject, then the next sample of each subject, and so on. A disturbance of the machine therefore
+//! affects all subjects. The result of a subject is the median of its samples.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
@@ -113,7 +113,7 @@ async fn compare(
                 None => tcp.stream(count, size)?,
                 Some(stream) => {
                     let (stream, round_trips) = (Arc::clone(stream), arguments.latency);
-                    // Use a task, like the peer. The runtime polls the network before it resumes
+                    // Use a task, as the peer does. The runtime polls the network before it resumes
                     // the future of `block_on`, so the future of `block_on` would be slower.
                     tokio::spawn(async move { sample(&stream, count, size, round_trips).await }).await??
                 }
@@ -296,7 +296,8 @@ mod tests {
             compare(&arguments, &device, here(settings)?, settings, &mut Tcp::over(&mut sizes)).await
         });
         compared.unwrap();
-        // The command of 16 bytes, and then 1 MiB in messages of 64 bytes.
+        // The first write is the command of 16 bytes. The other writes are 1 MiB in messages of 64
+        // bytes.
         let messages = sizes.0.split_off(1);
         assert_eq!((sizes.0.as_slice(), messages.len()), (&[16][..], (1 << 20) / 64));
         assert!(messages.iter().all(|size| *size == 64), "the first writes: {:?}", &messages[..10]);

@@ -33,7 +33,7 @@ use crate::watch::WatchArguments;
     weft sdp connect 192.0.2.17:80 --pm                 query a port mapper first"
 )]
 pub(crate) struct Arguments {
-    /// Connect to this HOST:PORT; with --pm, the TCP address of the service
+    /// Connect to this HOST:PORT; with --pm, this is the TCP address of the service
     #[arg(value_name = "PEER")]
     peer: String,
     /// Query a port mapper for the SDP Address of the service PEER
@@ -164,7 +164,7 @@ async fn copy_stream(
             return Ok(());
         }
         to.write_all(&room[..count]).await.map_err(unwritten)?;
-        // Flush, because the reader may be a person who waits for the data.
+        // Flush, because the reader can be a person who waits for the data.
         to.flush().await.map_err(unwritten)?;
     }
 }
@@ -184,8 +184,8 @@ fn pattern(octets: usize) -> Vec<u8> {
     (0..octets).map(|n| (n ^ (n >> 8) ^ (n >> 16)) as u8).collect()
 }
 
-/// Runs `up`, which sends the bytes `sent`. Then compares `sent` with the bytes that the echo
-/// returned.
+/// Runs `up`, which sends the bytes `sent`, and reads until the peer closes. Then compares `sent`
+/// with the bytes that the echo returned.
 async fn compare(
     reader: &mut (impl AsyncRead + Unpin),
     up: impl Future<Output = std::io::Result<()>>,

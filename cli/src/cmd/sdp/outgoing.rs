@@ -75,7 +75,7 @@ impl Connector {
     }
 
     /// Connects to a service by SDP if `mapper` has an SDP Address for the service. Otherwise
-    /// connects by plain TCP, or fails if `may_be_plain` is false.
+    /// connects by plain TCP if `may_be_plain` is true, and fails if it is false.
     pub(super) async fn connect_mapped(
         &self,
         mapper: SocketAddr,

@@ -280,7 +280,7 @@ impl Proxy {
             AcceptedConnection::Tcp(tcp, _) => Side::Tcp(tcp),
             AcceptedConnection::Sdp(incoming) => {
                 if let Some(server) = &self.mapped {
-                    // Ignore errors, because the client may not have used the port mapper.
+                    // Ignore errors, because a client can connect without the port mapper.
                     let _ = server.connected(incoming.peer_addr(), incoming.local_addr()?);
                 }
                 Side::Sdp(incoming.start().await?)

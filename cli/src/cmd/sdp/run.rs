@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Err(BadInput(format!("cannot run {}: {error}", program.display())).into())
 }
 
-/// Makes a path absolute, because the program may change its current folder.
+/// Makes a path absolute, because the program can change its current folder.
 fn absolute(path: &Path) -> Result<PathBuf, BadInput> {
     std::path::absolute(path).map_err(|error| BadInput(format!("{}: {error}", path.display())))
 }

@@ -74,7 +74,7 @@ enum ServiceKind {
 /// Serves connections until a signal stops the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     match arguments.what {
-        // The number of echoed bytes depends on the peer, so an action may have any position.
+        // The number of echoed bytes depends on the peer, so an action can have any position.
         ServiceKind::Echo => {}
         ServiceKind::Sink if arguments.at.is_empty() => {}
         ServiceKind::Sink => reject!("--at needs a service that writes: echo or source"),

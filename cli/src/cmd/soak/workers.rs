@@ -87,7 +87,7 @@ fn in_process(work: &Work, sender: &Sender<Outcome>) {
             Ok(Err(error)) => (Outcome::Broken { over, seed, why: error.to_string() }, true),
             Err(_) => (Outcome::Broken { over, seed, why: panic_text() }, true),
         };
-        // After a failure, the receiver may be gone.
+        // After a failure, the receiver can be gone.
         if sender.send(outcome).is_err() || ends {
             return;
         }
@@ -131,7 +131,8 @@ async fn run_lane(work: &Work, plan: &Plan, sender: &Sender<Outcome>) {
         }
     };
     for seed in work.seeds() {
-        // Play in a separate task, because the runtime reports a panic of this task as an error.
+        // Play in a separate task, because the runtime reports a panic of a separate task as an
+        // error.
         let played = tokio::spawn(async move {
             let played = pair.play().await;
             (pair, played)

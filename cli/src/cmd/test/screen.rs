@@ -40,7 +40,7 @@ pub(super) async fn run(
     let stopped = signals::interrupted();
     let closes = tokio::spawn(async move {
         stopped.await;
-        // Closing the screen may block, because the queue of events may be full.
+        // Closing the screen can block, because the queue of events can be full.
         let _ = tokio::task::spawn_blocking(move || closer.close()).await;
     });
     let screen = tokio::task::spawn_blocking({
@@ -86,7 +86,7 @@ impl CaseRerunner {
     /// Runs the cases once, or until a result is unexpected. The screen shows errors.
     async fn run_cases(&self, keys: Vec<CaseKey>, until_failure: bool) {
         self.stop.send_replace(false);
-        // Closing the screen requests a stop. The call above may have overwritten this request.
+        // Closing the screen requests a stop, but the call above can overwrite this request.
         while !self.left.load(SeqCst) {
             match self.run_once(&keys).await {
                 Ok(report) if until_failure && report.summary.exit_code == ExitCode::AsExpected => {

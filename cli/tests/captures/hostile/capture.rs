@@ -1,5 +1,5 @@
-//! Makes a capture for the monitor from the traffic of a test: handshake, segments, FIN and RST of
-//! a connection.
+//! Makes a capture from the traffic of a test. The capture has the handshake, the segments, and the
+//! FIN or RST of each connection. The monitor (weft's dissector with its rules) reads it.
 
 use std::net::Ipv4Addr;
 
@@ -18,7 +18,8 @@ const WINDOW: u16 = 0xffff;
 const PORTS: [u16; 2] = [50_000, 7174];
 const ADDRESSES: [[u8; 4]; 2] = [Ipv4Addr::new(192, 0, 2, 1).octets(), Ipv4Addr::new(192, 0, 2, 2).octets()];
 
-/// The frames of a connection that end 0 opened, and of the connections that replace it.
+/// The frames of a connection, and of the connections that replace it. End 0 opened the first
+/// connection.
 pub(crate) struct Capture {
     frames: Vec<Vec<u8>>,
     /// The end that opened each connection.
@@ -26,8 +27,8 @@ pub(crate) struct Capture {
     /// The ports of the last connection.
     ports: [u16; 2],
     next: [u32; 2],
-    /// For each end, the length of the data in flight to it, where a FIN counts as one byte. The
-    /// end does not acknowledge this data yet.
+    /// For each end, the length of the data that is in flight to this end. A FIN counts as one
+    /// byte. The end does not acknowledge this data yet.
     on_their_way: [u32; 2],
     /// How each end closed: F for FIN, R for RST.
     pub(crate) ends: [String; 2],
@@ -61,10 +62,10 @@ impl Capture {
         capture
     }
 
-    /// Replaces the connection: `opener` opens a new connection to this port of the other end.
+    /// Replaces the connection. `opener` opens a new connection to `port` of the other end.
     pub(crate) fn reconnected(&mut self, opener: usize, port: u16) {
-        // If the opener also opened the first connection, it uses the same port again. If it was
-        // the listener, its port differs.
+        // If `opener` also opened the first connection, it uses the same port again. Otherwise, it
+        // uses a different port.
         let from = if self.ports[opener] == PORTS[0] { PORTS[0] } else { PORTS[0] + 1 };
         self.ports[opener] = from;
         self.ports[1 - opener] = port;
@@ -111,7 +112,7 @@ impl Capture {
         }
     }
 
-    /// Lets the oldest output of `from` in flight arrive.
+    /// Lets the oldest output of `from` that is in flight arrive.
     pub(crate) fn arrived(&mut self, from: usize, put: &Put) {
         match put {
             Put::Octets(octets) => self.on_their_way[1 - from] -= u32::try_from(octets.len()).unwrap(),

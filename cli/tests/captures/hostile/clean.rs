@@ -1,4 +1,5 @@
-//! The monitor has no findings about the correct endpoint, with any settings.
+//! These tests run correct endpoints with many combinations of settings. The monitor must report no
+//! warnings and no errors about them.
 
 use weft_core::requirement::Severity;
 use weft_peer::Deviations;
@@ -14,7 +15,7 @@ enum SetUp {
     /// The start-up of the RDMA Consortium, with a permissive Responder.
     Revision0,
     Revision1,
-    /// With a ready-to-receive message agreed out of band.
+    /// Revision 1 with a ready-to-receive message that was agreed out of band.
     Revision1Rtr(Rtr),
     ClientServer,
     PeerToPeer(Rtr),
@@ -37,10 +38,10 @@ const SET_UPS: [SetUp; 9] = [
 const CRCS: [[bool; 2]; 3] = [[true, true], [true, false], [false, false]];
 /// The M bits of the Request and of the Reply.
 const MARKERS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true], [true, true]];
-/// Effective maximum segment sizes: the minimum, the default of IPv4, Ethernet, jumbo frames, and
-/// the maximum.
+/// Effective maximum segment sizes (EMSS): the minimum, the default of IPv4, and the values for
+/// Ethernet, for jumbo frames and for the largest segment.
 const EMSSES: [u16; 5] = [128, 536, 1460, 8960, 65_495];
-/// Lengths of private data in bytes. An enhanced frame has room for 508.
+/// Lengths of private data in bytes. An enhanced frame has room for 508 bytes.
 const PRIVATE_DATA: [usize; 3] = [0, 13, 508];
 
 /// Returns the findings that are warnings or errors.

@@ -1,9 +1,9 @@
-//! Two correct endpoints perform the exchanges of the draft's ladder diagrams (figures 18 to 23),
-//! and `weft ladder` draws them.
+//! Two correct endpoints perform the exchanges of Figures 18 to 23 of draft-pinkerton-iwarp-sdp-01,
+//! and `weft ladder` draws these exchanges.
 //!
-//! The test compares messages and senders with the draft's figures. The pictures are in the user's
-//! guide, as text and as SVG. The test also compares them with weft's current output.
-//! `WEFT_BLESS=1` replaces them with this output.
+//! The test compares the messages and their senders with the draft's figures. The user's guide
+//! contains the pictures, as text and as SVG. The test also compares the pictures in the guide with
+//! weft's current output. With `WEFT_BLESS=1`, it replaces them with this output.
 
 use std::fs;
 use std::ops::Range;
@@ -17,7 +17,8 @@ use weft_peer::sdp::{Half, Policy, Settings};
 use crate::hostile::portmap;
 use crate::hostile::sdp::net::Net;
 
-/// An arrow of a figure: whether it begins at the left or at the right, and its message.
+/// An arrow of a figure, with the name of its message. `Right` points to the right, and `Left`
+/// points to the left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Arrow {
     Right(String),
@@ -42,7 +43,7 @@ fn drawn(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns the arrows of these frames in a picture, with the names of their messages.
+/// Returns the arrows in a picture that belong to these frames.
 fn arrows(picture: &str, frames: &Range<usize>) -> Vec<Arrow> {
     const NAMES: [&str; 13] = [
         "SDP port mapper PMReq",
@@ -72,8 +73,8 @@ fn arrows(picture: &str, frames: &Range<usize>) -> Vec<Arrow> {
     of_frames.map(arrow).collect()
 }
 
-/// Draws a capture. Compares the arrows of `frames` with the arrows of the draft's figure, and the
-/// pictures with the pictures of the guide.
+/// Draws a capture. Compares the arrows of `frames` with `figure`, the arrows of the draft's
+/// figure. Compares the pictures with the pictures in the guide.
 fn shows(name: &str, capture: &[u8], option: &[&str], frames: &Range<usize>, figure: &[Arrow]) {
     let folder = tempfile::tempdir().unwrap();
     let at = |file: &str| folder.path().join(file).to_str().unwrap().to_owned();
@@ -96,7 +97,8 @@ fn shows(name: &str, capture: &[u8], option: &[&str], frames: &Range<usize>, fig
     assert!(fs::read_to_string(&picture).unwrap() == svg, "{}: WEFT_BLESS=1 renews it", picture.display());
 }
 
-/// Returns two connected ends. With their policy, they send only messages that the test requests.
+/// Returns two connected ends. Because of their policy, they send only messages that the test
+/// requests.
 fn connected() -> Net {
     let policy = Policy { source_threshold: 500, sink_threshold: 0, src_avail_payload: 40, ..Policy::default() };
     let settings = Settings { bufs: 6, recv_size: 1000, des_rem_rcv_sz: 1000, policy, ..Settings::default() };
@@ -123,7 +125,7 @@ fn close(net: &mut Net) {
     assert!(net.is_over());
 }
 
-/// Enters Pipelined Mode for the data that `from` sends.
+/// Changes to Pipelined Mode for the data that `from` sends.
 fn pipelined(net: &mut Net, from: usize) {
     net.ends[from].machine.set_mode(Half::Out, Mode::Pipelined).unwrap();
     net.settle();
@@ -140,7 +142,7 @@ fn the_port_mapper_accepts_and_denies() {
     shows("figure-19", &capture(portmap::Scene::Denied), &["--exchange", "0"], &(1..usize::MAX), &two_way);
 }
 
-/// Figure 20: the payloads #1 to #3, and a flow control update without payload.
+/// Figure 20. It shows the payloads #1 to #3, and a flow control update without payload.
 fn bcopy() {
     let mut net = connected();
     let frames = frames_of(&mut net, |net| {
@@ -191,8 +193,8 @@ fn write_zcopy() {
     shows("figure-22", &net.capture.pcapng(), &[], &frames, &figure);
 }
 
-/// Both halves of figure 23: a command and the buffer for its reply, in two messages and in one
-/// message.
+/// Figure 23. Its first half shows a command and the buffer for the reply in two messages. Its
+/// second half shows them in one message.
 fn a_transaction() {
     let reply = [left("RDMA Write"), left("RdmaWrCompl")];
     for (name, transactions) in [("figure-23-two", false), ("figure-23", true)] {
@@ -201,7 +203,7 @@ fn a_transaction() {
         pipelined(&mut net, 1);
         net.ends[1].receive(300, false);
         let frames = frames_of(&mut net, |net| {
-            // Peer A sends a command and waits for the reply at once.
+            // Peer A sends a command, and posts the receive for the reply directly after it.
             net.ends[0].send(vec![3; 300], false);
             net.ends[0].receive(3000, false);
             net.settle();

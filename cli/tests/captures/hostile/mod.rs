@@ -1,6 +1,7 @@
-//! Endpoints of `weft-peer` and the monitor of `weft-dissector`, tested against each other. The
-//! monitor must catch a hostile endpoint, and must report nothing about a correct endpoint.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+//! Tests the endpoints of `weft-peer` together with the monitor, which is the dissector and the
+//! rules of `weft-dissector`. A hostile endpoint commits a deviation (a named fault). The monitor
+//! must catch a hostile endpoint, and must report nothing about a correct endpoint.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 mod capture;
 mod clean;

@@ -1,9 +1,10 @@
-//! Each deviation of MPA and its enhanced set-up is caught: by a finding of the monitor, by the
-//! correct endpoint, by the reaction of an endpoint, or by the verdict of a case.
+//! Each deviation (named fault of an endpoint) of MPA and its enhanced set-up is caught in one of
+//! four ways. The monitor reports a finding, the correct endpoint refuses the connection, the
+//! deviating endpoint reacts differently, or a case of the suites fails.
 //!
-//! The test tries each deviation in every scene and at both ends. It searches first for a finding
-//! about the requirement, then for a refusal because of the requirement, and then for a case that
-//! fails.
+//! The test tries each deviation in every scene, first at one end and then at the other. It first
+//! searches for a finding about the requirement that the deviation violates. If there is none, it
+//! searches for a refusal with this requirement as the reason, and then for a case that fails.
 
 use std::collections::HashMap;
 
@@ -16,7 +17,8 @@ use crate::hostile::proof::{By, all_are_caught, beside, ends};
 use crate::hostile::run::Run;
 use crate::hostile::verdict;
 
-/// The other end's deviation that makes a deviation visible.
+/// Deviations that are visible only if the other end deviates too. Each line has the deviation, and
+/// the deviation of the other end.
 const PROVOKED_BY: &[(&str, &str)] = &[
     ("mpa.accepts-any-revision", "mpa.request-revision"),
     ("mpa.accepts-bad-crc", "mpa.crc-flipped"),
@@ -43,8 +45,8 @@ const PROVOKED_BY: &[(&str, &str)] = &[
     ("p2p.terminate-with-length", "mpa.crc-flipped"),
 ];
 
-/// Deviations for which the deviating end closes the connection and a correct end does not, each
-/// with the requirement that the deviating end gives as the reason.
+/// Deviations with which an end closes a connection that a correct end would not close. Each line
+/// has the deviation, and the requirement that the deviating end reports as the reason.
 const REFUSES: &[(&str, &str)] = &[
     ("mpa.accepts-any-revision", "MPA-7.1.1-22"),
     ("mpa.accepts-any-revision", "MPA-8-2"),

@@ -1,5 +1,5 @@
-//! Two connections without RNICs, to test MPA: their settings, the actions of their users, and a
-//! capture of their traffic.
+//! A [`Pair`] is two endpoints without RNICs, which test MPA, and a capture of their traffic. A
+//! [`Scene`] has their settings and the actions of their users.
 
 use std::time::Duration;
 
@@ -17,40 +17,41 @@ pub(crate) enum Scene {
     Markers,
     NoCrc,
     Enhanced,
-    /// Peer to peer, beginning with a message of this kind.
+    /// The peer-to-peer model of RFC 6581, with a ready-to-receive message of this kind.
     PeerToPeer(Rtr),
-    /// Peer to peer with private data in both frames.
+    /// The peer-to-peer model, with private data in both start-up frames.
     PeerToPeerData,
-    /// The Responder offers a kind that the Initiator does not have.
+    /// The Responder offers a kind of ready-to-receive message that the Initiator does not support.
     NoMatchingRtr,
-    /// The Reply's ORD is more than the Initiator can hold.
+    /// The ORD in the Reply exceeds the IRD that the Initiator can provide.
     TooDeep,
-    /// The Initiator leaves IRD and ORD to the ULPs.
+    /// The Initiator does not negotiate IRD and ORD, but leaves them to the ULPs.
     OpenDepths,
-    /// More ORD than the Responder has IRD.
+    /// The Initiator requests an ORD that exceeds the IRD of the Responder.
     WantsMore,
     PrivateData,
     Rejects,
     RejectsEnhanced,
     /// The Responder's user rejects, and closes.
     RejectsAndCloses,
-    /// The Initiator has no depths to negotiate.
+    /// The Initiator requests no enhanced set-up, and its depths are fixed.
     NothingWanted,
-    /// An RDMA Consortium Initiator, a permissive Responder.
+    /// The Initiator follows the RDMA Consortium's specification, and the Responder is permissive
+    /// (RFC 5044 Appendix C).
     FromRdmac,
-    /// A permissive Initiator, an RDMA Consortium Responder.
+    /// The Initiator is permissive, and the Responder follows the RDMA Consortium's specification.
     ToRdmac,
     /// The Initiator's user sends nothing.
     Silent,
     /// The Initiator posts a Send and closes at once.
     ClosesAtOnce,
-    /// Each end sends one long message, one FPDU per turn. The Initiator closes after its first
-    /// FPDU.
+    /// Each end sends one long message, with one FPDU in each turn. The Initiator closes after its
+    /// first FPDU.
     ClosesInMessage,
-    /// In place of the Initiator: a Request that is never complete.
+    /// The test replaces the Initiator, and sends a Request that is never complete.
     HalfARequest,
-    /// In place of the Initiator: an enhanced Request. Its ready-to-receive message is an RDMA
-    /// Write of 0 bytes with an STag.
+    /// The test replaces the Initiator, and sends an enhanced Request. The ready-to-receive message
+    /// is an RDMA Write of 0 bytes with an STag.
     WriteToStag,
 }
 
@@ -155,12 +156,13 @@ impl Scene {
 }
 
 impl Scene {
-    /// Returns whether the test replaces one endpoint and sends the bytes itself.
+    /// Returns whether the test replaces the Initiator and sends its bytes.
     pub(crate) fn is_scripted(self) -> bool {
         !self.scripted().is_empty()
     }
 
-    /// Returns the bytes that the test sends itself, one piece after each turn of the other end.
+    /// Returns the bytes that the test sends in place of the Initiator. It sends one piece after
+    /// each turn of the other end.
     fn scripted(self) -> Vec<Vec<u8>> {
         let request = b"MPA ID Req Frame\x50\x02\0\x04\xc0\x08\xc0\x08";
         match self {
@@ -187,13 +189,13 @@ fn only(kind: Rtr) -> RtrKinds {
 
 /// Lengths of the Sends of each end. With markers, the PAD of the second Send ends at a marker.
 const SENDS: [usize; 12] = [458, 4, 5, 700, 0, 3000, 30, 40, 50, 60, 70, 80];
-/// Length of the one long message of each end, which has several FPDUs.
+/// Lengths of the long message of each end. The message needs several FPDUs.
 const LONG_SENDS: [usize; 2] = [6000, 16_000];
 /// Maximum payload of a TCP segment in bytes.
 const MSS: u16 = 1460;
 
 struct End {
-    /// The endpoint. `None` if the test sends the bytes of this end itself.
+    /// The endpoint, or `None` if the test sends the bytes of this end.
     machine: Option<Connection>,
     scripted: std::vec::IntoIter<Vec<u8>>,
     user_events: Vec<String>,
@@ -254,7 +256,8 @@ impl Pair {
         self.now = until;
     }
 
-    /// Delivers all output, joined into one piece per turn, until both ends send nothing more.
+    /// Delivers all output until both ends send nothing more. The output of one turn is joined into
+    /// one piece.
     fn run(&mut self) {
         for _ in 0..1000 {
             let mut moved = false;
@@ -326,7 +329,8 @@ impl Pair {
         let (now, scene) = (self.now, self.scene);
         let End { machine: Some(machine), user_events, closed, .. } = &mut self.ends[end] else { return };
         while let Some(event) = machine.poll_event() {
-            // An endpoint refuses a command only while the connection is ending.
+            // The results of commands are ignored, because an endpoint rejects a command only while
+            // its connection ends.
             match &event {
                 Event::Established { .. } => {
                     let _ = (0..16).try_for_each(|_| machine.post_receive(16_000));

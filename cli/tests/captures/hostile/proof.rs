@@ -1,5 +1,6 @@
-//! Each deviation of DDP and RDMAP is caught: by a finding of the monitor, by the correct endpoint,
-//! by the reaction of an endpoint, or by the verdict of a case.
+//! Each deviation (named fault of an endpoint) of DDP and RDMAP is caught in one of four ways. The
+//! monitor reports a finding, the correct endpoint rejects with a Terminate, the deviating endpoint
+//! reacts differently, or a case of the suites fails.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +14,11 @@ use crate::hostile::run::{Run, Script};
 use crate::hostile::traffic::Wrong;
 use crate::hostile::verdict;
 
-/// Expected findings in addition to those about the deviation's own requirements, as lines with the
-/// name and the requirement. The wrong bytes violate these requirements, too, or look like another
-/// error. A finding about a correct end is listed only if that end follows the RDMA Consortium, and
-/// the other end's Reply denies its markers.
+/// Findings that are expected in addition to the findings about the deviation's own requirements.
+/// Each line has the name of a deviation and a requirement. The wrong bytes also violate this
+/// requirement, or look like another error. The list has a finding about a correct end only in one
+/// situation: the correct end follows the RDMA Consortium's specification, and the Reply of the
+/// other end denies the markers that the correct end sends.
 const ALSO: &str = include_str!("also.csv");
 
 /// How a deviation was caught.
@@ -26,13 +28,14 @@ pub(crate) enum By {
     Monitor,
     Reaction,
     Twin,
-    /// Only by its effect on a user. No tester can notice it.
+    /// Only a user notices the deviation. No tester can notice it.
     Users,
 }
 
-/// Returns the runs for the monitor, each with the deviating end: first all operations, with the
-/// deviation at the Initiator. Then each deliberate error, with the deviation at the end that
-/// reacts and at the end that causes the error.
+/// Returns the runs that the monitor reads, each with the number of the deviating end. In the first
+/// run, the deviating Initiator performs all operations. In the other runs, end 0 makes a
+/// deliberate error. For each error, the deviating end is first the end that reacts, and then the
+/// end that makes the error.
 fn situations() -> impl Iterator<Item = (Script, usize)> {
     let wrongs = Wrong::ALL.iter().flat_map(|wrong| [(Some(*wrong), 1), (Some(*wrong), 0)]);
     std::iter::once((None, 0)).chain(wrongs)
@@ -42,15 +45,16 @@ pub(crate) fn ends<'a>(end: usize, own: &'a Deviations, other: &'a Deviations) -
     if end == 0 { [own, other] } else { [other, own] }
 }
 
-/// Returns the errors that are not about the deviation's requirements, as lines of the list: errors
-/// of the deviating end, and of the other end if that end is correct.
+/// Returns the errors that are not about the deviation's requirements, as lines of [`ALSO`]. These
+/// are errors of the deviating end, and errors of the other end if that end is correct.
 pub(crate) fn beside(deviation: &Deviation, end: usize, run: &Run, right: &Run, other_is_correct: bool) -> Vec<String> {
     let errors = |run: &Run, end| run.found(end, Severity::Error);
     let errors = [0, 1].map(|end| errors(run, end).difference(&errors(right, end)).copied().collect());
     errors_beside(deviation, end, &errors, other_is_correct)
 }
 
-/// Does the same for the errors of each end that do not occur with correct ends.
+/// Does the same as [`beside`]. `errors` has the errors of each end that do not occur if both ends
+/// are correct.
 pub(crate) fn errors_beside(
     deviation: &Deviation,
     end: usize,
@@ -145,7 +149,7 @@ pub(crate) fn all_are_caught(
     }
     let stale = verdict::stale(|name| names.contains(name), &caught);
     assert!(stale.is_empty(), "these need no case, or no reason why there is none: {stale:?}");
-    // A line that is no longer needed is an error, too.
+    // It is also an error if the list has a line that is no longer needed.
     let is_of_these = |line: &str| line.split_once(',').is_some_and(|(name, _)| names.contains(name));
     let listed: BTreeSet<&str> = ALSO.lines().filter(|line| is_of_these(line)).collect();
     let found: BTreeSet<&str> = found.iter().map(String::as_str).collect();

@@ -1,5 +1,5 @@
-//! Deviations that are visible only after an action of the other end: this action, and the correct
-//! reaction to it.
+//! Lists the deviations (named faults of an endpoint) that are visible only in a reaction. Each
+//! entry has the action, and how the deviation becomes visible.
 
 use crate::hostile::run::Script;
 use crate::hostile::traffic::Wrong;
@@ -7,13 +7,14 @@ use crate::hostile::traffic::Wrong;
 /// How the deviation becomes visible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shows {
-    /// By a finding of the monitor.
+    /// The monitor reports a finding.
     Monitor,
-    /// A correct end sends this Terminate (layer, type, code). The deviating end does not.
+    /// A correct end sends a Terminate with this code, as 0xLTCC (layer, type, code). The deviating
+    /// end does not send it.
     Terminates(u16),
-    /// The deviating end sends this Terminate. A correct end sends none.
+    /// The deviating end sends a Terminate with this code. A correct end sends no Terminate.
     GoesOn(u16),
-    /// The correct other end rejects with this Terminate.
+    /// The other end is correct, and rejects with a Terminate with this code.
     Refused(u16),
 }
 
@@ -22,7 +23,8 @@ pub(crate) struct Case {
     /// The deviating end.
     pub(crate) end: usize,
     pub(crate) script: Script,
-    /// The other end's deviation that makes the deviation visible. Empty if none is needed.
+    /// The deviation of the other end that makes this deviation visible. Empty if the other end is
+    /// correct.
     pub(crate) provoked_by: &'static str,
     pub(crate) shows: Shows,
 }

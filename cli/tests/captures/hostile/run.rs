@@ -1,4 +1,4 @@
-//! One run of two endpoints, and its observable results.
+//! Runs two endpoints, and collects the observable results of the run.
 
 use std::collections::BTreeSet;
 
@@ -17,14 +17,14 @@ pub(crate) struct Run {
     findings: Vec<Finding>,
     /// The results of both ends' users, and how TCP ended.
     pub(crate) outcome: String,
-    /// The Terminate that each end sent, as 0xLTCC.
+    /// The code of the Terminate that each end sent, as 0xLTCC (layer, type, code).
     pub(crate) terminates: [Option<u16>; 2],
-    /// The requirement that made each end close the connection by itself. Only a connection without
-    /// RNICs reports it.
+    /// For each end that closed the connection by itself, the requirement that was the reason. Only
+    /// a connection without RNICs reports the reason.
     pub(crate) refuses: [Option<RequirementId>; 2],
 }
 
-/// The actions in a run: one deliberate error, or all operations if `None`.
+/// The actions in a run: one deliberate error, or (if `None`) all operations without an error.
 pub(crate) type Script = Option<Wrong>;
 
 impl Run {
@@ -37,7 +37,7 @@ impl Run {
             Some(wrong) => world.goes_wrong(wrong),
         }
         world.end();
-        // If a Terminate was not sent, the other end has none.
+        // If a Terminate was not sent, the other end has not received it.
         let is_exchanged = world.sides.iter().all(|side| side.terminate().is_some());
         let terminates = [0, 1].map(|end| {
             let (error, local) = world.sides[end].terminate()?;

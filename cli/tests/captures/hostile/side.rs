@@ -1,4 +1,5 @@
-//! One endpoint: the start-up of MPA, and then an RNIC with a Queue Pair and a region.
+//! A [`Side`] is one endpoint. It performs the start-up of MPA, and then uses an RNIC with a Queue
+//! Pair and a region.
 
 use weft_core::wire::rdmap::TerminateError;
 use weft_peer::memory::{Access, Buffer, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
@@ -118,7 +119,8 @@ impl Side {
         self.rnic.query_qp(self.qp).unwrap().state
     }
 
-    /// Returns the Terminate that this end sent or received.
+    /// Returns the error of the Terminate that this end sent or received, and whether this end sent
+    /// it.
     pub(crate) fn terminate(&self) -> Option<(TerminateError, bool)> {
         let record = self.rnic.query_qp(self.qp).unwrap().terminate?;
         Some((record.terminate.error, record.local))

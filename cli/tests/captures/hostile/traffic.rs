@@ -1,4 +1,5 @@
-//! The actions of the two ends: every operation in both directions, and deliberate errors.
+//! Performs the actions of the two endpoints. The endpoints perform every operation in both
+//! directions, or make a deliberate error.
 
 use weft_core::wire::rdmap::{AtomicOperation, Immediate};
 use weft_peer::memory::Access;
@@ -7,8 +8,9 @@ use weft_peer::verbs::{Operation, Payload, RemoteAddress, Sge};
 use crate::hostile::side::{LENGTH, Side, VA};
 use crate::hostile::world::World;
 
-/// Offsets in the region of each end: the data to send, the receive buffers, the memory that the
-/// peer writes and reads, and the destination of Reads.
+/// Offsets in the region of each end. At `SOURCE` is the data to send, at `INBOX` are the receive
+/// buffers, at `SHARED` is the memory that the peer writes and reads, and at `SINK` is the
+/// destination of Reads.
 pub(crate) const SOURCE: u32 = 0;
 pub(crate) const INBOX: u32 = 0x4000;
 pub(crate) const SHARED: u32 = 0x8000;
@@ -53,8 +55,8 @@ impl World {
         self.run();
     }
 
-    /// Posts operations at end `from`. `operations` makes them from the state of the peer and of
-    /// `from`.
+    /// Posts operations at end `from`. `operations` returns them. Its arguments are the peer and
+    /// the end `from`.
     pub(crate) fn posts(&mut self, from: usize, operations: impl FnOnce(&Side, &mut Side) -> Vec<Operation>) {
         let [a, b] = &mut self.sides;
         let (side, peer) = if from == 0 { (a, b) } else { (b, a) };
@@ -75,7 +77,7 @@ impl World {
                     send(side, 20, false, None),
                     send(side, 4000, false, None),
                     send(side, 0, false, None),
-                    // Two segments of the maximum length, without markers.
+                    // This Send has two segments. Without markers, both have the maximum length.
                     send(side, 2872, false, None),
                     send(side, 8, true, None),
                     send(side, 3000, false, Some(stags[0])),
@@ -146,10 +148,10 @@ impl World {
     }
 }
 
-/// An action of the first end that an endpoint rejects.
+/// A deliberate error: an action of the first end that the second end rejects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// Not an error: a Read before the first Send.
+    /// This is not an error. The first end posts a Read before the first Send.
     EarlyRead,
     LongSend,
     NoReceive,
@@ -164,7 +166,7 @@ pub(crate) enum Wrong {
     ReadRights,
     ReadPd,
     Invalidate,
-    /// The second end sends from memory outside its region.
+    /// This is an error of the second end, which sends from memory outside its region.
     LocalError,
 }
 
@@ -228,7 +230,7 @@ impl World {
                 Wrong::EarlyRead | Wrong::NoReceive | Wrong::LocalError => unreachable!("done above"),
             }]
         });
-        // The other end drops all data after an error.
+        // The first end also sends data after its error. The second end drops this data.
         self.posts(0, |side, _| vec![send(side, 2, false, None)]);
     }
 }

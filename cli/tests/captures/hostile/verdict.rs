@@ -1,5 +1,6 @@
-//! Deviations that only a user of the deviating end, or a tester, can notice. A case of the suites
-//! fails against the deviating end and names the requirement. It passes against a correct end.
+//! Tests deviations (named faults of an endpoint) that the monitor cannot notice. For each of them,
+//! a case of the suites fails against the deviating end and names the requirement. The same case
+//! passes against a correct end. A few deviations are noticed only by a user of the deviating end.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -18,19 +19,19 @@ use crate::hostile::proof::By;
 /// The case that catches each deviation. Columns: deviation, case, target, requirement.
 const CASES: &str = include_str!("cases.csv");
 
-/// Deviations that no tester can notice, each with the reason. A user notices them in one of the
-/// scenes.
+/// Deviations that no tester can notice, each with the reason. A user notices the deviation in one
+/// of the scenes.
 const UNSEEN: &[(&str, &str)] = &[
-    ("pm.answers-as-before", "whether the service is still there, its host knows alone"),
+    ("pm.answers-as-before", "only the host of the service knows whether the service still exists"),
     (
         "pm.request-goes-elsewhere",
-        "the tester, which is the port mapper, receives nothing, as from one that queries no port mapper",
+        "the tester is the port mapper and receives nothing, as from a client that queries no port mapper",
     ),
 ];
 
 static SUITES: LazyLock<Suites> = LazyLock::new(|| Suites::embedded().unwrap());
 
-/// A line of the list.
+/// A line of [`CASES`].
 struct Line {
     deviation: &'static str,
     case: &'static str,
@@ -47,7 +48,7 @@ fn lines() -> impl Iterator<Item = Line> {
     })
 }
 
-/// The results of correct ends in all cases of a layer, by layer and target.
+/// For each layer and target, the results of correct ends in all cases of the list.
 type Correct = HashMap<(Layer, &'static str), Arc<RunReport>>;
 
 static CORRECT: LazyLock<Mutex<Correct>> = LazyLock::new(Mutex::default);
@@ -69,12 +70,12 @@ fn judged(filter: Filter, target: Target) -> RunReport {
     runtime.block_on(run(options, Arc::new(|_: &Event| {}))).unwrap()
 }
 
-/// Checks that the case of a deviation fails because of the deviation. `seen` is whether a user
-/// noticed the deviation. Adds the other errors that the case reports to `unasked`, as lines of the
-/// other list.
+/// Checks that the case of a deviation fails because of the deviation. `seen` is true if a user
+/// noticed the deviation. Adds the other errors that the case reports to `unasked`, as lines of
+/// `also.csv`.
 ///
-/// # Errors
-/// Returns why the case does not catch the deviation, or that there is no case.
+/// # Errors Returns a text that explains why the case does not catch the deviation, or that there
+/// is no case.
 pub(crate) fn names(deviation: &Deviation, seen: bool, unasked: &mut Vec<String>) -> Result<By, String> {
     if UNSEEN.iter().any(|(name, _)| *name == deviation.name) {
         return seen.then_some(By::Users).ok_or_else(|| format!("{}: not even users see it", deviation.name));
@@ -95,7 +96,8 @@ pub(crate) fn names(deviation: &Deviation, seen: bool, unasked: &mut Vec<String>
     let hostile = judged(Filter::of([case]), hostile);
     let failed =
         || hostile.results.iter().flat_map(|result| &result.requirements).filter(|it| it.verdict == Verdict::Fail);
-    // A violation of the proposal is not a failure, because the target has not implemented it.
+    // Some requirements come from a proposal. If a target violates one, the verdict is not "fail"
+    // but "unimplemented".
     let mut found = hostile.results.iter().flat_map(|result| &result.requirements);
     let verdict = if is_proposal(requirement.row()) { Verdict::Unimplemented } else { Verdict::Fail };
     let names = |it: &RequirementVerdict| it.requirement == requirement && it.verdict == verdict && !it.also_observed;
@@ -108,7 +110,8 @@ pub(crate) fn names(deviation: &Deviation, seen: bool, unasked: &mut Vec<String>
     Ok(By::Case)
 }
 
-/// Returns the listed deviations among `these` that were caught in another way.
+/// Returns the deviations that are in one of the lists but were caught in another way. `these`
+/// selects the deviations.
 pub(crate) fn stale(these: impl Fn(&str) -> bool, caught: &[(&'static str, By)]) -> Vec<&'static str> {
     let listed = lines().map(|line| line.deviation).chain(UNSEEN.iter().map(|(name, _)| *name));
     let otherwise = |name: &&str| caught.iter().any(|(it, by)| it == name && !matches!(by, By::Case | By::Users));
@@ -120,7 +123,7 @@ fn the_list_of_cases_is_in_order() {
     let lines: Vec<&str> = CASES.lines().skip(1).collect();
     assert!(
         lines.is_sorted_by(|a, b| a.split(',').next() < b.split(',').next()),
-        "a deviation twice, or not in its place"
+        "a deviation is listed twice, or the list is not sorted"
     );
     for line in self::lines() {
         assert!(hostile::by_name(line.deviation).is_ok(), "{}", line.deviation);

@@ -1,4 +1,4 @@
-//! Two endpoints with RNICs, the wire between them, and a capture of the traffic.
+//! A [`World`] has two endpoints with RNICs, the wire between them, and a capture of the traffic.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) struct World {
     pub(crate) capture: Capture,
 }
 
-/// The default settings of both ends. They use the enhanced set-up, which negotiates the depths.
+/// The default settings of an end. They use the enhanced set-up, which negotiates IRD and ORD.
 pub(crate) fn wants(deviations: &Deviations) -> Wants {
     let mut mpa = weft_peer::mpa::MpaSettings { enhanced: weft_peer::mpa::EnhancedUse::Request, ..Default::default() };
     mpa.enhanced_settings.ird = weft_peer::mpa::Depth::negotiated(DEPTH);
@@ -75,7 +75,7 @@ impl World {
         self.run();
     }
 
-    /// Returns the Terminate that each end sent or received.
+    /// Returns the error of the Terminate that each end sent or received.
     pub(crate) fn terminates(&self) -> [Option<TerminateError>; 2] {
         [0, 1].map(|end| self.sides[end].terminate().map(|(error, _)| error))
     }

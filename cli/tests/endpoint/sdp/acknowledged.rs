@@ -1,11 +1,12 @@
-//! However a connection ends, no acknowledged byte is lost, and no resource remains allocated.
+//! Tests every way in which an SDP connection can end. No acknowledged byte is lost, and no
+//! resource remains allocated.
 //!
 //! weft's SDP API acknowledges bytes to the writer in three ways:
 //!
-//! - A successful `flush` or `shutdown` shows that all bytes have left SDP. Bytes in messages are in
-//!   TCP. Bytes that RDMA reads or writes are in the peer's memory.
-//! - A graceful close of both sides shows that the peer has received the bytes, although its user may
-//!   not have read them.
+//! - A successful `flush` or `shutdown` shows that all bytes have left SDP. Bytes that messages
+//!   carry are in TCP. Bytes that RDMA transfers are in the peer's memory.
+//! - A graceful close of both sides shows that the peer has received the bytes. It does not show
+//!   that the peer's user has read them.
 //! - An answer of the peer's program shows that it has read the bytes.
 //!
 //! A successful write alone shows nothing.
@@ -76,7 +77,8 @@ fn kill(child: &mut Child) {
     child.wait().unwrap();
 }
 
-/// Both sides close. One side closes before it has read anything.
+/// Both sides close. One side closes before it has read anything, and reads the data after the
+/// close.
 #[tokio::test]
 async fn octets_sent_before_a_graceful_close_are_read_after_it() {
     let (device, sent) = (device(), octets(150_000));
@@ -97,7 +99,8 @@ async fn octets_sent_before_a_graceful_close_are_read_after_it() {
     }
 }
 
-/// A half of a connection that has ended stays ended, even if the process on the other side dies.
+/// The sender closes its half of the connection, and then its process dies. The receiver can still
+/// read all data of this half.
 #[tokio::test]
 async fn octets_sent_before_a_half_close_are_read_after_the_death_of_their_sender() {
     let (device, sent) = (device(), octets(150_000));
@@ -109,7 +112,7 @@ async fn octets_sent_before_a_half_close_are_read_after_the_death_of_their_sende
     let writing = thread::spawn(move || stdin.write_all(&given));
     let mut got = vec![0; 1000];
     stream.read_exact(&mut got).await.unwrap();
-    // The end of its input ends the half of the connection.
+    // The end of its input makes the child process close its half of the connection.
     writing.join().unwrap().unwrap();
     assert!(!stream.urgent().await, "the half has ended, and nobody has read the rest");
     kill(&mut child.0);
@@ -122,8 +125,8 @@ async fn octets_sent_before_a_half_close_are_read_after_the_death_of_their_sende
     comes_back_to(&device, before).await;
 }
 
-/// If the echoing peer is killed, the reader gets a prefix of the sent bytes, and then a reset.
-/// Later writes fail, and so does a flush of unsent bytes.
+/// A peer that returns all data is killed. The reader gets a prefix of the sent bytes, and then a
+/// reset. Later writes fail, and a flush of unsent bytes also fails.
 #[tokio::test]
 async fn answers_before_the_death_of_a_peer_are_a_prefix_of_the_sent_octets() {
     let (device, sent) = (device(), octets(8_000_000));
@@ -166,8 +169,8 @@ async fn answers_before_the_death_of_a_peer_are_a_prefix_of_the_sent_octets() {
     }
 }
 
-/// An abort drops bytes in flight. The writer notices it by a failed flush, and the reader by a
-/// reset after the first bytes.
+/// An abort drops bytes in flight. The writer notices the abort because its flush fails. The reader
+/// gets a reset after the first bytes.
 #[tokio::test]
 async fn an_abort_takes_no_read_octets_back_and_fails_the_flush() {
     let (device, sent) = (device(), octets(2_000_000));
@@ -195,7 +198,7 @@ async fn an_abort_takes_no_read_octets_back_and_fails_the_flush() {
     }
 }
 
-/// A peer can read flushed bytes after the writer is gone.
+/// The peer can read flushed bytes even if the writer no longer exists.
 #[tokio::test]
 async fn flushed_octets_are_read_after_their_writer_is_gone() {
     let (device, sent) = (device(), octets(150_000));
@@ -219,8 +222,8 @@ async fn flushed_octets_are_read_after_their_writer_is_gone() {
     }
 }
 
-/// A failed start-up leaves no resources. The peer rejects it, a peer with another protocol closes
-/// it, or the caller cancels it.
+/// A start-up can fail in three ways: the peer rejects it, a peer with another protocol closes the
+/// connection, or the caller cancels it. In all three cases, no resources remain.
 #[tokio::test]
 async fn a_start_up_that_fails_leaves_nothing() {
     let device = device();

@@ -1,5 +1,6 @@
-//! `weft sdp agent` without the shim: its socket, and its answers to lines that the shim sends or
-//! never sends.
+//! Tests `weft sdp agent`. A shim, which is weft's preload library in a program, normally sends
+//! lines to the agent over a UNIX socket. Here the test sends the lines, including lines that a
+//! shim never sends.
 
 use std::env;
 use std::fs;
@@ -72,7 +73,7 @@ fn a_line_that_is_no_request_gets_an_error_and_the_agent_continues() {
     {
         assert_eq!(ask(&socket, line), "failed other invalid request", "{line:?}");
     }
-    // A client may disconnect in the middle of a line.
+    // It is possible that a client disconnects in the middle of a line.
     let mut half = UnixStream::connect(&socket).unwrap();
     half.write_all(b"listen 127.0").unwrap();
     half.shutdown(std::net::Shutdown::Write).unwrap();
@@ -85,13 +86,13 @@ fn a_line_that_is_no_request_gets_an_error_and_the_agent_continues() {
     assert!(!socket.exists());
 }
 
-/// sshd and nginx have a socket for each family.
+/// Programs such as sshd and nginx listen with two sockets, one for IPv4 and one for IPv6.
 #[test]
 fn a_program_may_listen_with_a_socket_for_each_family() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("agent");
     let _agent = start(&socket);
-    // A port that is probably free in both families.
+    // A port that is probably free for both IPv4 and IPv6.
     let free = || TcpListener::bind("[::]:0").unwrap().local_addr().unwrap().port();
     let (first, other) = (free(), free());
     let listen = |ip: &str, sdp: u16, more: &str| ask(&socket, &format!("listen {ip}:80 sdp {ip}:{sdp}{more}"));
@@ -127,14 +128,14 @@ impl Conversation {
         line.trim_end().to_owned()
     }
 
-    /// Returns the address to which the program must connect.
+    /// Reads the agent's next line. Returns the address in it, to which the program must connect.
     fn at(&mut self) -> SocketAddr {
         let line = self.next();
         line.strip_prefix("at ").unwrap_or_else(|| panic!("{line}")).parse().unwrap()
     }
 }
 
-/// Starts a connection of a program with a non-blocking socket. Returns its descriptor, whose
+/// Starts a connection of a program with a non-blocking socket. Returns the program's socket, whose
 /// connection is in progress, and the addresses of both ends.
 fn on_its_way(socket: &Path, line: &str) -> (TcpStream, SocketAddr, SocketAddr) {
     let mut shim = Conversation::begin(socket, &format!("{line} no-wait"));
@@ -203,8 +204,8 @@ fn a_program_that_does_not_block_is_reset_when_sdp_fails() {
     }
 }
 
-/// A program with a non-blocking socket gets its descriptor at once, and the result later, even if
-/// an end is silent for long.
+/// A program with a non-blocking socket can continue at once, and gets the result later. So the
+/// program does not wait for a peer or a port mapper that is silent.
 #[test]
 fn a_program_that_does_not_block_does_not_wait_for_silent_ends() {
     let folder = tempfile::tempdir().unwrap();
@@ -232,12 +233,13 @@ fn a_program_that_does_not_block_does_not_wait_for_silent_ends() {
 
 /// The environment variable that is set in the network namespace.
 const INSIDE: &str = "WEFT_UNREACHABLE_HOST";
-/// Time limit for an answer that needs no network, on a busy machine. (The kernel retransmits a SYN
-/// for more than two minutes.)
+/// Time limit for an answer that needs no network. The limit allows for a busy machine. It is
+/// shorter than the two minutes for which the kernel retransmits a SYN.
 const AT_ONCE: Duration = Duration::from_secs(20);
 
 /// If there is no route to a host, the program's connection fails at once. The agent reports the
-/// reason, for which the library reports EHOSTUNREACH (`preload/tests/shim/later.rs`).
+/// reason. The preload library converts this reason to EHOSTUNREACH, which
+/// `preload/tests/shim/later.rs` tests.
 #[test]
 fn a_program_that_does_not_block_is_reset_at_once_if_the_host_is_unreachable() {
     if env::var_os(INSIDE).is_none() {
@@ -250,7 +252,8 @@ fn a_program_that_does_not_block_is_reset_at_once_if_the_host_is_unreachable() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("agent");
     let _agent = start(&socket);
-    // The route of the first host is `unreachable`; the second one has no route.
+    // The first and the third host have a route of type `unreachable`. The second host has no
+    // route.
     for host in ["192.0.2.17", "198.51.100.17", "[2001:db8::17]"] {
         for by in ["sdp", "both", "pm"] {
             let line = format!("connect {host}:80 {by} {host}:7080");
@@ -276,12 +279,13 @@ fn started_connections() -> u64 {
     values.nth(names.position(|name| name == "ActiveOpens").unwrap()).unwrap().parse().unwrap()
 }
 
-/// If no machine answers for an address, the kernel needs 3 s to detect this, for each connection.
-/// A program with a non-blocking socket does not wait for these 3 s, and the agent waits only once.
+/// If no machine has an address, the kernel needs 3 s to detect this for each connection. A program
+/// with a non-blocking socket does not wait for these 3 s, and the agent waits only for the first
+/// connection.
 ///
-/// The test checks the order of events instead of their times. The agent sends the address for the
-/// program as its first answer. If the agent waited for the host, the first answer would be the
-/// failure. After the failure, the agent starts no more connections to the host.
+/// The test checks the order of events instead of their times. The agent's first answer is the
+/// address to which the program connects. If the agent waited for the host, its first answer would
+/// be the failure. After the failure, the agent starts no more connections to the host.
 #[test]
 fn an_unreachable_host_delays_no_program_and_is_tried_once() {
     if env::var_os(INSIDE).is_none() {
@@ -327,7 +331,7 @@ fn in_a_network_namespace(test: &str, setup: &str) {
     assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
 }
 
-/// If a program has bound its socket to a port, SDP connects from this port.
+/// If a program has bound its socket to a port, the SDP connection also comes from this port.
 #[test]
 fn sdp_connects_from_the_port_of_the_program() {
     let folder = tempfile::tempdir().unwrap();
@@ -339,7 +343,8 @@ fn sdp_connects_from_the_port_of_the_program() {
     assert_eq!(silent.accept().unwrap().1, source);
 }
 
-/// A program with a blocking socket and a rule `both`: without SDP, it connects by TCP.
+/// The rule for a program is `both` (SDP or TCP), and its socket is blocking. If SDP fails, the
+/// program connects by plain TCP.
 #[test]
 fn both_falls_back_to_plain_tcp() {
     let folder = tempfile::tempdir().unwrap();
@@ -364,7 +369,7 @@ fn both_falls_back_to_plain_tcp() {
     assert!(shim.next().starts_with("failed not-available "));
 }
 
-/// Connects as a program with a blocking socket. Returns the answer of the agent after the
+/// Connects like a program with a blocking socket. Returns the answer that the agent sends when the
 /// connection is complete.
 fn connected(socket: &Path, line: &str) -> String {
     let mut shim = Conversation::begin(socket, line);
@@ -375,7 +380,7 @@ fn connected(socket: &Path, line: &str) -> String {
     shim.next()
 }
 
-/// A port mapper that does not answer delays one connection for seconds, but not the next
+/// A port mapper does not answer. This delays the first connection for seconds, but not the next
 /// connections.
 #[test]
 fn a_silent_port_mapper_is_queried_for_one_connection() {
@@ -458,7 +463,8 @@ fn a_program_is_run_under_the_library() {
         "{ran:?}"
     );
     assert_eq!(run(&["sh"]).status.code(), Some(2), "missing rules");
-    // A header without program headers: the linker would load no library.
+    // This is an ELF header without program headers. For such a program, the dynamic linker would
+    // load no library.
     let fixed = folder.path().join("static");
     fs::write(&fixed, [&b"\x7fELF\x02\x01"[..], &[0; 58]].concat()).unwrap();
     fs::set_permissions(&fixed, fs::Permissions::from_mode(0o755)).unwrap();

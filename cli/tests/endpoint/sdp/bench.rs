@@ -1,5 +1,5 @@
-//! `weft sdp bench` as a process: its figures are consistent, and TCP is measured with the same
-//! number and size of messages as SDP.
+//! Tests `weft sdp bench`, which runs as a process. The numbers that it prints are consistent. It
+//! measures TCP with the same number and size of messages as SDP.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::sdp::process::WEFT;
 
-/// Time limit for a run on a busy machine. If SDP is defective, the two ends wait for each other
-/// for ever.
+/// Time limit for a run. It is long enough for a busy machine. Without it, the test would hang if a
+/// defect of SDP makes the two ends wait for each other.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// Runs `weft sdp bench` with these options. Returns its lines and its duration.
@@ -38,15 +38,15 @@ fn number(line: &Value, name: &str) -> f64 {
 #[test]
 fn bench_measures_the_same_messages_over_tcp_and_sdp() {
     const MIB: f64 = 1_048_576.0;
-    // Options, the unit, the size, and the numbers of messages and samples. 1 MiB / 3000 bytes is
-    // 349.5.
+    // Each line has the options, the unit, the size of a message, the number of messages, and the
+    // number of samples. 1 MiB divided by 3000 bytes is 349.5, so this run has 350 messages.
     for (options, unit, size, count, samples) in [
         ("--total 1 --samples 1", "MB/s", 1 << 20, 1, 1),
         ("--total 1 --samples 3 --size 4096 --no-crc", "MB/s", 4096, 256, 3),
         ("--total 1 --samples 2 --size 3000", "MB/s", 3000, 350, 2),
         ("--latency --rounds 20 --samples 3", "us", 1, 20, 3),
         ("--latency --rounds 10 --samples 1 --size 5000", "us", 5000, 10, 1),
-        // More bytes than the echoing end reads at once.
+        // The message has more bytes than the end that returns it reads at one time.
         ("--latency --rounds 2 --samples 1 --size 3000000", "us", 3_000_000, 2, 1),
     ] {
         let (lines, took) = bench(options);
@@ -58,11 +58,12 @@ fn bench_measures_the_same_messages_over_tcp_and_sdp() {
             assert_eq!(messages, (&size.into(), &count.into(), &samples.into()), "{options}: {line}");
             let (least, median, most) = (number(line, "min"), number(line, "median"), number(line, "max"));
             assert!(0.0 < least && least <= median && median <= most, "{options}: {line}");
-            // The messages of a sample are the total, rounded up to complete messages.
+            // All messages of a sample together have the total size, rounded up to complete
+            // messages.
             let octets = f64::from(size) * f64::from(count);
             assert!(unit == "us" || (octets - f64::from(size) < MIB && MIB <= octets), "{options}: {line}");
-            // No sample took longer than the process: bytes / (MB/s), or messages * us, are
-            // microseconds.
+            // No sample took longer than the process. Bytes divided by MB/s are microseconds, and
+            // messages multiplied by us are microseconds.
             let longest = if unit == "us" { most * f64::from(count) } else { octets / least };
             assert!(longest <= took.as_secs_f64() * 1e6, "{options}: {line}, but the run took {took:?}");
         }
@@ -74,7 +75,8 @@ fn bench_measures_the_same_messages_over_tcp_and_sdp() {
     }
 }
 
-/// The lines for a person have the same sizes, units and ratios.
+/// Without `--json`, the output has a line of text for each measurement, with the same sizes, units
+/// and ratios.
 #[test]
 fn bench_prints_a_line_for_each_subject() {
     let run = ["sdp", "bench", "--total", "1", "--samples", "1", "--size", "65536"];
@@ -95,7 +97,7 @@ fn bench_measures_many_connections() {
     assert_eq!((&line["kind"], &line["connections"]), (&"sdp_scale".into(), &20.into()), "{line}");
     let (connecting, round_trip) = (number(line, "connect_seconds"), number(line, "round_trip_seconds"));
     assert!(0.0 < connecting && 0.0 < round_trip && connecting + round_trip <= took.as_secs_f64(), "{line}");
-    // Each idle end has receive buffers of its own.
+    // Each idle end has its own receive buffers, so it uses some memory.
     assert!(number(line, "kib_per_idle_end") > 0.0, "{line}");
 }
 

@@ -1,6 +1,6 @@
-//! Faults around a connection: a killed process, a dead port mapper, a program that does not read.
-//! Each fault causes the same error as a TCP socket would report. It leaves no open descriptor, and
-//! loses no byte that was acknowledged to the other side.
+//! Tests faults outside an SDP connection: a killed process, a dead port mapper, and a program that
+//! does not read. After each fault, a program gets the same error as with a TCP socket. No
+//! descriptor stays open, and no byte that was acknowledged to the other side is lost.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,7 +15,7 @@ use weft_peer::verbs::{Node, RnicSettings};
 use crate::sdp::process::{Listening, WEFT, fill, octets, open, proxies, read_error, server, through};
 use crate::wait::{LONG, wait_for};
 
-/// Waits until a process has `descriptors` descriptors open again.
+/// Waits until the number of open descriptors of a process is `descriptors` again.
 fn comes_back_to(proxy: &Listening, descriptors: usize) {
     wait_for("its descriptors are closed", || (proxy.descriptors() == descriptors).then_some(()));
 }
@@ -40,7 +40,8 @@ pub(crate) fn connect(peer: &str) -> Running {
 #[test]
 fn a_killed_proxy_resets_both_programs_and_the_other_proxy_goes_on() {
     let (server, at) = server();
-    // Kill first the proxy in front of the server, then the other proxy.
+    // In the first round, kill the proxy in front of the server (`far`). In the second round, kill
+    // the other proxy (`near`).
     for near_dies in [false, true] {
         let (mut near, mut far) = proxies(&at, &[]);
         let idle = [near.descriptors(), far.descriptors()];
@@ -51,8 +52,8 @@ fn a_killed_proxy_resets_both_programs_and_the_other_proxy_goes_on() {
             far.kill();
         }
         for (client, served) in several {
-            // The client of the killed proxy must get a reset, too. An end of the stream would mean
-            // that the data is complete.
+            // The program of the killed proxy must also get a reset. An end of the stream would
+            // mean for the program that its data is complete.
             assert_eq!(read_error(client), ErrorKind::ConnectionReset, "near dies: {near_dies}");
             assert_eq!(read_error(served), ErrorKind::ConnectionReset, "near dies: {near_dies}");
         }
@@ -80,8 +81,8 @@ fn a_killed_proxy_resets_both_programs_and_the_other_proxy_goes_on() {
     }
 }
 
-/// A relay has two descriptors for each connection. It can serve more connections than the default
-/// limit of 1024 descriptors allows.
+/// A process that serves many connections needs many descriptors. weft raises the soft limit of
+/// descriptors, so it can serve more connections than this limit allowed at the start.
 #[test]
 fn as_many_descriptors_are_taken_as_there_may_be() {
     let mut echo = Command::new("sh")
@@ -138,7 +139,8 @@ fn a_killed_client_resets_its_connection_and_no_other() {
     comes_back_to(&echo, idle);
 }
 
-/// A user can read bytes that arrived and were acknowledged, after their sender has died.
+/// Bytes arrive and are acknowledged, and then the process of their sender dies. The user can still
+/// read these bytes.
 #[tokio::test]
 async fn octets_that_arrived_are_read_after_the_death_of_their_sender() {
     let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);
@@ -165,8 +167,9 @@ async fn octets_that_arrived_are_read_after_the_death_of_their_sender() {
     drop(writing.join().unwrap());
 }
 
-/// A port mapper that does not answer leads to plain TCP (section 7.5.1 of the draft), unless
-/// `--sdp-only` forbids it. There is no second query for a connection that is open.
+/// If a port mapper does not answer, the proxy uses plain TCP (draft-pinkerton-iwarp-sdp-01 section
+/// 7.5.1). With `--sdp-only`, it resets the connection instead. A connection that is already open
+/// is not affected.
 #[test]
 fn a_port_mapper_that_dies_leads_to_plain_tcp_or_to_a_reset() {
     let (server, at) = server();
@@ -200,13 +203,14 @@ fn a_port_mapper_that_dies_leads_to_plain_tcp_or_to_a_reset() {
     assert_eq!(refused.join().unwrap(), ErrorKind::ConnectionReset);
     let report = strict.next_report();
     assert!(report["error"].as_str().unwrap().contains("by SDP, because the host has no port mapper"), "{report}");
-    // The connection that it mapped earlier still works.
+    // The connection that the port mapper mapped earlier still works.
     client.write_all(&[7]).unwrap();
     served.read_exact(&mut [0]).unwrap();
 }
 
-/// If a program does not read, the writing program has to wait, and the buffered data has a limit.
-/// At the end, the program reads the data or resets the stream.
+/// If a program does not read, the program that writes has to wait, and the amount of buffered data
+/// has a limit. Later, the first program reads all data. Then it stops reading again and resets the
+/// stream.
 #[test]
 fn a_program_that_stops_reading_stops_the_other_side() {
     let (server, at) = server();
@@ -216,7 +220,8 @@ fn a_program_that_stops_reading_stops_the_other_side() {
         let (client, mut served) = open(&near, &server);
         let piece = octets(1 << 20);
         let sent = fill(&client, &served, &piece);
-        // The limit is the sum of the buffers of four kernel sockets and two proxies.
+        // The kernel buffers of the four sockets and the buffers of the two proxies hold less than
+        // this limit.
         assert!(sent < 64 << 20, "{mode}: {sent} bytes went nowhere");
         for proxy in [&near, &far] {
             assert!(proxy.most_memory() < 64 << 10, "{mode}: {} KiB", proxy.most_memory());
@@ -224,7 +229,8 @@ fn a_program_that_stops_reading_stops_the_other_side() {
         let mut got = vec![0; sent];
         served.read_exact(&mut got).unwrap();
         assert!(got.chunks(piece.len()).all(|got| got == &piece[..got.len()]), "{mode}");
-        // The program stops reading again, and closes with unread bytes, which is a reset.
+        // The program stops reading again, and closes while there are unread bytes. So its kernel
+        // resets the stream.
         let writing = thread::spawn(move || {
             loop {
                 if let Err(error) = (&client).write(&piece) {

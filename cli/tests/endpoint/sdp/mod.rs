@@ -1,6 +1,7 @@
-//! `weft sdp` as processes: TCP programs joined by two proxies, ends and resets of streams in both
-//! directions, queries and answers of the port mapper, and the other roles.
-#![allow(clippy::unwrap_used, reason = "a helper of a test may stop it")]
+//! Tests the commands `weft sdp`, which run as processes. Two proxies join TCP programs by SDP. The
+//! tests check the end and the reset of streams in both directions, the port mapper, and the other
+//! roles (`connect`, `serve`).
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 mod acknowledged;
 mod agent;
@@ -75,7 +76,7 @@ fn a_reset_is_a_reset_on_the_other_side() {
     assert_eq!(far.next_report()["end"], "reset by the second side");
 }
 
-/// TCP keep-alive detects a peer that disappeared, on both sides of a relay.
+/// A relay enables TCP keep-alive on both of its connections, to detect a peer that disappeared.
 #[test]
 fn keep_alive_probes_a_silent_peer() {
     let (server, at) = server();
@@ -87,11 +88,11 @@ fn keep_alive_probes_a_silent_peer() {
     for (proxy, program) in sides {
         wait_for("keep-alive", || has_timer(proxy, program, KEEP_ALIVE).then_some(()));
     }
-    // The TCP connection of SDP. Only the kernel knows the port of its other end.
+    // Find the TCP connection of SDP. Only one of its ports is known, so search the kernel's table.
     let sdp = format!(":{:04X}", port(&far.at));
     let is_kept = |line: &str| {
         let columns: Vec<&str> = line.split_whitespace().collect();
-        // Established.
+        // State 01 means established.
         let ours = columns[3] == "01" && columns[1..3].iter().any(|name| name.ends_with(&sdp));
         (ours, columns[5].starts_with(KEEP_ALIVE))
     };
@@ -103,7 +104,8 @@ fn keep_alive_probes_a_silent_peer() {
     });
 }
 
-/// The far side does not read, so all buffers on the path are full. Then the near side resets.
+/// The program on the far side does not read, so all buffers on the path are full. Then the program
+/// on the near side resets its stream.
 #[test]
 fn a_reset_passes_by_octets_that_nobody_takes() {
     let (server, at) = server();
@@ -126,9 +128,9 @@ fn a_server_that_is_not_there_resets_the_client() {
     let report = far.next_report();
     assert_eq!(report["end"], "failed", "{report}");
     assert!(report["error"].as_str().unwrap().contains("refused"), "{report}");
-    // The near side observes a connection that was established and then broke.
+    // The near proxy reports a connection that was established and then broke.
     assert_eq!(near.next_report()["end"], "reset by the second side");
-    // The SDP peer is gone.
+    // In the second case, the far proxy does not exist.
     drop(far);
     let client = TcpStream::connect(&near.at).unwrap();
     assert_eq!(read_error(client), ErrorKind::ConnectionReset);
@@ -151,7 +153,7 @@ fn connections_beyond_the_limit_wait_for_one_to_end() {
     let mut got = [0; 5];
     served.read_exact(&mut got).unwrap();
     assert_eq!(&got, b"third");
-    // Open streams are reset when the process ends.
+    // When the proxy ends, it resets its open streams.
     let rest = near.terminate();
     let totals = rest.last().unwrap();
     assert_eq!((&totals["connections"], &totals["most"], &totals["stopped"]), (&3.into(), &2.into(), &2.into()));
@@ -186,10 +188,11 @@ fn the_port_mapper_reports_the_address_of_sdp() {
     drop(served);
     assert_eq!(got, "mapped");
     assert_eq!(near.next_report()["forth"], 6);
-    // The data was transferred by SDP, and not by plain TCP as for a service without SDP.
+    // The far proxy also reports the bytes. So the data was transferred by SDP, and not by plain
+    // TCP.
     assert_eq!(far.next_report()["forth"], 6);
-    // Another service is not mapped. With `--sdp-only` the connection is refused, otherwise it uses
-    // plain TCP.
+    // The port mapper has no mapping for the other service. With `--sdp-only`, the proxy resets the
+    // connection. Otherwise, it uses plain TCP.
     let (other, at) = self::server();
     let service = format!("sdp://{at}");
     let ask = ["proxy", "--json", "--listen", "tcp://127.0.0.1:0", "--connect", &service, "--pm", &mapper];
@@ -205,7 +208,7 @@ fn the_port_mapper_reports_the_address_of_sdp() {
     let mut got = String::new();
     served.read_to_string(&mut got).unwrap();
     assert_eq!(got, "plain");
-    // `weft sdp connect` behaves in the same way, without a proxy.
+    // `weft sdp connect` needs no proxy, and behaves in the same way.
     let refused = connect(&at, &["--pm", &mapper, "--sdp-only"], Vec::new());
     let message = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(3) && message.contains("the port mapper denied the request"), "{refused:?}");
@@ -260,7 +263,7 @@ fn connect(peer: &str, options: &[&str], input: Vec<u8>) -> Output {
     let mut stdin = process.stdin.take().unwrap();
     let giving = thread::spawn(move || stdin.write_all(&input));
     let output = process.wait_with_output().unwrap();
-    // A side without input closes its half unread.
+    // If the process takes no input, writing to it fails. So the result is ignored.
     let _ = giving.join().unwrap();
     output
 }
@@ -284,7 +287,8 @@ fn serve_echoes_takes_and_gives() {
     assert_eq!(different.status.code(), Some(1), "{different:?}");
 }
 
-/// The exit code depends on how the connection ended, even if all bytes were sent and received.
+/// The exit code with `--once` depends on how the connection ended, even if all bytes were sent and
+/// received. If the peer resets the connection, the code is 1.
 #[tokio::test]
 async fn one_connection_that_was_reset_did_not_end_well() {
     for (reset, code) in [(false, 0), (true, 1)] {
@@ -305,11 +309,11 @@ async fn one_connection_that_was_reset_did_not_end_well() {
     }
 }
 
-/// The same happens if the peer violates a requirement: its Data announces one byte more than it
-/// has, or comes after its DisConn.
+/// The exit code is also 1 if the peer violates a requirement. One peer sends a Data message that
+/// announces one byte more than it has. The other peer sends a Data message after its DisConn.
 #[test]
 fn one_connection_whose_peer_broke_a_rule_did_not_end_well() {
-    // A source does not receive data.
+    // The role `source` receives no data, so it gets no input.
     let services = [(&["echo"][..], 2000), (&["sink"], 2000), (&["source", "--octets", "3000"], 0)];
     for (what, input) in services {
         for (deviation, code) in [(None, 0), (Some("sdp.len-one-more"), 1), (Some("sdp.data-after-dis-conn"), 1)] {
@@ -321,7 +325,7 @@ fn one_connection_whose_peer_broke_a_rule_did_not_end_well() {
     }
 }
 
-/// A closed pipe is not an error of the connection.
+/// If the reader closes the pipe of the output, this is not an error of the connection.
 #[test]
 fn a_reader_that_stops_ends_the_connection_well() {
     let source = Listening::start(&["serve", "source", "--listen", "127.0.0.1:0", "--octets", "100000000"]);
@@ -362,7 +366,8 @@ fn a_broken_rule_is_reported_to_the_user() {
     assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
 }
 
-/// weft performs an action at an offset of the written bytes, or reports that it did not.
+/// With `--at`, weft performs an action at an offset of the written bytes. If the connection writes
+/// fewer bytes, weft reports that it did not perform the action.
 #[test]
 fn an_action_that_is_never_reached_is_reported() {
     let echo = Listening::start(&["serve", "--listen", "127.0.0.1:0"]);
@@ -384,7 +389,7 @@ fn an_action_that_is_never_reached_is_reported() {
         let refused = Command::new(WEFT).args(serve).args(what).output().unwrap();
         assert_eq!(refused.status.code(), Some(2), "{what:?}: {refused:?}");
     }
-    // Only the end of an echo shows how much it has written.
+    // The number of bytes that an echo writes is known only at its end, so the message comes then.
     let mut echo = Command::new(WEFT)
         .args(["sdp", "serve", "--once", "--listen", "127.0.0.1:0", "--at", "50:urgent", "--at", "700:move"])
         .stdout(Stdio::piped())

@@ -1,4 +1,5 @@
-//! `weft sdp` as processes, two proxies joined, and TCP programs on both sides of them.
+//! Helper functions for the tests of `weft sdp`. They start processes, join two proxies, and
+//! connect TCP programs on both sides of the proxies.
 
 use std::fs;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -48,18 +49,19 @@ impl Listening {
         serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
     }
 
-    /// Kills it like `kill -9`. It prints no more lines and sends no FIN itself.
+    /// Kills the process like `kill -9`. The process prints no more lines and does not close its
+    /// connections itself.
     pub(crate) fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Returns the number of its open descriptors.
+    /// Returns the number of open descriptors of the process.
     pub(crate) fn descriptors(&self) -> usize {
         fs::read_dir(format!("/proc/{}/fd", self.process.id())).unwrap().count()
     }
 
-    /// Returns its maximum resident memory in KiB.
+    /// Returns the maximum resident memory of the process in KiB.
     pub(crate) fn most_memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -71,18 +73,20 @@ impl Listening {
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     }
 
-    /// Stops it as an init system does. Returns the exit status.
+    /// Stops the process with the signal that an init system sends. Returns the exit status.
     pub(crate) fn interrupted(mut self) -> ExitStatus {
         self.signal();
         self.process.wait().unwrap()
     }
 
-    /// Stops it as an init system does. Returns the remaining output as JSON.
+    /// Stops the process with the signal that an init system sends. Returns the remaining output as
+    /// JSON.
     pub(crate) fn terminate(self) -> Vec<Value> {
         self.end().iter().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Stops it as an init system does. Returns the remaining output lines.
+    /// Stops the process with the signal that an init system sends. Returns the remaining output
+    /// lines.
     pub(crate) fn end(mut self) -> Vec<String> {
         self.signal();
         let rest = self.lines.by_ref().map(Result::unwrap).collect();
@@ -108,14 +112,15 @@ pub(crate) fn server() -> (TcpListener, String) {
     (listener, at)
 }
 
-/// Opens a connection through both proxies. Returns both of its ends.
+/// Opens a connection through both proxies. Returns the stream of the client and the stream of the
+/// server.
 pub(crate) fn through(near: &Listening, server: &TcpListener) -> (TcpStream, TcpStream) {
     let client = TcpStream::connect(&near.at).unwrap();
     (client, server.accept().unwrap().0)
 }
 
-/// Opens a connection through both proxies, and sends a byte in each direction. So both proxies
-/// have accepted it.
+/// Opens a connection through both proxies, and sends a byte in each direction. After that, both
+/// proxies have accepted the connection.
 pub(crate) fn open(near: &Listening, server: &TcpListener) -> (TcpStream, TcpStream) {
     let (mut client, mut served) = through(near, server);
     let mut octet = [0];
@@ -144,9 +149,9 @@ pub(crate) fn read_error(mut stream: TcpStream) -> ErrorKind {
     stream.read_to_end(&mut all).unwrap_err().kind()
 }
 
-/// Writes until all buffers are full, and returns the number of written bytes. Checks both ends in
-/// the kernel: neither the proxy in front of the client nor the program that does not read accepts
-/// more.
+/// Writes until all buffers are full, and returns the number of written bytes. The kernel's table
+/// shows that the buffers are full: neither the proxy of the client nor the program that does not
+/// read accepts more bytes.
 pub(crate) fn fill(client: &TcpStream, served: &TcpStream, piece: &[u8]) -> usize {
     let names = |stream: &TcpStream| (stream.local_addr().unwrap().port(), stream.peer_addr().unwrap().port());
     let ((near, far), (program, proxy)) = (names(client), names(served));
@@ -165,7 +170,8 @@ pub(crate) fn fill(client: &TcpStream, served: &TcpStream, piece: &[u8]) -> usiz
     sent
 }
 
-/// Timers in the kernel's table: the keep-alive timer, and the timer for probes of a closed window.
+/// Kinds of timers in the kernel's table of TCP connections: the keep-alive timer, and the timer
+/// for probes of a closed window.
 pub(crate) const KEEP_ALIVE: &str = "02:";
 const PROBE: &str = "04:";
 

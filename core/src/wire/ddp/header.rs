@@ -6,7 +6,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use super::{Control, RawTagged, RawUntagged};
 
 /// Owned raw DDP header. The T bit shows whether the header is tagged or untagged. Nothing is
-/// checked: version and reserved bits may have any value.
+/// checked: version and reserved bits can have any value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RawHeader {
     /// T=1, 14 octets.

@@ -67,8 +67,8 @@ mod tests {
     use crate::wire::rdmap::Opcode;
     use proptest::prelude::*;
 
-    /// The header of RFC 5041 Figure 3 in a Write to STag 0x11223344 and TO 0x1000, and the header
-    /// of Figure 4 in a Send with MSN 1.
+    /// Tests the header of RFC 5041 Figure 3 in a Write to STag 0x11223344 and TO 0x1000. Also
+    /// tests the header of RFC 5041 Figure 4 in a Send with MSN 1.
     #[test]
     fn headers_as_the_figures_have_them() {
         let write = [0xc1, 0x40, 0x11, 0x22, 0x33, 0x44, 0, 0, 0, 0, 0, 0, 0x10, 0, 7];

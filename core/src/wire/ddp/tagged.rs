@@ -91,8 +91,8 @@ mod tests {
     use crate::wire::rdmap::Opcode;
     use proptest::prelude::*;
 
-    /// The header of RFC 5041 Figure 3, in a Write to STag 0x11223344, TO 0x1000. RFC 5041 has
-    /// version 1, and the specification of the RDMA Consortium has version 0.
+    /// Tests the header of RFC 5041 Figure 3 in a Write to STag 0x11223344 and TO 0x1000. RFC 5041
+    /// defines version 1. The specification of the RDMA Consortium defines version 0.
     #[test]
     fn both_versions() {
         let tagged = Tagged { last: true, stag: 0x1122_3344, tagged_offset: 0x1000 };

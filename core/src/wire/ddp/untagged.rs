@@ -129,8 +129,8 @@ mod tests {
     use crate::wire::rdmap::Opcode;
     use proptest::prelude::*;
 
-    /// The header of RFC 5041 Figure 4, in the first segment of a Send with Invalidate. RFC 5041
-    /// has version 1, and the specification of the RDMA Consortium has version 0.
+    /// Tests the header of RFC 5041 Figure 4 in the first segment of a Send with Invalidate. RFC
+    /// 5041 defines version 1. The specification of the RDMA Consortium defines version 0.
     #[test]
     fn both_versions() {
         let untagged = Untagged { last: false, qn: 0, msn: Msn::new(0x0102_0304), mo: 0x0506_0708 };

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 5044 Figure 5: an FPDU with a leading marker and a 42-octet ULPDU has 52 octets.
+    /// In RFC 5044 Figure 5, an FPDU with a leading marker and a 42-octet ULPDU has 52 octets.
     #[test]
     fn figure_5() {
         let layout = Layout::new(0, 42, Some(0));
@@ -172,7 +172,7 @@ mod tests {
         );
     }
 
-    /// RFC 5044 Figure 6: in an FPDU at 0x1EC, the marker at 0x200 points back 0x14 octets.
+    /// In RFC 5044 Figure 6, the FPDU is at 0x1EC. Its marker at 0x200 points back 0x14 octets.
     #[test]
     fn figure_6() {
         let layout = Layout::new(0x1ec, 42, Some(0));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     /// A marker between PAD and CRC belongs to the FPDU. A marker directly after the CRC belongs to
-    /// the next FPDU (RFC 5044 4.3).
+    /// the next FPDU (RFC 5044 section 4.3).
     #[test]
     fn markers_at_the_end() {
         let between = Layout::new(488, 19, Some(0));
@@ -192,8 +192,8 @@ mod tests {
         assert!(Layout::new(512, 19, Some(0)).has_leading_marker());
     }
 
-    /// If TCP segments have 1460 octets, a ULPDU of 1442 octets fills a segment. The FPDU has
-    /// markers at 0, 512 and 1024.
+    /// If TCP segments have 1460 octets, a ULPDU of 1442 octets fills a segment. The FPDU of this
+    /// ULPDU has markers at 0, 512 and 1024.
     #[test]
     fn a_full_segment() {
         let layout = Layout::new(0, 1442, Some(0));
@@ -206,7 +206,8 @@ mod tests {
     }
 
     proptest! {
-        /// The closed formula gives the same result as an octet-by-octet walk (RFC 5044 4.3).
+        /// `Layout` computes the positions of the parts with a formula. The result is the same as
+        /// that of a walk from octet to octet by the rules of RFC 5044 section 4.3.
         #[test]
         fn agrees_with_walking(start in 0u64..2048, ulpdu_length: u16, phase in proptest::option::of(0u16..128)) {
             let (start, phase) = (start * 4, phase.map(|p| p * 4));

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     /// Each row has an EMSS, its MULPDU without markers, and its MULPDU with markers. The values
-    /// were computed manually from the formulas of RFC 5044 4.5.
+    /// were computed manually from the formulas of RFC 5044 section 4.5.
     #[test]
     fn table() {
         for (emss, plain, with_markers) in [
@@ -53,8 +53,8 @@ mod tests {
         }
     }
 
-    /// RFC 5044 4.5: if a ULPDU has MULPDU octets, its FPDU fits in the segment, at every distance
-    /// from a marker.
+    /// RFC 5044 section 4.5 defines the MULPDU. If a ULPDU has MULPDU octets, its FPDU fits in a
+    /// TCP segment of EMSS octets. This is true at every distance from a marker.
     #[test]
     fn an_fpdu_of_mulpdu_fits_at_every_marker_phase() {
         for emss in 140u32..2_200 {

@@ -263,15 +263,17 @@ mod tests {
         private_data: &[],
     };
 
-    /// RFC 5044 7.1.1: a minimal frame of revision 1 with CRC has the key, and then `40 01 00 00`.
+    /// By RFC 5044 section 7.1.1, a minimal frame of revision 1 with CRC has the key, and then the
+    /// octets `40 01 00 00`.
     #[test]
     fn minimal_request_of_revision_1() {
         let expected = b"\x4d\x50\x41\x20\x49\x44\x20\x52\x65\x71\x20\x46\x72\x61\x6d\x65\x40\x01\x00\x00";
         assert_eq!(emitted(&PLAIN), expected);
     }
 
-    /// RFC 6581 section 9: the frame has the flags C and S. Its first word has A and IRD 1, and its
-    /// second word has C, D and ORD 1.
+    /// Tests the enhanced data of RFC 6581 section 9. The frame has the flags C and S. The first
+    /// word of the enhanced data has the flag A and IRD 1. The second word has the flags C and D,
+    /// and ORD 1.
     #[test]
     fn enhanced_words_count_in_pd_length() {
         let enhanced =

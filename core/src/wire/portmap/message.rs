@@ -206,7 +206,7 @@ impl Message {
     /// Reads one datagram. Does not check Reserved, or the octets after an IPv4 address.
     ///
     /// # Errors
-    /// The length is not 48 octets (a PMReq may also have 64 octets), Ver is not 0, or IPV is
+    /// The length is not 48 octets (a PMReq can also have 64 octets), Ver is not 0, or IPV is
     /// neither 4 nor 6.
     pub fn parse(octets: &[u8]) -> Result<Self, WireError> {
         let wrong = |field, expected, found, requirement: RequirementId| WireError {

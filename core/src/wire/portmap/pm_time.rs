@@ -1,4 +1,5 @@
-//! PmTime (section 7.3.1.4): how long a client may cache an answer of the port mapper.
+//! PmTime (section 7.3.1.4 of the SDP draft): how long a client may cache an answer of the port
+//! mapper.
 
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ impl PmTime {
 mod tests {
     use super::*;
 
-    /// Tests the edges of the four ranges in section 7.3.1.4.
+    /// Tests the edges of the four ranges in section 7.3.1.4 of the SDP draft.
     #[test]
     fn ranges() {
         let millis = |value| match PmTime(value).cache() {

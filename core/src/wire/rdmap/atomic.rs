@@ -260,7 +260,8 @@ mod tests {
         out
     }
 
-    /// RFC 7306 Figure 4, with the operands that section 5.2.1 requires for a FetchAdd.
+    /// Tests the header of RFC 7306 Figure 4 with the operands that section 5.2.1 requires for a
+    /// FetchAdd.
     #[test]
     fn fetch_add_sends_compare_mask_all_ones() {
         let operation = AtomicOperation::FetchAdd { add_data: 5, add_mask: 0 };

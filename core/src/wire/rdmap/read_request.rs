@@ -20,7 +20,7 @@
 //! +---------------------------------------------------------------+
 //! ```
 //!
-//! A [`Terminate`](super::Terminate) may contain a copy of the header. This module does not check
+//! A [`Terminate`](super::Terminate) can contain a copy of the header. This module does not check
 //! whether the requester has the right to read the source buffer.
 
 use zerocopy::network_endian::{U32, U64};
@@ -111,7 +111,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Field offsets of RFC 5040 Figure 6. Each field is filled with a different octet.
+    /// The fields have the offsets of RFC 5040 Figure 6. In this test, each field is filled with a
+    /// different octet.
     #[test]
     fn fields_are_where_figure_6_has_them() {
         let mut expected = vec![0x11; 4];

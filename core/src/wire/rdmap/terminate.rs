@@ -95,7 +95,8 @@ impl RawTerminate {
 /// Raw view of the variable parts. If the message is too short, a slice is shorter than its part,
 /// or empty.
 ///
-/// A sender of illegal messages may put any octets into the slices, independent of M, D and R.
+/// A sender of illegal messages can put any octets into the slices, whatever the values of M, D and
+/// R are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RawTerminateParts<'a> {
     /// DDP Segment Length: two octets.

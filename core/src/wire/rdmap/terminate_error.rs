@@ -178,8 +178,8 @@ impl fmt::Debug for TerminateError {
 mod tests {
     use super::*;
 
-    /// Each row has a triplet and a part of its name. The rows are from RFC 5040 Figure 9, RFC 5041
-    /// 7.2, RFC 5044 8 and RFC 6581 8.
+    /// Each row has three codes (layer, error type, error code) and a part of their name. The rows
+    /// are from RFC 5040 Figure 9, RFC 5041 section 7.2, RFC 5044 section 8 and RFC 6581 section 8.
     #[test]
     fn every_code_of_the_four_specifications_is_there() {
         let rows = [

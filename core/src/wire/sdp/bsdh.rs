@@ -1,5 +1,5 @@
-//! The Base Sockets Direct Header (section 6.1, Figure 2): the first 16 octets of every SDP
-//! message.
+//! The Base Sockets Direct Header (section 6.1 of the SDP draft, Figure 2): the first 16 octets of
+//! every SDP message.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -103,7 +103,7 @@ mod tests {
 
     const OCTETS: [u8; 16] = [0x12, 0x34, 0x04, 0x06, 0, 0, 0, 20, 1, 2, 3, 4, 5, 6, 7, 8];
 
-    /// Tests the header of Figure 2 in both field orders.
+    /// Tests the header of Figure 2 in figure order and in mirrored order.
     #[test]
     fn both_orders() {
         let (raw, rest) = RawBsdh::read(&OCTETS, Figure).unwrap();

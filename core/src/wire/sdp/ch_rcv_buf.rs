@@ -1,5 +1,6 @@
-//! The ChRcvBuf Header (section 6.4.1, Figure 13). It follows the BSDH (base header) in a ChRcvBuf
-//! message. The header is one 32-bit word, so it is the same in both field orders.
+//! The ChRcvBuf Header (section 6.4.1 of the SDP draft, Figure 13). It follows the BSDH (base
+//! header) in a ChRcvBuf message. The header is one 32-bit word, so it is the same in both field
+//! orders.
 //!
 //! ```text
 //!  0                   1                   2                   3

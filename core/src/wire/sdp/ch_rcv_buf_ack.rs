@@ -1,5 +1,6 @@
-//! The ChRcvBufAck Header (section 6.4.2, Figure 14). It follows the BSDH (base header) in a
-//! ChRcvBufAck message. The header is one 32-bit word, so it is the same in both field orders.
+//! The ChRcvBufAck Header (section 6.4.2 of the SDP draft, Figure 14). It follows the BSDH (base
+//! header) in a ChRcvBufAck message. The header is one 32-bit word, so it is the same in both field
+//! orders.
 //!
 //! ```text
 //!  0                   1                   2                   3

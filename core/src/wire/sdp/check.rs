@@ -1,4 +1,4 @@
-//! Checks that several extended headers use.
+//! Checks that the code of several extended headers uses.
 
 use super::{FieldOrder, RawHeader};
 use crate::RequirementId;
@@ -6,7 +6,7 @@ use crate::error::{Found, Layer, WireError};
 
 /// Offset in octets of the extended header from the start of the message.
 pub(super) const EXTENSION_AT: usize = 16;
-/// Maximum size and length that the draft allows: 2^31 octets.
+/// Maximum size and length that the SDP draft allows: 2^31 octets.
 pub(super) const MAX_SIZE: u32 = 1 << 31;
 
 /// Reads the extended header at the start of `octets`, which follow the BSDH. Returns the header

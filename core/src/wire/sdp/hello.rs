@@ -1,5 +1,5 @@
-//! The Hello Header (section 6.2.1, Figure 5). It follows the BSDH (base header) in a Hello
-//! message.
+//! The Hello Header (section 6.2.1 of the SDP draft, Figure 5). It follows the BSDH (base header)
+//! in a Hello message.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -187,7 +187,7 @@ mod tests {
         loc_ord: 0x0d0e,
     };
 
-    /// Tests the header of Figure 5 in both field orders.
+    /// Tests the header of Figure 5 in figure order and in mirrored order.
     #[test]
     fn both_orders() {
         let figure = [1, 2, 0, 0x21, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14];

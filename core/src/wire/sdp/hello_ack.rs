@@ -1,5 +1,5 @@
-//! The HelloAck Header (section 6.2.2, Figure 6). It follows the BSDH (base header) in a HelloAck
-//! message.
+//! The HelloAck Header (section 6.2.2 of the SDP draft, Figure 6). It follows the BSDH (base
+//! header) in a HelloAck message.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -13,8 +13,8 @@
 //! +-------------------------------+-------------------------------+
 //! ```
 //!
-//! The draft requires the same versions as in the Hello. This module cannot check this, because it
-//! does not know the Hello.
+//! The draft requires the same versions as in the Hello. This module does not compare the versions,
+//! because it does not know the Hello.
 
 use zerocopy::network_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -118,7 +118,7 @@ mod tests {
     const ACK: HelloAck =
         HelloAck { max_adverts: 0x0102, majv: 1, minv: 2, act_rcv_sz: 0x0304_0506, loc_ird: 0x0708, loc_ord: 0x090a };
 
-    /// Tests the header of Figure 6 in both field orders.
+    /// Tests the header of Figure 6 in figure order and in mirrored order.
     #[test]
     fn both_orders() {
         let figure = [1, 2, 0, 0x21, 3, 4, 5, 6, 7, 8, 9, 10];

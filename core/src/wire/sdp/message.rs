@@ -174,7 +174,7 @@ fn unassigned(mid: Mid) -> Option<RequirementId> {
     }
 }
 
-/// The requirement from Figure 3 that forbids payload for a MID.
+/// The requirement from Figure 3 of the SDP draft that forbids payload for a MID.
 fn no_payload(mid: Mid) -> RequirementId {
     match mid {
         Mid::HELLO => requirement!("SDP-6.1.1-2"),

@@ -1,4 +1,4 @@
-//! The message identifier (section 6.1.1, Figure 3).
+//! The message identifier (section 6.1.1 of the SDP draft, Figure 3).
 
 use crate::wire::open_enum::open_enum;
 
@@ -67,7 +67,8 @@ impl Mid {
         }
     }
 
-    /// Returns whether ULP payload may follow the headers. Experimental messages may carry payload.
+    /// Returns whether the draft allows ULP payload after the headers. It allows payload in
+    /// experimental messages.
     #[must_use]
     pub const fn may_carry_payload(self) -> bool {
         matches!(self, Mid::SINK_AVAIL | Mid::SRC_AVAIL | Mid::DATA) || self.is_experimental()

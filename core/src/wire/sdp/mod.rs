@@ -1,7 +1,7 @@
 //! Sockets Direct Protocol over iWARP: draft-pinkerton-iwarp-sdp-01, section 6.
 //!
 //! An SDP message starts with a base header, the [BSDH](RawBsdh). The message identifier (MID) in
-//! the BSDH determines whether an extended header follows. Three message types may also carry
+//! the BSDH determines whether an extended header follows. Three message types can also carry
 //! payload. [`Message`] combines the parts, and each extended header has its own file. A
 //! [`FieldOrder`] selects the layout of a header: as in the figures of the draft, or mirrored.
 //!

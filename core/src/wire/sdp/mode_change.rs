@@ -1,5 +1,5 @@
-//! The ModeChange Header (section 6.3.8, Figures 11 and 12). It follows the BSDH (base header) in a
-//! ModeChange message.
+//! The ModeChange Header (section 6.3.8 of the SDP draft, Figures 11 and 12). It follows the BSDH
+//! (base header) in a ModeChange message.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -154,8 +154,8 @@ mod tests {
     use super::super::FieldOrder::{Figure, Mirrored};
     use super::*;
 
-    /// Tests four valid words of Figure 11 in both field orders. In mirrored order, S is the
-    /// highest bit.
+    /// Tests four valid words of Figure 11 in figure order and in mirrored order. In mirrored
+    /// order, S is the highest bit.
     #[test]
     fn both_orders() {
         for (mode, s, figure, mirrored) in [

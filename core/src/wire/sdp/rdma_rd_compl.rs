@@ -1,5 +1,6 @@
-//! The RdmaRdCompl Header (section 6.3.7, Figure 10). It follows the BSDH (base header) in a
-//! RdmaRdCompl message. The header is one 32-bit word, so it is the same in both field orders.
+//! The RdmaRdCompl Header (section 6.3.7 of the SDP draft, Figure 10). It follows the BSDH (base
+//! header) in a RdmaRdCompl message. The header is one 32-bit word, so it is the same in both field
+//! orders.
 //!
 //! ```text
 //!  0                   1                   2                   3

@@ -1,5 +1,6 @@
-//! The RdmaWrCompl Header (section 6.3.6, Figure 9). It follows the BSDH (base header) in a
-//! RdmaWrCompl message. The header is one 32-bit word, so it is the same in both field orders.
+//! The RdmaWrCompl Header (section 6.3.6 of the SDP draft, Figure 9). It follows the BSDH (base
+//! header) in a RdmaWrCompl message. The header is one 32-bit word, so it is the same in both field
+//! orders.
 //!
 //! ```text
 //!  0                   1                   2                   3

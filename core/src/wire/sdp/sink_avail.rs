@@ -1,6 +1,6 @@
-//! The SinkAvail Header (section 6.3.3, Figure 8). It follows the BSDH (base header) in a SinkAvail
-//! message. The header is the same in both field orders. Payload of the upper-layer protocol (ULP)
-//! may follow the header.
+//! The SinkAvail Header (section 6.3.3 of the SDP draft, Figure 8). It follows the BSDH (base
+//! header) in a SinkAvail message. The header is the same in both field orders. Payload of the
+//! upper-layer protocol (ULP) can follow the header.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -93,7 +93,8 @@ mod tests {
 
     const OCTETS: [u8; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
 
-    /// Figure 8: in both orders the high word of VA comes first.
+    /// Tests the header of Figure 8. In figure order and in mirrored order, the high word of VA
+    /// comes first.
     #[test]
     fn fields_as_the_figure_has_them() {
         let sink_avail =

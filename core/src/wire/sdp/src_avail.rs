@@ -1,5 +1,6 @@
-//! The SrcAvail Header (section 6.3.2, Figure 7). It follows the BSDH (base header) in a SrcAvail
-//! message. The header is the same in both field orders. Payload may follow the header.
+//! The SrcAvail Header (section 6.3.2 of the SDP draft, Figure 7). It follows the BSDH (base
+//! header) in a SrcAvail message. The header is the same in both field orders. Payload can follow
+//! the header.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -84,7 +85,8 @@ mod tests {
     const SRC_AVAIL: SrcAvail = SrcAvail { len: 3, stag: 0x0506_0708, va: 0x090a_0b0c_0d0e_0f10 };
     const OCTETS: [u8; 16] = [0, 0, 0, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16];
 
-    /// Figure 7: in both orders the high word of VA comes first.
+    /// Tests the header of Figure 7. In figure order and in mirrored order, the high word of VA
+    /// comes first.
     #[test]
     fn fields_as_the_figure_has_them() {
         for order in [Figure, Mirrored] {

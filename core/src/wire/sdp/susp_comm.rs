@@ -1,5 +1,5 @@
-//! The SuspComm Header (section 6.5.1, Figure 15). It follows the BSDH (base header) in a SuspComm
-//! message.
+//! The SuspComm Header (section 6.5.1 of the SDP draft, Figure 15). It follows the BSDH (base
+//! header) in a SuspComm message.
 //!
 //! ```text
 //!  0                   1                   2                   3
@@ -74,7 +74,8 @@ mod tests {
     use super::super::FieldOrder::{Figure, Mirrored};
     use super::*;
 
-    /// Figure 15. In mirrored order the two constants are adjacent, as in InfiniBand.
+    /// Tests the header of Figure 15. In mirrored order the two constants are adjacent, as in
+    /// InfiniBand.
     #[test]
     fn both_orders() {
         let figure = [0, 0, 0, 0, 0x1b, 0x58, 0, 1];

@@ -5,7 +5,7 @@
 //! the valid values of the word.
 
 /// Declares the raw and the checked header. The parameters are the two type names, and the field
-/// with its name in the figures. A minimum of the field may follow: its value, its description for
+/// with its name in the figures. A minimum of the field can follow: its value, its description for
 /// errors, and the requirement that states the minimum.
 macro_rules! word_header {
     (
@@ -84,7 +84,7 @@ mod tests {
         };
     }
 
-    /// Tests the headers of Figures 9, 10, 13 and 14.
+    /// Tests the headers of Figures 9, 10, 13 and 14 of the SDP draft.
     #[test]
     fn one_word_in_either_order() {
         is_one_word!(RdmaWrCompl, len);

@@ -1,5 +1,6 @@
-//! Tests with datagrams in the format of Figure 17 of the draft. Host 10.0.0.2 connects from port
-//! 49152 to host 10.0.0.1.
+//! Tests port mapper exchanges. The datagrams have the format of Figure 17 of the SDP draft
+//! (draft-pinkerton-iwarp-sdp-01). Section numbers also refer to this draft. Host 10.0.0.2 connects
+//! from port 49152 to host 10.0.0.1.
 
 use serde_json::Value;
 
@@ -20,7 +21,7 @@ const ACCEPT: u8 = 0x14;
 const ACK: u8 = 0x24;
 const DENY: u8 = 0x34;
 
-/// Builds a message. The octet `first` has Ver 0, MT and IPV 4.
+/// Builds a message. `first` is its first octet, with Ver 0, the message type (MT) and IPV 4.
 fn message(first: u8, ap_port: u16, cp_port: u16, handle: u64) -> Vec<u8> {
     let zeros = "00".repeat(12);
     hex(&format!("{first:02x} 00 0000 {ap_port:04x} {cp_port:04x} {handle:016x} 0a000002 {zeros} 0a000001 {zeros}"))
@@ -148,7 +149,7 @@ fn an_exchange_has_a_ladder_of_its_own() {
     assert_eq!(drawn(2), None);
 }
 
-/// Section 7.5.2: a SYN acknowledges the PMAccept, like a PMAck.
+/// By section 7.5.2, a SYN acknowledges the PMAccept, like a PMAck.
 #[test]
 fn a_two_way_exchange_is_followed_as_well() {
     let wire = Wire::connected_after(&[(0, message(REQ, REQUESTED, FROM, 77)), (1, message(ACCEPT, MAPPED, FROM, 77))]);
@@ -180,7 +181,7 @@ fn what_is_sent_again_belongs_to_the_same_exchange() {
     assert_eq!(repeats, [false, true, false, true, false]);
 }
 
-/// Section 7.5: all fields of the five-tuple identify a request. Only AssocHandle, CpPort and
+/// By section 7.5, all fields of the five-tuple identify a request. Only AssocHandle, CpPort and
 /// CpIPAddr identify an answer.
 #[test]
 fn requests_with_another_tuple_are_other_exchanges() {
@@ -211,7 +212,7 @@ fn both_ends_count_before_the_newest_accept() {
     ]);
     assert_eq!(read(&wire).follows, [Some(0)]);
     let wire = Wire::connected_after(&[other(REQ, REQUESTED), other(ACCEPT, MAPPED)]);
-    assert_eq!(read(&wire).follows, [Some(0)], "the address alone, when nothing fits better");
+    assert_eq!(read(&wire).follows, [Some(0)], "without a better match, the address alone decides");
     // The Linux daemon also maps the address of the connecting side. The mapped port is in the
     // field Reserved, and the mapped address is after the message.
     let mut asks = message(REQ, REQUESTED, 8001, 79);

@@ -69,7 +69,7 @@ impl Operations {
         } else {
             match self.early_responses.back_mut().filter(|early| early.last_segment.is_none()) {
                 Some(open) => open.add(at, view),
-                // The request may be processed later.
+                // The monitor possibly processes the request later.
                 None if !self.certain => self.keep_early_response(at, view, ResponseKey::Sink(stag, to)),
                 None => {}
             }
@@ -151,7 +151,7 @@ impl Operations {
     /// Requests before the answered request are dropped, because the responses to these requests
     /// are missing in the capture. Requests in frames after the Response are ignored.
     ///
-    /// Several requests may have the same sink. If there was never more than one outstanding
+    /// Several requests can have the same sink. If there was never more than one outstanding
     /// request at a time, the Response answers the latest of these requests. Otherwise the result
     /// is `None`.
     fn begin_uncertain_response(

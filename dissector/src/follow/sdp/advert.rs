@@ -1,6 +1,6 @@
-//! Advertisements: SrcAvails of a Data Source and SinkAvails of a Data Sink. The monitor keeps two
-//! states of each advertisement: the state that its sender (the owner) knows, and the state that
-//! the owner's peer knows.
+//! Tracks advertisements: the SrcAvails of a Data Source and the SinkAvails of a Data Sink. The
+//! monitor keeps two states of each advertisement: the state that its sender (the owner) knows, and
+//! the state that the owner's peer knows.
 
 use crate::frame_number::FrameNumber;
 use std::collections::VecDeque;
@@ -44,7 +44,7 @@ pub(crate) enum EndReason {
     Completed,
     /// A SendSm requested the remaining octets as Data.
     ByData,
-    /// A message with payload made the SinkAvail stale (section 9.5.1).
+    /// A message with payload made the SinkAvail stale (section 9.5.1 of the SDP draft).
     Stale,
     /// SrcAvailCancel or SinkAvailCancel canceled the advertisement.
     Revoked,

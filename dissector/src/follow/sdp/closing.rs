@@ -22,7 +22,7 @@ named! {
         Closed = "closed",
         /// An endpoint sent AbortConn.
         Aborted = "aborted",
-        /// An endpoint sent SuspComm (section 13).
+        /// An endpoint sent SuspComm (section 13 of the SDP draft).
         Suspending = "suspending",
         /// An endpoint answered with SuspCommAck.
         Suspended = "suspended",

@@ -1,5 +1,5 @@
-//! Send credit (section 10): the receive Private Buffers that a peer announces, and the messages
-//! that use these buffers.
+//! Counts send credit (section 10 of the SDP draft). A peer announces receive Private Buffers, and
+//! each message uses one of these buffers.
 
 /// Returns whether `a` is equal to `b` or after `b`. Both numbers count modulo 2^32. This is weft's
 /// interpretation of the words "with wrap" in section 12.4.

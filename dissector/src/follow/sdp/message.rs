@@ -1,5 +1,5 @@
-//! The parts of an SDP message that the monitor uses: the base header (BSDH), the extended header,
-//! and the length of the payload.
+//! Reads the parts of an SDP message that the monitor uses: the base header (BSDH), the extended
+//! header, and the length of the payload.
 
 use weft_core::wire::sdp::{
     FieldOrder, Flags, Mid, RawAdverts, RawBsdh, RawChRcvBuf, RawChRcvBufAck, RawHeader, RawHello, RawHelloAck,
@@ -99,7 +99,7 @@ impl Message {
     }
 
     /// Returns whether the message is a Data message without payload. Such a message only updates
-    /// credit (section 10.4).
+    /// credit (section 10.4 of the SDP draft).
     pub(super) fn is_gratuitous(&self) -> bool {
         self.mid == Mid::DATA && self.payload == 0
     }

@@ -1,7 +1,7 @@
 //! The state of an SDP connection. The state contains what each peer knows about the two
 //! half-connections, the credits and the advertisements. It also contains how the connection ends.
 //!
-//! The monitor tracks what each of the two peers may know (sections 12 to 14 of the draft, see
+//! The monitor tracks what each of the two peers can know (sections 12 to 14 of the SDP draft, see
 //! `sdp_peer`). This module does not check rules. In every start-up sequence, the state begins with
 //! the Hello: in streaming mode or in private data.
 //!
@@ -398,8 +398,8 @@ impl SdpState {
         self.record_out_of_order();
     }
 
-    /// Records that the monitor may process the directions out of order. From then on, it is
-    /// unknown when each Read was answered.
+    /// Records that from now on the monitor possibly processes the directions out of order. Then it
+    /// is unknown when each Read was answered.
     pub(crate) fn record_out_of_order(&mut self) {
         self.peers.iter_mut().for_each(|peer| peer.returned.record_loss());
     }
@@ -410,7 +410,8 @@ impl SdpState {
     }
 
     /// Returns whether a message that `direction` sent in `frame` or earlier is not acknowledged
-    /// and has one of these MIDs. The other peer may already have received this message.
+    /// and has one of these MIDs. It is possible that the other peer has already received this
+    /// message.
     pub(crate) fn may_know_of(&self, direction: Direction, mids: &[Mid], frame: FrameNumber) -> bool {
         self.unacknowledged[direction]
             .iter()
@@ -427,8 +428,8 @@ impl SdpState {
     fn replay(&mut self, direction: Direction, message: &Message) -> Result<(), ()> {
         let peer = direction.peer();
         let edge = self.latest.sender_state.edge.unwrap_or(self.peers[direction].posted);
-        // In its previous message, the sender may not yet have acknowledged all messages that it
-        // had received.
+        // It is possible that the sender's previous message did not acknowledge all messages that
+        // the sender had received.
         let held = |cancel: u32| self.latest.sender_state.mseq_ack.is_some_and(|ack| ack.wrapping_add(1) == cancel);
         let held = self.canceled[peer].filter(|cancel| held(*cancel));
         while let Some(first) = self.unacknowledged[peer].front().copied()
@@ -439,10 +440,11 @@ impl SdpState {
             self.peers[direction].apply_received(&first.message, if held { first.edge } else { edge })?;
         }
         self.latest.sender_state.record(&self.peers[direction]);
-        // If a peer counts MSeq from 0, an MSeqAck of 0 may acknowledge one message or no message.
+        // If a peer counts MSeq from 0, an MSeqAck of 0 can mean that one message is acknowledged,
+        // or none.
         self.latest.sender_state.certain = self.counts_from_zero == [false; 2];
         if self.holds_back(direction, message) {
-            // The sender may have received more messages than it acknowledges.
+            // It is possible that the sender has received more messages than it acknowledges.
             self.latest.sender_state.certain = false;
             let is_later =
                 self.unacknowledged[peer].back().is_some_and(|last| Some(last.message.mseq) != self.canceled[peer]);

@@ -1,5 +1,5 @@
-//! Octets that RDMA moves. An endpoint accesses parts of its peer's memory by RDMA Writes and Read
-//! Requests. This module records these parts.
+//! Records the octets that RDMA moves. An endpoint accesses parts of its peer's memory by RDMA
+//! Writes and Read Requests. This module records these parts.
 //!
 //! **Memory.** At most [`MAX_RANGES`] ranges are kept for each endpoint and kind. If there are more
 //! ranges, the monitor no longer tracks ranges.

@@ -46,7 +46,7 @@ impl SdpState {
         self.record_edge(direction, message);
     }
 
-    /// Records MSeqAck + Bufs, which must not decrease (section 6.1.3).
+    /// Records MSeqAck + Bufs, which must not decrease (section 6.1.3 of the SDP draft).
     fn record_edge(&mut self, direction: Direction, message: &Message) {
         let peer = direction.peer();
         if message.mid == Mid::SRC_AVAIL_CANCEL {

@@ -1,6 +1,6 @@
 //! Tracks the Out-Of-Band octets of a Data Source. The state has the position of the Data Source in
 //! the stream of ULP octets. It also has the positions of Out-Of-Band octets that were announced,
-//! but not sent (section 9.5.3).
+//! but not sent (section 9.5.3 of the SDP draft).
 //!
 //! Octets that a SrcAvail advertises count as sent. If a SendSm, a SinkAvail or a cancel ends the
 //! SrcAvail, its remaining octets no longer count as sent. They count when they are sent in another

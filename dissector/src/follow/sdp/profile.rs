@@ -1,6 +1,6 @@
-//! The start-up sequence of iWARP below an SDP connection. The monitor derives this sequence from
-//! the start-up frames, and from the position of the Hello. The Hello is in streaming mode or in
-//! private data.
+//! Finds the start-up sequence of iWARP below an SDP connection. The monitor derives this sequence
+//! from the start-up frames, and from the position of the Hello. The Hello is in streaming mode or
+//! in private data.
 
 use weft_core::wire::mpa::StartupKind;
 

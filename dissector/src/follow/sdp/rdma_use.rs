@@ -1,4 +1,5 @@
-//! Compares RDMA Writes and Reads of an endpoint with the advertisements that the endpoint may use.
+//! Compares RDMA Writes and Reads of an endpoint with the advertisements that the endpoint is
+//! allowed to use.
 //!
 //! An RDMA Write or a Read Request does not show which messages its sender had received. The next
 //! SDP message of the same endpoint shows this. Until this message, at most [`MAX_ACCESSES`]
@@ -59,7 +60,7 @@ pub(crate) struct RdmaUseSummary {
 
 impl RdmaAccess {
     /// Returns whether the advertised buffers with the STag of this access contain all accessed
-    /// octets. An access may include octets of several adjacent buffers.
+    /// octets. An access can include octets of several adjacent buffers.
     fn is_within(&self, adverts: &VecDeque<Advert>) -> bool {
         let end = u128::from(self.from) + u128::from(self.len);
         let mut from = u128::from(self.from);
@@ -92,8 +93,8 @@ impl RdmaUse {
         }
     }
 
-    /// Compares the accesses with the advertisements that the endpoint may use: RDMA Writes may use
-    /// the SinkAvails in `sinks`, and Reads may use the SrcAvails in `sources`. `ended` has the
+    /// Compares the accesses with the advertisements that the endpoint is allowed to use: for RDMA
+    /// Writes the SinkAvails in `sinks`, and for Reads the SrcAvails in `sources`. `ended` has the
     /// ended SinkAvails and the ended SrcAvails.
     pub(super) fn summary(
         &self,

@@ -1,5 +1,6 @@
-//! What one endpoint knows about the sizes of receive Private Buffers: the size of the peer's
-//! buffers, the endpoint's own open request, and the peer's open request (section 10.6).
+//! This module stores what one endpoint knows about the sizes of receive Private Buffers: the size
+//! of the peer's buffers, the endpoint's own open request, and the peer's open request (section
+//! 10.6 of the SDP draft).
 
 use super::credits::reached;
 use super::message::{Extension, Message};

@@ -27,7 +27,7 @@ use crate::frame_number::FrameNumber;
 pub struct Source {
     /// The Mode of the half-connection; `None` if it is not known.
     pub mode: Option<Mode>,
-    /// PotentialNonDiscards (section 9.5.1).
+    /// PotentialNonDiscards (section 9.5.1 of the SDP draft).
     pub potential_non_discards: u32,
     /// The SrcAvails that this peer sent.
     pub adverts: Adverts,

@@ -1,4 +1,4 @@
-//! The state of a sender just before it sent a message.
+//! Stores the state of a sender just before it sent a message.
 //!
 //! In this state, the sender has received all messages that the new message acknowledges. Rules
 //! compare the new message with this state, not with the state after the message. For example, the
@@ -44,8 +44,9 @@ pub(crate) struct SenderState {
     pub oob_pending: u32,
     /// The types of the captured messages that the sender had sent.
     pub sent: Mids,
-    /// Whether the sender holds MSeqAck back because of a SrcAvailCancel (section 9.5.4). If so,
-    /// the sender may have received more messages than it acknowledges.
+    /// Whether the sender holds MSeqAck back because of a SrcAvailCancel (section 9.5.4 of the SDP
+    /// draft). If so, it is possible that the sender has received more messages than it
+    /// acknowledges.
     pub held_back: bool,
     /// Whether the fields below are certain. If false, these fields have no meaning.
     pub certain: bool,

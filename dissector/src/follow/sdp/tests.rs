@@ -1,5 +1,6 @@
-//! Tests with synthetic SDP connections. The messages have the formats of section 6 of the draft.
-//! The sequences of messages are similar to the ladder diagrams of the draft.
+//! Tests the state of synthetic SDP connections. Section and figure numbers refer to the SDP draft
+//! (draft-pinkerton-iwarp-sdp-01). The messages have the formats of section 6. The sequences of
+//! messages are similar to the ladder diagrams of the draft.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -89,7 +90,7 @@ fn each_start_up_sequence_is_named() {
     assert_eq!(names, expected);
 }
 
-/// Figure 12 and section 12: the Master changes its Mode when it sends a ModeChange. The Slave
+/// By Figure 12 and section 12, the Master changes its Mode when it sends a ModeChange. The Slave
 /// changes its Mode when it receives the ModeChange.
 #[test]
 fn modes_change_for_the_master_first() {
@@ -126,8 +127,8 @@ fn modes_change_for_the_master_first() {
     assert_eq!((state.changes[0].count, state.changes[1].count), (4, 0));
 }
 
-/// Section 10.2: the credit is Bufs minus (last sent MSeq minus MSeqAck). A Data message without
-/// payload grants new credit (section 10.4).
+/// By section 10.2, the credit is Bufs minus (last sent MSeq minus MSeqAck). By section 10.4, a
+/// Data message without payload grants new credit.
 #[test]
 fn credit_is_what_the_newest_header_leaves() {
     let mut script = SdpScript::bare();
@@ -148,7 +149,8 @@ fn credit_is_what_the_newest_header_leaves() {
     assert_eq!((state.peers[1].receive_size, state.peers[0].max_adverts), (Some(0x1000), Some(4)));
 }
 
-/// Section 9.2, in Combined Mode: the peer reads a SrcAvail with payload in two parts.
+/// In Combined Mode (section 9.2), the peer reads the buffer of a SrcAvail in two parts. The
+/// SrcAvail has payload.
 #[test]
 fn a_src_avail_is_completed_by_what_was_read() {
     let mut script = SdpScript::bare();
@@ -168,7 +170,7 @@ fn a_src_avail_is_completed_by_what_was_read() {
     assert_eq!((adverts.made, adverts.completed, adverts.max_open), (1, 1, 1));
 }
 
-/// Section 9.5.2.1: after a SendSm, the Data Source sends the remaining octets as Data.
+/// By section 9.5.2.1, the Data Source sends the remaining octets as Data after a SendSm.
 #[test]
 fn a_send_sm_asks_for_the_rest_as_data() {
     let mut script = SdpScript::bare();
@@ -184,7 +186,7 @@ fn a_send_sm_asks_for_the_rest_as_data() {
     assert_eq!((state.peers[0].source.adverts.by_data, state.peers[1].sink.awaited), (1, 0));
 }
 
-/// Section 9.3, in Pipelined Mode: an RdmaWrCompl completes a SinkAvail.
+/// In Pipelined Mode (section 9.3), an RdmaWrCompl completes a SinkAvail.
 #[test]
 fn a_sink_avail_is_completed_by_what_was_written() {
     let mut script = SdpScript::bare();
@@ -201,8 +203,8 @@ fn a_sink_avail_is_completed_by_what_was_written() {
     assert_eq!(script.state().peers[1].sink.adverts.completed, 1);
 }
 
-/// The example of section 9.5.1: PotentialNonDiscards is 2, and NonDiscards is 0 in three
-/// SinkAvails. Two of these SinkAvails are stale.
+/// In the example of section 9.5.1, PotentialNonDiscards is 2, and NonDiscards is 0 in three
+/// SinkAvails. So two of these SinkAvails are stale.
 #[test]
 fn two_of_three_sink_avails_are_stale() {
     let mut script = SdpScript::bare();
@@ -226,7 +228,7 @@ fn two_of_three_sink_avails_are_stale() {
     assert_eq!((state.peers[1].sink.non_discards, state.peers[0].source.potential_non_discards), (0, 0));
 }
 
-/// Section 11.3: if a SinkAvail crosses SrcAvails, the SrcAvails become void.
+/// By section 11.3, SrcAvails become void if a SinkAvail crosses them.
 #[test]
 fn a_crossing_sink_avail_makes_src_avails_void() {
     let mut script = SdpScript::bare();
@@ -243,9 +245,9 @@ fn a_crossing_sink_avail_makes_src_avails_void() {
     assert_eq!((state.peers[0].source.adverts.void, state.peers[1].sink.sources.len()), (2, 0));
 }
 
-/// Section 12.4: when the connection returns to Combined Mode, the Data Sink drops its SinkAvails.
-/// If a SinkAvail crosses the ModeChange, it makes only those SrcAvails void that are older than
-/// the ModeChange.
+/// By section 12.4, the Data Sink drops its SinkAvails when the connection returns to Combined
+/// Mode. If a SinkAvail crosses the ModeChange, it makes only those SrcAvails void that are older
+/// than the ModeChange.
 #[test]
 fn leaving_pipelined_mode_drops_sink_avails() {
     let mut script = SdpScript::bare();
@@ -265,8 +267,8 @@ fn leaving_pipelined_mode_drops_sink_avails() {
     assert_eq!(state.peers[0].source.adverts.void, 1);
 }
 
-/// Section 9.5.4: if a SendSm acknowledges the SrcAvailCancel, it settles the SrcAvailCancel and
-/// does not request Data (weft's interpretation of the draft).
+/// A SendSm can acknowledge a SrcAvailCancel. By weft's interpretation of section 9.5.4, such a
+/// SendSm settles the SrcAvailCancel and does not request Data.
 #[test]
 fn a_src_avail_cancel_revokes_what_is_open() {
     let mut script = SdpScript::bare();
@@ -283,7 +285,7 @@ fn a_src_avail_cancel_revokes_what_is_open() {
     assert_eq!((state.peers[0].source.adverts.revoked, state.peers[0].source.owed), (2, 0));
 }
 
-/// Section 9.5.5: a SinkCancelAck ends all SinkAvails.
+/// By section 9.5.5, a SinkCancelAck ends all SinkAvails.
 #[test]
 fn a_sink_cancel_ack_revokes_what_is_open() {
     let mut script = SdpScript::bare();
@@ -300,7 +302,7 @@ fn a_sink_cancel_ack_revokes_what_is_open() {
     assert_eq!((state.peers[1].sink.adverts.revoked, state.peers[0].source.usable.len()), (1, 0));
 }
 
-/// Section 9.5.3: OOB_PEND (0x02) announces an Out-Of-Band octet. A Data message with OOB_PRES
+/// By section 9.5.3, OOB_PEND (0x02) announces an Out-Of-Band octet. A Data message with OOB_PRES
 /// (0x01) carries the octet.
 #[test]
 fn an_out_of_band_octet_is_pending_until_it_comes() {
@@ -314,15 +316,15 @@ fn an_out_of_band_octet_is_pending_until_it_comes() {
     assert_eq!(script.field("iwarp_sdp.oob_pending"), ["1", "1", "-"]);
 }
 
-/// Sections 8.2.1 and 8.2.2: a close with DisConn is graceful, and a close with AbortConn is not
-/// graceful.
+/// By sections 8.2.1 and 8.2.2, a close with DisConn is graceful, and a close with AbortConn is
+/// not.
 #[test]
 fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
     let mut script = SdpScript::bare();
     script.send(0, Mid::DIS_CONN, "", 0);
     script.send(1, Mid::DIS_CONN, "", 0);
     assert_eq!(script.field("iwarp_sdp.state"), ["half_closed", "closed"]);
-    assert_eq!(script.state().closing.graceful(Direction::Forward), None, "TCP is still there");
+    assert_eq!(script.state().closing.graceful(Direction::Forward), None, "TCP is not closed yet");
     script.wire.fin(1);
     let closing = script.state().closing;
     assert_eq!(
@@ -339,7 +341,7 @@ fn a_close_is_graceful_where_dis_conn_came_and_no_abort_conn() {
     assert_eq!([closing.graceful(Direction::Forward), closing.graceful(Direction::Reverse)], [Some(false); 2]);
 }
 
-/// Section 13.1: the SuspCH has Constant1 0, a port, and Constant2 1.
+/// By section 13.1, the header of a SuspComm has Constant1 0, a port, and Constant2 1.
 #[test]
 fn a_connection_is_suspended() {
     let mut script = SdpScript::bare();

@@ -1,8 +1,9 @@
-//! Actions of an endpoint that no message of its peer explains so far.
+//! Keeps actions of an endpoint that no message of its peer explains so far.
 //!
-//! The monitor may process the directions out of order. So the message that explains an action may
-//! be processed later. When the connection ends, rules check the actions that are still
-//! unexplained. For each kind, at most the first [`MAX_ACTIONS`] actions are kept.
+//! The monitor sometimes processes the directions out of order. So it sometimes processes the
+//! message that explains an action later than the action. When the connection ends, rules check the
+//! actions that are still unexplained. For each kind, at most the first [`MAX_ACTIONS`] actions are
+//! kept.
 
 use super::credits::reached;
 use crate::parse::Location;
@@ -75,7 +76,7 @@ impl UnexplainedActions {
     }
 
     /// Records that the peer sends a SrcAvailCancel. From then on, the receiver of the
-    /// SrcAvailCancel holds MSeqAck back (weft's interpretation of section 9.5.4).
+    /// SrcAvailCancel holds MSeqAck back (weft's interpretation of section 9.5.4 of the SDP draft).
     pub(super) fn record_cancel(&mut self, mseq: u32) {
         self.credit_decreases.retain(|decrease| decrease.mseq_ack.wrapping_add(1) != mseq);
     }

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
     use crate::testing::hex;
 
-    /// The messages have the layout of figures 2 and 7 to 15 of the draft.
+    /// The messages have the layout of figures 2 and 7 to 15 of the SDP draft.
     #[test]
     fn shows_header_fields_of_sdp_messages() {
         let line = |octets: &str, order| sdp_summary(Carrier::Send, order, &Part::complete(&hex(octets)));
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!(mirrored, expected);
     }
 
-    /// The values of PMTime are the limits of the ranges in section 7.3.1.4 of the draft.
+    /// The values of PMTime are the limits of the ranges in section 7.3.1.4 of the SDP draft.
     #[test]
     fn shows_how_long_a_port_mapper_answer_may_be_cached() {
         let line = |first: &str, pm_time: &str| {

@@ -1,4 +1,4 @@
-//! The digest that RFC 5041 section 3 requires below DDP.
+//! Checks that the digest is used that RFC 5041 section 3 requires below DDP.
 
 use weft_core::requirement;
 
@@ -14,7 +14,7 @@ fn digest(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.directions) {
         let Some((frame, has_field)) = side.unchecked_crc else { continue };
         if has_field && !state.traffic.crc_is_off() {
-            // The start-up frames were not captured, so the CRCs may be valid.
+            // The start-up frames were not captured, so it is unknown whether the CRCs are valid.
             continue;
         }
         let expected = "a digest at least as strong as CRC32c over each DDP segment";

@@ -1,5 +1,5 @@
-//! The two control octets of a DDP segment. The first octet has T, L, Rsvd and DV. DDP carries the
-//! second octet for RDMAP.
+//! Checks the two control octets of a DDP segment. The first octet has T, L, Rsvd and DV. DDP
+//! carries the second octet for RDMAP.
 
 use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
@@ -58,7 +58,7 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
     let fits = goes_with && second.reserved() == 0;
     match &view.segment {
         Segment::Tagged(..) => {
-            // An unassigned opcode may have T=0 or T=1. One example is opcode 0xF, which is for
+            // An unassigned opcode can have T=0 or T=1. One example is opcode 0xF, which is for
             // experiments (RFC 6580 section 3.4).
             if !fits || opcode.is_tagged() == Some(false) {
                 let expected = "the control byte of an RDMA Write or Read Response";
@@ -128,7 +128,7 @@ mod tests {
         // A wrong DV or an unassigned opcode is no evidence that DDP changed RDMAP's octets.
         proves(requirement!("DDP-4.3-2"), &word, &one("4243 00000000 00000000 00000001 00000000 2a"));
         proves(requirement!("DDP-4.3-2"), &word, &one("414f 00000000 00000000 00000001 00000000 2a"));
-        // A message with the opcode for experiments may be tagged.
+        // A message with the opcode for experiments is allowed to be tagged.
         proves(
             requirement!("DDP-4.2-2"),
             &one("c143 00000000 00000000 00000001 00000000 2a"),
@@ -141,7 +141,8 @@ mod tests {
         );
     }
 
-    /// The capture begins after the start-up frames, so the peers may have agreed on version 0.
+    /// The capture begins after the start-up frames, so it is possible that the peers agreed on
+    /// version 0.
     #[test]
     fn version_0_in_mid_stream_may_be_agreed_on() {
         let mut wire = Wire::connected();

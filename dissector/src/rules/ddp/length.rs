@@ -1,4 +1,4 @@
-//! FPDUs that are too short or too long for a DDP segment.
+//! Reports FPDUs that are too short or too long for a DDP segment.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -51,8 +51,8 @@ mod tests {
 
     use crate::testing::{self, Wire, exchange, proves};
 
-    /// An EMSS of 536 gives a MULPDU of 530 (RFC 5044 section 4.5). A Write fits with at most 516
-    /// octets of payload.
+    /// An EMSS of 536 gives a MULPDU of 530 (RFC 5044 section 4.5). So a Write fits if it has at
+    /// most 516 octets of payload.
     #[test]
     fn a_segment_fits_the_mulpdu() {
         let writes = |len: usize| {

@@ -1,7 +1,7 @@
 //! Checks DDP messages and their segments: the fields MO, TO, L, MSN and QN, and the fields that
 //! have the same value in all segments of a message.
 //!
-//! A message of another queue or of another tagged opcode may come between the segments of a
+//! A message of another queue or of another tagged opcode can come between the segments of a
 //! message, for example a Send in the middle of a Write. These rules allow such messages. RFC 5041
 //! section 5.3 requires messages in the order of their submission, and the segments of one message
 //! in the order of MO or TO. Section 5.3 does not require that the segments of a message are

@@ -1,4 +1,4 @@
-//! Tests of the rules about DDP messages and their segments.
+//! Tests the rules about DDP messages and their segments.
 
 use weft_core::requirement;
 

@@ -1,4 +1,4 @@
-//! How a DDP stream begins and ends, with and without an error.
+//! Checks how a DDP stream begins and ends, with and without an error.
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
@@ -24,8 +24,8 @@ fn not_an_fpdu(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings
     // If only one start-up frame was captured, it is unknown whether the Responder accepted the
     // connection.
     let in_rdma_mode = side.fpdus.is_some() || state.connection.startup_pair().is_some_and(|pair| pair.is_accepted());
-    // If `sender_error` is `None`, the octets may be the beginning of an FPDU that was captured
-    // only in part.
+    // If `sender_error` is `None`, the octets are possibly the beginning of an FPDU that was
+    // captured only in part.
     if !(side.lost_framing && in_rdma_mode) || unit.sender_error.is_none() {
         return;
     }
@@ -56,9 +56,9 @@ fn unfinished(state: &ConnectionState, findings: &mut Findings<'_>) {
             continue;
         }
         // If octets of the direction are missing (`lost`), they come before this message, because
-        // all segments of this message are known. The missing octets may belong to a Response that
-        // the segment with L=1 ended. In that case, this message is the next Response, and the
-        // close cut it off.
+        // all segments of this message are known. It is possible that the missing octets belong to
+        // a Response that the segment with L=1 ended. In that case, this message is the next
+        // Response, and the close cut it off.
         let opcode = message.opcode;
         let is_early = message.has_later_message || opcode == Opcode::READ_RESPONSE && !side.lost;
         if let Some(last) = message.early_last.filter(|_| is_early) {
@@ -124,9 +124,9 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// Reports a receiver that closed after a bad CRC without a Terminate about that CRC. Section 6.2.2
-/// allows the ULP to send more messages after an error, but does not require such messages, so this
-/// rule does not expect them.
+/// Reports a receiver that closed after a bad CRC without a Terminate about that CRC. RFC 5041
+/// section 6.2.2 allows the ULP to send more messages after an error, but does not require such
+/// messages, so this rule does not expect them.
 fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
     for direction in Direction::BOTH {
@@ -260,7 +260,7 @@ mod tests {
         };
         let id = requirement!("DDP-4.1-6");
         proves(id, &closed(&[WRITE_LAST, WRITE_ON, SEND]), &closed(&[WRITE_ON, WRITE_LAST, SEND]));
-        // WRITE_ON may begin a new Write, and the close may have cut off that Write.
+        // It is possible that WRITE_ON begins a new Write, and that the close cut off this Write.
         proves(id, &closed(&[WRITE_LAST, WRITE_ON, SEND]), &closed(&[WRITE_LAST, WRITE_ON]));
         let response = |last_first: bool| {
             let mut parts = ["8142 00000100 0000000000001000 0102", "c142 00000100 0000000000001002 0304"];
@@ -278,7 +278,7 @@ mod tests {
         assert!(!unrequested, "the segment with L=0 is not a second Response");
     }
 
-    /// Missing octets prevent the finding only if they may belong to these messages.
+    /// Missing octets prevent the finding only if they can belong to these messages.
     #[test]
     fn the_last_segment_comes_last_after_missing_octets() {
         let missing = testing::fpdu(&testing::hex(SEND));
@@ -297,8 +297,8 @@ mod tests {
         proves(id, &wrong, &closed(&[SEND, WRITE_ON, WRITE_LAST, second]));
         proves(id, &wrong, &closed(&[WRITE_LAST, SEND, WRITE_ON, second]));
         proves(id, &wrong, &closed(&[WRITE_LAST, WRITE_ON, SEND, second]));
-        // The first Response may answer a Request that is missing in the capture. In that case, the
-        // close may have cut off the second Response.
+        // It is possible that the first Response answers a Request that is missing in the capture.
+        // Then the close can have cut off the second Response.
         let parts = ["c142 00000100 0000000000001002 0304", "8142 00000100 0000000000001000 0102"];
         let mut responses = exchange(&[(0, READ)]);
         responses.lose(1, &missing);

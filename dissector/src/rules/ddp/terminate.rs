@@ -1,4 +1,4 @@
-//! Terminates that report an error of DDP.
+//! Checks Terminates that report an error of DDP.
 
 use weft_core::requirement;
 use weft_core::wire::ddp::RawTagged;
@@ -104,9 +104,9 @@ fn rejected_stag(
     let stag = u32::from_be_bytes([header[2], header[3], header[4], header[5]]);
     let (expected, found) =
         ("an STag that is valid on this stream", format!("STag {stag:#010x}, rejected in frame {}", seen.frame));
-    // If the STag was used before, its owner may have invalidated it, or the receiver may be wrong.
-    // So the finding is a note. The finding is also a note if an earlier use of the STag may be
-    // missing in the capture.
+    // If the STag was used before, either its owner has invalidated it since, or the receiver is
+    // wrong. So the finding is a note. The finding is also a note if it is possible that an earlier
+    // use of the STag is missing in the capture.
     let log = &state.traffic.directions[sender].log;
     let is_late = seen.reported_segment().is_none();
     let mut findings = findings.as_note_if(log.has_earlier_stag_use(header) || is_late && !log.is_complete());
@@ -132,7 +132,8 @@ mod tests {
 
     const WRITE: &str = "c140 deadbeef 0000000000002000 2a";
 
-    /// A Terminate rejects a Write. `report` is the Terminate's content after the DDP header.
+    /// Plays a Terminate that rejects a Write. `report` is the Terminate's content after the DDP
+    /// header.
     fn rejected(report: &str) -> Wire {
         exchange(&[(0, WRITE), (1, &format!("4147 00000000 00000002 00000001 00000000 {report}"))])
     }
@@ -150,7 +151,7 @@ mod tests {
     }
 
     /// If octets before the segment are missing, the dissector processes the segment after the
-    /// Terminate. In the missing octets, the receiver may have accepted the same STag.
+    /// Terminate. It is possible that the receiver accepted the same STag in the missing octets.
     #[test]
     fn an_stag_is_refused_after_missing_octets() {
         let report = "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000";
@@ -169,7 +170,7 @@ mod tests {
         };
         let [finding] = &found(report)[..] else { panic!("{:?}", found(report)) };
         assert_eq!((finding.direction, finding.severity), (0, Severity::Note));
-        // The Terminate reports another segment, which may be among the missing octets.
+        // The Terminate reports another segment, which can be among the missing octets.
         assert_eq!(found(&report.replace("2000", "3000")), []);
     }
 

@@ -1,4 +1,4 @@
-//! TCP's receive window below DDP (RFC 5041 Appendix A). The appendix is informative, so all
+//! Checks TCP's receive window below DDP (RFC 5041 Appendix A). The appendix is informative, so all
 //! findings are notes.
 
 use weft_core::requirement;
@@ -48,11 +48,11 @@ mod tests {
 
     #[test]
     fn the_right_edge_is_not_pulled_back() {
-        // Without window scale, an FPDU of 36 octets may reduce the window by at most 36.
+        // Without window scale, an FPDU of 36 octets is allowed to reduce the window by at most 36.
         let plain = "020405b4 0402 0101";
         let (bad, good) = (windows(plain, [65535, 65498, 65462]), windows(plain, [65535, 65499, 65463]));
         proves(requirement!("DDP-A-2"), &bad, &good);
-        // With window scale, a window that shrinks by one unit of 128 octets may have been rounded.
+        // With window scale, rounding can explain a window that shrinks by one unit of 128 octets.
         // Rounding cannot explain a window that shrinks by two units: 256 > 36 + 127.
         let (bad, good) = (windows(SCALED, [65535, 65533, 65533]), windows(SCALED, [65535, 65534, 65534]));
         proves(requirement!("DDP-A-2"), &bad, &good);

@@ -1,5 +1,5 @@
-//! CRC32c of FPDUs. If a CRC is wrong, the findings also name a probable cause: other octets or
-//! another algorithm, for which the value would be correct.
+//! Checks the CRC32c of FPDUs. If a CRC is wrong, the findings also name a probable cause: the
+//! value would be the correct CRC of other octets, or by another algorithm.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -156,14 +156,15 @@ mod tests {
 
     const SEND: &str = "0013 4143 00000000 00000000 00000001 00000000 2a 000000";
 
-    /// A Send. `field` computes its CRC field from the octets before the CRC field.
+    /// Plays a Send. `field` computes its CRC field from the octets before the CRC field.
     fn send(field: impl Fn(&[u8]) -> [u8; 4]) -> Wire {
         let mut wire = Wire::started();
         append(&mut wire, 0, &testing::hex(SEND), field);
         wire
     }
 
-    /// Sends an FPDU, and a valid FPDU after it. `field` computes the CRC field of the first FPDU.
+    /// Sends an FPDU with the octets `covered`, and then a valid FPDU. `field` computes the CRC
+    /// field of the first FPDU.
     fn append(wire: &mut Wire, direction: usize, covered: &[u8], field: impl Fn(&[u8]) -> [u8; 4]) {
         wire.send(direction, &[covered, &field(covered)].concat());
         wire.send(direction, &testing::fpdu(&testing::hex("4143 00000000 00000000 00000002 00000000")));
@@ -219,7 +220,8 @@ mod tests {
         assert!(!found(&testing::startup_frame(0x40, 1, &[])));
     }
 
-    /// Sends of these lengths, with markers. `field` computes the CRC of FPDU `index`.
+    /// Plays Sends with markers, whose ULPDUs have the lengths `ulpdus`. `field` computes the CRC
+    /// of FPDU `index`.
     fn marked(ulpdus: &[usize], index: usize, field: impl Fn(&[u8]) -> [u8; 4]) -> Wire {
         let mut wire = Wire::started_with_markers();
         let mut sender = Marked::default();
@@ -234,7 +236,7 @@ mod tests {
         wire
     }
 
-    /// The octets without the markers at these offsets.
+    /// Returns the octets without the markers at these offsets.
     fn without(octets: &[u8], markers: &[usize]) -> Vec<u8> {
         let mut kept = octets.to_vec();
         for at in markers.iter().rev() {

@@ -1,4 +1,4 @@
-//! FPDUs: padding, CRC field, and one ULPDU in each FPDU.
+//! Checks FPDUs: their padding, their CRC field, and that each FPDU contains one ULPDU.
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
@@ -15,8 +15,9 @@ pub(super) static HAS_CRC_FIELD: Rule =
 pub(super) static ONE_ULPDU: Rule = Check::Fpdu(one_ulpdu).covers(requirements!["MPA-3-7"]);
 
 fn pad_is_zero(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
-    // With a bad CRC, the octets may differ from the octets that were sent. With misplaced markers,
-    // the octets at the position of PAD may belong to another field.
+    // If the CRC is bad, it is possible that the octets differ from the octets that were sent. If
+    // markers are misplaced, it is possible that the octets at the position of PAD belong to
+    // another field.
     if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked)
         || !matches!(fpdu.marker_status, MarkerStatus::None | MarkerStatus::Good)
     {
@@ -105,8 +106,8 @@ mod tests {
         proves(requirement!("MPA-2-5"), &send_with_pad([0, 0, 1]), &send_with_pad([0, 0, 0]));
     }
 
-    /// Three Sends on a connection without CRC. `field` is the CRC field of each Send; it may be
-    /// empty.
+    /// Plays three Sends on a connection without CRC. `field` is the CRC field of each Send. It is
+    /// empty if the sender omits the CRC field.
     fn without_crc(field: &[u8]) -> Wire {
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
         for msn in 1..4 {
@@ -126,7 +127,7 @@ mod tests {
         proves(requirement!("MPA-7.1.1-13"), &bad, &good);
     }
 
-    /// The capture ends before the CRC field, or the octets of the CRC field are missing.
+    /// First the capture ends before the CRC field. Then the octets of the CRC field are missing.
     #[test]
     fn a_crc_field_that_was_not_captured_is_not_missing() {
         let without_field =
@@ -160,7 +161,8 @@ mod tests {
         assert!(accused(0) && accused(1), "{errors:?}");
     }
 
-    /// A stack that sends (length + 2) mod 4 octets of PAD, instead of PAD up to a multiple of 4.
+    /// This sender sends (length + 2) mod 4 octets of PAD. Correct PAD fills the FPDU up to a
+    /// multiple of 4 octets.
     #[test]
     fn a_wrong_pad_is_not_a_missing_crc_field() {
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));

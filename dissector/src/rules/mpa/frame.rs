@@ -1,4 +1,4 @@
-//! The fields of start-up frames (RFC 5044 section 7.1.1).
+//! Checks the fields of start-up frames (RFC 5044 section 7.1.1).
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -116,7 +116,7 @@ mod tests {
 
     use crate::testing::{self, Wire, fpdu, proves};
 
-    /// A Request with these octets 16 and 17, and a Reply.
+    /// Plays a Request and a Reply. `flags` and `revision` are the octets 16 and 17 of the Request.
     fn request(flags: u8, revision: u8) -> Wire {
         Wire::started_as(&testing::startup_frame(flags, revision, &[]), &testing::reply_frame(0x40, 1, &[]))
     }

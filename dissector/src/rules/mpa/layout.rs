@@ -44,7 +44,7 @@ fn framing_is_intact(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Fi
             "a ULPDU_Length that counts only the ULPDU",
             format!("{more} bytes more than the ULPDU has"),
         ),
-        // If it is unknown whether the direction has markers, four superfluous bytes of PAD may be
+        // If it is unknown whether the direction has markers, four superfluous bytes of PAD can be
         // a marker.
         SenderError::Pad(4..) if state.connection.peer_startup(direction).is_none() => {}
         SenderError::Pad(pad) => {
@@ -73,7 +73,7 @@ mod tests {
     const SEND: &str = "4143 00000000 00000000 00000001 00000000 2a";
     const NEXT: &str = "4143 00000000 00000000 00000002 00000000 2b2c2d2e";
 
-    /// A stream with `octets`, and valid FPDUs after them.
+    /// Plays a stream with `octets`, and with valid FPDUs after them.
     fn then_good(octets: &[u8]) -> Wire {
         let mut wire = Wire::started();
         wire.send(0, octets);
@@ -141,7 +141,7 @@ mod tests {
         for len in 1..=3 {
             proves(requirement!("MPA-4.1-1"), &ending(&[0xff; 3][..len]), &ending(&[]));
         }
-        // Without the FIN, the rest of an FPDU may come after the end of the capture.
+        // Without the FIN, the rest of an FPDU can come after the end of the capture.
         let mut open = good();
         open.send(0, &[0; 2]);
         assert!(open.findings().iter().all(|found| found.requirement != requirement!("MPA-4.1-1")));

@@ -1,5 +1,5 @@
-//! The positions of markers: every 512 octets after the start-up frame, in the direction to a peer
-//! that requested markers.
+//! Checks the positions of markers. In the direction to a peer that requested markers, a marker is
+//! due every 512 octets after the start-up frame.
 
 use weft_core::marker::INTERVAL;
 use weft_core::{RequirementId, requirement};
@@ -78,8 +78,8 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
         let due = due_in(state, fpdu, direction);
         findings.report(requirement!("MPA-4.3-4"), unit, due.clone(), expected, "no markers in this FPDU");
         // A sender that has sent markers supports markers. So if this FPDU has no markers, the
-        // sender may have computed wrong positions, for example because it did not count its CRC
-        // fields.
+        // sender has possibly computed wrong positions, for example because it did not count its
+        // CRC fields.
         if stream.unmarked > 1
             || stream.has_markers
             || state.connection.peer_startup(direction).is_none_or(|frame| !frame.wants_markers())
@@ -198,8 +198,8 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, proves};
 
-    /// `count` Sends from `direction`, each with a ULPDU of `len` octets. `sender` adds the
-    /// markers.
+    /// `direction` sends `count` Sends, each with a ULPDU of `len` octets. `sender` adds the
+    /// markers. `frames` has the flags of the two start-up frames.
     fn sends(frames: [u8; 2], direction: usize, mut sender: Marked, len: usize, count: u32) -> Wire {
         let mut wire =
             Wire::started_as(&testing::startup_frame(frames[0], 1, &[]), &testing::reply_frame(frames[1], 1, &[]));

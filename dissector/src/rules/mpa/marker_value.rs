@@ -1,5 +1,5 @@
-//! The values of markers: RESERVED is zero, and FPDUPTR is the distance back to `ULPDU_Length` of
-//! the FPDU that contains the marker.
+//! Checks the values of markers: RESERVED must be zero, and FPDUPTR must be the distance back to
+//! `ULPDU_Length` of the FPDU that contains the marker.
 
 use weft_core::wire::mpa::fpdu::Piece;
 use weft_core::{RequirementId, requirement};
@@ -123,8 +123,8 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, proves};
 
-    /// Sends of these lengths, with markers. `change` receives the index and the correct value of a
-    /// marker, and returns the value to send.
+    /// Plays Sends with markers, whose ULPDUs have the lengths `ulpdus`. `change` receives the
+    /// index and the correct value of a marker, and returns the value to send.
     fn sends(ulpdus: &[usize], change: impl Fn(usize, [u8; 4]) -> [u8; 4]) -> Wire {
         let mut wire = Wire::started_with_markers();
         let mut sender = Marked::default();
@@ -187,7 +187,7 @@ mod tests {
 
     /// A real implementation sends markers as in this test. The markers are in the byte order of
     /// the host, and the sender does not count CRC fields when it computes the positions of
-    /// markers. It sends sixteen FPDUs of 1052 octets.
+    /// markers. The sender sends sixteen FPDUs of 1052 octets.
     #[test]
     fn drifting_little_endian_markers() {
         let sends = |crc_counts: bool, swap: bool| {
@@ -211,7 +211,7 @@ mod tests {
         proves(requirement!("MPA-4.2-1"), &sends(true, true), &sends(false, false));
     }
 
-    /// RFC 5044 Figure 4: the header is at octet 500, and the marker at octet 512.
+    /// In RFC 5044 Figure 4, the header is at octet 500, and the marker is at octet 512.
     #[test]
     fn figure_4() {
         // The first FPDU has 500 octets: marker (4), `ULPDU_Length` (2), ULPDU (490) and CRC (4).

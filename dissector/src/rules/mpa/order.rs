@@ -1,5 +1,5 @@
-//! The order of messages (RFC 5044 section 7.1.2). Most of these rules run when the connection
-//! ends, and compare frame numbers and TCP acknowledgements.
+//! Checks the order of messages (RFC 5044 section 7.1.2). Most of these rules run when the
+//! connection ends, and compare frame numbers and TCP acknowledgements.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -40,14 +40,14 @@ fn request_comes_first(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(reply) = connection.startup[responder] else { return };
     let initiator = responder.peer();
     let request = connection.startup[initiator].map(|request| request.frame);
-    // Octets that are missing in the initiator's direction may contain a Request.
+    // Octets that are missing in the initiator's direction can contain a Request.
     let silent =
         connection.streaming_start[initiator].is_none() && state.mpa.streams[initiator].after_startup.is_none();
     if request.is_none() && !(is_complete(state, initiator) && silent && is_complete(state, responder)) {
         return;
     }
     let found = || request.map_or("no Request".to_owned(), |frame| format!("no Request before frame {frame}"));
-    // The capture may have frames out of order. Acknowledgements show the real order.
+    // Some captures have frames out of order. Acknowledgements show the real order.
     let tcp = &state.mpa.tcp;
     let end = connection.startup[initiator].map_or(0, |request| request.end);
     let had_not = |frame: FrameNumber| tcp[responder].had_received(frame, &tcp[initiator], end) == Some(false);
@@ -72,7 +72,7 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
     let expected = "FPDUs only after both start-up frames";
     let none = connection.startup.iter().all(Option::is_none);
-    // Missing octets may be an SDP Hello. After an SDP Hello, no start-up frames are needed.
+    // Missing octets can be an SDP Hello. After an SDP Hello, no start-up frames are needed.
     let may_be_sdp = state.mpa.streams.iter().any(|stream| stream.begins_with_hole);
     if none && connection.syn == [true; 2] && !may_be_sdp {
         // There are no start-up frames, although the connection was captured from its beginning.
@@ -122,7 +122,8 @@ fn initiator_begins(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (own, other) = (&state.mpa.streams[pair.responder], &state.mpa.streams[pair.initiator]);
     let Some(first) = own.first else { return };
     let allowed = other.first_valid;
-    // If the Initiator's first octets were not captured, its first FPDU may be missing.
+    // If the Initiator's first octets were not captured, it is possible that its first FPDU is
+    // missing.
     let known = match other.after_startup {
         Some(AfterStartup::Fpdu) => true,
         Some(_) => false,
@@ -131,8 +132,7 @@ fn initiator_begins(state: &ConnectionState, findings: &mut Findings<'_>) {
     if !known || allowed.is_some_and(|allowed| allowed <= first) {
         return;
     }
-    // The capture may have frames out of order. The Responder's acknowledgements show the real
-    // order.
+    // Some captures have frames out of order. The Responder's acknowledgements show the real order.
     let tcp = &state.mpa.tcp;
     let had = tcp[pair.responder].had_received(first, &tcp[pair.initiator], other.first_valid_end);
     if allowed.is_some() && had != Some(false) {
@@ -307,7 +307,7 @@ mod tests {
         proves(requirement!("MPA-7.1.2-17"), &bad, &good);
         proves(requirement!("MPA-7.1.2-17"), &play(&[Request, Reply, Damages(0), Sends(1)]), &good);
         proves(requirement!("MPA-7.1.3-2"), &bad, &good);
-        // Control flags A, C and D are set, IRD and ORD are 1.
+        // Control flags A, C and D are set. IRD and ORD are 1.
         let words = testing::hex("8001 c001");
         let peer_to_peer = |steps: &[Step]| play_as(0x50, 2, &words, steps);
         let good = peer_to_peer(&[Request, Reply, Sends(0), Sends(1)]);

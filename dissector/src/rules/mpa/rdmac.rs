@@ -1,5 +1,6 @@
-//! Start-up in the RDMA Consortium's variant: Rev 0, markers and CRC in both directions, and
-//! version 0 of DDP and RDMAP. Appendix C of RFC 5044 is informative, so findings are notes.
+//! Checks the start-up in the RDMA Consortium's variant. This variant has Rev 0, markers and CRC in
+//! both directions, and version 0 of DDP and RDMAP. Appendix C of RFC 5044 is informative, so
+//! findings are notes.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;

@@ -112,12 +112,13 @@ mod tests {
 
     use crate::testing::{self, Wire, fpdu, proves};
 
-    /// Sixteen Sends, in TCP segments of `cut` octets.
+    /// Plays sixteen Sends in TCP segments of `cut` octets.
     fn cut_at(cut: usize) -> Wire {
         cut_at_all(&[cut])
     }
 
-    /// Sixteen Sends, in TCP segments of these lengths in turn.
+    /// Plays sixteen Sends. The TCP segments have the lengths `lengths`, again and again in this
+    /// order.
     fn cut_at_all(lengths: &[usize]) -> Wire {
         let mut wire = Wire::connected_with_mss(1460);
         wire.send(0, &testing::request());
@@ -150,7 +151,7 @@ mod tests {
         let torn = cut_at_all(&[20, 16]);
         proves(requirement!("MPA-5.1-4"), &torn, &cut_at(36));
         proves(requirement!("MPA-A.1-1"), &torn, &cut_at(36));
-        // No segment has more than one FPDU. A few splits may be caused by a window.
+        // No segment has more than one FPDU. A window can cause a few splits.
         let names = |wire: &Wire, id| wire.findings().iter().any(|finding| finding.requirement == id);
         assert!(!names(&torn, requirement!("MPA-5.1-6")));
         assert!(!names(&cut_at_all(&[36, 36, 36, 36, 36, 36, 36, 20, 16]), requirement!("MPA-5.1-4")));
@@ -179,8 +180,9 @@ mod tests {
         };
         assert_eq!(has_findings(&cut(1460, 35, false)), [true; 2]);
         assert_eq!(has_findings(&cut(1460, 35, true)), [false; 2], "each segment waited for an acknowledgement");
-        assert_eq!(has_findings(&cut(1460, 500, false)), [false; 2], "full segments, as far as the capture shows");
-        // Section 4.5: with an EMSS below 128 octets, the segmentation rules do not apply.
+        assert_eq!(has_findings(&cut(1460, 500, false)), [false; 2], "a segment can be limited to 500 octets");
+        // By RFC 5044 section 4.5, the segmentation rules do not apply if the EMSS is below 128
+        // octets.
         assert_eq!(has_findings(&cut(128, 35, false)), [true; 2]);
         assert_eq!(has_findings(&cut(127, 35, false)), [false; 2]);
     }
@@ -213,8 +215,8 @@ mod tests {
             wire
         };
         proves(requirement!("MPA-7.1.5-3"), &fin_first(true), &fin_first(false));
-        // The FIN of the previous connection arrives after the SYN. Its sequence number is before
-        // the SYN, so TCP drops the FIN.
+        // The FIN of the previous connection arrives after the SYN. The FIN has a sequence number
+        // before the SYN, so TCP drops the FIN.
         let mut late = Wire::connected();
         late.fin_at(0, 500);
         late.send(0, &testing::request());

@@ -26,8 +26,8 @@ pub(super) static FITS_SEGMENT: Rule = Check::Fpdu(fits_segment).covers(requirem
 pub(super) static FILLS_SEGMENT: Rule =
     Check::End(fills_segment).covers(requirements!["MPA-3-3", "MPA-4.5-6", "MPA-4.5-8"]);
 
-/// Number of octets by which a full ULPDU may be shorter than MULPDU, because of TCP options and
-/// rounding.
+/// If a ULPDU is at most this number of octets shorter than MULPDU, it still counts as full,
+/// because of TCP options and rounding.
 const SLACK: u16 = 64;
 
 fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
@@ -69,17 +69,18 @@ fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
 /// Reports a direction whose DDP segments are much shorter than MULPDU. The last segment of each
 /// message does not count.
 ///
-/// The path may limit segments to a shorter length than the SYNs allow. Two lengths certainly fit
-/// the path: the length of the longest segment that this endpoint has sent, and the minimum length
-/// that every path carries. Findings about a MULPDU below 128 are notes. "DDP MAY post a ULPDU of
-/// any size" (section 3), so short ULPDUs do not prove a small MULPDU.
+/// Some paths limit segments to a shorter length than the SYNs allow. Two lengths certainly fit the
+/// path: the length of the longest segment that this endpoint has sent, and the minimum length that
+/// every path carries. Findings about a MULPDU below 128 are notes. "DDP MAY post a ULPDU of any
+/// size" (RFC 5044 section 3), so short ULPDUs do not prove a small MULPDU.
 fn fills_segment(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
         let (Some(capacity), (count, longest)) = (stream.capacity, stream.non_last_segments) else { continue };
         let Some(frame) = stream.first.filter(|_| count >= 2) else { continue };
         let found = || format!("at most {longest} bytes in {count} segments (last segments of messages not counted)");
-        // If any ULPDU has 128 octets or more, MULPDU is large enough. DDP may also end a segment
-        // where a buffer of the sender ends.
+        // If any ULPDU has 128 octets or more, MULPDU is large enough. If all ULPDUs are shorter,
+        // the finding is only a note, because DDP can also end a segment where a buffer of the
+        // sender ends.
         if stream.longest < MIN_MULPDU {
             let expected = "a MULPDU of 128 bytes or more, unless DDP chose shorter segments";
             let ids = requirements!["MPA-3-3", "MPA-4.5-8"];
@@ -100,7 +101,8 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, proves};
 
-    /// Both endpoints announce `mss`. Then Writes with ULPDUs of these lengths follow.
+    /// Both endpoints announce `mss` in their SYNs. Then Writes with ULPDUs of these lengths
+    /// follow.
     fn writes(mss: u16, flags: u8, ulpdus: &[usize], last: bool) -> Wire {
         let mut wire = Wire::connected_with_mss(mss);
         wire.send(0, &testing::startup_frame(flags, 1, &[]));
@@ -138,7 +140,7 @@ mod tests {
         let (bad, good) = (writes(65495, 0x40, &[64769], true), writes(65495, 0x40, &[64768], true));
         proves(requirement!("MPA-3-4"), &bad, &good);
         proves(requirement!("MPA-3-3"), &bad, &good);
-        // The formula of section 4.5 gives a MULPDU of 65486.
+        // The formula of RFC 5044 section 4.5 gives a MULPDU of 65486.
         let formula = [requirement!("MPA-4.5-1"), requirement!("MPA-4.5-3"), requirement!("MPA-5.1-1")];
         assert!(bad.findings().iter().all(|finding| !formula.contains(&finding.requirement)));
     }
@@ -151,7 +153,7 @@ mod tests {
             &writes(1460, 0x40, &[1454; 3], false),
         );
         proves(requirement!("MPA-4.5-8"), &writes(88, 0x40, &[82; 3], false), &writes(88, 0x40, &[128; 3], false));
-        assert!(writes(88, 0x40, &[82; 3], false).errors().is_empty(), "DDP may choose short segments");
+        assert!(writes(88, 0x40, &[82; 3], false).errors().is_empty(), "DDP is allowed to choose short segments");
         // A longer ULPDU shows that the other segments could have been longer. This also applies if
         // the longer ULPDU is the last segment of its message.
         let mut wire = writes(1460, 0x40, &[82; 3], false);
@@ -162,7 +164,8 @@ mod tests {
         assert!(wire.findings().iter().all(|finding| finding.requirement != requirement!("MPA-3-3")));
     }
 
-    /// The SYNs allow segments of 1460 octets, but the path may require shorter segments.
+    /// The SYNs allow segments of 1460 octets. It is possible that the path requires shorter
+    /// segments.
     #[test]
     fn a_path_may_carry_less_than_the_syns_allow() {
         let is_blamed =
@@ -175,7 +178,7 @@ mod tests {
         assert!(is_blamed(&wire), "one segment was twice as long");
     }
 
-    /// If a TCP segment already has an FPDU, the rest of the segment may limit MULPDU.
+    /// If a TCP segment already has an FPDU, the room that is left in the segment can limit MULPDU.
     #[test]
     fn the_rest_of_a_packed_segment_may_be_filled() {
         let packed = |packed: bool| {

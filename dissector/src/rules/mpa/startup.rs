@@ -1,4 +1,4 @@
-//! Start-up frames: their keys, and the Responder's reaction to a wrong key.
+//! Checks the keys of start-up frames, and the Responder's reaction to a wrong key.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -19,14 +19,15 @@ fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
         let initiator = responder.peer();
         let Some(reply) = connection.startup[responder].filter(|s| s.kind == StartupKind::Reply) else { continue };
         let Some(start) = &connection.streaming_start[initiator] else { continue };
-        // Without the SYN, earlier octets of the direction may be missing. If the parser has found
-        // a Request after these octets, the octets are streaming data and not a Request with a
-        // wrong key.
+        // If the SYN was not captured, it is possible that earlier octets of the direction are
+        // missing. If the parser has found a Request after these octets, the octets are streaming
+        // data and not a Request with a wrong key.
         if !connection.syn[initiator] || connection.startup[initiator].is_some() || start.head.len() < HEADER_LEN {
             continue;
         }
-        // The Request may be missing in the capture. It may come before these octets. If the Reply
-        // acknowledges more octets, the Request may also come after these octets.
+        // It is possible that the Request is missing in the capture, and came before these octets.
+        // If the Reply acknowledges more octets, it is also possible that the Request came after
+        // these octets.
         let tcp = &state.mpa.tcp;
         let had_more = tcp[responder].had_received(reply.frame, &tcp[initiator], start.end + 1) != Some(false);
         let begins_stream = start.position == ORIGIN;
@@ -108,7 +109,7 @@ mod tests {
 
     use crate::testing::{self, Wire, proves};
 
-    /// A Request with a wrong octet 3 in its key, and the Responder's reaction.
+    /// Plays a Request with a wrong octet 3 in its key. `answer` plays the Responder's reaction.
     fn wrong_key(answer: impl FnOnce(&mut Wire)) -> Wire {
         let mut wire = Wire::connected();
         let mut request = testing::request();

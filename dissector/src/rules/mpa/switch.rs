@@ -129,8 +129,9 @@ mod tests {
 
     use crate::testing::{self, Wire, fpdu, proves};
 
-    /// A Request with the octets `extra` in the same segment, then a Reply. Then come the octets
-    /// `then` from the Initiator, and Sends in both directions.
+    /// The Initiator sends a Request, with the octets `extra` in the same segment. The Responder
+    /// sends a Reply. Then the Initiator sends the octets `then`. At the end, both endpoints send
+    /// FPDUs.
     fn start(request: &[u8], extra: &[u8], then: &[u8]) -> Wire {
         let mut wire = Wire::connected();
         wire.send(0, &[request, extra].concat());
@@ -179,7 +180,7 @@ mod tests {
             wire
         };
         proves(requirement!("MPA-7.1.1-24"), &unanswered(8, &[]), &unanswered(12, &[]));
-        // The octets after the Request may be an FPDU that was sent too early.
+        // It is possible that the octets after the Request are an FPDU that was sent too early.
         let early = fpdu(&testing::send_of(1, 30));
         proves(requirement!("MPA-7.1.1-24"), &unanswered(8, &[]), &unanswered(12, &early));
         // The rest of the start-up frame was not captured, and the FIN follows.

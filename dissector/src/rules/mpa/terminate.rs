@@ -1,4 +1,4 @@
-//! Terminates with an error of MPA: the error codes, and the end of the connection after the
+//! Checks Terminates with an error of MPA: the error codes, and the end of the connection after the
 //! Terminate.
 
 use weft_core::requirement;
@@ -89,9 +89,9 @@ mod tests {
     #[test]
     fn the_error_is_one_of_mpa() {
         proves(requirement!("MPA-8-5"), &terminate(0x40, [0x20, 0x20]), &terminate(0x40, [0x20, 2]));
-        // As sent, 21 02 is layer 2, type 1, which is not assigned. With the nibbles of the first
-        // octet exchanged, it is 12 02: a DDP error (layer 1, type 2, code 02). So it is not an
-        // unknown MPA error.
+        // The octets 21 02 mean layer 2 and type 1, which is not assigned. With exchanged nibbles
+        // in the first octet, they are 12 02: a DDP error (layer 1, type 2, code 02). So the error
+        // is not an unknown MPA error.
         proves(requirement!("MPA-8-5"), &terminate(0x40, [0x21, 0x20]), &terminate(0x40, [0x21, 2]));
     }
 

@@ -1,5 +1,5 @@
-//! The version of DDP and RDMAP: 1, or 0 in the RDMA Consortium's variant. Both directions have the
-//! same version.
+//! Checks the version of DDP and RDMAP. The version is 1, or 0 in the RDMA Consortium's variant.
+//! Both directions have the same version.
 
 use weft_core::requirement;
 
@@ -74,8 +74,8 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, fpdu, proves};
 
-    /// A Send in each direction after these start-up frames. `controls` are the control octets of
-    /// the Sends.
+    /// Plays a Send in each direction. `reply` has the flags and the revision of the Reply.
+    /// `controls` has the control octets of the two Sends.
     fn sends(reply: (u8, u8), controls: [[u8; 2]; 2]) -> Wire {
         let mut wire =
             Wire::started_as(&testing::startup_frame(0x40, 1, &[]), &testing::reply_frame(reply.0, reply.1, &[]));

@@ -1,5 +1,5 @@
-//! The fields of an enhanced start-up frame (S = 1): the flags (octet 16), and the two 16-bit words
-//! with IRD and ORD.
+//! Checks the fields of an enhanced start-up frame (S = 1): the flags (octet 16), and the two
+//! 16-bit words with IRD and ORD.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -96,8 +96,8 @@ fn words(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) 
         findings.as_note().report(requirement!("P2P-9.2-1"), unit, WORDS_AT, expected, found);
     }
     if is_request && !words.peer_to_peer && words.ird == NOT_NEGOTIATED && words.ord == NOT_NEGOTIATED {
-        // 0x3FFF means that the frame negotiates no depth (section 9.1). The sender may have
-        // another reason for an enhanced frame, so the finding is a note.
+        // 0x3FFF means that the frame negotiates no depth (RFC 6581 section 9.1). It is possible
+        // that the sender has another reason for an enhanced frame, so the finding is a note.
         let expected = "an enhanced frame only if it negotiates something";
         let found = "S = 1, but A = 0 and IRD = ORD = 0x3fff";
         findings.as_note().report(requirement!("P2P-10-1"), unit, WORDS_AT, expected, found);
@@ -110,7 +110,7 @@ mod tests {
 
     use crate::testing::{self, Wire, proves};
 
-    /// A Request with these flags, revision and Private Data.
+    /// Plays a Request with these flags, this revision and this Private Data.
     fn request(flags: u8, revision: u8, private: &str) -> Wire {
         let mut wire = Wire::connected();
         wire.send(0, &testing::startup_frame(flags, revision, &testing::hex(private)));

@@ -38,9 +38,9 @@ fn within_depths(state: &ConnectionState, findings: &mut Findings<'_>) {
         };
         if let Some(excess) = own {
             let (limit, most) = ("ORD of the requester", reads.ord.max);
-            // The MPA Request has the Initiator's first ORD. The Initiator may later increase its
-            // ORD up to the Responder's IRD. So the finding is a note if the Responder's IRD is
-            // known and was not exceeded.
+            // The MPA Request has the Initiator's first ORD. The Initiator is allowed to increase
+            // its ORD later, up to the Responder's IRD. So the finding is a note if the Responder's
+            // IRD is known and was not exceeded.
             let is_certain = !is_initiator || peer.is_some() || reads.ird.max.is_none();
             let id = if is_initiator { requirement!("P2P-9.1-2") } else { requirement!("P2P-9.1-3") };
             for id in [requirement!("P2P-3-2"), requirement!("P2P-4.1-2"), id] {
@@ -72,7 +72,8 @@ fn accepted(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findi
     let no_place =
         [TerminateError::DDP_UNTAGGED_NO_BUFFER, TerminateError::DDP_UNTAGGED_MSN_RANGE].contains(&seen.error);
     let (reads, sender) = (&state.mpa.reads[requester], &state.traffic.directions[requester]);
-    // A receiver may also reject a Read Request because its numbers or its length are wrong.
+    // A receiver can also reject a Read Request because the numbers or the length of the request
+    // are wrong.
     let is_right = sender.fault.is_none() && !sender.lost;
     let target = seen.reported_segment().filter(|target| target.ulpdu_len == REQUEST);
     if let Some(target) = target.filter(|_| no_place && is_right && reads.is_within_ird()) {
@@ -99,8 +100,9 @@ mod tests {
         fpdu(&ulpdu)
     }
 
-    /// Start-up frames with these IRD and ORD fields, then two Reads from `direction`. If `at_once`
-    /// is true, the first Read is answered after the second Read Request, otherwise before it.
+    /// Plays start-up frames with these IRD and ORD fields. Then `direction` sends two Read
+    /// Requests. If `at_once` is true, the first answer comes after the second Read Request.
+    /// Otherwise it comes before.
     fn reads(request: &str, reply: &str, direction: usize, at_once: bool) -> Wire {
         let request = testing::startup_frame(0x50, 2, &testing::hex(request));
         let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
@@ -213,9 +215,9 @@ mod tests {
         assert_eq!(wire.errors(), []);
     }
 
-    /// The messages of a connection in the peer-to-peer model, each with its direction. The first
-    /// message is the ready-to-receive Read. Each request is answered before the next request of
-    /// the same endpoint.
+    /// Returns the messages of a connection in the peer-to-peer model, each with its direction. The
+    /// first message is the ready-to-receive Read. Each request is answered before the next request
+    /// of the same endpoint.
     fn messages() -> Vec<(usize, Vec<u8>)> {
         let message = |ulpdu: &str| fpdu(&testing::hex(ulpdu));
         let empty_read = "4141 00000000 00000001 00000001 00000000
@@ -243,9 +245,9 @@ mod tests {
         messages
     }
 
-    /// A connection with [`messages`]. Each endpoint may have one request outstanding. If `late` is
-    /// `Some((number, by))`, the message with this number was not captured when it was sent. Only
-    /// its retransmission was captured, after `by` other messages.
+    /// Plays a connection with [`messages`]. Each endpoint is allowed to have one request
+    /// outstanding. If `late` is `Some((number, by))`, the message with this number was not
+    /// captured when it was sent. Only its retransmission was captured, after `by` other messages.
     fn one_at_a_time(late: Option<(usize, usize)>) -> Wire {
         let words = testing::hex("8001 4001");
         let request = testing::startup_frame(0x50, 2, &words);
@@ -282,7 +284,7 @@ mod tests {
         ids.into_iter().filter(is_of_depth).collect()
     }
 
-    /// Each direction has its own tap, and the clock of one tap is ahead.
+    /// A separate tap records each direction. The clock of one tap is ahead.
     #[test]
     fn skewed_taps_exceed_no_depth() {
         let wire = one_at_a_time(None);

@@ -1,4 +1,5 @@
-//! How the Reply must match the Request: revision, depths of the Read queues, and connection model.
+//! Checks that the Reply matches the Request in its revision, the depths of the Read queues, and
+//! the connection model.
 
 use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 use weft_core::{RequirementId, requirement};
@@ -163,13 +164,13 @@ mod tests {
 
     use crate::testing::{self, Wire, proves};
 
-    /// Request and Reply with these flags, revisions, and IRD and ORD fields.
+    /// Plays a Request and a Reply with these flags, revisions, and IRD and ORD fields.
     fn pair(request: (u8, u8, &str), reply: (u8, u8, &str)) -> Wire {
         let request = testing::startup_frame(request.0, request.1, &testing::hex(request.2));
         Wire::started_as(&request, &testing::reply_frame(reply.0, reply.1, &testing::hex(reply.2)))
     }
 
-    /// Two enhanced frames with these IRD and ORD fields.
+    /// Plays two enhanced start-up frames with these IRD and ORD fields.
     fn words(request: &str, reply: &str) -> Wire {
         pair((0x50, 2, request), (0x50, 2, reply))
     }

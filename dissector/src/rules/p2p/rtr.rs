@@ -1,5 +1,5 @@
-//! The ready-to-receive message: the Initiator's first FPDU in the peer-to-peer model (RFC 6581
-//! section 9.2).
+//! Checks the ready-to-receive message. This message is the Initiator's first FPDU in the
+//! peer-to-peer model (RFC 6581 section 9.2).
 
 use weft_core::requirement;
 use weft_core::wire::ddp::Msn;
@@ -110,7 +110,8 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
 }
 
 /// Reports two different ready-to-receive messages, one directly after the other. The finding is a
-/// note, because the second message may be a zero-length message of the ULP, which RFC 6581 allows.
+/// note, because the second message is possibly a zero-length message of the ULP, which RFC 6581
+/// allows.
 fn only_one(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let direction = unit.direction();
     if state.mpa.streams[direction].fpdus != 2 {
@@ -215,8 +216,8 @@ mod tests {
     const SEND: &str = "4143 00000000 00000000 00000001 00000000";
     const RESPONSE: &str = "c142 00000009 0000000000000090";
 
-    /// Start-up frames with IRD 1 and ORD 1, then messages of the Initiator. `reply` has the IRD
-    /// and ORD fields of the Reply.
+    /// Plays start-up frames with IRD 1 and ORD 1, and then messages of the Initiator. `reply` has
+    /// the IRD and ORD fields of the Reply.
     fn start(reply: &str, messages: &[&str]) -> Wire {
         let request = testing::startup_frame(0x50, 2, &testing::hex("c001 c001"));
         let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
@@ -241,7 +242,7 @@ mod tests {
         proves(requirement!("P2P-1.1-3"), &start(ALL, &[WRITE, READ]), &start(ALL, &[WRITE, SEND]));
     }
 
-    /// The ULP's first message may be a zero-length RDMA Read.
+    /// The first message of the upper-layer protocol is allowed to be a zero-length RDMA Read.
     #[test]
     fn a_zero_length_read_after_the_message_is_only_a_note() {
         let found = start(ALL, &[WRITE, READ]).findings();

@@ -1,5 +1,5 @@
-//! Errors of connection establishment: Terminates of layer 2 (MPA) with codes 5 to 7 (RFC 6581
-//! sections 8 and 9).
+//! Checks errors of connection establishment. These are Terminates of layer 2 (MPA) with codes 5 to
+//! 7 (RFC 6581 sections 8 and 9).
 
 use weft_core::requirement;
 use weft_core::wire::ddp::{Msn, Segment, queue};
@@ -85,7 +85,7 @@ fn right_code(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
             findings.report(requirement!("P2P-9.2-9"), unit, at, expected, found);
         }
         // Section 9.3 describes the sequence with A = 1. With A = 0, the connection is established
-        // after the Reply, so the Initiator may report other errors.
+        // after the Reply, so the Initiator can report other errors.
         (false, false)
             if pair.is_peer_to_peer() && !(error.layer == 2 && error.etype == 0 && (4..=7).contains(&error.code)) =>
         {
@@ -102,7 +102,7 @@ mod tests {
 
     use crate::testing::{self, Wire, fpdu, proves};
 
-    /// Start-up frames, then a Terminate as the Initiator's first FPDU.
+    /// Plays start-up frames. Then the Initiator's first FPDU is a Terminate.
     fn terminate(request: &str, reply: &str, error: &str) -> Wire {
         let request = testing::startup_frame(0x50, 2, &testing::hex(request));
         let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));
@@ -120,8 +120,8 @@ mod tests {
             &terminate(words.0, words.1, copied),
             &terminate(words.0, words.1, "2006 0000"),
         );
-        // As sent, 21 06 is layer 2, type 1, which is not assigned. With the nibbles of the first
-        // octet exchanged, it is 12 06: a DDP error (layer 1, type 2, code 06).
+        // The octets 21 06 mean layer 2 and type 1, which is not assigned. With exchanged nibbles
+        // in the first octet, they are 12 06: a DDP error (layer 1, type 2, code 06).
         let exchanged = terminate(words.0, words.1, "2106 0000");
         proves(requirement!("P2P-8-4"), &terminate(words.0, words.1, copied), &exchanged);
     }
@@ -138,7 +138,7 @@ mod tests {
         let read = |reply: &str| terminate("8001 4001", reply, "2007 0000");
         proves(requirement!("P2P-9.2-9"), &read("8001 4001"), &read("8000 4001"));
         // In the client-server model, the connection is established after the Reply, so the
-        // Initiator may report an RDMAP error.
+        // Initiator is allowed to report an RDMAP error.
         proves(requirement!("P2P-9.3-4"), &local("0206 0000"), &terminate("0001 0001", "0001 0001", "0206 0000"));
     }
 }

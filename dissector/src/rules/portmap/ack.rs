@@ -1,8 +1,8 @@
-//! Compares a PMAck with its PMAccept (section 7.4).
+//! Compares a PMAck with its PMAccept (section 7.4 of the SDP draft).
 //!
-//! Several PMAccepts may answer copies of one PMReq and name different SDP Addresses. The PMAck
-//! must match one of these PMAccepts. If the capture has fewer answers than PMReqs, the PMAck may
-//! match a missing PMAccept.
+//! Several PMAccepts can answer copies of one PMReq, and can name different SDP Addresses. The
+//! PMAck must match one of these PMAccepts. If the capture has fewer answers than PMReqs, it is
+//! possible that the PMAck matches a missing PMAccept.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -130,7 +130,7 @@ mod tests {
         wire
     }
 
-    /// A faulty client may answer each message, even a PMDeny, with a PMAck.
+    /// A faulty client can answer each message, even a PMDeny, with a PMAck.
     #[test]
     fn no_ack_after_a_deny() {
         let acknowledged = |ack: Datagram| {
@@ -161,7 +161,8 @@ mod tests {
         proves(requirement!("PM-7.4-45"), &acknowledged(Some((other_host(0), ends[1]))), &right);
     }
 
-    /// If the server answers two copies of a PMReq, the client may acknowledge either answer.
+    /// If the server answers two copies of a PMReq, the client is allowed to acknowledge either
+    /// answer.
     #[test]
     fn either_of_two_accepts_may_be_acknowledged() {
         for taken in [7001_u16, 7002] {

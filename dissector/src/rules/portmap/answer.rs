@@ -1,4 +1,4 @@
-//! Compares PMAccept and PMDeny with their PMReq (section 7.4).
+//! Compares PMAccept and PMDeny with their PMReq (section 7.4 of the SDP draft).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -158,14 +158,14 @@ mod tests {
         proves(requirement!("PM-7.3.1.7-4"), &denied(|octets| octets[6] ^= 1), &right);
         proves(requirement!("PM-7.4-59"), &denied(|octets| octets[8] ^= 1), &right);
         proves(requirement!("PM-7.4-60"), &denied(|octets| octets[19] ^= 1), &right);
-        // The server may change this address in a PMAccept.
+        // The server is allowed to change this address in a PMAccept.
         let steered = accepted(|octets| octets[35] ^= 1, |octets| octets[35] ^= 1);
         proves(requirement!("PM-7.4-61"), &denied(|octets| octets[35] ^= 1), &steered);
         proves(requirement!("PM-7.3.1.10-4"), &denied(|octets| octets[35] ^= 1), &steered);
     }
 
-    /// The port 0 and the requested port cause only notes, because the draft contradicts itself.
-    /// Any other port is an error.
+    /// The port 0 and the requested port cause only notes, because the SDP draft contradicts
+    /// itself. Any other port is an error.
     #[test]
     fn the_port_of_a_deny_is_one_of_two() {
         let port = |port: u16| denied(move |octets| octets[4..6].copy_from_slice(&port.to_be_bytes()));

@@ -1,6 +1,6 @@
-//! The port mapper's rules for TCP (sections 7.1 and 7.4). No PMReq is sent over TCP. An SDP
-//! Address is the address that a PMAccept contains. On a connection to an SDP Address, only iWARP
-//! follows the Hello.
+//! Checks the port mapper's rules for TCP (sections 7.1 and 7.4 of the SDP draft). No PMReq is sent
+//! over TCP. An SDP Address is the address that a PMAccept contains. On a connection to an SDP
+//! Address, only iWARP follows the Hello.
 
 use weft_core::requirement;
 use weft_core::wire::portmap::{Message, MessageType, RawMessage, UDP_PORT};
@@ -54,8 +54,8 @@ mod tests {
     use crate::rules::portmap::testing::{ACCEPT, Datagram, REQ, datagram};
     use crate::testing::{self, Wire, proves};
 
-    /// A connection to 10.0.0.1:4210. If `follows` is true, a port mapper exchange precedes the
-    /// connection.
+    /// Plays the SYNs of a connection to 10.0.0.1:4210. If `follows` is true, a port mapper
+    /// exchange precedes the connection.
     fn connected(follows: bool) -> Wire {
         if !follows {
             return Wire::connected();

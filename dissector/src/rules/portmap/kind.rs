@@ -1,5 +1,5 @@
-//! Compares MT (message type) with the sender of the datagram (section 7.3.1.2). Clients send PMReq
-//! and PMAck, servers send PMAccept and PMDeny.
+//! Compares MT (message type) with the sender of the datagram (section 7.3.1.2 of the SDP draft).
+//! Clients send PMReq and PMAck, servers send PMAccept and PMDeny.
 
 use weft_core::requirement;
 use weft_core::wire::portmap::MessageType;

@@ -1,4 +1,4 @@
-//! The fields of a single datagram (sections 7.3 and 7.4).
+//! Checks the fields of a single datagram (sections 7.3 and 7.4 of the SDP draft).
 
 use weft_core::RequirementId;
 use weft_core::requirement;

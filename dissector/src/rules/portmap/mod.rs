@@ -8,7 +8,7 @@
 //! | [`answer`] | PMAccept and PMDeny, compared with their PMReq |
 //! | [`ack`] | a PMAck, compared with its PMAccept |
 //! | [`connection`] | PMReqs over TCP, and the data on a mapped SDP connection |
-//! | [`pending`] | findings that wait, because a later PMReq may explain the datagram |
+//! | [`pending`] | findings that wait, because a later PMReq can explain the datagram |
 //!
 //! The ports show the sender of a datagram: port mappers answer from port 3935. If both ports are
 //! 3935, rules that depend on the sender are skipped.

@@ -1,13 +1,13 @@
-//! Delays findings about a datagram that a later PMReq may explain.
+//! Delays findings about a datagram that a later PMReq can explain.
 //!
 //! AssocHandle, CpPort and CpIPAddr are the key of a transaction. If only some of these fields of a
-//! datagram match a transaction, the datagram may be wrong. Or the datagram may belong to another
-//! transaction, whose PMReq is missing in the capture or comes after the answer. Section 7.5.2 of
-//! the draft allows a new AssocHandle for the same four-tuple. Section 7.4 allows the same
-//! AssocHandle for the next four-tuple, because section 7.4 requires different AssocHandles only
-//! for transactions in flight. UDP has no sequence numbers, so the capture does not show whether
-//! the datagram is wrong. A finding waits for the time [`IN_FLIGHT`], or until the capture ends.
-//! Then the finding
+//! datagram match a transaction, there are two possible reasons. Either the datagram is wrong, or
+//! it belongs to another transaction, whose PMReq is missing in the capture or comes after the
+//! answer. Section 7.5.2 of the SDP draft allows a new AssocHandle for the same four-tuple. Section
+//! 7.4 allows the same AssocHandle for the next four-tuple, because section 7.4 requires different
+//! AssocHandles only for transactions in flight. UDP has no sequence numbers, so the capture does
+//! not show whether the datagram is wrong. A finding waits for the time [`IN_FLIGHT`], or until the
+//! capture ends. Then the finding
 //!
 //! * is dropped if a PMReq explains the datagram,
 //! * becomes a note if a message of the peer has the same key as the datagram, if the transaction
@@ -33,11 +33,12 @@ pub(crate) enum Doubt {
     Key,
     /// The IP addresses and UDP ports differ from those of all PMReqs of the transaction.
     AddressPair,
-    /// The datagram is a PMReq with the AssocHandle of another transaction, which may be complete.
+    /// The datagram is a PMReq with the AssocHandle of another transaction, and it is possible that
+    /// this transaction is complete.
     Handle,
 }
 
-/// A datagram that was matched with the transaction with the key `key`, but may belong to another
+/// A datagram that was matched with the transaction `key`, but possibly belongs to another
 /// transaction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UncertainMatch {
@@ -68,8 +69,8 @@ impl UncertainMatch {
         (!is_known).then_some(UncertainMatch { doubt: Doubt::AddressPair, key, is_awaited: true })
     }
 
-    /// Returns whether the findings compare the datagram with a transaction that may be the wrong
-    /// transaction.
+    /// Returns whether the findings compare the datagram with a transaction that is possibly the
+    /// wrong transaction.
     pub(crate) fn has_doubtful_transaction(&self) -> bool {
         self.doubt != Doubt::Handle
     }
@@ -167,7 +168,8 @@ impl PendingFindings {
         match transactions.find(message) {
             Some(transaction) if transaction.request.key() == message.key() => return,
             Some(_) => {}
-            // If no PMReq was captured so far, the capture may have started after the PMReq.
+            // If no PMReq was captured so far, it is possible that the capture started after the
+            // PMReq.
             None => self.is_imperfect |= transactions.has_any(),
         }
         self.unmatched.push_back((message.key(), message.role()));
@@ -255,8 +257,8 @@ mod tests {
 
     #[test]
     fn reports_no_error_for_an_answer_before_its_request() {
-        // Another AssocHandle for the same four-tuple, and the same AssocHandle for another
-        // four-tuple.
+        // In the first round, the answer has another AssocHandle for the same four-tuple. In the
+        // second round, it has the same AssocHandle for another four-tuple.
         for (handle, port) in [(9, 1), (1, 9)] {
             for answer in [ACCEPT, DENY] {
                 let answer = with(answer, handle, port);
@@ -282,7 +284,7 @@ mod tests {
         // An earlier answer has no PMReq either, so the capture is incomplete.
         let missed = [(0, with(REQ, 1, 1)), (1, with(ACCEPT, 7, 7)), accept];
         assert_eq!(reported(&capture(&missed)), note);
-        // A client may reuse an AssocHandle immediately after the answer.
+        // A client is allowed to reuse an AssocHandle immediately after the answer.
         let reused = [request, (1, with(ACCEPT, 1, 1)), (0, with(ACK, 1, 1)), (1, with(ACCEPT, 1, 9))];
         assert!(capture(&reused).errors().is_empty());
     }
@@ -307,7 +309,7 @@ mod tests {
         let again = [(0, with(REQ, 1, 1)), (0, with(REQ, 1, 9)), (0, with(REQ, 1, 1))];
         let ids = ["PM-7.3.1.8-1", "PM-7.4-12"];
         assert_eq!(reported(&capture(&again)), ids.map(|id| (id, Severity::Error)));
-        // The capture may have missed the answer between the two PMReqs.
+        // It is possible that the capture missed the answer between the two PMReqs.
         assert_eq!(reported(&capture(&again[..2])), ids.map(|id| (id, Severity::Note)));
     }
 

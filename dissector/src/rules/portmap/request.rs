@@ -1,5 +1,5 @@
-//! Compares a PMReq with earlier PMReqs (section 7.5.1): AssocHandle, CpIPAddr and CpPort are
-//! unique, and repetitions are identical.
+//! Compares a PMReq with earlier PMReqs (section 7.5.1 of the SDP draft): AssocHandle, CpIPAddr and
+//! CpPort are unique, and repetitions are identical.
 
 use weft_core::requirement;
 use weft_core::wire::portmap::MessageType;
@@ -39,7 +39,8 @@ fn conflict(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             let found = format!("{:#x} again", seen.raw.assoc_handle.get());
             findings.report_each(requirements!["PM-7.3.1.8-1", "PM-7.4-12"], unit, 8..16, &expected, &found);
         }
-        // The client may have repeated the PMReq from another socket, so the finding is a note.
+        // It is possible that the client repeated the PMReq from another socket, so the finding is
+        // a note.
         RequestConflict::OtherSource => {
             let expected =
                 format!("a different five-tuple than in the PMReq of frame {frame}, sent from {}", earlier.src);
@@ -95,7 +96,8 @@ mod tests {
     fn handles_differ() {
         let wrong = two(false, 1, |octets| other_end_of_it(octets));
         proves(requirement!("PM-7.3.1.8-1"), &wrong, &two(false, 1, |octets| other_handle(octets)));
-        // After the answer, or when the client has given up, the client may reuse the AssocHandle.
+        // After the answer, or when the client has given up, the client is allowed to reuse the
+        // AssocHandle.
         proves(requirement!("PM-7.4-12"), &wrong, &two(true, 1, |octets| other_end_of_it(octets)));
         proves(requirement!("PM-7.4-12"), &wrong, &two(false, 6, |octets| other_end_of_it(octets)));
     }

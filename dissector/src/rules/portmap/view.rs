@@ -1,4 +1,5 @@
-//! A port mapper message as rules receive it, and the message type that its sender intended.
+//! Defines the form in which rules receive a port mapper message, and finds the message type that
+//! its sender intended.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -26,8 +27,8 @@ pub(super) enum IntendedType {
 }
 
 impl PmView<'_> {
-    /// Returns the type in the field MT (message type) if the sender's role may send that type.
-    /// Otherwise the result depends on the transaction and on ApPort. Returns `None` if the
+    /// Returns the type in the field MT (message type) if the sender's role is allowed to send that
+    /// type. Otherwise the result depends on the transaction and on ApPort. Returns `None` if the
     /// sender's role is unknown, or if transaction and ApPort do not show the type.
     pub(super) fn intended_type(&self) -> Option<IntendedType> {
         let seen = self.datagram?;
@@ -54,7 +55,7 @@ impl PmView<'_> {
 
 impl IntendedType {
     /// Returns the requirement that all fields of a message of this type have the values that
-    /// section 7.4 lists.
+    /// section 7.4 of the SDP draft lists.
     pub(super) fn all_fields(self) -> RequirementId {
         match self {
             IntendedType::Request => requirement!("PM-7.4-4"),

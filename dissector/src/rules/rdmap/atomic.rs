@@ -1,4 +1,4 @@
-//! Atomic operations (RFC 7306 section 5).
+//! Checks atomic operations (RFC 7306 section 5).
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::{AtomicOpcode, RawAtomicRequest};
@@ -132,7 +132,7 @@ mod tests {
 
     use crate::testing::{Wire, exchange, fpdu, hex, proves, reply_frame, startup_frame};
 
-    /// A FetchAdd request with `number` as MSN and Request Identifier, on STag 200.
+    /// Returns a FetchAdd request for STag 0x200. `number` is its MSN and its Request Identifier.
     fn fetch_add(number: u32, to: u64) -> String {
         format!(
             "414a 00000000 00000001 {number:08x} 00000000 00000000 {number:08x} 00000200 {to:016x}
@@ -212,7 +212,8 @@ mod tests {
         proves(requirement!("RDMAP-7306.5.4-11"), &two(2, 1), &two(1, 2));
     }
 
-    /// Only a part of a response was captured, with or without the Request Identifier.
+    /// Only a part of a response was captured. In one round, this part includes the Request
+    /// Identifier.
     #[test]
     fn a_response_that_was_captured_in_part_is_one() {
         let read = |msn: u32| {

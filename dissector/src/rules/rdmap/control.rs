@@ -1,4 +1,4 @@
-//! RDMAP's control octet, and the four octets after this octet in untagged headers.
+//! Checks RDMAP's control octet, and the four octets after this octet in untagged headers.
 
 use weft_core::requirement;
 use weft_core::wire::ddp::Segment;
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn bits_of_the_control_octet() {
         let send = one("4143 00000000 00000000 00000001 00000000 2a");
-        // 0x34 is 0x43 with exchanged nibbles, 0xc2 is 0x43 with its bits in reverse order.
+        // 0x34 is 0x43 with exchanged nibbles. 0xc2 is 0x43 with its bits in reverse order.
         let nibbles = one("4134 00000000 00000000 00000001 00000000 2a");
         let bits = one("41c2 00000000 00000000 00000001 00000000 2a");
         proves(requirement!("RDMAP-4.1-2"), &nibbles, &send);

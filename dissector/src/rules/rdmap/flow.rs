@@ -1,5 +1,5 @@
 //! Checks all requests and responses of a connection. Each request needs a response, each response
-//! needs a request, and at most the agreed number of requests may be outstanding.
+//! needs a request, and at most the agreed number of requests is allowed to be outstanding.
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
@@ -20,8 +20,8 @@ pub(super) static DEPTH: Rule = Check::End(depth).covers(requirements!["RDMAP-6.
 
 fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
-    // If the snap length cut off octets, or if a SYN was not captured, the monitor may process
-    // Requests after their Responses. A Response may then seem to have no Request.
+    // If the snap length cut off octets, or if a SYN was not captured, the monitor sometimes
+    // processes Requests after their Responses. Then a Response can seem to have no Request.
     let is_late = state.mpa.tcp.iter().any(|tcp| tcp.cut) || connection.syn != [true; 2];
     if is_late || !traffic.is_complete() || traffic.directions.iter().any(|side| side.terminate.is_some()) {
         return;
@@ -47,7 +47,7 @@ fn answered(state: &ConnectionState, findings: &mut Findings<'_>) {
         // Only a graceful close shows that no more responses will come.
         let reset = connection.rst.iter().any(Option::is_some);
         let Some(fin) = connection.fin[responder].filter(|_| !reset) else { continue };
-        // If the requester closes first, its close may cut off a Response that is not complete.
+        // If the requester closes first, its close can cut off a Response that is not complete.
         // DDP-6.2.1-6 covers DDP's half-closed state.
         let gave_up = connection.fin[requester].is_some_and(|first| first < fin);
         // A responder that closes before a request arrives owes no response.
@@ -75,9 +75,9 @@ fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
             let found = format!("{} Reads without a response", overrun.outstanding);
             findings.report_in_frame(requirement!("RDMAP-6.1-7"), requester, overrun.header, &expected, found);
         }
-        // RFC 7306 section 5.2 allows atomic operations to share the queue depth of Reads. By
-        // section 5.2.2, the ULP may agree on an additional depth for atomic operations. RFC 6581
-        // has no field for that number, so the finding is a note.
+        // RFC 7306 section 5.2 allows atomic operations to share the queue depth of Reads. Section
+        // 5.2.2 allows the ULPs to agree on an additional depth for atomic operations. RFC 6581 has
+        // no field for that number, so the finding is a note.
         if let Some(overrun) = side.operations.mixed_overrun().filter(is_in_order) {
             let expected = format!("at most {} requests without a response, if atomics count as Reads", overrun.limit);
             let found = format!("{} requests without a response", overrun.outstanding);
@@ -127,7 +127,7 @@ mod tests {
         proves(requirement!("RDMAP-7306.5.2.1-21"), &closed(&[(0, &request)]), &right);
     }
 
-    /// RFC 7306 section 5.2.2: a response has the Request Identifier of a request.
+    /// By RFC 7306 section 5.2.2, a response has the Request Identifier of a request.
     #[test]
     fn each_atomic_response_has_a_request() {
         let (id, request) = (requirement!("RDMAP-7306.5.2.2-3"), atomic(1));
@@ -178,12 +178,13 @@ mod tests {
         assert_eq!(wire.errors(), []);
     }
 
-    /// A connection of revision 2 with CRC whose Initiator may have `ord` requests outstanding.
+    /// Plays the start-up of a connection of revision 2 with CRC. The Initiator is allowed to have
+    /// `ord` requests outstanding.
     fn agreed(ord: u8) -> Wire {
         agreed_as(0x50, ord)
     }
 
-    /// Like [`agreed`], but both start-up frames have the flags `flags`.
+    /// Does the same as [`agreed`], but with the flags `flags` in both start-up frames.
     fn agreed_as(flags: u8, ord: u8) -> Wire {
         let request = testing::startup_frame(flags, 2, &[0, 4, 0, 4]);
         Wire::started_as(&request, &testing::reply_frame(flags, 2, &[0, ord, 0, 4]))
@@ -219,7 +220,8 @@ mod tests {
             wire
         };
         proves(requirement!("RDMAP-7306.5.2-3"), &mixed(1), &mixed(2));
-        // The capture does not show a number of atomic operations that the ULP may have agreed on.
+        // It is possible that the upper-layer protocols agreed on a number of atomic operations.
+        // The capture does not show this number.
         let errors = mixed(1).errors();
         assert!(errors.iter().all(|finding| finding.requirement != requirement!("RDMAP-7306.5.2-3")), "{errors:#?}");
         // If each request is answered before the next request, any depth is enough.
@@ -275,14 +277,14 @@ mod tests {
             wire.send_ulpdu(0, &read(msn));
         }
         (0..3).for_each(|_| wire.send_ulpdu(1, READ_RESPONSE));
-        // Of the fourth Request, the snap length cuts only the payload.
+        // The snap length cuts only the payload of the fourth Request.
         let found = wire.cut_to(512).findings();
         assert!(found.iter().all(|finding| finding.requirement != requirement!("RDMAP-6.1-7")), "{found:#?}");
     }
 
-    /// Five Reads into one sink and five atomic operations, in turn. Three requests are outstanding
-    /// at a time, and the endpoints agreed on `ord` requests. The second Atomic Response answers
-    /// the request with the Request Identifier `second`; the correct value is 4.
+    /// Plays five Reads into one sink and five atomic operations, alternately. Three requests are
+    /// outstanding at a time, and the endpoints agreed on `ord` requests. The second Atomic
+    /// Response has the Request Identifier `second`. The correct value is 4.
     fn reads_and_atomics(flags: u8, ord: u8, second: u32) -> Wire {
         let mut wire = agreed_as(flags, ord);
         wire.send(1, &fpdu(&testing::send_of(1, 1000)));
@@ -304,11 +306,11 @@ mod tests {
         wire
     }
 
-    /// Each frame after the start-up is lost once. The snap length of 512 cuts the responder's
-    /// first FPDU. Therefore the monitor processes all Responses after all requests.
+    /// In each round, another frame after the start-up is lost. The snap length of 512 cuts the
+    /// responder's first FPDU. Therefore the monitor processes all Responses after all requests.
     #[test]
     fn after_a_loss_reads_and_atomics_are_neither_counted_nor_matched() {
-        // The flags of the start-up frames, with CRC and without CRC.
+        // These are the flags of the start-up frames, first with CRC and then without CRC.
         for flags in [0x50, 0x10] {
             let wire = reads_and_atomics(flags, 3, 4);
             assert_eq!(of_requests(&wire), []);
@@ -325,7 +327,8 @@ mod tests {
         }
     }
 
-    /// The endpoint that accepted the connection sends Reads. At most one Read may be outstanding.
+    /// The endpoint that accepted the connection sends Reads. At most one Read is allowed to be
+    /// outstanding.
     fn reads_of_responder() -> Wire {
         let words = [0, 1, 0, 1];
         let reply = testing::reply_frame(0x50, 2, &words);
@@ -345,14 +348,14 @@ mod tests {
         }
         (0..2).for_each(|direction| wire.fin(direction));
         assert_eq!(of_requests(&wire), []);
-        // Without its SYN, the direction of the Responses is processed at the end of the capture.
-        // The direction of the Read Requests waits for the MPA Request.
+        // The direction of the Responses has no SYN, so the monitor processes this direction at the
+        // end of the capture. The direction of the Read Requests waits for the MPA Request.
         for lost in 4..wire.count() {
             assert_eq!(of_requests(&without(&wire, &[0, lost])), [], "frames 1 and {} lost", lost + 1);
         }
-        // The snap length cuts the first FPDU of the direction of the Read Requests. Therefore this
-        // direction is processed at the end. Of each pair of Sends in a frame, the snap length cuts
-        // off the second Send with its header.
+        // The snap length cuts the first FPDU of the direction of the Read Requests. Therefore the
+        // monitor processes this direction at the end. Some frames have two Sends. In these frames,
+        // the snap length cuts off the second Send including its header.
         let mut wire = reads_of_responder();
         wire.send(1, &fpdu(&testing::send_of(1, 1000)));
         for msn in 1..=4 {

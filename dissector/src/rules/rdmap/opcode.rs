@@ -1,5 +1,5 @@
-//! The correct T bit and QN of each opcode: RFC 5040 section 4.1, Figure 4, and RFC 7306 section
-//! 4.1, Figure 2.
+//! Checks the T bit and the QN of each opcode. The correct values are in RFC 5040 section 4.1,
+//! Figure 4, and in RFC 7306 section 4.1, Figure 2.
 
 use weft_core::RequirementId;
 use weft_core::requirement;

@@ -1,4 +1,4 @@
-//! Tests of the rules about T, QN and opcodes.
+//! Tests the rules about the T bit, queue numbers (QN) and opcodes.
 
 use weft_core::requirement;
 
@@ -15,19 +15,19 @@ const TERMINATE: &str = "4147 00000000 00000002 00000001 00000000 20020000";
 const IMMEDIATE: &str = "4148 00000000 00000000 00000001 00000000 0123456789abcdef";
 const ATOMIC: &str = "414a 00000000 00000001 00000001 00000000 00000000 00000001 00000200 0000000000002000
     0000000000000005 0000000000000000 0000000000000000 ffffffffffffffff";
-/// The Atomic Request, then its answer.
+/// Plays the Atomic Request, and then its answer.
 fn answered(response: &str) -> Wire {
     exchange(&[(0, ATOMIC), (1, response)])
 }
 const ATOMIC_RESPONSE: &str = "414b 00000000 00000003 00000001 00000000 00000001 0000000000000007";
 
-/// `ulpdu` with the T bit inverted.
+/// Plays `ulpdu` with an inverted T bit.
 fn turned(ulpdu: &str) -> Wire {
     let first = if ulpdu.starts_with('c') { "4" } else { "c" };
     one(&format!("{first}{}", &ulpdu[1..]))
 }
 
-/// The untagged `ulpdu` on another queue.
+/// Plays the untagged `ulpdu` on queue `queue`.
 fn on_queue(queue: u32, ulpdu: &str) -> Wire {
     one(&format!("{} {queue:08x} {}", &ulpdu[..13], &ulpdu[23..]))
 }

@@ -1,4 +1,4 @@
-//! RDMA Reads: how a Read Response must match its Read Request.
+//! Checks RDMA Reads: a Read Response must match its Read Request.
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::{RawReadRequest, ReadRequest};
@@ -37,7 +37,8 @@ fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mu
             let ids = if expected == 0 {
                 requirements!["RDMAP-5.2.1-21"]
             } else if found > u64::from(expected) && (found - u64::from(expected)).is_multiple_of(4) {
-                // The superfluous octets may be a repeated header, which consists of 32-bit words.
+                // The superfluous octets are possibly a repeated header, which consists of 32-bit
+                // words.
                 requirements!["RDMAP-4.4-9", "RDMAP-4.5-1"]
             } else {
                 requirements!["RDMAP-4.4-9"]
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(wire.findings(), []);
     }
 
-    /// A Read Request of `len` octets into the sink that all Reads share, and the Response.
+    /// Returns a Read Request for `len` octets, and the Response. All such Reads use the same sink.
     fn into_one_sink(msn: u32, len: usize) -> [Vec<u8>; 2] {
         let request = format!(
             "4141 00000000 00000001 {msn:08x} 00000000
@@ -227,8 +228,8 @@ mod tests {
 
     #[test]
     fn after_a_loss_reads_into_one_sink_are_not_checked() {
-        // Two Reads are outstanding at a time. The first Response, or the second Request, was not
-        // captured.
+        // Two Reads are outstanding at a time. In the first round, the first Response was not
+        // captured. In the second round, the second Request was not captured.
         for lost in [(1, 1), (0, 2)] {
             let mut wire = exchange(&[]);
             let send = |wire: &mut Wire, direction: usize, msn: u32| {
@@ -246,8 +247,8 @@ mod tests {
         }
     }
 
-    /// Twelve Reads into one sink, on a connection without CRC. Three Reads are outstanding at a
-    /// time. The Response to the sixth Read has `sixth` octets; the Read requests 192 octets.
+    /// Plays twelve Reads into one sink, on a connection without CRC. Three Reads are outstanding
+    /// at a time. The sixth Read requests 192 octets, and its Response has `sixth` octets.
     fn without_crc(sixth: usize) -> Wire {
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
         let requested = |msn: u32| 64 * (1 + msn as usize % 4);
@@ -296,9 +297,9 @@ mod tests {
         let wrong_after = |open: u32| {
             let mut wire = exchange(&[]);
             wire.send(0, &into_one_sink(1, 8)[0]);
-            // The responder sends an FPDU with a bad CRC, which may have been the first Response.
-            // If the first Response follows this FPDU (`open` is 1), all Reads are answered, and
-            // the rules check Reads again.
+            // The responder sends an FPDU with a bad CRC. It is possible that this FPDU was the
+            // first Response. If the first Response follows this FPDU (`open` is 1), all Reads are
+            // answered, and the rules check Reads again.
             let mut damaged = testing::fpdu(&testing::send_of(1, 30));
             damaged[20] ^= 1;
             wire.send(1, &damaged);
@@ -310,7 +311,7 @@ mod tests {
         proves(requirement!("RDMAP-4.4-9"), &wrong_after(1), &wrong_after(2));
     }
 
-    /// More Reads without Response than the monitor keeps.
+    /// The monitor keeps fewer Reads without Response than this requester sends.
     #[test]
     fn dropped_requests_are_not_checked() {
         let mut wire = exchange(&[]);

@@ -43,7 +43,7 @@ fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findin
         }
         if let Some(fault) = sender.fault
             && fault.number < target.number
-            // If several segments have the same header, the Terminate may report any of these
+            // If several segments have the same header, the Terminate can report any of these
             // segments.
             && !sender.log.has(fault.number, target.header())
         {
@@ -131,8 +131,8 @@ fn misaligned(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateMessage,
     }
 }
 
-/// Compares the copied Read Request with the original. The copy may be equal to the original, or
-/// advanced by the number of octets that were already answered.
+/// Compares the copied Read Request with the original. The copy is allowed to be equal to the
+/// original, or advanced by the number of octets that were already answered.
 fn read(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.control.r()) else { return };
     let requester = &state.traffic.directions[unit.direction().peer()];
@@ -152,7 +152,7 @@ fn read(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findin
         src_to: original.src_to.wrapping_add(u64::from(done)),
         ..original
     };
-    // If octets are missing, more octets may have been answered than the capture shows.
+    // If octets are missing, it is possible that more octets were answered than the capture shows.
     let advance =
         original.rdmardsz.checked_sub(copied.rdmardsz).filter(|_| requester.operations.outstanding().is_none());
     let expected = advanced(done);
@@ -240,7 +240,8 @@ mod tests {
             &two("4143 00000000 00000008 00000001 00000000"),
             &two("4143 00000000 00000009 00000001 00000000"),
         );
-        // Both segments have the same header, so the Terminate may report the first segment.
+        // Both segments have the same header, so it is possible that the Terminate reports the
+        // first segment.
         let again = "4143 00000000 00000009 00000001 00000000 2a";
         let report = "4147 00000000 00000002 00000001 00000000 1201c000 0013 4143 00000000 00000009 00000001 00000000";
         let found = exchange(&[(0, again), (0, again), (1, report)]).findings();
@@ -268,8 +269,9 @@ mod tests {
             ])
         };
         proves(requirement!("RDMAP-4.8-43"), &half_way(READ_BODY), &half_way(advanced));
-        // The answered octets are missing in the capture. Their number may match the copy in the
-        // Terminate.
+        // The Read Response is missing in this capture, so the monitor does not know how many
+        // octets it answered. The copy in the Terminate is correct if its offsets match any number
+        // of octets.
         let lost = |body: &str| {
             let mut wire = exchange(&[(0, READ)]);
             wire.lose(1, &fpdu(&hex("8142 00000100 0000000000001000 01020304")));
@@ -315,7 +317,8 @@ mod tests {
         assert_eq!(wire.changed(|frames| frames[5..].to_vec()).errors(), []);
     }
 
-    /// The Terminate may report a segment whose header the monitor no longer keeps.
+    /// It is possible that the Terminate reports a segment whose header the monitor no longer
+    /// keeps.
     #[test]
     fn a_header_that_is_forgotten() {
         let mut wire = exchange(&[(0, "c140 deadbeef 0000000000002000 2a")]);

@@ -1,4 +1,4 @@
-//! Lengths of the messages that have an RDMAP header.
+//! Checks the lengths of the messages that have an RDMAP header.
 
 use weft_core::requirement;
 use weft_core::wire::ddp::Segment;

@@ -53,18 +53,18 @@ fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
 
 fn invalidated(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let RemarkKind::Invalidated { stag, by } = remark.kind else { return };
-    // A message that made the STag valid again may be missing in the capture.
+    // It is possible that a message that made the STag valid again is missing in the capture.
     if !state.is_in_send_order() {
         return;
     }
-    // Without CRC, the monitor parses an FPDU only when the next FPDU has arrived. The owner of the
-    // STag may have sent an FPDU that is not parsed yet.
+    // Without CRC, the monitor parses an FPDU only when the next FPDU has arrived. It is possible
+    // that the owner of the STag has sent an FPDU that is not parsed yet.
     if state.mpa.tcp[remark.direction.peer()].latest_octets.is_some_and(|latest| latest > by) {
         return;
     }
     let found = format!("STag {stag:#010x}, invalidated in frame {by} (its owner has sent nothing since then)");
-    // The endpoints may have agreed outside this connection that the STag is valid again, so the
-    // finding is a warning.
+    // It is possible that the endpoints agreed outside this connection that the STag is valid
+    // again, so the finding is a warning.
     findings.as_behaviour().report_remark(requirements!["RDMAP-1.2-2"], unit, remark, "an STag that is valid", &found);
 }
 
@@ -106,7 +106,7 @@ mod tests {
         };
         let other = WRITES_TO_7.replace("07", "08");
         proves(requirement!("RDMAP-1.2-2"), &after(&[], WRITES_TO_7), &after(&[], &other));
-        // A message of the owner may have reported that the STag is valid again.
+        // It is possible that a message of the owner reported that the STag is valid again.
         let sent = (1, "4143 00000000 00000000 00000002 00000000 61");
         proves(requirement!("RDMAP-1.2-2"), &after(&[(0, &other)], WRITES_TO_7), &after(&[sent], WRITES_TO_7));
         let reads =

@@ -1,4 +1,4 @@
-//! How an RDMAP stream ends.
+//! Checks how an RDMAP stream ends.
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::TerminateError;
@@ -64,8 +64,8 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
             && !aborts_sdp(state, side)
             && peer.fpdus.is_some_and(|(first, _)| first < rst)
         {
-            // The capture does not show the reason for the reset. The ULP may have requested the
-            // reset.
+            // The capture does not show the reason for the reset. It is possible that the ULP
+            // requested the reset.
             let found = "a reset without a visible reason";
             let expected = "a Terminate that reports why the stream ends";
             findings.as_note().report_in_frame(requirement!("RDMAP-6.2.1-1"), side, rst, expected, found);

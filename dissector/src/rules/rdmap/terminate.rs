@@ -1,5 +1,5 @@
-//! The fields of a Terminate message: queue, MSN and MO, error codes, and copied headers (RFC 5040
-//! section 4.8).
+//! Checks the fields of a Terminate message: queue, MSN and MO, error codes, and copied headers
+//! (RFC 5040 section 4.8).
 
 use weft_core::requirement;
 use weft_core::wire::ddp::{Msn, RawHeader, Segment};
@@ -62,8 +62,8 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, finding
     }
 }
 
-/// Returns whether the order of the bits in a Terminate's first octets differs from Figure 8.
-/// Either layer and type are exchanged, or the sender put HdrCt into the reserved bits. If so,
+/// Returns whether the order of the bits in a Terminate's first octets differs from RFC 5040 Figure
+/// 8. Either layer and type are exchanged, or the sender put HdrCt into the reserved bits. If so,
 /// rules should not interpret the values.
 pub(crate) fn has_swapped_bits(unit: &Unit<'_>, view: &SegmentView<'_>) -> bool {
     let Some(fixed) = fixed(view) else { return false };
@@ -154,8 +154,8 @@ fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
     }
 }
 
-/// Checks the header control bits against Figure 10. The figure lists for which errors a Terminate
-/// copies length and DDP header of the reported segment.
+/// Checks the header control bits against RFC 5040 Figure 10. The figure lists for which errors a
+/// Terminate copies length and DDP header of the reported segment.
 fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(fixed) = fixed(view) else { return };
     let (error, bits) = (fixed.error(), fixed.header_control);
@@ -176,8 +176,8 @@ fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findi
             }
         }
         (ErrorLayer::RDMAP, error_type @ (1 | 2)) => {
-            // Figure 10 contains "if possible", so a Terminate may omit both length and header. But
-            // it must not have only one of the two. Setting the bits is a SHOULD.
+            // Figure 10 contains "if possible", so a Terminate is allowed to omit both length and
+            // header. But it must not have only one of the two. Setting the bits is a SHOULD.
             if bits.d() && !bits.m() {
                 findings.report(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=1 with D=1", found.clone());
             }
@@ -223,7 +223,8 @@ mod tests {
     const READ_HEADER: &str = "4141 00000000 00000001 00000001 00000000";
     const READ_BODY: &str = "00000100 0000000000001000 00000008 00000200 0000000000002000";
 
-    /// A Send, then a Terminate with this content after the DDP header.
+    /// Plays a Send, and then a Terminate. `report` is the content of the Terminate after its DDP
+    /// header.
     fn about_send(report: &str) -> Wire {
         exchange(&[(0, SEND), (1, &format!("4147 00000000 00000002 00000001 00000000 {report}"))])
     }
@@ -243,8 +244,8 @@ mod tests {
         proves(requirement!("RDMAP-4.8-4"), &about_send("20080000"), &about_send("20020000"));
         proves(requirement!("RDMAP-4.8-38"), &about_send("20000000"), &about_send("20010000"));
         proves(requirement!("RDMAP-4.8-31"), &about_send(&format!("1207c000 0013 {HEADER}")), &right());
-        // 0x21 is 0x12 (layer 1, type 2) with exchanged nibbles. As sent, it is layer 2, type 1,
-        // which is not assigned.
+        // 0x21 is 0x12 (layer 1, type 2) with exchanged nibbles. The value 0x21 itself means layer
+        // 2 and type 1, which is not assigned.
         proves(requirement!("RDMAP-4.8-37"), &about_send(&format!("2105c000 0013 {HEADER}")), &right());
         proves(requirement!("RDMAP-4.8-6"), &about_send(&format!("1205c001 0013 {HEADER}")), &right());
     }

@@ -1,5 +1,6 @@
 //! Checks the fields of the headers SrcAH and SinkAH, which advertise buffers. Also checks that
-//! each RDMA Write and RDMA Read accesses an advertised buffer (sections 6.3.2 and 6.3.3).
+//! each RDMA Write and RDMA Read accesses an advertised buffer (sections 6.3.2 and 6.3.3 of the SDP
+//! draft).
 
 use std::ops::Range;
 
@@ -100,8 +101,8 @@ fn refused_by_its_owner(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentVie
         | TerminateError::DDP_TAGGED_BASE_OR_BOUNDS => false,
         _ => return,
     };
-    // If the peer has reported that it no longer needs a buffer, the owner may invalidate the
-    // buffer.
+    // If the peer has reported that it no longer needs a buffer, the owner is allowed to invalidate
+    // the buffer.
     let done: &[Mid] = match target.opcode() {
         Opcode::READ_REQUEST => const { &[Mid::RDMA_RD_COMPL, Mid::SEND_SM, Mid::SINK_AVAIL] },
         _ => const { &[Mid::RDMA_WR_COMPL, Mid::SINK_CANCEL_ACK, Mid::DATA] },
@@ -211,7 +212,7 @@ mod tests {
     }
 
     /// `direction` sends a Terminate with this error. `control` has its header control bits.
-    /// `headers` has its DDP Segment Length and the copied headers. All are in hexadecimal.
+    /// `headers` has its DDP Segment Length and the copied headers. All three are hexadecimal.
     fn terminate(script: &mut SdpScript, direction: usize, error: &str, control: &str, headers: &str) {
         let ulpdu = format!("4147 00000000 00000002 00000001 00000000 {error} {control} {headers}");
         script.wire.send_ulpdu(direction, &ulpdu);
@@ -220,7 +221,8 @@ mod tests {
     #[test]
     fn rejects_no_access_to_an_advertised_buffer() {
         // The Terminates report a Read Request with its DDP and RDMAP headers. The error is a
-        // Remote Protection Error of RDMAP: 0100 is Invalid STag, 0101 is Base or bounds violation.
+        // Remote Protection Error of RDMAP. 0100 is Invalid STag, and 0101 is Base or bounds
+        // violation.
         let read = |error: &'static str, to: u64| {
             move |script: &mut SdpScript| {
                 src_avail(100)(script);

@@ -1,5 +1,5 @@
 //! Checks the initial number and the size of the receive Private Buffers that an endpoint announces
-//! in Hello or HelloAck (sections 10 and 10.3).
+//! in Hello or HelloAck (sections 10 and 10.3 of the SDP draft).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -55,7 +55,8 @@ mod tests {
     use crate::rules::sdp::testing::proves_of;
     use crate::testing::sdp::{SdpScript, hello_ack, word};
 
-    /// A connection with `octets` at offset `at` of the Hello (`hello` is true) or of the HelloAck.
+    /// Plays a connection with `octets` at offset `at` of the Hello if `hello` is true, and of the
+    /// HelloAck otherwise.
     fn begins(hello: bool, at: usize, octets: &'static [u8]) -> impl Fn(weft_core::wire::sdp::FieldOrder) -> SdpScript {
         move |order| {
             let put = |message: &mut Vec<u8>| message[at..at + octets.len()].copy_from_slice(octets);

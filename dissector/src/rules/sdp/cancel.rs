@@ -1,5 +1,5 @@
 //! Checks how a receiver answers SrcAvailCancel and SinkAvailCancel, and which transfers it
-//! finishes and reports before the answer (sections 9.5.4 and 9.5.5).
+//! finishes and reports before the answer (sections 9.5.4 and 9.5.5 of the SDP draft).
 
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
@@ -24,7 +24,7 @@ pub(super) static SINK_CANCEL_ACK: Rule = Check::Sdp(sink_cancel_ack).covers(req
 fn acknowledged(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
     let is_new = sender.cancels.src_avail_received && !sender.cancels.src_avail_was_received;
-    // The message itself may report the RDMA Reads, or end the SrcAvail.
+    // An RdmaRdCompl itself reports the RDMA Reads, and a SendSm ends the SrcAvail.
     let reports = matches!(view.mid(), Mid::RDMA_RD_COMPL | Mid::SEND_SM);
     let Some(moved) = sender.moved.filter(|moved| sender.certain && is_new && !reports && moved.read > 0) else {
         return;

@@ -1,4 +1,5 @@
-//! DisConn, AbortConn and the end of TCP (sections 6.2, 6.2.3, 6.2.4, 8.2.1 and 8.2.2).
+//! Checks DisConn, AbortConn and the end of TCP (sections 6.2, 6.2.3, 6.2.4, 8.2.1 and 8.2.2 of the
+//! SDP draft).
 
 use weft_core::requirement;
 use weft_core::wire::sdp::Mid;
@@ -99,8 +100,8 @@ fn end_of_tcp(state: &ConnectionState, findings: &mut Findings<'_>) {
         let expected = "the peer's DisConn or the sender's AbortConn between the sender's DisConn and FIN";
         findings.report_in_frame(requirement!("SDP-8.2.1-4"), first, fin, expected, "neither message");
     } else {
-        // An endpoint that gives up the connection may close TCP at once (section 8.2.2), with FIN
-        // or RST (an interpretation of the draft).
+        // An endpoint that gives up the connection is allowed to close TCP at once (section 8.2.2).
+        // It can use a FIN or a RST (an interpretation of the draft).
         let (expected, found) =
             ("DisConn before FIN, unless the endpoint gives up the connection", "no DisConn".to_owned());
         findings.as_note().report_in_frame(requirement!("SDP-6.2-2"), first, fin, expected, found);
@@ -116,7 +117,7 @@ mod tests {
     use crate::rules::sdp::testing::proves;
     use crate::testing::sdp::{STAG, SdpScript, VA, advert, word};
 
-    /// A DisConn, then a message with `mid`.
+    /// Sends a DisConn, and then a message with `mid`.
     fn dis_conn_then(mid: Mid, extension: &'static str, payload: usize) -> impl Fn(&mut SdpScript) {
         move |script: &mut SdpScript| {
             script.send(0, Mid::DIS_CONN, "", 0);
@@ -166,7 +167,7 @@ mod tests {
         };
         let id = requirement!("SDP-8.2.2-13");
         proves(id, aborts(&[Mid::ABORT_CONN, Mid::DATA]), aborts(&[Mid::DATA, Mid::ABORT_CONN]));
-        // The peer may not have received the AbortConn yet.
+        // It is possible that the peer has not received the AbortConn yet.
         let crossed = |script: &mut SdpScript| {
             aborts(&[Mid::ABORT_CONN])(script);
             script.send(1, Mid::DATA, "", 1);
@@ -186,7 +187,8 @@ mod tests {
         };
         proves(requirement!("SDP-8.2.1-32"), both(Mid::MODE_CHANGE, "00000004"), both(Mid::ABORT_CONN, ""));
         assert_eq!(word(4), "00000004");
-        // The DisConns cross: an endpoint may send messages until the peer's DisConn arrives.
+        // The DisConns cross. An endpoint is allowed to send messages until the peer's DisConn
+        // arrives.
         let crossed = |script: &mut SdpScript| {
             script.send(1, Mid::DIS_CONN, "", 0);
             script.send(0, Mid::DIS_CONN, "", 0);

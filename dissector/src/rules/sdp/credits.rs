@@ -1,5 +1,5 @@
-//! Send credit: how much credit a message needs (sections 10.2 to 10.5), and how an endpoint
-//! announces credit (sections 10 and 10.1).
+//! Checks send credit: how much credit a message needs (sections 10.2 to 10.5 of the SDP draft),
+//! and how an endpoint announces credit (sections 10 and 10.1).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -36,8 +36,8 @@ fn has_credit(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
     let credit = granted.wrapping_sub(mseq.wrapping_sub(1)).cast_signed();
     let has_payload = view.mid().may_carry_payload() && view.payload_len() > 0;
     let edge = view.bsdh.mseq_ack.get().wrapping_add(view.bsdh.bufs.get().into());
-    // In its first message after Hello or HelloAck, an endpoint may announce a different number of
-    // buffers than in Hello or HelloAck (an interpretation of the draft).
+    // In its first message after Hello or HelloAck, an endpoint is allowed to announce a different
+    // number of buffers than in Hello or HelloAck (an interpretation of the draft).
     let widens = known.edge.is_none_or(|edge_before| !reached(edge_before, edge));
     let (own, expected) = match (credit, has_payload) {
         (..=0, _) => (requirements!["SDP-10.5-6"], "no message without credit"),

@@ -1,5 +1,5 @@
-//! The requirements of Figure 25 for each pair of Modes, and the requirements by which Combined
-//! Mode is the first Mode.
+//! Lists the requirements of Figure 25 of the SDP draft for each pair of Modes, and the
+//! requirements by which Combined Mode is the first Mode.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -24,8 +24,8 @@ pub(super) fn pair(sender: &SenderState) -> Option<RequirementId> {
 }
 
 /// The requirements by which Combined Mode is the first Mode. If Combined Mode does not allow a
-/// message, and no ModeChange preceded the message, there are two possible errors. The sender may
-/// have begun in another Mode, which violates these requirements. Or the sender began in Combined
+/// message, and no ModeChange preceded the message, there are two possible errors. Either the
+/// sender began in another Mode, which violates these requirements. Or the sender began in Combined
 /// Mode, and the message violates only a requirement of Combined Mode. So findings with these ids
 /// are notes.
 pub(super) const FIRST_MODE: [RequirementId; 3] =

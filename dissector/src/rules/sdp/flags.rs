@@ -1,5 +1,5 @@
-//! The Flags octet (section 6.1.2, Figure 4). Position 0 is the least significant bit (an
-//! interpretation of the draft).
+//! Checks the Flags octet (section 6.1.2, Figure 4 of the SDP draft). Position 0 is the least
+//! significant bit (an interpretation of the draft).
 
 use weft_core::wire::sdp::{FLAG_OOB_PRES, FLAG_REQ_PIPE, Flags, Mid};
 
@@ -47,8 +47,8 @@ fn flags(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
             wrong(requirements!["SDP-6.1.2-2"], "payload, because OOB_PRES announces an Out-Of-Band byte here");
         }
         let sender = view.sender_state();
-        // On a resumed connection, the Out-Of-Band octet may have been announced before the
-        // suspension (section 13).
+        // On a resumed connection, it is possible that the Out-Of-Band octet was announced before
+        // the suspension (section 13).
         let known = sender.certain && !state.connection.resumes;
         if known && sender.oob_pending == 0 && !flags.oob_pend {
             wrong(requirements!["SDP-6.1.2-3"], "OOB_PEND in this message or in an earlier one");
@@ -64,7 +64,7 @@ mod tests {
     use crate::rules::sdp::testing::proves;
     use crate::testing::sdp::{SdpScript, word};
 
-    /// Data messages with these Flags, each with `payload` octets.
+    /// Sends Data messages with these Flags. Each message has `payload` octets of payload.
     fn data(flags: &'static [u8], payload: usize) -> impl Fn(&mut SdpScript) {
         move |script: &mut SdpScript| {
             for octet in flags {

@@ -1,5 +1,5 @@
-//! The fields of Hello and HelloAck, and the rejection of faulty values by the peer (sections
-//! 6.2.1, 6.2.2 and 8.1.1).
+//! Checks the fields of Hello and HelloAck, and that the peer rejects faulty values (sections
+//! 6.2.1, 6.2.2 and 8.1.1 of the SDP draft).
 
 use std::ops::Range;
 
@@ -239,8 +239,8 @@ mod tests {
 
     type Octets = (usize, &'static [u8]);
 
-    /// A Hello with the octets of `bad` has findings with `ids`. A Hello with the octets of `good`
-    /// has no such findings.
+    /// Checks that a Hello with the octets of `bad` causes findings with `ids`. A Hello with the
+    /// octets of `good` must not cause them.
     fn hello(ids: &[RequirementId], bad: Octets, good: Octets) {
         let greeted = |(at, octets): Octets| {
             move |order: FieldOrder| {
@@ -258,14 +258,14 @@ mod tests {
         script
     }
 
-    /// A HelloAck with the octets of `bad` has findings with `ids`. A HelloAck with the octets of
-    /// `good` has no such findings.
+    /// Checks that a HelloAck with the octets of `bad` causes findings with `ids`. A HelloAck with
+    /// the octets of `good` must not cause them.
     fn answer(ids: &[RequirementId], bad: Octets, good: Octets) {
         ids.iter().for_each(|id| proves_of(*id, |order| answered(order, bad), |order| answered(order, good)));
     }
 
-    /// A connection whose suspension announces port 5000, and a new connection to `port`. The new
-    /// connection begins with a Hello with MSeq `mseq`.
+    /// Plays a connection whose suspension announces port 5000, and then a new connection to
+    /// `port`. The new connection begins with a Hello that has MSeq `mseq`.
     fn resumed(port: u16, mseq: u8) -> SdpScript {
         let mut script = SdpScript::bare();
         script.send(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
@@ -343,8 +343,8 @@ mod tests {
         answer(&[requirement!("SDP-6.2.2.6-2"), requirement!("SDP-8.1.1-25")], (26, &[0, 0]), (26, &[0, 1]));
     }
 
-    /// A connection with a faulty Hello has findings with `ids` if the peer answers with a
-    /// HelloAck, and no such findings if the peer does not answer.
+    /// Checks that a faulty Hello causes findings with `ids` if the peer answers with a HelloAck.
+    /// If the peer does not answer, the Hello must not cause them.
     fn accepted(ids: &[RequirementId], at: usize, octets: &'static [u8]) {
         let greeted = |answers: bool| {
             move |order: FieldOrder| {

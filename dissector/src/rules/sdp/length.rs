@@ -1,5 +1,5 @@
-//! MID, Len and the size of a message (sections 6, 6.1, 6.1.1, 6.1.4, and the section of each
-//! message).
+//! Checks MID, Len and the size of a message (SDP draft: sections 6, 6.1, 6.1.1 and 6.1.4, and the
+//! section about each message).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -198,8 +198,9 @@ mod tests {
 
     const SUSP_COMM: &str = "00000000 1388 0001";
 
-    /// A message with `mid` that is one octet too long (`more`) or too short. Len is the actual
-    /// size.
+    /// Checks that a message with `mid` and a wrong length causes findings with `ids`. The message
+    /// is one octet too long if `more` is true, and one octet too short otherwise. Its Len is the
+    /// actual size.
     fn length(ids: &[RequirementId], mid: Mid, extension: &str, more: bool) {
         for id in ids {
             let wrong = |script: &mut SdpScript| {
@@ -305,7 +306,7 @@ mod tests {
         let data = |script: &mut SdpScript| script.send(0, Mid::DATA, "", 0);
         proves(requirement!("SDP-6-1"), octets(&[0, 16, 0, 0xff, 0, 0, 0, 15, 0, 0, 0, 1, 0, 0, 0]), data);
         proves(requirement!("SDP-6-1"), octets(b"GET / HTTP/1.1\r\n"), data);
-        // A SendSm whose first word is in the other field order.
+        // The first word of this SendSm is in the other field order.
         let other_order = |script: &mut SdpScript| {
             let word = if script.order == FieldOrder::Figure { [4, 0, 0, 0x10] } else { [0, 4, 0x10, 0] };
             script.send_changed(0, Mid::SEND_SM, "", |octets| octets[..4].copy_from_slice(&word));

@@ -1,5 +1,6 @@
 //! Rules of the Sockets Direct Protocol (draft-pinkerton-iwarp-sdp-01), in both orders of the
-//! fields in a 32-bit word ([`FieldOrder`](weft_core::wire::sdp::FieldOrder)).
+//! fields in a 32-bit word ([`FieldOrder`](weft_core::wire::sdp::FieldOrder)). The numbers in
+//! parentheses are sections of the draft.
 //!
 //! | file | what it checks |
 //! | --- | --- |

@@ -1,4 +1,4 @@
-//! The ModeChange message (sections 5 and 6.3.8, Figures 11 and 12).
+//! Checks the ModeChange message (sections 5 and 6.3.8, Figures 11 and 12 of the SDP draft).
 
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode, RawModeChange};
@@ -98,8 +98,8 @@ mod tests {
     const SINK_TO_COMBINED: u32 = 3;
     const TO_PIPELINED: u32 = 4;
 
-    /// ModeChanges: the sender and the 32-bit extended header of each ModeChange. Both endpoints
-    /// receive all messages before the next ModeChange is sent.
+    /// Sends ModeChanges. `words` has the sender and the 32-bit extended header of each ModeChange.
+    /// Both endpoints receive all messages before the next ModeChange is sent.
     fn changes(words: &'static [(usize, u32)]) -> impl Fn(&mut SdpScript) {
         move |script: &mut SdpScript| {
             for (direction, value) in words {

@@ -1,4 +1,4 @@
-//! Bufs, MSeq and MSeqAck (sections 5, 6.1.3, 6.1.5 and 6.1.6).
+//! Checks Bufs, MSeq and MSeqAck (sections 5, 6.1.3, 6.1.5 and 6.1.6 of the SDP draft).
 
 use weft_core::requirement;
 
@@ -222,8 +222,8 @@ mod tests {
         proves(requirement!("SDP-6.1.3-1"), held(false), held(true));
     }
 
-    /// If the first message has MSeq 0 (an interpretation of the draft), MSeqAck stays 0 when that
-    /// message arrives.
+    /// By one interpretation of the SDP draft, the first message has MSeq 0. MSeqAck then stays 0
+    /// when this message arrives.
     #[test]
     fn a_message_with_number_0_takes_a_buffer() {
         let errors = |bufs: [u16; 3]| {

@@ -1,5 +1,5 @@
 //! Checks that each Out-Of-Band octet is announced in time, and arrives in a Data message (section
-//! 9.5.3).
+//! 9.5.3 of the SDP draft).
 
 use weft_core::requirement;
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid};
@@ -26,8 +26,8 @@ fn announced(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findi
     }
     let range = view.range(2..3);
     if view.mid() == Mid::DIS_CONN && oob.count > 0 {
-        // A user may withdraw announced octets before they are sent, and the capture does not show
-        // whether a user did so. So the finding is a note.
+        // A user is allowed to withdraw announced octets before they are sent, and the capture does
+        // not show whether a user did so. So the finding is a note.
         let expected = "one OOB_PEND for each Out-Of-Band byte, unless the user withdrew the byte";
         let found = format!("number of announced bytes that did not arrive before DisConn: {}", oob.count);
         findings.as_note().report(requirement!("SDP-9.5.3-4"), unit, range.clone(), expected, found);
@@ -48,8 +48,8 @@ fn announced(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findi
     }
     let at = if flags & FLAG_OOB_PEND != 0 { oob.oldest.or(Some(oob.position)) } else { oob.oldest };
     let Some(at) = at else {
-        // On a resumed connection, the Out-Of-Band octet may have been announced before the
-        // suspension (section 13).
+        // On a resumed connection, it is possible that the Out-Of-Band octet was announced before
+        // the suspension (section 13).
         if state.connection.resumes {
             return;
         }
@@ -106,8 +106,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.5.3-4"), with(&[PEND, PEND], PRES), with(&[PEND], PRES));
     }
 
-    /// Advertised octets count as well. Between the announcement and the Out-Of-Band octet are the
-    /// octets of the SrcAvails, and the first four octets of the last message.
+    /// The distance from the announcement to the Out-Of-Band octet includes advertised octets. In
+    /// this test, it is the octets of the SrcAvails and the first four octets of the last message.
     #[test]
     fn it_is_not_announced_too_early() {
         let given_back = |script: &mut SdpScript, way: usize| {

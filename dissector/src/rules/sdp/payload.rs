@@ -1,5 +1,5 @@
 //! Checks payload that follows an open SrcAvail, Data that a SendSm requested (sections 9.2, 11.2
-//! and 11.3), and Len of Data messages.
+//! and 11.3 of the SDP draft), and Len of Data messages.
 
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode};
@@ -26,7 +26,7 @@ pub(super) static LEN: Rule = Check::Sdp(len).covers(requirements!["SDP-9.1-2"])
 fn after_src_avail(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
     let (Some(src_avail), true) = (sender.src_avails.oldest, sender.certain) else { return };
-    // The sender may send the Data that a SendSm requested.
+    // The sender is allowed to send the Data that a SendSm requested.
     let requested = if view.mid() == Mid::DATA { sender.owed } else { 0 };
     let payload = if view.mid().may_carry_payload() { view.payload_len() as u64 } else { 0 };
     if payload <= requested {
@@ -83,7 +83,8 @@ mod tests {
     use crate::rules::sdp::sdp_script::{pipelined, proves_each_way, src_avail};
     use crate::testing::sdp::{STAG, SdpScript, VA, advert, word};
 
-    /// A SrcAvail, then `octets` octets of Data, in Pipelined or Combined Mode.
+    /// Sends a SrcAvail, and then `octets` octets of Data. The Mode is Pipelined if `in_pipelined`
+    /// is true, and Combined otherwise.
     fn data_after_src_avail(in_pipelined: bool, octets: usize) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
             if in_pipelined {
@@ -129,8 +130,8 @@ mod tests {
         proves_each_way(requirement!("SDP-11.3-8"), sends(51), sends(50));
     }
 
-    /// A SendSm requests 40 octets. The Data Source sends `octets` of these octets as Data, then a
-    /// message with `mid`.
+    /// A SendSm requests 40 octets. The Data Source sends `octets` of these octets as Data, and
+    /// then a message with `mid`.
     fn after_data(octets: usize, mid: Mid) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
             src_avail(script, way, 50, 10);

@@ -1,5 +1,5 @@
 //! Compares RdmaRdCompls and SendSms with the SrcAvail that they answer (sections 9.2, 9.5.4 and
-//! 11.3).
+//! 11.3 of the SDP draft).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -81,7 +81,7 @@ fn invalidate(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
         }
         Some(stag) if stag != source.stag => {
             let found = format!("Invalidate STag {stag:#010x}");
-            // The STag may be the STag of a newer SrcAvail.
+            // It is possible that the STag is the STag of a newer SrcAvail.
             let sources = &view.state.peers[view.direction].sink.sources;
             if sources.iter().any(|newer| newer.stag == stag && newer.mseq != source.mseq) {
                 let ids = requirements!["SDP-9.2-15", "SDP-9.5.2.1-3"];
@@ -140,8 +140,8 @@ mod tests {
     use crate::testing::sdp::{STAG, SdpScript, VA, advert, word};
     use crate::testing::{Wire, fpdu, hello, hex, reply_frame, startup_frame};
 
-    /// A SrcAvail of 50 octets, 10 of them as payload. Then RDMA Reads of the lengths `read`, and
-    /// RdmaRdCompls with the lengths `reported`.
+    /// One endpoint sends a SrcAvail of 50 octets, 10 of them as payload. The other endpoint sends
+    /// RDMA Reads of the lengths `read`, and then RdmaRdCompls with the lengths `reported`.
     fn reads(read: &[u32], reported: &[u32]) -> impl Fn(&mut SdpScript, usize) {
         let (read, reported) = (read.to_vec(), reported.to_vec());
         move |script, way| {
@@ -162,7 +162,7 @@ mod tests {
         proves_each_way(requirement!("SDP-9.2-1"), reads(&[39], &[40]), reads(&[40], &[40]));
         proves_each_way(requirement!("SDP-9.2-13"), reads(&[40], &[41]), reads(&[40], &[40]));
         proves_each_way(requirement!("SDP-9.2-38"), reads(&[30, 10], &[30, 40]), reads(&[30, 10], &[30, 10]));
-        // An RDMA Read may also start at the start of the buffer.
+        // An RDMA Read is also allowed to start at the start of the buffer.
         let from_the_start = |len: u32| {
             move |script: &mut SdpScript, way: usize| {
                 src_avail(script, 1 - way, 50, 10);
@@ -189,7 +189,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.2-12"), asks(false), asks(true));
     }
 
-    /// Without CRC, the dissector may parse a Response only after more octets have arrived.
+    /// Without CRC, it is possible that the dissector parses a Response only after more octets have
+    /// arrived.
     #[test]
     fn reports_only_returned_octets_without_crc() {
         let is_found = |comes: &[u8], later: &[u8]| {
@@ -215,8 +216,8 @@ mod tests {
         assert!(!is_found(&[&response[..], &data[..2]].concat(), &data[2..]));
     }
 
-    /// Two SrcAvails in Pipelined Mode. [`STAG`] is in the second SrcAvail if `second_first` is
-    /// true, else in the first.
+    /// Sends two SrcAvails in Pipelined Mode. [`STAG`] is in the second SrcAvail if `second_first`
+    /// is true, and in the first SrcAvail otherwise.
     fn two(script: &mut SdpScript, way: usize, second_first: bool) {
         pipelined(script, 1 - way);
         let mut stags = [STAG, 0x0099_0099];

@@ -1,5 +1,5 @@
 //! Compares RDMA Writes and Read Requests with the advertisements that allow them (sections 9, 11.3
-//! and 12.4, Figure 25).
+//! and 12.4, Figure 25 of the SDP draft).
 //!
 //! A rule runs at the next SDP message of the same endpoint, because MSeqAck of that message shows
 //! which advertisements the endpoint had received.
@@ -204,8 +204,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.3-1"), writes(OTHER), writes(STAG));
     }
 
-    /// Access to all octets of the buffer, and one octet before or after the buffer. For Writes,
-    /// there are two equal SinkAvails.
+    /// An endpoint accesses up to all octets of the buffer, or one octet before or after the
+    /// buffer. For the first Writes, there are two equal SinkAvails.
     #[test]
     fn access_stays_inside_the_buffer() {
         let reads = |from: u64, len: u32| {
@@ -243,7 +243,7 @@ mod tests {
         proves_each_way(id, in_parts(1001), in_parts(1000));
     }
 
-    /// An RDMA Write after the SinkAvail was completed, became stale, or was canceled.
+    /// The RDMA Write comes after the SinkAvail was completed, became stale, or was canceled.
     #[test]
     fn no_write_to_an_ended_sink_avail() {
         let writes = |ends: fn(&mut SdpScript, usize), ended: bool| {
@@ -275,8 +275,8 @@ mod tests {
         }
     }
 
-    /// The writer sends no message after the Write. Its earlier SinkCancelAck shows that it had
-    /// received the SinkAvailCancel.
+    /// The writer sends no message after the Write. Before the Write, it sent a SinkCancelAck, so
+    /// it had received the SinkAvailCancel.
     #[test]
     fn no_write_after_the_last_sink_cancel_ack() {
         let writes = |acknowledged: bool| {
@@ -412,8 +412,8 @@ mod tests {
         proves_each_way(requirement!("SDP-12.4-12"), writes(2, true), writes(1, true));
     }
 
-    /// An RDMA Read while the data that the peer sends is in Buffered Mode. The data that the
-    /// reader sends is in each of the three Modes.
+    /// An endpoint sends an RDMA Read although Buffered Mode applies to the data that its peer
+    /// sends. In three rounds, a different Mode applies to the data that the endpoint itself sends.
     #[test]
     fn no_read_in_buffered_mode() {
         let reads = |own: &'static [u32], buffered: bool| {

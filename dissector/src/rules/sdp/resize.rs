@@ -1,4 +1,4 @@
-//! ChRcvBuf and ChRcvBufAck (section 6.4).
+//! Checks ChRcvBuf and ChRcvBufAck (section 6.4 of the SDP draft).
 
 use weft_core::requirement;
 use weft_core::wire::sdp::{MIN_PRIVATE_BUFFER, Mid, RawChRcvBuf, RawChRcvBufAck};

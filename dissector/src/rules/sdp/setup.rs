@@ -1,5 +1,5 @@
 //! Checks the order of the first messages of a connection, and whether streaming mode, private data
-//! or Sends carry them (sections 5, 6.2, 6.2.1 and 8.1.1 of the draft).
+//! or Sends carry them (sections 5, 6.2, 6.2.1 and 8.1.1 of the SDP draft).
 //!
 //! The draft does not define a Hello in the private data of an MPA Request, but implementations
 //! send such a Hello. So a finding about such a Hello is a note.

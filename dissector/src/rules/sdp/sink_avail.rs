@@ -1,4 +1,5 @@
-//! SinkAvails: their Mode, size, NonDiscards and number (sections 9.3 to 9.5, 10.6 and 11.3).
+//! Checks SinkAvails: their Mode, size, NonDiscards and number (sections 9.3 to 9.5, 10.6 and 11.3
+//! of the SDP draft).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -150,7 +151,7 @@ mod tests {
     use crate::rules::sdp::sdp_script::{change, completes, pipelined, proves_each_way, sink_avail, src_avail};
     use crate::testing::sdp::{SdpScript, advert, word};
 
-    /// A SinkAvail of `len` octets. Private Buffers have 4096 octets.
+    /// Sends a SinkAvail of `len` octets. Private Buffers have 4096 octets.
     fn of(len: u32, payload: usize) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
             pipelined(script, 1 - way);
@@ -190,8 +191,8 @@ mod tests {
         proves_each_way(requirement!("SDP-10.6-16"), resized(1000, true, 1000), resized(1000, true, 1001));
     }
 
-    /// A SinkAvail after ModeChanges with these extended headers. `own` changes the Mode of the
-    /// data that the endpoint sends. `peer` changes the Mode of the data that the endpoint
+    /// Sends a SinkAvail after ModeChanges with these extended headers. `own` changes the Mode of
+    /// the data that the endpoint sends. `peer` changes the Mode of the data that the endpoint
     /// receives.
     fn in_modes(own: &'static [u32], peer: &'static [u32], payload: usize) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
@@ -231,7 +232,7 @@ mod tests {
         proves_each_way(requirement!("SDP-9.4-6"), in_modes(&[], &[], 9), in_modes(&[], &[4], 9));
     }
 
-    /// The Data Sink may send a SinkAvail until it has received the ModeChange.
+    /// The Data Sink is allowed to send a SinkAvail until it has received the ModeChange.
     #[test]
     fn no_sink_avail_after_pipelined_mode() {
         let late = |known: bool| {

@@ -1,5 +1,5 @@
 //! Checks that messages fit into receive Private Buffers, and how peers change the size of these
-//! buffers (sections 10 and 10.6).
+//! buffers (sections 10 and 10.6 of the SDP draft).
 
 use weft_core::RequirementId;
 use weft_core::requirement;

@@ -1,4 +1,5 @@
-//! Messages that must use a Send with Solicited Event, and messages that must not (section 14.2).
+//! Checks which messages use a Send with Solicited Event. Some messages must use it, and some must
+//! not (section 14.2 of the SDP draft).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -87,8 +88,8 @@ mod tests {
     const SEND: u8 = 3;
     const SEND_SE: u8 = 5;
 
-    /// Proves a finding with `id` for `mid` in a Send with opcode `bad`, and no such finding for
-    /// opcode `good`.
+    /// Checks that a message with `mid` causes a finding with `id` in a Send with opcode `bad`.
+    /// With opcode `good`, it must not.
     fn either(id: weft_core::RequirementId, mid: Mid, extension: &str, [bad, good]: [u8; 2]) {
         let send = |opcode: u8| move |script: &mut SdpScript| script.send_in(opcode, 0, mid, extension, 0);
         proves(id, send(bad), send(good));

@@ -1,4 +1,4 @@
-//! SrcAvails: their Mode, payload and number (sections 9.2, 9.5.4 and 11).
+//! Checks SrcAvails: their Mode, payload and number (sections 9.2, 9.5.4 and 11 of the SDP draft).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -139,7 +139,8 @@ mod tests {
     use crate::rules::sdp::sdp_script::{change, pipelined, proves_each_way, sink_avail, src_avail};
     use crate::testing::sdp::{SdpScript, advert};
 
-    /// ModeChanges with the words `changes`, then a SrcAvail with `payload` octets.
+    /// Sends ModeChanges with the words `changes`, and then a SrcAvail with `payload` octets of
+    /// payload.
     fn in_mode(changes: &[u32], payload: usize) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
             changes.iter().for_each(|word| change(script, way, *word));
@@ -205,8 +206,8 @@ mod tests {
         proves_each_way(requirement!("SDP-11-18"), with_peer(&[4], &[0]), with_peer(&[4], &[]));
     }
 
-    /// A second SrcAvail. The first SrcAvail is still open, or a SendSm has answered it
-    /// (`answered`).
+    /// Sends two SrcAvails. If `answered` is true, a SendSm answers the first SrcAvail. Otherwise
+    /// the first SrcAvail is still open when the second SrcAvail is sent.
     fn second(peer_mode: Option<u32>, mode: &[u32], answered: bool) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
             peer_mode.into_iter().for_each(|word| change(script, 1 - way, word));

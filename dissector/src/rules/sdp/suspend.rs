@@ -1,4 +1,5 @@
-//! SuspComm and SuspCommAck: another process takes over a socket (sections 6.5 and 13).
+//! Checks SuspComm and SuspCommAck, which an endpoint uses when another process takes over a socket
+//! (sections 6.5 and 13 of the SDP draft).
 
 use weft_core::requirement;
 use weft_core::wire::rdmap::Opcode;
@@ -126,8 +127,8 @@ mod tests {
     }
 
     /// The Accepting Peer sends SuspComm, and the Connecting Peer answers with SuspCommAck. The
-    /// peer that sends in `direction` sends another message before or after its SuspComm or
-    /// SuspCommAck.
+    /// peer that sends in `direction` also sends a message with `mid`. If `before` is true, this
+    /// message comes before the SuspComm. Otherwise it comes after the SuspCommAck.
     fn suspended(direction: usize, mid: Mid, before: bool) -> impl Fn(&mut SdpScript) {
         move |script: &mut SdpScript| {
             let more = |script: &mut SdpScript| script.send(direction, mid, "", 0);
@@ -164,8 +165,7 @@ mod tests {
         proves(requirement!("SDP-13.1.1-8"), crossing(1), crossing(0));
     }
 
-    /// A connection on which the Accepting Peer has sent a SrcAvail in Pipelined Mode. Then the
-    /// steps `what` follow.
+    /// The Accepting Peer sends a SrcAvail in Pipelined Mode. Then the steps `what` follow.
     fn advertised(what: impl Fn(&mut SdpScript)) -> impl Fn(&mut SdpScript) {
         move |script: &mut SdpScript| {
             script.send(1, Mid::MODE_CHANGE, &word(4), 0);

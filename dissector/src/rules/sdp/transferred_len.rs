@@ -1,5 +1,5 @@
 //! Compares Len of RdmaWrCompl and RdmaRdCompl with the octets that RDMA transferred (sections
-//! 6.3.4, 6.3.6 and 6.3.7).
+//! 6.3.4, 6.3.6 and 6.3.7 of the SDP draft).
 
 use std::ops::Range;
 
@@ -45,8 +45,8 @@ fn written(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
 fn read(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let Some(raw) = view.extension_of::<RawRdmaRdCompl>(Mid::RDMA_RD_COMPL) else { return };
     let sender = view.sender_state();
-    // While the sender holds MSeqAck back, the state is not certain, because the sender may have
-    // received a later advertisement.
+    // While the sender holds MSeqAck back, the state is not certain, because it is possible that
+    // the sender has received a later advertisement.
     let Some(advert) = sender.sources.oldest.filter(|_| sender.certain) else { return };
     let (len, found) = (u64::from(raw.len.get()), format!("Len {}", raw.len.get()));
     if len > u64::from(advert.len) {
@@ -86,8 +86,8 @@ mod tests {
     use crate::rules::sdp::testing::proves;
     use crate::testing::sdp::{STAG, SdpScript, VA, advert, word};
 
-    /// RDMA Writes of these lengths, one after the other, into a buffer of 9000 octets. Then an
-    /// RdmaWrCompl with `len` follows.
+    /// Sends RDMA Writes of these lengths, one after the other, into a buffer of 9000 octets. Then
+    /// sends an RdmaWrCompl with `len`.
     fn written(writes: &'static [usize], len: u32) -> impl Fn(&mut SdpScript) {
         move |script: &mut SdpScript| {
             script.send(0, Mid::MODE_CHANGE, &word(4), 0);
@@ -110,9 +110,9 @@ mod tests {
         proves(requirement!("SDP-6.3.4-1"), written(&[], 300), written(&[300], 300));
     }
 
-    /// A SrcAvail of 100 octets, which carries the first `payload` octets as payload. Then RDMA
-    /// Reads of these lengths from the first octet on, and RdmaRdCompls with the lengths
-    /// `reported`.
+    /// One endpoint sends a SrcAvail of 100 octets, which carries the first `payload` octets as
+    /// payload. The other endpoint sends RDMA Reads of these lengths. The first RDMA Read starts at
+    /// the first octet. RdmaRdCompls with the lengths `reported` follow.
     fn read(payload: usize, reads: &'static [u32], reported: &'static [u32]) -> impl Fn(&mut SdpScript) {
         read_in(5, payload, reads, reported)
     }

@@ -1,4 +1,5 @@
-//! Checks which ModeChanges are allowed, which peer sends them, and when (section 12).
+//! Checks which ModeChanges are allowed, which peer sends them, and when (section 12 of the SDP
+//! draft).
 
 use weft_core::RequirementId;
 use weft_core::wire::sdp::Mode;
@@ -121,8 +122,8 @@ mod tests {
     const SINK_TO_COMBINED: u32 = 3;
     const TO_PIPELINED: u32 = 4;
 
-    /// ModeChanges: the sender (0 for the endpoint under test, 1 for its peer) and the extended
-    /// header of each ModeChange.
+    /// Sends ModeChanges. `list` has the sender and the extended header of each ModeChange. The
+    /// sender is 0 for the endpoint under test, and 1 for its peer.
     fn changes(list: &[(usize, u32)]) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
             for (who, change) in list {

@@ -1,5 +1,5 @@
-//! Unusual but legal SDP connections, in both field orders. `rules::unusual_tests` adds the usual
-//! defects of captures.
+//! Generates unusual but legal SDP connections for tests, in both field orders.
+//! `rules::unusual_tests` adds the usual defects of captures.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
@@ -235,7 +235,8 @@ fn other_start(order: FieldOrder, private_data: bool) -> Wire {
     script.wire
 }
 
-/// By another interpretation of section 6.1.5, the first message after the HelloAck has MSeq 0.
+/// By another interpretation of section 6.1.5 of the SDP draft, the first message after the
+/// HelloAck has MSeq 0.
 fn numbers_from_0(order: FieldOrder) -> Wire {
     let mut script = SdpScript::open(order);
     script.mseq = [u32::MAX; 2];

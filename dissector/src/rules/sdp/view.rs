@@ -1,5 +1,5 @@
-//! An SDP message as rules receive it, and the state that its sender knew. The octets of the
-//! message are trustworthy.
+//! Defines the form in which rules receive an SDP message, with the state that its sender knew. The
+//! octets of the message are trustworthy.
 
 use std::ops::Range;
 
@@ -32,8 +32,8 @@ pub(crate) struct SdpView<'a> {
 }
 
 impl<'a> SdpView<'a> {
-    /// Returns `None` if `unit` is not an SDP message, or if its octets may differ from the octets
-    /// that were sent.
+    /// Returns `None` if `unit` is not an SDP message, or if it is possible that its octets differ
+    /// from the octets that were sent.
     pub(crate) fn of(state: &'a ConnectionState, unit: &Unit<'a>) -> Option<Self> {
         let Kind::Sdp(carrier, order, part) = unit.kind else { return None };
         let state = state.context().sdp.as_deref()?;

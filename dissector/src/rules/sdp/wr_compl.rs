@@ -1,4 +1,5 @@
-//! Compares RdmaWrCompls with the SinkAvail that they answer (sections 9.3, 9.5.1, 9.5.5 and 12.4).
+//! Compares RdmaWrCompls with the SinkAvail that they answer (sections 9.3, 9.5.1, 9.5.5 and 12.4
+//! of the SDP draft).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -123,8 +124,8 @@ mod tests {
     use crate::rules::sdp::sdp_script::{advert_of, change, completes, pipelined, proves_each_way, sink_avail};
     use crate::testing::sdp::{STAG, SdpScript, VA, advert, word};
 
-    /// A SinkAvail of 9000 octets, RDMA Writes of `written` octets, and an RdmaWrCompl of
-    /// `reported` octets.
+    /// One endpoint sends a SinkAvail of 9000 octets. The other endpoint sends an RDMA Write of
+    /// `written` octets, and then an RdmaWrCompl of `reported` octets.
     fn writes(written: usize, reported: u32) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
             pipelined(script, way);
@@ -197,7 +198,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.3-1"), completes_once(false), completes_once(true));
     }
 
-    /// The example of section 9.5.1 with two SinkAvails. The first SinkAvail is stale.
+    /// Plays the example of section 9.5.1 of the SDP draft with two SinkAvails. The first SinkAvail
+    /// is stale.
     #[test]
     fn stale_ones_are_not_used() {
         let uses = |sinks: usize| {
@@ -238,8 +240,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.5.5-2"), uses(true), uses(false));
     }
 
-    /// An RdmaWrCompl after ModeChanges with these extended headers. `own` changes the Mode of the
-    /// data that the endpoint sends. `peer` changes the Mode of the data that the endpoint
+    /// Sends an RdmaWrCompl after ModeChanges with these extended headers. `own` changes the Mode
+    /// of the data that the endpoint sends. `peer` changes the Mode of the data that the endpoint
     /// receives.
     fn in_modes(own: &'static [u32], peer: &'static [u32]) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {

@@ -1,10 +1,10 @@
-//! Tests with captures of an independent SDP peer: compares the tracked state with the messages
-//! that `captures/README.md` lists for each half-connection.
+//! Uses captures of an independent SDP peer. Compares the tracked state with the messages that
+//! `captures/README.md` lists for each half-connection.
 //!
 //! At the end of a correct connection, NonDiscards of a Data Sink equals PotentialNonDiscards of
-//! its Data Source (section 9.5.1). No message contains PotentialNonDiscards: the monitor computes
-//! it. So if the two values are equal, the monitor tracks stale and crossing advertisements
-//! correctly.
+//! its Data Source (section 9.5.1 of the SDP draft). No message contains PotentialNonDiscards. The
+//! monitor computes this value. So if the two values are equal, the monitor tracks stale and
+//! crossing advertisements correctly.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ fn connections(name: &str) -> Vec<ConnectionStats> {
     stats.connections().cloned().collect()
 }
 
-/// Number of messages with each MID, in the format of the peer. Hello and HelloAck are not counted.
+/// Returns the number of messages with each MID. Hello and HelloAck are not counted.
 fn sent(connection: &ConnectionStats, direction: usize) -> String {
     let messages = &connection.directions[direction].sdp.as_ref().unwrap().messages;
     let counted = messages.iter().filter(|(name, _)| !name.starts_with("Hello"));
@@ -90,8 +90,8 @@ fn a_canceled_src_avail_is_revoked() {
 #[test]
 fn mirrored_words_and_few_buffers() {
     let sdp = one("mirrored.pcap", "Data 2, DisConn 1", "Data 3, DisConn 1");
-    // Each peer starts with three buffers. A sender that sends payload keeps two credits (section
-    // 10.5).
+    // Each peer starts with three buffers. By section 10.5, a sender that sends payload keeps two
+    // credits.
     assert!(
         sdp.halves.iter().all(|half| half.credits.1.unwrap() >= 1 && half.buffers_advertised >= half.buffers_consumed)
     );

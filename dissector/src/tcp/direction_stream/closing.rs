@@ -75,7 +75,7 @@ mod tests {
 
     const SEND: &str = "4143 00000000 00000000 00000001 00000000 01020304";
 
-    /// The frame number and the summary of each unit.
+    /// Returns the frame number and the summary of each unit.
     fn lines(wire: &Wire) -> Vec<(FrameNumber, String)> {
         struct Lines(Vec<(FrameNumber, String)>);
         impl Sink for Lines {
@@ -153,7 +153,7 @@ mod tests {
         })));
     }
 
-    /// A FIN of another connection with the same ports may have any sequence number.
+    /// A FIN of another connection with the same ports can have any sequence number.
     #[test]
     fn a_fin_outside_every_window_proves_nothing() {
         let mut wire = exchange(&[(0, SEND)]);

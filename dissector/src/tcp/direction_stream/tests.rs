@@ -26,7 +26,7 @@ fn from_frame(frame: u64, seq: u32, octets: &[u8]) -> Segment<'_> {
     Segment { frame: frame.into(), ..segment(seq, octets) }
 }
 
-/// A direction with a SYN of sequence number `isn`.
+/// Returns a direction with a SYN of sequence number `isn`.
 fn opened(isn: u32) -> DirectionStream {
     let mut half = DirectionStream::default();
     half.add(&syn(isn));
@@ -60,7 +60,7 @@ fn the_first_capture_of_an_octet_wins() {
     assert_eq!(half.octets(at(0), at(6)), Ok(Some(&b"abCDef"[..])));
 }
 
-/// A keep-alive may have an arbitrary octet (RFC 1122 section 4.2.3.6).
+/// A keep-alive is allowed to have an arbitrary octet (RFC 1122 section 4.2.3.6).
 #[test]
 fn the_octet_of_a_keep_alive_gives_way_to_the_one_that_was_sent() {
     let mut half = opened(99);
@@ -117,7 +117,7 @@ fn without_syn_lower_octets_may_come_until_reading_begins() {
     let mut half = DirectionStream::default();
     half.add(&Segment { wire_len: 0, ..segment(90, &[]) });
     half.add(&from_frame(2, 100, b"cd"));
-    assert_eq!(half.consumed(), at(0), "an acknowledgement is no octet");
+    assert_eq!(half.consumed(), at(0), "an acknowledgement adds no octet");
     half.add(&from_frame(3, 104, b"gh"));
     half.add(&from_frame(4, 102, b"ef"));
     half.add(&from_frame(5, 98, b"ab"));
@@ -158,8 +158,8 @@ fn gives_up_a_hole_when_too_much_waits_after_it() {
     let mut half = opened(99);
     let octets = [7; 1000];
     let mut seq = 101;
-    // Each segment counts as 1064 octets, and the limit is 2^20. So 985 segments may wait, but not
-    // 986.
+    // Each segment counts as 1064 octets, and the limit is 2^20. So 985 segments can wait, but 986
+    // segments cannot.
     for _ in 0..985 {
         half.add(&segment(seq, &octets));
         seq += 1000;
@@ -170,7 +170,7 @@ fn gives_up_a_hole_when_too_much_waits_after_it() {
     assert!(!half.still_awaits(&pending));
     assert_eq!((half.octets(at(0), at(1)), half.settled()), (Ok(None), at(986_001)));
     half.add(&segment(100, b"x"));
-    assert_eq!(half.octets(at(0), at(1)), Ok(None), "what is settled stays so");
+    assert_eq!(half.octets(at(0), at(1)), Ok(None), "a settled octet stays settled");
 }
 
 /// If the snap length cuts off all payload, only [`SEGMENT_WEIGHT`] counts for each segment.
@@ -238,15 +238,15 @@ impl Model {
 }
 
 /// Generates random segments as triples of offset, length, and number of octets that the snap
-/// length cuts off. There are no segments of one octet, because a later segment may replace the
+/// length cuts off. There are no segments of one octet, because a later segment can replace the
 /// octet of such a segment.
 fn segments() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
     proptest::collection::vec((0u64..300, 2u64..60, prop_oneof![3 => Just(0u64), 1 => 0u64..60]), 1..60)
 }
 
 proptest! {
-    /// Random segments with overlaps, gaps and cuts, across the wrap of sequence numbers, read in
-    /// random steps.
+    /// Reads random segments in random steps. The segments have overlaps, gaps and cuts, and their
+    /// sequence numbers wrap.
     #[test]
     fn agrees_with_a_plain_model(
         isn in prop_oneof![Just(u32::MAX - 100), any::<u32>()], sent in segments(), steps in proptest::collection::vec(0u64..40, 60),

@@ -1,5 +1,5 @@
-//! Waiting octets: octets after a gap, and doubted octets. This module decides which copy of an
-//! octet counts. The parent module [`super`] defines the terms.
+//! Stores waiting octets: octets after a gap, and doubted octets. This module decides which copy of
+//! an octet counts. The parent module [`super`] defines the terms.
 
 use super::super::run::Source;
 use super::DirectionStream;
@@ -70,8 +70,8 @@ impl DirectionStream {
         positions.into_iter().filter_map(|position| self.take(position)).collect()
     }
 
-    /// Removes waiting octets at positions `start..end` that may belong to keep-alives. A longer
-    /// segment has octets at these positions.
+    /// Removes waiting octets at positions `start..end` that possibly belong to keep-alives. A
+    /// longer segment has octets at these positions.
     fn replace_probes(&mut self, start: u64, end: u64) {
         let waiting = self.waiting.range(start..end);
         let probes: Vec<u64> =

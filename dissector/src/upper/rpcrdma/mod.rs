@@ -1,5 +1,5 @@
-//! RPC-over-RDMA version 1 (RFC 8166 section 4). A message consists of XID, version, credits and
-//! procedure, then chunk lists, and then an RPC message.
+//! Recognises RPC-over-RDMA version 1 (RFC 8166 section 4). A message consists of XID, version,
+//! credits and procedure, then chunk lists, and then an RPC message.
 //!
 //! **Proof**: Two kinds of messages prove the protocol. The first kind is an `RDMA_MSG` with
 //! complete chunk lists, and after them an RPC call or reply (RFC 5531) with the same XID. The
@@ -79,8 +79,8 @@ impl Protocol for Connection {
         let is = |chunks, len, proves| Verdict::Is { parsed: Message { xid, credits, procedure, chunks }, len, proves };
         let lists_at = match procedure {
             RDMA_DONE => return is([0; 3], Len::Exactly(FIXED as u64), false),
-            // After ERR_VERS, there are two version numbers. After ERR_CHUNK, there is nothing
-            // (section 4.5).
+            // After ERR_VERS, there are two version numbers. After ERR_CHUNK, there is nothing (RFC
+            // 8166 section 4.5).
             RDMA_ERROR => {
                 return match word(bytes, FIXED) {
                     Some(1) => is([0; 3], Len::Exactly(FIXED as u64 + 12), false),

@@ -1,5 +1,5 @@
-//! rping, the ping program of librdmacm. A Send has 16 bytes with the fields of a buffer: `buf` (64
-//! bits), `rkey` and `size` (32 bits each), in big-endian order.
+//! Recognises rping, the ping program of librdmacm. A Send has 16 bytes with the fields of a
+//! buffer: `buf` (64 bits), `rkey` and `size` (32 bits each), in big-endian order.
 //!
 //! The client announces its source buffer, and the server reads from this buffer. Then the server
 //! sends a signal to continue: a Send of 16 zero bytes. The client announces its sink buffer. The

@@ -1,5 +1,5 @@
-//! SMB Direct (MS-SMBD section 2.2): Negotiate Request and Response, then Data Transfer messages.
-//! All fields are little-endian.
+//! Recognises SMB Direct (MS-SMBD section 2.2). A connection starts with a Negotiate Request and
+//! Response, and Data Transfer messages follow. All fields are little-endian.
 //!
 //! **Proof**: A Negotiate Request of 20 bytes, or a Negotiate Response of 32 bytes, proves the
 //! protocol if its versions are 0x0100, its reserved fields are zero, and its sizes are not below
@@ -15,8 +15,8 @@ const REQUEST_LEN: usize = 20;
 const RESPONSE_LEN: usize = 32;
 /// Length in bytes of a Data Transfer header without padding.
 const DATA_LEN: usize = 20;
-/// Minimum of PreferredSendSize and of MaxReceiveSize (section 3.1.5.2). The next constant is the
-/// minimum of MaxFragmentedSize (section 3.1.5.2).
+/// Minimum of PreferredSendSize and of MaxReceiveSize (MS-SMBD section 3.1.5.2). The next constant
+/// is the minimum of MaxFragmentedSize (the same section).
 const LEAST_SIZE: u32 = 128;
 const LEAST_FRAGMENTED: u32 = 131_072;
 /// The only flag that the specification defines: SMB_DIRECT_RESPONSE_REQUESTED.

@@ -1,4 +1,4 @@
-//! The capture has a frame or an octet more than once.
+//! After these habits (effects of capturing), the capture has a frame or an octet more than once.
 
 use super::packet::{FIN, RST, SYN, Tcp, set_ip_length, tcp_at};
 use super::sides::sides;
@@ -21,7 +21,7 @@ pub(super) fn one(frames: &mut Frames, dice: &mut Dice) {
     }
 }
 
-/// Duplicates each frame, as a mirror port for the ports of both endpoints does.
+/// Duplicates each frame. A mirror port does this if it mirrors the ports of both endpoints.
 pub(super) fn every(frames: &mut Frames, _: &mut Dice) {
     *frames = frames.iter().flat_map(|frame| [frame.clone(), frame.clone()]).collect();
 }
@@ -42,8 +42,8 @@ fn data(frames: &Frames) -> Vec<(usize, Tcp)> {
     frames.iter().enumerate().filter_map(plain).collect()
 }
 
-/// Removes a segment and inserts a later retransmission of it. The retransmission acknowledges the
-/// octets that its sender has received by then.
+/// Removes a segment, and inserts a retransmission of this segment at a later place. The
+/// retransmission acknowledges the octets that its sender has received at that time.
 pub(super) fn retransmitted(frames: &mut Frames, dice: &mut Dice) {
     let data = data(frames);
     if data.is_empty() {
@@ -62,8 +62,8 @@ pub(super) fn retransmitted(frames: &mut Frames, dice: &mut Dice) {
     insert(frames, to, again);
 }
 
-/// Inserts a keep-alive with one octet before the segment that ends with this octet. The octet of
-/// the keep-alive may differ from the octet of the segment.
+/// Inserts a TCP keep-alive before a segment. The keep-alive has one octet, at the position of the
+/// last octet of the segment. The values of the two octets can differ.
 pub(super) fn keep_alive_early(frames: &mut Frames, dice: &mut Dice) {
     let sides = sides(frames);
     let data: Vec<(usize, Tcp)> = data(frames).into_iter().filter(|(at, _)| sides[*at].is_some()).collect();

@@ -1,4 +1,4 @@
-//! The capture begins late or ends early.
+//! After these habits (effects of capturing), the capture begins late or ends early.
 
 use super::{Dice, Frames};
 

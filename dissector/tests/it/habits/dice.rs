@@ -1,4 +1,4 @@
-//! Random numbers that are the same in each run.
+//! Makes random numbers that are the same in each run.
 
 /// A random number generator. The seed determines all its numbers.
 pub(crate) struct Dice(u64);

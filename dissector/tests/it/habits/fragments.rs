@@ -1,9 +1,9 @@
-//! IPv4 packets in fragments.
+//! These habits (effects of capturing) split IPv4 packets into fragments.
 
 use super::packet::{ipv4_at, set_ip_length, tcp_at};
 use super::{CapturedFrame, Dice, Frames};
 
-/// The flag of a fragment that is not the last fragment of its packet.
+/// The flag that all fragments of a packet have except the last fragment.
 const MORE: u8 = 0x20;
 
 /// Splits a frame into two fragments if it has at least 64 octets after its IPv4 header. Otherwise

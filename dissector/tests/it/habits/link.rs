@@ -1,4 +1,4 @@
-//! Changes the headers around the IP packet.
+//! These habits (effects of capturing) change the headers before the IP packet.
 
 use super::again::insert;
 use super::packet::{RAW_IP, ipv4_at};
@@ -17,7 +17,7 @@ fn tag_one(frame: &mut CapturedFrame, tags: &[u8]) {
     }
 }
 
-/// Each direction has its own VLAN, as after a switch with asymmetric VLANs.
+/// Puts each direction into its own VLAN, as a switch with asymmetric VLANs does.
 pub(super) fn vlan_each_way(frames: &mut Frames, _: &mut Dice) {
     let sides = sides(frames);
     for (frame, side) in frames.iter_mut().zip(sides) {
@@ -25,13 +25,13 @@ pub(super) fn vlan_each_way(frames: &mut Frames, _: &mut Dice) {
     }
 }
 
-/// Each direction has its own interface, as with a passive tap on a full-duplex link.
+/// Gives each direction its own interface, as a passive tap on a full-duplex link does.
 pub(super) fn interface_each_way(frames: &mut Frames, _: &mut Dice) {
     let sides = sides(frames);
     frames.iter_mut().zip(sides).for_each(|(frame, side)| frame.interface = u32::from(side == Some(1)));
 }
 
-/// Adds a copy of each frame, as in a capture on both ports of a router.
+/// Adds a copy of each frame in a VLAN, as a capture on both ports of a router has it.
 pub(super) fn copied_to_vlan(frames: &mut Frames, _: &mut Dice) {
     let twice = |frame: &CapturedFrame| {
         let mut copy = frame.clone();

@@ -1,4 +1,4 @@
-//! The capture lacks frames that the endpoints received.
+//! After these habits (effects of capturing), the capture lacks frames that the endpoints received.
 
 use super::packet::{ACK, FIN, RST, SYN, Tcp, tcp_at};
 use super::sides::sides;

@@ -1,9 +1,9 @@
-//! A *habit* is a way in which the method of capturing changes a capture. Each habit changes frames
-//! as a snap length, a busy tap, a mirror port, a merge of two files or a network card does. No
+//! A *habit* is a way in which the method of capturing changes a capture. For example, a snap
+//! length, a busy tap, a mirror port, a merge of two files or a network card changes frames. No
 //! habit adds a fault of an endpoint.
 //!
 //! A habit does not change frames that it cannot parse, such as frames that another habit has cut.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 mod again;
 mod crc;
@@ -26,7 +26,7 @@ use std::path::Path;
 use weft_dissector::source::{Capture, Frame};
 use weft_dissector::{Dissector, FrameNumber, Sink};
 
-/// A captured frame. A habit may change all of its fields.
+/// A captured frame. A habit can change all of its fields.
 #[derive(Debug, Clone)]
 pub(crate) struct CapturedFrame {
     /// When the frame was captured, in nanoseconds since 1970.
@@ -47,12 +47,12 @@ impl CapturedFrame {
 
 pub(crate) type Frames = Vec<CapturedFrame>;
 
-/// The longest time by which capturing may delay a frame, in nanoseconds (1 s).
+/// The longest time by which a habit delays a frame, in nanoseconds (1 s).
 const LONGEST_DELAY: u64 = 1_000_000_000;
 
 impl CapturedFrame {
-    /// Sets the time to `time`, the time of the neighbouring frame. If `time` is too far from the
-    /// previous time of this frame, does nothing.
+    /// Sets the time of this frame to `time`, the time of a neighbouring frame. Does nothing if
+    /// `time` differs from the time of this frame by more than [`LONGEST_DELAY`].
     fn delay_to(&mut self, time: u64) {
         if time.abs_diff(self.time) <= LONGEST_DELAY {
             self.time = time;
@@ -88,7 +88,7 @@ pub(crate) enum Effect {
     Keeps,
     /// Frames or parts of them are missing or changed.
     Loses,
-    /// The dissector may confuse frames of different connections or packets, or may no longer wait
+    /// The dissector can confuse frames of different connections or packets, or can stop waiting
     /// for late frames.
     Confuses,
     /// The order of the frames has changed.
@@ -118,15 +118,15 @@ const fn unordered(name: &'static str, change: fn(&mut Frames, &mut Dice)) -> Ha
     Habit { name, effect: Effect::Reorders, change }
 }
 
-/// The octets that an endpoint sent in a frame, without the headers around the IP packet.
+/// The octets that an endpoint sent in a frame, without the headers before the IP packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sent {
-    /// Address and port of the sender. If the frame has no TCP, this is only the address. If the
-    /// frame has no IPv4, this is empty.
+    /// The address and the port of the sender. Only the address if the frame has no TCP segment.
+    /// Empty if the frame has no IPv4 packet.
     pub(crate) from: Vec<u8>,
-    /// Sequence number, acknowledgement number and flags, if the frame has TCP.
+    /// Sequence number, acknowledgement number and flags, if the frame has a TCP segment.
     pub(crate) header: Option<(u32, u32, u8)>,
-    /// The TCP payload; for a frame without TCP, the complete frame.
+    /// The TCP payload, or the complete frame if it has no TCP segment.
     octets: Vec<u8>,
 }
 

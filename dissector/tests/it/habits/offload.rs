@@ -1,4 +1,4 @@
-//! The network card joins segments before they are captured.
+//! In this habit (effect of capturing), the network card joins segments before they are captured.
 
 use super::packet::{FIN, RST, SYN, set_ip_length, tcp_at};
 use super::{CapturedFrame, Dice, Frames};
@@ -6,7 +6,7 @@ use super::{CapturedFrame, Dice, Frames};
 /// The longest packet that receive offload creates, in octets.
 const LONGEST: usize = 65_000;
 
-/// Returns whether `next` continues where `frame` ends, and whether both have payload and no SYN,
+/// Returns whether `next` continues where `frame` ends. Both frames must have payload and no SYN,
 /// FIN or RST.
 fn follows(frame: &CapturedFrame, next: &CapturedFrame) -> bool {
     let (Some(tcp), Some(other)) = (tcp_at(frame), tcp_at(next)) else { return false };

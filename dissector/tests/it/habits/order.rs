@@ -1,10 +1,10 @@
-//! The capture has the frames in a different order than the wire.
+//! These habits (effects of capturing) change the order of the frames.
 
 use super::packet::{SYN, tcp_at};
 use super::{Dice, Frames};
 
-/// Changes the order of the frames. The times stay in their order, so each frame gets the time of
-/// its new place. If this time is too far from the time of the frame, the frame keeps its time.
+/// Changes the order of the frames. The times stay in order, because each frame gets the time of
+/// its new place. A frame keeps its time if the two times differ too much.
 fn keep_times(frames: &mut Frames, change: impl FnOnce(&mut Frames)) {
     let times: Vec<u64> = frames.iter().map(|frame| frame.time).collect();
     change(frames);

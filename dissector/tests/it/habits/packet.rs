@@ -1,5 +1,5 @@
-//! Finds the IPv4 and TCP headers of a frame. The IPv4 header follows Ethernet or VLAN tags, or is
-//! at the start of the frame.
+//! Finds the IPv4 and TCP headers of a frame. The IPv4 header follows the Ethernet header or its
+//! VLAN tags, or is at the start of the frame.
 
 use super::CapturedFrame;
 
@@ -11,7 +11,8 @@ pub(super) const ACK: u8 = 16;
 /// The link type of raw IP packets.
 pub(super) const RAW_IP: u16 = 101;
 
-/// Returns the offset of the IPv4 header. `None` for a fragment.
+/// Returns the offset of the IPv4 header. Returns `None` if there is no IPv4 header, or for a
+/// fragment.
 pub(super) fn ipv4_at(frame: &CapturedFrame) -> Option<usize> {
     let octets = &frame.octets;
     let at = if frame.link_type == RAW_IP {
@@ -33,11 +34,12 @@ pub(super) struct Tcp {
     pub(super) ip: usize,
     pub(super) header: usize,
     pub(super) payload: usize,
-    /// The offset after the payload. This offset is beyond the frame if payload was not captured.
+    /// The offset after the payload. It is beyond the end of the frame if a part of the payload was
+    /// not captured.
     pub(super) end: usize,
 }
 
-/// The TCP segment of a frame, if its header was captured.
+/// Returns the TCP segment of a frame, if the TCP header was captured.
 pub(super) fn tcp_at(frame: &CapturedFrame) -> Option<Tcp> {
     let ip = ipv4_at(frame)?;
     let octets = &frame.octets;
@@ -79,7 +81,7 @@ impl Tcp {
         frame.octets[self.header + 8..self.header + 12].copy_from_slice(&ack.to_be_bytes());
     }
 
-    /// Returns address and port of the sender, then of the receiver.
+    /// Returns the address and the port of the sender, and then those of the receiver.
     pub(super) fn ends(self, frame: &CapturedFrame) -> ([u8; 6], [u8; 6]) {
         let (ip, ports) = (&frame.octets[self.ip + 12..], &frame.octets[self.header..]);
         let end = |at: usize, port: usize| [ip[at], ip[at + 1], ip[at + 2], ip[at + 3], ports[port], ports[port + 1]];
@@ -87,8 +89,8 @@ impl Tcp {
     }
 }
 
-/// Sets the length field of the IPv4 header at `ip` to the number of octets from there to the end
-/// of the frame.
+/// Sets the length field of the IPv4 header at offset `ip`. The new length is the number of octets
+/// from `ip` to the end of the frame.
 pub(super) fn set_ip_length(frame: &mut CapturedFrame, ip: usize) {
     let length = u16::try_from(frame.octets.len() - ip).unwrap();
     frame.octets[ip + 2..ip + 4].copy_from_slice(&length.to_be_bytes());

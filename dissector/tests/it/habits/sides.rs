@@ -1,12 +1,13 @@
-//! The capture lacks one direction, completely or in part.
+//! After these habits (effects of capturing), the capture lacks one direction, completely or in
+//! part.
 
 use std::collections::HashMap;
 
 use super::packet::tcp_at;
 use super::{Dice, Frames};
 
-/// Returns the side that sent each frame: 0 for the endpoint that sent the first frame of the
-/// connection, 1 for its peer. `None` for frames without TCP.
+/// Returns the side that sent each frame. Side 0 is the endpoint that sent the first frame of the
+/// connection, and side 1 is its peer. The value is `None` for a frame without TCP.
 pub(super) fn sides(frames: &Frames) -> Vec<Option<usize>> {
     let mut first = HashMap::new();
     let side = |frame| {
@@ -28,13 +29,13 @@ pub(super) fn only<const SIDE: usize>(frames: &mut Frames, _: &mut Dice) {
     keep(frames, |_, side| side == SIDE);
 }
 
-/// `SIDE` is captured completely, the other side only before a random frame.
+/// Keeps all frames of `SIDE`. Keeps the frames of the other side only before a random frame.
 pub(super) fn from<const SIDE: usize>(frames: &mut Frames, dice: &mut Dice) {
     let at = dice.below(frames.len() + 1);
     keep(frames, |index, side| side == SIDE || index < at);
 }
 
-/// `SIDE` is captured completely, the other side only from a random frame on.
+/// Keeps all frames of `SIDE`. Keeps the frames of the other side only from a random frame on.
 pub(super) fn until<const SIDE: usize>(frames: &mut Frames, dice: &mut Dice) {
     let at = dice.below(frames.len() + 1);
     keep(frames, |index, side| side == SIDE || index >= at);

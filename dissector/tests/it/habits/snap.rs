@@ -1,4 +1,4 @@
-//! The capture has only the beginning of each frame.
+//! After these habits (effects of capturing), the capture has only the beginning of each frame.
 
 use super::{CapturedFrame, Dice, Frames};
 

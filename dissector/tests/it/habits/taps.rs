@@ -1,11 +1,13 @@
-//! Habits for captures of several taps in one file, and for connections that reuse ports.
+//! These habits (effects of capturing) make captures of several taps in one file, and captures of
+//! connections that reuse ports.
 
 use super::packet::{SYN, tcp_at};
 use super::sides::sides;
 use super::{Dice, Frames};
 
-/// Changes the times as if each direction had its own tap, and the files of the taps were merged by
-/// time. The clock of each tap is ahead by its number of nanoseconds in `ahead`.
+/// Changes the times and the order of the frames. After that, the capture looks as if each
+/// direction had its own tap, and the files of the taps were merged by time. `ahead` has, for each
+/// tap, the nanoseconds by which its clock is ahead.
 fn skew(frames: &mut Frames, ahead: [u64; 2]) {
     let sides = sides(frames);
     frames.iter_mut().zip(sides).for_each(|(frame, side)| frame.time += side.map_or(0, |side| ahead[side]));
@@ -20,7 +22,8 @@ pub(super) fn other_skewed<const AHEAD: u64>(frames: &mut Frames, _: &mut Dice) 
     skew(frames, [AHEAD, 0]);
 }
 
-/// The files of both directions are appended, not merged.
+/// Puts all frames of side `FIRST` before the frames of the other side, as if the files of two taps
+/// were appended and not merged.
 pub(super) fn appended<const FIRST: usize>(frames: &mut Frames, _: &mut Dice) {
     let sides = sides(frames);
     let mut numbered: Vec<_> = std::mem::take(frames).into_iter().zip(sides).collect();
@@ -30,7 +33,8 @@ pub(super) fn appended<const FIRST: usize>(frames: &mut Frames, _: &mut Dice) {
 
 /// Repeats all connections with the same ports and different sequence numbers.
 pub(super) fn ports_again(frames: &mut Frames, _: &mut Dice) {
-    // The differences between the initial sequence numbers. Their values do not matter.
+    // The differences between the initial sequence numbers of the original and of the repetition.
+    // Any values would do.
     const APART: [u32; 2] = [0x2345_6789, 0x5432_1987];
     let sides = sides(frames);
     let minute = 60_000_000_000 + frames.last().map_or(0, |last| last.time - frames[0].time.min(last.time));

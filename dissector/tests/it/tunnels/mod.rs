@@ -1,6 +1,6 @@
-//! Reads a captured connection in every supported encapsulation. The units must be the same as
-//! without encapsulation.
-#![expect(clippy::unwrap_used, reason = "helpers of tests; the lint's own exception covers test functions only")]
+//! These tests read a captured connection in every supported encapsulation. The dissector must find
+//! the same units (start-up frames, FPDUs) as without encapsulation.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 mod wrap;
 
@@ -14,7 +14,7 @@ use crate::common::{RAW, Units, hex};
 use wrap::{LINKS, authenticated, ipv4, udp};
 pub(crate) use wrap::{TUNNELS, ethernet};
 
-/// The IP packets of a real capture over Ethernet.
+/// Returns the IP packets of a real capture, in which they are in Ethernet frames.
 fn packets(name: &str) -> Vec<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name);
     let mut capture = Capture::open(&path).unwrap();
@@ -27,7 +27,7 @@ fn packets(name: &str) -> Vec<Vec<u8>> {
     packets
 }
 
-/// The same TCP segments in IPv6.
+/// Returns an IPv6 packet with the TCP segment of the IPv4 packet `packet`.
 fn in_ipv6(packet: &[u8]) -> Vec<u8> {
     let total = usize::from(u16::from_be_bytes([packet[2], packet[3]]));
     let mut out = hex("60000000 0000 06 40");
@@ -168,8 +168,8 @@ fn truncated_frames_lead_to_the_units_of_truncated_packets() {
                 let frames: Vec<_> = long.iter().map(|packet| cut(ethernet(&wrap(packet)))).collect();
                 assert_eq!(units(1, &frames).0, expected, "{name}, {snapped} bytes cut");
             }
-            // Skip link layers with a check value at the end, because the snap length would cut
-            // only this value.
+            // Skip link layers that have a check value at the end of the frame. For them, the snap
+            // length could cut only this value.
             for (name, link_type, wrap) in LINKS.iter().filter(|(name, ..)| !name.starts_with("MACsec")) {
                 let frames: Vec<_> = long.iter().map(|packet| cut(wrap(packet))).collect();
                 assert_eq!(units(*link_type, &frames).0, expected, "{name}, {snapped} bytes cut");
@@ -178,7 +178,7 @@ fn truncated_frames_lead_to_the_units_of_truncated_packets() {
     }
 }
 
-/// The test fragments the outer packet of the tunnel, not the inner packet.
+/// The outer packets of the tunnel are fragmented, and not the inner packets.
 #[test]
 fn fragments_of_a_tunnels_packets_are_reassembled() {
     let [(packets, expected), _] = connections("probe-ops-mpa1-crc.pcap", 20);
@@ -237,8 +237,8 @@ fn frames_that_are_not_read_are_counted_by_kind() {
     }
 }
 
-/// Other programs may use the UDP ports of tunnels. A datagram without the tunnel's header stays a
-/// datagram.
+/// Other programs can use the UDP ports of tunnels. If a datagram does not have the header of the
+/// tunnel, the dissector does not treat it as a tunnel.
 #[test]
 fn a_datagram_to_a_tunnels_port_that_is_no_tunnel_is_a_datagram() {
     for port in [2152, 4789, 4790, 6081, 6635, 8472] {
@@ -248,7 +248,8 @@ fn a_datagram_to_a_tunnels_port_that_is_no_tunnel_is_a_datagram() {
     }
 }
 
-/// Reading of nested tunnels stops at a limit, which the dissector reports.
+/// The dissector reads nested tunnels only up to a limit. It counts the frames that exceed the
+/// limit.
 #[test]
 fn endless_tunnels_end() {
     let mut packet = packets("rping-crc.pcap").swap_remove(0);

@@ -1,5 +1,5 @@
-//! Encapsulates packets in link layers and tunnels, as their specifications define. Each function
-//! puts headers before an Ethernet frame or an IP packet.
+//! Encapsulates packets in link layers and tunnels, as the specifications of these layers define.
+//! Each function puts headers before an Ethernet frame or an IP packet.
 
 use crate::common::hex;
 
@@ -16,12 +16,12 @@ fn join(head: &str, rest: &[u8]) -> Vec<u8> {
     [&hex(head)[..], rest].concat()
 }
 
-/// Ethernet II around an IP packet.
+/// Returns an Ethernet II frame with an IP packet.
 pub(crate) fn ethernet(packet: &[u8]) -> Vec<u8> {
     [&hex("02aa00000001 02aa00000002")[..], &ether_type(packet), packet].concat()
 }
 
-/// IPv4 around a payload.
+/// Returns an IPv4 packet with a payload.
 pub(super) fn ipv4(protocol: u8, payload: &[u8]) -> Vec<u8> {
     let mut head = hex("4500 0000 0007 4000 40 00 0000 c0a80001 c0a80002");
     head[2..4].copy_from_slice(&length(20 + payload.len()));
@@ -29,7 +29,7 @@ pub(super) fn ipv4(protocol: u8, payload: &[u8]) -> Vec<u8> {
     [&head, payload].concat()
 }
 
-/// IPv6 around a payload.
+/// Returns an IPv6 packet with a payload.
 pub(super) fn ipv6(protocol: u8, payload: &[u8]) -> Vec<u8> {
     let mut head = hex("60000000 0000 00 40");
     head[4..6].copy_from_slice(&length(payload.len()));
@@ -52,7 +52,8 @@ pub(super) fn authenticated(packet: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A UDP header and a payload. The source port is ephemeral.
+/// Returns a UDP header and a payload. `port` is the destination port. The source port is
+/// ephemeral.
 pub(super) fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
     [&[0xc3, 0x50][..], &port.to_be_bytes(), &length(8 + payload.len()), &[0, 0], payload].concat()
 }
@@ -106,17 +107,18 @@ pub(crate) const TUNNELS: &[Tunnel] = &[
     }),
 ];
 
-/// A packet after the protocol number of PPP.
+/// Returns a packet after a PPP protocol number.
 fn ppp(packet: &[u8]) -> Vec<u8> {
     join(if packet[0] >> 4 == 6 { "0057" } else { "0021" }, packet)
 }
 
-/// A packet after an LLC header and a SNAP header.
+/// Returns a packet after an LLC header and a SNAP header.
 fn snap(packet: &[u8]) -> Vec<u8> {
     [&hex("aaaa03 000000")[..], &ether_type(packet), packet].concat()
 }
 
-/// Two attributes of the netfilter log. The first is a prefix, the second contains the packet.
+/// Returns two attributes of the netfilter log. The first attribute is a text (the prefix), and the
+/// second contains the packet.
 fn nflog(packet: &[u8], number: fn(u16) -> [u8; 2]) -> Vec<u8> {
     let attribute = |kind: u16, value: &[u8]| {
         let len = u16::try_from(4 + value.len()).expect("a packet that NFLOG can carry");

@@ -1,4 +1,5 @@
-//! Tests of FIN and RST in each state, and of close and abort by the user.
+//! These tests send FIN or RST to a connection in each state. They also check how the user closes
+//! and aborts a connection.
 
 use std::time::Duration;
 
@@ -57,7 +58,8 @@ fn a_reset_in_each_state() {
 }
 
 /// FIN before Full Operation, or before a Responder's first FPDU, closes the connection. During
-/// Full Operation, the connection is half closed until the user closes it.
+/// Full Operation and after a rejected start-up, the connection is half closed until the user
+/// closes it.
 #[test]
 fn a_fin_in_each_state() {
     for (name, mut machine) in states() {
@@ -76,8 +78,8 @@ fn a_fin_in_each_state() {
     }
 }
 
-/// In each state, close() sends FIN. The connection ends when the peer's FIN arrives. Without the
-/// peer's FIN, the connection is reset ten seconds later.
+/// In each state, close() sends FIN. The connection ends when the peer's FIN arrives. If that FIN
+/// does not arrive, this side resets the connection after ten seconds.
 #[test]
 fn closing_in_each_state() {
     for peer_closes in [true, false] {
@@ -112,8 +114,8 @@ fn aborting_in_each_state() {
     }
 }
 
-/// DDP-6.2.1-1: posted messages are sent before FIN. Messages that arrive later are still delivered
-/// (DDP-6.2.1-9).
+/// DDP-6.2.1-1: posted messages are sent before FIN. A message that arrives after this FIN was sent
+/// is still delivered (DDP-6.2.1-9).
 #[test]
 fn a_graceful_close_sends_posted_messages_and_still_receives() {
     let mut pair = Pair::established();
@@ -156,7 +158,7 @@ fn waits_for_a_slow_peer_that_makes_progress() {
     assert!(deadline > Some(Instant::ORIGIN + Duration::from_secs(90)));
 }
 
-/// After an error, arriving octets do not delay the end.
+/// After an error, octets that arrive do not delay the end of the connection.
 #[test]
 fn a_peer_that_floods_after_an_error_is_reset() {
     let mut responder = Machine::established(0);
@@ -172,7 +174,7 @@ fn a_peer_that_floods_after_an_error_is_reset() {
     assert!(responder.connection.is_over());
 }
 
-/// FIN arrives in the middle of a message, after complete FPDUs.
+/// FIN arrives in the middle of a message. The FPDUs before it are complete.
 #[test]
 fn a_message_cut_short() {
     let mut pair = Pair::established();

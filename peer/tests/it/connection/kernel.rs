@@ -1,5 +1,5 @@
-//! Tests with octets that siw of the Linux kernel sent and received. The octets are from the
-//! captures of the project.
+//! Tests with octets that siw, the software iWARP driver of the Linux kernel, sent and received.
+//! The octets are from the captures of the project.
 
 use weft_core::wire::rdmap::TerminateError;
 use weft_peer::Settings;
@@ -8,8 +8,8 @@ use weft_peer::mpa::PrivateData;
 
 use crate::connection::machine::{Machine, REPLY, mpa};
 
-/// The capture `rdma-client-server-mpa1` has revision 1 without CRC, and a Send of 16 zero octets
-/// in each direction.
+/// In the capture `rdma-client-server-mpa1`, both sides use revision 1 without CRC. Each side sends
+/// a Send of 16 zero octets.
 const REQUEST: &[u8] = b"MPA ID Req Frame\0\x01\0\0";
 const REPLY_WITHOUT_CRC: &[u8] = b"MPA ID Rep Frame\0\x01\0\0";
 const SEND: &[u8] = b"\0\x22\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
@@ -18,7 +18,8 @@ fn without_crc() -> Settings {
     mpa(|mpa| mpa.crc = false)
 }
 
-/// Each role of this endpoint, used in place of siw, sends exactly the octets that siw sent.
+/// weft's endpoint replaces siw, first as Responder and then as Initiator. It sends exactly the
+/// octets that siw sent.
 #[test]
 fn the_same_exchange_without_siw() {
     let mut responder = Machine::responder(without_crc());
@@ -41,7 +42,8 @@ fn the_same_exchange_without_siw() {
     assert_eq!(initiator.received(), [[0; 16]]);
 }
 
-/// The same for a rejection, with the octets of the capture `reject-mpa1`.
+/// weft's endpoint also sends exactly the octets that siw sent in the capture `reject-mpa1`, in
+/// which the Responder rejects.
 #[test]
 fn the_same_rejection_without_siw() {
     let request = b"MPA ID Req Frame\0\x01\0\x06please";
@@ -63,7 +65,7 @@ fn the_same_rejection_without_siw() {
 }
 
 /// In the capture `terminate-no-receive-crc`, the Terminate of siw has additional bits, and a code
-/// that no specification assigns. It ends the stream nevertheless.
+/// that no specification assigns. This Terminate ends the stream nevertheless.
 #[test]
 fn siws_terminate_is_understood() {
     let terminate = b"\x00\x2a\x41\x47\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x01\x00\x00\x00\x00\x21\x02\x03\x00\

@@ -1,5 +1,5 @@
-//! Machines for tests: a connection with everything that it sent, and a pair of connections joined
-//! by queues.
+//! Defines machines for tests. A [`Machine`] is a connection with everything that it sent. A
+//! [`Pair`] is two machines that are joined by queues.
 
 use std::time::Duration;
 
@@ -39,8 +39,8 @@ impl Machine {
         Machine::new(Connection::respond(Instant::ORIGIN, settings))
     }
 
-    /// A Responder after start-up that has posted `receives` receives of 64 octets. Its earlier
-    /// output is discarded.
+    /// Returns a Responder after start-up. It has posted `receives` receives of 64 octets each. Its
+    /// earlier output is discarded.
     pub(crate) fn established(receives: usize) -> Self {
         let mut machine = Machine::responder(Settings::default());
         machine.octets(REQUEST);
@@ -94,7 +94,7 @@ impl Machine {
         self.settle();
     }
 
-    /// Lets `duration` pass, with each deadline in between.
+    /// Lets `duration` pass, and handles each deadline in this time.
     pub(crate) fn pass(&mut self, duration: Duration) {
         let end = self.now + duration;
         while let Some(deadline) = self.connection.poll_timeout().filter(|deadline| *deadline <= end) {

@@ -8,8 +8,8 @@ use weft_peer::{Deviations, Settings};
 
 use crate::connection::machine::{Machine, REPLY, REQUEST, WRITE, mpa};
 
-/// Delivers `octets` to a machine that waits for its peer's frame. The machine closes at once and
-/// sends only FIN. Returns the cause.
+/// Delivers `octets` to a machine that waits for its peer's frame. Checks that the machine closes
+/// at once and sends only FIN. Returns the cause.
 fn refused(mut machine: Machine, octets: &[u8]) -> CloseCause {
     machine.forget();
     machine.octets(octets);
@@ -31,7 +31,7 @@ fn initiator() -> Machine {
     Machine::initiator(Settings::default())
 }
 
-/// Each bit of each octet of the key is rejected as soon as the octet arrives.
+/// If one bit of the key is wrong, the machine closes as soon as the octet with this bit arrives.
 #[test]
 fn a_key_wrong_in_one_bit() {
     for at in 0..16 {
@@ -51,7 +51,8 @@ fn a_key_wrong_in_one_bit() {
     }
 }
 
-/// MPA-7.1.2-22: both endpoints are Initiators, or the peer sends an unexpected Reply.
+/// MPA-7.1.2-22: an Initiator receives a Request, so both endpoints are Initiators. MPA-7.1.1-2: a
+/// Responder receives a Reply.
 #[test]
 fn the_key_of_the_other_role() {
     assert_eq!(refused(initiator(), REQUEST), CloseCause::Startup(StartupError::BothInitiators));
@@ -73,8 +74,8 @@ fn each_revision_that_is_not_known() {
     }
 }
 
-/// P2P-10-4: without RFC 6581, an endpoint closes after an enhanced Request, even if the Request is
-/// too short for IRD and ORD (P2P-6-12).
+/// P2P-10-4: an endpoint that does not support RFC 6581 closes after an enhanced Request. It also
+/// closes if the Request is too short for IRD and ORD (P2P-6-12).
 #[test]
 fn an_enhanced_request() {
     for tail in [&b"\x50\x02\x00\x04\x80\x01\xc0\x01"[..], b"\x50\x02\x00\x00", b"\x50\x02\x00\x03abc"] {
@@ -96,7 +97,8 @@ fn pd_length_beyond_512() {
     }
 }
 
-/// MPA-7.1.1-26: a frame is followed by more octets than PD_Length announces, on either side.
+/// MPA-7.1.1-26: more octets follow the frame's header than PD_Length announces. Both the Responder
+/// and the Initiator close.
 #[test]
 fn surplus_octets() {
     for (machine, frame) in [(responder(), &REQUEST[..]), (initiator(), REPLY)] {
@@ -106,8 +108,8 @@ fn surplus_octets() {
     }
 }
 
-/// MPA-7.1.1-26: a frame has fewer octets than it announces, and FIN follows, at every offset. If
-/// no FIN follows, the time-out applies.
+/// MPA-7.1.1-26: a frame has fewer octets than it announces, and FIN follows. The test cuts the
+/// frame at every offset. If no FIN follows, the start-up time-out applies.
 #[test]
 fn a_frame_cut_short_by_fin() {
     let request = [&b"MPA ID Req Frame\x40\x01\x00\x04"[..], b"four"].concat();

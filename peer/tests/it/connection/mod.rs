@@ -1,6 +1,6 @@
-//! Tests of connections under a virtual clock: two connections joined by queues, and one connection
+//! Tests connections under a virtual clock: two connections joined by queues, and one connection
 //! with a synthetic peer.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 mod closing;
 mod kernel;

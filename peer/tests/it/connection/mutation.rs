@@ -45,8 +45,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// For any events in any order, three conditions are met: nothing panics, the end is reported
-    /// once and last, and only a reset follows FIN.
+    /// For any events in any order, three conditions are met: nothing panics; the end is reported
+    /// once, and it is the last event; after FIN, the connection sends nothing but a reset.
     #[test]
     fn any_sequence_keeps_the_contract(
         initiator: bool, accept: bool, deviates: bool, steps in prop::collection::vec(step(), 0..40),
@@ -67,7 +67,7 @@ proptest! {
             }
             machine.settle();
         }
-        // With a silent peer, a connection that closes finishes.
+        // A connection that closes finishes, even if its peer is silent.
         machine.close();
         machine.pass(Duration::from_secs(100));
         prop_assert!(machine.connection.is_over());
@@ -87,8 +87,8 @@ proptest! {
             machine.connection.post_receive(100).unwrap();
         }
         for piece in pieces {
-            // A valid header is followed by arbitrary octets. There may be more messages than
-            // receives, and longer messages than the receives allow.
+            // A valid header is followed by arbitrary octets. The number of messages can exceed the
+            // number of receives, and a message can be longer than its receive.
             let mut ulpdu = b"\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0".to_vec();
             ulpdu[13] = machine.received().len() as u8 + 1;
             ulpdu.extend_from_slice(&piece);

@@ -1,4 +1,4 @@
-//! Tests of Full Operation: Sends in both directions, and the answers to faulty FPDUs and segments.
+//! Tests Full Operation: Sends in both directions, and the answers to faulty FPDUs and segments.
 
 use weft_core::crc;
 use weft_core::requirement;
@@ -25,7 +25,7 @@ fn fpdu(ulpdu: &[u8]) -> Vec<u8> {
 #[test]
 fn a_send_each_way_in_every_segment_size() {
     for segment in [1, 2, 3, 5, 17, 512, 1460, usize::MAX] {
-        // The longest message octet by octet would take long and show nothing new.
+        // To send the longest message octet by octet would take a long time and test nothing new.
         let lengths = [0, 1, 2, 3, 4, 1436, 1437, 5000, 70_000];
         for length in lengths.into_iter().filter(|length| *length < 1000 * segment.min(1000)) {
             let mut pair = Pair::established();
@@ -61,12 +61,13 @@ fn fpdus_fill_the_emss() {
         .iter()
         .map(|sent| if let Transmit::Octets(octets) = sent { octets.len() } else { 0 })
         .collect();
-    // MULPDU 1442: 1424 octets of payload and 24 around them; 10,000 = 7 * 1424 + 32.
+    // MULPDU is 1442. Each full FPDU has 1424 octets of payload and 24 other octets. 10,000 = 7 *
+    // 1424 + 32.
     assert_eq!(lengths, [1448, 1448, 1448, 1448, 1448, 1448, 1448, 32 + 24]);
 }
 
-/// MPA-7.1.2-17: whatever its user requests, the Responder sends no FPDU before the first valid
-/// FPDU has arrived. A zero-length Write is such an FPDU.
+/// MPA-7.1.2-17: the Responder sends no FPDU before the first valid FPDU has arrived, even if its
+/// user posts a Send. A zero-length Write is such an FPDU.
 #[test]
 fn the_responder_is_silent_before_the_first_fpdu() {
     let mut responder = Machine::established(1);
@@ -80,7 +81,8 @@ fn the_responder_is_silent_before_the_first_fpdu() {
     assert_eq!(responder.events, [Event::SendCompleted(SendId(0))]);
 }
 
-/// MPA-7.1.1-6, MPA-4.3-11: towards a peer with M=1, the first octets are a marker.
+/// MPA-7.1.1-6, MPA-4.3-11: if the peer's frame has M=1, the first octets of the stream to this
+/// peer are a marker.
 #[test]
 fn sends_markers_to_a_peer_that_requests_them() {
     let mut responder = Machine::responder(Settings { emss: 1460, ..Settings::default() });
@@ -90,7 +92,7 @@ fn sends_markers_to_a_peer_that_requests_them() {
     responder.connection.post_send((0..1424u32).map(|i| i as u8).collect::<Vec<u8>>()).unwrap();
     responder.settle();
     let octets = responder.octets_sent();
-    // A full segment has 1442 octets of ULPDU, and markers at 0, 512 and 1024. The CRC comes from
+    // A full segment has a ULPDU of 1442 octets, and markers at 0, 512 and 1024. The CRC comes from
     // an independent implementation.
     assert_eq!((responder.sent.len(), octets.len()), (1, 1460));
     for (at, pointer) in [(0, [0, 0]), (512, [0x01, 0xfc]), (1024, [0x03, 0xfc])] {
@@ -100,7 +102,7 @@ fn sends_markers_to_a_peer_that_requests_them() {
     assert_eq!(octets[1456..], [0x5d, 0xdd, 0xaf, 0x4a]);
 }
 
-/// MPA-7.1.1-14: without CRCs, the field may have any value.
+/// MPA-7.1.1-14: if CRCs are not used, the CRC field is allowed to have any value.
 #[test]
 fn ignores_the_crc_field_without_crc() {
     let mut responder = Machine::responder(mpa(|mpa| mpa.crc = false));
@@ -112,7 +114,7 @@ fn ignores_the_crc_field_without_crc() {
     assert_eq!(responder.received(), [b""]);
 }
 
-/// MPA-4.1-4: PAD may have any value that the CRC covers.
+/// MPA-4.1-4: PAD is allowed to have any value. The CRC covers PAD.
 #[test]
 fn pad_is_ignored() {
     let mut responder = Machine::established(1);
@@ -124,7 +126,8 @@ fn pad_is_ignored() {
     assert_eq!(responder.received(), [b"x"]);
 }
 
-/// A first FPDU with a wrong CRC gives no permission to send, so there is no Terminate.
+/// The first FPDU has a wrong CRC. It does not allow the Responder to send, so the Responder sends
+/// no Terminate.
 #[test]
 fn a_wrong_crc_in_the_first_fpdu_only_closes() {
     for at in 0..SEND.len() {
@@ -133,8 +136,8 @@ fn a_wrong_crc_in_the_first_fpdu_only_closes() {
         send[at] ^= 0x10;
         responder.octets(&send);
         if at < 2 {
-            // With the changed ULPDU_Length, the machine waits for more octets. Whatever their
-            // values are, the CRC is then wrong.
+            // If ULPDU_Length is changed, the machine waits for more octets. After any more octets,
+            // the CRC is wrong.
             responder.octets(&[0; 1 << 16]);
         }
         assert_eq!(responder.sent, [Transmit::Fin], "octet {at}");
@@ -147,8 +150,8 @@ fn a_wrong_crc_in_the_first_fpdu_only_closes() {
     }
 }
 
-/// After a good FPDU, a wrong CRC is answered with Terminate 20 02 without copied headers, then
-/// FIN. Later input is dropped.
+/// A good FPDU arrives, and then an FPDU with a wrong CRC. The Responder sends a Terminate with
+/// code 20 02 and without copied headers, and then FIN. It drops later input.
 #[test]
 fn a_later_wrong_crc_causes_a_terminate() {
     let mut responder = Machine::established(4);
@@ -215,8 +218,8 @@ fn each_faulty_segment_has_its_terminate() {
     }
 }
 
-/// RDMAP-7.1-7: the message in progress may precede the Terminate. Later messages must not precede
-/// it (RDMAP-5.4-12).
+/// RDMAP-7.1-7: the message that is in progress is allowed to precede the Terminate. Later messages
+/// must not precede the Terminate (RDMAP-5.4-12).
 #[test]
 fn a_terminate_overtakes_messages_not_yet_begun() {
     let mut initiator = Pair::established().initiator;

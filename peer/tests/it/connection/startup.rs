@@ -1,4 +1,5 @@
-//! Tests of a start-up that succeeds, is rejected, or is too slow (RFC 5044 section 7.1).
+//! Tests MPA start-up (RFC 5044 section 7.1). In these tests, start-up succeeds, is rejected, or is
+//! too slow.
 
 use std::time::Duration;
 
@@ -66,11 +67,11 @@ fn private_data_of_every_length_goes_both_ways() {
     }
     assert_eq!(
         PrivateData::new(vec![0; 513]).unwrap_err().to_string(),
-        "513 bytes of private data are too long: a start-up frame carries at most 512 bytes"
+        "the private data has 513 bytes, but a start-up frame can carry at most 512 bytes"
     );
 }
 
-/// The result is the same if a frame is split at any offset, or arrives octet by octet.
+/// The result does not change if a frame is split at any offset, or if it arrives octet by octet.
 #[test]
 fn any_split_of_the_frames_is_the_same() {
     let request = [&b"MPA ID Req Frame\xc0\x01\x00\x05"[..], b"there"].concat();
@@ -144,8 +145,8 @@ fn bits_without_meaning_are_ignored() {
     }
 }
 
-/// P2P-10-3, P2P-10-10: revision 2 without an enhanced feature is an unenhanced Request. S is a
-/// reserved bit in earlier revisions.
+/// P2P-10-3, P2P-10-10: a Request of revision 2 without an enhanced feature (S=0) is an unenhanced
+/// Request. S is a reserved bit in earlier revisions.
 #[test]
 fn revision_2_without_enhancement_is_accepted() {
     let mut responder = Machine::responder(Settings::default());
@@ -155,8 +156,8 @@ fn revision_2_without_enhancement_is_accepted() {
     assert_eq!(responder.octets_sent(), b"MPA ID Rep Frame\x40\x02\x00\x00");
 }
 
-/// MPA-7.1.2-28: ten seconds by default, from the establishment of TCP, however slowly the octets
-/// arrive.
+/// MPA-7.1.2-28: the start-up time-out is ten seconds by default. It begins when TCP is
+/// established, and octets that arrive slowly do not extend it.
 #[test]
 fn start_up_times_out() {
     for mut machine in [Machine::responder(Settings::default()), Machine::initiator(Settings::default())] {
@@ -181,7 +182,8 @@ fn start_up_times_out() {
     }
 }
 
-/// MPA-7.1.2-29: a Request with surplus octets could look like a Request that is still incomplete.
+/// MPA-7.1.2-29: the wait for the first FPDU has a time-out. Otherwise, a Responder could wait
+/// forever for the rest of an FPDU.
 #[test]
 fn waiting_for_the_first_fpdu_times_out() {
     let mut responder = Machine::established(1);
@@ -198,7 +200,7 @@ fn waiting_for_the_first_fpdu_times_out() {
     assert_eq!(served.connection.poll_timeout(), None);
 }
 
-/// MPA-7.1.2-11: octets that arrive while the user decides are an error.
+/// MPA-7.1.2-11: it is an error if octets arrive while the user decides whether to accept.
 #[test]
 fn octets_before_the_reply_are_surplus() {
     let mut responder = Machine::responder(Settings { accept: false, ..Settings::default() });

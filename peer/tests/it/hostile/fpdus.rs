@@ -1,4 +1,5 @@
-//! Checks of deviations in FPDUs.
+//! Checks of deviations in FPDUs. A deviation is a named fault that an endpoint of weft commits on
+//! request.
 
 use weft_core::crc;
 use weft_peer::connection::Transmit;
@@ -8,8 +9,8 @@ use crate::connection::machine::{Machine, REPLY, REQUEST, SEND, WRITE, mpa};
 use crate::hostile::Check;
 use crate::mpa::wire::read;
 
-/// Returns the output of an Initiator that posts Sends of these lengths. Its peer's Reply has these
-/// flags.
+/// Returns the output of an Initiator that posts Sends with these lengths. `flags` are the flags in
+/// the peer's Reply.
 fn sent(deviations: &Deviations, flags: u8, emss: u32, lengths: &[usize]) -> Vec<u8> {
     let settings = Settings { deviations: deviations.clone(), emss, ..mpa(|mpa| mpa.crc = flags & 0x40 != 0) };
     let mut machine = Machine::initiator(settings);
@@ -27,7 +28,7 @@ fn plain(deviations: &Deviations) -> Vec<u8> {
     sent(deviations, 0x40, 1460, &[5])
 }
 
-/// The output for Sends of these lengths with markers.
+/// The output of an Initiator that sends markers, for Sends of these lengths.
 fn marked(deviations: &Deviations, lengths: &[usize]) -> Vec<u8> {
     sent(deviations, 0xc0, 1460, lengths)
 }
@@ -49,8 +50,9 @@ fn with_crc(octets: &[u8]) -> Vec<u8> {
     [octets, &crc::to_octets(crc::crc32c(octets))].concat()
 }
 
-/// A Responder after start-up with posted receives. Its own flags C and M are `crc` and `markers`,
-/// and the flags of its peer are 0. It has received these octets, each slice with one write.
+/// Returns a Responder after start-up that has posted receives. Its own flags C and M are `crc` and
+/// `markers`, and the flags of its peer are 0. It has received the slices of `octets`, one at a
+/// time.
 fn receives(deviations: &Deviations, crc: bool, markers: bool, octets: &[&[u8]]) -> Machine {
     let settings = mpa(|mpa| (mpa.crc, mpa.markers) = (crc, markers));
     let mut machine = Machine::responder(Settings { deviations: deviations.clone(), ..settings });
@@ -75,7 +77,7 @@ fn bad(msn: u8) -> Vec<u8> {
     fpdu
 }
 
-/// A marker before an FPDU without markers.
+/// Puts `marker` before an FPDU that has no markers, and adds the new CRC.
 fn leading(marker: [u8; 4], fpdu: &[u8]) -> Vec<u8> {
     with_crc(&[&marker, &fpdu[..fpdu.len() - 4]].concat())
 }
@@ -85,7 +87,8 @@ fn longest(deviations: &Deviations, emss: u32) -> usize {
     read(&octets, false).iter().map(|fpdu| fpdu.ulpdu.len()).max().unwrap()
 }
 
-/// Lengths of two Sends: the first ends at octet 488, and the PAD of the second ends at octet 512.
+/// Lengths of two Sends. The FPDU of the first Send ends at octet 488, and the PAD of the second
+/// Send ends at octet 512.
 const TO_THE_EDGE: [usize; 2] = [458, 4];
 
 pub(crate) const CHECKS: &[Check] = &[

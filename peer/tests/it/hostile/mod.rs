@@ -1,6 +1,6 @@
-//! Tests of the hostile endpoint: each deviation matches its description, and the correct endpoint
-//! does not deviate.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+//! Tests the hostile endpoint, which commits deviations: named faults with a description. Each
+//! deviation matches its description, and the correct endpoint does not deviate.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 mod fpdus;
 mod reported;
@@ -24,8 +24,8 @@ type Check = (&'static str, fn(&Deviations) -> bool);
 fn each_deviation_matches_its_description() {
     let checks: Vec<&Check> =
         [fpdus::CHECKS, set_up::CHECKS, start_up::CHECKS, reported::CHECKS].into_iter().flatten().collect();
-    // The deviations of DDP and RDMAP need an RNIC at both ends. `cli/tests/captures/hostile`
-    // checks them with the monitor.
+    // This test checks only the deviations of MPA. The deviations of DDP and RDMAP need an RNIC on
+    // both sides, so `cli/tests/captures/hostile` checks them.
     let mpa = hostile::all().filter(|deviation| deviation.layer == Layer::Mpa);
     let mut wanting: BTreeMap<&str, ()> = mpa.map(|deviation| (deviation.name, ())).collect();
     let mut wrong = Vec::new();
@@ -43,8 +43,9 @@ fn each_deviation_matches_its_description() {
     assert!(wanting.is_empty(), "without a check: {wanting:?}");
 }
 
-/// If a tester can observe the violation of a row of the six catalogues, either a deviation
-/// violates the row, or a list gives the reason why no deviation does.
+/// A row is one requirement of the six catalogues (MPA, P2P, DDP, RDMAP, PM and SDP). If a tester
+/// can observe that an endpoint violates a row, there are two possibilities. Either a deviation
+/// violates the row, or the list `rows-without-deviation.csv` has the row and the reason.
 #[test]
 fn each_row_has_a_deviation_or_a_reason() {
     let list = include_str!("../data/rows-without-deviation.csv");
@@ -70,8 +71,8 @@ fn each_row_has_a_deviation_or_a_reason() {
     println!("{} deviations; {} of {rows} rows, {} listed", hostile::all().count(), rows - listed.len(), listed.len());
 }
 
-/// Every pair of deviations of MPA, and one in 16 of the other pairs of deviations, works together
-/// without a panic, on either side.
+/// An endpoint that commits two deviations does not panic, either as Initiator or as Responder. The
+/// test combines every pair of deviations of MPA, and one in 16 of the other pairs.
 #[test]
 fn deviations_can_be_combined() {
     // The deviations of SDP and its port mapper do not concern an iWARP connection.

@@ -1,5 +1,5 @@
-//! Checks of deviations in the octets of ULPDUs, and in the events that the user gets about
-//! start-up and the end of a connection.
+//! Checks of deviations (named faults of an endpoint) in the octets of ULPDUs. Other checks are
+//! about the events that the user gets at start-up and at the end of a connection.
 
 use weft_core::wire::mpa::Framing;
 use weft_peer::Deviations;

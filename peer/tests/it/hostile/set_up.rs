@@ -1,4 +1,4 @@
-//! Checks of deviations in the enhanced set-up.
+//! Checks of deviations (named faults of an endpoint) in the enhanced set-up of RFC 6581.
 
 use weft_peer::connection::Transmit;
 use weft_peer::mpa::{EnhancedSettings, EnhancedUse, Model, PrivateData, Rtr, RtrKinds};
@@ -17,19 +17,20 @@ fn peer_to_peer(deviations: &Deviations, change: impl FnOnce(&mut EnhancedSettin
     Settings { deviations: deviations.clone(), ..settings }
 }
 
-/// A Request in the peer-to-peer model, without its first 16 octets.
+/// A Request in the peer-to-peer model, without the 16 octets of its key.
 fn request(deviations: &Deviations) -> Vec<u8> {
     Machine::initiator(peer_to_peer(deviations, |_| ())).octets_sent()[16..].to_vec()
 }
 
-/// A default Responder that received a Request with this tail.
+/// A default Responder that received a Request with the octets `tail` after the key.
 fn responder(deviations: &Deviations, tail: &[u8]) -> Machine {
     let mut machine = Machine::responder(Settings { deviations: deviations.clone(), ..Settings::default() });
     machine.octets(&[b"MPA ID Req Frame", tail].concat());
     machine
 }
 
-/// The Reply to an enhanced Request with these words, without its first 16 octets.
+/// Returns the Reply to an enhanced Request that contains `words`. The 16 octets of the Reply's key
+/// are left out.
 fn reply(deviations: &Deviations, words: [u8; 4]) -> Vec<u8> {
     let octets = responder(deviations, &[&[0x50, 2, 0, 4][..], &words].concat()).octets_sent();
     octets.get(16..).unwrap_or_default().to_vec()

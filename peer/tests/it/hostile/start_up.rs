@@ -1,4 +1,4 @@
-//! Checks of deviations in start-up.
+//! Checks of deviations (named faults of an endpoint) in the start-up frames of RFC 5044.
 
 use std::time::Duration;
 
@@ -46,7 +46,8 @@ fn with_private_data(deviations: &Deviations, octets: usize) -> Vec<u8> {
     Machine::initiator(Settings { private_data, ..settings(deviations) }).octets_sent()
 }
 
-/// A frame with these four octets in its header after the key, and private data.
+/// A frame with the key `key`, the four octets `tail` of the header, and `private_data` octets of
+/// private data.
 fn frame(key: &[u8], tail: [u8; 4], private_data: usize) -> Vec<u8> {
     [&key[..16], &tail, &vec![0x55; private_data]].concat()
 }

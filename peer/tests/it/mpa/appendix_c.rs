@@ -1,6 +1,6 @@
-//! Tests of RFC 5044 Appendix C: RDMA Consortium and IETF endpoints, permissive and not permissive,
-//! as Initiator and as Responder. The cells of figures 15 to 17 are in a data file, copied from the
-//! RFC.
+//! Tests RFC 5044 Appendix C, which combines three kinds of endpoints: RDMA Consortium ("RDMAC"),
+//! permissive IETF and non-permissive IETF. Each kind is Initiator and Responder. The cells of
+//! Figures 15 to 17 are in a data file that was copied from the RFC.
 
 use weft_core::coverage::{Coverage, CoverageKind as Proven};
 use weft_core::requirement;
@@ -24,7 +24,7 @@ fn endpoint(name: &str, m: &str) -> Settings {
     mpa(|mpa| (mpa.rnic, mpa.markers) = (rnic, m == "1"))
 }
 
-/// Connects two endpoints. Returns the contents that the cell for these endpoints must have, and
+/// Connects two endpoints. Returns the observed result in the form of a cell of the figures, and
 /// the wire.
 fn result(initiator: Settings, responder: Settings) -> (String, Wire) {
     let mut wire = Wire::new(initiator, responder);
@@ -55,7 +55,8 @@ fn result(initiator: Settings, responder: Settings) -> (String, Wire) {
 }
 
 /// Checks the figures cell by cell. The cells with N/A are for a permissive Responder that answers
-/// an RDMAC Initiator with M=0. This does not occur, because the Responder answers with M=1.
+/// an RDMAC Initiator with M=0. This Responder answers such an Initiator with M=1, so these cells
+/// have no result.
 #[test]
 fn figures_15_to_17() {
     let cells: Vec<Vec<&str>> = FIGURES.lines().skip(1).map(|line| line.split(',').collect()).collect();
@@ -88,7 +89,8 @@ fn figures_15_to_17() {
 const RDMAC_REQUEST: &[u8; 20] = b"MPA ID Req Frame\xc0\0\0\0";
 const RDMAC_REPLY: &[u8; 20] = b"MPA ID Rep Frame\xc0\0\0\0";
 
-/// Checks the frames of sections C.2.1 to C.2.5, which were copied manually.
+/// Checks the frames of sections C.2.1 to C.2.5. The expected frames were copied manually from the
+/// RFC.
 #[test]
 fn frames_of_and_to_rdmac() {
     let permissive = |m: &str| endpoint("permissive", m);
@@ -124,7 +126,7 @@ fn frames_of_and_to_rdmac() {
             initiator.connection.post_send(&b"x"[..]).unwrap();
             initiator.settle();
             let sent = initiator.octets_sent();
-            // A marker is followed by a Send of version 0.
+            // After the Request, the stream has a marker, and then a Send of version 0.
             assert_eq!(sent[20..28], *b"\0\0\0\0\0\x13\x40\x03");
             fpdus(&sent[20..], Framing { markers: true, crc: true });
         }

@@ -1,4 +1,5 @@
-//! Tests of RFC 6581: frames, IRD and ORD, and how each side uses the values of the other side.
+//! Tests RFC 6581: the frames, the values IRD and ORD, and how each side uses the values of its
+//! peer.
 
 use weft_core::coverage::{Coverage, CoverageKind as Proven};
 use weft_core::requirement;
@@ -29,12 +30,14 @@ fn reply(tail: &[u8]) -> Vec<u8> {
     [b"MPA ID Rep Frame", &[0x50, 2, 0, length][..], tail].concat()
 }
 
-/// The two words with IRD and ORD. The two high bits of a word are the flags A and B, or C and D.
+/// The two words with IRD and ORD. The two high bits of the first word are the flags A and B. The
+/// two high bits of the second word are C and D.
 fn words(ird: u16, ord: u16) -> Vec<u8> {
     [ird.to_be_bytes(), ord.to_be_bytes()].concat()
 }
 
-/// The two words, IRD and ORD, in the Reply of a Responder with these settings.
+/// The words IRD and ORD in the Reply of a Responder with these settings. `ird` and `ord` are the
+/// words in the Request.
 fn answer(change: impl FnOnce(&mut EnhancedSettings), ird: u16, ord: u16) -> (u16, u16) {
     let mut responder = Machine::responder(asking(change));
     responder.octets(&request(0x50, 2, &words(ird, ord)));
@@ -126,7 +129,7 @@ fn each_flag_and_field_has_its_place() {
         let error = weft_peer::Connection::initiate(weft_peer::Instant::ORIGIN, settings(509)).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "509 bytes of private data are too long: an enhanced start-up frame carries at most 508 bytes"
+            "the private data has 509 bytes, but an enhanced start-up frame can carry at most 508 bytes"
         );
         assert_eq!(Machine::initiator(settings(508)).octets_sent().len(), 532);
         // If the private data of a Responder is too long for the Reply, the Responder lets its user
@@ -161,8 +164,8 @@ fn a_responder_answers_ird_and_ord() {
         }
     });
     proof.verify(requirement!("P2P-9.1-7"), || {
-        // The IRD is raised to the requested number, at most to the limit of 128. The Reply has the
-        // raised IRD.
+        // The Responder raises its IRD to the requested number, but at most to the limit of 128.
+        // The Reply has the raised IRD.
         for (ord, ird) in [(0, 8), (8, 8), (9, 9), (128, 128), (129, 128), (16_000, 128)] {
             assert_eq!(answer(depths(8, 8), 1, ord).0, ird);
         }
@@ -247,8 +250,7 @@ fn an_initiator_follows_the_reply() {
     });
 }
 
-/// For every pair of small depths, the ORD is at most the peer's IRD on both sides, whatever the
-/// settings are.
+/// For every combination of these depths, the ORD of each side is at most the IRD of its peer.
 #[test]
 fn ord_never_exceeds_the_peers_ird() {
     let sizes = [0, 1, 2, 7, 128, 129, 0x3ffe];
@@ -326,8 +328,8 @@ fn enhanced_and_unenhanced_endpoints() {
     });
 }
 
-/// P2P-10-5, P2P-10-12: an endpoint without RFC 6581 closes. Its peer reports this and may connect
-/// again.
+/// P2P-10-5, P2P-10-12: an endpoint without RFC 6581 closes. The Initiator then reports that it is
+/// allowed to connect again with revision 1.
 #[test]
 fn falling_back_to_revision_1() {
     let refused = |end: &dyn Fn(&mut Machine), settings: Settings| {
@@ -356,7 +358,8 @@ fn falling_back_to_revision_1() {
     });
 }
 
-/// Notes (h) 18: a Responder that answers without enhancement causes a connection of revision 1.
+/// The Responder answers an enhanced Request without enhancement. The result is a connection of
+/// revision 1.
 #[test]
 fn an_unenhanced_reply_to_an_enhanced_request() {
     for tail in [&b"\x40\x01\0\0"[..], b"\x40\x02\0\0", b"\x40\x01\0\x02hi"] {

@@ -1,5 +1,5 @@
-//! Tests of FPDUs that are sent and received: layout, CRC, size, errors (RFC 5044 sections 3 to 6,
-//! 8, 9).
+//! Tests the FPDUs that an endpoint sends and receives: layout, CRC, size and errors (RFC 5044
+//! sections 3 to 6, 8 and 9).
 
 use weft_core::coverage::{Coverage, CoverageKind as Proven};
 use weft_core::wire::mpa::Framing;
@@ -14,7 +14,7 @@ use crate::mpa::wire::{SeenFpdu, fpdus, read};
 const CRC: Framing = Framing { markers: false, crc: true };
 const PLAIN: Framing = Framing { markers: false, crc: false };
 
-/// An Initiator in Full Operation whose Reply had these flags.
+/// An Initiator in Full Operation. The Reply that it received had these flags.
 fn initiator(settings: Settings, flags: u8) -> Machine {
     let mut machine = Machine::initiator(settings);
     machine.octets(&[b"MPA ID Rep Frame", &[flags, 1, 0, 0][..]].concat());
@@ -22,7 +22,7 @@ fn initiator(settings: Settings, flags: u8) -> Machine {
     machine
 }
 
-/// The output for messages of these lengths.
+/// The output of an Initiator that sends messages of these lengths.
 fn sent(emss: u32, lengths: &[usize]) -> Vec<u8> {
     let mut machine = initiator(Settings { emss, ..Settings::default() }, 0x40);
     for length in lengths {
@@ -83,7 +83,8 @@ fn the_layout_of_what_is_sent() {
         fpdus(&machine.octets_sent(), PLAIN);
     });
     proof.verify(requirement!("MPA-4.4-9"), || {
-        // This endpoint requests no CRCs. The peer's C=1 applies until the last FPDU.
+        // This endpoint requests no CRCs, but the peer's frame has C=1. All FPDUs have CRCs, up to
+        // the last one.
         let mut machine = initiator(mpa(|mpa| mpa.crc = false), 0x40);
         for _ in 0..50 {
             machine.connection.post_send(vec![3; 1000]).unwrap();
@@ -245,7 +246,8 @@ fn boundaries_of_what_is_received() {
         }
     });
     proof.verify(requirement!("MPA-3-5"), || {
-        // Use the shortest segments and the longest possible segment, a Send of 64750 octets.
+        // Use the shortest segment (a Write without payload) and the longest possible segment (a
+        // Send of 64750 octets).
         let mut machine = responder(true, 0);
         machine.connection.post_receive(64_750).unwrap();
         machine.octets(&[WRITE, &send(1, &vec![1; 64_750], 0)].concat());
@@ -283,8 +285,8 @@ fn errors_end_a_half_connection() {
         assert_eq!(later.received(), [b"good"]);
     });
     proof.verify(requirement!("MPA-8-14"), || {
-        // The FPDU in progress is sent first, then the Terminate, and then FIN. MPA itself does not
-        // close.
+        // This side sends the FPDU in progress, then the Terminate, and then FIN. MPA itself does
+        // not close.
         let machine = failed(b"");
         assert!(matches!(machine.sent[..], [Transmit::Octets(_), Transmit::Fin]), "{:?}", machine.sent);
     });

@@ -1,4 +1,4 @@
-//! Tests of markers that are sent and received (RFC 5044 sections 4.2, 4.3, 8).
+//! Tests the markers that an endpoint sends and receives (RFC 5044 sections 4.2, 4.3 and 8).
 
 use weft_core::coverage::{Coverage, CoverageKind as Proven};
 use weft_core::wire::mpa::Framing;
@@ -34,7 +34,8 @@ fn stream(emss: u32, lengths: &[usize]) -> (Vec<u8>, Vec<SeenFpdu>) {
     (octets, seen)
 }
 
-/// RFC 5044 Figure 4: an FPDU of 28 octets at 500 has its marker after 12 octets.
+/// A marker is at each multiple of 512 octets of the stream. In RFC 5044 Figure 4, an FPDU of 28
+/// octets begins at octet 500, so it has a marker after 12 octets.
 #[test]
 fn positions_of_markers() {
     let mut proof = Coverage::new(Proven::Test);
@@ -51,16 +52,17 @@ fn positions_of_markers() {
     proof.verify(requirement!("MPA-4.3-13"), || {
         assert_eq!(long.1[0].markers, [(0, 0), (512, 0x1fc), (1024, 0x3fc)]);
     });
-    // Each FPDU has 28 octets. 18 FPDUs and a marker are 508 octets. The next FPDU has the marker
-    // at 512, after four of its octets.
+    // Each FPDU has 28 octets. The leading marker and 18 FPDUs have 508 octets. So the next FPDU
+    // has the marker at 512, after its first four octets.
     let short = stream(1460, &[4; 40]);
     proof.verify(requirement!("MPA-4.3-14"), || {
         assert_eq!(short.1[18].markers, [(512, 4)]);
         assert!(short.1[1].markers.is_empty() && short.1[17].markers.is_empty());
     });
     proof.verify(requirement!("MPA-4.3-7"), || {
-        // 52 octets with the leading marker, 15 FPDUs of 28 octets, and an FPDU of 40 octets are
-        // 512 octets. The marker at 512 is therefore between two FPDUs.
+        // The first FPDU and the leading marker have 52 octets. Together with 15 FPDUs of 28 octets
+        // and an FPDU of 40 octets, they have 512 octets. The marker at 512 is therefore between
+        // two FPDUs.
         let (octets, seen) = stream(1460, &[&[24][..], &[4; 15], &[16, 4]].concat());
         assert_eq!(seen[17].markers, [(512, 0)]);
         assert_eq!(octets[512..518], *b"\0\0\0\0\0\x16");
@@ -75,8 +77,8 @@ fn positions_of_markers() {
         }
     });
     proof.verify(requirement!("MPA-4.2-4"), || {
-        // `fpdus` compares each FPDUPTR with the distance back. An EMSS of 130 octets puts markers
-        // everywhere.
+        // `fpdus` compares each FPDUPTR with the distance from the marker back to its FPDU. With an
+        // EMSS of 140 octets, the markers are at many different offsets of FPDUs.
         let (_, seen) = stream(140, &[17_000]);
         let pointers: std::collections::BTreeSet<u16> = markers(&seen).iter().map(|(_, pointer)| *pointer).collect();
         assert!(pointers.len() > 5, "{pointers:?}");
@@ -87,7 +89,8 @@ fn positions_of_markers() {
 fn markers_belong_to_the_fpdu_around_them() {
     let mut proof = Coverage::new(Proven::Test);
     proof.verify(requirement!("MPA-4.4-17"), || {
-        // Figure 5, in which the payload is zeros. The CRC covers everything from the marker on.
+        // This is the FPDU of RFC 5044 Figure 5, with a payload of zeros. The CRC covers the marker
+        // and all octets after it.
         let mut initiator = sender(1460);
         initiator.connection.post_send(vec![0; 24]).unwrap();
         initiator.settle();
@@ -95,7 +98,8 @@ fn markers_belong_to_the_fpdu_around_them() {
         assert_eq!(initiator.octets_sent(), figure);
     });
     proof.verify(requirement!("MPA-4.3-1"), || {
-        // Figure 6: at 0x1ec, after Figure 5 and an FPDU that fills 440 octets.
+        // This is the FPDU of Figure 6. It begins at 0x1ec, after the FPDU of Figure 5 and an FPDU
+        // of 440 octets.
         let mut initiator = sender(1460);
         for length in [24, 416, 24] {
             initiator.connection.post_send(vec![0; length]).unwrap();
@@ -110,8 +114,8 @@ fn markers_belong_to_the_fpdu_around_them() {
         assert_eq!(crc::to_octets(crc::crc32c(&third[..48])), *b"\x84\x92\x58\x98");
     });
     proof.verify(requirement!("MPA-4.4-16"), || {
-        // PAD ends at 512: 4 + 444 (a marker before it) leave 488 for an FPDU of 24 octets and its
-        // marker.
+        // The leading marker and the first FPDU end at 488. The next FPDU has 24 octets before its
+        // CRC, so its PAD ends at 512, and a marker follows before the CRC.
         let (octets, seen) = stream(1460, &[458, 4]);
         let (body, last) = (4 + 2 + 18 + 458 + 2, &seen[1]);
         assert_eq!((body + 4, last.markers.as_slice()), (488, &[(512, 24)][..]));
@@ -168,7 +172,7 @@ fn with_crc(mut octets: Vec<u8>) -> Vec<u8> {
     octets
 }
 
-/// A Responder that requests markers, after start-up, with a receive of 600 octets.
+/// A Responder after start-up. It has requested markers, and has posted a receive of 600 octets.
 fn receiver() -> Machine {
     let mut responder = Machine::responder(mpa(|mpa| mpa.markers = true));
     responder.octets(b"MPA ID Req Frame\x40\x01\0\0");
@@ -178,8 +182,9 @@ fn receiver() -> Machine {
     responder
 }
 
-/// A Write without payload, and then a Send of 550 octets (0 to 255 repeatedly), whose marker at
-/// 512 is `marker`.
+/// Returns the octets of a Write without payload and of a Send of 550 octets, and the payload of
+/// the Send. The payload repeats the values 0 to 255. The marker at 512, inside the Send, is
+/// `marker`.
 fn marked(marker: [u8; 4]) -> (Vec<u8>, Vec<u8>) {
     let first = with_leading_marker(&WRITE[..16]);
     assert_eq!(first.len(), 24);
@@ -243,7 +248,8 @@ fn markers_that_are_received() {
         machine.octets(&peer.octets_sent());
         assert_eq!(machine.received().len(), 100);
     });
-    // The faulty FPDU is the first FPDU, so this side may not send, and there is no Terminate.
+    // The faulty FPDU is the first FPDU. This side is not allowed to send yet, so it sends no
+    // Terminate.
     let mut machine = receiver();
     machine.octets(&with_crc([&b"\0\0\0\x04"[..], &WRITE[..16]].concat()));
     assert_eq!(machine.sent, [Transmit::Fin]);

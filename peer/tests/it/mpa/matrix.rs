@@ -1,7 +1,7 @@
-//! Tests all combinations of settings: revision, ready-to-receive kind, markers in each direction,
-//! CRC, private data, EMSS, splits of TCP. The test is exhaustive for small dimensions. The other
-//! dimensions are sampled with a printed seed. Each run checks the negotiated values, every octet
-//! of both streams, and that every message arrives.
+//! These tests combine settings: revision, kind of ready-to-receive message, markers in each
+//! direction, CRC, private data, EMSS, and how TCP splits the octets. Dimensions with few values
+//! are tested exhaustively. The other dimensions are sampled with a printed seed. Each run checks
+//! the negotiated values, every octet of both streams, and that every message arrives.
 
 use weft_core::wire::mpa::{Framing, mulpdu};
 use weft_peer::Settings;
@@ -74,8 +74,9 @@ impl Case {
             Mode::ClientServer => mpa.enhanced = EnhancedUse::Request,
             Mode::PeerToPeer(rtr) => {
                 mpa.enhanced = EnhancedUse::Request;
-                // Use both kinds of selection. In one half of the cases, the Responder's flags
-                // select the kind. In the other half, the Initiator's preference selects it.
+                // The kind of ready-to-receive message is selected in two ways. If the Responder
+                // uses CRCs, the Responder's flags allow only this kind. Otherwise, the Initiator's
+                // preference selects it.
                 let rtr_kinds = if side == 1 && self.crc[1] { RtrKinds::only(rtr) } else { RtrKinds::ALL };
                 let (model, preferred_rtr) = (Model::PeerToPeer, rtr);
                 mpa.enhanced_settings =
@@ -169,7 +170,8 @@ fn flags() -> impl Iterator<Item = [bool; 4]> {
     (0u8..16).map(|bits| [1, 2, 4, 8].map(|bit| bits & bit != 0))
 }
 
-/// Tests 9 modes x 16 flags x (5 sizes of private data x 5 EMSS, and the longest EMSS) = 3,744
+/// Tests 9 modes and 16 combinations of flags. Each of them has 26 connections: 5 sizes of private
+/// data with 5 values of EMSS, and one connection with the longest EMSS. In total, these are 3,744
 /// connections. The split changes from connection to connection.
 #[test]
 fn every_setting() {
@@ -193,7 +195,7 @@ fn every_setting() {
     assert_eq!(runs, 3744);
 }
 
-/// Tests random settings, with an EMSS for each side and a split for each segment.
+/// Tests random settings. Each side has its own EMSS, and each segment is split differently.
 #[test]
 fn drawn_settings() {
     let mut random = Random::seeded("drawn_settings");
@@ -218,7 +220,8 @@ fn drawn_settings() {
     println!("1500 connections, {octets} bytes");
 }
 
-/// Tests one split at every offset of each side's output, in every mode with every flag.
+/// Tests every mode with every combination of flags. In each connection, the output of each side is
+/// split once, at one of the offsets 1 to 90.
 #[test]
 fn every_offset() {
     let mut runs = 0;
@@ -229,8 +232,8 @@ fn every_offset() {
             for side in [0, 1] {
                 assert!(!uncut.fpdus[side].is_empty());
             }
-            // Each output that a side sends at once is split: the frames, the first FPDU, and the
-            // burst of messages after them.
+            // Each piece of output that a side sends at one time is split: its frame, its first
+            // FPDU, and the messages after it.
             for cut in 1..=90 {
                 run(&case, move |before| if before == 0 { cut } else { usize::MAX });
                 runs += 1;

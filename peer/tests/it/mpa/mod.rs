@@ -1,6 +1,6 @@
-//! Tests of MPA under a virtual clock: every negotiation, every marker, every start-up frame. Each
-//! test declares the requirements that it proves.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+//! Tests MPA with a virtual clock. The tests cover every negotiation, every marker and every
+//! start-up frame. Each test declares the requirements that it proves.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 mod appendix_c;
 mod enhanced;

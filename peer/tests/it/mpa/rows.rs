@@ -1,5 +1,4 @@
-//! Tests of requirements that other tests cover only in part. Each requirement has its own
-//! assertion.
+//! Tests requirements that other tests cover only in part. Each requirement has its own assertion.
 
 use weft_core::coverage::{Coverage, CoverageKind as Proven};
 use weft_core::{crc, requirement};

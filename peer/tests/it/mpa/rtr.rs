@@ -1,5 +1,6 @@
-//! Tests of ready-to-receive messages: the kind that is sent, the time, and the resources that the
-//! message uses (RFC 6581 section 9.2; the e-mail proposal of 2007).
+//! Tests ready-to-receive messages: which kind the Initiator sends, when it sends the message, and
+//! which resources the message uses. The sources are RFC 6581 section 9.2 and the e-mail proposal
+//! of 2007 that preceded this RFC.
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ fn peer_to_peer(change: impl FnOnce(&mut EnhancedSettings)) -> Settings {
     })
 }
 
-/// The output of an Initiator after a Reply with these two words.
+/// Returns an Initiator that has received a Reply with these words.
 fn after_reply(change: impl FnOnce(&mut EnhancedSettings), words: &[u8; 4]) -> Machine {
     let mut initiator = Machine::initiator(peer_to_peer(change));
     initiator.forget();
@@ -70,11 +71,11 @@ fn the_initiator_sends_one_of_the_replys_kinds() {
         // The Reply does not offer the preferred kind.
         let likes_send = |e: &mut EnhancedSettings| e.preferred_rtr = Rtr::Send;
         assert_eq!(after_reply(likes_send, b"\x80\x01\x40\x01").octets_sent(), READ);
-        // A Read needs an IRD of the Responder of at least one. A Write does not.
+        // A Read needs a Responder with an IRD of at least one. A Write does not need IRD.
         let likes_read = |e: &mut EnhancedSettings| e.preferred_rtr = Rtr::Read;
         assert_eq!(after_reply(likes_read, b"\x80\0\xc0\x01").octets_sent(), WRITE);
-        // RFC 6581 section 9.2 requires the message after any accepting Reply with A=1, even if the
-        // Request was client-server.
+        // RFC 6581 section 9.2 requires the ready-to-receive message after each accepting Reply
+        // with A=1, even if the Request had A=0 (the client-server model).
         let client = |e: &mut EnhancedSettings| e.model = Model::ClientServer;
         assert_eq!(after_reply(client, b"\x80\x01\x80\x01").octets_sent(), WRITE);
     });
@@ -87,7 +88,7 @@ fn the_initiator_sends_one_of_the_replys_kinds() {
         assert!(initiator.octets_sent().starts_with(WRITE));
     });
     proof.verify(requirement!("P2P-9.2-25"), || {
-        // A=0: B, C and D have no meaning.
+        // If A=0, the flags B, C and D have no meaning.
         assert_eq!(after_reply(|_| (), b"\x40\x01\xc0\x01").sent, []);
         assert_eq!(flags(RtrKinds::ALL, [0x40, 0xc0]), [0, 0]);
     });
@@ -142,7 +143,8 @@ fn no_kind_in_common() {
     });
 }
 
-/// A Responder in place of siw, and in place of an endpoint that sends first.
+/// The Responder accepts each kind of ready-to-receive message. After this message, it sends the
+/// Send that its own ULP has posted.
 #[test]
 fn the_responder_takes_each_kind() {
     let responder = || {
@@ -168,7 +170,7 @@ fn the_responder_takes_each_kind() {
         let mut machine = responder();
         machine.octets(READ);
         assert_eq!(machine.octets_sent(), [READ_RESPONSE, SEND].concat());
-        // SinkSTag and SinkTO are returned unchanged.
+        // The Read Response has the SinkSTag and the SinkTO of the Read Request.
         let mut named = READ[..48].to_vec();
         named[20..32].copy_from_slice(b"stag_and__to");
         named.extend(weft_core::crc::to_octets(weft_core::crc::crc32c(&named)));
@@ -239,8 +241,8 @@ fn either_side_may_send_first() {
     }
 }
 
-/// Checks revision 1 with a message that was agreed out of band. This is option A of the proposal,
-/// and the behaviour of cxgb4.
+/// Checks revision 1 with a ready-to-receive message that was agreed out of band. This is option A
+/// of the e-mail proposal, and the behaviour of cxgb4 (the Linux driver of Chelsio).
 #[test]
 fn the_proposal_of_2007() {
     let agreed = |kind| mpa(|mpa| mpa.agreed_rtr = Some(kind));
@@ -280,7 +282,7 @@ fn the_proposal_of_2007() {
     assert_eq!(responder.octets_sent(), READ_RESPONSE);
 }
 
-/// P2P-9.3-4: checks a failure without a code of its own.
+/// P2P-9.3-4: checks the Terminate for a local failure that has no code of its own.
 #[test]
 fn a_local_failure() {
     let terminate = |machine: &mut Machine| {
@@ -299,7 +301,8 @@ fn a_local_failure() {
         let error = StreamError::Setup(SetupError::LocalCatastrophic);
         assert_eq!(initiator.events, [Event::TerminateSent(error)]);
     });
-    // A Responder that may not send yet only closes. A Responder in start-up also only closes.
+    // A Responder that is not yet allowed to send only closes. A Responder in start-up also only
+    // closes.
     let mut responder = Machine::established(0);
     assert_eq!(terminate(&mut responder), b"");
     let mut waiting = Machine::responder(Settings::default());

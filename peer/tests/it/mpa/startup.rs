@@ -1,5 +1,5 @@
-//! Tests of start-up frames and rules, one requirement at a time (RFC 5044 section 7.1). The tests
-//! in `connection` cover the same rules with more cases.
+//! Tests start-up frames and rules, one requirement at a time (RFC 5044 section 7.1). The tests in
+//! `connection` cover the same rules with more cases.
 
 use std::time::Duration;
 
@@ -187,7 +187,8 @@ fn rejected_frames() {
         refuses(responder(), b"GET / HTTP/1.1\r\n");
     });
     proof.verify(requirement!("MPA-8-9"), || {
-        // The endpoint closes at once. It does not wait for the private data.
+        // The endpoint closes at once and does not wait for the private data that the header
+        // announces.
         refuses(responder(), b"MPA ID Req Frame\x40\x03\0\x08");
         refuses(responder(), b"MPA ID Req Frame\x40\x01\x02\x01");
     });

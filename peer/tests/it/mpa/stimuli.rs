@@ -1,5 +1,5 @@
-//! A table of stimuli: what a tester can do to an endpoint in start-up, and the reaction that is
-//! required.
+//! Tests with a table of stimuli. Each row has something that a tester can send to an endpoint in
+//! start-up, and the required reaction.
 
 use std::time::Duration;
 
@@ -117,8 +117,8 @@ fn each_row() {
     assert_eq!(result(&bad), Result::Close, "first FPDU bad CRC");
 }
 
-/// Notes (h) 17: for any flags, any revision and any short PD_Length, the endpoint either closes or
-/// sends a valid Reply.
+/// For any flags, any revision and any short PD_Length, the endpoint either closes or sends a valid
+/// Reply.
 #[test]
 fn every_header() {
     let mut replies = 0;

@@ -1,6 +1,6 @@
-//! Tests of streaming mode before MPA ("delayed start", RFC 5044 sections 7.1, 7.1.3, 7.1.5), as
-//! the swapped profile of SDP uses it. The side that sends first in streaming mode becomes the
-//! Responder.
+//! Tests streaming mode, in which TCP carries plain octets before MPA starts ("delayed start", RFC
+//! 5044 sections 7.1, 7.1.3, 7.1.5). The swapped profile of SDP uses streaming mode: the side that
+//! sends first in streaming mode becomes the Responder.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ fn hello_then_mpa_with_the_roles_swapped() {
     });
 }
 
-/// The Request may arrive before the user knows that streaming mode is over. Nothing is lost in
+/// It is possible that the Request arrives before the user ends streaming mode. No octet is lost in
 /// this case.
 #[test]
 fn octets_that_came_early() {
@@ -113,7 +113,7 @@ fn streaming_octets_go_before_the_request_and_have_no_time_limit() {
     machine.connection.start_initiator(machine.now, b"").unwrap();
     machine.settle();
     assert_eq!(machine.octets_sent(), [&b"one, two"[..], REQUEST].concat());
-    // From now on, the time-out of any start-up applies.
+    // From now on, the normal start-up time-out applies.
     machine.pass(Duration::from_secs(10));
     assert_eq!(machine.sent.last(), Some(&Transmit::Fin));
 }

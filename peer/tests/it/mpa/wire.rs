@@ -1,5 +1,5 @@
-//! Two machines joined by octet streams that can be split anywhere. A reader of their output shares
-//! no code with the machines.
+//! [`Wire`] joins two machines by octet streams that can be split anywhere. [`fpdus`] reads the
+//! output of the machines. It shares no code with them.
 
 use weft_core::crc;
 use weft_core::wire::mpa::Framing;
@@ -14,8 +14,8 @@ pub(crate) struct Wire {
     pub(crate) initiator: Machine,
     pub(crate) responder: Machine,
     passed: [usize; 2],
-    /// Returns the octets of the next TCP segment, given the number of earlier segments of the same
-    /// output.
+    /// Returns the number of octets of the next TCP segment. The argument is the number of earlier
+    /// segments of the same output.
     cut: Box<dyn FnMut(usize) -> usize>,
 }
 
@@ -29,8 +29,8 @@ impl Wire {
         Wire { initiator, responder, passed: [0, 0], cut: Box::new(cut) }
     }
 
-    /// Delivers everything that the sides send, joined and split anew, until both sides send
-    /// nothing more.
+    /// Delivers everything that the sides send, until both sides send nothing more. The octets of a
+    /// side are joined and then split by `cut`.
     pub(crate) fn run(&mut self) {
         loop {
             self.initiator.settle();
@@ -85,7 +85,7 @@ pub(crate) fn established(machine: &Machine) -> (Negotiated, &PeerFrame) {
     found.unwrap_or_else(|| panic!("not established: {:?}", machine.events))
 }
 
-/// The start-up frame that a machine sent, and the octets after it.
+/// Splits the octets that a machine sent into its start-up frame and the octets after this frame.
 pub(crate) fn split_frame(octets: &[u8]) -> (&[u8], &[u8]) {
     let pd_length = usize::from(u16::from_be_bytes([octets[18], octets[19]]));
     octets.split_at(20 + pd_length)
@@ -157,7 +157,8 @@ pub(crate) fn read(stream: &[u8], with_markers: bool) -> Vec<SeenFpdu> {
     seen
 }
 
-/// Random numbers from a printed seed: `WEFT_SEED`, or a new one.
+/// Random numbers from a printed seed. The seed is the value of `WEFT_SEED`, or a new seed if this
+/// variable is not set.
 pub(crate) struct Random(u64);
 
 impl Random {

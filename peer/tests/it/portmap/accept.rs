@@ -1,4 +1,4 @@
-//! Tests of the PMAccept that a server sends.
+//! Tests the PMAccept that a server sends.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,4 @@
-//! Tests of the PMAck that a client sends.
+//! Tests the PMAck that a client sends.
 
 use weft_core::requirement;
 
@@ -43,8 +43,8 @@ fn reflects_the_fields_of_the_accept() {
     ]);
 }
 
-/// A server with several addresses may answer from another address than the one that received the
-/// request.
+/// A server with several addresses can answer from another address than the address of the request.
+/// The client sends the PMAck to the address of the answer.
 #[test]
 fn it_goes_where_the_accept_came_from() {
     let (mut client, _) = requesting_client();

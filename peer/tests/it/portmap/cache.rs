@@ -1,4 +1,4 @@
-//! Tests of the answers that a client caches (section 7.3.1.4).
+//! Tests the answers that a PM Client caches (draft-pinkerton-iwarp-sdp-01 section 7.3.1.4).
 
 use weft_core::requirement;
 use weft_peer::portmap::{Client, Resolution};
@@ -30,7 +30,8 @@ fn asks(client: &mut Client, at_millis: u64) -> bool {
     asks
 }
 
-/// The first moment at which it sends a request again, and the moment before.
+/// Returns whether the client sends a request `millis` ms after the answer, and whether it sends
+/// one 1 ms earlier.
 fn edge(time: u8, millis: u64) -> [bool; 2] {
     [asks(&mut answered(time), 1000 + millis - 1), asks(&mut answered(time), 1000 + millis)]
 }
@@ -70,7 +71,7 @@ fn it_serves_the_same_question_alone() {
         client.query(millis(2000), other).unwrap();
         assert_eq!(sent(&mut client).len(), 1);
     }
-    // The client may also use the cached answer for another port of its host.
+    // The client can also use the cached answer for another port of its host.
     let mut other = ask();
     other.connecting.set_port(40002);
     client.query(millis(2000), other).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of how a client handles time and received messages.
+//! Tests a PM Client: its time-outs, and its reactions to the messages that it receives.
 
 use std::cell::RefCell;
 
@@ -30,7 +30,7 @@ fn a_request_without_answer_is_repeated_and_then_given_up() {
     }
     let end = client.poll_event().unwrap();
     let open = client.open();
-    // The client waits half a second, and then twice as long each time, at most four seconds.
+    // The client first waits half a second. It doubles the wait each time, up to four seconds.
     let expected = [500, 1500, 3500, 7500];
     proves([
         (requirement!("PM-7.5-1"), &|| assert!(!times.is_empty())),
@@ -146,7 +146,7 @@ fn discards_unrelated_messages() {
     assert_eq!((resolution(&mut client), client.open()), (None, 1));
 }
 
-/// Section 7.5.1: a reset is equivalent to a PMDeny.
+/// draft-pinkerton-iwarp-sdp-01 section 7.5.1: a reset is equivalent to a PMDeny.
 #[test]
 fn a_reset_leads_to_the_conventional_address() {
     let (mut client, _) = requesting_client();
@@ -160,7 +160,7 @@ fn a_reset_leads_to_the_conventional_address() {
     assert_eq!(sent(&mut client).len(), 1);
 }
 
-/// Several requests are open at the same time, and are answered in reverse order.
+/// The client has sent several requests, and the answers arrive in reverse order.
 #[test]
 fn each_answer_matches_its_request() {
     let mut client = client();
@@ -197,7 +197,7 @@ fn acknowledges_repeats_if_configured() {
     assert_eq!(sent(&mut client), [fields(ACK); 3]);
     assert!(client.poll_event().is_some());
     assert_eq!(client.poll_event(), None);
-    // A PMDeny is not acknowledged. After a minute, no message is acknowledged.
+    // The client does not acknowledge a PMDeny. After a minute, it acknowledges no message.
     client.handle_datagram(millis(4000), mapper(), &fields(DENY).octets());
     client.handle_datagram(millis(62_001), mapper(), &fields(ACCEPT).octets());
     assert_eq!(sent(&mut client), []);

@@ -1,4 +1,4 @@
-//! Tests of the PMDeny that a server sends.
+//! Tests the PMDeny that a PM Server sends. Section numbers refer to draft-pinkerton-iwarp-sdp-01.
 
 use weft_core::requirement;
 use weft_peer::portmap::{Denial, Server, ServerEvent, ServerSettings};
@@ -48,7 +48,9 @@ fn its_fields_are_those_of_the_request() {
     ]);
 }
 
-/// The draft specifies both values of the port. A setting selects the value of section 7.4.
+/// The draft contradicts itself about ApPort in a PMDeny. Section 7.3.1.6 requires zero, which is
+/// the default of the server. Section 7.4 requires the port of the request, and a setting selects
+/// this value.
 #[test]
 fn its_port_is_zero_or_the_requested_one() {
     let settings = ServerSettings { denies_with_port: true, ..ServerSettings::default() };
@@ -62,8 +64,7 @@ fn its_port_is_zero_or_the_requested_one() {
     ]);
 }
 
-/// No specification defines an answer to messages other than requests, so the server sends no
-/// answer.
+/// The draft defines an answer only to a request. The server does not answer any other message.
 #[test]
 fn only_requests_get_an_answer() {
     let mut server = server();

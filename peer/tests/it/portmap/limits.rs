@@ -1,4 +1,4 @@
-//! Tests of floods of Requests.
+//! Tests floods of Requests to a PM Server.
 
 use weft_core::requirement;
 use weft_peer::portmap::{Denial, Server, ServerEvent, ServerSettings};
@@ -16,7 +16,8 @@ fn from(host: u8, cp_port: u16) -> Fields {
     Fields { cp: std::net::IpAddr::from([10, 0, 0, host]), cp_port, ..fields(REQ) }
 }
 
-/// Sends a request of a host for itself. Returns the first octet of the answer.
+/// Sends a request from the address of `host`, with the same address in the request. Returns the
+/// first octet of the answer.
 fn asks(server: &mut Server, now: u64, host: u8, cp_port: u16) -> u8 {
     let source = std::net::SocketAddr::from(([10, 0, 0, host], 33333));
     let answers = answers_to(server, source, millis(now), &from(host, cp_port).octets());
@@ -43,8 +44,8 @@ fn one_host_cannot_use_up_the_limits_of_others() {
     })]);
 }
 
-/// If a host sends requests with the addresses of other hosts, the requests also count for the
-/// sender.
+/// A host sends requests that contain the addresses of other hosts. The requests also count towards
+/// the limit of the sender.
 #[test]
 fn synthetic_hosts_count_as_one() {
     let mut server = small();
@@ -53,7 +54,8 @@ fn synthetic_hosts_count_as_one() {
     assert_eq!(asks(&mut server, 0, 9, 1), ACCEPT);
 }
 
-/// Finished mappings free their entries. Only mappings without a connection count as a flood.
+/// A mapping that the client has acknowledged does not prevent further Requests. The number of
+/// stored Requests stays within the limit of one host.
 #[test]
 fn acknowledged_mappings_free_their_entry() {
     let mut server = small();
@@ -75,7 +77,8 @@ fn a_flood_raises_an_alarm() {
     proves([(requirement!("PM-15.2.1-2"), &|| assert_eq!(alarms, 1))]);
 }
 
-/// Arbitrary octets cause no panic, no state beyond the limits, and no more answers than datagrams.
+/// The server receives datagrams of arbitrary octets. It does not panic, stores no more Requests
+/// than its limits allow, and sends at most one answer for each datagram.
 #[test]
 fn noise_does_no_harm() {
     let mut server = small();

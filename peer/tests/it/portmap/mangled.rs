@@ -1,5 +1,5 @@
-//! Tests of client and server across a network that loses, repeats and reorders datagrams with a
-//! seed.
+//! Tests PM Client and PM Server with a simulated network between them. The network loses, repeats
+//! and reorders datagrams at random, from a seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// Numbers of datagrams, of a hundred, that are lost, sent twice, or late by up to two seconds.
+/// How many of a hundred datagrams are lost, are sent twice, or arrive up to two seconds late.
 #[derive(Debug, Clone, Copy)]
 struct Mangling {
     lost: u64,
@@ -38,8 +38,8 @@ struct Net {
     mangling: Mangling,
     client: Client,
     server: Server,
-    /// The datagrams in flight, by time of arrival and order. The value has the direction (true: to
-    /// the server) and the octets.
+    /// The datagrams in flight, by time of arrival and order. The first part of a value is `true`
+    /// if the datagram goes to the server. The second part is the octets.
     on_way: BTreeMap<(Instant, u64), (bool, Vec<u8>)>,
     order: u64,
     resolved: Vec<Resolved>,
@@ -176,7 +176,7 @@ fn both_agree_whatever_is_lost_repeated_or_late() {
     ]);
 }
 
-/// No server exists.
+/// No server exists, so all requests are lost.
 #[test]
 fn a_dead_port_mapper_leads_to_plain_tcp() {
     let mut net = Net::new(1, Mangling { lost: 100, twice: 0, late: 0 });

@@ -1,4 +1,5 @@
-//! Synthetic datagrams, and the two machines with the settings that the tests need.
+//! Builds datagrams, and the two machines (PM Client and PM Server) with the settings that the
+//! tests need. The messages have the layout of draft-pinkerton-iwarp-sdp-01 Figure 17.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -35,8 +36,8 @@ pub(crate) struct Fields {
     pub(crate) ap: IpAddr,
 }
 
-/// The default fields: 10.0.0.2, port 40001, requests port 5001 of 10.0.0.1. The answers contain
-/// port 7001.
+/// The default fields. The client 10.0.0.2 requests port 5001 of 10.0.0.1 for its own port 40001.
+/// The answer grants port 7001.
 pub(crate) fn fields(first: u8) -> Fields {
     let ap_port = match first {
         ACCEPT | ACK => 7001,

@@ -1,4 +1,4 @@
-//! Tests of the PMReq that a client sends.
+//! Tests the PMReq that a client sends.
 
 use weft_core::requirement;
 
@@ -95,7 +95,7 @@ fn ipv6_fills_both_fields() {
     ]);
 }
 
-/// Notes: the Linux daemon interprets handle 0 differently.
+/// The Linux port mapper daemon interprets handle 0 differently, so the client skips it.
 #[test]
 fn no_handle_is_zero_and_they_wrap() {
     let mut client = weft_peer::portmap::Client::new(Default::default(), u64::MAX);
@@ -108,8 +108,8 @@ fn no_handle_is_zero_and_they_wrap() {
     assert_eq!(handles, [u64::MAX, 1, 2]);
 }
 
-/// Notes on the Linux daemon: its messages have the mapped port in Reserved, and the mapped address
-/// after the message.
+/// The messages of the Linux port mapper daemon have the mapped port in Reserved, and the mapped
+/// address after the last field of the draft.
 #[test]
 fn sends_the_linux_daemons_form_if_configured() {
     let settings = weft_peer::portmap::ClientSettings { linux_format: true, ..Default::default() };

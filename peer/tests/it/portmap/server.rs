@@ -1,5 +1,5 @@
-//! Tests of the data that a server stores about Requests, and of the time for which it stores the
-//! data.
+//! Tests the data that a PM Server stores about Requests, and how long it stores them. Section
+//! numbers refer to draft-pinkerton-iwarp-sdp-01.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -101,7 +101,8 @@ fn an_ack_or_a_connection_stops_the_timer() {
     ]);
 }
 
-/// Section 7.4: a listener can compare a connection with CpIPAddr and the granted ApPort.
+/// Section 7.4: if a listener reports a connection, the server can compare it with the CpIPAddr of
+/// the Request and the granted ApPort.
 #[test]
 fn reports_an_unrequested_connection() {
     let mut server = server();
@@ -169,7 +170,8 @@ fn a_duplicate_gets_the_current_mapping() {
 }
 
 /// A PmTime of 20 is 5 s, and a PmTime of 100 is 25 s. A port that was created for a Request stays
-/// as long as the answer may be cached, and at least ten seconds.
+/// for the PmTime, in which the client is allowed to cache the answer, and at least for ten
+/// seconds.
 #[test]
 fn a_port_stays_for_its_pm_time() {
     for (time, millis_kept) in [(0, 10_000), (20, 10_000), (100, 25_000)] {
@@ -187,8 +189,8 @@ fn a_port_stays_for_its_pm_time() {
     }
 }
 
-/// Section 7.3.1.4: a client may connect for as long as it may cache the answer. A PmTime of 100 is
-/// 25 s.
+/// By section 7.3.1.4, a client is allowed to connect as long as it is allowed to cache the answer.
+/// A PmTime of 100 is 25 s.
 #[test]
 fn a_fixed_address_is_known_for_its_pm_time() {
     let mapping = fixed("10.0.0.1:5001", &["10.0.0.1:7001"], 100);
@@ -202,7 +204,8 @@ fn a_fixed_address_is_known_for_its_pm_time() {
     assert_eq!((connects(24_999), connects(25_000)), (Some(at("10.0.0.1:5001")), None));
 }
 
-/// A port that is granted again waits for another PMAck, or is freed.
+/// If the server grants a port again, it waits for another PMAck. Without this PMAck, it frees the
+/// port.
 #[test]
 fn another_answer_to_a_duplicate_is_not_acknowledged_yet() {
     let mut server = server();
@@ -215,8 +218,8 @@ fn another_answer_to_a_duplicate_is_not_acknowledged_yet() {
     assert_eq!(expired(&events(&mut server)), 1);
 }
 
-/// A port belongs to only one Request at a time. It does not matter which mapping created the port,
-/// and what happens to that mapping.
+/// A port belongs to only one Request at a time, even if two mappings use the same ports, and even
+/// if the mapping of the port is replaced.
 #[test]
 fn no_port_is_given_twice() {
     let mut server = Server::new(ServerSettings::default(), table([made("10.0.0.1:6001"), made("10.0.0.1:6002")]));
@@ -234,8 +237,8 @@ fn no_port_is_given_twice() {
     );
 }
 
-/// A target with the unspecified address keeps the requested address. If the request has no address
-/// either, the server cannot grant one.
+/// If the target of a mapping has the unspecified address, the server grants the requested address.
+/// If the requested address is also unspecified, the server denies the request.
 #[test]
 fn the_unspecified_address_is_not_given() {
     let mapping = fixed("0.0.0.0:5001", &["0.0.0.0:7001"], 0);
@@ -247,8 +250,8 @@ fn the_unspecified_address_is_not_given() {
     assert_eq!((other.first, other.ap), (ACCEPT, at("10.0.0.1:0").ip()));
 }
 
-/// Section 7.3.1.4: a client that may cache an answer may connect again from another port. With a
-/// PmTime of 0, no client may cache the answer.
+/// By section 7.3.1.4, a client that is allowed to cache an answer is also allowed to connect again
+/// from another port. With a PmTime of 0, no client is allowed to cache the answer.
 #[test]
 fn a_cached_answer_is_valid_for_another_port_of_the_same_host() {
     let mut server = server();
@@ -261,7 +264,8 @@ fn a_cached_answer_is_valid_for_another_port_of_the_same_host() {
     assert_eq!(connects(&mut server, "[::ffff:10.0.0.2]:40001", "[::ffff:10.0.0.1]:7001"), service);
 }
 
-/// The address of a connection has a scope. The addresses in messages have no scope.
+/// The link-local address of a connection has a scope (an interface). The addresses in messages
+/// have no scope.
 #[test]
 fn a_connection_within_a_link_fits_its_request() {
     let mapping = fixed("[fe80::1]:5001", &["[fe80::1]:7001"], 0);

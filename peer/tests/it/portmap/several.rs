@@ -1,4 +1,5 @@
-//! Tests of services at several addresses, services at any address, and a mapper on another host.
+//! Tests a PM Server whose services have several addresses or the unspecified address, and a server
+//! that maps for another host.
 
 use weft_core::requirement;
 use weft_peer::portmap::{Server, ServerSettings, Table, TableError, Target};
@@ -37,7 +38,8 @@ fn rotates_addresses_and_skips_those_that_are_down() {
     ]);
 }
 
-/// A duplicate gets the same address, not the next one, and not one that has failed since.
+/// A duplicate of a Request gets the address of the first answer, and not the next address. If this
+/// address has failed in the meantime, the duplicate gets another address.
 #[test]
 fn a_duplicate_keeps_its_turn() {
     let two = ["10.0.0.11:7001", "10.0.0.12:7001"];
@@ -63,7 +65,8 @@ fn the_unspecified_address_matches_all_of_its_family() {
     );
 }
 
-/// Section 7.4, "centralized or distributed": the server need not be on the host that it maps for.
+/// draft-pinkerton-iwarp-sdp-01 section 7.4 ("centralized or distributed"): the server and the
+/// service can be on different hosts.
 #[test]
 fn a_server_maps_for_other_hosts() {
     let mut server =

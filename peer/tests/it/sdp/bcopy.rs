@@ -1,4 +1,5 @@
-//! Tests of Bcopy, credits and Out-Of-Band data (sections 9.1, 9.5.3, 10).
+//! Tests Bcopy, credits and Out-Of-Band data (draft-pinkerton-iwarp-sdp-01, sections 9.1, 9.5.3 and
+//! 10). With Bcopy, messages carry the data, and the receiver copies it out of Private Buffers.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::sdp::{Event, Policy, ReceiveId, ReceiveOutcome, SendId, SendOutcome};
@@ -21,7 +22,8 @@ fn splits_data_to_the_peers_private_buffers_and_numbers_it() {
         "SDP-6.1.5-2" => messages.iter().map(|message| message.mseq).eq([1, 2, 3]);
         "SDP-6.1.6-2" => messages.iter().all(|message| message.mseq_ack == 0);
         "SDP-14.2-15" => messages.iter().all(|message| !message.solicited && message.invalidate.is_none());
-        // 16 buffers were posted. HelloAck used one buffer, which was posted again.
+        // The machine posted 16 Private Buffers. HelloAck used one of them, and the machine posted
+        // it again.
         "SDP-6.1.3-1" => messages.iter().all(|message| message.bufs == 16);
         "SDP-6-3" => messages.concat_rest() == (1..=100).collect::<Vec<u8>>();
     );
@@ -70,7 +72,7 @@ fn updates_the_credit_before_the_peer_has_none() {
         "SDP-10.4-1" => messages.iter().all(|message| message.mid == 0xff && message.rest.is_empty()) && !messages.is_empty();
         "SDP-10.5-10" => messages[0].mseq_ack <= 15 && messages[0].bufs == 16;
     );
-    // The user reads nothing. Payload stays in its buffers. Messages without payload pass.
+    // The user reads nothing, so the payload of each message stays in its Private Buffer.
     let mut bench = Bench::new(BCOPY, 16, 50);
     for _ in 0..13 {
         bench.deliver(0xff, &[7]);
@@ -130,7 +132,8 @@ fn an_urgent_octet_is_announced_and_comes_last_in_its_data() {
     );
 }
 
-/// Without credit for payload, the message with the urgent flag uses a reserved credit.
+/// If there is no credit for payload, the message that announces the urgent octet uses a reserved
+/// credit.
 #[test]
 fn the_announcement_does_not_wait_for_the_octet() {
     let mut proof = Coverage::new(CoverageKind::Test);

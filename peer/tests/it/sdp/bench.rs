@@ -1,4 +1,5 @@
-//! One machine and synthetic messages of its peer, in the bare profile.
+//! A [`Bench`] is one SDP machine and a peer whose messages the test builds. It uses the bare
+//! profile, in which FPDUs follow the Hello without MPA start-up frames.
 
 use weft_peer::Instant;
 use weft_peer::sdp::{Connection, Event, Policy, Profile, ReceiveId, SendId, Settings};
@@ -6,7 +7,8 @@ use weft_peer::sdp::{Connection, Event, Policy, Profile, ReceiveId, SendId, Sett
 use crate::sdp::host::{Host, Item};
 use crate::sdp::wire::{HELLO, Hello, message};
 
-/// A message that the machine sent, parsed as the figures define it.
+/// A message that the machine sent, parsed as the figures of draft-pinkerton-iwarp-sdp-01 define
+/// it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SentMessage {
     pub(crate) bufs: u16,
@@ -14,7 +16,7 @@ pub(crate) struct SentMessage {
     pub(crate) mid: u8,
     pub(crate) mseq: u32,
     pub(crate) mseq_ack: u32,
-    /// The octets after the BSDH.
+    /// The octets after the BSDH, which is the header of every SDP message.
     pub(crate) rest: Vec<u8>,
     pub(crate) solicited: bool,
     pub(crate) invalidate: Option<u32>,
@@ -104,7 +106,7 @@ impl Bench {
         self.messages().iter().map(|message| message.mid).collect()
     }
 
-    /// Lets the user send `len` octets: 1, 2, 3, ...
+    /// Lets the user send `len` octets with the values 1, 2, 3 and so on.
     pub(crate) fn send(&mut self, id: u64, len: u64) {
         self.send_so(id, len, false);
     }

@@ -1,4 +1,5 @@
-//! Private Buffers and send credit as the peer observes them (section 10).
+//! These tests check Private Buffers and send credit as the peer observes them
+//! (draft-pinkerton-iwarp-sdp-01 section 10).
 
 use std::time::Duration;
 
@@ -19,13 +20,14 @@ const CH_RCV_BUF_ACK: u8 = 0x0c;
 #[test]
 fn each_reserved_credit_serves_its_purpose() {
     let mut proof = Coverage::new(CoverageKind::Test);
-    // Returns the messages that the machine sends with `bufs` credits left. Payload waits for
-    // credit. The machine has no SrcAvailCancel or similar message to send.
+    // Returns the number of octets after the header, for each message that the machine sends with
+    // `bufs` credits left. Payload waits for credit. The machine has no SrcAvailCancel or similar
+    // message to send.
     let with = |bufs: u16, widens: bool| {
         let mut bench = Bench::new(BCOPY, 16, 50);
         bench.bufs = bufs;
         if widens {
-            // Half of the window is used, so an update is due.
+            // The peer has used half of its window, so an update is due.
             (0..15).for_each(|id| bench.receive(id, 50));
             (0..14).for_each(|_| bench.deliver(DATA, &[]));
         }
@@ -95,7 +97,7 @@ fn private_buffers_obey_their_constraints() {
 #[test]
 fn a_larger_size_applies_to_advertisements_after_its_acknowledgement() {
     let mut proof = Coverage::new(CoverageKind::Test);
-    // The peer has not used up the sixteen old buffers.
+    // The sixteen buffers of the old size are still posted.
     let pending = |len: u64| {
         let mut bench = pipelined(POLICY);
         bench.deliver(CH_RCV_BUF, &word(100));
@@ -103,7 +105,7 @@ fn a_larger_size_applies_to_advertisements_after_its_acknowledgement() {
         bench.receive(1, len);
         bench.mids()
     };
-    // The peer may grant more than requested.
+    // The peer is allowed to grant more than requested.
     let mut more = self::bench(POLICY);
     more.host.machine.resize(300);
     more.messages();
@@ -115,9 +117,9 @@ fn a_larger_size_applies_to_advertisements_after_its_acknowledgement() {
     );
 }
 
-/// Each side has three Private Buffers, and its user leaves one of them unread, so two are left.
-/// Each update then makes its receiver owe an update. In ten seconds, the two sides send only a few
-/// messages, with pauses between the messages.
+/// Each side has three Private Buffers. The user does not read the message in one of them, so two
+/// are free. Each update uses a buffer, so its receiver owes an update too. Nevertheless, the two
+/// sides send only a few messages in ten seconds.
 #[test]
 fn updates_do_not_answer_each_other_forever() {
     let three = || Settings { bufs: 3, recv_size: 64, policy: BCOPY, ..Settings::default() };
@@ -130,7 +132,8 @@ fn updates_do_not_answer_each_other_forever() {
     let begun = peers.now;
     let messages = |peers: &Peers| peers.sent[0].len() + peers.sent[1].len();
     let before = messages(&peers);
-    // The loop has a bound. With `settle`, an endless exchange would not fail the test but hang it.
+    // The loop has a bound, so that an endless exchange fails the test. `settle` has no bound, and
+    // the test would hang.
     let mut moved = 0;
     loop {
         (0..2).for_each(|side| peers.run(side));

@@ -1,4 +1,5 @@
-//! DisConn, AbortConn and the end of TCP (section 8.2).
+//! These tests check DisConn, AbortConn and the end of TCP (draft-pinkerton-iwarp-sdp-01 section
+//! 8.2).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::sdp::{
@@ -158,7 +159,8 @@ fn tcp_alone_and_abort_conn_are_abortive_ends() {
     );
 }
 
-/// Two DisConns cross. A side that has sent its DisConn and received the other DisConn may end TCP.
+/// Two DisConns cross. A side that has sent its own DisConn and received the peer's DisConn is
+/// allowed to end TCP.
 #[test]
 fn crossed_dis_conns_end_gracefully() {
     let mut bench = bench();
@@ -208,8 +210,8 @@ fn sends_dis_conn_once_and_after_all_data() {
     assert_eq!(violation_after_dis_conn(0xff, &[]), None, "an update");
 }
 
-/// Step R3 of section 8.2.1: the close is graceful if the DisConn has completed without error, or
-/// if the peer acknowledges it.
+/// Step R3 of section 8.2.1: the close is graceful if the own DisConn has completed without error,
+/// or if the peer acknowledges this DisConn.
 #[test]
 fn a_close_is_graceful_after_its_dis_conn_was_sent() {
     let end = |acknowledged, completed: Option<bool>| {
@@ -244,8 +246,8 @@ fn an_abort_conn_that_fails_ends_the_connection_at_once() {
     assert_eq!(bench.host.machine.poll_timeout(), None);
 }
 
-/// A Read may fill the receive until TCP ends. The end of the receive must be reported after that,
-/// which the host asserts.
+/// The RNIC can fill the receive by a Read until TCP ends. The machine must report the end of the
+/// receive after that. `Host` checks this order.
 #[test]
 fn a_receive_with_a_read_in_progress_ends_after_tcp() {
     for shut_down in [false, true] {

@@ -1,5 +1,5 @@
-//! Tests every way to end a connection, step by step as in section 8.2, and the events that the
-//! user gets.
+//! These tests end connections in every way, step by step as in draft-pinkerton-iwarp-sdp-01
+//! section 8.2. They also check the events that the user gets.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::sdp::{CommandError, Event, Policy, ReceiveId, ReceiveOutcome, SendId, SendOutcome};
@@ -18,7 +18,7 @@ fn bench() -> Bench {
     Bench::new(Policy { source_threshold: u64::MAX, ..crate::sdp::POLICY }, 32, 50)
 }
 
-/// Returns whether the reported end was graceful. `None` if no end was reported.
+/// Returns whether the reported end was graceful, or `None` if no end was reported.
 fn was_graceful(bench: &mut Bench) -> Option<bool> {
     bench.events().iter().find_map(|event| match event {
         Event::Closed { graceful, .. } => Some(*graceful),
@@ -30,7 +30,8 @@ fn messages(items: &[Item]) -> Vec<u8> {
     items.iter().filter_map(|item| Some(parse_message(item.clone())?.mid)).collect()
 }
 
-/// Returns a bench in which this side has closed first and the test has then run `peer`.
+/// Returns a bench in which this side has closed first. After the close, `peer` has delivered what
+/// the peer sends.
 fn closing(peer: impl FnOnce(&mut Bench)) -> Bench {
     let mut bench = bench();
     bench.host.machine.shut_down();
@@ -116,7 +117,7 @@ fn a_failed_completion_makes_the_close_abortive() {
     bench.host.machine.handle_completed(bench.now, op, false);
     let items = bench.all();
     let events = bench.events();
-    // Repeat this with a DisConn that could not be sent.
+    // In the second case, the DisConn is the message that could not be sent.
     let mut last = self::bench();
     last.host.machine.shut_down();
     last.host.run(last.now);
@@ -170,7 +171,7 @@ fn the_last_side_to_close() {
 #[test]
 fn an_abort_ends_it_at_once() {
     let mut proof = Coverage::new(CoverageKind::Test);
-    // The send has more messages, which wait for credit.
+    // The rest of the send waits for credit.
     let mut bench = Bench::new(Policy { source_threshold: u64::MAX, ..crate::sdp::POLICY }, 3, 50);
     bench.send(1, 500);
     assert_eq!(bench.mids(), [DATA]);

@@ -1,4 +1,5 @@
-//! The octets of every sent message, compared with the draft's figures 2 to 14.
+//! These tests compare the octets of every sent message with Figures 2 to 14 of
+//! draft-pinkerton-iwarp-sdp-01.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
@@ -11,7 +12,8 @@ use crate::sdp::shows;
 use crate::sdp::wire::{HELLO, message, sink_ah, src_ah, word};
 use crate::sdp::zcopy::{POLICY, bench, pipelined};
 
-/// The last complete message. Other tests check its Bufs, MSeq and MSeqAck.
+/// Returns the octets of the last message that the machine sent. Other tests check the fields Bufs,
+/// MSeq and MSeqAck.
 fn last(bench: &mut Bench) -> Vec<u8> {
     let items = bench.all();
     let message = items.iter().rev().find_map(|item| match item {
@@ -21,7 +23,8 @@ fn last(bench: &mut Bench) -> Vec<u8> {
     message.unwrap()
 }
 
-/// The expected octets of a message with this MID, with the numbers of `like`.
+/// Returns the expected octets of a message with this MID. Bufs, MSeq and MSeqAck are copied from
+/// `like`.
 fn figure(like: &[u8], flags: u8, mid: u8, rest: &[u8]) -> Vec<u8> {
     let number = |at: usize| u32::from_be_bytes(like[at..at + 4].try_into().unwrap());
     message(u16::from_be_bytes([like[0], like[1]]), flags, mid, number(8), number(12), rest)
@@ -149,8 +152,8 @@ fn messages_with_payload_and_their_advertisements() {
     let mut sink = pipelined(POLICY);
     sink.receive(1, 100);
     let sink_avail = last(&mut sink);
-    // The hosts number STags from 0x201. A region begins at STag * 2^20 + 3: unaligned, with a high
-    // word.
+    // `Host` numbers STags from 0x201. A region begins at the address STag * 2^20 + 3, which is not
+    // aligned.
     let (stag, va) = (0x201, 0x2010_0003);
     shows!(proof:
         "SDP-6.1.1-23" => is(&data, 0xff, &[1, 2, 3]);

@@ -1,4 +1,5 @@
-//! The octet formats of section 6, checked for all messages of one conversation.
+//! These tests check the message formats of draft-pinkerton-iwarp-sdp-01 section 6. They check all
+//! messages of one recorded conversation ([`Talk`]).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 
@@ -44,14 +45,16 @@ fn every_message_begins_with_a_bsdh() {
     let word_at = |octets: &[u8], at: usize| u32::from_be_bytes(octets[at..at + 4].try_into().unwrap());
     shows!(proof:
         "SDP-6-1" => all(&octets, |octets| octets.len() >= 16 && word_at(octets, 4) as usize == octets.len());
-        // In the order of figure 2. At first, all Private Buffers are posted.
+        // The fields are in the order of Figure 2. At first, all Private Buffers are posted, so
+        // Bufs is their number.
         "SDP-6.1-1" => talk.hello()[..2] == BUFS.to_be_bytes() && talk.hello()[2..4] == [0, 0]
             && all(&octets, |octets| figure_3(octets[3]).is_some());
         "SDP-6-4" => talk.hello()[4..8] == [0, 0, 0, 32] && octets[1][4..8] == [0, 0, 0, 28];
         "SDP-6.1.4-1" => all(talk.messages(), |(_, message)| figure_3(message.mid).is_some_and(|(header, payload)|
             message.rest.len() == header || payload && message.rest.len() > header));
         "SDP-6.1.5-1" => word_at(octets[0], 8) == 0 && word_at(octets[1], 8) == 0;
-        // RDMA Reads and Writes are between the messages, but have no MSeq.
+        // The conversation also has RDMA Reads and Writes between the messages. MSeq does not count
+        // them.
         "SDP-5-2" => moved.count() >= 8 && (0..2).all(|side| numbers(side).into_iter().eq(1..=numbers(side).len() as u32));
         // Hosts number STags from 0x201 on.
         "SDP-6-2" => all(talk.of(0xfe).iter().chain(&talk.of(0xfd)), |message| message.word(4) % 0x101 == 0x201 % 0x101)
@@ -160,9 +163,9 @@ fn mode_change_words() {
         .collect();
     let mode = |of: u32| changes.iter().filter(|(_, word)| word >> 1 == of).copied().collect::<Vec<_>>();
     shows!(proof:
-        // Mode is in bits 1 to 3, and S is in bit 0. In order: each side changes from Combined Mode
-        // to Pipelined Mode, side 0 changes to Combined Mode and then to Buffered Mode, and side 1
-        // ends this Buffered Mode.
+        // Mode is in bits 1 to 3, and S is in bit 0. First, each side changes from Combined Mode to
+        // Pipelined Mode. Then side 0 changes to Combined Mode and to Buffered Mode. At the end,
+        // side 1 ends this Buffered Mode.
         "SDP-6.3.8-1" => changes == [(0, 4), (1, 4), (0, 2), (0, 0), (1, 3)];
         "SDP-6.3.8.2-1" => all(&changes, |(_, word)| word >> 1 <= 2);
         "SDP-6.3.8.2-2" => mode(0) == [(0, 0)];
@@ -181,7 +184,8 @@ fn advertisements_and_their_completions() {
     let (sources, sinks) = (talk.of(0xfe), talk.of(0xfd));
     shows!(proof:
         "SDP-6.3.2-1" => all(&sources, |message| message.rest.len() >= 16);
-        // Combined Mode has ten octets of payload, as the policy sets it. Pipelined Mode has none.
+        // In Combined Mode, a SrcAvail carries ten octets of payload, as the policy sets it. In
+        // Pipelined Mode, it carries no payload.
         "SDP-6.3.2-2" => all(&sources, |message| matches!(message.rest.len(), 16 | 26))
             && sources.iter().any(|message| message.rest.len() == 16) && sources.iter().any(|message| message.rest.len() == 26);
         "SDP-6.3.2.1-1" => all(&sources, |message| message.word(0) > 0);
@@ -222,7 +226,8 @@ fn rdma_transfers_stay_within_the_advertisements() {
         "SDP-6.3.3.3-2" => all(&writes, |(stag, _)| stags(0xfd).contains(stag));
         "SDP-6.3.6.1-1" => sum(5) == writes.iter().map(|(_, len)| u64::from(*len)).sum::<u64>();
         "SDP-6.3.7.1-1" => sum(6) == reads.iter().map(|(_, len)| u64::from(*len)).sum::<u64>();
-        // For 100 octets and more, RDMA Writes and RDMA Reads are the only mechanisms.
+        // Each RdmaWrCompl reports the length of an RDMA Write, and each RdmaRdCompl reports the
+        // length of an RDMA Read.
         "SDP-6.3.4-1" => all(talk.of(5), |message| writes.iter().any(|(_, len)| *len == message.word(0)))
             && all(talk.of(6), |message| reads.iter().any(|(_, len)| *len == message.word(0)));
         "SDP-14.2-9" => all(talk.of(6), |message| message.solicited);

@@ -1,5 +1,6 @@
-//! A machine with its environment: the user's octets, Private Buffers, registered memory and a Send
-//! Queue. Each part enforces its rules. If an RNIC would reject an operation, the test fails.
+//! A [`Host`] is an SDP machine with its environment: the user's octets, Private Buffers,
+//! registered memory and a Send Queue. Each part checks its own rules. If the machine requests an
+//! operation that an RNIC would reject, the test fails.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -32,7 +33,7 @@ pub(crate) struct Host {
     pub(crate) machine: Connection,
     pub(crate) sends: HashMap<SendId, Vec<u8>>,
     pub(crate) receives: HashMap<ReceiveId, Vec<u8>>,
-    /// Posted Private Buffers: number and size.
+    /// Posted Private Buffers, each with its identifier and its size.
     posted: VecDeque<(PrivateBuffer, u32)>,
     filled: HashMap<PrivateBuffer, Vec<u8>>,
     regions: BTreeMap<u32, Registered>,
@@ -46,7 +47,7 @@ pub(crate) struct Host {
     pub(crate) start: Option<Start>,
     /// Octets that Bcopy copied.
     pub(crate) copied: u64,
-    /// Octets moved by RDMA Read and by RDMA Write of this side.
+    /// Octets that this side moved with RDMA Reads (`read`) and with RDMA Writes (`written`).
     pub(crate) read: u64,
     pub(crate) written: u64,
     /// All registrations of memory fail.
@@ -102,7 +103,7 @@ impl Host {
                     return None;
                 }
                 *next += 0x101;
-                // The address has an odd alignment.
+                // The address is not aligned.
                 let (stag, va) = (*next, u64::from(*next) << 20 | 3);
                 regions.insert(stag, Registered { exposed, va });
                 Some(Region { stag, va })

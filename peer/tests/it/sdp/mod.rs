@@ -1,6 +1,7 @@
-//! SDP under a virtual clock: two machines joined by queues, or one machine and synthetic messages.
-//! The tests declare the requirements that they prove.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+//! Tests SDP (draft-pinkerton-iwarp-sdp-01) with a virtual clock. A test has two machines joined by
+//! queues, or one machine and messages that the test builds. The tests declare the requirements
+//! that they prove.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 mod bcopy;
 mod bench;
@@ -40,7 +41,8 @@ macro_rules! shows {
 }
 use shows;
 
-/// Small thresholds, and no spontaneous actions.
+/// A policy with small thresholds. A machine with this policy neither requests nor changes a Mode
+/// by itself.
 const POLICY: Policy = Policy {
     source_threshold: 100,
     sink_threshold: 0,

@@ -1,7 +1,8 @@
-//! Two machines run random programs over a link with random delays. A plain list of octets predicts
-//! the output.
+//! Two SDP machines run random programs over a link with random delays. A plain list of octets
+//! predicts the octets that each user receives.
 //!
-//! `SDP_SEED=n` runs one program and prints it; `SDP_PROGRAMS=n` runs n programs.
+//! With `SDP_SEED=n`, the test runs the program of seed n and prints it. With `SDP_PROGRAMS=n`, the
+//! test runs n programs.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::env;
@@ -21,7 +22,7 @@ const PROGRAMS: u64 = 1000;
 /// A send.
 struct Sent {
     octets: Vec<u8>,
-    /// The last octet of the send is Out-Of-Band.
+    /// If this is true, the last octet of the send is Out-Of-Band data.
     urgent: bool,
     /// The number of octets that were sent, and how the send ended.
     end: Option<(u64, SendOutcome)>,
@@ -33,7 +34,7 @@ struct Stream {
     /// Accepted sends, in order.
     sent: Vec<Sent>,
     received: Vec<u8>,
-    /// Positions after Out-Of-Band octets in the received stream.
+    /// The positions in the received stream that directly follow an Out-Of-Band octet.
     marks: Vec<usize>,
     pending: usize,
     waiting: VecDeque<ReceiveId>,
@@ -314,9 +315,9 @@ impl Program {
         self.end();
     }
 
-    /// Checks that the output equals the input.
+    /// Checks that each user received the octets that the other user sent.
     fn end(&mut self) {
-        // Also read the octets that are still in Private Buffers after the end.
+        // After the end, also read the octets that are still in Private Buffers.
         for side in 0..2 {
             while !self.aborted && !self.streams[1 - side].end_of_stream {
                 self.receive(side, false);
@@ -379,7 +380,7 @@ fn random_programs_transfer_the_expected_octets() {
     assert!(tally.transactions > 0, "no SinkAvail with payload");
 }
 
-/// All messages that the machine knows.
+/// All messages that the machine sends.
 const USED: [Mid; 18] = [
     Mid::HELLO,
     Mid::HELLO_ACK,
@@ -401,7 +402,7 @@ const USED: [Mid; 18] = [
     Mid::DATA,
 ];
 
-/// The features that the programs used. An unused feature is not tested.
+/// Counts how often the programs used each feature. A feature with the count 0 is not tested.
 #[derive(Debug, Default)]
 struct Tally {
     messages: BTreeMap<u8, u64>,

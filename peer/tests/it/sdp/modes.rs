@@ -1,5 +1,5 @@
-//! Transitions between Modes, revocation, and limits of advertisements (sections 9.5.4, 9.5.5,
-//! 11.3, 12).
+//! These tests check transitions between Modes, revocation, and limits of advertisements
+//! (draft-pinkerton-iwarp-sdp-01, sections 9.5.4, 9.5.5, 11.3 and 12).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
@@ -29,8 +29,8 @@ fn only_the_master_requests_a_mode_transition() {
         "SDP-12.3-1" => word_of(&pipe) == [(MODE_CHANGE, TO_PIPELINED)];
         "SDP-14.2-16" => !pipe[0].solicited;
     );
-    // Buffered Mode is two steps away. The second step waits until the peer has acknowledged the
-    // first step.
+    // From Pipelined Mode to Buffered Mode, the machine needs two steps, through Combined Mode. The
+    // second step waits until the peer has acknowledged the first step.
     let back = change(&mut bench, Half::Out, Mode::Buffered);
     shows!(proof:
         "SDP-12.4-1" => word_of(&back) == [(MODE_CHANGE, TO_COMBINED)];
@@ -91,8 +91,8 @@ fn pipelined_to_combined_advertises_dropped_buffers_again() {
     assert_eq!(bench.mids(), [SRC_AVAIL, SRC_AVAIL]);
     bench.host.machine.set_mode(Half::Out, Mode::Combined).unwrap();
     assert_eq!(bench.mids(), [MODE_CHANGE]);
-    // The SinkAvail was sent before the ModeChange arrived. It is fresh, so the sink has dropped
-    // the SrcAvails that crossed it.
+    // The peer sent this SinkAvail before it received the ModeChange. The SinkAvail is not stale,
+    // so the peer has dropped the SrcAvails that crossed it.
     bench.deliver_with(0, SINK_AVAIL, 3, &sink_ah(150, 0x55, 0, 0), None);
     let items = bench.all();
     let messages = summaries(&items);
@@ -109,7 +109,7 @@ fn pipelined_to_combined_advertises_dropped_buffers_again() {
     shows!(proof:
         "SDP-12-21" => bench.is_aborted();
     );
-    // Test the Data Sink.
+    // Test the same transition from the side of the Data Sink.
     let mut sink = pipelined(POLICY);
     sink.receive(1, 100);
     assert_eq!(sink.mids(), [SINK_AVAIL]);
@@ -142,7 +142,7 @@ fn revoking_src_avails() {
         "SDP-9.5.4-12" => events == [sent(1, 60, SendOutcome::Canceled), sent(2, 0, SendOutcome::Canceled)];
     );
     assert_eq!(bench.mids(), [SRC_AVAIL], "the third send continues");
-    // Test the Data Sink while a Read is in progress.
+    // Test the Data Sink, which gets the revocation while a Read is in progress.
     let mut sink = pipelined(Policy { max_read: 30, ..POLICY });
     sink.deliver(SRC_AVAIL, &src_ah(100, 0x77, 0));
     sink.receive(1, 500);
@@ -187,7 +187,7 @@ fn revoking_sink_avails() {
             == [received(1, 0, ReceiveOutcome::Canceled), received(2, 0, ReceiveOutcome::Canceled)];
     );
     assert_eq!(bench.mids(), [SINK_AVAIL]);
-    // Test the Data Source.
+    // Test the Data Source, which gets the revocation.
     let mut source = pipelined(POLICY);
     source.deliver(SINK_AVAIL, &sink_ah(150, 0x55, 0, 0));
     source.deliver(SINK_AVAIL_CANCEL, &[]);
@@ -204,7 +204,8 @@ fn revoking_sink_avails() {
     );
 }
 
-/// Each side waits until the peer has read its send, but no user reads (section 9.2).
+/// Section 9.2: each side waits until its peer has read the advertised send, but neither user
+/// reads.
 #[test]
 fn the_deadlock_of_crossed_src_avails_is_resolved() {
     let mut proof = Coverage::new(CoverageKind::Test);

@@ -1,4 +1,5 @@
-//! Two hosts and the link between them. Only a test or a seed moves items.
+//! [`Peers`] is two hosts and the link between them. An item (a message or an RDMA operation) moves
+//! over the link only when a test moves it.
 
 use std::collections::VecDeque;
 
@@ -16,11 +17,12 @@ pub(crate) struct Peers {
     pub(crate) wires: [VecDeque<Item>; 2],
     /// All complete messages that each side sent, beginning with the Hello.
     pub(crate) sent: [Vec<Vec<u8>>; 2],
-    /// If recorded: all items that went over the link, each with the side that sent it.
+    /// All items that went over the link, each with the side that sent it. `None` if the test does
+    /// not record them.
     pub(crate) log: Option<Vec<(usize, Item)>>,
-    /// Additional TCP connections.
+    /// Number of TCP connections after the first.
     pub(crate) reconnected: u64,
-    /// Each sent item is printed.
+    /// If this is true, each sent item is printed.
     pub(crate) verbose: bool,
     pub(crate) order: FieldOrder,
 }
@@ -65,7 +67,7 @@ impl Peers {
     /// Delivers the next item that `from` sent. Returns `false` if there is no item.
     pub(crate) fn deliver(&mut self, from: usize) -> bool {
         let Some(item) = self.wires[from].pop_front() else { return false };
-        // Everything sent before TCP ended has completed.
+        // TCP has ended, so all operations that were sent before have completed.
         while item == Item::Fin && self.complete(1 - from) {}
         self.hosts[1 - from].arrive(self.now, item);
         self.load(1 - from);
@@ -81,7 +83,7 @@ impl Peers {
         }
         let rest = self.hosts.each_ref().map(|host| host.machine.is_suspended());
         if let Some(alone) = (0..2).find(|side| rest[*side] && self.hosts[1 - side].machine.is_over()) {
-            // There is no other side that could connect or accept.
+            // The other side is over, so it cannot connect or accept.
             self.hosts[alone].machine.abort(self.now);
             self.run(alone);
             return true;
@@ -107,7 +109,7 @@ impl Peers {
         true
     }
 
-    /// Performs the present outputs of a side's machine.
+    /// Performs all outputs that a side's machine has now.
     pub(crate) fn run(&mut self, side: usize) {
         let now = self.now;
         self.hosts[side].run(now);
@@ -138,7 +140,7 @@ impl Peers {
     }
 }
 
-/// A line about a sent item, for the reader of a failed program.
+/// Returns a line of text about a sent item, for a person who reads the log of a failed test.
 fn words(item: &Item, order: FieldOrder) -> String {
     match item {
         Item::Message { octets, .. } => match Message::parse(octets, order) {

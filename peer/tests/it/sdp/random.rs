@@ -1,4 +1,5 @@
-//! Random numbers from a seed (SplitMix64), the same on every machine.
+//! Makes random numbers from a seed (SplitMix64). The same seed gives the same numbers on every
+//! machine.
 
 /// A stream of numbers.
 #[derive(Debug, Clone)]

@@ -1,4 +1,5 @@
-//! Read Zcopy and its SendSm at both ends, for each sentence of sections 9.2 and 9.5.2.1.
+//! These tests check Read Zcopy on both sides, and the SendSm that can end it. They check each
+//! sentence of draft-pinkerton-iwarp-sdp-01 sections 9.2 and 9.5.2.1.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::sdp::{OpId, Policy, ReceiveId, ReceiveOutcome, SendOutcome, SrcAvailAnswer};
@@ -100,7 +101,7 @@ fn send_sm_is_about_the_oldest_src_avail() {
         "SDP-9.5.2.1-6" => part.events() == [sent(1, 150, SendOutcome::Complete), sent(2, 160, SendOutcome::Complete)];
         "SDP-11.3-9" => bench.all().is_empty() && bench.host.registered() == 1;
         "SDP-9.5.2.1-1" => after_payload[0].mid == DATA && first[0].mid == DATA;
-        // Both answers to the SrcAvail are valid.
+        // The peer is allowed to answer the SrcAvail with Reads or with SendSm.
         "SDP-9.2-6" => combined.events() == [sent(1, 150, SendOutcome::Complete)];
         "SDP-11-4" => after_payload[0].rest.len() == 140 && first[0].rest.len() == 150;
     );
@@ -154,7 +155,8 @@ fn completed_reads_are_reported_one_by_one() {
     );
 }
 
-/// The policy decides how a receive is filled: by Reads, or by the Data that a SendSm requests.
+/// The policy decides how the machine fills a receive. It reads the advertised octets, or it
+/// requests them as Data with a SendSm.
 #[test]
 fn a_src_avail_is_answered_by_reads_or_by_send_sm() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -195,7 +197,8 @@ fn counts_the_remaining_octets_after_send_sm() {
     bench.receive_so(1, 100, true);
     serve_read(&mut bench);
     let answer = bench.mids();
-    // 60 octets are missing: 100 less the payload of 10 and the Read of 30.
+    // The SrcAvail advertised 100 octets. Its payload had 10, and a Read got 30, so 60 octets are
+    // missing.
     bench.deliver(DATA, &[2; 40]);
     bench.deliver(DATA, &[2; 19]);
     let short = bench.events();
@@ -224,8 +227,8 @@ fn counts_the_remaining_octets_after_send_sm() {
 fn the_order_of_read_zcopy_and_of_write_zcopy() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let talk = Talk::held();
-    // For each side, `sources` and `sinks` have the advertisements that the side may use now, and
-    // `read` and `written` count the transfers that it has not reported yet.
+    // For each side, `sources` and `sinks` have the advertisements that the side is allowed to use
+    // now. `read` and `written` count the transfers that the side has not reported yet.
     let mut order = true;
     let (mut sources, mut sinks) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     let (mut read, mut written) = ([0, 0], [0, 0]);

@@ -1,5 +1,5 @@
-//! Messages that section 6 allows a peer to send. The machine interprets them correctly and ignores
-//! the fields that it must ignore.
+//! In these tests, the peer sends messages that draft-pinkerton-iwarp-sdp-01 section 6 allows. The
+//! machine interprets them correctly and ignores the fields that it must ignore.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
@@ -55,7 +55,8 @@ fn flags_that_a_peer_sets() {
     );
 }
 
-/// The Modes after a request for Pipelined Mode that the policy follows.
+/// The peer sets the flag that requests Pipelined Mode, and the policy follows this request. Only
+/// one half-connection changes its Mode.
 #[test]
 fn a_request_for_pipelined_mode_concerns_one_half() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -160,7 +161,7 @@ fn the_peers_max_adverts_bounds_both_kinds_together() {
     );
 }
 
-/// The addresses of the advertised octets.
+/// The peer reads and writes at the addresses of an advertisement, and reaches the user's buffer.
 #[test]
 fn advertised_addresses_lead_to_the_buffers() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -198,7 +199,7 @@ fn advertised_addresses_lead_to_the_buffers() {
     );
 }
 
-/// The peer's buffers begin at any address.
+/// The buffers that the peer advertises can begin at any address.
 #[test]
 fn any_alignment_of_the_peers_buffers() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -336,13 +337,13 @@ fn sends_the_data_and_sizes_that_a_peer_requests() {
         bench.deliver(0x0b, &word(wanted));
         bench.messages().iter().map(|message| (message.mid, message.word(0))).collect::<Vec<_>>()
     };
-    // The peer may answer with the present size.
+    // The peer is allowed to answer with the present size.
     let mut same = bench(POLICY);
     same.host.machine.resize(500);
     same.messages();
     same.deliver(0x0c, &word(200));
-    // The Private Buffers have 64 octets. For each credit, the peer sends one message of maximum
-    // length.
+    // There are sixteen Private Buffers of 64 octets. The peer sends sixteen messages of the
+    // maximum length.
     let mut full = bench(POLICY);
     full.receive(1, 4096);
     for _ in 0..16 {

@@ -1,4 +1,5 @@
-//! ChRcvBuf and ChRcvBufAck (section 10.6) on a connection.
+//! These tests check ChRcvBuf and ChRcvBufAck, which change the size of Private Buffers
+//! (draft-pinkerton-iwarp-sdp-01 section 10.6).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::sdp::Event;
@@ -25,7 +26,7 @@ fn a_smaller_size_is_acknowledged_at_once_and_a_larger_one_when_the_old_ones_are
         "SDP-10.6-12" => messages.iter().map(|message| (message.mid, message.word(0))).eq([(CH_RCV_BUF_ACK, 50)]);
         "SDP-14.2-18" => !messages[0].solicited;
     );
-    // Sixteen buffers of the old size are posted. Each message uses one.
+    // Sixteen buffers of the old size are posted. Each message uses one of them.
     bench.deliver(CH_RCV_BUF, &word(500));
     let mut before = Vec::new();
     for _ in 0..15 {
@@ -79,13 +80,13 @@ fn the_requester_sends_smaller_messages_at_once_and_larger_ones_later() {
     shows!(proof:
         "SDP-10-6" => sizes == [50, 10] && bench.messages().iter().map(|message| message.rest.len()).eq([60]);
     );
-    // An answer without a request.
+    // This ChRcvBufAck answers no request.
     bench.deliver(CH_RCV_BUF_ACK, &word(116));
     assert!(bench.is_aborted());
 }
 
-/// A message larger than an advertised buffer would overflow it. So a larger size is acknowledged
-/// only if no smaller SinkAvail is outstanding.
+/// A message that is larger than an advertised buffer would overflow this buffer. So the machine
+/// acknowledges a larger size only if all outstanding SinkAvails are larger than this size.
 #[test]
 fn a_larger_size_waits_for_the_sink_avails_that_it_would_not_fit_into() {
     let answers = |advertised: u64| {

@@ -1,4 +1,5 @@
-//! SrcAvailCancel and SinkAvailCancel at both ends, step by step as in sections 9.5.4 and 9.5.5.
+//! These tests check SrcAvailCancel and SinkAvailCancel on both sides, step by step as in
+//! draft-pinkerton-iwarp-sdp-01 sections 9.5.4 and 9.5.5.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::sdp::{Policy, ReceiveOutcome, SendOutcome};
@@ -150,13 +151,13 @@ fn the_sink_treats_revoked_buffers_as_processed() {
         "SDP-9.5.5-9" => events[1] == received(2, 30, ReceiveOutcome::Canceled);
         "SDP-9.5.5-13" => stale.mids() == [SINK_AVAIL];
     );
-    // It is redundant and harmless.
+    // This SinkCancelAck is redundant and has no effect.
     written.deliver(SINK_CANCEL_ACK, &[]);
     assert!(!written.is_aborted());
 }
 
-/// MSeqAck does not advance while a revocation is held back. So an answer to a later message would
-/// not acknowledge that message.
+/// The machine handles the SrcAvailCancel only when its Read has completed. Until then, MSeqAck
+/// does not advance. So the machine cannot acknowledge a later message earlier.
 #[test]
 fn a_resize_after_a_revocation_is_answered_after_it() {
     let mut bench = bench(POLICY);

@@ -1,5 +1,5 @@
-//! A peer that violates the rules. The machine stays within its limits. It ends the connection if
-//! the user would be harmed otherwise.
+//! Tests with a peer that violates the rules of draft-pinkerton-iwarp-sdp-01. The machine stays
+//! within its limits. If a violation would harm the user, the machine ends the connection.
 
 use weft_core::wire::sdp::{FieldOrder, Message, Mode};
 use weft_peer::sdp::{Half, Policy, ReceiveId, ReceiveOutcome, Settings, SrcAvailAnswer};
@@ -16,8 +16,8 @@ const DIS_CONN: u8 = 2;
 const ABORT_CONN: u8 = 3;
 const CH_RCV_BUF: u8 = 0x0b;
 
-/// A SrcAvailCancel waits for a read that is never answered. Meanwhile each message gets a new
-/// buffer, but not without limit.
+/// A SrcAvailCancel waits for a Read that is never answered. Meanwhile, the machine posts a new
+/// buffer for each message, up to a limit.
 #[test]
 fn an_unanswered_read_adds_few_private_buffers() {
     let mut bench = bench(POLICY);
@@ -32,7 +32,8 @@ fn an_unanswered_read_adds_few_private_buffers() {
     assert_eq!(bench.host.posted(), 64, "four times the normal number");
 }
 
-/// Section 10.6: no second ChRcvBuf before the ChRcvBufAck, which waits for the old buffers here.
+/// Section 10.6: a peer must not send a second ChRcvBuf before it receives the ChRcvBufAck. In this
+/// test, the ChRcvBufAck waits until the old buffers are used up.
 #[test]
 fn a_second_resize_before_the_answer_ends_the_connection() {
     let mut bench = bench(POLICY);
@@ -64,7 +65,8 @@ fn repeated_revocations_cause_one_answer() {
 fn limits_pending_answers() {
     let mut bench = pipelined(POLICY);
     bench.bufs = 0;
-    // MaxAdverts is 16: two answers for each SrcAvail, and a few more.
+    // MaxAdverts is 16. The machine allows two pending answers for each of 16 SrcAvails, and a few
+    // more.
     for pair in 0..41 {
         assert!(!bench.is_aborted(), "after {pair} pairs");
         bench.deliver(SRC_AVAIL, &src_ah(50, 7, 0));
@@ -73,8 +75,8 @@ fn limits_pending_answers() {
     assert!(bench.is_aborted());
 }
 
-/// Without credit, a peer that follows the rules causes only one answer. All reads of one SrcAvail
-/// are reported together, whatever their number is.
+/// Without credit, a peer that follows the rules causes only one answer. All Reads of one SrcAvail
+/// are reported together, even if there are many.
 #[test]
 fn many_reads_of_one_src_avail_cause_one_answer() {
     let mut bench = pipelined(Policy { max_read: 1, read_batch: 1, ..POLICY });
@@ -127,8 +129,8 @@ fn rejects_a_completion_beyond_the_advertised_length() {
     assert!(!may_advertise((1 << 31) + 1));
 }
 
-/// Section 9.2: the octets that a SendSm requests are sent as Data, not in a SinkAvail that is also
-/// due.
+/// Section 9.2: a SendSm requests octets. The machine sends them as Data, and not as the payload of
+/// a SinkAvail that it also has to send.
 #[test]
 fn send_sm_is_answered_with_data() {
     let mut bench = pipelined(POLICY);
@@ -141,7 +143,7 @@ fn send_sm_is_answered_with_data() {
     assert_eq!(messages[0].rest.len(), 150);
 }
 
-/// Section 9.2: the last RdmaRdCompl before a SendSm may also invalidate the STag.
+/// By section 9.2, the last RdmaRdCompl before a SendSm is also allowed to invalidate the STag.
 #[test]
 fn the_completion_of_a_part_may_invalidate_the_stag() {
     let mut bench = pipelined(POLICY);
@@ -153,8 +155,8 @@ fn the_completion_of_a_part_may_invalidate_the_stag() {
     assert_eq!((messages[0].mid, &messages[0].rest[..]), (DATA, &(51..=150).collect::<Vec<u8>>()[..]));
 }
 
-/// An AbortConn arrives while this side waits before it ends TCP. The machine resets the connection
-/// and does nothing else.
+/// An AbortConn arrives after both DisConns, while this side waits before it ends TCP. The machine
+/// resets the connection and does nothing else.
 #[test]
 fn an_abort_conn_after_both_dis_conns_ends_the_connection_once() {
     let mut bench = bench(POLICY);
@@ -165,7 +167,8 @@ fn an_abort_conn_after_both_dis_conns_ends_the_connection_once() {
     assert_eq!(bench.all(), [Item::Reset]);
 }
 
-/// Figure 3 has MIDs for experiments, without a meaning. Such a message counts but has no effect.
+/// Figure 3 reserves MIDs for experiments. MSeqAck acknowledges a message with such a MID, but the
+/// message has no other effect.
 #[test]
 fn ignores_experimental_messages() {
     for mid in [0x40, 0x7f] {
@@ -184,7 +187,8 @@ fn ignores_experimental_messages() {
     }
 }
 
-/// The peer follows only this side's SinkAvails. Octets above the threshold are sent as Data.
+/// The peer allows one advertisement at a time, and this side's SinkAvail uses it. So this side
+/// sends octets above the threshold as Data.
 #[test]
 fn own_sink_avails_do_not_delay_data() {
     let settings = Settings { recv_size: 64, policy: POLICY, ..Settings::default() };
@@ -199,7 +203,7 @@ fn own_sink_avails_do_not_delay_data() {
     assert_eq!(bench.mids(), [0x07, DATA]);
 }
 
-/// The RNIC could not register a receive. After this receive has ended in any way, the machine
+/// The RNIC could not register a receive. When this receive has ended (in any way), the machine
 /// tries to register the next receive.
 #[test]
 fn a_sink_avail_is_tried_again_when_a_receive_ended() {

@@ -1,5 +1,5 @@
-//! The order of set-up, and the ranges of the fields in Hello and HelloAck (sections 6.2, 8.1.1,
-//! 10.3).
+//! These tests check the order of set-up, and the ranges of the fields in Hello and HelloAck
+//! (draft-pinkerton-iwarp-sdp-01, sections 6.2, 8.1.1 and 10.3).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
@@ -90,7 +90,8 @@ fn the_hello_ack_announces_only_limits_that_hold() {
     );
 }
 
-/// LocORD is 2, although the peer would allow many more Reads at a time.
+/// LocORD of this side is 2. The machine obeys this limit, although the peer allows many more Reads
+/// at a time.
 #[test]
 fn reads_stay_within_loc_ord() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -190,7 +191,8 @@ fn iwarp_is_ready_once_the_hello_is_sent() {
     let mut machine = Connection::connect(Instant::ORIGIN, bare());
     machine.send(SendId(1), 5, false).unwrap();
     let before = outputs(&mut machine);
-    // HelloAck and a message arrive at the same time as the Hello, with no other step between them.
+    // The HelloAck and a message arrive directly after the Hello was sent, with no other step in
+    // between.
     machine.handle_streaming(Instant::ORIGIN, &[0, 46]);
     machine.handle_message(Instant::ORIGIN, PrivateBuffer(0), &HELLO.ack(), sdp::Arrival::default());
     let data = message(16, 0, DATA, 1, 0, &[]);

@@ -1,4 +1,6 @@
-//! Start-up: every profile, both field orders, every rejection (sections 6.2.1, 6.2.2, 8.1).
+//! Tests SDP start-up in every profile (sequence of start-up frames) and with both orders of
+//! fields. Other tests check every rejection (draft-pinkerton-iwarp-sdp-01, sections 6.2.1, 6.2.2
+//! and 8.1).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::requirement;
@@ -25,7 +27,8 @@ fn connecting(settings: Settings) -> Host {
     host
 }
 
-/// An Accepting Peer of the bare profile that received these octets.
+/// An Accepting Peer that received these octets. It uses the bare profile, in which FPDUs follow
+/// the Hello without MPA start-up frames.
 fn accepting(octets: &[u8], settings: Settings) -> Host {
     let mut host = Host::new(Connection::accept(Instant::ORIGIN, settings));
     host.arrive(Instant::ORIGIN, Item::Streaming(octets.to_vec()));
@@ -112,7 +115,7 @@ fn a_faulty_hello_ends_the_attempt_without_an_answer() {
     assert!(refused(&other).is_some());
 }
 
-/// If private data is invalid, R in the Reply reports this, and TCP ends after the Reply (RFC 5044
+/// If the private data is invalid, the Reply has R=1, and TCP ends after the Reply (RFC 5044
 /// section 7.1.2, rules 2 and 6).
 #[test]
 fn a_faulty_hello_in_private_data_is_answered_by_a_rejecting_reply() {
@@ -157,8 +160,8 @@ fn a_faulty_hello_ack_ends_the_attempt_without_an_answer() {
     assert!(!ends(HELLO));
 }
 
-/// Listeners of other protocols send these first octets, either before or after they handle a
-/// Hello.
+/// Listeners of other protocols send these first octets. Some send them at once, and others send
+/// them in answer to the Hello.
 #[test]
 fn distinguishes_plain_tcp_from_a_peer_that_rejects() {
     for greeting in
@@ -229,7 +232,7 @@ fn each_profile_has_its_sequence() {
                     _ if octets.len() == 32 => 'H',
                     _ if octets.len() == 28 => 'A',
                     _ if octets.len() == 16 => 'd',
-                    // Hello and Request were written together.
+                    // The machine wrote Hello and Request together.
                     _ if octets.len() > 32 && octets[32..].starts_with(b"MPA ID Req Fra") => 'B',
                     _ => '?',
                 };
@@ -262,7 +265,7 @@ fn each_profile_has_its_sequence() {
     }
 }
 
-/// TCP may split the streaming octets anywhere.
+/// TCP is allowed to split the streaming octets anywhere.
 #[test]
 fn streaming_octets_may_come_one_by_one() {
     for profile in PROFILES {
@@ -309,7 +312,7 @@ fn losing_tcp_during_start_up_ends_it() {
     proof.verify(requirement!("SDP-8.1.2-1"), || {
         assert!(refused(&host).is_some() && host.machine.is_over() && host.outgoing.is_empty());
     });
-    // In this case, no answer arrives.
+    // In the last case, TCP stays open and no answer arrives.
     let mut host = connecting(Settings::default());
     host.outgoing.clear();
     let deadline = host.machine.poll_timeout().unwrap();
@@ -320,7 +323,8 @@ fn losing_tcp_during_start_up_ends_it() {
     assert_eq!(host.outgoing, [Item::Reset]);
 }
 
-/// Section 8.1.2: SDP has no message with which a peer could reject the connection.
+/// Section 8.1.2: SDP has no message that rejects a connection. So a peer rejects a connection by
+/// ending TCP.
 #[test]
 fn tcp_that_ends_in_place_of_the_hello_ack_is_a_refusal() {
     let mut host = connecting(with(Profile::Bare));

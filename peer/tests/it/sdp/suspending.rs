@@ -1,5 +1,5 @@
-//! Socket duplication and managed failover (section 13): the socket continues on another TCP
-//! connection.
+//! Tests socket duplication and managed failover (draft-pinkerton-iwarp-sdp-01 section 13). In both
+//! cases, the socket continues on another TCP connection.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
@@ -81,7 +81,7 @@ fn the_remote_peer_answers_when_its_read_is_over_and_connects() {
     let mid = |item: &Item| if let Item::Message { octets, .. } = item { octets[3] } else { 0xaa };
     shows!(proof:
         "SDP-13.1.1-11" => items.iter().map(mid).eq([RDMA_RD_COMPL, SUSP_COMM_ACK, 0xaa]);
-        // TCP ends after the RNIC has reported the SuspCommAck.
+        // The machine ends TCP after the RNIC has completed the SuspCommAck.
         "SDP-13.1.1-14" => before.iter().map(mid).eq([RDMA_RD_COMPL, SUSP_COMM_ACK]);
         "SDP-13.1.1-15" => items[2] == Item::Fin;
     );
@@ -91,16 +91,16 @@ fn the_remote_peer_answers_when_its_read_is_over_and_connects() {
     shows!(proof:
         "SDP-13.1.1-19" => hello == Item::Streaming(Hello { local: 64, ..HELLO }.octets());
     );
-    // The octets are sent after the HelloAck has arrived.
+    // The machine sends the user's octets after the HelloAck has arrived.
     bench.host.arrive(bench.now, Item::Message { octets: HELLO.ack(), solicited: true, invalidate: None });
     bench.restarted();
     assert_eq!(bench.messages().iter().map(|message| (message.mid, message.mseq)).collect::<Vec<_>>(), [(DATA, 1)]);
     assert_eq!(bench.events().last(), Some(&sent(1, 50, SendOutcome::Complete)));
 }
 
-/// A peer that requests the suspension grants no more credit, and messages before SuspCommAck use
-/// some of the credit. The last credit is reserved for a message that frees buffers (section 10.5).
-/// SuspCommAck may use this credit.
+/// A peer that requests the suspension grants no more credit. Messages before the SuspCommAck use
+/// some of the remaining credit. The last credit is reserved for a message that frees buffers
+/// (section 10.5), but the SuspCommAck is allowed to use it.
 #[test]
 fn the_last_credit_is_enough_for_the_answer() {
     let mut bench = bench(POLICY);
@@ -117,8 +117,8 @@ fn the_last_credit_is_enough_for_the_answer() {
     assert!(bench.events().contains(&suspended(Some(7001))));
 }
 
-/// Sections 6.5.2 and 13.1.2: if two requests cross, the Connecting Peer answers the other request
-/// and repeats its own.
+/// Sections 6.5.2 and 13.1.2: two requests to suspend cross. The Connecting Peer answers the
+/// request of the Accepting Peer, and repeats its own request later.
 #[test]
 fn of_crossed_requests_the_connecting_peer_answers_and_repeats_its_own() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -147,7 +147,8 @@ fn of_crossed_requests_the_connecting_peer_answers_and_repeats_its_own() {
     assert!(peers.hosts.iter().all(|host| host.machine.is_open()));
 }
 
-/// Octets that are sent or not, and read or not, arrive exactly once on the other side.
+/// Octets arrive exactly once. It makes no difference whether they were already sent or already
+/// read when the suspension began.
 #[test]
 fn no_octet_is_lost_or_repeated() {
     for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
@@ -192,8 +193,8 @@ fn no_octet_is_lost_or_repeated() {
     }
 }
 
-/// The state that a suspension hands over does not show that a half-connection has ended. The
-/// DisConn of this half-connection is sent again, and the other half-connection continues.
+/// One half-connection has ended before the suspension. The new connection does not know this. So
+/// the side that has closed sends its DisConn again, and the other half-connection continues.
 #[test]
 fn a_closed_half_sends_dis_conn_again_after_the_suspension() {
     for by in [0, 1] {
@@ -202,8 +203,8 @@ fn a_closed_half_sends_dis_conn_again_after_the_suspension() {
         peers.hosts[0].machine.shut_down();
         peers.run(0);
         peers.settle();
-        // The side that has closed its half cannot request a suspension. The other side can, on the
-        // first connection or the second.
+        // A side that has closed its half-connection cannot request a suspension. So the other side
+        // requests it, on the first connection and then (if `by` is 1) on the second.
         for side in [1, 1].into_iter().take(by + 1) {
             peers.hosts[side].machine.suspend(7000).unwrap();
             peers.run(side);
@@ -265,7 +266,7 @@ fn advertisements_end_and_buffer_sizes_stay() {
         );
 }
 
-/// No peer answers the SuspComm, or no peer connects. The wait has a limit.
+/// The peer does not answer the SuspComm, or it does not connect again. Both waits have a limit.
 #[test]
 fn a_failed_suspension_ends_the_connection() {
     let mut mute = bench(POLICY);
@@ -286,7 +287,7 @@ fn a_failed_suspension_ends_the_connection() {
 }
 
 /// If the user aborts after a SuspComm or SuspCommAck, the machine ends TCP. It sends no AbortConn,
-/// because no message may follow.
+/// because no message is allowed after a SuspComm or SuspCommAck.
 #[test]
 fn an_abort_after_the_suspension_sends_no_message() {
     let mut proof = Coverage::new(CoverageKind::Test);

@@ -1,5 +1,6 @@
-//! Tests of Figures 24 and 25: the actions that a host may take in each Mode and in each pair of
-//! Modes, and the handling of a violation.
+//! Tests draft-pinkerton-iwarp-sdp-01 Figures 24 and 25. The figures list the actions that are
+//! allowed in each Mode and in each pair of Modes. The tests also check how the machine handles a
+//! violation.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
@@ -16,8 +17,8 @@ use crate::sdp::zcopy::{
 
 const MODES: [Mode; 3] = [Mode::Buffered, Mode::Combined, Mode::Pipelined];
 
-/// A host in these Modes. `out` is the direction from A to B of Figure 25, and `back` is the
-/// direction from B to A.
+/// Returns host A of Figure 25. `out` is the Mode of the direction from A to B, and `back` is the
+/// Mode of the direction from B to A.
 fn pair(out: Mode, back: Mode) -> Bench {
     let mut bench = bench(POLICY);
     bench.host.machine.set_mode(Half::Out, out).unwrap();
@@ -41,10 +42,11 @@ fn is(item: &Item, mid: u8, payload: bool) -> bool {
     matches!(item, Item::Message { octets, .. } if octets[3] == mid && (octets.len() > headers) == payload)
 }
 
-/// A line of Figure 25, determined by experiment. The columns are: posts RDMA Read, posts RDMA
-/// Write, sends SrcAvail, sends SinkAvail, sends Transaction, accepts SrcAvail, accepts SinkAvail,
-/// accepts Transaction. 0 means NO, 1 means one at a time, and 2 means YES. In a column for which
-/// the figure has no number, 1 means YES.
+/// Returns a line of Figure 25, which the function determines by experiment. The columns are: posts
+/// RDMA Read, posts RDMA Write, sends SrcAvail, sends SinkAvail, sends Transaction, accepts
+/// SrcAvail, accepts SinkAvail, accepts Transaction. If the figure distinguishes one advertisement
+/// from several, 0 means NO, 1 means one at a time, and 2 means YES. In the other columns, 0 means
+/// NO and 1 means YES.
 fn line(out: Mode, back: Mode) -> [u8; 8] {
     let src_avail = |stag| [src_ah(50, stag, 0), vec![1; usize::from(back != Mode::Pipelined)]].concat();
     let mut reads = pair(out, back);
@@ -128,7 +130,8 @@ fn the_threshold_chooses_between_bcopy_and_zcopy() {
         count(&bench.all(), |item| matches!(item, Item::Write { .. }))
     };
     shows!(proof:
-        // The threshold is 100, and the peer's Private Buffers have room for 184.
+        // The threshold is 100 octets, and a Private Buffer of the peer has room for 184 octets of
+        // payload.
         "SDP-11-1" => MODES.iter().all(|out| first(*out, combined, 100) == [(DATA, 100)]);
         "SDP-11.2-1" => first(combined, combined, 1) == [(DATA, 1)] && first(combined, pipelined, 100) == [(DATA, 100)];
         "SDP-11.2-2" => first(combined, combined, 101) == [(SRC_AVAIL, 26)];
@@ -211,7 +214,8 @@ fn figure_24_of_pipelined() {
         "SDP-11-11" => sixteen;
         "SDP-11-12" => both == [SRC_AVAIL, SINK_AVAIL] && !cross.is_aborted();
         "SDP-11-13" => line(pipelined, combined)[2] == 2;
-        // The order is a write, its completion, and Data, which makes the second SinkAvail stale.
+        // The order is a Write (0), its RdmaWrCompl (5), and Data. The Data makes the second
+        // SinkAvail stale.
         "SDP-11-14" => order == [0, 5, DATA];
         "SDP-11-15" => first == [SRC_AVAIL] && read.mids() == [DATA];
         "SDP-11.3-3" => data.events() == [received(1, 3, ReceiveOutcome::More)];

@@ -1,5 +1,5 @@
-//! A recorded conversation of two machines. It contains every message of the draft except those of
-//! section 13, in every Mode.
+//! Records a conversation of two SDP machines in every Mode. The conversation contains every
+//! message of draft-pinkerton-iwarp-sdp-01 except the messages of section 13.
 
 use weft_core::wire::sdp::Mode;
 use weft_peer::sdp::{Half, Policy, Profile, ReceiveId, SendId, Settings, SrcAvailAnswer};
@@ -161,7 +161,7 @@ impl Talk {
         self.items.iter().filter_map(|(side, item)| Some((*side, parse_message(item.clone())?))).collect()
     }
 
-    /// The messages with this MID, at least one.
+    /// Returns the messages with this MID. Panics if there are none.
     pub(crate) fn of(&self, mid: u8) -> Vec<SentMessage> {
         let messages: Vec<SentMessage> =
             self.messages().into_iter().filter(|(_, message)| message.mid == mid).map(|(_, message)| message).collect();
@@ -170,8 +170,8 @@ impl Talk {
     }
 }
 
-/// The number of header octets that Figure 3 puts after the BSDH of this MID, and whether payload
-/// may follow.
+/// Returns the number of header octets that Figure 3 puts after the BSDH of this MID, and whether
+/// Figure 3 allows payload after them.
 pub(crate) fn figure_3(mid: u8) -> Option<(usize, bool)> {
     Some(match mid {
         0x00 => (16, false),

@@ -1,5 +1,5 @@
-//! Tests of Figures 26 to 31: which side changes from one Mode to another, and how both sides
-//! handle open advertisements (section 12).
+//! Tests draft-pinkerton-iwarp-sdp-01 section 12 (Figures 26 to 31): which side changes from one
+//! Mode to another, and how both sides handle open advertisements.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
@@ -15,7 +15,7 @@ use crate::sdp::zcopy::{
     TO_COMBINED, TO_PIPELINED, bench, pipelined, received, sent, serve_read,
 };
 
-/// The words of the ModeChanges among the sent items.
+/// Returns the word after the header of each ModeChange that the machine sent.
 fn changes(bench: &mut Bench) -> Vec<u32> {
     bench.messages().iter().filter(|message| message.mid == MODE_CHANGE).map(|message| message.word(0)).collect()
 }
@@ -75,7 +75,8 @@ fn hints_are_taken_and_may_be_ignored() {
         let changes = changes(&mut bench);
         (!bench.is_aborted()).then_some(changes)
     };
-    // The peer of this machine never changes its Mode.
+    // This machine requests Pipelined Mode, but its peer ignores the request and never changes its
+    // Mode.
     let mut wishes =
         bench(Policy { wants_pipelined: true, answer: SrcAvailAnswer::ReadThenSendSm, max_read: 20, ..POLICY });
     for stag in 1..=3 {
@@ -166,8 +167,8 @@ fn a_src_avail_is_open_while_the_mode_changes() {
     );
 }
 
-/// The source leaves Pipelined Mode while the RNIC writes. The source can still use one more
-/// SinkAvail.
+/// The source leaves Pipelined Mode while the RNIC writes. One more SinkAvail is open, but the
+/// source must not use it.
 #[test]
 fn writes_end_before_the_mode_change() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -243,7 +244,7 @@ fn src_avails_are_issued_again_when_a_sink_avail_crossed() {
             && second[0].rest.len() == 26;
         "SDP-12.5-7" => more.is_empty();
         "SDP-12.5-5" => nothing.is_empty() && quiet.host.registered() == 0;
-        // Each octet was sent once, whether messages crossed or not.
+        // Each octet was sent once, both if messages crossed and if they did not.
         "SDP-12.4-5" => [&mut crossed, &mut quiet].into_iter().all(|bench|
             bench.events().ends_with(&[sent(1, 150, SendOutcome::Complete), sent(2, 160, SendOutcome::Complete)]));
     );
@@ -258,7 +259,9 @@ fn until_the_mode_change_is_acknowledged() {
     let still = changes(&mut bench);
     bench.deliver_with(0, DATA, change, &[], None);
     let then = changes(&mut bench);
-    // Without credit for payload, except for the SinkAvail that is ignored.
+    // At first, this machine has no credit for payload. Then a SinkAvail gives it credit. The peer
+    // sent this SinkAvail before it received the ModeChange, so the machine ignores the
+    // advertisement.
     let mut waits = pipelined(Policy { source_threshold: u64::MAX, ..POLICY });
     waits.host.machine.set_mode(Half::Out, Mode::Combined).unwrap();
     let change = waits.messages()[0].mseq;

@@ -1,4 +1,4 @@
-//! Out-Of-Band data as a user sends it (section 9.5.3).
+//! Tests Out-Of-Band data that a user sends (draft-pinkerton-iwarp-sdp-01 section 9.5.3).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::sdp::Policy;

@@ -1,5 +1,5 @@
-//! Messages as the draft's figures 2 to 15 show them, octet by octet, built without the code under
-//! test.
+//! Builds messages octet by octet, as Figures 2 to 15 of draft-pinkerton-iwarp-sdp-01 show them. It
+//! does not use the code under test.
 
 /// A BSDH (Figure 2) and the octets after it.
 pub(crate) fn message(bufs: u16, flags: u8, mid: u8, mseq: u32, mseq_ack: u32, rest: &[u8]) -> Vec<u8> {
@@ -12,7 +12,8 @@ pub(crate) fn message(bufs: u16, flags: u8, mid: u8, mseq: u32, mseq_ack: u32, r
     out
 }
 
-/// Changes octets to the other field order: the fields of the first word are in reversed order.
+/// Converts a message to the other order of fields, in which the fields of the first word are
+/// reversed.
 pub(crate) fn mirror_first_word(mut octets: Vec<u8>) -> Vec<u8> {
     let [high, low, flags, mid] = [octets[0], octets[1], octets[2], octets[3]];
     octets[..4].copy_from_slice(&[mid, flags, high, low]);
@@ -71,7 +72,7 @@ impl Hello {
     pub(crate) fn mirrored(self) -> Vec<u8> {
         let mut octets = mirror_first_word(self.octets());
         let [high, low] = self.max_adverts.to_be_bytes();
-        // MinV and MajV also change places.
+        // In this order, MinV and MajV also change places.
         octets[16..20].copy_from_slice(&[self.version.rotate_left(4), self.rsvd, high, low]);
         let depths = [self.ord.to_be_bytes(), self.ird.to_be_bytes()].concat();
         octets[28..32].copy_from_slice(&depths);
@@ -83,7 +84,7 @@ pub(crate) fn word(value: u32) -> Vec<u8> {
     value.to_be_bytes().to_vec()
 }
 
-/// SrcAH (Figure 7): Len, STag, VA with its high word first.
+/// A SrcAH (Figure 7). It has Len, STag, and VA with the high word first.
 pub(crate) fn src_ah(len: u32, stag: u32, va: u64) -> Vec<u8> {
     [word(len), word(stag), word((va >> 32) as u32), word(va as u32)].concat()
 }

@@ -1,5 +1,5 @@
-//! Write Zcopy, Transaction and stale SinkAvails at both ends, for each sentence of sections 9.3 to
-//! 9.5.2.2.
+//! These tests check Write Zcopy, Transactions and stale SinkAvails on both sides. They check each
+//! sentence of draft-pinkerton-iwarp-sdp-01 sections 9.3 to 9.5.2.2.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
@@ -15,7 +15,7 @@ use crate::sdp::zcopy::{
     bench, pipelined, received, sent, summaries,
 };
 
-/// A Data Sink in Pipelined Mode with these receives advertised.
+/// A Data Sink in Pipelined Mode that has advertised receives of these lengths.
 fn sink(lens: &[u64]) -> (Bench, Vec<SentMessage>) {
     let mut bench = pipelined(POLICY);
     for (id, len) in (1..).zip(lens) {
@@ -108,7 +108,8 @@ fn one_message_for_one_advertised_receive() {
     );
 }
 
-/// Returns the SinkAvails that a Data Source uses after this number of messages with payload.
+/// Returns the STags of the SinkAvails that a Data Source uses. Before, the source has sent
+/// `payloads` messages with payload. `adverts` are the NonDiscards values of the SinkAvails.
 fn uses(payloads: u64, adverts: &[u32]) -> Vec<u32> {
     let mut bench = pipelined(POLICY);
     (0..payloads).for_each(|id| bench.send(100 + id, 5));
@@ -133,8 +134,8 @@ fn stale_sink_avails_are_detected_by_their_count() {
         "SDP-9.5.1-9" => uses(0, &[0]) == [1];
         "SDP-9.5.1-14" => uses(2, &[2]) == [1];
         "SDP-9.5.1-12" => uses(1, &[0]).is_empty();
-        // The source sent two messages. The peer sent three SinkAvails before it knew of these
-        // messages. Two of the SinkAvails became stale.
+        // The source sent two messages. The peer sent three SinkAvails before it received these
+        // messages, so two of the SinkAvails became stale.
         "SDP-9.5.1-8" => uses(2, &[0, 0, 0]) == [3] && uses(3, &[1, 1, 1]) == [3];
         "SDP-9.5.1-3" => uses(1, &[0, 0]) == [2] && uses(1, &[1, 1]) == [1];
         "SDP-9.5.2.2-1" => by_data == [DATA];

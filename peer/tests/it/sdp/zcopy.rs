@@ -1,5 +1,5 @@
-//! Tests of Read Zcopy, Write Zcopy and Transactions, and of stale and crossing advertisements
-//! (sections 9.2 to 9.5.2, 11).
+//! Tests Read Zcopy, Write Zcopy and Transactions, and stale and crossing advertisements
+//! (draft-pinkerton-iwarp-sdp-01, sections 9.2 to 9.5.2 and 11).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::sdp::Mode;
@@ -21,7 +21,8 @@ pub(crate) const SINK_CANCEL_ACK: u8 = 0xa;
 pub(crate) const SINK_AVAIL: u8 = 0xfd;
 pub(crate) const SRC_AVAIL: u8 = 0xfe;
 pub(crate) const DATA: u8 = 0xff;
-/// MCH (Figures 11 and 12): Mode in bits 1 to 3, S in bit 0.
+/// Values of the MCH, the header of a ModeChange (Figures 11 and 12). The Mode is in bits 1 to 3,
+/// and S is in bit 0.
 pub(crate) const TO_BUFFERED: u32 = 0;
 pub(crate) const TO_PIPELINED: u32 = 4;
 pub(crate) const TO_COMBINED: u32 = 2;
@@ -97,7 +98,7 @@ fn src_avails_in_pipelined_mode() {
     bench.deliver(SEND_SM, &[]);
     let data = bench.messages();
     shows!(proof:
-        // Only the rest of the oldest send is sent.
+        // The machine sends only the rest of the oldest send.
         "SDP-9.2-33" => data.len() == 1 && data[0].mid == DATA && data[0].rest == (51..=150).collect::<Vec<u8>>();
         "SDP-9.2-32" => { bench.deliver(RDMA_RD_COMPL, &word(160)); bench.mids() == [DATA] };
     );
@@ -144,7 +145,7 @@ fn a_src_avail_is_read_and_completed_in_parts() {
     assert!(bench.all().is_empty(), "no receive is posted");
     bench.receive(1, 42);
     shows!(proof:
-        // Two octets came with the message. The read begins after them.
+        // The SrcAvail carried two octets, so the Read begins after them.
         "SDP-9.2-10" => serve_read(&mut bench) == (0x77, 0x1_0000_0005, 40);
     );
     let messages = bench.messages();
@@ -245,7 +246,7 @@ fn one_message_makes_one_sink_avail_stale() {
     );
     bench.deliver_with(0, DATA, 1, &[4], None);
     assert_eq!(bench.events(), [received(2, 1, ReceiveOutcome::More)]);
-    // No receive is advertised. From now on, payload counts.
+    // No receive is advertised. From now on, each message with payload counts in NonDiscards.
     bench.deliver_with(0, DATA, 1, &[5; 10], None);
     bench.receive(3, 10);
     bench.receive(4, 100);
@@ -275,8 +276,8 @@ fn a_sink_avail_is_written_to() {
     );
 }
 
-/// MID, the octets after the BSDH, and the Send options of a message (solicited, and the STag to
-/// invalidate).
+/// The MID of a message, the octets after its BSDH (the header of every message), and its Send
+/// options (solicited, and the STag to invalidate).
 pub(crate) type MessageSummary = (u8, Vec<u8>, (bool, Option<u32>));
 
 /// The messages among the sent items.
@@ -334,7 +335,7 @@ fn crossing_sink_avails_win() {
         "SDP-11.3-16" => summaries(&items)[0].0 == RDMA_WR_COMPL;
         "SDP-11.3-17" => summaries(&items)[1].0 == SRC_AVAIL && summaries(&items)[1].1[..4] == word(150)[..];
     );
-    // Test the Data Sink in the same case.
+    // Test the Data Sink of crossing advertisements.
     let mut sink = pipelined(POLICY);
     sink.receive(1, 100);
     assert_eq!(sink.mids(), [SINK_AVAIL]);

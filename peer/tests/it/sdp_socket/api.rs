@@ -1,4 +1,4 @@
-//! Functions of sockets other than read and write.
+//! Tests the functions of SDP sockets, except plain reads and writes.
 
 use std::io::{ErrorKind, IoSlice};
 use std::time::Duration;
@@ -19,8 +19,8 @@ fn plain() -> SdpSettings {
     settings(Profile::Swapped, FieldOrder::Figure)
 }
 
-/// The kind of the timer that the kernel's table shows for the connection with these ports. 2 is
-/// keep-alive, and 0 is no timer.
+/// Returns the kind of timer that the kernel's table of TCP connections shows for the connection
+/// with these ports. 2 is keep-alive, and 0 is no timer.
 fn timer(local_port: u16, remote_port: u16) -> u8 {
     let ports = [format!(":{local_port:04X}"), format!(":{remote_port:04X}")];
     loop {
@@ -80,8 +80,8 @@ async fn peeked_octets_can_be_read_again() {
     assert_eq!(there.peek(&mut octets).await.unwrap(), 0);
 }
 
-/// MSG_WAITALL waits for the complete data in every Mode. Three conditions end the wait earlier: an
-/// Out-Of-Band octet, the end of the stream, and a broken connection.
+/// In every Mode, a read with MSG_WAITALL waits until it has all octets. Three conditions end the
+/// wait earlier: an Out-Of-Band octet, the end of the stream, and a broken connection.
 #[tokio::test]
 async fn waits_for_all_octets() {
     let sent: Vec<u8> = (0..100_000u32).map(|n| (n ^ n >> 8) as u8).collect();
@@ -101,7 +101,8 @@ async fn waits_for_all_octets() {
         let (got, ()) = tokio::join!(there.receive_all(&mut buffer), writing);
         assert_eq!(got.unwrap(), sent.len(), "{mode}");
         assert!(buffer == sent, "{mode}");
-        // The wait ends before the position of an Out-Of-Band octet, and after it.
+        // A wait ends when it reaches the position of an Out-Of-Band octet. The next wait begins
+        // after this position.
         here.send_urgent(b"abcX").await.unwrap();
         here.write_all(b"defg").await.unwrap();
         assert_eq!(there.receive_all(&mut buffer).await.unwrap(), 3, "{mode}");
@@ -174,8 +175,8 @@ async fn an_urgent_octet_may_stay_in_the_stream() {
     assert_eq!((&octets[..3], there.at_mark()), (&b"Xcd"[..], false));
 }
 
-/// If the next read begins at the position of an Out-Of-Band octet, the octets after it still get a
-/// receive, even if only one receive is posted.
+/// The next read begins at the position of an Out-Of-Band octet. The octets after this position
+/// arrive, even if the socket posts only one receive at a time.
 #[tokio::test]
 async fn one_receive_is_enough_for_urgent_octets() {
     for inline in [false, true] {
@@ -198,11 +199,13 @@ async fn one_receive_is_enough_for_urgent_octets() {
     }
 }
 
-/// Out-Of-Band data is announced before the queued data, so the notice comes before the octet.
+/// A sender announces Out-Of-Band data before it sends the queued data. So the announcement arrives
+/// earlier than the Out-Of-Band octet.
 #[tokio::test]
 async fn an_announced_octet_is_waited_for() {
     let (here, there) = pair(plain()).await;
-    // The user does not read. The posted receives fill up, and the octet does not arrive.
+    // The user does not read. The posted receives fill up, so the Out-Of-Band octet cannot arrive
+    // yet.
     here.set_policy(Policy { source_threshold: u64::MAX, ..Policy::default() });
     there.set_receive_buffer(1);
     assert_eq!(there.receive_buffer(), 1 << 16);
@@ -242,12 +245,14 @@ async fn each_half_ends_by_itself() {
     there.closed().await;
 }
 
-/// Data that arrives after the reader shut down frees its buffer at once, without a timer.
+/// If data arrives after the reader shut down, its buffer is free again at once. The socket does
+/// not wait for a timer.
 #[tokio::test(start_paused = true)]
 async fn unread_octets_do_not_block_the_sender() {
     for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {
         let begin = tokio::time::Instant::now();
-        // A loop that polls until time has passed would never end.
+        // The clock is paused. So a device that polls until some time has passed would poll
+        // forever.
         let settings = DeviceSettings { busy_poll: BusyPoll::For(Duration::ZERO), ..DeviceSettings::default() };
         let rnic = || Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0;
         let (mut here, there) = pair_of([(); 2].map(|()| Device::with(rnic(), settings.clone())), plain()).await;
@@ -268,7 +273,8 @@ async fn unread_octets_do_not_block_the_sender() {
     }
 }
 
-/// For each mechanism, both sides count the same number of octets.
+/// For each transfer mechanism (Bcopy, Read Zcopy, Write Zcopy), both sides count the same number
+/// of octets.
 #[tokio::test]
 async fn both_sides_count_the_same() {
     for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {

@@ -1,4 +1,5 @@
-//! Graceful ends on links that are slower than a close (section 8.2.1).
+//! Tests a graceful close over a slow link, on which data is still in flight when both sides have
+//! closed (draft-pinkerton-iwarp-sdp-01 section 8.2.1).
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,15 +12,15 @@ use weft_peer::sdp::{Half, Policy, Profile};
 
 use crate::sdp_socket::{device, settings};
 
-/// Number of octets that are written, one window of the peer. So an update is due while these
-/// octets and the DisConn are still in flight.
+/// Number of octets that the test writes. They fill the receive window of the peer. So the peer
+/// owes an update while these octets and the DisConn are still in flight.
 const LEN: u32 = 110_000;
-/// Number of octets that the slow link moves at a time, and the time that it takes.
+/// The slow link moves `PIECE` octets at a time, and waits for `PACE` before each piece.
 const PIECE: usize = 2048;
 const PACE: Duration = Duration::from_millis(1);
 
-/// Creates a link to `to` that delays the octets of that side, so that they wait in its TCP.
-/// Returns the address of the link.
+/// Creates a link to the address `to`. The link delays the octets that the side at `to` sends, so
+/// they wait in the TCP of this side. Returns the address of the link.
 async fn slow_from(to: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -44,7 +45,7 @@ async fn slow_from(to: SocketAddr) -> SocketAddr {
                 near_out.write_all(&piece[..read]).await?;
             }
         };
-        // A reset of one side resets the other.
+        // If one of the two TCP connections is reset, the link resets the other.
         if tokio::try_join!(there, back).is_err() {
             reset(&near);
             reset(&far);
@@ -57,8 +58,9 @@ fn reset(tcp: &TcpStream) {
     tcp.set_zero_linger().unwrap();
 }
 
-/// The side that closes first still has updates in flight when the last DisConn is written. Its
-/// peer waits only for that DisConn. The data that the peer has given to TCP arrives nevertheless.
+/// The side that closes last writes data and its DisConn, and then waits only until TCP has
+/// accepted them. The updates of the side that closed first are still in flight. All the data
+/// arrives nevertheless.
 #[tokio::test]
 async fn data_of_the_last_side_to_close_arrives_over_a_slow_link() {
     let policy = Policy { source_threshold: u64::MAX, ..Policy::default() };

@@ -1,4 +1,5 @@
-//! Socket duplication and managed failover of sockets (section 13).
+//! Tests socket duplication and managed failover of SDP sockets (draft-pinkerton-iwarp-sdp-01
+//! section 13). The socket continues on another TCP connection.
 
 use std::net::SocketAddr;
 
@@ -18,7 +19,7 @@ fn octets(len: u32) -> Vec<u8> {
     (0..len).map(|n| (n ^ n >> 8 ^ n >> 16) as u8).collect()
 }
 
-/// Writes all octets and returns the answer.
+/// Writes all octets to an echo and returns the octets that come back.
 async fn round(stream: &SdpStream, octets: &[u8]) -> Vec<u8> {
     let (mut reader, mut writer, mut got) = (stream, stream, vec![0; octets.len()]);
     let (written, read) = tokio::join!(writer.write_all(octets), reader.read_exact(&mut got));
@@ -71,8 +72,8 @@ async fn both_ends_may_move_at_the_same_time() {
     assert_eq!(&got, b"still");
 }
 
-/// Unread data from before the move is kept. If another client connects, it is not mistaken for the
-/// peer.
+/// Unread data from before the failover is kept. Another client connects to the new listener first.
+/// The socket does not mistake this client for its peer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn data_from_before_the_failover_is_read_after_it() {
     let (here, there) = pair(settings(Profile::Swapped, FieldOrder::Figure)).await;

@@ -1,6 +1,6 @@
-//! Tests of SDP sockets over real TCP: two devices, every profile and Mode, large and small pieces,
-//! and every way to end.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+//! Tests SDP sockets between two devices over real TCP. The tests use every profile (sequence of
+//! start-up frames), every Mode, large and small pieces, and every way to end a connection.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 mod api;
 mod closing;
@@ -39,7 +39,7 @@ async fn pair_of([here, there]: [Device; 2], settings: SdpSettings) -> (SdpStrea
     (connected.unwrap(), accepted.unwrap())
 }
 
-/// Start-ups run concurrently.
+/// Several start-ups run at the same time.
 #[tokio::test]
 async fn a_silent_connection_blocks_no_other() {
     let settings = settings(Profile::Swapped, FieldOrder::Figure);
@@ -59,7 +59,7 @@ async fn a_listener_of_ipv6_leaves_ipv4_to_another_one() {
     let alone = SdpSettings { only_v6: true, ..both };
     let bind =
         |at: &str, port, settings| SdpListener::bind(&device(), SocketAddr::new(at.parse().unwrap(), port), settings);
-    // Another program on this host may use the port in one of the two families.
+    // It is possible that another program on this host uses the port in one of the two families.
     let (v4, port) = loop {
         let v4 = bind("0.0.0.0", 0, both).unwrap();
         let port = v4.local_addr().unwrap().port();
@@ -77,8 +77,9 @@ async fn a_listener_of_ipv6_leaves_ipv4_to_another_one() {
     }
 }
 
-/// Each single octet costs one Data message. In Pipelined Mode, this is also true once the peer has
-/// observed the single octets. Large writes go into receives before and after the single octets.
+/// In Pipelined Mode, large writes go directly into receives that the peer advertises. When the
+/// user writes single octets, the peer stops advertising, and each octet is sent in a Data message.
+/// Later large writes go into advertised receives again.
 #[tokio::test]
 async fn few_octets_are_not_worth_an_advertisement() {
     let (mut here, mut there) = pair(SdpSettings::default()).await;
@@ -86,7 +87,7 @@ async fn few_octets_are_not_worth_an_advertisement() {
     let writes = |stream: &SdpStream| stream.statistics().sending.moved.write_zcopy.operations;
     for _ in 0..2 {
         let before = writes(&here);
-        // The first send may begin before a receive is advertised. The peer then reads it.
+        // The first send can begin before a receive is advertised. In this case, the peer reads it.
         while writes(&here) == before {
             let (octets, mut got) = (vec![7; 1 << 20], vec![0; 1 << 20]);
             let (wrote, read) = tokio::join!(here.write_all(&octets), there.read_exact(&mut got));
@@ -119,7 +120,7 @@ async fn echo(mut stream: SdpStream) {
     stream.closed().await;
 }
 
-/// Sends octets in pieces and returns the answer.
+/// Sends octets in pieces to an echo, and returns the octets that come back.
 async fn round(stream: SdpStream, octets: &[u8], piece: usize) -> Vec<u8> {
     let (mut reader, mut writer) = tokio::io::split(stream);
     let octets = octets.to_vec();
@@ -189,7 +190,7 @@ async fn rejects_a_peer_with_another_protocol() {
     let mut tcp = TcpStream::connect(address).await.unwrap();
     tcp.write_all(b"GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n").await.unwrap();
     assert!(matches!(listener.accept().await, Err(SdpError::Refused(_))));
-    // In the other direction, the listener does not answer the Hello.
+    // This listener does not answer the Hello.
     let mute = TcpListener::bind(any).await.unwrap();
     let sdp = Settings { startup_timeout: Duration::from_millis(50), ..Settings::default() };
     let settings = SdpSettings { sdp, ..SdpSettings::default() };

@@ -1,4 +1,4 @@
-//! Two relays between two TCP programs, and urgent octets (MSG_OOB) through both of them.
+//! Tests two relays between two TCP programs. Urgent octets (MSG_OOB) pass through both relays.
 
 use std::future::pending;
 use std::io::{Read, Write};
@@ -20,7 +20,8 @@ fn tcp() -> (TcpStream, Side) {
     (program, Side::Tcp(tokio::net::TcpStream::from_std(relayed).unwrap()))
 }
 
-/// Runs the test with two programs. Two relays connect the programs by TCP, SDP and TCP.
+/// Runs the test with two programs. Each program has a TCP connection to its own relay, and SDP
+/// connects the two relays.
 async fn with_programs(what: impl FnOnce(&TcpStream, &TcpStream) + Send + 'static) {
     let settings = SdpSettings { oob_inline: true, ..SdpSettings::default() };
     let (near, far) = pair(settings).await;
@@ -71,7 +72,7 @@ async fn an_urgent_octet_keeps_its_place_beside_the_stream() {
             }
             assert_eq!(rest, b"cd");
         }
-        // A lone urgent octet does not wait for later data.
+        // A single urgent octet passes at once. It does not wait for later data.
         write_urgent(here, b'?');
         wait_for_urgent(there);
         take_urgent(there);

@@ -1,6 +1,7 @@
-//! Tests of SDP sockets over real TCP with a synthetic peer, in the bare profile. They check
-//! behaviour that only an RNIC and a socket can show.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+//! Tests SDP sockets over real TCP. The test is the peer, in the bare profile (FPDUs follow the
+//! Hello without MPA start-up frames). The tests check behaviour that depends on the RNIC and the
+//! socket. The section numbers are those of draft-pinkerton-iwarp-sdp-01.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 mod raw;
 
@@ -92,8 +93,8 @@ async fn accepted(settings: SdpSettings) -> (SdpStream, Raw, u16) {
     (stream.unwrap(), raw, ird)
 }
 
-/// Makes the socket advertise octets. Reads the octets with as many concurrent Reads as the socket
-/// announced. Returns the octets.
+/// Makes the socket advertise octets. Reads them with concurrent Reads, as many as the socket
+/// announced (LocIRD). Returns the octets.
 async fn read_at_once((mut stream, mut raw, ird): (SdpStream, Raw, u16)) -> Option<Vec<u8>> {
     assert_eq!(ird, IRD);
     let octets: Vec<u8> = (0..30_000u32).map(|at| (at ^ at >> 8) as u8).collect();
@@ -133,7 +134,7 @@ async fn serves_loc_ird_reads_at_once() {
 async fn an_advertised_receive_can_be_written() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let (mut stream, mut raw, _) = accepted(settings()).await;
-    // The peer, as Data Source, changes to Pipelined Mode.
+    // The peer is the Data Source and changes to Pipelined Mode.
     let change = raw.build(7, &4u32.to_be_bytes());
     raw.write(&change).await;
     let advert = raw.message().await;
@@ -156,7 +157,7 @@ async fn accepts_as_much_as_so_sndbuf_holds() {
     assert_eq!(raw.message().await.rest.len(), 4000);
 }
 
-/// The user does not read, and each message has one octet.
+/// The user does not read. Each message that arrives has one octet.
 #[tokio::test]
 async fn accepts_single_octets_until_so_rcvbuf_is_full() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -176,7 +177,8 @@ async fn accepts_single_octets_until_so_rcvbuf_is_full() {
     proof.verify(requirement!("SDP-9.5.6-3"), || assert_eq!(raw.mseq, 500));
 }
 
-/// The port mapper calls the address of this socket the SDP Address.
+/// After the Hello, an SDP socket sends only iWARP. The section on the port mapper (PM-7.1-3) calls
+/// the address of the peer the SDP Address.
 #[tokio::test]
 async fn only_iwarp_follows_the_hello() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -188,7 +190,8 @@ async fn only_iwarp_follows_the_hello() {
     proof.verify(requirement!("PM-7.1-3"), || assert_eq!(mids, [DATA, DIS_CONN]));
 }
 
-/// RFC 5044 section 7.1.2, rule 2: the connecting side reads the reason, and then the end.
+/// RFC 5044 section 7.1.2, rule 2: the connecting side reads the rejecting Reply, and then the end
+/// of TCP.
 #[tokio::test]
 async fn a_refused_hello_in_private_data_is_answered_before_tcp_ends() {
     let listener = SdpListener::bind(&device(), SocketAddr::from(([127, 0, 0, 1], 0)), settings()).unwrap();
@@ -208,10 +211,10 @@ async fn a_refused_hello_in_private_data_is_answered_before_tcp_ends() {
     assert_eq!(reply, b"MPA ID Rep Frame\x60\x01\0\0");
 }
 
-/// The peer moves to another TCP connection and leaves the old connection open.
+/// The peer moves to another TCP connection and does not close the old connection.
 #[tokio::test]
 async fn a_peer_that_keeps_its_old_connection_blocks_no_other() {
-    // The time-out is longer than the test waits.
+    // The time-out for the end of the old connection is longer than the test.
     let device = device_with(RnicSettings { close_timeout: Duration::from_secs(3600), ..RnicSettings::default() });
     let (_stream, mut raw, _) = connected_by(&device, settings(), 16).await;
     let before = raw.tcp.peer_addr().unwrap();
@@ -227,7 +230,7 @@ async fn a_peer_that_keeps_its_old_connection_blocks_no_other() {
     assert_eq!((hello[3], hello[4..8].to_vec()), (0, vec![0, 0, 0, 32]));
 }
 
-/// A program may bind its socket before it connects. SDP connects from the bound address.
+/// A program can bind its socket before it connects. SDP connects from the bound address.
 #[tokio::test]
 async fn a_connection_comes_from_the_bound_address() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

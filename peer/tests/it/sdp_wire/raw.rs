@@ -1,6 +1,6 @@
-//! A synthetic SDP peer on a TCP socket. It builds FPDUs of RFC 5044 without markers, segments of
-//! RFC 5041 and messages of RFC 5040, as the figures of these RFCs show them. It follows only the
-//! rules that a test makes it follow.
+//! Plays an SDP peer on a TCP socket. The test controls this peer. The peer builds FPDUs of RFC
+//! 5044 without markers, segments of RFC 5041 and messages of RFC 5040, as the figures of these
+//! RFCs show them. The peer does not check or follow other rules by itself.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) const READ_RESPONSE: u8 = 2;
 pub(crate) const SEND_SE: u8 = 5;
 pub(crate) const TERMINATE: u8 = 7;
 
-/// Longest time that an operation may take.
+/// Longest time that an operation is allowed to take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One segment, with the fields of its headers.
@@ -86,7 +86,7 @@ impl Raw {
         Segment { opcode: ulpdu[1] & 0xf, last: ulpdu[0] & 0x40 != 0, payload: ulpdu[header..].to_vec() }
     }
 
-    /// The next SDP message. An RDMA operation before it is an error.
+    /// Returns the next SDP message. Panics if an RDMA operation arrives before this message.
     pub(crate) async fn message(&mut self) -> ReceivedMessage {
         let mut octets = Vec::new();
         loop {
@@ -103,7 +103,7 @@ impl Raw {
         ReceivedMessage { mid: octets[3], rest: octets[16..].to_vec() }
     }
 
-    /// A message in an untagged segment of queue 0.
+    /// Builds an FPDU with a message in an untagged segment of queue 0.
     pub(crate) fn send(&mut self, octets: &[u8]) -> Vec<u8> {
         self.sends += 1;
         untagged(SEND_SE, 0, self.sends, octets)
@@ -121,7 +121,7 @@ impl Raw {
         self.send(&octets)
     }
 
-    /// A Read Request for `len` octets, in queue 1.
+    /// Builds an FPDU with a Read Request for `len` octets, in queue 1.
     pub(crate) fn read(&mut self, len: u32, stag: u32, at: u64) -> Vec<u8> {
         self.reads += 1;
         let mut octets = self.reads.to_be_bytes().to_vec();
@@ -142,7 +142,8 @@ fn untagged(opcode: u8, queue: u32, msn: u32, payload: &[u8]) -> Vec<u8> {
     fpdu(&ulpdu)
 }
 
-/// A Terminate: RDMAP, local catastrophic error (RFC 5040, figure 9), without headers.
+/// A Terminate for a local catastrophic error of RDMAP (RFC 5040, Figure 9). It contains no copied
+/// headers.
 pub(crate) fn terminate() -> Vec<u8> {
     untagged(TERMINATE, 2, 1, &[0; 4])
 }

@@ -1,4 +1,5 @@
-//! Tests every verb on a closed RNIC (draft Figures 28 to 35: "invalid RNIC handle").
+//! These tests call every verb on a closed RNIC. The result is "invalid RNIC handle"
+//! (draft-hilland-rddp-verbs, Figures 28 to 35).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::Instant;
@@ -12,7 +13,7 @@ use weft_peer::verbs::{
 
 use crate::verbs::peers::{Side, shows};
 
-/// A side whose RNIC was closed, and its S-RQ.
+/// A side whose RNIC was closed, and a Shared Receive Queue (S-RQ) of this RNIC.
 fn closed() -> (Side, SrqHandle) {
     let mut side = Side::new(|_| ());
     let srq = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 1, max_sges: 1, limit: 0 }).unwrap().0;

@@ -1,4 +1,5 @@
-//! Tests of the state Closing (draft sections 6.2.2.2, 6.2.5 and 6.6.2.1, Figures 8 and 11).
+//! Tests the state Closing of a Queue Pair (draft-hilland-rddp-verbs, sections 6.2.2.2, 6.2.5 and
+//! 6.6.2.1, Figures 8 and 11).
 
 use core::time::Duration;
 
@@ -12,8 +13,7 @@ use weft_peer::verbs::{
 
 use crate::verbs::peers::{Bench, PLAIN, Peers, VA, llp_settings, read, shows, tagged, untagged, write};
 
-/// A side in Closing, with two receives that were posted before. The side has sent its FIN, and the
-/// peer's FIN has not arrived.
+/// A side in Closing, with two receives that were posted before. The peer's FIN has not arrived.
 fn closing() -> Bench {
     let mut bench = Bench::new();
     bench.side.post_receive(1, 0, 9);
@@ -109,7 +109,8 @@ fn nothing_is_done_in_closing() {
     }
 }
 
-/// A slow link is not dead, so the time-out counts from the last octets that TCP accepted.
+/// A link can be slow without being dead. So the close time-out counts from the last octets that
+/// TCP accepted.
 #[test]
 fn the_close_time_out_restarts_while_octets_flow() {
     let mut bench = Bench::new();
@@ -134,7 +135,7 @@ fn the_close_time_out_restarts_while_octets_flow() {
         assert!(matches!(sent, TransmitResult::Octets(_)), "{sent:?}");
         assert_eq!(bench.side.rnic.poll_timeout(bench.side.llp), Some(now + timeout));
     }
-    // Nothing is sent any more.
+    // From now on, TCP accepts no octets.
     now = now + timeout;
     bench.side.rnic.handle_timeout(now, bench.side.llp);
     assert_eq!((bench.side.state(), bench.side.event_ids()), (QpState::Error, vec![EventId::LlpConnectionLost]));
@@ -161,8 +162,8 @@ fn an_error_in_closing() {
         "VERBS-6.2.5-22" => [segment, reset, silence].map(|fault| after(fault).side.event_ids())
             == [vec![EventId::BadClose], vec![EventId::LlpConnectionLost], vec![EventId::LlpConnectionLost]];
         "VERBS-6.2.5-14" => {
-            // Two other cases have the same result: unfinished work on the Send Queue, and a Read
-            // of the peer.
+            // In two other cases, the close has the same result. One is unfinished work on the Send
+            // Queue, the other is a Read of the peer.
             let mut left = Bench::new();
             let wr = write(&left.side, 1, 0, 1, left.side.remote(0));
             left.side.post(wr);
@@ -198,8 +199,8 @@ fn reading() -> Bench {
     bench
 }
 
-/// A protocol may still have octets in flight when this side closes. Its Queue Pairs can drop late
-/// segments. The close then continues, and the segments are discarded.
+/// It depends on the upper-layer protocol whether its segments can arrive after this side has
+/// closed. A setting of the Queue Pair makes it drop these late segments and continue the close.
 #[test]
 fn a_late_segment_may_be_dropped() {
     let mut bench = Bench::with(|init| init.late = LateSegment::Drop);
@@ -214,7 +215,8 @@ fn a_late_segment_may_be_dropped() {
     assert_eq!(bench.sent(), (Vec::new(), None));
     fin(&mut bench);
     assert_eq!((bench.side.state(), bench.side.event_ids()), (QpState::Idle, vec![EventId::LlpCloseComplete]));
-    // A Terminate is not dropped, because it is not a segment of that protocol.
+    // The Queue Pair does not drop a late Terminate, because a Terminate does not belong to the
+    // upper-layer protocol.
     let mut bench = Bench::with(|init| init.late = LateSegment::Drop);
     bench.side.to(QpState::Closing).unwrap();
     bench.hand_in(&untagged(Opcode::TERMINATE, 2, 1, 0, true, &[0, 0, 0, 0]));

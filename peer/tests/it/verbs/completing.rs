@@ -1,5 +1,6 @@
-//! Tests which work gets a completion and a notification. Also a summary of all verbs (draft
-//! chapters 4, 8.1.3.1, 8.2.3 to 8.2.5, 9).
+//! These tests check which work gets a completion and a notification (draft-hilland-rddp-verbs,
+//! chapters 4 and 9, sections 8.1.3.1 and 8.2.3 to 8.2.5). They also check properties that many
+//! verbs have in common.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -75,7 +76,7 @@ fn each_work_request_completes_as_specified() {
             peers.a.state() == state && peers.a.statuses() == [(7, Success)]
         });
         "VERBS-8.2.1-15" => {
-            // A Queue Pair without privileges works.
+            // An unprivileged Queue Pair can post work and request notifications.
             let mut bench = Bench::new();
             let qp = bench.side.rnic.create_qp(QpInit::new(bench.side.pd, bench.side.cq, bench.side.cq), None).unwrap().0;
             let wr = bench.side.send_of(1, 0, 1);
@@ -87,7 +88,7 @@ fn each_work_request_completes_as_specified() {
     }
 }
 
-/// Two peers whose CQs have handlers: 1 at `a`, 2 at `b`.
+/// Two peers whose CQs have handlers. The address of the handler is 1 at `a`, and 2 at `b`.
 fn watched() -> Peers {
     let mut peers = Peers::with(PLAIN, 1460, |_| ());
     for (side, address) in [(&mut peers.a, 1), (&mut peers.b, 2)] {
@@ -153,8 +154,9 @@ fn notifications() {
             arm(&mut peers.b, NotifyKind::NextCompletion);
             (first, second, calls(&mut peers, false)) == (1, 0, 1)
         };
-        // A Consumer polls until the CQ is empty, arms the CQ, and polls once more. A completion
-        // between these steps is either polled or notified.
+        // A Consumer polls until the CQ is empty, arms the CQ, and polls once more. A message
+        // arrives before or after one of these steps. The Consumer finds its completion in a poll,
+        // or gets a notification.
         "VERBS-8.2.5-10" => (0..4).all(|moment| {
             let mut peers = watched();
             let mut found = 0;
@@ -319,7 +321,7 @@ fn identifiers() {
     }
 }
 
-/// The order of section 5.1.1.2: each step succeeds.
+/// The test destroys all objects in the order of section 5.1.1.2, and each step succeeds.
 #[test]
 fn destroys_everything_in_order() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -358,7 +360,7 @@ fn destroys_everything_in_order() {
                 rnic.memory().query_region(stag).is_ok(), rnic.query().is_ok()] == [true; 6]
         };
     }
-    // A close sends FIN, and an abort sends a reset.
+    // A close sends FIN. An abort resets the connection.
     let mut bench = Bench::new();
     bench.side.to(QpState::Closing).unwrap();
     let close = bench.sent().1;

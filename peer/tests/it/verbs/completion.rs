@@ -1,5 +1,6 @@
-//! Tests of completions: which work gets a completion, when entries are free again, notification,
-//! and overflow (draft sections 5.3, 8.1.3.1, 8.2).
+//! Tests completions (draft-hilland-rddp-verbs, sections 5.3, 8.1.3.1 and 8.2). The tests check
+//! which work gets a completion, when a queue entry is free again, notifications, and the overflow
+//! of a CQ.
 
 use bytes::Bytes;
 use weft_core::coverage::{Coverage, CoverageKind};
@@ -69,7 +70,7 @@ fn an_unsignaled_failure_generates_a_completion() {
     }
 }
 
-/// A side whose CQ has a handler.
+/// Two peers. The CQ of `b` has a handler.
 fn with_handler() -> Peers {
     let mut peers = Peers::new();
     let b = &mut peers.b;

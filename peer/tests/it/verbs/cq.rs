@@ -1,4 +1,5 @@
-//! Completion Queue verbs (draft sections 5.3 and 9.2.3, Figure 30).
+//! Tests the verbs for Completion Queues, CQs (draft-hilland-rddp-verbs, sections 5.3 and 9.2.3,
+//! Figure 30).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::verbs::{
@@ -49,7 +50,7 @@ fn a_handle_is_valid_only_on_its_rnic() {
     }
 }
 
-/// Two peers. The CQ at `a` has `done` completions of Writes to poll.
+/// Two peers. The CQ of `a` contains `done` completions of Writes.
 fn with_completions(done: u64) -> Peers {
     let mut peers = Peers::new();
     for n in 0..done {
@@ -234,15 +235,15 @@ fn entries_of_a_cq() {
     shows! { proof:
         "VERBS-5.3-8" => one(&mut peers, 1) && one(&mut peers, 2);
         "VERBS-8.2.4-4" => (0..100).all(|n| one(&mut peers, n)) && peers.a.event_ids().is_empty();
-        // The entries of the queues have no reserved entries in the CQ.
+        // A CQ need not have an entry for each entry of its queues.
         "VERBS-5.3.1-11" => {
             let one = peers.a.rnic.create_cq(1, None).unwrap().0;
             let init = QpInit { max_sq_wrs: 100, max_rq_wrs: 100, ..QpInit::new(peers.a.pd, one, one) };
             peers.a.rnic.create_qp(init, None).is_ok()
         };
     }
-    // The CQ has as many entries as both queues together, so the completions of a flush of all work
-    // fit.
+    // The CQ has as many entries as the work on both queues. So all completions fit when the work
+    // is flushed.
     peers.a.rnic.modify_cq(peers.a.cq, 8).unwrap();
     for n in 0..4 {
         let wr = peers.a.send_of(n, 0, 1);
@@ -251,8 +252,8 @@ fn entries_of_a_cq() {
     }
     peers.a.to(QpState::Error).unwrap();
     shows! { proof: "VERBS-5.3.1-14" => peers.a.poll().len() == 8 && peers.a.event_ids().is_empty(); }
-    // If the CQ has one entry too few, the present completions stay intact, and the remaining
-    // completions are lost.
+    // This CQ has one entry too few for a flush. The completions that are already in the CQ stay
+    // intact, and the remaining completions are lost.
     let mut small = Side::with(RnicSettings::default(), llp_settings(PLAIN, 1460, true), |_| ());
     small.rnic.modify_cq(small.cq, 2).unwrap();
     (0..3).for_each(|n| small.post_receive(n, 0, 1));
@@ -304,8 +305,7 @@ fn request_completion_notification() {
     let init = QpInit::new(side.pd, cq, cq);
     let mut closed = Side::new(|_| ());
     closed.rnic.close().unwrap();
-    // An error triggers each kind of notification that was requested, and no notification that was
-    // not requested.
+    // An error triggers a notification of either kind, but only if it was requested.
     let mut fires = |kind: Option<NotifyKind>| {
         let qp = side.rnic.create_qp(init, None).unwrap().0;
         side.rnic.post_receive(qp, vec![weft_peer::verbs::ReceiveWr { wr_id: 1, scatter: Vec::new() }]).unwrap();

@@ -1,5 +1,6 @@
-//! Tests the effect of each error of an inbound segment: draft Figure 24, and the Terminate on the
-//! wire. The module `figure_23` tests errors of work requests.
+//! These tests check the effect of each error of an inbound segment (draft-hilland-rddp-verbs,
+//! Figure 24), and the Terminate that is sent. The module `figure_23` tests errors of work
+//! requests.
 
 use bytes::Bytes;
 use weft_core::coverage::{Coverage, CoverageKind};
@@ -28,8 +29,8 @@ impl Bench {
     }
 }
 
-/// Returns whether an Asynchronous Event reports the inbound ULPDU, and the Terminate has `code`
-/// (Figure 24).
+/// Delivers a faulty ULPDU. Returns whether this causes the Asynchronous Event `event` and a
+/// Terminate with `code` (Figure 24).
 fn raises_event(bench: &mut Bench, ulpdu: &[u8], code: u16, event: EventId) -> bool {
     bench.hand_in(ulpdu);
     let outcome = bench.outcome();
@@ -184,7 +185,8 @@ fn terminates_give_the_offending_header_back() {
     }
 }
 
-/// Some octets of the response were sent before the source became invalid (RFC 5040 section 4.8).
+/// The source of a Read becomes invalid before an octet of the response was sent. The Terminate
+/// reports the remaining length, which is the complete length (RFC 5040 section 4.8).
 #[test]
 fn a_terminated_read_reports_the_remaining_length() {
     let mut proof = Coverage::new(CoverageKind::Test);

@@ -1,4 +1,4 @@
-//! Atomic Operations and Immediate Data (RFC 7306) between two RNICs.
+//! Tests Atomic Operations and Immediate Data (RFC 7306) between two RNICs.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::{AtomicOperation, Immediate};

@@ -1,4 +1,5 @@
-//! Tests failures of the RNIC itself: CQ, Queue Pair, RNIC (draft Figures 24 and 25, Local Errors).
+//! Tests in which a part of the RNIC fails: a CQ, a Queue Pair, an S-RQ, or all of it
+//! (draft-hilland-rddp-verbs, Local Errors of Figures 24 and 25).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
@@ -98,12 +99,13 @@ fn an_srq_fails() {
         "VERBS-9.5.3-44" => first[0].event == EventId::SrqCatastrophic;
         "VERBS-9.5.3-38" => bench.side.events[1..] == [error];
         "VERBS-8.3.3-41" => bench.code() == Some(0x0207);
-        // The three events of Figure 25 carry the resource of the figure, not a Queue Pair.
+        // An event of Figure 25 carries the resource that the figure lists (here the S-RQ), and not
+        // a Queue Pair.
         "VERBS-8.3.3-4" => !matches!(first[0].resource, Resource::Qp(..));
     }
 }
 
-/// Completions of a Send Queue overflow a CQ of one entry.
+/// A CQ has one entry, and the completions of a Send Queue overflow it.
 #[test]
 fn a_send_queues_completions_overflow() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -122,7 +124,8 @@ fn a_send_queues_completions_overflow() {
         "VERBS-8.3.3-37" => number(record.terminate.error) == 0x0207 && opcodes.last() == Some(&7);
         "VERBS-9.5.3-36" => of_qp(&peers.a) == 1 && peers.a.events.contains(&AsyncEvent {
             resource: Resource::Qp(peers.a.qp, peers.a.id), event: EventId::CqOverflow });
-        // The side stopped sending at the latest after the message in progress.
+        // After the overflow, the side sends at most the message that is in progress, and then the
+        // Terminate.
         "VERBS-6.4-15" => opcodes == [0, 0, 7];
         "VERBS-6.4-27" => record.terminate.ddp_header.is_none() && record.local;
         "VERBS-5.3.1-8" => peers.a.rnic.query().unwrap().detects_cq_overflow

@@ -1,4 +1,5 @@
-//! Tests the effect of each error of a work request: draft Figure 23.
+//! These tests check the effect of each error of a work request (draft-hilland-rddp-verbs, Figure
+//! 23).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
@@ -7,8 +8,8 @@ use weft_peer::verbs::{CompletionStatus, Operation, Payload, QpInit, QpState, Re
 
 use crate::verbs::peers::{Bench, LENGTH, VA, register, shows, untagged};
 
-/// Checks a work request that fails locally (Figure 23, Send Queue). Its completion reports the
-/// error, the Terminate has code 0x0000, and no event is reported.
+/// Posts a work request that fails locally (Figure 23, Send Queue). Returns the status of its
+/// completion. Checks that the Terminate has code 0x0000 and that no event is reported.
 pub(crate) fn failing(
     change: impl FnOnce(&mut QpInit),
     operation: impl FnOnce(&mut Bench) -> Operation,
@@ -157,8 +158,8 @@ fn figure_23_fast_register_and_invalidate() {
     }
 }
 
-/// Checks a receive that fails (Figure 23, upper part). Its completion reports the error, and the
-/// peer gets a Terminate.
+/// Posts a receive that fails (Figure 23, upper part). Returns the statuses of the completions, and
+/// the code of the Terminate that the peer gets.
 pub(crate) fn failing_receive(
     scatter: impl FnOnce(&mut Bench) -> Sge,
     payload: &[u8],

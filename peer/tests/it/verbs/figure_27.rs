@@ -1,5 +1,6 @@
-//! Tests of draft Figure 27: each modifier of a work request has its effect. The types ensure that
-//! no other operation has this modifier.
+//! Tests draft-hilland-rddp-verbs Figure 27: each modifier of a work request has its effect. The
+//! figure also lists which operations have which modifiers. The types of the code ensure this part,
+//! so no test checks it.
 
 use bytes::Bytes;
 use weft_core::coverage::{Coverage, CoverageKind};
@@ -17,7 +18,7 @@ fn octets(count: usize) -> Payload {
     Payload::Inline(Bytes::from(vec![7; count]))
 }
 
-/// The ULPDUs of one work request, and its completions.
+/// Posts one work request. Returns the ULPDUs that it sends, its completions, and the bench.
 fn run(wr: impl FnOnce(&mut Bench) -> SendWr) -> (Vec<Vec<u8>>, Vec<WorkCompletion>, Bench) {
     let mut bench = Bench::new();
     let wr = wr(&mut bench);
@@ -120,7 +121,7 @@ fn of_fences_and_lists() {
     }
 }
 
-/// Binds with the modifications of `change`. Returns the window's STag if the Bind succeeded, and
+/// Posts a Bind that `change` has modified. Returns the window's STag if the Bind succeeded, and
 /// the bench.
 fn bound(change: impl FnOnce(&mut Bind, &mut Bench)) -> (Option<Stag>, Bench) {
     let mut bench = Bench::new();
@@ -135,8 +136,8 @@ fn bound(change: impl FnOnce(&mut Bind, &mut Bench)) -> (Option<Stag>, Bench) {
     ((done == CompletionStatus::Success).then_some(bind.window), bench)
 }
 
-/// Lets a peer write an octet to `to` of the window. Returns the offset of this octet in the
-/// region.
+/// Lets a peer write an octet at offset `to` of a window that `change` has modified. Returns the
+/// offset of this octet in the region.
 fn lands(change: impl FnOnce(&mut Bind, &mut Bench), to: u64) -> Option<usize> {
     let (window, mut bench) = bound(change);
     bench.hand_in(&tagged(weft_core::wire::rdmap::Opcode::WRITE, window?.to_bits(), to, b"x"));
@@ -185,7 +186,7 @@ fn of_bind() {
     }
 }
 
-/// Fast-Registers a fresh STag of two entries with the modifications of `change`.
+/// Allocates an STag with two entries, and posts a Fast-Register for it that `change` has modified.
 fn fast(remote: bool, change: impl FnOnce(&mut FastRegistration, &mut Bench)) -> (CompletionStatus, Stag, Bench) {
     let mut bench = Bench::new();
     let fresh = bench.side.rnic.memory_mut().allocate_stag(bench.side.pd, 2, remote).unwrap().stag;

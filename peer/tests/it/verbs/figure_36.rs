@@ -1,4 +1,5 @@
-//! Tests of draft Figure 36: each completion status, for each operation that can have this status.
+//! Tests draft-hilland-rddp-verbs Figure 36. The tests check each completion status for each
+//! operation that can have this status.
 
 use bytes::Bytes;
 use weft_core::coverage::{Coverage, CoverageKind};
@@ -25,8 +26,8 @@ fn of(operation: impl FnOnce(&mut Bench) -> Operation) -> Option<CompletionStatu
     failing(|_| (), operation)
 }
 
-/// Returns whether a Send and a Write from the element of `sge`, and a receive into this element,
-/// all fail with `status`.
+/// Returns whether three operations fail with `status`: a Send from the scatter/gather element of
+/// `sge`, a Write from this element, and a receive into it.
 fn local(sge: fn(&mut Bench) -> Sge, status: CompletionStatus) -> bool {
     [of(|bench| send(sge(bench))), of(|bench| write(sge(bench)))] == [Some(status); 2]
         && failing_receive(sge, b"xy").0[0] == status

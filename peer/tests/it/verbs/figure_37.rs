@@ -1,4 +1,5 @@
-//! Tests of draft Figure 37: each Asynchronous Event occurs once, with its resource.
+//! Tests draft-hilland-rddp-verbs Figure 37. Each test causes an Asynchronous Event, and checks
+//! that it is reported once and with its resource.
 
 use std::time::Duration;
 
@@ -138,7 +139,7 @@ fn events_of_protection() {
     });
 }
 
-/// Another region, possibly of another PD.
+/// Registers another region. If `foreign` is true, the region is in another PD.
 fn other(bench: &mut Bench, access: Access, foreign: bool) -> u32 {
     let side = &mut bench.side;
     let pd = if foreign { side.rnic.memory_mut().allocate_pd().unwrap() } else { side.pd };
@@ -191,7 +192,7 @@ fn events_of_disabled_operations() {
     }
 }
 
-/// Checks the LLP errors of draft Figure 24.
+/// Checks the errors of the LLP (lower layer: MPA on TCP) in draft Figure 24.
 #[test]
 fn integrity_of_the_stream() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -199,7 +200,8 @@ fn integrity_of_the_stream() {
     bad_crc.hand_in(&send(|_| ()));
     let crc_events = bad_crc.side.event_ids();
     let mut marked = framed(true, false);
-    // The first octets are a marker, which must point at the FPDU that begins with it.
+    // The first octets are a marker. It must point to the FPDU that begins with this marker, and it
+    // does not.
     let octets = [&[0, 0, 0, 16][..], &crate::verbs::peers::fpdu(&send(|_| ()))].concat();
     marked.side.rnic.handle_octets(Instant::ORIGIN, marked.side.llp, &octets);
     let marker_events = marked.side.event_ids();

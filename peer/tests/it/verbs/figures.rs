@@ -1,5 +1,6 @@
-//! The declared tables, compared with the draft's figures cell by cell. `data/qp-figures.txt` was
-//! copied manually from the draft, independently of the tables.
+//! These tests compare the tables in the code with the figures of draft-hilland-rddp-verbs, cell by
+//! cell. The figures are in `data/qp-figures.txt`, which was copied manually from the draft,
+//! independently of the code.
 
 use std::collections::BTreeSet;
 
@@ -90,8 +91,8 @@ fn figures_4_and_5_attribute_by_attribute() {
     }
 }
 
-/// The actions that Figures 9 to 11 list as "on entry". For a transition from Terminate to Error,
-/// no action remains, because the work was flushed when the Queue Pair entered Terminate.
+/// Returns the actions that Figures 9 to 11 list as "on entry". A transition from Terminate to
+/// Error has no such action, because the work was flushed when the Queue Pair entered Terminate.
 fn on_entry(from: QpState, to: QpState) -> &'static [QpAction] {
     match (from, to) {
         (from, to) if from == to => &[],
@@ -103,9 +104,9 @@ fn on_entry(from: QpState, to: QpState) -> &'static [QpAction] {
     }
 }
 
-/// Each row of the figures is in the table, with its next state and all of its actions. All other
-/// actions of the table are either entry actions or actions that the draft's text requires. Each
-/// entry of the table is a row of a figure.
+/// Each row of the figures is in the table of the code, with its next state and all of its actions.
+/// The table has additional actions only if a state has them on entry, or if the draft's text
+/// requires them. Each entry of the table is a row of a figure.
 #[test]
 fn figures_7_to_11_cell_by_cell() {
     let mut of_text: BTreeSet<_> = rows(|figure| figure == "+").iter().map(|row| (row[1], row[2], row[3])).collect();

@@ -1,5 +1,5 @@
-//! Tests of the handlers of completion events and Asynchronous Events (draft sections 5.1.5, 8.2.5,
-//! 9.4, Figure 35).
+//! Tests the handlers of completion events and Asynchronous Events (draft-hilland-rddp-verbs,
+//! sections 5.1.5, 8.2.5 and 9.4, Figure 35).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::memory::QpId;
@@ -36,8 +36,8 @@ fn completion_event_handlers() {
     }
 }
 
-/// Adds a completion to the armed `cq`, by a Queue Pair created for it. Returns the handler to
-/// call.
+/// Arms `cq`, and creates a Queue Pair that adds a completion to `cq`. Returns the handler that has
+/// to be called.
 fn complete(side: &mut Side, cq: CqHandle) -> Option<HandlerAddress> {
     side.rnic.request_completion_notification(cq, NotifyKind::NextCompletion).unwrap();
     let qp = side.rnic.create_qp(QpInit::new(side.pd, cq, cq), None).unwrap().0;

@@ -1,5 +1,5 @@
-//! Tests of the states Idle and RTS, and of the transitions between them (draft sections 6.2.1,
-//! 6.2.2, 6.6.1 and 13.1, Figures 7 and 8).
+//! Tests the states Idle and RTS of a Queue Pair, and the transitions between them
+//! (draft-hilland-rddp-verbs, sections 6.2.1, 6.2.2, 6.6.1 and 13.1, Figures 7 and 8).
 
 use bytes::Bytes;
 use weft_core::coverage::{Coverage, CoverageKind};
@@ -82,8 +82,8 @@ fn with_a_stream_message() {
         "VERBS-6.2.1.3-9" => ulpdus(&sent).len() == 1 && sent[3] & 0xf == 3;
         "VERBS-6.6.1.2-5" => u16::from_be_bytes([sent[0], sent[1]]) == 18 + 4;
         "VERBS-13.1-4" => sent.len() == fpdu(&send_of(b"four")).len();
-        // Everything after the streaming message is FPDUs. A Queue Pair in RTS cannot send anything
-        // else.
+        // After the streaming message, a Queue Pair sends only FPDUs. In RTS, it cannot send
+        // another streaming message.
         "VERBS-6.6.1-3" => side.modify(&QpModify { stream_message: Some(message.clone()), ..QpModify::to(QpState::Rts) })
             == Err(QpError::CannotChangeAttribute) && side.transmit(Instant::ORIGIN, 9).0.is_empty();
     }
@@ -174,7 +174,8 @@ fn starting_at_connection_set_up() {
     }
 }
 
-/// Streaming octets that arrive where an FPDU is expected do not look like an FPDU.
+/// Streaming octets arrive where an FPDU is expected. They do not look like an FPDU, so this is an
+/// error.
 #[test]
 fn two_streaming_messages_are_one_too_many() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -186,8 +187,8 @@ fn two_streaming_messages_are_one_too_many() {
     shows! { proof: "VERBS-6.6.1.2-6" => bench.side.state() == QpState::Terminate && !bench.side.event_ids().is_empty(); }
     shows! { proof:
         "VERBS-6.6.1-1" => {
-            // The last octets of streaming mode are sent. The octets received in streaming mode do
-            // not belong to the RNIC. Then FPDUs pass in both directions.
+            // This side sends its last streaming message. The octets that it received in streaming
+            // mode do not go to the RNIC. Then FPDUs pass in both directions.
             let mut late = Bench { side: Side::new(|_| ()) };
             late.side.post_receive(1, 0, 9);
             let wr = late.side.send_of(2, 0, 1);

@@ -1,5 +1,6 @@
-//! PD and memory management verbs, modifier by modifier and result by result (draft sections 9.2.2
-//! and 9.2.6, Figures 26, 29, 33). `registering` tests the verbs that register.
+//! Tests the verbs for PDs (Protection Domains) and memory. The tests check each modifier and each
+//! result (draft-hilland-rddp-verbs, sections 9.2.2 and 9.2.6, Figures 26, 29 and 33). The module
+//! `registering` tests the verbs that register memory.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::memory::{
@@ -11,7 +12,7 @@ use weft_peer::verbs::{CompletedOperation, Operation, QpInit, Rnic, RnicSettings
 
 use crate::verbs::peers::{Bench, PLAIN, Side, VA, llp_settings, shows};
 
-/// A side whose limits allow two regions, and one more window than the side has.
+/// A side that already has one region and no window. Its limits allow two regions and one window.
 pub(crate) fn narrow() -> Side {
     let memory = MemorySettings { max_regions: 2, max_windows: 1, max_pds: 3, ..MemorySettings::default() };
     Side::with(RnicSettings { memory, ..RnicSettings::default() }, llp_settings(PLAIN, 1460, true), |_| ())

@@ -1,6 +1,7 @@
-//! Tests of the software RNIC through its verbs: one RNIC with synthetic octets, and two RNICs
-//! joined by queues under virtual time.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+//! Tests the software RNIC through its verbs (draft-hilland-rddp-verbs). A test has one RNIC and
+//! builds the octets of its peer, or it has two RNICs that are joined by queues. The clock is
+//! virtual.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 mod closed;
 mod closing;

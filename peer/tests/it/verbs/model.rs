@@ -1,4 +1,5 @@
-//! Random work between two RNICs, compared with a plain model of both memories.
+//! These tests run random work between two RNICs, and compare the result with a plain model of both
+//! memories.
 
 use proptest::prelude::*;
 use weft_core::wire::mpa::Framing;
@@ -6,7 +7,7 @@ use weft_peer::verbs::{CompletionStatus, Operation, Payload, QpState, SendWr};
 
 use crate::verbs::peers::Peers;
 
-/// One work request of `a`, in octets of regions of 4096 octets.
+/// One work request of side `a`. The offsets refer to regions of 4096 octets.
 #[derive(Debug, Clone)]
 enum Work {
     Send { from: u64, cut: u32, length: u32, to: u64 },
@@ -31,8 +32,9 @@ fn copy(from: &[u8], at: u64, length: u32, to: &mut [u8], place: u64) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Both memories equal the result of sequential execution, however TCP splits and accepts the
-    /// octets. Receives complete in the order of the Sends, and all work completes in its order.
+    /// Both memories equal the result of sequential execution. It makes no difference how TCP
+    /// splits and accepts the octets. Receives complete in the order of the Sends, and work
+    /// requests complete in the order in which they were posted.
     #[test]
     fn memory_and_order_are_the_models(
         list in proptest::collection::vec(work(), 1..12), segment in 1usize..3000, take in 1usize..5000,

@@ -1,5 +1,6 @@
-//! Tests of dependencies between work requests: the order of work and of its effects, and fences
-//! (draft sections 8.2.2 to 8.2.2.2, Figure 22).
+//! Tests the order of work requests, the order of their effects, and fences
+//! (draft-hilland-rddp-verbs, sections 8.2.2 to 8.2.2.2, Figure 22). A fence makes a work request
+//! wait for earlier work.
 
 use bytes::Bytes;
 use weft_core::RequirementId;
@@ -52,7 +53,7 @@ fn pair(first: Kind, second: Kind, fence: Fence) -> (Vec<u8>, Vec<(u64, Completi
 
 const BOTH_DONE: [(u64, CompletionStatus); 2] = [(1, CompletionStatus::Success), (2, CompletionStatus::Success)];
 
-/// Checks NA-2: a Read Fence with no Read outstanding delays nothing.
+/// Checks the cells NA-2: a Read Fence delays nothing if no Read is outstanding.
 fn not_delayed(first: Kind) -> bool {
     [Kind::Send, Kind::Write].into_iter().all(|second| {
         let (wire, done, refusal) = pair(first, second, Fence::Read);
@@ -60,7 +61,7 @@ fn not_delayed(first: Kind) -> bool {
     })
 }
 
-/// Checks NA-1: neither Bind nor Fast-Register has a fence.
+/// Checks the cells NA-1: a Bind or a Fast-Register cannot have a fence.
 fn no_fence(first: Kind) -> bool {
     [Kind::Bind, Kind::FastRegister].into_iter().all(|second| {
         [Fence::Read, Fence::Local]
@@ -70,7 +71,8 @@ fn no_fence(first: Kind) -> bool {
     })
 }
 
-/// Checks that a Read needs no fence: its request is sent after `first`, and does not wait.
+/// Checks that a Read needs no fence. The Read Request is sent directly after `first` and waits for
+/// nothing.
 fn read_follows(first: Kind) -> bool {
     pair(first, Kind::Read, Fence::None).0.last() == Some(&1)
         && pair(first, Kind::Read, Fence::Read).2 == Some(PostStatus::InvalidModifier)
@@ -171,8 +173,8 @@ fn earlier_operations_of_the_peer() {
     peers.a.rnic.post_send(peers.a.qp, list).unwrap();
     let (there, _) = peers.a.transmit(peers.now, usize::MAX);
     let mut seen = Vec::new();
-    // Deliver the octets one by one. When the receive completes, the previous Write has been
-    // placed.
+    // Deliver the octets one at a time. When the receive completes, the data of the earlier Write
+    // is in memory.
     for octet in &there {
         peers.b.rnic.handle_octets(peers.now, peers.b.llp, std::slice::from_ref(octet));
         if !peers.b.poll().is_empty() {
@@ -183,7 +185,7 @@ fn earlier_operations_of_the_peer() {
         "VERBS-8.2.2-10" => seen == b"abc";
         "VERBS-8.2.2-6" => peers.b.octets()[500..503] == *b"def";
     }
-    // A Read Request after a Write returns the written octets.
+    // A Read Request that arrives after a Write returns the written octets.
     let mut bench = Bench::new();
     let stag = bench.side.stag.to_bits();
     let mut payload = Vec::new();

@@ -1,4 +1,5 @@
-//! Tests of messages for which no receive is posted (draft sections 8.1.2.1 and 13.2).
+//! Tests messages for which no receive is posted (draft-hilland-rddp-verbs, sections 8.1.2.1 and
+//! 13.2).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
@@ -64,8 +65,8 @@ fn a_message_waits_for_its_receive() {
     assert_eq!(quiet, ((Vec::new(), None), 0, 0));
 }
 
-/// Nothing overtakes a waiting message. A Write after it is not placed, and the peer's close is not
-/// observed.
+/// Nothing overtakes a message that waits for a receive. A later Write is not placed, and the side
+/// does not react to the peer's close.
 #[test]
 fn later_messages_wait_too() {
     let mut peers = Peers::with(PLAIN, 1460, |init| init.overflow = ReceiveOverflow::Wait);
@@ -83,8 +84,8 @@ fn later_messages_wait_too() {
     assert_eq!(peers.b.event_ids(), [EventId::LlpCloseComplete]);
 }
 
-/// A Queue Pair that leaves RTS discards the waiting message. If the peer does not stop sending,
-/// its connection is reset.
+/// A Queue Pair that leaves RTS discards the waiting message. If the peer sends too many octets
+/// while a message waits, the connection is reset.
 #[test]
 fn waiting_has_bounds() {
     let mut bench = patient();
@@ -97,7 +98,7 @@ fn waiting_has_bounds() {
         bench.side.rnic.handle_octets(Instant::ORIGIN, bench.side.llp, &[0; 1 << 16]);
     }
     assert_eq!(bench.sent().1, Some(TransmitResult::Reset));
-    // A receive of an S-RQ ends the wait, too.
+    // A receive that is posted to a Shared Receive Queue (S-RQ) also ends the wait.
     let mut bench = patient();
     let srq = bench.side.rnic.create_srq(SrqInit { pd: bench.side.pd, max_wrs: 2, max_sges: 1, limit: 0 }).unwrap().0;
     let init = QpInit {

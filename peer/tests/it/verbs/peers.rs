@@ -1,5 +1,6 @@
-//! [`Side`] is an RNIC with one Queue Pair, one CQ and one region. [`Peers`] has two connected
-//! sides. [`Bench`] has one side. Its peer is the test, which sends and receives raw bytes.
+//! A [`Side`] is an RNIC with one Queue Pair, one CQ and one region. [`Peers`] has two connected
+//! sides. A [`Bench`] has one side. The peer of this side is the test, which sends and receives raw
+//! octets.
 
 use std::time::Duration;
 
@@ -97,12 +98,12 @@ impl Side {
         self.rnic.query_qp(self.qp).unwrap().state
     }
 
-    /// `length` octets of the region from `offset` on.
+    /// A scatter/gather element with `length` octets of the region, from `offset` on.
     pub(crate) fn sge(&self, offset: u64, length: u32) -> Sge {
         Sge { stag: self.stag.to_bits(), tagged_offset: VA + offset, length }
     }
 
-    /// The region's octet `offset`, as a peer addresses it.
+    /// The remote address of the region's octet `offset`.
     pub(crate) fn remote(&self, offset: u64) -> RemoteAddress {
         RemoteAddress { stag: self.stag.to_bits(), tagged_offset: VA + offset }
     }

@@ -1,4 +1,5 @@
-//! Tests of PostSQ and PostRQ (draft sections 8.1.1, 8.1.3, 8.2.1, 9.3.1, Figures 27 and 34).
+//! Tests PostSQ and PostRQ, the verbs that post work requests and receives
+//! (draft-hilland-rddp-verbs, sections 8.1.1, 8.1.3, 8.2.1 and 9.3.1, Figures 27 and 34).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::memory::{Bind, RemoteAccess, STAG_ZERO, Stag, StagKey};
@@ -99,7 +100,7 @@ fn a_queue_pair_rejects_invalid_work_requests() {
     }
 }
 
-/// A Queue Pair can Bind only if Bind was enabled when the Queue Pair was created.
+/// A Queue Pair accepts a Bind only if Bind was enabled when the Queue Pair was created.
 #[test]
 fn bind_is_enabled_at_creation() {
     let mut proof = Coverage::new(CoverageKind::Test);

@@ -1,5 +1,5 @@
-//! Tests of the verbs that create, query and destroy Queue Pairs (draft sections 6.1.1, 6.1.2,
-//! 6.1.4, 9.2.5, Figure 32).
+//! Tests the verbs that create, query and destroy Queue Pairs (draft-hilland-rddp-verbs, sections
+//! 6.1.1, 6.1.2, 6.1.4 and 9.2.5, Figure 32).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::Instant;
@@ -197,7 +197,7 @@ fn attributes_of_creation_do_not_change() {
         "VERBS-5.2-1" => after.init.pd == queried.init.pd;
         "VERBS-5.2-2" => side.rnic.query_qp(side.qp).unwrap().init.pd == queried.init.pd;
         "VERBS-6.1.4-1" => {
-            #[expect(dropping_copy_types, reason = "that it does nothing is what is shown")]
+            #[expect(dropping_copy_types, reason = "the test shows that this call has no effect")]
             drop(clone);
             side.rnic.query_qp(plain).is_ok()
         };
@@ -368,7 +368,7 @@ fn a_queue_pair_can_be_destroyed_in_every_state() {
     };
     shows! { proof:
         "VERBS-6.1.4-8" => QpState::ALL.into_iter().all(in_state);
-        // If flushed completions were not polled, they belong to no Queue Pair after the Queue Pair
+        // Flushed completions that were not polled belong to no Queue Pair after their Queue Pair
         // is destroyed.
         "VERBS-6.1.4-12" => {
             let mut side = Side::new(|_| ());

@@ -1,5 +1,5 @@
-//! Modify QP: attributes and transitions that the Consumer may request (draft section 6.1.3,
-//! Figures 4 to 6 and 32).
+//! Tests the verb Modify QP: the attributes and transitions that the Consumer is allowed to request
+//! (draft-hilland-rddp-verbs, section 6.1.3, Figures 4 to 6 and 32).
 
 use bytes::Bytes;
 use weft_core::coverage::{Coverage, CoverageKind};

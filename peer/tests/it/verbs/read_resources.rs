@@ -1,4 +1,6 @@
-//! Tests of IRD and ORD: per Queue Pair, from a pool, modified, and obeyed (draft section 6.5).
+//! Tests IRD and ORD, the limits of inbound and outbound Reads (draft-hilland-rddp-verbs, section
+//! 6.5). Each Queue Pair has its own values, can take them from a pool, can change them, and obeys
+//! them.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
@@ -7,7 +9,7 @@ use weft_peer::verbs::{EventId, QpAllocated, QpError, QpHandle, QpInit, QpModify
 
 use crate::verbs::peers::{Bench, PLAIN, Peers, Side, llp_settings, number, open, read, shows, ulpdus, untagged};
 
-/// An RNIC whose Queue Pairs share pools of `ird` and `ord`.
+/// An RNIC whose Queue Pairs share a pool of `ird` and a pool of `ord`.
 fn pooled(ird: u32, ord: u32) -> (Rnic, QpInit) {
     let mut rnic = open(RnicSettings { rnic_ird: ird, rnic_ord: ord, ..RnicSettings::default() });
     let (pd, cq) = (rnic.memory_mut().allocate_pd().unwrap(), rnic.create_cq(9, None).unwrap().0);

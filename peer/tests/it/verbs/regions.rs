@@ -1,5 +1,5 @@
-//! Memory Regions as Queue Pairs and peers use them: life cycle, keys, lists, invalidation (draft
-//! sections 7.1 to 7.9, Figures 17 and 18).
+//! Tests Memory Regions that Queue Pairs and peers use: life cycle, keys, lists and invalidation
+//! (draft-hilland-rddp-verbs, sections 7.1 to 7.9, Figures 17 and 18).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
@@ -144,8 +144,8 @@ fn the_key_that_the_consumer_chose() {
 #[test]
 fn any_octets_of_a_buffer() {
     let mut proof = Coverage::new(CoverageKind::Test);
-    // Each piece of a buffer is registered in each of three ways. The octets of the piece are
-    // accessible, and the octets directly before and after it are not.
+    // The test registers each piece of a buffer in three ways. The octets of the piece are
+    // accessible. The octet directly before the piece and the octet directly after it are not.
     let pieces = [(0, 1), (1, 1), (4095, 2), (5, 9000), (4096, 4096), (12_287, 1), (100, LENGTH - 100)];
     let exact = |offset: u64, length: u64, how: u8| {
         let with = |to: u64| {
@@ -207,7 +207,7 @@ fn any_octets_of_a_buffer() {
     }
 }
 
-/// A side in Block Mode, whose own region has a list of blocks.
+/// A side in Block Mode. The list of its region contains blocks instead of pages.
 fn block_side(settings: RnicSettings) -> Side {
     Side::with(settings, llp_settings(PLAIN, 1460, true), |_| ()).start()
 }

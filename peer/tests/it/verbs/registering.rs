@@ -1,5 +1,6 @@
-//! Tests of the verbs that register memory for the first time, again, shared, and in blocks (draft
-//! sections 9.2.6.2, 9.2.6.5 and 9.2.6.6, Figure 33).
+//! Tests the verbs that register memory: Register, Reregister and Register Shared, with lists of
+//! pages and of blocks (draft-hilland-rddp-verbs, sections 9.2.6.2, 9.2.6.5 and 9.2.6.6, Figure
+//! 33).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::memory::{
@@ -61,7 +62,8 @@ fn register() {
             long.list.entries = vec![PhysicalAddress(0); 1 << 20 | 1];
             narrow.rnic.memory_mut().register(&long) == Err(InsufficientResources)
         };
-        // If a failed registration kept a resource, the last registration would fail.
+        // Ten registrations fail. If they kept a resource, the registration after them would fail
+        // too.
         "VERBS-7.3-5" => {
             let mut narrow = narrow();
             let good = registration(&narrow);
@@ -215,7 +217,7 @@ fn register_shared() {
     }
 }
 
-/// Blocks of any size, with one size in each list.
+/// A block can have any size, but all blocks of a list have the same size.
 #[test]
 fn block_lists() {
     let mut proof = Coverage::new(CoverageKind::Test);

@@ -1,5 +1,5 @@
-//! Tests of access rights on the wire: draft Figure 21 and the checks of sections 7.4, 7.5, 7.6.3
-//! and 8.1.2.2.
+//! Tests access rights that peers and work requests need (draft-hilland-rddp-verbs, Figure 21 and
+//! sections 7.4, 7.5, 7.6.3 and 8.1.2.2).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
@@ -11,8 +11,7 @@ use crate::verbs::peers::{Bench, LENGTH, VA, register, shows, tagged, untagged};
 const R: Access = Access { local_read: true, local_write: false, remote_read: false, remote_write: false, bind: false };
 const W: Access = Access { local_read: false, local_write: true, remote_read: false, remote_write: false, bind: false };
 
-/// The outcome of an access: `None` if it succeeded, otherwise the event or the status of the
-/// completion.
+/// Why an access failed: the event that was reported, or the status of the completion.
 #[derive(Debug, PartialEq, Eq)]
 enum Refusal {
     Event(EventId),
@@ -35,7 +34,8 @@ fn region(bench: &mut Bench, access: Access) -> Stag {
     register(&mut bench.side.rnic, bench.side.pd, bench.side.buffer, access)
 }
 
-/// Delivers an inbound Write of one octet. Returns whether the octet was placed.
+/// Delivers an inbound Write of one octet. Returns whether the octet was placed, and why the access
+/// failed (if it failed).
 fn inbound_write(enabled: bool, access: Access) -> (bool, Option<Refusal>) {
     let mut bench = bench(true, enabled);
     let stag = region(&mut bench, access);
@@ -43,7 +43,8 @@ fn inbound_write(enabled: bool, access: Access) -> (bool, Option<Refusal>) {
     (bench.side.octets()[0] == b'x', outcome(&mut bench))
 }
 
-/// Delivers an inbound Read of one octet. Returns whether the Read was answered.
+/// Delivers an inbound Read of one octet. Returns whether the Read was answered, and why the access
+/// failed (if it failed).
 fn inbound_read(enabled: bool, access: Access) -> (bool, Option<Refusal>) {
     let mut bench = bench(enabled, true);
     let stag = region(&mut bench, access);
@@ -55,7 +56,7 @@ fn inbound_read(enabled: bool, access: Access) -> (bool, Option<Refusal>) {
 }
 
 /// Posts a Read into a region. Returns whether the request was sent, whether the data arrived, and
-/// the error.
+/// why the access failed (if it failed).
 fn own_read(enabled: bool, access: Access) -> (bool, bool, Option<Refusal>) {
     let mut bench = bench(true, enabled);
     let stag = region(&mut bench, access).to_bits();
@@ -137,7 +138,7 @@ fn a_reads_own_sink() {
             == (true, false, Some(Event(EventId::ProtectionAccessRights)));
         "VERBS-7.4.2-9" => own_read(true, R).0 && !own_read(true, R).1;
         "VERBS-7.5.2-2" => own_read(true, REMOTE_WRITE) == (true, true, None) && !own_read(true, W).1;
-        // The side cannot gather from this sink, and peers cannot read it.
+        // The side cannot use this sink as the source of a Send, and peers cannot read it.
         "VERBS-7.5.1-3" => own_read(true, REMOTE_WRITE).1 && gather(REMOTE_WRITE, false).is_some();
         "VERBS-8.1.2.2-4" => {
             let mut bench = Bench::new();
@@ -269,7 +270,7 @@ fn stag_zero_is_for_local_use() {
             });
             bench.side.post(send());
             bench.sent();
-            // A peer's request to invalidate it has no effect.
+            // A peer requests the invalidation of STag 0, without an effect.
             bench.side.post_receive(2, 0, 9);
             bench.hand_in(&untagged(Opcode::SEND_INVALIDATE, 0, 1, 0, true, b"x"));
             bench.side.rnic.handle_reset(weft_peer::Instant::ORIGIN, bench.side.llp);

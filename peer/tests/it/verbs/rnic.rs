@@ -1,4 +1,5 @@
-//! The RNIC: open, query, close (draft sections 5.1 and 9.2.1, Figure 28).
+//! Tests the verbs that open, query and close an RNIC (draft-hilland-rddp-verbs, sections 5.1 and
+//! 9.2.1, Figure 28).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::memory::{
@@ -80,8 +81,8 @@ fn open_rnic() {
             y.query_cq(cq) == Err(CqError::InvalidCqHandle) && x.query_cq(cq).is_ok()
         };
         "VERBS-5.1-2" => {
-            // Each RNIC returns its first handle. Whatever number this handle has, it belongs to
-            // that RNIC.
+            // Each RNIC returns its first handle. The two handles can have the same number, but
+            // each handle is valid for its own RNIC.
             let (p, q) = (x.memory_mut().allocate_pd().unwrap(), y.memory_mut().allocate_pd().unwrap());
             x.memory_mut().deallocate_pd(p) == Ok(()) && y.memory_mut().allocate_window(q).is_ok()
         };
@@ -105,7 +106,7 @@ fn the_mode_lasts_as_long_as_the_rnic_is_open() {
             remote: false,
             access: weft_peer::memory::Access::LOCAL,
         };
-        // Twice: the first use does not fix it.
+        // Register twice, because the first registration must not fix the mode or the block size.
         rnic.memory_mut().register(&registration).is_ok() && rnic.memory_mut().register(&registration).is_ok()
     };
     let pages = RnicSettings::default();

@@ -1,5 +1,5 @@
-//! Tests of Queue Pairs that use a Shared Receive Queue: order of receives, limits, errors (draft
-//! sections 6.3.4 to 6.3.8).
+//! Tests Queue Pairs that use a Shared Receive Queue (S-RQ): the order of receives, limits and
+//! errors (draft-hilland-rddp-verbs, sections 6.3.4 to 6.3.8).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
@@ -259,7 +259,8 @@ fn stag_zero_is_the_queue_pairs_to_use() {
     let received = |privileged: bool| {
         let mut sharing = Sharing::new(2);
         if privileged {
-            // The side's own Queue Pair may use it. It joins the S-RQ in place of the first.
+            // A privileged Queue Pair is allowed to use STag 0. The test creates it on another
+            // RNIC, with the token of this RNIC.
             let (node, mut settings) = (weft_peer::verbs::Node::new(["p"]), weft_peer::verbs::RnicSettings::default());
             settings.max_qps = 1;
             let (mut rnic, token) = node.open("p", settings).unwrap();

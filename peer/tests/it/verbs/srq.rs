@@ -1,5 +1,5 @@
-//! Tests of the verbs for Shared Receive Queues, and of their errors (draft sections 6.3.1 to 6.3.3
-//! and 9.2.4, Figure 31).
+//! Tests the verbs for Shared Receive Queues (S-RQs), and their errors (draft-hilland-rddp-verbs,
+//! sections 6.3.1 to 6.3.3 and 9.2.4, Figure 31).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::verbs::{
@@ -21,7 +21,7 @@ fn small() -> Rnic {
     open(RnicSettings { max_srqs: 1, max_srq_wrs: 8, max_sges: 4, ..RnicSettings::default() })
 }
 
-/// An RNIC without S-RQs.
+/// An RNIC that does not support S-RQs.
 fn without_any() -> Rnic {
     open(RnicSettings { max_srqs: 0, ..RnicSettings::default() })
 }

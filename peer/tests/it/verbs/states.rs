@@ -1,5 +1,5 @@
-//! Tests of the life cycle of a Queue Pair: start, close, Terminate, abort (draft sections 6.2 and
-//! 6.6).
+//! Tests the life cycle of a Queue Pair: start, close, Terminate and abort
+//! (draft-hilland-rddp-verbs, sections 6.2 and 6.6).
 
 use std::time::Duration;
 
@@ -77,7 +77,8 @@ fn the_stream_message_goes_first_and_raw() {
     }
 }
 
-/// The MPA Responder is the draft's active side. It sends nothing until the first FPDU has arrived.
+/// The MPA Responder is the side that the draft calls active. It sends nothing until the first FPDU
+/// has arrived.
 #[test]
 fn octets_from_before_rts_are_kept() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -292,8 +293,8 @@ fn terminate_reports_a_lost_connection_without_earlier_event() {
     }
 }
 
-/// RFC 6581: each kind of ready-to-receive message allows the Responder to send. No Queue Pair
-/// receives such a message.
+/// RFC 6581: each kind of ready-to-receive message allows the Responder to send. The message uses
+/// no receive of the Queue Pair.
 #[test]
 fn queue_pairs_do_not_receive_ready_to_receive_messages() {
     use weft_peer::mpa::{Rtr, RtrKinds};

@@ -1,5 +1,5 @@
-//! Tests where sending and receiving stop, and the contents of the Terminate (draft section 6.4,
-//! Figure 12).
+//! These tests check at which point sending and receiving stop, and the contents of the Terminate
+//! (draft-hilland-rddp-verbs, section 6.4, Figure 12).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
@@ -22,8 +22,8 @@ fn request(msn: u32, stag: u32, length: u32) -> Vec<u8> {
     untagged(Opcode::READ_REQUEST, 1, msn, 0, true, &payload)
 }
 
-/// The ULPDUs of the first batch of output, which has complete FPDUs. The rest of the output has
-/// not been built yet.
+/// Returns the ULPDUs of the first batch of output. The batch has complete FPDUs. The RNIC has not
+/// built the rest of the output yet.
 fn first_batch(bench: &mut Bench) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     bench.side.rnic.poll_transmit(Instant::ORIGIN, bench.side.llp, |slices| {
@@ -161,7 +161,7 @@ fn errors_of_inbound_messages() {
     shows! { proof: "VERBS-6.4-19" => bench.code() == Some(0) && bench.side.state() == QpState::Terminate; }
 }
 
-/// A full CQ stops sending at the latest after the message in progress.
+/// If a CQ overflows, the side sends at most the message that is in progress.
 #[test]
 fn for_a_completion_without_a_cq_entry() {
     let mut proof = Coverage::new(CoverageKind::Test);

@@ -1,4 +1,5 @@
-//! Each verb of draft sections 9.2 to 9.4 has the effect of its name.
+//! These tests call each verb of draft-hilland-rddp-verbs sections 9.2 to 9.4 once. Each verb has
+//! the effect that its name describes.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_peer::Instant;

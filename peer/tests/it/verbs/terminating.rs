@@ -1,5 +1,5 @@
-//! Tests of the states Terminate and Error (draft sections 6.2.2.3, 6.2.2.4, 6.2.3, 6.2.4, 6.6.2.2
-//! to 6.6.2.5, Figures 8 to 10).
+//! Tests the states Terminate and Error of a Queue Pair (draft-hilland-rddp-verbs, sections
+//! 6.2.2.3, 6.2.2.4, 6.2.3, 6.2.4 and 6.6.2.2 to 6.6.2.5, Figures 8 to 10).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
@@ -137,8 +137,8 @@ fn a_received_terminate() {
     open.side.rnic.handle_timeout(deadline, open.side.llp);
     shows! { proof:
         "VERBS-6.6.2-1" => {
-            // There are five ways to end a stream. The Consumer closes normally, terminates or
-            // aborts. Or the peer terminates, or this side has an error.
+            // There are five ways to end a stream. The Consumer closes it, terminates it or aborts
+            // it, the peer terminates it, or an error occurs on this side.
             let ways: [fn(&mut Bench); 5] = [
                 |bench| bench.side.to(QpState::Closing).unwrap(),
                 |bench| bench.side.to(QpState::Terminate).unwrap(),
@@ -157,7 +157,8 @@ fn a_received_terminate() {
             }) == [(0, Some(TransmitResult::Fin)), (1, Some(TransmitResult::Fin)), (0, Some(TransmitResult::Reset)),
                 (0, Some(TransmitResult::Fin)), (1, Some(TransmitResult::Fin))]
         };
-        // In Error, Query QP returns the Terminate and whether it was sent or received.
+        // In the state Error, Query QP returns the Terminate, and whether this side sent or
+        // received it.
         "VERBS-6.2.4-8" => {
             let received = open.side.rnic.query_qp(open.side.qp).unwrap().terminate.unwrap();
             let mut own = Bench::new();

@@ -1,4 +1,5 @@
-//! Tests of every operation between two RNICs: data, completions, order.
+//! Tests every operation between two RNICs. The tests check the data, the completions and their
+//! order.
 
 use bytes::Bytes;
 use weft_core::coverage::{Coverage, CoverageKind};
@@ -350,8 +351,8 @@ fn bind_and_fast_register_take_effect_in_order() {
     }
 }
 
-/// The result does not depend on markers or CRCs, or on the pieces in which TCP accepts and
-/// delivers the octets.
+/// The result is the same with and without markers, and with and without CRCs. It does not depend
+/// on the pieces in which TCP accepts and delivers the octets.
 #[test]
 fn framing_and_cuts_change_nothing() {
     for markers in [false, true] {
@@ -380,7 +381,8 @@ fn framing_and_cuts_change_nothing() {
     }
 }
 
-/// The regions have many scattered pages. The pages need more slices than one write call can have.
+/// A region has many scattered pages. One message with the data of all pages needs more slices than
+/// one write call can have.
 #[test]
 fn scattered_memory_is_sent_as_one_message() {
     let mut peers = Peers::with(Framing { markers: false, crc: true }, 65_495, |_| ());

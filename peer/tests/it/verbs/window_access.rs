@@ -1,5 +1,5 @@
-//! Memory Windows as peers use them: access, invalidation, and the effects of a deallocation (draft
-//! sections 7.10.4 and 7.10.6).
+//! Tests Memory Windows that peers use: access, invalidation, and the effects of a deallocation
+//! (draft-hilland-rddp-verbs, sections 7.10.4 and 7.10.6).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
@@ -129,8 +129,8 @@ fn invalidation() {
 #[test]
 fn invalidation_is_the_queue_pairs_own() {
     let mut proof = Coverage::new(CoverageKind::Test);
-    // A window is bound on one Queue Pair and invalidated on another Queue Pair of the same PD or
-    // of a different PD.
+    // A window is bound on one Queue Pair and invalidated on another. The PD of the second Queue
+    // Pair is the same or a different one.
     let from = |foreign: bool, bound_first: bool| {
         let mut bench = Bench::new();
         let index = window(&mut bench);

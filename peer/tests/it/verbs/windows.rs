@@ -1,5 +1,5 @@
-//! Memory Windows: which regions they can be bound to, and the effects of a Bind (draft section
-//! 7.10, Figures 17, 19 and 20).
+//! Tests Memory Windows: the regions to which they can be bound, and the effects of a Bind
+//! (draft-hilland-rddp-verbs, section 7.10, Figures 17, 19 and 20).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::Opcode;
@@ -16,7 +16,8 @@ use crate::verbs::peers::{Bench, LENGTH, PLAIN, Side, VA, llp_settings, register
 
 const BOTH: RemoteAccess = RemoteAccess { read: true, write: true };
 
-/// Binds octets 100 to 149 of the side's region, zero based, on the bench's Queue Pair.
+/// Binds `window` to octets 100 to 149 of the side's region, on the bench's Queue Pair. The
+/// window's offsets begin at zero ("zero based"). `change` can modify the Bind.
 pub(crate) fn bind(
     bench: &mut Bench,
     window: StagIndex,
@@ -50,8 +51,8 @@ pub(crate) fn state(bench: &Bench, stag: Stag) -> StagState {
     bench.side.rnic.memory().query_window(stag.index).unwrap().state
 }
 
-/// Delivers a Write to the window. Returns the offset of its first octet in the region, and the
-/// events.
+/// Delivers a Write to the window. Returns the offset in the region at which its first octet was
+/// placed, and the events.
 pub(crate) fn written(bench: &mut Bench, stag: Stag, to: u64, payload: &[u8]) -> (Option<usize>, Vec<EventId>) {
     bench.hand_in(&tagged(Opcode::WRITE, stag.to_bits(), to, payload));
     (bench.side.octets().iter().position(|octet| *octet != 0), bench.side.event_ids())
@@ -73,7 +74,7 @@ pub(crate) fn sibling(side: &mut Side, pd: Option<PdId>) -> (QpHandle, LlpHandle
     (qp, llp)
 }
 
-/// Selects another Queue Pair of the bench.
+/// Makes the bench use another Queue Pair of its side.
 pub(crate) fn on(mut bench: Bench, (qp, llp): (QpHandle, LlpHandle)) -> Bench {
     (bench.side.qp, bench.side.llp) = (qp, llp);
     bench.side.id = bench.side.rnic.query_qp(qp).unwrap().id;
@@ -171,8 +172,8 @@ fn a_bind_makes_the_window_valid() {
             let (again, _) = bind(&mut bench, stag.index, 9, |_| ());
             written(&mut bench, again, 0, b"x").0 == Some(100) && written(&mut bench, stag, 1, b"x").1 == [EventId::ProtectionInvalidStag]
         };
-        // The right to write requires the region's local right to write. The region's remote right
-        // is irrelevant.
+        // A window with the right to write needs a region with the local right to write. The remote
+        // rights of the region make no difference.
         "VERBS-8.1.2.2-10" => {
             let mut bench = Bench::new();
             let region = register(&mut bench.side.rnic, bench.side.pd, bench.side.buffer, Access { bind: true, ..Access::LOCAL });
@@ -189,7 +190,7 @@ fn a_bind_makes_the_window_valid() {
     }
 }
 
-/// Draft section 7.10.6.1: a Bind fails if one of the conditions is not met.
+/// Draft section 7.10.6.1: a Bind fails if one of the conditions of this section is not met.
 #[test]
 fn a_bind_fails() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -210,8 +211,8 @@ fn a_bind_fails() {
         bench.side.rnic.handle_fin(Instant::ORIGIN, bench.side.llp);
         (status, state, bench.side.state())
     };
-    // Returns, for each set of rights of a window, whether the window can be bound to a region with
-    // the rights `access`.
+    // Returns whether a window can be bound to a region with the rights `access`. The result has
+    // one value for each set of rights of the window.
     let with = |access: Access| {
         [RemoteAccess { read: true, write: false }, RemoteAccess { read: false, write: true }, BOTH].map(|rights| {
             let mut bench = Bench::new();
@@ -250,7 +251,7 @@ fn a_bind_fails() {
 #[test]
 fn domains_and_rights_of_a_bind() {
     let mut proof = Coverage::new(CoverageKind::Test);
-    // The window, the region or the Queue Pair has a different PD.
+    // One of three objects has a different PD: the window (0), the region or the Queue Pair.
     let status = |of: usize| {
         let mut bench = Bench::new();
         let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();

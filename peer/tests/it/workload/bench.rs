@@ -1,4 +1,6 @@
-//! Tests of streams of messages, by each carrier in each direction.
+//! Tests the workload `bench`, which transfers a stream of messages. A carrier is the RDMA
+//! operation that transfers the data: Send, Write or Read. The tests use each carrier in each
+//! direction.
 
 use std::time::Duration;
 
@@ -44,8 +46,8 @@ async fn every_carrier_both_ways() {
     }
 }
 
-/// A device whose tasks poll again before they sleep, or never do, moves the same octets, including
-/// the ends.
+/// If a task of a device has no work, it can poll for some time before it sleeps (busy polling).
+/// The stream completes and ends gracefully without busy polling (0 us) and with it (50 us).
 #[tokio::test]
 async fn busily() {
     let there = device();

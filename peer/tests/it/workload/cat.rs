@@ -1,4 +1,5 @@
-//! Tests of streams of octets, by each carrier, in both directions.
+//! Tests the workload `cat`, which transfers a stream of octets. A carrier is the RDMA operation
+//! that transfers the data. The tests use each carrier in both directions.
 
 use weft_peer::workload::WorkloadError;
 use weft_peer::workload::bench::Carrier;
@@ -75,7 +76,8 @@ async fn every_carrier_both_ways() {
     }
 }
 
-/// If a source fails, the connection ends, and the sink learns that the data is incomplete.
+/// If reading from the source fails, the connection ends, and the sink gets an error, because the
+/// data is incomplete.
 #[tokio::test]
 async fn a_source_that_fails() {
     let (here, there) = (device(), device());

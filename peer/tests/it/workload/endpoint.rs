@@ -1,4 +1,4 @@
-//! Tests of the endpoint that all workloads use.
+//! Tests the endpoint that all workloads use.
 
 use weft_peer::memory::Access;
 use weft_peer::mpa::PrivateData;
@@ -7,8 +7,8 @@ use weft_peer::workload::{Endpoint, EndpointSettings, WorkloadError};
 
 use super::{device, listener, settings};
 
-/// After a graceful end, nothing would complete new work. Without an error, a task that waits for
-/// its completion would wait forever.
+/// After a graceful end, posting work must fail. The work would never complete, and a task that
+/// waits for its completion would wait forever.
 #[tokio::test]
 async fn work_after_a_graceful_end_fails() {
     let (here, there) = (device(), device());

@@ -1,5 +1,5 @@
-//! Tests of workloads over real TCP, with both sides.
-#![expect(clippy::unwrap_used, reason = "the lint's exemption of tests does not reach their helpers")]
+//! Tests workloads over real TCP. Each test runs both sides of a connection.
+#![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 mod bench;
 mod cat;

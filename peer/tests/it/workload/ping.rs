@@ -1,4 +1,4 @@
-//! Tests of the exchange of rping.
+//! Tests the workload `ping`, which has the same messages as the program rping.
 
 use bytes::Bytes;
 use weft_peer::driver::Device;
@@ -45,14 +45,15 @@ async fn every_kind_of_size() {
     }
 }
 
-/// The exchange has more rounds than there are first letters, and more rounds than a queue has
-/// entries.
+/// The data of each round begins with the next letter. This exchange has more rounds than there are
+/// letters, and more rounds than a queue has entries.
 #[tokio::test]
 async fn many_rounds() {
     ping(64, 300).await;
 }
 
-/// A server with smaller limits rejects, and the client gets the reason.
+/// The client's size exceeds the limit of the server. The server rejects the client, and the client
+/// gets the reason.
 #[tokio::test]
 async fn rejects_a_client_over_the_limits() {
     let (here, there) = (device(), device());
@@ -67,7 +68,7 @@ async fn rejects_a_client_over_the_limits() {
     assert!(matches!(pinged, Err(WorkloadError::Ended { .. })), "{pinged:?}");
 }
 
-/// Silent peers block no other peer. The listener serves a good peer at the same time.
+/// Several peers connect and send nothing. The listener serves another peer at the same time.
 #[tokio::test]
 async fn silent_peers_do_not_block_others() {
     let (here, there) = (device(), device());
@@ -87,7 +88,7 @@ async fn silent_peers_do_not_block_others() {
     assert_eq!(served.unwrap(), 1);
 }
 
-/// A Send that rping does not use is reported as such.
+/// If the peer sends a Send that rping does not use, the error reports this.
 #[tokio::test]
 async fn a_peer_with_another_protocol() {
     let (here, there) = (device(), device());

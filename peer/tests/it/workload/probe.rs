@@ -1,5 +1,5 @@
-//! Tests of probes: the effect of each operation on both sides, and the answer to each wrong
-//! operation.
+//! Tests the workload `probe`, which runs single operations from a list. The tests check the effect
+//! of each operation on both sides, and the answer to each wrong operation.
 
 use weft_core::wire::rdmap::TerminateError;
 use weft_peer::driver::cm::{CmError, CmSettings};
@@ -24,8 +24,8 @@ async fn play(client: ProbeSettings, server: ProbeSettings, mpa: CmSettings, ops
         probe.connect(listener.local_addr(), mpa).await.unwrap();
         let mut done = Vec::new();
         for op in ops {
-            // A rejected Read or Atomic Operation fails. The end of the connection follows
-            // nevertheless.
+            // If the peer rejects a Read or an Atomic Operation, the operation fails. The test
+            // ignores this error and checks how the connection ends.
             done.push(probe.run(Op::parse(op).unwrap()).await.unwrap_or_default());
         }
         (done, probe.finish().await.unwrap())
@@ -43,7 +43,7 @@ async fn play(client: ProbeSettings, server: ProbeSettings, mpa: CmSettings, ops
     Seen { done, client, received, server }
 }
 
-/// FNV-1a of 64 bits, as draft-eastlake-fnv has it.
+/// The hash FNV-1a of 64 bits, as draft-eastlake-fnv defines it.
 fn fnv(octets: impl IntoIterator<Item = u8>) -> u64 {
     octets
         .into_iter()
@@ -129,7 +129,7 @@ async fn wrong_operations_are_answered_by_their_terminate() {
     }
 }
 
-/// An echo returns each message unchanged. Its receive is posted again, so there can be more
+/// An echo returns each message unchanged. The echo posts each receive again, so there can be more
 /// messages than receives.
 #[tokio::test]
 async fn echoes_come_back() {
@@ -141,7 +141,8 @@ async fn echoes_come_back() {
     assert_eq!(back, [fnv(source(70)); 10]);
 }
 
-/// RFC 5040 section 5.1: a Tagged message without octets refers to no memory.
+/// RFC 5040 section 5.1: a Tagged message without payload refers to no memory, so its STag is not
+/// checked.
 #[tokio::test]
 async fn an_empty_tagged_message_names_no_memory() {
     let ops = ["write:0:0:0xabcd00", "read:0:0:0xabcd00"];
@@ -149,14 +150,14 @@ async fn an_empty_tagged_message_names_no_memory() {
     assert!(seen.client.graceful && seen.server.graceful, "{:?}", seen.server);
 }
 
-/// Distinguishes a client that resets the connection from one that only closes.
+/// If the client resets the connection, the server does not report a graceful end.
 #[tokio::test]
 async fn an_abort_is_no_graceful_end() {
     let seen = play(ProbeSettings::default(), ProbeSettings::default(), settings(), &["send:1", "abort"]).await;
     assert!(!seen.server.graceful && seen.server.terminate.is_none(), "{:?}", seen.server);
 }
 
-/// Wrong numbers are rejected here, before anything is sent.
+/// The client itself rejects lengths that exceed its region, before it sends anything.
 #[tokio::test]
 async fn rejects_lengths_beyond_the_region() {
     let (here, there) = (device(), device());

@@ -69,7 +69,7 @@ pub(super) struct Again {
 pub(super) enum Which {
     /// All cases.
     All,
-    /// The cases that neither passed nor were skipped.
+    /// The cases that ran, but did not pass.
     Failed,
     /// The case in `case`.
     Case,

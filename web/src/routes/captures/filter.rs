@@ -24,8 +24,8 @@ pub(in crate::routes) async fn filter_error(text: String) -> Result<Option<Filte
         let _permit = permit;
         Filter::parse(&text, &mut WantedFields::default()).err()
     };
-    // A runtime that stops cancels blocking tasks that still wait for a thread. Only a panic in the
-    // task is a fault.
+    // If the runtime stops, it cancels blocking tasks that still wait for a thread. A cancelled
+    // task is no fault, but a panic in the task is a fault.
     tokio::task::spawn_blocking(compile).await.map_err(|error| match error.try_into_panic() {
         Ok(panic) => std::panic::resume_unwind(panic),
         Err(_) => STOPPING,

@@ -44,7 +44,7 @@ pub(in crate::routes) async fn form(
                 let id = file(&app, field).await.map_err(Failure::Upload)?;
                 return Ok(Redirect::to(&url::capture(&id)));
             }
-            // Do not read other fields before the key was checked.
+            // Do not read other fields before the key is checked.
             (_, false) => return Err(FORGED),
             (_, true) => {}
         }

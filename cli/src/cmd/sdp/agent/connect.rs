@@ -90,13 +90,13 @@ impl Agent {
             Err(why) => {
                 entry.finish_failed(&why.1);
                 self.failures.insert(from, why);
-                // Ignore errors, because the program may have ended.
+                // Ignore errors, because the program can have ended.
                 let _ = pending.refuse(from).await;
                 return;
             }
         };
         let local = onward.local_addr().unwrap_or(from);
-        // The program may query the addresses as soon as it is connected.
+        // The program can query the addresses as soon as it is connected.
         let name_entry = self.names.insert(from, pending.at(), Names { local, peer: request.service });
         match pending.complete(from).await {
             Ok(program) => {

@@ -109,7 +109,7 @@ impl Agent {
         let (from, mut program) = (incoming.peer_addr(), ProgramState::Listening);
         let entry = self.log.open(format!("{from} to the program at {service}"));
         if let (Some(mapper), Ok(local)) = (&self.mapper, incoming.local_addr()) {
-            // Ignore errors, because the client may not have used the port mapper.
+            // Ignore errors, because a client can connect without the port mapper.
             let _ = mapper.connected(from, local);
         }
         let sides = async {
@@ -143,7 +143,7 @@ impl Agent {
     }
 
     /// Opens a TCP connection to the program. Stores the real addresses first, because the program
-    /// may query them as soon as it is connected.
+    /// can query these addresses as soon as it is connected.
     async fn program(&self, service: SocketAddr, names: Names) -> io::Result<(TcpStream, NameEntry<'_>)> {
         let mut failed = io::ErrorKind::AddrNotAvailable.into();
         for (from, to) in loopback_routes(service) {

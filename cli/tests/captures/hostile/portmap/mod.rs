@@ -1,8 +1,9 @@
-//! The client and the server of the port mapper, tested against each other and the monitor: each
-//! deviation is caught, and correct sides have no findings.
+//! Tests the client and the server of the port mapper together with the monitor. Each deviation
+//! (named fault of a side) is caught, and the monitor has no findings about correct sides.
 //!
-//! The test tries each deviation in every scene and on both sides. It searches first for a finding
-//! about the first requirement of the deviation, and then for a case that fails.
+//! The test tries each deviation in every scene, first on one side and then on the other. It
+//! searches first for a finding about the first requirement that the deviation violates, and then
+//! for a case that fails.
 
 mod net;
 mod scene;
@@ -19,7 +20,7 @@ use crate::hostile::verdict;
 use net::Run;
 pub(crate) use scene::Scene;
 
-/// Returns the errors that are not about the deviation's requirements, as lines of the list.
+/// Returns the errors that are not about the deviation's requirements, as lines of `also.csv`.
 fn beside(deviation: &Deviation, side: usize, run: &Run, right: &Run) -> Vec<String> {
     let errors = |end| -> BTreeSet<RequirementId> {
         run.found(end, Severity::Error).difference(&right.found(end, Severity::Error)).copied().collect()
@@ -27,7 +28,8 @@ fn beside(deviation: &Deviation, side: usize, run: &Run, right: &Run) -> Vec<Str
     let line = |id: &RequirementId| format!("{},{id}", deviation.name);
     let is_beside = |id: &RequirementId| !deviation.breaks.contains(id);
     let own = errors(side).into_iter().filter(is_beside).map(|id| line(&id));
-    // An answer repeats the wrong fields of its request.
+    // The other side can have errors too, because an answer repeats the wrong fields of its
+    // request.
     let other = errors(1 - side).into_iter().filter(is_beside);
     own.chain(other.map(|id| format!("{} (of the correct end)", line(&id)))).collect()
 }
@@ -65,7 +67,8 @@ fn nothing_is_found_in_correct_exchanges() {
     }
 }
 
-/// If all scenes had the same result, they would prove nothing.
+/// Each scene has the result that its name describes. If all scenes had the same result, the tests
+/// with them would prove nothing.
 #[test]
 fn scenes_are_what_they_are_called() {
     let none = Deviations::NONE;

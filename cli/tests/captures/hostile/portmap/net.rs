@@ -1,5 +1,5 @@
-//! A PM Client and a PM Server on a virtual clock, a capture of their datagrams, and the TCP
-//! listeners of the services.
+//! A [`Net`] has a PM Client and a PM Server with a virtual clock, the TCP listeners of the
+//! services, and a capture of all traffic.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -21,7 +21,8 @@ use weft_peer::{Deviations, Instant};
 use crate::hostile::capture::pcapng;
 
 const LINKTYPE_ETHERNET: u16 = 1;
-/// For the client and for the server: the UDP port, and another port from which a deviation sends.
+/// The UDP ports of the client and of the server. The second port of each side is used only by a
+/// deviation that sends from a wrong port.
 const PORTS: [[u16; 2]; 2] = [[33333, 33334], [3935, 40404]];
 
 /// The treatment of a datagram in flight.
@@ -31,7 +32,8 @@ pub(crate) enum Fate {
 }
 
 /// Decides about each datagram in flight. The arguments are the side that sent the datagram, the
-/// number of the datagram among all of this side, and its bytes, which the function may change.
+/// number of the datagram (counted for each side), and its bytes. The function can change the
+/// bytes.
 pub(crate) type Way = fn(side: usize, number: usize, octets: &mut Vec<u8>) -> Fate;
 
 pub(crate) struct Net {
@@ -69,8 +71,8 @@ impl Net {
         let hosts = hosts.map(|host| host.parse().unwrap());
         let mut table = Table::default();
         let at = |port| SocketAddr::new(hosts[1], port);
-        // A service at a fixed port, a service with one of two new ports for each connection, and a
-        // service at a port without a listener.
+        // The services have different kinds of targets: a fixed port, a range of two ports of which
+        // each connection gets one, and a port without a listener.
         for (port, target) in [
             (5001, Target::Fixed(vec![at(7001)])),
             (5002, Target::PortRange { at: at(0), ports: 9001..=9002 }),
@@ -129,7 +131,7 @@ impl Net {
 
     pub(crate) fn wait(&mut self, millis: u64) {
         let end = self.now + Duration::from_millis(millis);
-        // The time limit stops a side that would send for ever.
+        // A deviating side can send forever, so the loop has a time limit.
         while let Some(next) = [self.client.deadline(), self.server.deadline()].into_iter().flatten().min() {
             if next > end {
                 break;
@@ -160,7 +162,7 @@ impl Net {
                 ServerEvent::Expired { connecting, address } => format!("{connecting} has not used {address}"),
                 ServerEvent::Acknowledged { connecting, address } => format!("{connecting} acknowledges {address}"),
                 ServerEvent::Released { address } => format!("{address} is free"),
-                // The datagrams show the other events.
+                // The other events are visible in the datagrams.
                 _ => continue,
             };
             self.note(&text);
@@ -243,7 +245,8 @@ impl Net {
         Run { findings: found.0, capture: pcapng(frames), outcome: self.outcome }
     }
 
-    /// Makes a message about a service, such as a PMReq or a PMAccept, as this side would send it.
+    /// Makes a message about a service, such as a PMReq or a PMAccept. `first` is its first octet,
+    /// which has the message type.
     pub(crate) fn message(&self, first: u8, ap_port: u16, cp_port: u16, handle: u64) -> Vec<u8> {
         let mut octets = vec![first, 0, 0, 0];
         octets.extend(ap_port.to_be_bytes());

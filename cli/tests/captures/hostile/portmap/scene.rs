@@ -1,4 +1,5 @@
-//! Exchanges between a client and a server, with one scene for each possible violation.
+//! Lists the scenes of the port mapper. A scene is an exchange between a client and a server. For
+//! each requirement that a side can violate, there is a scene that shows the violation.
 
 use weft_peer::Deviations;
 
@@ -6,8 +7,8 @@ use super::net::{Fate, Net, Run, Way};
 
 /// The first AssocHandle of the client.
 const HANDLE: u64 = 0x1122_3344_5566_7788;
-/// A time in milliseconds that is longer than a client waits for an answer and a server for a
-/// PMAck.
+/// A time in milliseconds. It is longer than the time that a client waits for an answer, and longer
+/// than the time that a server waits for a PMAck.
 const LONG: u64 = 60_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,17 +23,17 @@ pub(crate) enum Scene {
     AcceptLost,
     /// The PMAck for a new port is lost. Another client gets the port after its time is over.
     AckLost,
-    /// Two connections, PmTime 0.
+    /// The client opens two connections. PmTime is 0.
     Twice,
-    /// Two connections, PmTime 1 s, two seconds apart.
+    /// The client opens two connections, two seconds apart. PmTime is 1 s.
     TwiceLater,
-    /// Two connections to a service that is denied with a PmTime.
+    /// The client opens two connections to a service. The PMDeny has a PmTime.
     DeniedTwice,
-    /// Two more connections are requested while one is open.
+    /// The client requests two more connections while one is open.
     Parallel,
-    /// Two requests at the same time. The first datagram of both is lost.
+    /// The client sends two requests at the same time. The first datagram of each request is lost.
     ParallelLost,
-    /// The same port connects to one service and then to another.
+    /// The client uses the same port for connections to one service and then to another.
     OneAfterTheOther,
     AcceptTwice,
     DenyAfterAccept,
@@ -40,11 +41,11 @@ pub(crate) enum Scene {
     AckUnasked,
     /// The client's host restarts, and requests the same connection.
     Restarted,
-    /// The service disappears while its PMAccept is lost.
+    /// The PMAccept is lost, and the service disappears before the client repeats its PMReq.
     ServiceGone,
-    /// A duplicate of a PMReq arrives after the server has forgotten the PMReq.
+    /// A duplicate of a PMReq arrives after the server has removed the PMReq from its table.
     RequestLate,
-    /// A duplicate of a PMReq arrives before the time of the PMReq is over.
+    /// A duplicate of a PMReq arrives while the PMReq is still in the server's table.
     RequestAgain,
     /// There is no listener at the SDP Address.
     Reset,
@@ -61,12 +62,12 @@ fn passes(_: usize, _: usize, _: &mut Vec<u8>) -> Fate {
     Fate::Passes
 }
 
-/// Drops the datagram with the side and the number in `lost`.
+/// Drops the datagram whose side and number are `lost`.
 fn loses(side: usize, number: usize, lost: (usize, usize)) -> Fate {
     if (side, number) == lost { Fate::Lost } else { Fate::Passes }
 }
 
-/// Changes bytes of the messages of one kind.
+/// Changes the bytes at `places` of each message whose first byte is `first`.
 fn changes(octets: &mut [u8], first: u8, places: &[usize]) -> Fate {
     if octets[0] == first {
         for place in places {
@@ -112,7 +113,7 @@ impl Scene {
         Scene::AcceptPadded,
     ];
 
-    /// Returns whether the scene has datagrams that no correct end sends.
+    /// Returns whether the scene has datagrams that no correct side sends.
     pub(crate) fn is_tampered_with(self) -> bool {
         use Scene::{
             AcceptOdd, AcceptPadded, AckTimed, AckUnasked, DeniedTwice, RequestOdd, RequestPadded, RequestReserved,
@@ -165,14 +166,15 @@ impl Scene {
                 net.wait(if self == Scene::Twice { 100 } else { 2000 });
                 net.ask(5001, 40002);
             }
-            // A duplicate of a PMReq to which the server assigns a port.
+            // The client repeats a PMReq for which the server assigns a new port.
             Scene::AcceptLost => {
                 net.ask(5002, 40001);
                 net.wait(1000);
                 net.ask(5002, 40002);
             }
             Scene::AckLost => {
-                // The TCP connection fails, too, because the client's host is unreachable.
+                // The client's host is unreachable, so its TCP connection also fails. The test
+                // sends the requests in its place.
                 net.inject(0, &net.message(0x04, 5002, 40001, HANDLE));
                 net.inject(0, &net.message(0x04, 5002, 40002, HANDLE + 1));
                 net.wait(LONG);

@@ -1,4 +1,4 @@
-//! The actions in each scene, one side after the other.
+//! Performs the actions of the users in each scene of SDP. Each user performs its actions in turn.
 
 use weft_core::wire::sdp::Mode;
 use weft_peer::sdp::Half;
@@ -250,7 +250,8 @@ impl Scene {
                 let len = if self == Scene::Urgent { 300 } else { 67_000 };
                 net.ends[to].receive(40, false);
                 if self == Scene::Urgent {
-                    // The SrcAvail of this data announces the urgent byte after it.
+                    // This data is advertised with a SrcAvail, which also announces the urgent byte
+                    // after the data.
                     net.ends[from].send(vec![2; 2000], false);
                 }
                 net.ends[from].send(vec![3; len], true);
@@ -271,7 +272,7 @@ impl Scene {
             }
             Scene::Suspended | Scene::SuspendedReading | Scene::SuspendedRead => {
                 if self == Scene::Suspended {
-                    // The user reads this data only on the next connection.
+                    // The user reads this data only after the move to the next TCP connection.
                     net.send(to, 2000);
                 } else {
                     let (source, reader) = if self == Scene::SuspendedRead { (from, to) } else { (to, from) };

@@ -12,13 +12,15 @@ use crate::hostile::capture::Capture;
 pub(crate) const PROFILES: [Profile; 5] =
     [Profile::Swapped, Profile::Bare, Profile::Natural, Profile::Enhanced, Profile::PrivateData];
 const ORDERS: [FieldOrder; 2] = [FieldOrder::Figure, FieldOrder::Mirrored];
-/// Number of random programs. The environment variable `SDP_PROGRAMS` sets another number.
+/// Default number of random programs. The environment variable `SDP_PROGRAMS` sets another number.
 const PROGRAMS: u64 = 150;
 
-/// Requirements that the profile `natural` always violates, because no FPDU precedes HelloAck.
+/// Requirements that the profile `natural` always violates. With this profile, the Responder sends
+/// HelloAck before it has received an FPDU.
 const OF_NATURAL: [&str; 2] = ["MPA-7.1.2-17", "MPA-7.1.3-2"];
 
-/// Returns the warnings and errors of the monitor, except those that the profile explains.
+/// Returns the warnings and errors of the monitor, except the violations that are part of the
+/// profile.
 pub(crate) fn blamed(capture: &Capture, profile: Profile) -> Vec<String> {
     let findings = capture.findings();
     let known = |id: &str| profile == Profile::Natural && OF_NATURAL.contains(&id);
@@ -64,8 +66,8 @@ fn transfer(net: &mut Net, from: usize, len: usize, ahead: bool) {
     net.wait(100);
 }
 
-/// Uses every mechanism in every Mode and in both directions, with resizes, revocations and
-/// Out-Of-Band data.
+/// Uses every transfer mechanism in every Mode and in both directions. Also resizes buffers,
+/// revokes advertisements and sends Out-Of-Band data.
 fn everything(net: &mut Net) {
     net.wait(100);
     for from in 0..2 {
@@ -108,7 +110,7 @@ fn everything(net: &mut Net) {
             transfer(net, from, 2900, true);
             net.wait(1000);
         }
-        // Revocations.
+        // Revoke sends and receives in two Modes.
         for mode in [Mode::Combined, Mode::Pipelined] {
             let _ = net.ends[from].machine.set_mode(Half::Out, mode);
             net.ends[from].send(octets(9000, 0x33), false);

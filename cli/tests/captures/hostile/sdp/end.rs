@@ -1,4 +1,5 @@
-//! One SDP endpoint, with the bytes and the events of its user. It uses no sockets and no clock.
+//! An [`End`] is one SDP endpoint, with the bytes and the events of its user. It uses no sockets
+//! and no clock.
 
 use std::ops::{Deref, DerefMut};
 
@@ -17,17 +18,18 @@ const QUEUES: Queues = Queues { sends: 4096, receives: 4096, late: LateSegment::
 pub(crate) struct End {
     pub(crate) machine: Machine,
     pub(crate) events: Vec<Event>,
-    /// Present if the connection is suspended: the port that this end connects to next, or `None`
-    /// if this end listens.
+    /// `Some` if the connection is suspended. The inner value is the port to which this end
+    /// connects next, or `None` if this end listens.
     pub(crate) rests: Option<Option<u16>>,
     /// The bytes that the user has received.
     pub(crate) got: Vec<u8>,
     sent: u64,
-    /// MID and MSeqAck of the sent messages. Both are 0 for a received message.
+    /// MID and MSeqAck of each sent message. For a received message, there is an entry with two
+    /// zeros.
     pub(crate) messages: Vec<(u8, u32)>,
 }
 
-/// The endpoint, used as its machine.
+/// The endpoint. It can be used like the SDP machine that it contains.
 pub(crate) struct Machine(Endpoint);
 
 impl Deref for Machine {
@@ -65,7 +67,7 @@ impl End {
         self.run(now);
     }
 
-    /// Sends bytes of the user. They are dropped if the connection is over.
+    /// Sends bytes of the user. Drops them if the connection is over.
     pub(crate) fn send(&mut self, octets: Vec<u8>, urgent: bool) {
         let len = octets.len() as u64;
         if self.machine.0.send(octets, urgent) {

@@ -1,9 +1,10 @@
-//! Two SDP endpoints, tested against each other and the monitor: each deviation is caught, and
-//! correct ends have no findings.
+//! Tests two SDP endpoints together with the monitor. Each deviation (named fault of an endpoint)
+//! is caught, and the monitor has no findings about correct ends.
 //!
-//! The test tries each deviation in every scene and at both ends. It searches first for a finding
-//! about the requirement, in both field orders, then for a refusal because of the requirement, and
-//! then for a case that fails.
+//! The test tries each deviation in every scene, first at one end and then at the other. It first
+//! searches for a finding about the requirement that the deviation violates. The finding must
+//! appear with both orders of fields. If there is no finding, it searches for a refusal with this
+//! requirement as the reason, and then for a case that fails.
 
 mod act;
 mod clean;
@@ -27,7 +28,8 @@ use crate::hostile::proof::{By, all_are_caught, ends, errors_beside};
 use crate::hostile::verdict;
 use scene::{Run, Scene};
 
-/// The other end's deviation that makes a deviation visible.
+/// Deviations that are visible only if the other end deviates too. Each line has the deviation, and
+/// the deviation of the other end.
 const PROVOKED_BY: &[(&str, &str)] = &[
     ("sdp.accepts-hello-ack-loc-ird-0", "sdp.hello-ack-loc-ird-0"),
     ("sdp.accepts-hello-ack-loc-ord-0", "sdp.hello-ack-loc-ord-0"),
@@ -56,8 +58,9 @@ const PROVOKED_BY: &[(&str, &str)] = &[
     ("sdp.stags-left-valid", "sdp.writes-again"),
 ];
 
-/// Runs in which at most the provoking end deviates. The keys are its deviation, the scene, that
-/// end and the field order.
+/// Results of runs in which the end under test is correct. A key has the deviation of the other end
+/// (if it deviates), the scene, the number of the end under test (0 if both ends are correct), and
+/// the order of fields.
 type Rights = RefCell<HashMap<(Option<&'static str>, Scene, usize, FieldOrder), Rc<Run>>>;
 
 fn catch(deviation: &'static Deviation, rights: &Rights, unasked: &mut Vec<String>) -> Result<By, String> {
@@ -72,7 +75,7 @@ fn catch(deviation: &'static Deviation, rights: &Rights, unasked: &mut Vec<Strin
                 let key = (by, scene, by.map_or(0, |_| end), order);
                 Rc::clone(rights.borrow_mut().entry(key).or_insert_with(right))
             };
-            // Findings about advice are notes.
+            // The severity of a finding about advice is "note", so notes count too.
             let names = |run: &Run, right: &Run| {
                 let (found, before) = (run.found(end, Severity::Note), right.found(end, Severity::Note));
                 found.difference(&before).any(|id| deviation.breaks.contains(id))

@@ -1,4 +1,5 @@
-//! Two SDP endpoints, the messages in flight between them, and a capture of the traffic.
+//! A [`Net`] has two SDP endpoints, the messages in flight between them, and a capture of the
+//! traffic.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -52,8 +53,8 @@ impl Net {
     }
 
     /// Delivers all output for which no time has to pass, up to a limit. Without the limit, this
-    /// might never end. If no user reads, two ends with two free Private Buffers send each other
-    /// updates for ever, and a deviating end may repeat a message for ever.
+    /// could go on forever for two reasons. If no user reads, two ends with two free Private
+    /// Buffers send each other updates forever. A deviating end can repeat a message forever.
     pub(crate) fn settle(&mut self) {
         self.load();
         for _ in 0..5000 {
@@ -68,8 +69,8 @@ impl Net {
         7000 + end as u16
     }
 
-    /// If both ends have suspended the connection, opens the next TCP connection. Checks that one
-    /// end connects to the port on which the other end listens.
+    /// If both ends have suspended the connection, opens the next TCP connection. Does so only if
+    /// one end connects to the port on which the other end listens.
     pub(crate) fn reconnect(&mut self) -> bool {
         let opener = self.ends.iter().position(|end| matches!(end.rests, Some(Some(_))));
         let Some(opener) = opener.filter(|_| self.ends.iter().all(End::has_come_to_rest)) else { return false };

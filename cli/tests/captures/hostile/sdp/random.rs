@@ -1,4 +1,5 @@
-//! Random programs of two users, over a link that may delay any data for any time.
+//! Runs random programs of two users of SDP. The link between the users can delay any data for any
+//! time.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use weft_peer::sdp::{Half, Policy, Profile, Settings, SrcAvailAnswer};
 use super::clean::PROFILES;
 use super::net::Net;
 
-/// A stream of numbers by seed (splitmix64).
+/// Random numbers from a seed (splitmix64).
 struct Random(u64);
 
 impl Random {
@@ -130,8 +131,8 @@ impl Program {
             if self.net.is_over() {
                 break;
             }
-            // If no user reads, two ends with two free Private Buffers would send each other
-            // updates for ever.
+            // Without these receives, two ends with two free Private Buffers could send each other
+            // updates forever.
             for end in &mut self.net.ends {
                 if end.waiting() == 0 {
                     end.receive(3000, false);

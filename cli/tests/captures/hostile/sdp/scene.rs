@@ -1,4 +1,5 @@
-//! The actions of two users, with one scene for each possible violation.
+//! Lists the scenes of SDP. A scene has the settings and the actions of two users. For each
+//! requirement that an end can violate, there is a scene that shows the violation.
 
 use std::fmt::Write as _;
 
@@ -18,11 +19,12 @@ const SIZE: u32 = 1000;
 pub(crate) enum Scene {
     /// Small sends.
     Bcopy,
-    /// Combined Mode: the peer reads the data of one SrcAvail, and answers another with a SendSm.
+    /// In Combined Mode, a send is advertised with a SrcAvail. The peer reads its data
+    /// (`Combined`), or answers with a SendSm (`CombinedBySendSm`).
     Combined,
     CombinedBySendSm,
-    /// Combined Mode: the peer reads a part of one SrcAvail, and reads another one as its user
-    /// posts receives.
+    /// In Combined Mode, the peer reads only a part of the advertised data (`CombinedInParts`), or
+    /// reads one part for each receive of its user (`CombinedByReads`).
     CombinedInParts,
     CombinedByReads,
     /// Several SrcAvails in Pipelined Mode.
@@ -32,16 +34,17 @@ pub(crate) enum Scene {
     Written,
     /// The receives are posted first, in both directions. So SinkAvails carry payload.
     Transactions,
-    /// The connection passes through all Modes, with data in each.
+    /// The connection passes through all Modes, and transfers data in each Mode.
     Modes,
-    /// A small send crosses a SinkAvail, which is then stale.
+    /// A small send crosses a SinkAvail, which becomes stale.
     Stale,
     /// A SrcAvail and a SinkAvail cross.
     Crossing,
-    /// SrcAvails and SinkAvails are revoked.
+    /// A SrcAvail is revoked (`RevokedSend`), or several are (`RevokedSends`).
     RevokedSend,
     RevokedSends,
-    /// A SrcAvail is revoked while the peer reads its data.
+    /// A SrcAvail is revoked while the peer reads its data. In `RevokedReceive`, a SinkAvail is
+    /// revoked.
     RevokedInProcess,
     RevokedReceive,
     /// More SrcAvails are outstanding than the peer stores.
@@ -59,8 +62,9 @@ pub(crate) enum Scene {
     Aborted,
     /// Hello and the MPA Request arrive together.
     Natural,
-    /// The socket is duplicated: without other traffic, while the requesting side reads, while the
-    /// other side reads, and by both sides at the same time.
+    /// The socket is duplicated. This happens without other traffic (`Suspended`), while the
+    /// requesting side reads, while the other side reads, or on request of both sides at the same
+    /// time.
     Suspended,
     SuspendedReading,
     SuspendedRead,
@@ -71,12 +75,13 @@ pub(crate) enum Scene {
     HintsCrossing,
     /// A SinkAvail crosses a SrcAvail and the ModeChange after it.
     Leaving,
-    /// A SrcAvail is revoked after its data was read. A SinkAvail is revoked while its buffer is
-    /// written.
+    /// A SrcAvail is revoked after its data was read (`RevokedLate`). A SinkAvail is revoked while
+    /// its buffer is written (`RevokedWrite`).
     RevokedLate,
     RevokedWrite,
-    /// A request for larger Private Buffers is refused, or accepted. Accepted buffers shrink again
-    /// later, with receives of a length between the two sizes.
+    /// A request for larger Private Buffers is refused (`LargerRefused`), or accepted in Pipelined
+    /// Mode. In `SmallerPipelined`, the buffers become smaller again, and the lengths of the
+    /// receives are between the two sizes.
     LargerRefused,
     LargerPipelined,
     SmallerPipelined,
@@ -91,9 +96,9 @@ pub(crate) enum Scene {
 /// The observable results of a scene.
 pub(crate) struct Run {
     pub(crate) findings: Vec<Finding>,
-    /// The results of both users, and the messages of each end.
+    /// The results that both users get, and the messages of each end.
     pub(crate) outcome: String,
-    /// The requirement that made each end close the connection by itself.
+    /// For each end that closed the connection by itself, the requirement that was the reason.
     pub(crate) refuses: [Option<RequirementId>; 2],
 }
 

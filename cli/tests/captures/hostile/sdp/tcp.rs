@@ -80,7 +80,8 @@ async fn passes(profile: Profile, order: FieldOrder, mode: Mode) -> Capture {
     capture
 }
 
-/// Uses several threads. The traffic log must still have each write before the answer to it.
+/// The devices use several threads. Nevertheless, the traffic log must have each write before the
+/// answer to this write.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_is_found_in_correct_traffic_over_tcp() {
     let mut wrong = Vec::new();

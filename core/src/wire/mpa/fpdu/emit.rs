@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(out.len() as u64, 1 + layout.end);
     }
 
-    /// MPA-4.4-13: the CRC field is present even if CRCs are not in use.
+    /// MPA-4.4-13 requires a CRC field even if CRCs are not in use.
     #[test]
     fn without_crc_the_field_is_zero() {
         let mut out = Vec::new();

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// RFC 5044 Figure 6: an FPDU at 0x1EC with a marker after 20 octets.
+    /// The FPDU of RFC 5044 Figure 6. It is at 0x1EC and has a marker after 20 octets.
     const FIGURE_6: &[u8; 52] = b"\x00\x2a\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\x14\
         \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x84\x92\x58\x98";
 
@@ -204,7 +204,7 @@ mod tests {
             }
         }
 
-        /// Tests any octets with any layout of the same length. The marker phase may be wrong.
+        /// Tests any octets with any layout of the same length. The marker phase can be invalid.
         #[test]
         fn no_octets_panic(
             fill in proptest::collection::vec(any::<u8>(), 1..50), ulpdu_length in 0u16..1200, start: u16,

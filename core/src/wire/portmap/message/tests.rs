@@ -1,5 +1,6 @@
-//! The expected octets come from Figure 17, and from datagrams of two Linux daemons. The frame
-//! numbers are those of the capture `portmap/iwpmd-two-daemons`.
+//! The expected octets come from Figure 17 of the SDP draft (draft-pinkerton-iwarp-sdp-01), and
+//! from datagrams of two Linux daemons. The frame numbers are those of the capture
+//! `portmap/iwpmd-two-daemons`.
 
 use proptest::prelude::*;
 
@@ -53,7 +54,8 @@ fn three_way_exchange_over_ipv4() {
         assert_eq!(Message::parse(expected), Ok(message));
         assert_eq!(&emitted(&message), expected);
     }
-    // According to the draft, a Request has 48 octets. Reserved is not checked.
+    // According to the draft, a Request has 48 octets. The parser does not check the Reserved
+    // field.
     let plain = Message { message_type: MessageType::PM_REQ, ap_port: 7000, ..ACCEPT };
     assert_eq!(Message::parse(&request[..48]), Ok(plain));
     assert_eq!(emitted(&plain)[..4], [0x04, 0, 0, 0]);

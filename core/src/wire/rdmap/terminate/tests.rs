@@ -19,7 +19,7 @@ fn bare(error: TerminateError) -> Terminate {
     Terminate { error, segment_length: None, ddp_header: None, read_request: None }
 }
 
-/// RFC 5040 Figure 8: a Terminate has Layer, EType, Error Code and HdrCt. For an MPA error, the
+/// By RFC 5040 Figure 8, a Terminate has Layer, EType, Error Code and HdrCt. For an MPA error, the
 /// Terminate has no copied header.
 #[test]
 fn an_mpa_error_has_four_octets() {
@@ -27,7 +27,8 @@ fn an_mpa_error_has_four_octets() {
     assert_eq!(Terminate::parse(&[0x20, 0x02, 0, 0]), Ok(bare(TerminateError::MPA_CRC)));
 }
 
-/// RFC 5040 Figure 7 with M and D, for a Write to an invalid STag.
+/// Tests a Terminate of RFC 5040 Figure 7 with the bits M and D. It reports a Write to an invalid
+/// STag.
 #[test]
 fn a_tagged_header_follows_its_length() {
     let header = RawTagged {
@@ -46,8 +47,8 @@ fn a_tagged_header_follows_its_length() {
     assert_eq!(Terminate::parse(expected), Ok(terminate));
 }
 
-/// RFC 5040 Figure 7 with M, D and R: the message has 52 octets, and the DDP header before the
-/// message has 18 octets. So `ULPDU_Length` is 70.
+/// Tests a Terminate of RFC 5040 Figure 7 with the bits M, D and R. The Terminate has 52 octets.
+/// Its own DDP header has 18 octets, so `ULPDU_Length` is 70.
 #[test]
 fn a_read_request_is_copied_completely() {
     let mut octets = vec![0x01, 0x00, 0xe0, 0x00, 0x00, 0x2e];
@@ -62,7 +63,7 @@ fn a_read_request_is_copied_completely() {
     assert_eq!(emitted(&terminate), octets);
 }
 
-/// RFC 5040 4.8: if D is set, DDP Segment Length is present even if M is clear.
+/// By RFC 5040 section 4.8, DDP Segment Length is present if D is set, even if M is clear.
 #[test]
 fn d_without_m_still_brings_the_length() {
     let octets = b"\x11\x00\x40\x00\x12\x34\xc1\x40\xde\xad\xbe\xef\0\0\0\0\0\0\x20\0";

@@ -1,4 +1,5 @@
-//! An independent implementation of the draft's figures computed the expected octets.
+//! The expected octets come from an independent implementation of the figures in the SDP draft
+//! (draft-pinkerton-iwarp-sdp-01).
 
 use proptest::prelude::*;
 
@@ -16,8 +17,8 @@ fn emitted(message: &Message<'_>, order: FieldOrder) -> Vec<u8> {
     out
 }
 
-/// Makes a message with `body`, MSeq `mseq` and Bufs 9. Checks that `figure` and `mirrored` are the
-/// octets of the message in figure order and in mirrored order.
+/// Makes a message with `body`, MSeq `mseq` and Bufs 9. Checks that the message has the octets
+/// `figure` in figure order, and the octets `mirrored` in mirrored order.
 fn check(mseq: u32, flags: Flags, body: Body<'_>, figure: &str, mirrored: &str) {
     let message = Message { bufs: 9, flags, mseq, mseq_ack: u32::from(mseq > 0), body };
     for (order, expected) in [(Figure, octets(figure)), (Mirrored, octets(mirrored))] {
@@ -179,7 +180,7 @@ fn unassigned_mids_are_refused() {
 
 #[test]
 fn flags_and_bufs() {
-    // OOB_PRES in DisConn, and in Data without payload.
+    // OOB_PRES is set in a DisConn, and in a Data message without payload.
     assert_eq!(wrong("00090102000000100000000200000001").2, Some(requirement!("SDP-6.1.2-8")));
     assert_eq!(wrong("000901ff000000100000000200000001").2, Some(requirement!("SDP-6.1.2-7")));
     // Reserved flags are not examined.
