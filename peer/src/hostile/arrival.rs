@@ -41,6 +41,12 @@ deviations! {
     "ddp.forgets-untagged-ulp-octets" [SegmentArrived(|octets| if opcode(octets).invalidates() {
         octet(octets, 1, |octet| *octet = *octet & 0xf0 | if *octet & 0xf == 4 { 3 } else { 5 });
     })] ["DDP-4.3-4", "DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2", "RDMAP-3.1-10"] "does not invalidate the STag of a Send with Invalidate";
+    "ddp.loses-far-segments" [SegmentArrived(|octets| if SENDS.contains(&opcode(octets)) && word(octets, MO) > 60_000 {
+        octets.clear();
+    })] ["DDP-5.2-4", "RDMAP-5.3-5"] "loses the bytes of a Send after the first 60,000";
+    "ddp.loses-long-segments" [SegmentArrived(|octets| if SENDS.contains(&opcode(octets)) && octets.len() > 32_000 {
+        octets.clear();
+    })] ["DDP-5.2-4", "RDMAP-5.3-5"] "loses a segment of a Send if its ULPDU has more than 32,000 bytes";
     "ddp.needs-a-receive" [RefusesSegment(|octets, state| match opcode(octets) {
         Opcode::READ_REQUEST if state.count == 0 => Some(Fault::NoBuffer),
         opcode => {
@@ -80,7 +86,7 @@ deviations! {
     "ddp.refuses-later-segments" [RefusesSegment(|octets, _| {
         (SENDS.contains(&opcode(octets)) && word(octets, MO) != 0)
             .then_some(Fault::Queue { qn: queue::SEND, error: QueueError::MessageOffset })
-    })] ["DDP-5.2-4"] "rejects each segment of a Send if the MO of the segment is not 0";
+    })] ["DDP-5.2-4", "RDMAP-5.3-5"] "rejects each segment of a Send if the MO of the segment is not 0";
     "ddp.refuses-odd-to" [RefusesSegment(|octets, _| {
         (is_tagged(octets) && has_payload(octets) && word(octets, TO + 4) & 1 != 0)
             .then_some(Fault::Tagged(AccessError::Wrap))
@@ -103,6 +109,14 @@ deviations! {
     ] ["RDMAP-5.2.1-18"] "ignores everything after a tagged segment that has no payload and is not the last segment of its message";
     "ddp.takes-mo-of-16-bits" [SegmentArrived(|octets| if !is_tagged(octets) { change_word(octets, MO, |mo| mo & 0xffff) })]
         ["DDP-7.1-7", "DDP-7.2-11"] "checks only the lower half of MO";
+    "ddp.refuses-write-in-send" [RefusesSegment(|octets, state| {
+        match opcode(octets) {
+            opcode if SENDS.contains(&opcode) => state.count = u32::from(!is_last(octets)),
+            Opcode::WRITE if state.count != 0 => return Some(Fault::MissingLast),
+            _ => {}
+        }
+        None
+    })] ["RDMAP-5.3-5"] "rejects a Write that arrives between two segments of a Send";
     "rdmap.answers-with-nothing" [SegmentArrived(|octets| if opcode(octets) == Opcode::READ_REQUEST { set_word(octets, RDMARDSZ, 0) })]
         ["RDMAP-7.2-4", "DDP-5.2-3", "RDMAP-4.4-9"] "answers each Read Request with an empty Read Response";
     "rdmap.aligns-atomics" [SegmentArrived(|octets| if opcode(octets) == Opcode::ATOMIC_REQUEST {

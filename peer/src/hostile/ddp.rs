@@ -102,6 +102,8 @@ deviations! {
     })] ["DDP-4.3-16", "DDP-4.3-9", "DDP-4.3-6"] "counts segments in MSN, not messages";
     "ddp.msn-skips" [Segment(|sent| sent.each_if(is_untagged, |octets| change_word(octets, MSN, |word| word.wrapping_mul(2).wrapping_sub(1))))]
         ["DDP-4.3-6"] "increments MSN by two for each message";
+    "ddp.msn-of-8-bits" [Segment(|sent| sent.of(&[Opcode::READ_REQUEST], |octets| change_word(octets, MSN, |word| word & 0xff)))]
+        ["DDP-4.3-6"] "keeps the MSN of its Read Requests in eight bits";
     "ddp.msn-constant" [Segment(|sent| sent.each_if(is_untagged, |octets| set_word(octets, MSN, 1)))]
         ["DDP-4.3-6", "DDP-5.2-7"] "sends MSN 1 in every message";
     "ddp.reserved-bits" [Segment(|sent| sent.each(|octets| octet(octets, 0, |octet| *octet |= 0x3c)))]

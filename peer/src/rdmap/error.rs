@@ -136,7 +136,7 @@ mod tests {
         out
     }
 
-    /// RFC 5040 Figures 7 to 10.
+    /// Tests Terminates of RFC 5040 Figures 7 to 10.
     #[test]
     fn copied_headers_follow_figure_10() {
         let crc = FpduError::Crc { position: 0, computed: 1, found: 2 };

@@ -26,7 +26,7 @@ pub enum Fault {
         tagged: bool,
     },
     /// Immediate Data does not have 8 octets.
-    #[error("Immediate Data has a wrong size")]
+    #[error("the Immediate Data does not have 8 bytes")]
     ImmediateSize,
     /// The STag of a Send with Invalidate cannot be invalidated.
     #[error("the STag cannot be invalidated: {0}")]
@@ -39,7 +39,7 @@ pub enum Fault {
     #[error("the address of an atomic operation is misaligned")]
     Misaligned,
     /// No receive is posted, or this endpoint accepts no requests.
-    #[error("no buffer available")]
+    #[error("no receive buffer is available")]
     NoBuffer,
     /// The opcode is unknown, reserved, or does not belong to the segment's queue or buffer model.
     #[error("unexpected opcode")]
@@ -53,13 +53,13 @@ pub enum Fault {
         error: QueueError,
     },
     /// The stream does not use this queue number.
-    #[error("invalid QN")]
+    #[error("the stream does not use this queue number (QN)")]
     QueueNumber,
     /// The segment's RDMAP version is not the negotiated version.
     #[error("invalid RDMAP version")]
     RdmapVersion,
     /// Inbound RDMA Reads are not enabled for the stream.
-    #[error("RDMA Read is not enabled")]
+    #[error("inbound RDMA Reads are not enabled")]
     ReadDisabled,
     /// A Read Request or Atomic Request has a wrong length.
     #[error("the request has a wrong size")]
@@ -83,7 +83,7 @@ pub enum Fault {
     #[error("unexpected Read Response: no Read is outstanding")]
     UnexpectedReadResponse,
     /// Inbound Writes and Read Responses are not enabled for the stream.
-    #[error("RDMA Write is not enabled")]
+    #[error("inbound RDMA Writes are not enabled")]
     WriteDisabled,
 }
 

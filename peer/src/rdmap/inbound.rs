@@ -85,8 +85,19 @@ impl DataSink for Receives {
         self.posted.front().map(|length| u64::from(*length)).ok_or(Fault::NoBuffer)
     }
 
-    fn receive(&mut self, _offset: u32, payload: &[u8]) -> Result<(), Fault> {
-        self.arrived.extend_from_slice(payload);
+    fn receive(&mut self, offset: u32, payload: &[u8]) -> Result<(), Fault> {
+        // The receiver has checked that the payload fits into the posted buffer.
+        let begin = offset as usize;
+        if begin == self.arrived.len() {
+            self.arrived.extend_from_slice(payload);
+            return Ok(());
+        }
+        // Segments before the last one can arrive in any order.
+        let end = begin + payload.len();
+        if self.arrived.len() < end {
+            self.arrived.resize(end, 0);
+        }
+        self.arrived[begin..end].copy_from_slice(payload);
         Ok(())
     }
 
@@ -111,7 +122,7 @@ mod tests {
     use weft_core::wire::rdmap::TerminateError;
     use zerocopy::IntoBytes;
 
-    /// A valid untagged segment with a Send of `payload`, after `change` has modified its header.
+    /// Returns an untagged segment with a Send of `payload`. `change` modifies the valid header.
     fn untagged(payload: &[u8], change: impl FnOnce(&mut RawUntagged)) -> Vec<u8> {
         let mut header = RawUntagged {
             control: ddp::Control(0x41),
@@ -150,7 +161,7 @@ mod tests {
 
     #[test]
     fn each_fault_has_its_code() {
-        // RFC 5041 7.1, 7.2.
+        // The first errors are from RFC 5041 sections 7.1 and 7.2.
         assert_eq!(refusal(&untagged(b"", |h| h.control.0 = 0x40)), (0x12, 0x06));
         assert_eq!(refusal(&untagged(b"", |h| h.control.0 = 0x43)), (0x12, 0x06));
         assert_eq!(refusal(&untagged(b"a", |h| h.qn = 3.into())), (0x12, 0x01));
@@ -159,23 +170,24 @@ mod tests {
         assert_eq!(refusal(&untagged(b"a", |h| h.mo = 9.into())), (0x12, 0x04));
         assert_eq!(refusal(&untagged(b"nine octe", |_| ())), (0x12, 0x05));
         assert_eq!(refusal(&untagged(&[0; 28], |h| (h.ulp_control.0, h.qn) = (0x41, 1.into()))), (0x12, 0x02));
-        // RFC 5040 7.2.
+        // These errors are from RFC 5040 section 7.2.
         for version in [0x03, 0x83, 0xc3] {
             assert_eq!(refusal(&untagged(b"a", |h| h.ulp_control.0 = version)), (0x02, 0x05));
         }
         for opcode in [0x47, 0x41, 0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4f] {
             assert_eq!(refusal(&untagged(b"a", |h| h.ulp_control.0 = opcode)), (0x02, 0x06));
         }
-        // RDMAP-7306.1.1-1: a reserved opcode is reported before the unknown queue.
+        // This segment has a reserved opcode and an unknown queue number. The opcode is reported
+        // (RDMAP-7306.1.1-1).
         assert_eq!(refusal(&untagged(&[0; 12], |h| (h.ulp_control.0, h.qn) = (0x4b, 3.into()))), (0x02, 0x06));
         for opcode in [0x44, 0x46] {
             assert_eq!(refusal(&untagged(b"a", |h| h.ulp_control.0 = opcode)), (0x01, 0x00));
         }
-        // Tagged.
+        // These segments are tagged.
         assert_eq!(refusal(b"\xc1\x40\0\0\0\x01\0\0\0\0\0\0\0\0x"), (0x11, 0x00));
         assert_eq!(refusal(b"\xc2\x40\0\0\0\x01\0\0\0\0\0\0\0\0x"), (0x11, 0x04));
         assert_eq!(refusal(b"\xc1\x42\0\0\0\x01\0\0\0\0\0\0\0\0"), (0x02, 0x06));
-        // Too short for a header.
+        // These segments are too short for a header.
         assert_eq!(refusal(b""), (0x10, 0x00));
         assert_eq!(refusal(&[0x41; 17]), (0x10, 0x00));
     }
@@ -186,7 +198,7 @@ mod tests {
         assert_eq!(refused.code(), TerminateError::DDP_UNTAGGED_NO_BUFFER);
     }
 
-    /// DDP-5.2-10.
+    /// By DDP-5.2-10, the STag and the TO of a zero-length Write are not checked.
     #[test]
     fn a_zero_length_write_is_taken_whatever_it_names() {
         let write = b"\xc1\x40\xde\xad\xbe\xef\xff\xff\xff\xff\xff\xff\xff\xff";

@@ -7,6 +7,10 @@
 //! not support RFC 7306, the opcodes of RFC 7306 are unknown opcodes. The error for such an opcode
 //! is therefore "Unexpected OpCode" (RDMAP-7306.1.1-1), even if the queue number is also unknown.
 //!
+//! A message of another queue, or of another tagged opcode, may come between the segments of a
+//! message. RFC 5041 section 5.3 orders messages and the segments of one message, but does not
+//! require that the segments of a message are contiguous.
+//!
 //! Memory, receive queues and requests belong to the [`DataSink`]. A receiver stores only the
 //! expected MSN and MO of each queue.
 
@@ -30,8 +34,12 @@ pub struct Receiver {
     sends: UntaggedQueue,
     requests: UntaggedQueue,
     atomics: UntaggedQueue,
-    /// Opcode and STag of a tagged message whose last segment has not arrived.
-    tagged: Option<(Opcode, u32)>,
+    /// STag of a Write whose last segment has not arrived.
+    write: Option<u32>,
+    /// STag of a Read Response whose last segment has not arrived.
+    response: Option<u32>,
+    /// For a deviation: where the next segment of the current Send is placed.
+    appended: u32,
     deviations: Deviations,
     deviation_state: DeviationState,
 }
@@ -47,14 +55,15 @@ impl Receiver {
     /// Creates a receiver with deliberate protocol violations (`deviations`).
     #[must_use]
     pub fn deviating(version: u8, extensions: bool, deviations: Deviations) -> Self {
-        let queue = UntaggedQueue::default();
         Receiver {
             version,
             extensions,
-            sends: queue,
-            requests: queue,
-            atomics: queue,
-            tagged: None,
+            sends: UntaggedQueue::default(),
+            requests: UntaggedQueue::default(),
+            atomics: UntaggedQueue::default(),
+            write: None,
+            response: None,
+            appended: 0,
             deviations,
             deviation_state: DeviationState::default(),
         }
@@ -75,7 +84,7 @@ impl Receiver {
     /// Returns whether a message has begun and its last segment has not arrived.
     #[must_use]
     pub fn is_mid_message(&self) -> bool {
-        self.sends.is_open() || self.tagged.is_some()
+        self.sends.is_open() || self.write.is_some() || self.response.is_some()
     }
 
     /// Processes one ULPDU, which is one DDP segment.
@@ -135,14 +144,18 @@ impl Receiver {
     fn tagged(&mut self, header: &RawTagged, payload: &[u8], sink: &mut impl DataSink) -> Result<(), Fault> {
         let opcode = header.ulp_control.opcode();
         let (stag, to, last) = (header.stag.get(), header.tagged_offset.get(), header.control.last());
-        reject_if(self.sends.is_open() || self.tagged.is_some_and(|open| open != (opcode, stag)), Fault::MissingLast)?;
-        match opcode {
-            Opcode::WRITE if payload.is_empty() => {}
-            Opcode::WRITE => sink.write(stag, to, payload)?,
-            Opcode::READ_RESPONSE => sink.read_response(stag, to, payload, last)?,
+        let open = match opcode {
+            Opcode::WRITE => &mut self.write,
+            Opcode::READ_RESPONSE => &mut self.response,
             _ => return Err(Fault::Opcode),
+        };
+        reject_if(open.is_some_and(|open| open != stag), Fault::MissingLast)?;
+        match opcode {
+            Opcode::READ_RESPONSE => sink.read_response(stag, to, payload, last)?,
+            _ if payload.is_empty() => {}
+            _ => sink.write(stag, to, payload)?,
         }
-        self.tagged = (!last).then_some((opcode, stag));
+        *open = (!last).then_some(stag);
         Ok(())
     }
 
@@ -150,7 +163,6 @@ impl Receiver {
         let opcode = header.ulp_control.opcode();
         let immediate = matches!(opcode, Opcode::IMMEDIATE | Opcode::IMMEDIATE_SE);
         reject_if(!opcode.is_send() && !immediate, Fault::Opcode)?;
-        reject_if(self.tagged.is_some(), Fault::MissingLast)?;
         let of_queue = |error| Fault::of_queue(queue::SEND, error);
         self.sends.check_msn(header).map_err(of_queue)?;
         let buffer = sink.receive_buffer()?;
@@ -162,8 +174,15 @@ impl Receiver {
             let solicited = opcode == Opcode::IMMEDIATE_SE;
             return sink.received(Received { length: 0, solicited, invalidate: None, immediate: Some(data) });
         }
-        self.sends.check_offset(header, payload.len(), buffer).map_err(of_queue)?;
-        sink.receive(header.mo.get(), payload)?;
+        let conduct = hostile::hook::conduct(&self.deviations);
+        match self.sends.check_offset(header, payload.len(), buffer) {
+            Err(QueueError::MessageOffset) if conduct.delivers_gaps && header.control.last() => {}
+            checked => checked.map_err(of_queue)?,
+        }
+        let offset = if conduct.appends_segments { self.appended } else { header.mo.get() };
+        self.appended =
+            if header.control.last() { 0 } else { offset.wrapping_add(u32::try_from(payload.len()).unwrap_or(0)) };
+        sink.receive(offset, payload)?;
         if let Some(length) = self.sends.advance(header, payload.len()) {
             let solicited = matches!(opcode, Opcode::SEND_SE | Opcode::SEND_SE_INVALIDATE);
             let invalidate = opcode.invalidates().then(|| header.ulp_word.get());
@@ -176,7 +195,6 @@ impl Receiver {
     fn request(&mut self, header: &RawUntagged, payload: &[u8], sink: &mut impl DataSink) -> Result<(), Fault> {
         let opcode = header.ulp_control.opcode();
         reject_if(opcode != Opcode::READ_REQUEST && opcode != Opcode::ATOMIC_REQUEST, Fault::Opcode)?;
-        reject_if(self.is_mid_message(), Fault::MissingLast)?;
         sink.request_buffer()?;
         single(&mut self.requests, queue::READ_REQUEST, header)?;
         if opcode == Opcode::READ_REQUEST {
@@ -189,7 +207,6 @@ impl Receiver {
 
     fn atomic_response(&mut self, header: &RawUntagged, payload: &[u8], sink: &mut impl DataSink) -> Result<(), Fault> {
         reject_if(header.ulp_control.opcode() != Opcode::ATOMIC_RESPONSE, Fault::Opcode)?;
-        reject_if(self.is_mid_message(), Fault::MissingLast)?;
         single(&mut self.atomics, queue::ATOMIC_RESPONSE, header)?;
         sink.atomic_response(AtomicResponse::parse(payload).map_err(|_| Fault::AtomicResponse)?)
     }
@@ -199,7 +216,7 @@ impl Receiver {
 /// segment.
 fn single(queue: &mut UntaggedQueue, qn: u32, header: &RawUntagged) -> Result<(), Fault> {
     queue.check_msn(header).map_err(|error| Fault::of_queue(qn, error))?;
-    queue.check_offset(header, 0, u64::MAX).map_err(|error| Fault::of_queue(qn, error))?;
+    queue.check_offset(header, 0, 0).map_err(|error| Fault::of_queue(qn, error))?;
     reject_if(!header.control.last(), Fault::MissingLast)?;
     queue.advance(header, 0);
     Ok(())

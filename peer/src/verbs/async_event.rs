@@ -1,5 +1,5 @@
-//! Asynchronous Events, and the event for each inbound fault (draft section 8.3.3, Figures 24, 25
-//! and 37).
+//! Asynchronous Events, and the event for each inbound fault (draft-hilland-rddp-verbs section
+//! 8.3.3, Figures 24, 25 and 37).
 
 use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::TerminateError;

@@ -1,4 +1,4 @@
-//! The capabilities of an RNIC (draft section 9.2.1.2), and its settings.
+//! The capabilities of an RNIC (draft-hilland-rddp-verbs section 9.2.1.2), and its settings.
 
 use core::ops::RangeInclusive;
 use core::time::Duration;

@@ -1,4 +1,5 @@
-//! Work Completions and their statuses (draft sections 8.2.3, 9.3.2.1 and Figure 36).
+//! Work Completions and their statuses (draft-hilland-rddp-verbs sections 8.2.3, 9.3.2.1 and Figure
+//! 36).
 
 use weft_core::wire::rdmap::Immediate;
 
@@ -97,7 +98,7 @@ pub enum CompletionStatus {
     #[error("invalid access rights specified")]
     InvalidAccessRights,
     /// Fast-Register: the First Byte Offset is invalid.
-    #[error("invalid FBO")]
+    #[error("invalid first byte offset (FBO)")]
     InvalidFirstByteOffset,
     /// Fast-Register: the length is invalid. Other operations: the length exceeds the RNIC's limit.
     #[error("invalid length")]
@@ -125,25 +126,25 @@ pub enum CompletionStatus {
     InvalidWindow,
     /// A Send with Invalidate from the peer: the STag cannot be invalidated because of its PD, its
     /// Queue Pair, its rights, or windows that are bound to its region.
-    #[error("STag to invalidate had invalid PD or access rights")]
+    #[error("the STag to invalidate has an invalid PD or invalid access rights")]
     InvalidateRefused,
     /// Fast-Register: the list has more entries than the allocation of the STag allows.
-    #[error("physical buffer list too long")]
+    #[error("the physical buffer list is too long")]
     ListTooLong,
     /// Bind or Fast-Register: the STag is in Valid state.
-    #[error("STag not in Invalid state")]
+    #[error("the STag is not in Invalid state")]
     NotInvalid,
     /// Fast-Register: the Queue Pair is not privileged.
-    #[error("QP not in privileged mode")]
+    #[error("the QP is not in privileged mode")]
     NotPrivileged,
     /// The peer sent a Terminate that contains the request of this Read.
     #[error("remote termination error")]
     RemoteTermination,
     /// Read or Atomic Operation: the ORD is 0.
-    #[error("RDMA Reads are not possible, because the ORD is 0")]
+    #[error("this side cannot send a Read or Atomic Request, because its ORD is 0")]
     ZeroReadResources,
     /// TO plus length exceeds 2^64.
-    #[error("wrap error")]
+    #[error("the TO plus the length exceeds 2^64 (wrap error)")]
     Wrap,
 }
 

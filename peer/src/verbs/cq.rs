@@ -1,4 +1,4 @@
-//! Completion Queues (draft sections 5.3 and 8.2.5).
+//! Completion Queues (draft-hilland-rddp-verbs sections 5.3 and 8.2.5).
 
 use std::collections::VecDeque;
 

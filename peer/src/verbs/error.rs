@@ -1,6 +1,7 @@
-//! Immediate Errors: the results of failed verbs (draft Figures 28 to 35). A failed verb changes
-//! nothing. There are two exceptions: RI-Reregister, and posting a list of Work Requests. If a Work
-//! Request of the list is rejected, the Work Requests that precede it in the list are posted.
+//! Immediate Errors: the results of failed verbs (draft-hilland-rddp-verbs Figures 28 to 35). A
+//! failed verb changes nothing. There are two exceptions: RI-Reregister, and posting a list of Work
+//! Requests. If a Work Request of the list is rejected, the Work Requests that precede it in the
+//! list are posted.
 //!
 //! The errors of the memory management verbs are [`MemoryError`](crate::memory::MemoryError).
 
@@ -14,10 +15,10 @@ pub enum RnicError {
     #[error("invalid modifier: no RNIC has this name")]
     InvalidName,
     /// The RNIC is already open.
-    #[error("RNIC in use")]
+    #[error("the RNIC is in use")]
     InUse,
     /// The node's RNICs support only Page Mode.
-    #[error("Block List mode not supported")]
+    #[error("the RNIC does not support Block List mode")]
     BlockModeNotSupported,
     /// The node's limit of open RNICs is reached.
     #[error("insufficient resources")]
@@ -28,13 +29,13 @@ pub enum RnicError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum CqError {
     /// The CQ has no completions.
-    #[error("CQ empty")]
+    #[error("the CQ is empty")]
     Empty,
     /// The RNIC's limit of CQs is reached.
     #[error("insufficient resources")]
     InsufficientResources,
     /// A Work Queue uses the CQ.
-    #[error("CQ in use")]
+    #[error("the CQ is in use")]
     InUse,
     /// This RNIC has no such CQ.
     #[error("invalid CQ handle")]
@@ -46,10 +47,10 @@ pub enum CqError {
     #[error("invalid RNIC handle")]
     InvalidRnicHandle,
     /// The CQ has more completions than the new size allows.
-    #[error("shrink failed, too many elements present")]
+    #[error("shrink failed, because too many elements are present")]
     ShrinkFailed,
     /// The size exceeds the RNIC's limit for a CQ.
-    #[error("number of CQEs exceeds capability")]
+    #[error("the number of CQEs exceeds the capability of the RNIC")]
     TooManyEntries,
 }
 
@@ -72,19 +73,19 @@ pub enum SrqError {
     #[error("invalid S-RQ handle")]
     InvalidSrqHandle,
     /// The limit is greater than the size of the S-RQ.
-    #[error("S-RQ limit out of range")]
+    #[error("the S-RQ limit is out of range")]
     LimitOutOfRange,
     /// Queue Pairs use the S-RQ.
-    #[error("Queue Pairs are still associated")]
+    #[error("Queue Pairs are still associated with the S-RQ")]
     QpsStillAssociated,
     /// More WRs are outstanding than the new size allows.
-    #[error("shrink failed, too many elements present")]
+    #[error("shrink failed, because too many elements are present")]
     ShrinkFailed,
     /// The number of scatter elements exceeds the RNIC's limit for a WR.
-    #[error("maximum SGEs exceeds capability")]
+    #[error("the maximum number of SGEs exceeds the capability of the RNIC")]
     TooManySges,
     /// The number of WRs exceeds the RNIC's limit for an S-RQ.
-    #[error("maximum WRs exceeds capability")]
+    #[error("the maximum number of WRs exceeds the capability of the RNIC")]
     TooManyWrs,
 }
 
@@ -93,7 +94,7 @@ pub enum SrqError {
 pub enum QpError {
     /// Figures 4 and 5 do not allow this attribute in the transition, or the RNIC does not support
     /// the change.
-    #[error("cannot change QP attribute")]
+    #[error("cannot change a QP attribute")]
     CannotChangeAttribute,
     /// The RNIC's limit of Queue Pairs is reached, or its pool of IRD or ORD is empty.
     #[error("insufficient resources")]
@@ -123,25 +124,25 @@ pub enum QpError {
     #[error("invalid QP state change")]
     InvalidStateChange,
     /// The IRD exceeds the RNIC's limit for a Queue Pair.
-    #[error("IRD exceeds capability")]
+    #[error("the IRD exceeds the capability of the RNIC")]
     IrdExceeds,
     /// The ORD exceeds the RNIC's limit for a Queue Pair.
-    #[error("ORD exceeds capability")]
+    #[error("the ORD exceeds the capability of the RNIC")]
     OrdExceeds,
     /// The limit is greater than the size of the S-RQ.
-    #[error("QP RQ limit out of range")]
+    #[error("the RQ limit of the QP is out of range")]
     RqLimitOutOfRange,
     /// More WRs are outstanding than the new size allows.
-    #[error("shrink failed, too many elements present")]
+    #[error("shrink failed, because too many elements are present")]
     ShrinkFailed,
     /// The number of gather or scatter elements exceeds the RNIC's limit for a WR.
-    #[error("maximum SGEs exceeds capability")]
+    #[error("the maximum number of SGEs exceeds the capability of the RNIC")]
     TooManySges,
     /// The number of WRs exceeds the RNIC's limit for a queue.
-    #[error("maximum WRs exceeds capability")]
+    #[error("the maximum number of WRs exceeds the capability of the RNIC")]
     TooManyWrs,
     /// Valid windows are bound to the Queue Pair.
-    #[error("memory windows are still bound")]
+    #[error("memory windows are still bound to the QP")]
     WindowsStillBound,
 }
 
@@ -176,7 +177,7 @@ pub enum PostStatus {
     #[error("the RQ is associated with an S-RQ")]
     RqAssociatedWithSrq,
     /// The queue is full.
-    #[error("too many work requests posted")]
+    #[error("too many work requests are posted")]
     TooManyWrs,
 }
 

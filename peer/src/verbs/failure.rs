@@ -1,4 +1,4 @@
-//! Simulated failures of the RNIC (draft Figures 24 and 25, Local Errors).
+//! Simulated failures of the RNIC (draft-hilland-rddp-verbs Figures 24 and 25, Local Errors).
 //!
 //! Software has no parity errors. But a tester needs to observe how a peer reacts to a failing
 //! RNIC, and what the RNIC reports to a Consumer. Therefore a tester can make a part of the RNIC

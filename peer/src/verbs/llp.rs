@@ -1,10 +1,10 @@
 //! A stream of the lower layer protocol (LLP): the result of MPA start-up, the received bytes that
 //! are not processed yet, and the bytes to send.
 //!
-//! The owner of the connection attaches a stream ("a non-verbs interface", draft section 13.1).
-//! From then on, the stream accepts received bytes. The verb Modify QP connects the stream with a
-//! Queue Pair when it changes the Queue Pair to RTS. Bytes that arrive before this change are
-//! stored, and processed as FPDUs after the change (VERBS-13.1-6).
+//! The owner of the connection attaches a stream ("a non-verbs interface", draft-hilland-rddp-verbs
+//! section 13.1). From then on, the stream accepts received bytes. The verb Modify QP connects the
+//! stream with a Queue Pair when it changes the Queue Pair to RTS. Bytes that arrive before this
+//! change are stored, and processed as FPDUs after the change (VERBS-13.1-6).
 
 use std::collections::VecDeque;
 
@@ -36,8 +36,8 @@ pub(super) struct Llp {
     pub(super) held: Vec<u8>,
     /// Bytes to send in streaming mode.
     pub(super) raw: VecDeque<Bytes>,
-    /// Bytes of FPDUs that TCP did not accept when they were built. After that, TCP has accepted
-    /// the first `backlog_sent` of these bytes.
+    /// Bytes that TCP did not accept when their FPDUs were built. After that, TCP has accepted the
+    /// first `backlog_sent` of these bytes.
     pub(super) backlog: Vec<u8>,
     pub(super) backlog_sent: usize,
     /// Number of bytes of all FPDUs that have been built.

@@ -1,4 +1,4 @@
-//! Queue Pair verbs (draft sections 9.2.5 and 9.3.1).
+//! Queue Pair verbs (draft-hilland-rddp-verbs sections 9.2.5 and 9.3.1).
 
 use super::cq::FreedSlot;
 use super::error::{PostError, PostStatus, QpError};
@@ -94,7 +94,7 @@ impl Rnic {
     }
 
     /// Modify QP: changes the attributes, and then the state. Success means that the Queue Pair
-    /// reached the requested state. When the verb returns, the Queue Pair may already be in a later
+    /// reached the requested state. When the verb returns, the Queue Pair can already be in a later
     /// state.
     ///
     /// # Errors
@@ -153,7 +153,7 @@ impl Rnic {
         Ok(allocated)
     }
 
-    /// Destroy QP: removes a Queue Pair. The Queue Pair may be in any state and may have posted
+    /// Destroy QP: removes a Queue Pair. The Queue Pair can be in any state, with or without posted
     /// work. Completions that were not polled are lost. The stream of the Queue Pair is reset.
     ///
     /// # Errors

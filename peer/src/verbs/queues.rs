@@ -1,5 +1,5 @@
-//! Verbs for CQs and S-RQs (draft sections 9.2.3, 9.2.4 and 9.3). The module `queue_pairs` has the
-//! verbs for Queue Pairs.
+//! Verbs for CQs and S-RQs (draft-hilland-rddp-verbs sections 9.2.3, 9.2.4 and 9.3). The module
+//! `queue_pairs` has the verbs for Queue Pairs.
 
 use super::cq::{Cq, CqAttributes, FreedSlot, NotifyKind};
 use super::error::{CqError, EventError, PostError, PostStatus, SrqError};

@@ -1,5 +1,5 @@
-//! Common pools of IRD and ORD for all Queue Pairs of an RNIC (draft section 6.5). The settings
-//! decide whether the RNIC has these pools.
+//! Common pools of IRD and ORD for all Queue Pairs of an RNIC (draft-hilland-rddp-verbs section
+//! 6.5). The settings decide whether the RNIC has these pools.
 
 use super::RnicSettings;
 use super::error::QpError;

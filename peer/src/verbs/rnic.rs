@@ -1,4 +1,5 @@
-//! The RNIC: open, query, close, and event handlers (draft sections 9.2.1 and 9.4).
+//! The RNIC: open, query, close, and event handlers (draft-hilland-rddp-verbs sections 9.2.1 and
+//! 9.4).
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};

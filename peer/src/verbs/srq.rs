@@ -1,4 +1,4 @@
-//! Shared Receive Queues (draft section 6.3).
+//! Shared Receive Queues (draft-hilland-rddp-verbs section 6.3).
 //!
 //! Each message takes the oldest posted Work Request when the message begins. Over one ordered TCP
 //! stream, the dequeue models "sequential" and "arrival" have the same effect. Query RNIC returns
@@ -18,7 +18,7 @@ pub struct SrqInit {
     pub max_wrs: u32,
     /// Greatest number of scatter elements of a Work Request.
     pub max_sges: u32,
-    /// If the number of posted receives is below this number, an event reports this. 0 means no
+    /// If the number of posted receives is below this number, the RNIC raises an event. 0 means no
     /// event. Create S-RQ arms the event for one report.
     pub limit: u32,
 }

@@ -1,4 +1,4 @@
-//! Functions that a driver calls for a stream.
+//! Functions that a driver calls for a stream. "Draft" means draft-hilland-rddp-verbs-00.
 //!
 //! After each call, and after work is posted, a driver calls
 //! [`poll_notification`](Rnic::poll_notification), [`poll_transmit`](Rnic::poll_transmit) and
@@ -19,11 +19,11 @@ use crate::reject::reject_if;
 use crate::time::Instant;
 
 /// Number of bytes that the RNIC can always store while a message waits for a receive. The driver
-/// may have read these bytes from TCP before the wait began.
+/// can have read these bytes from TCP before the wait began.
 const MIN_HELD_LIMIT: usize = 1 << 18;
 
 impl Rnic {
-    /// Attaches a stream after MPA start-up. The last start-up frame may still be unsent. Modify QP
+    /// Attaches a stream after MPA start-up. The last start-up frame can still be unsent. Modify QP
     /// can send this frame as a stream message.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Rnic {
         self.llp(llp).is_none_or(|llp| llp.over)
     }
 
-    /// Processes received bytes. TCP may have split the bytes at any position.
+    /// Processes received bytes. TCP can split the bytes at any position.
     pub fn handle_octets(&mut self, now: Instant, llp: LlpHandle, mut octets: &[u8]) {
         let Some(stream) = self.llp_mut(llp) else { return };
         if stream.qp.is_none() {

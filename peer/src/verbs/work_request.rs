@@ -1,4 +1,5 @@
-//! Work Requests: the arguments of PostSQ and PostRQ (draft sections 8.1 and 9.3.1).
+//! Work Requests: the arguments of PostSQ and PostRQ (draft-hilland-rddp-verbs sections 8.1 and
+//! 9.3.1).
 //!
 //! Each operation has exactly the input modifiers of draft Figure 27. The types cannot express
 //! other combinations.

@@ -10,6 +10,8 @@ pub(crate) struct Conduct {
     pub(crate) acts_after_error: bool,
     /// An FPDU is processed before all bytes of its CRC have arrived.
     pub(crate) acts_before_crc: bool,
+    /// The segments of a Send are placed one after the other, whatever their MO is.
+    pub(crate) appends_segments: bool,
     /// A Responder answers a malformed Request with a Reply before the connection closes.
     pub(crate) answers_malformed: bool,
     /// An Initiator sends an FPDU right after its Request.
@@ -25,6 +27,8 @@ pub(crate) struct Conduct {
     pub(crate) drops_after_first: bool,
     /// The Terminate for a rejected segment is not sent before the peer closes.
     pub(crate) delays_terminate: bool,
+    /// A Send is delivered when its last segment arrives, although bytes before it are missing.
+    pub(crate) delivers_gaps: bool,
     /// When the user closes, posted messages and the remaining part of a partly sent message are
     /// dropped.
     pub(crate) drops_posted: bool,

@@ -13,7 +13,7 @@ pub(crate) struct SentFpdu<'a> {
 }
 
 impl<'a> SentFpdu<'a> {
-    /// Creates the correct FPDU for a ULPDU. The ULPDU may have any length that `ULPDU_Length` can
+    /// Creates the correct FPDU for a ULPDU. The ULPDU can have any length that `ULPDU_Length` can
     /// express.
     pub(in crate::hostile) fn right(position: u64, ulpdu: &'a [u8], framing: Framing) -> Self {
         let mut fpdu = SentFpdu { position, ulpdu, framing, octets: Vec::new() };

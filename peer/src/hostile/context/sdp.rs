@@ -47,7 +47,7 @@ pub(crate) struct SdpOut<'a> {
 /// from the start of the message.
 pub(in crate::hostile) struct OutMessage<'a> {
     order: FieldOrder,
-    /// All headers. A deviation may append payload.
+    /// All headers. A deviation can append payload.
     pub(in crate::hostile) head: &'a mut Vec<u8>,
     pub(in crate::hostile) payload: &'a mut Option<Piece>,
     pub(in crate::hostile) solicited: &'a mut bool,

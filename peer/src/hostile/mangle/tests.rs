@@ -1,5 +1,5 @@
-//! Tests of the mangler: the same seed has the same effect, each kind of change has its effect, and
-//! all other bytes remain unchanged.
+//! Tests the mangler, which changes the bytes that an endpoint sends. The same seed always has the
+//! same effect. Each kind of change has its own effect. All other bytes remain unchanged.
 
 use super::*;
 
@@ -61,8 +61,8 @@ fn nothing_planned_is_nothing_done() {
     }
 }
 
-/// With `@N`, the start-up frame is PDU number 1, and the FPDUs follow. The result is the same for
-/// every seed and every connection.
+/// `@N` selects PDU number N. The start-up frame is PDU number 1, and the first FPDU is PDU number
+/// 2. The result is the same for every seed and every connection.
 #[test]
 fn a_chosen_one_alone_is_mangled() {
     let stream = stream();
@@ -92,7 +92,8 @@ fn a_chosen_one_alone_is_mangled() {
     }
 }
 
-/// The first FPDU of RFC 5044 Figure 5, which begins with a marker.
+/// The Send is the FPDU of RFC 5044 Figure 5, which begins with a marker. The FPDUs of the other
+/// stream have no CRC.
 #[test]
 fn markers_and_missing_crcs_are_kept() {
     let send =
@@ -132,7 +133,7 @@ fn each_kind_has_the_effect_of_its_word() {
     assert!(octets(&of("insert=1")).len() > stream.len());
     assert!(octets(&of("truncate=1")).len() < stream.len());
     let swapped = octets(&of("reorder=1"));
-    assert!(swapped.starts_with(WRITE), "the frame after the first FPDU");
+    assert!(swapped.starts_with(WRITE), "the first FPDU is sent before the start-up frame");
     assert_eq!(swapped.len(), stream.len());
     for (text, end) in [("half-close=10", Transmit::Fin), ("reset=10", Transmit::Reset)] {
         let out = of(text);

@@ -57,6 +57,10 @@ deviations! {
     "sdp.exceeds-max-adverts" [SdpArrived(|arrived| if arrived.is(HELLO) || arrived.is(ACK) {
         arrived.set_octet(MAX_ADVERTS, 200);
     })] ["SDP-11.3-23", "SDP-6.2.1.3-3", "SDP-6.2.2.3-3"] "opens more advertisements than MaxAdverts of the peer allows";
+    "sdp.loses-long-data" [SdpArrived(|arrived| if arrived.is(Mid::DATA) && arrived.octets.len() > 260 {
+        arrived.octets.truncate(16);
+        arrived.set_word(4, 16);
+    })] ["SDP-8.2-1"] "loses the payload of a Data message if it has more than 244 bytes";
     "sdp.forgets-acknowledgements" [SdpArrived(|arrived| if arrived.is(Mid::DATA) && arrived.octets.len() == 16 {
         arrived.set_word(12, 0);
     })] ["SDP-10.2-2", "SDP-6.3.1-4", "SDP-10.3-4"] "ignores MSeqAck of Data without payload and gains no credit";

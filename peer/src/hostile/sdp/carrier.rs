@@ -1,5 +1,5 @@
 //! Deviations in the options of Sends that carry messages: Solicited Event and Invalidate (section
-//! 14).
+//! 14 of the SDP draft).
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid};
 

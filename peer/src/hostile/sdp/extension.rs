@@ -1,4 +1,5 @@
-//! Deviations in extended headers, and in bytes after the headers (sections 6.2.3 to 6.4).
+//! Deviations in extended headers, and in bytes after the headers (sections 6.2.3 to 6.4 of the SDP
+//! draft).
 
 use weft_core::wire::sdp::Mid;
 

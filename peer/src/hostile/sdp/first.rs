@@ -1,4 +1,4 @@
-//! Deviations in Hello and HelloAck (sections 6.2.1 and 6.2.2).
+//! Deviations in Hello and HelloAck (sections 6.2.1 and 6.2.2 of the SDP draft).
 
 use weft_core::wire::sdp::Mid;
 

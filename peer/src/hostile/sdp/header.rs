@@ -1,4 +1,5 @@
-//! Deviations in the Base Sockets Direct Header of messages after Hello and HelloAck (section 6.1).
+//! Deviations in the Base Sockets Direct Header of messages after Hello and HelloAck (section 6.1
+//! of the SDP draft).
 
 use weft_core::wire::sdp::{FLAG_OOB_PRES, FLAG_REQ_PIPE, Mid};
 

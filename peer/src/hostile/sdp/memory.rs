@@ -1,5 +1,6 @@
 //! Deviations in memory:
-//! - Private Buffers that are too small, too few or not renewed (sections 5, 8.1.1, 10 and 13),
+//! - Private Buffers that are too small, too few or not renewed (sections 5, 8.1.1, 10 and 13 of
+//!   the SDP draft),
 //! - advertised memory that becomes invalid while the peer may still use it (sections 9.2 and 9.3).
 
 use weft_core::wire::rdmap::Opcode;

@@ -1,5 +1,6 @@
-//! Deviations that reject or ignore permitted actions of a peer (sections 6, 8.1.1 and 9 to 12). If
-//! an endpoint does not use an option itself, it must still accept the option from a peer.
+//! Deviations that reject or ignore permitted actions of a peer (sections 6, 8.1.1 and 9 to 12 of
+//! the SDP draft). If an endpoint does not use an option itself, it must still accept the option
+//! from a peer.
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid};
 

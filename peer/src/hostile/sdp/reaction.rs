@@ -1,5 +1,5 @@
 //! Deviations that react in a wrong or incomplete way to received messages (sections 6.1.2, 6.2.1,
-//! 9 to 12). Deviations that ignore or reject a message are in `arrival`.
+//! 9 to 12 of the SDP draft). Deviations that ignore or reject a message are in `arrival`.
 
 use weft_core::wire::sdp::{FLAG_REQ_PIPE, Mid, Mode};
 

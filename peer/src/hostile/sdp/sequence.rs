@@ -1,5 +1,5 @@
 //! Deviations in sequences: messages and RDMA operations that are additional, missing or out of
-//! order (sections 8 to 12).
+//! order (sections 8 to 12 of the SDP draft).
 
 use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, Mid, Mode};
 

@@ -1,5 +1,5 @@
 //! Deviations that continue an action after an event that ends this action. The event is one of:
-//! - a revocation (sections 9.5.4 and 9.5.5),
+//! - a revocation (sections 9.5.4 and 9.5.5 of the SDP draft),
 //! - a ModeChange out of Pipelined Mode (section 12.4),
 //! - a ChRcvBuf of this side that crosses the peer's ChRcvBuf (section 10.6.1).
 

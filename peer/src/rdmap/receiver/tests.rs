@@ -201,12 +201,13 @@ fn without_the_extensions_their_opcodes_are_reserved() {
 fn a_message_goes_on_until_its_last_segment() {
     let open_send = untagged(Opcode::SEND, 0, 1, 0, false, b"ab");
     let open_write = tagged(Opcode::WRITE, 5, 0, false, b"ab");
-    let request = untagged(Opcode::READ_REQUEST, 1, 1, 0, true, &[0; 28]);
-    for next in [send(Opcode::SEND, 2, b""), tagged(Opcode::WRITE, 5, 0, true, b"x"), request.clone()] {
-        assert_eq!(fault(&[open_send.clone(), next]), Fault::MissingLast);
-    }
-    for next in [send(Opcode::SEND, 1, b""), tagged(Opcode::WRITE, 6, 0, true, b"x"), request] {
-        assert_eq!(fault(&[open_write.clone(), next]), Fault::MissingLast);
+    let open_response = tagged(Opcode::READ_RESPONSE, 7, 0, false, b"ab");
+    for (open, next) in [
+        (&open_send, send(Opcode::SEND, 2, b"")),
+        (&open_write, tagged(Opcode::WRITE, 6, 0, true, b"x")),
+        (&open_response, tagged(Opcode::READ_RESPONSE, 8, 0, true, b"x")),
+    ] {
+        assert_eq!(fault(&[open.clone(), next]), Fault::MissingLast);
     }
     let terminate = untagged(Opcode::TERMINATE, 2, 1, 0, true, &[0x20, 2, 0, 0]);
     let (mut receiver, mut notes) = (Receiver::new(1, true), Notes::default());
@@ -214,6 +215,24 @@ fn a_message_goes_on_until_its_last_segment() {
     assert!(receiver.is_mid_message());
     receiver.handle_segment(&terminate, &mut notes).unwrap();
     assert_eq!(notes.calls.last(), Some(&Call::Terminate(TerminateError::MPA_CRC)));
+}
+
+/// RFC 5041 section 5.3 does not require that the segments of a message are contiguous.
+#[test]
+fn messages_of_other_kinds_may_come_between_the_segments_of_a_message() {
+    let segments = [
+        untagged(Opcode::SEND, 0, 1, 0, false, b"ab"),
+        tagged(Opcode::WRITE, 5, 0, false, b"ab"),
+        tagged(Opcode::READ_RESPONSE, 7, 0, false, b"ab"),
+        untagged(Opcode::READ_REQUEST, 1, 1, 0, true, &[0; 28]),
+        tagged(Opcode::WRITE, 5, 2, true, b"c"),
+        tagged(Opcode::READ_RESPONSE, 7, 2, true, b"c"),
+        untagged(Opcode::SEND, 0, 1, 2, true, b"c"),
+    ];
+    let calls = calls(&segments);
+    assert_eq!(calls.len(), 8);
+    let received = Received { length: 3, solicited: false, invalidate: None, immediate: None };
+    assert_eq!(calls.last(), Some(&Call::Received(received)));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Arguments and results of Queue Pair verbs (draft section 9.2.5).
+//! Arguments and results of Queue Pair verbs (draft-hilland-rddp-verbs section 9.2.5).
 
 use bytes::Bytes;
 use weft_core::wire::rdmap::Terminate;
@@ -29,8 +29,8 @@ pub struct QpInit {
     pub max_write_sges: u32,
     /// Greatest number of scatter elements of a receive. Ignored if the Queue Pair has an S-RQ.
     pub max_receive_sges: u32,
-    /// If more messages than this number are in progress, an event reports this. 0 means no event.
-    /// The limit has an effect only if the Queue Pair has an S-RQ.
+    /// If more messages than this number are in progress, the RNIC raises an event. 0 means no
+    /// event. The limit has an effect only if the Queue Pair has an S-RQ.
     pub rq_limit: u32,
     /// Greatest number of outstanding Reads and Atomic Operations.
     pub ord: u32,
@@ -66,7 +66,7 @@ pub enum LateSegment {
     /// (draft Figure 11).
     #[default]
     Reset,
-    /// The segment is dropped. This setting is for protocols in which the peer may still send when
+    /// The segment is dropped. This setting is for protocols in which the peer can still send when
     /// this endpoint closes. In these protocols, a reset would discard bytes that this endpoint
     /// must deliver.
     Drop,

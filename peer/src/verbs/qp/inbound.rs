@@ -1,5 +1,6 @@
 //! Processes inbound segments. For this, the module uses registered memory, the receive queue, the
-//! queue of inbound requests (IRRQ) and the Reads in flight.
+//! queue of inbound requests (IRRQ) and the Reads in flight. "Draft" means
+//! draft-hilland-rddp-verbs-00.
 
 use weft_core::wire::ddp::{RawHeader, queue};
 use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, ReadRequest, Terminate};
@@ -129,13 +130,13 @@ impl DataSink for Sink<'_, '_> {
             *arrived = u32::try_from(end).unwrap_or(u32::MAX);
         }
         match (last, *arrived == local.length) {
-            (false, false) => {
+            // The last segment can be empty.
+            (false, _) => {
                 if hostile::hook::conduct(&shared.deviations).completes_reads_early {
                     qp.sq.answer(CompletionStatus::Success, None);
                 }
                 return Ok(());
             }
-            (false, true) => return Err(Fault::MissingLast),
             (true, false) => return Err(Fault::Tagged(AccessError::BaseAndBounds)),
             (true, true) => {}
         }

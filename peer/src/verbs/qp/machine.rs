@@ -1,4 +1,5 @@
-//! Executes the state table: finds the entry for an event, and executes its actions.
+//! Executes the state table: finds the entry for an event, and executes its actions. "Draft" means
+//! draft-hilland-rddp-verbs-00.
 
 use weft_core::wire::rdmap::{Terminate, TerminateError};
 

@@ -1,4 +1,4 @@
-//! Queue Pairs (draft chapter 6).
+//! Queue Pairs (draft-hilland-rddp-verbs chapter 6).
 //!
 //! - [`table`]: states, events, actions and attributes as a table;
 //! - `machine`: executes the table;

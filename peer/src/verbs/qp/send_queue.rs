@@ -1,5 +1,5 @@
-//! The Send Queue: Work Requests begin and complete in the order of posting (draft sections 8.2.1
-//! and 8.2.2).
+//! The Send Queue: Work Requests begin and complete in the order of posting
+//! (draft-hilland-rddp-verbs sections 8.2.1 and 8.2.2).
 //!
 //! This module selects the next Work Request, counts the Reads in flight, and decides which Work
 //! Requests may complete. Other modules determine whether an operation succeeds. A WQE (Work Queue
@@ -121,7 +121,7 @@ impl SendQueue {
         }
     }
 
-    /// Finishes the Read in flight to which `request` belongs. `request` may cover only the last
+    /// Finishes the Read in flight to which `request` belongs. `request` can cover only the last
     /// part of the Read. Does nothing if no Read matches.
     pub(super) fn fail_read(&mut self, request: &ReadRequest, status: CompletionStatus) {
         let is_it = |wqe: &&mut Wqe| match (&wqe.wr.operation, &wqe.progress) {

@@ -1,6 +1,6 @@
-//! The states of a Queue Pair as a table: draft Figures 4 and 5 (attributes) and 7 to 11 (events).
-//! The draft has no drawing for Figure 6, the state diagram. The table also contains the
-//! transitions of this missing diagram.
+//! The states of a Queue Pair as a table: draft-hilland-rddp-verbs Figures 4 and 5 (attributes) and
+//! 7 to 11 (events). The draft has no drawing for Figure 6, the state diagram. The table also
+//! contains the transitions of this missing diagram.
 //!
 //! For a state and an event, the module `machine` executes only the actions of the table entry. If
 //! a verb has no entry in the current state, the result is an Immediate Error. Other events without
