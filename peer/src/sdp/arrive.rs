@@ -1,5 +1,5 @@
 //! Inputs of a connection: bytes in streaming mode, messages, completions, the end of TCP, and
-//! time.
+//! time. Section numbers are those of the SDP draft.
 
 use super::connection::{Arrival, Connection};
 use super::control::{Control, queue_answers};
@@ -13,9 +13,9 @@ use super::{Event, OpId, Output, PrivateBuffer, Start, Violation};
 use crate::hostile::hook;
 use crate::time::Instant;
 
-/// Maximum number of answers that may wait to be sent, not including the answers to SrcAvails. The
+/// Maximum number of answers that can wait to be sent, not including the answers to SrcAvails. The
 /// included answers are SinkCancelAck, the end of a SrcAvailCancel, RdmaWrCompl and the first
-/// update. For each SrcAvail, two more answers may wait. If even more answers wait, the peer has
+/// update. For each SrcAvail, two more answers can wait. If even more answers wait, the peer has
 /// sent requests too early (sections 9.5.4, 9.5.5, 11.3).
 const MAX_OTHER_ANSWERS: usize = 8;
 
@@ -107,7 +107,7 @@ impl Connection {
         self.order = agreed.order;
         self.peer_max_adverts = agreed.peer_max_adverts;
         self.resize.begin(agreed.peer_recv_size);
-        self.credits.begin(self.settings.bufs, agreed.peer_bufs);
+        self.credits.begin(self.settings.bufs, agreed.peer_bufs, self.settings.first_mseq);
         self.credits.posted = self.pool.posted();
         self.phase = Phase::Open;
         let resumed = self.suspension.restarted;

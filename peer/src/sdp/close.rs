@@ -1,5 +1,5 @@
-//! End of a connection (section 8.2): by DisConn in both directions, by AbortConn, or by the end of
-//! TCP alone.
+//! End of a connection (section 8.2 of the SDP draft): by DisConn in both directions, by AbortConn,
+//! or by the end of TCP alone.
 
 use super::connection::Connection;
 use super::control::Control;
@@ -30,7 +30,7 @@ impl Inbound<'_> {
 
     /// Notes that the peer has received all messages up to `mseq_ack`.
     pub(super) fn has_seen(&mut self, mseq_ack: u32) {
-        // `mseq_ack` may come from an AbortConn. In this case, the AbortConn has already ended the
+        // `mseq_ack` can come from an AbortConn. In this case, the AbortConn has already ended the
         // connection.
         let lingers = self.connection.close.lingers && !self.connection.is_over();
         if lingers && self.connection.close.sent.is_some_and(|own| super::credits::reached(mseq_ack, own)) {
@@ -59,7 +59,7 @@ impl Connection {
         }
         self.close.aborting = Some(violation);
         // After a SuspComm or SuspCommAck this side sends nothing (SDP-13.1.1-8, SDP-13.1.1-12),
-        // and the peer may end TCP at any time.
+        // and the peer can end TCP at any time.
         if self.close.sent.is_none() || !matches!(self.phase, Phase::Open) || self.suspension.has_stopped_sending() {
             return self.reset_tcp();
         }

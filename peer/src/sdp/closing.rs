@@ -1,4 +1,4 @@
-//! Progress of the close of a connection (section 8.2).
+//! Progress of the close of a connection (section 8.2 of the SDP draft).
 
 use super::Violation;
 use crate::time::Instant;

@@ -1,4 +1,4 @@
-//! Commands of the user of a connection.
+//! Commands of the user of a connection. Section numbers are those of the SDP draft.
 
 use weft_core::wire::sdp::Mode;
 
@@ -6,7 +6,7 @@ use super::{Connection, Half, Policy, ReceiveId, ReceiveOutcome, SendId};
 use crate::reject::reject_if;
 use crate::time::Instant;
 
-/// Maximum number of sends that may be posted at a time. The same limit applies to receives.
+/// Maximum number of sends that can be posted at a time. The same limit applies to receives.
 const MAX_POSTED: usize = 65536;
 
 /// Why a command is rejected.
@@ -23,7 +23,7 @@ pub enum CommandError {
     Empty,
     /// The half-connection cannot change from its current Mode to the requested Mode, or the peer
     /// is the Mode Master (section 12).
-    #[error("this side cannot request this Mode of the half-connection")]
+    #[error("this side cannot change the half-connection to this Mode")]
     NotMaster,
     /// The connection is being suspended (section 13).
     #[error("a suspension is in progress")]

@@ -1,5 +1,5 @@
 //! The state machine: its state, getters and outputs. The user's commands are in `command`, and
-//! other inputs are in `arrive`.
+//! other inputs are in `arrive`. Section numbers are those of the SDP draft.
 
 use std::collections::VecDeque;
 
@@ -298,7 +298,7 @@ impl Connection {
 
     /// Ends all posted sends and receives, and reports their end to the user. If `disconnect` is
     /// set, also ends TCP: by a reset if the value is true, and gracefully if it is false. The
-    /// [`Output::Disconnect`] precedes the reports, because a Read may fill a receive until TCP has
+    /// [`Output::Disconnect`] precedes the reports, because a Read can fill a receive until TCP has
     /// ended. After the report, the receive belongs to the user.
     pub(super) fn end(&mut self, abortive: bool, violation: Option<Violation>, disconnect: Option<bool>) {
         if self.is_over() {

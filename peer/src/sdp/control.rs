@@ -1,4 +1,5 @@
-//! Answers that wait to be sent, and the options with which a message is sent.
+//! Answers that wait to be sent, and the options with which a message is sent. Section numbers are
+//! those of the SDP draft.
 
 use std::collections::VecDeque;
 

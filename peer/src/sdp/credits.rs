@@ -22,6 +22,10 @@ pub(super) struct Credits {
     pub(super) kept_back: u16,
     /// MSeq of the last message that this side received.
     received: u32,
+    /// Whether a message after Hello and HelloAck was received.
+    has_received: bool,
+    /// Whether this side has sent a message after Hello and HelloAck.
+    has_sent: bool,
     /// MSeq of a SrcAvailCancel whose processing is not complete. MSeqAck of this side stays below
     /// this value (section 9.5.4).
     pub(super) ack_limit: Option<u32>,
@@ -39,9 +43,14 @@ pub(super) struct Credits {
 impl Credits {
     /// Sets the credit after Hello and HelloAck. `announced` is Bufs of this side, `window` is Bufs
     /// of the peer.
-    pub(super) fn begin(&mut self, announced: u16, window: u16) {
+    /// `first_mseq` is the MSeq of this side's first message.
+    pub(super) fn begin(&mut self, announced: u16, window: u16, first_mseq: u32) {
         self.announced = u32::from(announced);
-        self.window = (window, 0);
+        let acknowledged = first_mseq.wrapping_sub(1);
+        if first_mseq == 0 {
+            self.sent = acknowledged;
+        }
+        self.window = (window, acknowledged);
     }
 
     /// Returns the send credit: Bufs - (LSSeq - MSeqAck), at least 0.
@@ -90,6 +99,7 @@ impl Credits {
     /// Returns Bufs, MSeq and MSeqAck of the message that is sent now.
     pub(super) fn stamp(&mut self) -> (u16, u32, u32) {
         self.sent = self.sent.wrapping_add(1);
+        self.has_sent = true;
         if self.widens() {
             self.announced = self.edge();
         }
@@ -100,7 +110,17 @@ impl Credits {
     /// Checks and stores the header of a received message. `update` is true for Data without
     /// payload.
     pub(super) fn header(&mut self, bufs: u16, mseq: u32, mseq_ack: u32, update: bool) -> Result<(), Violation> {
-        let expected = self.received.wrapping_add(1);
+        let mut expected = self.received.wrapping_add(1);
+        if mseq == 0 && !self.has_received {
+            // The peer begins with 0 after Hello and HelloAck. Section 6.1.5 can be read in this way.
+            expected = 0;
+            if !self.has_sent {
+                self.begin(u16::try_from(self.announced).unwrap_or(u16::MAX), bufs, 0);
+            }
+        }
+        self.has_received = true;
+        // Before the first message, a peer acknowledges 0.
+        let mseq_ack = if mseq_ack == 0 && !self.has_sent { self.sent } else { mseq_ack };
         reject_if(mseq != expected, Violation::Sequence { expected, found: mseq })?;
         reject_if(!reached(self.sent, mseq_ack), Violation::AheadOfSent { found: mseq_ack, sent: self.sent })?;
         self.received = mseq;
@@ -129,7 +149,7 @@ mod tests {
 
     fn credits(window: u16) -> Credits {
         let mut credits = Credits { posted: 8, ..Credits::default() };
-        credits.begin(8, window);
+        credits.begin(8, window, 1);
         credits
     }
 
@@ -175,11 +195,28 @@ mod tests {
         assert_eq!(near.header(4, 1, 1, true), Err(ahead));
     }
 
+    /// Section 6.1.5 can be read so that the first message after Hello and HelloAck has MSeq 0 or 1.
+    #[test]
+    fn the_first_message_may_have_the_number_0() {
+        let mut answers = credits(4);
+        answers.header(4, 0, 0, true).unwrap();
+        assert_eq!((answers.available(), answers.stamp(), answers.available()), (4, (8, 0, 0), 3));
+        answers.header(5, 1, 0, true).unwrap();
+        assert_eq!((answers.available(), answers.stamp()), (5, (8, 1, 1)));
+
+        let mut begins = Credits { posted: 8, ..Credits::default() };
+        begins.begin(8, 4, 0);
+        begins.header(4, 1, 0, true).unwrap();
+        assert_eq!((begins.available(), begins.stamp(), begins.available()), (4, (8, 0, 1), 3));
+        let sequence = Violation::Sequence { expected: 2, found: 0 };
+        assert_eq!(begins.header(4, 0, 0, true), Err(sequence), "it is not the first message");
+    }
+
     #[test]
     fn an_update_is_due_at_one_credit_and_none_answers_an_update() {
         let mut proof = Coverage::new(CoverageKind::Test);
         let mut three = Credits { posted: 3, ..Credits::default() };
-        three.begin(3, 3);
+        three.begin(3, 3, 1);
         for mseq in 1..=2 {
             three.header(3, mseq, 0, true).unwrap();
         }

@@ -1,5 +1,5 @@
 //! Hello and HelloAck: their content, the reasons to reject them, and the values that both sides
-//! derive from them (sections 6.2.1, 6.2.2 and 8.1.1).
+//! derive from them (sections 6.2.1, 6.2.2 and 8.1.1 of the SDP draft).
 
 use weft_core::wire::sdp::{Body, FieldOrder, Flags, Hello, HelloAck, Message};
 use weft_core::{RequirementId, WireError, requirement};
@@ -142,8 +142,8 @@ pub(super) fn judge_hello(octets: &[u8], settings: &Settings) -> Result<Agreed, 
     })
 }
 
-/// Checks a HelloAck (section 8.1.1, step 7) in either field order, which may differ from the order
-/// of the Hello.
+/// Checks a HelloAck (section 8.1.1, step 7) in either field order. The order can differ from the
+/// order of the Hello.
 pub(super) fn judge_hello_ack(octets: &[u8], settings: &Settings) -> Result<Agreed, Refusal> {
     let receiver = Role::Connecting;
     let order = FieldOrder::of_hello_ack(octets).ok_or(Refusal::Other { receiver })?;

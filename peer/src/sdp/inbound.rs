@@ -1,4 +1,4 @@
-//! Effect of each message of the peer.
+//! Effect of each message of the peer. Section numbers are those of the SDP draft.
 
 use weft_core::wire::sdp::{Body, Message, Mid, Mode, RawBsdh, RawHeader};
 
@@ -175,7 +175,7 @@ impl Inbound<'_> {
             connection.source.mode = to;
         } else {
             if from == Mode::Combined && to == Mode::Buffered && !connection.sink.sources.is_empty() {
-                // No SrcAvail may be open (section 12.1).
+                // For this change, all SrcAvails must be complete (section 12.1).
                 return Err(Violation::Transition { from, to, by_source: true });
             }
             connection.sink.mode = to;

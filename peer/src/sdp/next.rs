@@ -1,7 +1,7 @@
-//! Selects the next message and writes its header. Messages are sent in MSeq order (section 10.1)
-//! as soon as there is enough credit (section 10.5). Answers are sent first, then messages for
-//! commands of the user, then data. An update is sent if no other message announces free buffers to
-//! the peer.
+//! Selects the next message and writes its header. Messages are sent in MSeq order (section 10.1 of
+//! the SDP draft) as soon as there is enough credit (section 10.5). Answers are sent first, then
+//! messages for commands of the user, then data. An update is sent if no other message announces
+//! free buffers to the peer.
 
 use weft_core::wire::sdp::{
     Body, ChRcvBuf, ChRcvBufAck, Flags, Message, Mid, Mode, ModeChange, RdmaRdCompl, RdmaWrCompl, SinkAvail, SrcAvail,
@@ -155,7 +155,7 @@ impl Producer<'_> {
     /// Sends ChRcvBuf or ChRcvBufAck. The caller has checked the credit.
     fn resize_now(&mut self) -> bool {
         let connection = &mut *self.connection;
-        // A message larger than an advertised buffer would continue in the next buffer, which may
+        // A message larger than an advertised buffer would continue in the next buffer, which can
         // also be advertised (section 9.5.1). So the answer waits until no such buffer is
         // advertised.
         let fits = |size: u32| !connection.pool.has_smaller() && !connection.sink.advertises_up_to(size);

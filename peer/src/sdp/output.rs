@@ -1,5 +1,5 @@
 //! Outputs of a [`Connection`](super::Connection). The driver performs the outputs in the order in
-//! which they are returned.
+//! which they are returned. Section numbers are those of the SDP draft.
 
 use weft_core::wire::sdp::Mode;
 
@@ -199,14 +199,15 @@ pub enum SendOutcome {
     Complete,
     /// The user canceled the send.
     Canceled,
-    /// The connection ended. The peer may have received fewer bytes than [`Event::Sent`] reports.
+    /// The connection ended. The peer has possibly received fewer bytes than [`Event::Sent`]
+    /// reports.
     Aborted,
 }
 
 /// How a receive ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReceiveOutcome {
-    /// The receive has bytes. More bytes may arrive for the receives that follow.
+    /// The receive has bytes. More bytes can arrive for the receives that follow.
     More,
     /// The peer has ended its half-connection: no more bytes will arrive (section 8.2.1).
     EndOfStream,

@@ -1,4 +1,4 @@
-//! The states of a connection.
+//! The states of a connection. Section numbers are those of the SDP draft.
 
 use super::startup::Startup;
 

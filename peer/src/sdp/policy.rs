@@ -1,5 +1,5 @@
 //! Rules that select the Data Transfer Mechanism. The draft leaves these rules to the "policy" of
-//! an implementation (sections 9 and 11).
+//! an implementation (sections 9 and 11 of the SDP draft).
 
 use core::time::Duration;
 

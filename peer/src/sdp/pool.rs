@@ -1,5 +1,5 @@
 //! The receive Private Buffers: which of them are posted, their sizes, and the replacement of
-//! buffers when the size changes (section 10.6).
+//! buffers when the size changes (section 10.6 of the SDP draft).
 
 use std::collections::VecDeque;
 
@@ -97,7 +97,8 @@ impl Pool {
 
     /// Notes that the bytes of a filled buffer are not needed any more. If the buffer has the right
     /// size and there are not too many buffers, posts the buffer again. If the buffer has the wrong
-    /// size, a new buffer may replace it. Returns whether a buffer was posted.
+    /// size, releases the buffer, and posts a new buffer if there are too few buffers. Returns
+    /// whether a buffer was posted.
     pub(super) fn free(&mut self, buffer: PrivateBuffer, out: &mut VecDeque<Output>) -> bool {
         let Some(at) = self.kept.iter().position(|slot| slot.buffer == buffer) else { return false };
         let slot = self.kept.swap_remove(at);
@@ -171,7 +172,7 @@ mod tests {
         }
         assert!(!pool.has_smaller());
         assert_eq!(pool.posted(), 3);
-        // From here on only new buffers are posted again.
+        // From here on, the pool posts only buffers of the new size.
         assert!(pool.filled(PrivateBuffer(3)) && pool.free(PrivateBuffer(3), &mut out));
         assert_eq!(out.pop_front(), Some(Output::Receive { buffer: PrivateBuffer(3), octets: 200 }));
     }

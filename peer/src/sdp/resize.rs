@@ -1,5 +1,5 @@
 //! Change of the Private Buffer size with ChRcvBuf and ChRcvBufAck, as requester and as responder
-//! (section 10.6). Sizes are in bytes.
+//! (section 10.6 of the SDP draft). Sizes are in bytes.
 
 use super::credits::reached;
 use super::{Role, Violation};
@@ -73,12 +73,12 @@ impl Resize {
     /// Processes a ChRcvBufAck. Returns the new size of the peer's Private Buffers.
     pub(super) fn acknowledged(&mut self, size: u32) -> Result<u32, Violation> {
         let violation = |expected| Violation::Resize { found: size, expected };
-        let (requested, _) = self.requested.take().ok_or(violation("no size was requested"))?;
+        let (requested, _) = self.requested.take().ok_or(violation("no change"))?;
         if requested > self.peer {
-            reject_if(size < self.peer, violation("a larger size was requested"))?;
+            reject_if(size < self.peer, violation("a larger size"))?;
             self.no_increase |= size == self.peer && !self.conduct.repeats_request;
         } else {
-            reject_if(size > self.peer || size < requested, violation("a smaller size was requested"))?;
+            reject_if(size > self.peer || size < requested, violation("a smaller size"))?;
             self.no_decrease |= size == self.peer && !self.conduct.repeats_request;
         }
         (self.peer, self.limit) = (size, size);

@@ -1,4 +1,5 @@
-//! Settings of one side of an SDP connection. They are chosen before start-up.
+//! Settings of one side of an SDP connection. They are chosen before start-up. Section numbers are
+//! those of the SDP draft.
 
 use core::time::Duration;
 
@@ -18,6 +19,9 @@ pub struct Settings {
     /// Field order of the messages that this side sends. An Accepting Peer answers in the order of
     /// the Hello. Default: the order of the draft's figures.
     pub order: FieldOrder,
+    /// MSeq of this side's first message after Hello and HelloAck, 0 or 1. Section 6.1.5 can be read
+    /// in both ways. If the peer sends first, this side begins with the peer's number. Default 1.
+    pub first_mseq: u32,
     /// Settings of MPA. In the enhanced profile, this side requests revision 2 and a
     /// ready-to-receive message whatever these settings are.
     pub mpa: MpaSettings,
@@ -33,7 +37,7 @@ pub struct Settings {
     /// DesRemRcvSz of the Hello: the size in bytes that this side wants for the peer's Private
     /// Buffers. Default 8192.
     pub des_rem_rcv_sz: u32,
-    /// MaxAdverts: number of advertisements of the peer that may be open, 1 to 65535. Default 16.
+    /// MaxAdverts: maximum number of open advertisements of the peer, 1 to 65535. Default 16.
     pub max_adverts: u16,
     /// Number of RDMA Reads of the peer that this side serves at the same time, 1 to 65535. Default
     /// 16.
@@ -67,6 +71,7 @@ impl Default for Settings {
         Settings {
             profile: Profile::default(),
             order: FieldOrder::default(),
+            first_mseq: 1,
             mpa: MpaSettings::default(),
             bare: BareSettings::default(),
             bufs: 16,

@@ -1,5 +1,5 @@
 //! Start-up in streaming mode: from an established TCP connection until iWARP begins, in each
-//! profile (section 8.1.1). Request and Reply are the MPA start-up frames.
+//! profile (section 8.1.1 of the SDP draft). Request and Reply are the MPA start-up frames.
 //!
 //! ```text
 //! profile        Connecting Peer sends   then
@@ -7,7 +7,8 @@
 //! bare           Hello                   receives FPDUs
 //! natural,       Hello, Request          receives a Reply
 //! enhanced
-//! private-data   Request (Hello)         receives a Reply (HelloAck)
+//! private-data   Request (Hello)         receives a Reply (HelloAck). A Reply without private
+//!                                        data is accepted, too; HelloAck is then the first Send
 //!
 //! Accepting Peer receives   profile
 //! Hello, Request            natural or enhanced
@@ -52,7 +53,7 @@ enum State {
     WaitReply(WaitReply),
     /// The Accepting Peer waits for the Hello.
     WaitHello,
-    /// The Accepting Peer has a valid Hello. A Request may follow.
+    /// The Accepting Peer has a valid Hello. A Request can follow.
     WaitMaybeRequest,
     Closed,
 }
@@ -98,7 +99,7 @@ impl Startup {
         Startup { role, settings, state, kept: Vec::new(), cut: FrameCut::default(), agreed: None }
     }
 
-    /// Returns whether the Hello is complete and a Request may still follow.
+    /// Returns whether the Hello is complete and a Request can still follow.
     pub(super) fn waits_for_request(&self) -> bool {
         matches!(self.state, State::WaitMaybeRequest)
     }
@@ -186,8 +187,10 @@ impl Startup {
                         }
                         AfterReply::Accepted(negotiated, frame) => {
                             let mut acknowledged = false;
-                            if !self.is_accepting() && self.settings.profile == Profile::PrivateData {
-                                let ack = frame.private_data.as_octets();
+                            let ack = frame.private_data.as_octets();
+                            // Without private data in the Reply, HelloAck is the peer's first Send.
+                            let is_here = self.settings.profile == Profile::PrivateData && !ack.is_empty();
+                            if !self.is_accepting() && is_here {
                                 self.agreed = Some(hello::judge_hello_ack(ack, &self.settings)?);
                                 acknowledged = true;
                             }

@@ -1,5 +1,6 @@
-//! Socket duplication and managed failover (section 13). The connection is suspended and TCP ends.
-//! Then the same socket continues over another TCP connection, and no byte is lost or repeated.
+//! Socket duplication and managed failover (section 13 of the SDP draft). The connection is
+//! suspended and TCP ends. Then the same socket continues over another TCP connection, and no byte
+//! is lost or repeated.
 //!
 //! ```text
 //! Local Peer (suspends):         suspend(port) -> finish -> SuspComm -> receives SuspCommAck
@@ -139,8 +140,8 @@ impl Producer<'_> {
             return self.answer_now();
         }
         if answering && connection.credits.available() == 1 && !connection.credits.allow(false) {
-            // The peer gives no more credit. If this side posts one more buffer, SuspCommAck may
-            // use the last credit (SDP-10.5-7).
+            // The peer gives no more credit. If this side posts one more buffer, SuspCommAck is
+            // allowed to use the last credit (SDP-10.5-7).
             connection.post_extra(1);
         }
         if !connection.credits.allow(false) {

@@ -1,4 +1,4 @@
-//! Progress of a suspension (section 13).
+//! Progress of a suspension (section 13 of the SDP draft).
 
 use super::Role;
 

@@ -1,5 +1,5 @@
-//! Counters of the bytes that moved on a half-connection, by Data Transfer Mechanism (section 9).
-//! When all data has arrived, both sides of a half-connection have the same counts.
+//! Counters of the bytes that moved on a half-connection, by Data Transfer Mechanism (section 9 of
+//! the SDP draft). When all data has arrived, both sides of a half-connection have the same counts.
 
 use weft_core::wire::sdp::{Body, Mid};
 

@@ -1,6 +1,6 @@
-//! Out-Of-Band bytes to send (section 9.5.3). The flag OOB_PEND of a message announces an
-//! Out-Of-Band byte. Each byte is announced exactly once. This module decides which message may
-//! carry the flag. Positions count the bytes of the stream from 0.
+//! Out-Of-Band bytes to send (section 9.5.3 of the SDP draft). The flag OOB_PEND of a message
+//! announces an Out-Of-Band byte. Each byte is announced exactly once. This module decides which
+//! message may carry the flag. Positions count the bytes of the stream from 0.
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,5 @@
-//! Violations by a peer after which the connection cannot continue. Section 8.2.2 then requires an
-//! abortive close.
+//! Violations by a peer after which the connection cannot continue. Section 8.2.2 of the SDP draft
+//! then requires an abortive close.
 
 use weft_core::wire::sdp::{Mid, Mode};
 use weft_core::{RequirementId, WireError, requirement};
@@ -19,7 +19,7 @@ pub enum Violation {
         found: u32,
     },
     /// MSeqAck acknowledges a message that this side has not sent yet.
-    #[error("MSeqAck {found} is ahead of {sent}, the last message sent")]
+    #[error("MSeqAck is {found}, but the last sent message has MSeq {sent}")]
     AheadOfSent {
         /// The received MSeqAck.
         found: u32,
@@ -81,7 +81,7 @@ pub enum Violation {
         expected: u32,
     },
     /// The peer opened more advertisements than MaxAdverts of this side allows.
-    #[error("the peer opened more advertisements than MaxAdverts, which is {0}")]
+    #[error("the peer has more open advertisements than MaxAdverts ({0}) allows")]
     TooManyAdverts(u16),
     /// The peer sent payload while a SrcAvail was not Processed and no SendSm had requested the
     /// data.
@@ -89,11 +89,11 @@ pub enum Violation {
     AfterSrcAvail(Mid),
     /// Too many answers wait for credit: the peer sends new requests, but gives no credit for the
     /// answers.
-    #[error("{0} answers wait for credit, because the peer sends requests but gives no credit for the answers")]
+    #[error("{0} answers cannot be sent, because the peer sends requests without giving credit for the answers")]
     Unacknowledged(usize),
     /// The peer sent a ChRcvBufAck without a ChRcvBuf, or with a size that the ChRcvBuf does not
     /// allow.
-    #[error("ChRcvBufAck has a size of {found} bytes, but {expected}")]
+    #[error("ChRcvBufAck has ActSz {found}, but this side requested {expected}")]
     Resize {
         /// ActSz.
         found: u32,

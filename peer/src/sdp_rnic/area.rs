@@ -83,7 +83,7 @@ impl Area {
     }
 
     pub(super) fn free(self, rnic: &mut Rnic) {
-        // The peer may have invalidated the STag.
+        // Ignore an error, because the peer can invalidate the STag.
         let _ = rnic.memory_mut().deallocate_stag(self.stag.index);
         let _ = rnic.memory_mut().free_buffer(self.buffer);
     }

@@ -40,7 +40,7 @@ pub(crate) trait Memory {
     /// The memory for the data of an RDMA Read. `None` if the receive no longer exists.
     fn read(&mut self, op: OpId, receive: ReceiveId, at: u64, len: u32) -> Result<Option<Sge>, Self::Error>;
 
-    /// Notes that the Work Request with this `wr_id` has completed. The Work Request may be an RDMA
+    /// Notes that the Work Request with this `wr_id` has completed. The Work Request can be an RDMA
     /// Read.
     fn completed(&mut self, wr_id: u64);
 

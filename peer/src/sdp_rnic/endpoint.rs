@@ -33,7 +33,7 @@ pub struct Queues {
     /// Number of Work Requests in the Send Queue.
     pub sends: u32,
     /// Number of Work Requests in the Receive Queue. While the Private Buffers are resized, twice
-    /// their normal number may be posted.
+    /// their normal number can be posted.
     pub receives: u32,
     /// Handling of a segment that arrives while this side closes.
     pub late: LateSegment,
@@ -89,7 +89,7 @@ struct Buffers {
     rnic: Rnic,
     keys: Keys,
     pd: PdId,
-    /// All sends since the start. An endpoint with deviations may repeat a send.
+    /// All sends since the start. An endpoint with deviations can repeat a send.
     sends: HashMap<SendId, Vec<u8>>,
     receives: HashMap<ReceiveId, Area>,
     private: HashMap<PrivateBuffer, Area>,
@@ -221,7 +221,7 @@ impl Endpoint {
 
     /// Resets the connection by destroying the Queue Pair.
     fn reset_tcp(&mut self) {
-        // The Queue Pair may already be destroyed.
+        // Ignore an error, because the Queue Pair can already be destroyed.
         let _ = self.buffers.rnic.destroy_qp(self.qp);
     }
 
@@ -325,7 +325,7 @@ impl Endpoint {
         }
     }
 
-    /// The next action on TCP. The transmission of bytes may complete Work Requests, so call
+    /// The next action on TCP. The transmission of bytes can complete Work Requests, so call
     /// [`advance`](Self::advance) afterwards.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Transmit> {
         if self.reset {

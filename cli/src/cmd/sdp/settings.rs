@@ -44,6 +44,12 @@ pub(crate) struct SdpArguments {
         ("mirrored", "", FieldOrder::Mirrored),
     ]))]
     order: FieldOrder,
+    /// Begin with this MSeq after Hello and HelloAck
+    ///
+    /// Section 6.1.5 of the draft can be read in both ways. The side that sends second begins with
+    /// the number of its peer if that number is 0.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=1))]
+    first_mseq: u32,
     /// Send in this Mode of SDP
     #[arg(long, default_value = "combined", value_parser = one_of([
         ("combined", "", Mode::Combined),
@@ -132,6 +138,7 @@ impl SdpArguments {
         let mut sdp = Settings {
             profile: self.profile,
             order: self.order,
+            first_mseq: self.first_mseq,
             bufs: self.bufs,
             recv_size: self.buf_size,
             max_recv_size: self.buf_size.max(1 << 16),

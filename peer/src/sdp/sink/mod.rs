@@ -8,7 +8,8 @@
 //! 3. bytes that the peer's SrcAvails advertise (`sources`).
 //!
 //! Receives that a SinkAvail advertises precede all other receives. There are two ways to fill an
-//! advertised receive: the peer writes into it, or exactly one message fills it (section 9.5.1).
+//! advertised receive: the peer writes into it, or exactly one message fills it (section 9.5.1 of
+//! the SDP draft).
 //!
 //! `read_zcopy` answers the peer's SrcAvails, and `write_zcopy` handles this side's own SinkAvails.
 

@@ -1,4 +1,4 @@
-//! The peer's SrcAvails at the Data Sink (sections 9.2, 9.5.2.1, 9.5.4, 11.3).
+//! The peer's SrcAvails at the Data Sink (sections 9.2, 9.5.2.1, 9.5.4, 11.3 of the SDP draft).
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! This side's own SinkAvails (sections 9.3, 9.5.1, 9.5.5, 11.3).
+//! This side's own SinkAvails (sections 9.3, 9.5.1, 9.5.5, 11.3 of the SDP draft).
 
 use std::collections::VecDeque;
 

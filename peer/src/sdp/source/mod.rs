@@ -1,5 +1,5 @@
 //! The half-connection on which this side is the Data Source: the posted sends, and the mechanism
-//! that transfers each byte.
+//! that transfers each byte. Section numbers are those of the SDP draft.
 //!
 //! A position counts the bytes of the stream from 0. `next` is the first position that is not yet
 //! assigned to a mechanism. A byte before `next` is in one of these states:

@@ -1,4 +1,4 @@
-//! Selects the mechanism for the next bytes (sections 11.1 to 11.3).
+//! Selects the mechanism for the next bytes (sections 11.1 to 11.3 of the SDP draft).
 
 use weft_core::wire::sdp::{Mid, Mode, RawBsdh, RawHeader};
 

@@ -1,4 +1,4 @@
-//! This side's own SrcAvails (sections 9.2, 9.5.2.1, 9.5.4, 11.3).
+//! This side's own SrcAvails (sections 9.2, 9.5.2.1, 9.5.4, 11.3 of the SDP draft).
 
 use std::collections::VecDeque;
 
@@ -49,8 +49,8 @@ impl Source {
         let (expected, is_complete) = (oldest.stag, len == oldest.left);
         oldest.left -= len;
         oldest.start += u64::from(len);
-        // An RdmaRdCompl for a part of the data may also invalidate the STag. The reason is that a
-        // SendSm for the rest of the data may follow (section 9.2).
+        // An RdmaRdCompl for a part of the data can also invalidate the STag, because a SendSm for
+        // the rest of the data can follow (section 9.2).
         if let Some(found) = invalidated.filter(|found| *found != expected) {
             return Err(Violation::Invalidated { mid, found, expected });
         }
@@ -78,7 +78,7 @@ impl Source {
     /// them. Their bytes become unassigned.
     pub(in super::super) fn void(&mut self, which: impl Fn(&OpenSrcAvail) -> bool, out: &mut VecDeque<Output>) {
         // Either all open SrcAvails are selected or none, because a valid SrcAvail is sent only
-        // when no older SrcAvail is open. So `next` may move back to the first selected SrcAvail.
+        // when no older SrcAvail is open. So `next` can move back to the first selected SrcAvail.
         let first = self.open.iter().find(|advert| which(advert)).map(|advert| advert.start);
         self.open.retain(|advert| {
             let void = which(advert);

@@ -1,4 +1,5 @@
-//! The peer's SinkAvails at the Data Source (sections 9.3, 9.5.1, 9.5.5, 11.3, 12.4).
+//! The peer's SinkAvails at the Data Source (sections 9.3, 9.5.1, 9.5.5, 11.3, 12.4 of the SDP
+//! draft).
 
 use std::collections::VecDeque;
 
