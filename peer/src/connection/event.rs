@@ -88,7 +88,7 @@ pub enum CloseCause {
     #[error("requested")]
     Requested,
     /// The peer closed its direction of the connection in the middle of an FPDU or of a message.
-    #[error("the peer closed in the middle of a message")]
+    #[error("the peer closed the connection in the middle of a message")]
     CutShort,
     /// The peer violated the protocol, or a local error occurred. A Terminate reported the error.
     #[error("this endpoint sent a Terminate: {0}")]
@@ -101,15 +101,15 @@ pub enum CloseCause {
     #[error("the first FPDU is invalid: {0}")]
     FirstFpdu(FpduError),
     /// No FPDU arrived in time after an accepting Reply.
-    #[error("no FPDU arrived in time")]
+    #[error("no FPDU arrived before the timeout")]
     FirstFpduTimeout,
     /// No byte of a Request arrived in time. Either the peer has nothing to send, or the peer is
     /// also a Responder ("passive/passive").
-    #[error("no Request arrived in time; the peer may also be a Responder")]
+    #[error("no Request arrived before the timeout; if the peer is also a Responder, it also waits for a Request")]
     NoRequest,
     /// The Request's IRD is lower than the ORD that this endpoint's ULP needs. The rejecting Reply
     /// has the required ORD.
-    #[error("the Request's IRD is too low for this endpoint's ULP")]
+    #[error("the Request's IRD is lower than the ORD that the ULP of this endpoint needs")]
     PeerIrd,
     /// The peer, or the network, reset the connection.
     #[error("reset")]
@@ -118,7 +118,7 @@ pub enum CloseCause {
     #[error(transparent)]
     Startup(StartupError),
     /// The peer's start-up frame was not complete in time.
-    #[error("the start-up frame was not complete in time")]
+    #[error("the peer did not send a complete start-up frame before the timeout")]
     StartupTimeout,
     /// The peer sent a Terminate.
     #[error("the peer sent a Terminate: {0}")]

@@ -80,7 +80,8 @@ enum State {
     WaitDecision(WaitDecision),
     /// The Initiator waits for a complete Reply.
     WaitReply(WaitReply),
-    /// After start-up: FPDUs are received and sent. A Responder may still wait for the first FPDU.
+    /// After start-up: FPDUs are received and sent. A Responder possibly still waits for the first
+    /// FPDU.
     Operating(Box<Stream>),
     /// After an error: the message in progress and the Terminate are still sent. Received data is
     /// dropped (DDP-7.1-18).
@@ -105,7 +106,7 @@ enum Fin {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// No Request waits for the user's answer.
-    #[error("no Request waits for an answer")]
+    #[error("there is no Request to answer")]
     NoRequest,
     /// MPA has started, or the connection is closing.
     #[error("the connection is not in streaming mode")]
@@ -178,7 +179,7 @@ impl Connection {
         self.operating().map_or(0, |stream| stream.outbound.outstanding())
     }
 
-    /// Number of payload bytes of all incomplete Sends. Some of these bytes may already be sent.
+    /// Number of payload bytes of all incomplete Sends. Some of these bytes can already be sent.
     #[must_use]
     pub fn outstanding_octets(&self) -> usize {
         self.operating().map_or(0, |stream| stream.outbound.outstanding_octets())
@@ -197,7 +198,7 @@ impl Connection {
 
 /// Inputs from TCP and the clock.
 impl Connection {
-    /// Processes received bytes. TCP may have split the bytes at any position.
+    /// Processes received bytes. TCP can split the bytes at any position.
     pub fn handle_octets(&mut self, now: Instant, mut octets: &[u8]) {
         match mem::replace(&mut self.state, State::Silent) {
             State::Streaming => {

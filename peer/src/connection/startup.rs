@@ -103,7 +103,7 @@ impl Connection {
     }
 
     /// Leaves streaming mode as MPA Responder, and then sends `last`, the last streaming message.
-    /// MPA starts before the message is sent, because the Request may arrive right after the
+    /// MPA starts before the message is sent, because the Request can arrive right after the
     /// message (MPA-7.1.5-2). `unread` has the received bytes that the user's streaming protocol
     /// has not used.
     ///
@@ -273,7 +273,7 @@ impl Connection {
         Outbound::new(FpduSender::deviating(sent, deviations.clone()), mulpdu, negotiated.version)
     }
 
-    /// Sends a Write of 0 bytes at a time when no FPDU is allowed. This violation is a
+    /// Sends a Write of 0 bytes, although no FPDU is allowed at this time. This violation is a
     /// [deviation](crate::hostile).
     fn send_stray_fpdu(&mut self) {
         let mut sender = FpduSender::new(Framing { markers: false, crc: true });

@@ -57,7 +57,7 @@ impl Stream {
                 outbound.send_ahead(ulpdu);
             }
         } else if conduct.sends_early {
-            // Use a Write of 0 bytes, because the ULP may have nothing to send yet.
+            // Use a Write of 0 bytes, because the ULP possibly has nothing to send yet.
             outbound.send_ahead(Rtr::Write.ulpdu(version));
         }
         Stream {

@@ -94,7 +94,7 @@ pub enum CmError {
     #[error(transparent)]
     Startup(#[from] StartupError),
     /// TCP did not connect in time, or the peer's start-up frame was not complete in time.
-    #[error("the peer did not answer, or its start-up frame was not complete in time")]
+    #[error("the peer did not answer, or did not send a complete start-up frame, before the timeout")]
     TimedOut,
 }
 
@@ -387,7 +387,7 @@ mod tests {
     use crate::verbs::{Node, RnicSettings};
 
     /// If the user does not fetch connections, the waiting connections must not use unlimited
-    /// memory. The waiting connections first fill the channel. Then they hold all permits of the
+    /// memory. They first fill the channel. After that, further connections take all permits of the
     /// semaphore.
     #[tokio::test]
     async fn a_listener_whose_user_takes_nobody_stops_accepting() {
@@ -411,7 +411,7 @@ mod tests {
             assert_eq!(turns().await, 2 * MAX_STARTUPS + 1);
         };
         tokio::select! {
-            () = accepting => unreachable!("somebody listens"),
+            () = accepting => unreachable!("the listener never ends"),
             () = watching => {}
         }
     }
@@ -443,7 +443,7 @@ mod tests {
             }
         };
         tokio::select! {
-            () = accepting => unreachable!("somebody listens"),
+            () = accepting => unreachable!("the listener never ends"),
             () = watching => {}
         }
     }

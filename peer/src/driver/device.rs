@@ -4,7 +4,7 @@
 //! Clones of a [`Device`] share one RNIC. Verbs are called through [`verbs`](Device::verbs). Verbs
 //! that make a stream send have their own methods. Such a method writes at once from registered
 //! memory to TCP. The stream's task sends only the bytes that TCP did not accept. One lock guards
-//! the RNIC, and it is also locked during the write.
+//! the RNIC. A write also holds this lock.
 //!
 //! A task that waits for completions of a CQ from [`create_cq`](Device::create_cq) is woken only by
 //! completions of that CQ.
@@ -228,8 +228,8 @@ impl Device {
         .await
     }
 
-    /// Calls `ready` now, and then each time that `event` may have happened, until `ready` returns
-    /// a result.
+    /// Calls `ready` now, and then each time that `event` has possibly happened, until `ready`
+    /// returns a result.
     async fn until<R>(&self, event: WaitEvent, mut ready: impl FnMut(&mut Rnic) -> Option<R>) -> R {
         let mut waiting = Waiting { device: self, event, ticket: None };
         poll_fn(|cx| {

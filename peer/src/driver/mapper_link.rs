@@ -116,7 +116,7 @@ impl MapperLink {
         }
         let udp = self.other_port.as_ref().filter(|_| other_port).unwrap_or(&self.mapper.udp);
         match udp.send_to(octets, to).await {
-            // A previous datagram caused an ICMP "port unreachable" message. The new datagram may
+            // A previous datagram caused an ICMP "port unreachable" message. The new datagram can
             // still arrive.
             Err(error) if error.kind() != io::ErrorKind::ConnectionRefused => Err(failed(error)),
             _ => udp.local_addr().map_err(failed),

@@ -184,9 +184,10 @@ impl Server {
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) if is_connection_error(&error) => continue,
-                // No descriptor or memory is free. Other code of this process may be using them.
+                // No descriptor or memory is free. Other code of this process can use them at this
+                // time.
                 Err(error) => {
-                    tracing::warn!(%error, "no connection is accepted for now");
+                    tracing::warn!(%error, "cannot accept a connection; weft tries again");
                     tokio::select! {
                         Some(_) = tasks.join_next() => continue,
                         () = tokio::time::sleep(ACCEPT_PAUSE) => continue,

@@ -23,7 +23,7 @@ use crate::verbs::{CqHandle, Node, QpHandle, QpInit, RnicSettings};
 
 /// If a connection takes longer than this time, the soak reports a hang. In a connection, the
 /// start-up of each side takes at most 2 s. A close resets the connection if no byte moves for 1 s.
-/// A mangler may delay some bytes.
+/// A mangler can delay some bytes.
 pub const LIMIT: Duration = Duration::from_secs(60);
 const STARTUP: Duration = Duration::from_secs(2);
 const CLOSE: Duration = Duration::from_secs(1);
@@ -82,7 +82,7 @@ impl SoakPair {
         let both = async {
             tokio::join!(
                 async {
-                    // Mangling may make the Request invalid. Then the listener rejects the Request.
+                    // Mangling can make the Request invalid. Then the listener rejects the Request.
                     let accepted = self.listener.next().await;
                     if accepted.is_ok_and(|request| request.accept(listens.qp, &none).is_ok()) {
                         listens.post_and_close(&mut other, &remotes[1]).await;
@@ -141,7 +141,7 @@ impl Endpoint {
             sleep(Duration::from_millis(rng.u64(0..20))).await;
             self.device.verbs(|rnic| while rnic.poll_cq(self.cq).is_ok() {});
         }
-        // The connection may have ended already, or may be closing.
+        // Ignore an error, because the connection has possibly ended, or is closing.
         let _ = self.device.disconnect(self.qp).await;
         let _ = self.device.ended(self.qp).await;
     }

@@ -78,7 +78,7 @@ impl TcpLink {
         }
     }
 
-    /// Sets how long a connection attempt may take.
+    /// Sets the time after which a connection attempt fails.
     #[must_use]
     pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;

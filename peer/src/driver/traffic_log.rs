@@ -29,8 +29,8 @@ pub enum EventContent {
         /// The target's address.
         target: SocketAddr,
     },
-    /// Bytes of the TCP stream, as one write accepted them or one read returned them. TCP may have
-    /// used different segment boundaries.
+    /// Bytes of the TCP stream, as one write accepted them or one read returned them. The
+    /// boundaries of TCP segments can be different.
     Octets(Bytes),
     /// A UDP datagram. It belongs to no connection.
     Datagram {

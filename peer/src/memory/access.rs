@@ -1,5 +1,5 @@
-//! Checked access: finds the bytes for an STag, a tagged offset (TO), a length and a right (draft
-//! sections 7.6.3 and 7.10.6.2, Figure 21).
+//! Checked access: finds the bytes for an STag, a tagged offset (TO), a length and a right
+//! (draft-hilland-rddp-verbs sections 7.6.3 and 7.10.6.2, Figure 21).
 
 use super::arena::{Arena, Extent};
 use super::mapping::Mapping;
@@ -155,7 +155,7 @@ impl Memory {
 /// Converts `to` into an offset in a region or window of `length` bytes whose first byte has the TO
 /// `first`. Checks that all `len` bytes are in the region or window. `len` is at least 1.
 fn within(first: u64, length: u64, to: u64, len: u64) -> Result<u64, AccessError> {
-    // The last byte may have the TO 2^64 - 1.
+    // The last byte can have the TO 2^64 - 1.
     to.checked_add(len - 1).ok_or(AccessError::Wrap)?;
     let offset = to.checked_sub(first).ok_or(AccessError::BaseAndBounds)?;
     let fits = offset.checked_add(len).is_some_and(|end| end <= length);

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The pseudo-code of RFC 7306 section 5.1.1.
+    /// Computes the sum by the pseudo-code of RFC 7306 section 5.1.1.
     fn by_the_rfc(original: u64, add: u64, mask: u64) -> u64 {
         let (mut value, mut carry) = (0, 0);
         for bit in 0..64 {

@@ -1,7 +1,7 @@
 //! Errors of verbs, of Work Requests and of memory accesses.
 //!
-//! An error of a verb is an Immediate Error (draft Figure 33). An error of a Work Request is a
-//! completion status (Figure 36). An error of an access is a protection error.
+//! An error of a verb is an Immediate Error (draft-hilland-rddp-verbs Figure 33). An error of a
+//! Work Request is a completion status (Figure 36). An error of an access is a protection error.
 //!
 //! If an inbound message is rejected, [`AccessError`] and [`InvalidateError`] provide the code of
 //! the Terminate. For a rejected access, this code depends on the message. Tagged segments use the
@@ -71,7 +71,7 @@ pub enum MappingError {
     #[error("invalid physical buffer size")]
     Size,
     /// The list has more entries than the STag or the RNIC allows.
-    #[error("physical buffer list too long")]
+    #[error("the physical buffer list is too long")]
     TooLong,
     /// See [`MemoryError::InvalidVirtualAddress`].
     #[error("invalid virtual address")]
@@ -103,7 +103,7 @@ pub enum FastRegisterError {
     #[error("invalid PD ID")]
     InvalidPdId,
     /// The STag is Valid.
-    #[error("STag not in Invalid state")]
+    #[error("the STag is not in Invalid state")]
     NotInvalid,
     /// Fault of the buffer list, of its base address, or of the rights.
     #[error(transparent)]
@@ -129,10 +129,10 @@ pub enum BindError {
     #[error("invalid window")]
     InvalidWindow,
     /// The window is Valid.
-    #[error("STag not in Invalid state")]
+    #[error("the STag is not in Invalid state")]
     NotInvalid,
     /// The window would wrap around the end of the address space.
-    #[error("wrap error")]
+    #[error("the window exceeds the end of the address space (wrap error)")]
     Wrap,
 }
 
@@ -144,11 +144,11 @@ pub enum InvalidateError {
     InvalidStag,
     /// A peer requested the invalidation, but either the STag or the Queue Pair has no remote
     /// right.
-    #[error("no right to invalidate")]
+    #[error("the STag or the Queue Pair has no remote access right")]
     NoRight,
     /// The region or Invalid window belongs to another PD than the Queue Pair, or the Valid window
     /// is bound to another Queue Pair.
-    #[error("invalid PD or QP ID")]
+    #[error("the STag belongs to another PD or QP")]
     NotAssociated,
     /// Windows are bound to the region.
     #[error("memory windows are still bound to the region")]
@@ -179,13 +179,13 @@ pub enum AccessError {
     InvalidStag,
     /// The region belongs to another PD than the stream, or the window is bound to another Queue
     /// Pair.
-    #[error("STag not associated with the stream")]
+    #[error("the STag is not associated with the stream")]
     NotAssociated,
     /// The region or window does not grant the right.
     #[error("access rights violation")]
     Rights,
     /// Offset plus length exceeds 2^64.
-    #[error("TO wrap")]
+    #[error("the TO plus the length exceeds 2^64 (TO wrap)")]
     Wrap,
 }
 

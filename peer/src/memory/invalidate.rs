@@ -1,5 +1,5 @@
-//! Invalidation of regions and windows, by Work Requests and by peers (draft sections 7.8, 7.10.4
-//! and 7.10.6.3).
+//! Invalidation of regions and windows, by Work Requests and by peers (draft-hilland-rddp-verbs
+//! sections 7.8, 7.10.4 and 7.10.6.3).
 
 use super::access::Accessor;
 use super::{Entry, InvalidateError, Memory, RegionKind, Stag};

@@ -1,5 +1,5 @@
-//! Physical Buffer Lists, and their conversion to the bytes of a region (draft sections 7.6.1 and
-//! 7.6.2).
+//! Physical Buffer Lists, and their conversion to the bytes of a region (draft-hilland-rddp-verbs
+//! sections 7.6.1 and 7.6.2).
 
 use super::arena::{Arena, Extent};
 use super::{Buffer, MappingError, PhysicalAddress};
@@ -11,7 +11,7 @@ pub enum ListMode {
     /// Pages: all entries have the same size, one of [`PAGE_SIZES`]. Each address is a multiple of
     /// that size.
     Page,
-    /// Blocks: all entries have the same size, one of [`BLOCK_SIZES`]. Addresses may have any
+    /// Blocks: all entries have the same size, one of [`BLOCK_SIZES`]. Addresses can have any
     /// alignment.
     Block,
 }

@@ -240,7 +240,7 @@ impl Memory {
         self.arena.buffer(buffer)
     }
 
-    /// The contents of a buffer. The caller may change the contents.
+    /// The contents of a buffer, which the caller can change.
     ///
     /// # Errors
     /// The buffer does not exist.

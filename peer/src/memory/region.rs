@@ -1,4 +1,5 @@
-//! Memory Regions: their states (draft Figure 17) and the verbs that change them.
+//! Memory Regions: their states (draft-hilland-rddp-verbs Figure 17) and the verbs that change
+//! them.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ pub enum StagState {
     Valid,
 }
 
-/// Whether a region may share its memory with other regions.
+/// Whether a region can share its memory with other regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RegionKind {
     /// The kind of a new region. The region can be invalidated and registered again.
@@ -171,7 +172,7 @@ impl Memory {
     }
 
     /// Reregister Non-Shared MR (RI-Reregister): replaces all attributes of a Non-Shared region,
-    /// which may be Valid or Invalid. The Index does not change.
+    /// which can be Valid or Invalid. The Index does not change.
     ///
     /// # Errors
     /// `InvalidRnicHandle`. `InvalidStagIndex` and `WindowsStillBound` leave the region unchanged.

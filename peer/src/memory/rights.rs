@@ -1,4 +1,5 @@
-//! Access rights of regions and windows, and their valid combinations (draft Figures 18 and 20).
+//! Access rights of regions and windows, and their valid combinations (draft-hilland-rddp-verbs
+//! Figures 18 and 20).
 
 /// The rights of a Memory Region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]

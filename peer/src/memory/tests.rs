@@ -1,4 +1,5 @@
-//! Tests of registered memory. [`Setup`] has one memory with two PDs, and helper functions.
+//! Tests registered memory. [`Setup`] has helper functions, and one memory with two Protection
+//! Domains (PDs).
 
 mod domains;
 mod fast_register;
@@ -11,7 +12,7 @@ mod windows;
 use super::*;
 
 /// Checks each expression. If the expression is true, records in `proof` that the test has verified
-/// the requirement before the expression.
+/// the requirement whose ID precedes the expression.
 macro_rules! shows {
     ($proof:ident: $($id:literal => $check:expr;)+) => {
         $($proof.verify(weft_core::requirement!($id), || assert!($check, "{}", $id));)+
@@ -52,7 +53,7 @@ impl Setup {
         Setup { memory, pd, other_pd, buffer, qp, same_pd_qp, other_pd_qp }
     }
 
-    /// A registration of `length` bytes of the buffer from `offset` on.
+    /// Returns a registration of `length` bytes of the buffer. The bytes start at `offset`.
     fn registration(&self, offset: u64, length: u64) -> Registration {
         let list = PhysicalBufferList::of(self.buffer, offset, length, PAGE as u32);
         Registration {

@@ -1,5 +1,5 @@
-//! Memory Windows (draft section 7.10). Each window gives the peer of one Queue Pair access to a
-//! range of a region.
+//! Memory Windows (draft-hilland-rddp-verbs section 7.10). Each window gives the peer of one Queue
+//! Pair access to a range of a region.
 
 use super::access::Accessor;
 use super::region::StagState;
@@ -8,7 +8,7 @@ use crate::reject::reject_if;
 
 #[derive(Debug)]
 pub(super) struct Window {
-    /// The PD that counts the window. Work Requests check this PD only while the window is in
+    /// The PD to which the window belongs. Work Requests check this PD only while the window is in
     /// Invalid state.
     pub(super) pd: PdId,
     /// The bound range. `None` in Invalid state.

@@ -1,5 +1,5 @@
 //! Finds the FPDUs in a TCP stream and checks their CRCs and markers (RFC 5044 sections 4, 5.2, 8).
-//! TCP may split the stream at any position.
+//! TCP can split the stream at any position.
 //!
 //! Only `ULPDU_Length` determines where an FPDU ends (MPA-5.2-1). If the input contains a complete
 //! FPDU, the deframer reads the FPDU in place. If this FPDU has no markers, the deframer returns
@@ -180,12 +180,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A zero-length Write and a zero-length Send with their CRCs, computed with an independent
-    /// table implementation.
+    /// A zero-length Write and a zero-length Send. An independent table implementation computed
+    /// their CRCs.
     const WRITE: &[u8] = b"\x00\x0e\xc1\x40\0\0\0\0\0\0\0\0\0\0\0\0\xa3\x05\x72\xab";
     const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b\xe8\xc4";
 
-    /// RFC 5044 Figures 5 and 6. Between the two FPDUs is a synthetic FPDU of 440 octets.
+    /// Returns a stream and its ULPDUs. The stream has the FPDUs of RFC 5044 Figures 5 and 6.
+    /// Between these FPDUs is a synthetic FPDU of 440 octets.
     fn figures() -> (Vec<u8>, [Vec<u8>; 3]) {
         let header = |msn: u8| [&b"\x41\x43\0\0\0\0\0\0\0\0\0\0\0"[..], &[msn, 0, 0, 0, 0], &[0; 24]].concat();
         let first = [&b"\0\0\0\0\x00\x2a"[..], &header(1), b"\x52\x23\x99\x83"].concat();
@@ -271,7 +272,7 @@ mod tests {
         // If the CRC and the marker are wrong, the deframer reports the CRC.
         let framing = Framing { markers: true, crc: true };
         assert!(matches!(read_framed(framing, &[&stream]), Err(FpduError::Crc { position: 0x1ec, .. })));
-        // The deframer ignores RESERVED and the two low bits.
+        // The deframer ignores RESERVED and the two low bits of FPDUPTR.
         stream[0x200..0x204].copy_from_slice(b"\xff\xff\0\x17");
         assert_eq!(read_framed(unchecked, &[&stream]).unwrap().len(), 3);
     }
@@ -282,7 +283,7 @@ mod tests {
         let mut deframer = Deframer::new(Framing { markers: true, crc: false });
         assert!(deframer.next(&mut &octets[..66_063]).is_none());
         assert_eq!(deframer.partial.len(), 66_063);
-        // The value 0xffff is not the expected FPDUPTR of 508.
+        // The marker has the value 0xffff. The expected FPDUPTR is 508.
         assert!(matches!(deframer.next(&mut &octets[66_063..]), Some(Err(FpduError::Marker { position: 512, .. }))));
     }
 
@@ -311,7 +312,7 @@ mod tests {
             let _ = read_framed(Framing { markers, crc }, &pieces);
         }
 
-        /// The deframer returns the sender's ULPDUs, for pieces of any size.
+        /// For pieces of any size, the deframer returns the ULPDUs that the sender framed.
         #[test]
         fn what_is_framed_is_read_back(
             lengths in prop::collection::vec(0usize..1600, 1..12), markers: bool, crc: bool, piece in 1usize..700,

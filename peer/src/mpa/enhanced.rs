@@ -24,7 +24,7 @@ pub struct Agreed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum SetupError {
     /// MPA error 6: the ORD of the Reply is above the greatest IRD of this endpoint.
-    #[error("the Responder's ORD of {wanted} is above {most}, the greatest IRD of this endpoint")]
+    #[error("the Responder's ORD is {wanted}, but the IRD of this endpoint can be at most {most}")]
     InsufficientIrd {
         /// ORD of the Reply.
         wanted: u16,

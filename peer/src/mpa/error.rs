@@ -13,7 +13,7 @@ pub enum StartupError {
     #[error("the peer also sent a Request, so both endpoints are Initiators")]
     BothInitiators,
     /// The peer closed its direction of the connection before the frame was complete.
-    #[error("the peer closed its direction after {received} bytes of the start-up frame")]
+    #[error("the peer sent a FIN after {received} bytes of its start-up frame")]
     CutShort {
         /// Number of bytes of the frame that arrived.
         received: usize,
@@ -28,7 +28,7 @@ pub enum StartupError {
         octets: usize,
     },
     /// The Request is for the enhanced set-up of RFC 6581, which this endpoint does not support.
-    #[error("this endpoint does not support the enhanced connection set-up that the Request requests (Rev 2, S=1)")]
+    #[error("the Request uses the enhanced connection set-up (Rev 2, S=1), which this endpoint does not support")]
     UnsupportedEnhanced,
     /// This endpoint does not support the revision of the peer's frame.
     #[error("this endpoint does not support MPA revision {revision} of the peer's {} frame", .receiver.peer_frame())]

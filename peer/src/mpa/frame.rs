@@ -72,7 +72,7 @@ impl FrameReader {
     }
 
     /// Compares the received bytes of the key field with the expected key. Reports a wrong byte at
-    /// once, because a peer that uses another protocol may never send a complete frame.
+    /// once, because a peer that uses another protocol possibly never sends a complete frame.
     fn check_key(&self) -> Result<(), StartupError> {
         let (kind, expected, requirement) = match self.receiver {
             Role::Initiator => (StartupKind::Reply, "\"MPA ID Rep Frame\"", requirement!("MPA-7.1.1-4")),
@@ -141,8 +141,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The result of a Responder's reader for `pieces`, and the largest number of bytes that it
-    /// held.
+    /// Passes `pieces` to the reader of a Responder. Returns its result, and the number of bytes
+    /// that it held.
     fn read(pieces: &[&[u8]]) -> (Result<Option<PeerFrame>, StartupError>, usize) {
         let mut reader = FrameReader::new(Role::Responder, MpaSettings::default(), Deviations::NONE);
         for piece in pieces {

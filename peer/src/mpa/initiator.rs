@@ -19,7 +19,7 @@ pub struct WaitReply {
 /// Result of [`WaitReply::handle_octets`].
 #[derive(Debug)]
 pub enum AfterReply {
-    /// The Reply accepts (R=0). FPDUs may follow.
+    /// The Reply accepts (R=0). FPDUs can follow.
     Accepted(Negotiated, PeerFrame),
     /// The Reply accepts (R=0), but this endpoint cannot continue. The endpoint has to send a
     /// Terminate with the reason, and must not send anything else.

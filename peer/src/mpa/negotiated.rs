@@ -4,8 +4,8 @@ use weft_core::wire::mpa::Framing;
 
 use super::{Agreed, RtrKinds};
 
-/// Role of an endpoint in MPA start-up. Either endpoint may have opened the TCP connection
-/// (MPA-7.1-9).
+/// Role of an endpoint in MPA start-up. The role does not depend on which endpoint opened the TCP
+/// connection (MPA-7.1-9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The endpoint that sends the Request.

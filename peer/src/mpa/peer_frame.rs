@@ -13,7 +13,7 @@ pub struct PrivateData(pub(super) Bytes);
 
 /// The private data is too long for the start-up frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{octets} bytes of private data are too long: {}start-up frame carries at most {max} bytes",
+#[error("the private data has {octets} bytes, but {}start-up frame can carry at most {max} bytes",
     if *.max == usize::from(MAX_PD_LENGTH) { "a " } else { "an enhanced " })]
 pub struct PrivateDataTooLong {
     /// Length of the private data in bytes.

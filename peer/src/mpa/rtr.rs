@@ -25,7 +25,7 @@ impl Rtr {
     /// All kinds.
     pub const ALL: [Rtr; 3] = [Rtr::Read, Rtr::Send, Rtr::Write];
 
-    /// The complete ULPDU of the first message of its queue. All fields that may have any value are
+    /// The complete ULPDU of the first message of its queue. All fields that can have any value are
     /// zero.
     #[must_use]
     pub fn ulpdu(self, version: u8) -> Vec<u8> {
@@ -170,8 +170,8 @@ mod tests {
         out
     }
 
-    /// The expected octets come from an independent CRC implementation. All fields that may have
-    /// any value are zero.
+    /// An independent implementation computed the expected CRCs. All fields that can have any value
+    /// are zero.
     #[test]
     fn octets_of_each_kind() {
         let zeros = |count: usize| vec![0; count];
@@ -205,8 +205,8 @@ mod tests {
         }
     }
 
-    /// STags and offsets may have any value (the driver siw sends 1 and 0, and the driver nes sends
-    /// 1 and 1).
+    /// STags and offsets are allowed to have any value. The drivers siw and nes send different
+    /// values.
     #[test]
     fn free_fields_do_not_matter() {
         let mut write = Rtr::Write.ulpdu(1);

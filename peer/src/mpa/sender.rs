@@ -62,8 +62,9 @@ mod tests {
         digits.chunks(2).map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
     }
 
-    /// RFC 5044 Figures 5 and 6. A Send of 42 octets with MSN 1 is at the start of the stream. A
-    /// Send with MSN 2 is at 0x1EC and has a marker inside. FPDUs of 440 octets are between them.
+    /// Tests the FPDUs of RFC 5044 Figures 5 and 6. The Send with MSN 1 is at the start of the
+    /// stream. The Send with MSN 2 is at 0x1EC and has a marker inside. An FPDU of 440 octets is
+    /// between these two.
     #[test]
     fn figures_5_and_6_in_one_stream() {
         let header = |msn: u8| hex(&format!("4143 00000000 00000000 000000{msn:02x} 00000000"));

@@ -123,11 +123,11 @@ impl Default for EnhancedSettings {
 /// Settings of the MPA layer of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MpaSettings {
-    /// Kind of ready-to-receive message for start-up frames of revision 1, which the endpoints have
-    /// agreed on without MPA. The Initiator sends this message first, and the Responder accepts it
-    /// before the messages of the ULP. This is option A of an e-mail proposal of 2007. The proposal
-    /// recommends a Read. Options B and C of the proposal never got bit positions in the frames,
-    /// and RFC 6581 replaced these options. Default none.
+    /// Kind of ready-to-receive message on which the endpoints have agreed without MPA. It applies
+    /// to start-up frames of revision 1. The Initiator sends this message first, and the Responder
+    /// accepts it before the messages of the ULP. This is option A of an e-mail proposal of 2007.
+    /// The proposal recommends a Read. Options B and C of the proposal never got bit positions in
+    /// the frames, and RFC 6581 replaced these options. Default none.
     pub agreed_rtr: Option<Rtr>,
     /// For a Responder of kind [`Rnic::Ietf`]: the Responder answers a Request of revision 0 with a
     /// Reply of revision 1 before it closes the connection (RFC 5044 C.2.1, MPA-C.2.1-1). Default

@@ -1,4 +1,4 @@
-//! Answers that a PM Client keeps until their PmTime ends (section 7.3.1.4).
+//! Answers that a PM Client keeps until their PmTime ends (section 7.3.1.4 of the SDP draft).
 //!
 //! An answer is valid for one port mapper, service and connecting address. If there are already
 //! [`Cache::MAX_ANSWERS`] answers, a new answer replaces the answer that expires next. If several

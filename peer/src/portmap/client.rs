@@ -1,5 +1,5 @@
 //! The PM Client: one transaction for each query, with its timer and its result (sections 7.4 and
-//! 7.5.1).
+//! 7.5.1 of the SDP draft).
 //!
 //! The draft specifies neither the timeout nor the number of repetitions. If a PMReq gets no
 //! answer, this client repeats the PMReq after [`ClientSettings::wait`]. Each further wait is twice
@@ -8,7 +8,7 @@
 //! Address.
 //!
 //! The first reply to a PMReq is the result. The client discards all further replies, and datagrams
-//! that match no open PMReq. A reply may come from an address other than the destination of the
+//! that match no open PMReq. A reply can come from an address other than the destination of the
 //! PMReq. The client sends the PMAck to the address from which the reply came.
 
 use core::net::SocketAddr;
@@ -42,8 +42,8 @@ pub struct ClientSettings {
     /// Maximum number of open queries. Default 1024.
     pub max_open: usize,
     /// For one minute after the first PMAck, send a PMAck for each repeated PMAccept. The draft
-    /// forbids this (section 7.5.1). But the Linux daemon repeats its PMAccept until a PMAck
-    /// arrives, and a PMAck can be lost. Default false.
+    /// forbids these further PMAcks (section 7.5.1). But the Linux daemon repeats its PMAccept
+    /// until a PMAck arrives, and a PMAck can be lost. Default false.
     pub acknowledges_repeats: bool,
     /// Send PMReqs in the format of the Linux daemon: 64 bytes, with a second copy of the
     /// connecting port and address. The daemon passes the second copy to its kernel. If the PMReq

@@ -1,4 +1,5 @@
-//! Converts a datagram to a message, or returns the reason why the datagram is discarded.
+//! Converts a datagram to a message, or returns the reason why the datagram is discarded. Section
+//! numbers are those of the SDP draft.
 
 use core::net::SocketAddr;
 

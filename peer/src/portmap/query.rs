@@ -1,4 +1,4 @@
-//! Queries to a PM Client, and their results.
+//! Queries to a PM Client, and their results. Section numbers are those of the SDP draft.
 
 use core::net::SocketAddr;
 
@@ -58,7 +58,7 @@ pub enum QueryError {
     #[error("a request for the same connection is already in progress")]
     InFlight,
     /// Too many queries are open.
-    #[error("too many requests are outstanding")]
+    #[error("too many requests are outstanding; wait until one of them is answered")]
     Busy,
 }
 

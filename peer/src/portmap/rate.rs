@@ -1,4 +1,4 @@
-//! Counts the Requests of each second, for the alarm of section 15.2.1.
+//! Counts the Requests of each second, for the alarm of section 15.2.1 of the SDP draft.
 
 use core::time::Duration;
 

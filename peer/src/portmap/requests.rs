@@ -1,5 +1,5 @@
-//! The Requests that a PM Server has accepted (section 7.5.2): sender, SDP Address and expiry of
-//! each Request.
+//! The Requests that a PM Server has accepted (section 7.5.2 of the SDP draft): sender, SDP Address
+//! and expiry of each Request.
 //!
 //! **Limits.** The server stores at most `max` Requests, and at most `max_per_host` Requests of one
 //! host. A Request counts for the connecting address that it contains, and also for the source
@@ -52,7 +52,7 @@ pub(super) struct Requests {
     by_time: BTreeSet<(Instant, FourTuple)>,
     /// Index by connecting address and port, then by SDP Address.
     by_addresses: BTreeSet<(SocketAddr, SocketAddr, FourTuple)>,
-    /// Requests that may be removed to make room, ordered by expiry.
+    /// Requests that can be removed to make room, ordered by expiry.
     spare: BTreeSet<(Instant, FourTuple)>,
     per_host: HashMap<IpAddr, usize>,
 }

@@ -1,4 +1,4 @@
-//! The PM Server: answers Requests from its table (sections 7.4 and 7.5.2).
+//! The PM Server: answers Requests from its table (sections 7.4 and 7.5.2 of the SDP draft).
 //!
 //! The server stores an accepted Request until its PMAck or its connection arrives, or until
 //! [`ServerSettings::hold`] has passed. A duplicate restarts the timer and gets the same SDP
@@ -7,7 +7,7 @@
 //! After the PMAck the server stores the Request for another [`ServerSettings::hold`]. Therefore a
 //! duplicate that arrives after the PMAck gets the same answer. If the PmTime of the answer is
 //! longer than `hold` and is not "for ever", the server stores the Request for the PmTime instead.
-//! During this time connections may arrive, so a port that was assigned for the Request stays in
+//! During this time connections can arrive, so a port that was assigned for the Request stays in
 //! use.
 //!
 //! The draft does not specify an answer to a malformed datagram. This server sends no answer.
@@ -159,7 +159,7 @@ impl Server {
         }
     }
 
-    /// The mappings. The caller may change them, and the next answer uses the changed mappings.
+    /// The mappings, which the caller can change. The next answer uses the changed mappings.
     pub fn table(&mut self) -> &mut Table {
         &mut self.table
     }
@@ -185,7 +185,7 @@ impl Server {
     ///
     /// Returns `None` if no Request matches. Section 7.4 then permits a listener to reject the
     /// connection. If a mapping has the PmTime "for ever", the listener should accept the
-    /// connection: the server does not store Requests for ever, so the Request may already be
+    /// connection: the server does not store Requests for ever, so the Request is possibly already
     /// removed.
     pub fn handle_connection(
         &mut self,
@@ -310,8 +310,8 @@ impl Server {
     ) {
         let phase = known.map_or(Phase::Offered, |stored| stored.phase);
         let until = known.filter(|_| self.conduct.keeps_time).map_or(now + self.settings.hold, |stored| stored.until);
-        // If an acknowledged Request is repeated, this never shortens the time for which the
-        // Request is stored.
+        // A repetition of an acknowledged Request never shortens the time for which the Request is
+        // stored.
         let until =
             known.filter(|stored| stored.phase == Phase::Confirmed).map_or(until, |stored| stored.until.max(until));
         let handle = known.map_or(request.assoc_handle, |stored| stored.handle);

@@ -3,8 +3,8 @@
 //! A service is an address and a port. The unspecified address means every address of its family. A
 //! service is mapped either to fixed SDP Addresses, which the server assigns in turn, or to a range
 //! of ports. With a range, each Request gets its own port. The port is released when no client uses
-//! the port (section 7.4). If the target's IP address is unspecified, the SDP Address consists of
-//! the requested IP address and the target's port.
+//! the port (section 7.4 of the SDP draft). If the target's IP address is unspecified, the SDP
+//! Address consists of the requested IP address and the target's port.
 
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
@@ -54,7 +54,7 @@ pub enum TableError {
     /// The PmTime is less than one second. A lost PMAck or SYN is sent again only after one second,
     /// when the answer would already have expired (section 7.3.1.4; RFC 6298 section 2).
     #[error(
-        "PmTime 1 to 3 is less than 1 s, the time after which a lost PMAck or SYN is sent again; use 0, or at least 4"
+        "PmTime must be 0, or at least 4 (1 s): with 1 to 3, an answer expires before a lost PMAck or SYN is sent again"
     )]
     Short,
     /// The table already has the maximum number of mappings.
@@ -81,7 +81,7 @@ struct Entry {
 pub struct Table {
     entries: HashMap<SocketAddr, Entry>,
     /// The SDP Addresses that are in use and whose port comes from a range. An SDP Address stays in
-    /// this set until it is released. All mappings have one common set, because mappings may share
+    /// this set until it is released. All mappings have one common set, because mappings can share
     /// ports, and because assigned ports stay in use when a mapping is changed or removed.
     used: HashSet<SocketAddr>,
 }
@@ -136,8 +136,8 @@ impl Table {
         self.entries.get_mut(&service).map(|entry| entry.available = available).is_some()
     }
 
-    /// Sets whether a fixed SDP Address of a service may be assigned. It may be assigned if `up` is
-    /// true. Returns whether the service is mapped.
+    /// Sets whether the table assigns a fixed SDP Address of a service. It assigns the address only
+    /// if `up` is true. Returns whether the service is mapped.
     pub fn set_target(&mut self, service: SocketAddr, target: SocketAddr, up: bool) -> bool {
         let Some(entry) = self.entries.get_mut(&service) else { return false };
         if up {

@@ -10,7 +10,7 @@ use crate::verbs::{LlpHandle, Rnic, TransmitResult};
 /// [`Connection`]. After each call that changes the state of the connection, the driver has to poll
 /// in the same way as for a [`Connection`].
 pub trait DrivenConnection: Send {
-    /// Handles received bytes. The driver may split the stream into calls at any position.
+    /// Handles received bytes. The driver can split the stream into calls at any position.
     fn handle_octets(&mut self, now: Instant, octets: &[u8]);
 
     /// Handles the peer's FIN: the peer closed its half of the connection.

@@ -32,7 +32,7 @@ use crate::time::Instant;
 
 /// The application of one connection.
 pub trait Service: Send {
-    /// Handles an event of the connection. The service may call commands of `connection`.
+    /// Handles an event of the connection. The service can call commands of `connection`.
     fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event);
 
     /// Returns whether the driver may continue to read. A service that sends answers returns false

@@ -328,7 +328,7 @@ impl Rping {
                 _ => Ok(Expected::Nothing),
             };
             self.expected = next.unwrap_or_else(|_| {
-                // The Queue Pair may be closing already.
+                // Ignore an error, because the Queue Pair can already be closing.
                 let _ = rnic.modify_qp(now, verbs.qp, &QpModify::to(QpState::Closing));
                 Expected::Nothing
             });
@@ -339,7 +339,7 @@ impl Rping {
 impl Verbs {
     /// Handles a completion. Returns the event to wait for next.
     fn react(&self, rnic: &mut Rnic, expected: Expected, done: &WorkCompletion) -> Result<Expected, WorkloadError> {
-        let out_of_sequence = || Err(WorkloadError::Protocol("a Send arrived out of sequence".to_owned()));
+        let out_of_sequence = || Err(WorkloadError::Protocol("a Send arrived in the wrong order".to_owned()));
         match (done.operation, expected) {
             (_, Expected::Nothing) => Ok(expected),
             (CompletedOperation::Receive, Expected::Source) => {
@@ -389,12 +389,12 @@ impl Verbs {
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
         let octets = rnic.memory().buffer(self.messages.buffer)?.get(start..);
         let advertisement = octets.filter(|_| received.octets == MESSAGE).and_then(Advertisement::parse);
-        // The client may close after its last round. In this case the receive cannot be posted
+        // The client can close after its last round. In this case the receive cannot be posted
         // again, but it is not needed.
         let _ = self.post_receive(rnic, received.wr_id);
         advertisement
             .filter(|advertisement| advertisement.size <= RpingServer::SIZE)
-            .ok_or_else(|| WorkloadError::Protocol("a Send is not an rping message".to_owned()))
+            .ok_or_else(|| WorkloadError::Protocol("the peer sent a Send that is not an rping message".to_owned()))
     }
 
     /// Checks a Send of the server. The client accepts any Send of the right length as the signal
@@ -403,7 +403,7 @@ impl Verbs {
         let _ = self.post_receive(rnic, received.wr_id);
         match received.octets == MESSAGE {
             true => Ok(()),
-            false => Err(WorkloadError::Protocol("a Send is not an rping message".to_owned())),
+            false => Err(WorkloadError::Protocol("the peer sent a Send that is not an rping message".to_owned())),
         }
     }
 

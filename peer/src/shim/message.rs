@@ -66,7 +66,7 @@ pub enum Request {
         /// The address that the agent listens on for SDP.
         sdp: SocketAddr,
         /// The program's socket accepts no IPv4 connections (IPV6_V6ONLY). Therefore another socket
-        /// may use the port for IPv4.
+        /// can use the port for IPv4.
         only_v6: bool,
     },
     /// Requests the real addresses of a connection between the program and the agent.
@@ -317,7 +317,7 @@ mod tests {
         for line in ["", "at", "at here", "done 1", "failed", "failed badly", "names 1.2.3.4:5"] {
             assert!(line.parse::<Answer>().is_err(), "{line}");
         }
-        // Characters that take three and four bytes in UTF-8.
+        // These characters take three and four bytes in UTF-8.
         for character in ["\u{20ac}", "\u{1f980}"] {
             let longest = Answer::Failed(Failure::NotAvailable, character.repeat(1000)).to_string();
             assert!(longest.len() < MAX_LINE_LEN, "{}", longest.len());

@@ -24,7 +24,7 @@ pub const AGENT_V4: Ipv4Addr = Ipv4Addr::new(127, 83, 68, 80);
 /// The agent's address for IPv6 connections with programs. IPv6 has only one loopback address.
 pub const AGENT_V6: Ipv6Addr = Ipv6Addr::LOCALHOST;
 
-/// Returns whether `ip` is an address of the agent. Other programs may use the IPv6 address, too.
+/// Returns whether `ip` is an address of the agent. Other programs can use the IPv6 address, too.
 #[must_use]
 pub fn is_agent_address(ip: IpAddr) -> bool {
     match ip.to_canonical() {

@@ -130,7 +130,7 @@ impl Rules {
             let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_ascii_whitespace().collect();
             let wrong = |what| RuleError::Line { line: index + 1, what };
             if index >= MAX_LINES || rules.connect.len() + rules.listen.len() >= MAX_RULES {
-                return Err(wrong("too many rules"));
+                return Err(wrong("the file has too many lines or rules"));
             }
             let (words, is_meant) = match words.as_slice() {
                 [rule @ .., "for", name] => (rule, is_like(name, program)),
@@ -158,7 +158,11 @@ impl Rules {
                         rules.listen.push((pattern, at));
                     }
                 }
-                _ => return Err(wrong("write `agent`, `unreachable`, `connect` or `listen`, each with its arguments")),
+                _ => {
+                    return Err(wrong(
+                        "begin a line with `agent`, `unreachable`, `connect` or `listen`, and add the arguments",
+                    ));
+                }
             }
         }
         rules.agent = agent.ok_or(RuleError::NoAgent)?;
@@ -215,7 +219,7 @@ fn connect(how: &[&str], ports: &RangeInclusive<u16>) -> Result<Connect, &'stati
         ["tcp"] => return Ok(Connect::Tcp),
         ["sdp", at] => return SdpDestination::parse(at, ports).map(Connect::Sdp),
         ["both", at] => return SdpDestination::parse(at, ports).map(Connect::Both),
-        _ => return Err("a connect rule ends in tcp, sdp WHERE, both WHERE, or pm [SERVER] [sdp-only]"),
+        _ => return Err("a connect rule must end with tcp, sdp WHERE, both WHERE, or pm [SERVER] [sdp-only]"),
     };
     let mapper = match words {
         [] => None,
@@ -232,11 +236,11 @@ impl SdpDestination {
         let several = ports.start() != ports.end() && *ports != (0..=u16::MAX);
         let port = |text: &str| text.parse().ok().filter(|port: &u16| *port != 0);
         if let Some((first, last)) = text.split_once('-') {
-            let (Some(first), Some(last)) = (port(first), port(last)) else { return Err("a port is 1 to 65535") };
+            let (Some(first), Some(last)) = (port(first), port(last)) else { return Err("a port must be 1 to 65535") };
             return if last.checked_sub(first) == ports.end().checked_sub(*ports.start()) {
                 Ok(SdpDestination::Range { from: *ports.start(), to: first })
             } else {
-                Err("write an SDP range FIRST-LAST with as many ports as the pattern")
+                Err("the SDP range FIRST-LAST must have the same number of ports as the pattern")
             };
         }
         reject_if(several, "several service ports cannot share one SDP port; write a range FIRST-LAST of SDP ports")?;
@@ -266,7 +270,7 @@ impl Pattern {
     /// IPv6 is in brackets. PORTS is `*`, a port, or `FIRST-LAST`.
     fn parse(text: &str) -> Result<Self, &'static str> {
         let (net, ports) = text.rsplit_once(':').ok_or("write a pattern as ADDRESS:PORTS")?;
-        let port = |text: &str| text.parse::<u16>().map_err(|_| "a port is 0 to 65535");
+        let port = |text: &str| text.parse::<u16>().map_err(|_| "a port must be 0 to 65535");
         let ports = match ports.split_once('-') {
             None if ports == "*" => 0..=u16::MAX,
             None => port(ports)?..=port(ports)?,
@@ -280,10 +284,13 @@ impl Pattern {
         let (ip, prefix) =
             bare.unwrap_or(net).split_once('/').map_or((bare.unwrap_or(net), None), |(ip, prefix)| (ip, Some(prefix)));
         let ip: IpAddr = ip.parse().map_err(|_| "write an address as *, IPv4, [IPv6], IPv4/PREFIX or [IPv6/PREFIX]")?;
-        reject_if(ip.is_ipv6() != bare.is_some(), "write IPv6 addresses in brackets, IPv4 addresses without")?;
+        reject_if(
+            ip.is_ipv6() != bare.is_some(),
+            "an IPv6 address needs brackets, and an IPv4 address must have none",
+        )?;
         let most = if ip.is_ipv4() { 32 } else { 128 };
         let prefix = prefix.map_or(Some(most), |prefix| prefix.parse().ok().filter(|prefix| *prefix <= most));
-        let prefix = prefix.ok_or("a prefix has at most 32 bits (IPv6: 128)")?;
+        let prefix = prefix.ok_or("a prefix must have at most 32 bits (IPv6: 128)")?;
         Ok(Pattern { net: Some((ip, prefix)), ports })
     }
 

@@ -155,11 +155,15 @@ impl GuardedMemory {
             let wrong = octets.get(from..to).unwrap_or_default().iter().position(|octet| *octet != PATTERN);
             wrong.map_or(Ok(()), |at| Err(MemoryViolation::Changed { offset: from + at, part }))
         };
-        check_pattern(0, ALL.0 as usize, "the guard before everything")?;
+        check_pattern(0, ALL.0 as usize, "the guard before all parts")?;
         check_pattern(end(ALL), READABLE.0 as usize, "the guard after the part with all rights")?;
         check_pattern(end(READABLE), WRITABLE.0 as usize, "the guard after the readable part")?;
         check_pattern(end(WRITABLE), OWN.0 as usize, "the guards and the other PD's part")?;
-        check_pattern(end(OWN) - UNUSED as usize, LENGTH as usize, "the end of the own part and the guard after it")?;
+        check_pattern(
+            end(OWN) - UNUSED as usize,
+            LENGTH as usize,
+            "the end of this side's part and the guard after it",
+        )?;
         for (part, name) in [(READABLE, "the readable part"), ((OWN.0 + HALF, HALF - UNUSED), "the data to send")] {
             let octets = octets.iter().enumerate().skip(part.0 as usize).take(part.1 as usize);
             if let Some((offset, _)) = octets.into_iter().find(|(at, octet)| **octet != filler(*at)) {
@@ -224,7 +228,7 @@ impl Remote {
     }
 
     /// Returns a random address in the part `right`. With a probability of 1/8, the address is in a
-    /// random part, and the range may exceed this part.
+    /// random part, and the range can exceed this part.
     fn address(&self, rng: &mut Rng, right: (usize, Part), length: u32) -> RemoteAddress {
         const PARTS: [Part; 5] = [ALL, READABLE, WRITABLE, OTHER, OWN];
         let wrong = rng.u32(0..8) == 0;

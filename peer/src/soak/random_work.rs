@@ -1,4 +1,4 @@
-//! The random actions of a Queue Pair's user. An action may be any Work Request that the verbs can
+//! The random actions of a Queue Pair's user. An action can be any Work Request that the verbs can
 //! express. Most of the Work Requests are valid.
 
 use fastrand::Rng;

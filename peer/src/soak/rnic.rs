@@ -168,7 +168,7 @@ impl Endpoint for RnicEndpoint {
             State::Joined(llp) => *llp,
             State::Request(..) | State::Reply(..) | State::Closed => return None,
         };
-        // Like TCP, this function may accept only a part of the bytes.
+        // Like TCP, this function sometimes accepts only a part of the bytes.
         let most = if rng.u32(0..4) == 0 { rng.usize(1..3000) } else { usize::MAX };
         let sent = poll_transmit(&mut self.rnic, now, llp, most);
         if self.rnic.is_stream_over(llp) {
@@ -190,7 +190,7 @@ impl Endpoint for RnicEndpoint {
 
     fn close(&mut self, now: Instant) {
         match self.state {
-            // The Queue Pair may be closing already.
+            // Ignore an error, because the Queue Pair can already be closing.
             State::Joined(_) => drop(self.rnic.modify_qp(now, self.qp, &QpModify::to(QpState::Closing))),
             State::Request(..) | State::Reply(..) => self.state = State::Leaving,
             State::Leaving | State::Closed => {}

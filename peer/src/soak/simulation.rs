@@ -139,9 +139,9 @@ impl Simulation {
                 return Ok(());
             }
             let hangs = || {
-                // An endpoint with deviations may keep a connection open that it should close.
+                // An endpoint with deviations can keep a connection open that it should close.
                 let hangs = |end: &usize| !self.deviates[*end] && !self.ends[*end].is_over();
-                (0..2).filter(hangs).map(|end| format!("endpoint {end} is not over")).next()
+                (0..2).filter(hangs).map(|end| format!("the connection of endpoint {end} has not ended")).next()
             };
             let user = self.action_times.front().copied();
             let closing = (0..2).filter(|end| !closed[*end]).map(|end| self.close_times[end]);
@@ -373,7 +373,7 @@ mod tests {
         }
     }
 
-    /// A short soak. A separate command runs long soaks.
+    /// This soak is short. A separate command runs long soaks.
     #[test]
     fn nothing_breaks_whatever_arrives() {
         for seed in 1000..1500 {

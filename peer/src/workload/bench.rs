@@ -2,7 +2,7 @@
 //! RDMA Write and RDMA Read.
 //!
 //! One side is the [`Source`], which posts the operations. The other side is the [`Sink`]. Either
-//! side may open the connection. The Request's private data contains the [`Plan`] as text. Each
+//! side can open the connection. The Request's private data contains the [`Plan`] as text. Each
 //! side advertises its memory: the Initiator in the text after the plan, and the Responder in its
 //! Reply. All messages of a side use the same buffer.
 //!
@@ -399,7 +399,7 @@ async fn serve_source(side: Side) -> Result<(), WorkloadError> {
     loop {
         let side = &source.0;
         if side.receive().await? != CONTROL {
-            return Err(WorkloadError::Protocol("a received Send is not a number of messages".into()));
+            return Err(WorkloadError::Protocol("expected a Send with the number of messages".into()));
         }
         let count =
             side.endpoint.with(side.messages, |octets| octets.first_chunk().copied().map(u64::from_be_bytes))?;

@@ -174,7 +174,7 @@ impl Cat {
         let Some((transfer, memory)) = TransferRequest::parse(request.peer().private_data.as_octets()) else {
             let reason = PrivateData::new(&b"no weft cat"[..]).map_err(CmError::from)?;
             request.reject(&reason).await?;
-            return Err(WorkloadError::Protocol("its Request does not ask for a stream".into()));
+            return Err(WorkloadError::Protocol("its Request is not from `weft cat`".into()));
         };
         let (mut cat, request) = or_reject(request, Cat::new(device, transfer.carrier)).await?;
         cat.peer = memory;
@@ -237,7 +237,7 @@ impl Cat {
         let received = self.receive().await?;
         self.post_receive(received.wr_id)?;
         if received.octets > 0 {
-            return Err(WorkloadError::Protocol(format!("expected an empty Send, but got {} bytes", received.octets)));
+            return Err(WorkloadError::Protocol(format!("expected an empty Send, received {} bytes", received.octets)));
         }
         Ok(1)
     }
@@ -281,7 +281,8 @@ impl Cat {
         }
         let length = self.message(announced, |octets| octets.first_chunk().copied().map(u32::from_be_bytes))?;
         let length = length.filter(|length| (1..=PART_U32).contains(length) && announced.octets == 4);
-        let length = length.ok_or_else(|| WorkloadError::Protocol("a received Send is not a part's length".into()))?;
+        let length =
+            length.ok_or_else(|| WorkloadError::Protocol("expected a Send with the length of a part".into()))?;
         if self.carrier == Carrier::Read {
             let local = self.slots.part(offset, length);
             let read = Operation::Read { local, remote: self.at(offset), invalidate_local: false };
@@ -295,7 +296,7 @@ impl Cat {
     async fn totals(&mut self) -> Result<Totals, WorkloadError> {
         let received = self.receive().await?;
         let totals = self.message(&received, Totals::parse)?;
-        totals.ok_or_else(|| WorkloadError::Protocol("a received Send is not a length and a hash".into()))
+        totals.ok_or_else(|| WorkloadError::Protocol("expected a Send with the total length and the hash".into()))
     }
 
     fn message<R>(&self, received: &WorkCompletion, look: impl FnOnce(&[u8]) -> R) -> Result<R, WorkloadError> {
@@ -377,8 +378,8 @@ fn differ(mine: Totals, its: Totals) -> WorkloadError {
 mod tests {
     use super::*;
 
-    /// The test vectors of 64-bit FNV-1a (draft-eastlake-fnv, appendix C): the empty string, "a"
-    /// and "foobar".
+    /// Tests the vectors of 64-bit FNV-1a from appendix C of draft-eastlake-fnv. Their strings are
+    /// the empty string, "a" and "foobar".
     #[test]
     fn hashes_are_fnv_1a() {
         for (text, hash) in

@@ -23,10 +23,10 @@ pub struct EndpointSettings {
     pub sends: u32,
     /// Maximum number of outstanding receives.
     pub receives: u32,
-    /// Maximum number of outstanding RDMA Reads of this side (ORD). Enhanced MPA start-up may lower
+    /// Maximum number of outstanding RDMA Reads of this side (ORD). Enhanced MPA start-up can lower
     /// this number.
     pub ord: u32,
-    /// Maximum number of outstanding RDMA Reads of the peer (IRD). Enhanced MPA start-up may raise
+    /// Maximum number of outstanding RDMA Reads of the peer (IRD). Enhanced MPA start-up can raise
     /// this number.
     pub ird: u32,
 }

@@ -59,7 +59,7 @@ pub enum WorkloadError {
     #[error(transparent)]
     Post(#[from] PostError),
     /// The peer violated the workload's protocol.
-    #[error("the peer does not speak this workload's protocol: {0}")]
+    #[error("the peer does not follow this workload's protocol: {0}")]
     Protocol(String),
     /// A verb call for a Queue Pair failed.
     #[error(transparent)]

@@ -117,7 +117,7 @@ impl Messages {
         }
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;
         let octets = endpoint.with(self.0, |octets| octets.get(start..).and_then(<[u8]>::first_chunk).copied())?;
-        // The peer may close after its last round. In this case the receive cannot be posted again,
+        // The peer can close after its last round. In this case the receive cannot be posted again,
         // but it is not needed.
         let _ = self.post(endpoint, received.wr_id);
         octets.ok_or_else(|| WorkloadError::Protocol("a received Send has no data".to_owned()))
@@ -301,8 +301,8 @@ impl Server {
 mod tests {
     use super::*;
 
-    /// Data from a capture of librdmacm's rping over siw: the first Send, and the data of the first
-    /// round.
+    /// The expected bytes are from a capture of librdmacm's rping over siw. They are the first Send
+    /// and the data of the first round.
     #[test]
     fn as_rping_has_it() {
         let octets = [0, 0, 0x56, 0x47, 0x2e, 0x05, 0xc7, 0x60, 0xb7, 0x6c, 0x6c, 0, 0, 0, 0, 0x64];

@@ -71,8 +71,8 @@ struct Drive<'a> {
 
 impl Drive<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // Each poll calls `process` at least once: another task may have posted work, even if the
-        // socket has no event.
+        // Each poll calls `process` at least once: another task can post work, even if the socket
+        // has no event.
         let mut processed = false;
         let mut rounds = 0;
         while !self.over {

@@ -178,10 +178,10 @@ mod tests {
     fn short_waits_are_passed_awake() {
         let permits = permits(BusyPoll::Adaptive, 1);
         let mut stream = SimulatedStream(Polling::new(&permits), Instant::ORIGIN);
-        assert_eq!(stream.wait(60), 0, "nothing is known yet");
+        assert_eq!(stream.wait(60), 0, "the stream has not observed a short wait yet");
         assert_eq!([60, 1, 99].map(|micros| stream.wait(micros)), [60, 1, 99]);
-        // During a longer wait, the stream polls for only 100 us. The stream then sleeps during the
-        // next waits.
+        // During a longer wait, the stream polls for only 100 us. It then sleeps during the next
+        // two waits.
         assert_eq!([1_000_000, 60, 60, 60].map(|micros| stream.wait(micros)), [100, 0, 0, 60]);
     }
 
@@ -192,8 +192,9 @@ mod tests {
         assert_eq!((0..1000).map(|_| stream.wait(100)).sum::<u64>(), 0);
     }
 
-    /// Each time that the stream busy-polls, its wait is long. All other waits are short. This
-    /// happens if another program takes the processor. Such busy polls become rare.
+    /// In this test, a wait is long each time that the stream busy-polls. All other waits are
+    /// short. On a real machine, such waits occur if another program takes the processor. Busy
+    /// polls then become rare.
     #[test]
     fn looks_in_vain_become_rare() {
         let permits = permits(BusyPoll::Adaptive, 1);
@@ -257,7 +258,8 @@ mod tests {
                 assert_eq!([50, 1000].map(|micros| stream.wait(micros)), looked);
             }
         }
-        // With one processor, nothing else could run during busy polling.
+        // The value 0 means that the machine has one processor. Nothing else could run during busy
+        // polling, so the stream always sleeps.
         let permits = permits(BusyPoll::Adaptive, 0);
         let mut stream = SimulatedStream(Polling::new(&permits), Instant::ORIGIN);
         assert_eq!((0..100).map(|_| stream.wait(10)).sum::<u64>(), 0);

@@ -12,7 +12,7 @@ use crate::driver::stream::Flushed;
 use crate::time::Instant;
 use crate::verbs::{CqHandle, LlpHandle, Notification, QpHandle, Rnic, TransmitResult};
 
-/// After this number of sent bytes, the sender releases the lock. The last write may exceed this
+/// After this number of sent bytes, the sender releases the lock. The last write can exceed this
 /// number.
 const BATCH: usize = 1 << 20;
 
@@ -91,7 +91,7 @@ impl State {
         }
     }
 
-    /// Ends the registration of a task. The task may have been woken or not.
+    /// Ends the registration of a task. It does not matter whether the task was woken.
     pub(super) fn leave(&mut self, event: WaitEvent, ticket: Ticket) {
         match event {
             WaitEvent::Cq(cq) => self.cqs.get_mut(&cq).unwrap_or(&mut self.other_cqs).leave(ticket),
@@ -137,7 +137,7 @@ impl State {
             Ok(Flushed::Idle) if result == SendResult::Blocked && stream.flush_timeout().is_some() => SendResult::Idle,
             Ok(Flushed::Idle) => result,
             Ok(Flushed::Blocked) => SendResult::Blocked,
-            // The mangler may have added the reset. The RNIC is informed when the stream is
+            // The mangler can have added this reset. The RNIC is informed when the stream is
             // detached.
             Ok(Flushed::Reset) => SendResult::Reset,
             Err(_) => {
@@ -242,14 +242,15 @@ mod tests {
         state.join(WaitEvent::Qp(one), &waker(0));
         let ticket = state.join(WaitEvent::Qp(other), &waker(1));
         state.join(WaitEvent::Cq(cq), &waker(2));
-        // This CQ is not from `create_cq`, so every event wakes the task that waits for it.
+        // This CQ does not come from `Device::create_cq`, so every event wakes the task that waits
+        // for the CQ.
         state.notify(Some(one));
         assert_eq!(counts(), [1, 0, 1]);
         state.notify(None);
         assert_eq!(counts(), [1, 0, 1]);
         state.notify(Some(other));
         assert_eq!(counts(), [1, 1, 1]);
-        // An entry exists only while some task waits for its Queue Pair.
+        // A Queue Pair has an entry only while some task waits for the Queue Pair.
         state.leave(WaitEvent::Qp(other), ticket);
         assert!(!state.qps.contains_key(&other));
     }

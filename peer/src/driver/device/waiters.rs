@@ -26,7 +26,7 @@ impl Waiters {
         ticket
     }
 
-    /// Removes a registration. The task may have been woken or not.
+    /// Removes a registration. It does not matter whether the task was woken.
     pub(super) fn leave(&mut self, ticket: Ticket) {
         self.0.retain(|(waiting, _)| *waiting != ticket);
     }

@@ -170,7 +170,7 @@ impl Task {
                 Ok(transaction) => {
                     self.waiting.insert(transaction, result);
                 }
-                // The caller may have dropped its future.
+                // If the caller has dropped its future, the error cannot be sent.
                 Err(error) => {
                     let _ = result.send(Err(error));
                 }

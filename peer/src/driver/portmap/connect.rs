@@ -1,5 +1,5 @@
 //! Resolves a service's TCP address with a port mapper. Then connects by SDP or by plain TCP
-//! (section 7).
+//! (section 7 of the SDP draft).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -29,7 +29,7 @@ struct Shared {
     clock: Clock,
     machine: Mutex<Server>,
     events: mpsc::Sender<ServerEvent>,
-    /// Notified when the server's deadline may have changed.
+    /// Notified when the server's deadline has possibly changed.
     changed: Notify,
 }
 

@@ -1,5 +1,5 @@
 //! The calls of a socket other than reading and writing: peeking, complete receives, Out-Of-Band
-//! data, buffer sizes, half-close, statistics.
+//! data, buffer sizes, half-close, statistics. Section numbers are those of the SDP draft.
 
 use core::future::poll_fn;
 use core::task::{Context, Poll};
@@ -37,7 +37,7 @@ impl SdpStream {
 }
 
 /// A call that waits until the user's buffer is full (MSG_WAITALL; section 9.3). The user's buffer
-/// is never advertised. The data arrives in receives that are posted ahead. A posted receive may
+/// is never advertised. The data arrives in receives that are posted ahead. A posted receive can
 /// end before it is full.
 impl SdpStream {
     /// Fills `to`, and returns the number of bytes. The number is smaller than the size of `to` if
@@ -89,7 +89,7 @@ impl SdpStream {
 /// removed. The next read continues after that position.
 impl SdpStream {
     /// Writes all bytes. The last byte is Out-Of-Band data (MSG_OOB). If the future is dropped
-    /// before it completes, it may have written some of the bytes, but not the Out-Of-Band byte.
+    /// before it completes, some of the bytes are possibly written, but not the Out-Of-Band byte.
     ///
     /// # Errors
     /// The same errors as writing.

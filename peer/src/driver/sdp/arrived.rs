@@ -1,5 +1,5 @@
 //! Data that has arrived for the reader: the bytes of receives that ended, and the positions of
-//! Out-Of-Band bytes among them.
+//! Out-Of-Band bytes among them. Section numbers are those of the SDP draft.
 //!
 //! If `inline` is set, an Out-Of-Band byte stays in the stream. Otherwise the byte is removed from
 //! the stream when it arrives, and can be read separately. In both cases the position of the byte

@@ -220,7 +220,7 @@ impl Engine {
     /// Performs everything that the state machine requires now, but does not post to the Send
     /// Queue.
     fn settle(&mut self, now: Instant) {
-        // Data may wait in Private Buffers. A new receive can take this data and end at once. Then
+        // Data can wait in Private Buffers. A new receive can take this data and end at once. Then
         // another receive can be posted. Discarding unread data also makes room for another
         // receive.
         loop {
@@ -387,7 +387,7 @@ impl Engine {
 
 /// Creates a Queue Pair for an SDP connection, and its CQs.
 pub(super) fn queue_pair(device: &Device, pd: PdId, sdp: &Settings) -> Result<(Cqs, QpHandle), SdpError> {
-    // While the Private Buffers are resized, their number may be twice `bufs`.
+    // While the Private Buffers are resized, their number can be twice `bufs`.
     let receives = u32::from(sdp.bufs).saturating_mul(4).max(64);
     let cqs = Cqs { send: device.create_cq(queue::SENDS)?, receive: device.create_cq(receives)? };
     let init = QpInit {

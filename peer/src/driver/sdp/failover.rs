@@ -1,6 +1,6 @@
-//! Socket duplication and managed failover (section 13). A connection moves to another listener of
-//! this side, perhaps on another device. If the peer moves its side, this side connects to the
-//! peer's new listener.
+//! Socket duplication and managed failover (section 13 of the SDP draft). A connection moves to
+//! another listener of this side, perhaps on another device. If the peer moves its side, this side
+//! connects to the peer's new listener.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -33,7 +33,7 @@ impl SdpStream {
     /// The peer must keep its IP address. If the peer opened the old connection, it must also keep
     /// its port.
     ///
-    /// If the future is dropped before it completes, the connection may be lost.
+    /// If the future is dropped before it completes, the connection can be lost.
     ///
     /// # Errors
     /// The connection is shut down, is already moving, or is lost during the move.

@@ -20,7 +20,7 @@
 //! (MSG_WAITALL) does not use the parameter `wait_all` of the state machine's
 //! [`Connection::receive`](crate::sdp::Connection::receive). Instead, it copies bytes to the user's
 //! buffer when they arrive. A buffer that must be filled completely is never advertised, as section
-//! 9.3 requires.
+//! 9.3 of the SDP draft requires.
 
 mod addresses;
 mod api;
@@ -238,7 +238,7 @@ impl SdpListener {
         }
     }
 
-    /// Waits for the next TCP connection, and leaves the start-up to the caller. The caller may
+    /// Waits for the next TCP connection, and leaves the start-up to the caller. The caller can
     /// have its own limits.
     ///
     /// # Errors

@@ -72,7 +72,7 @@ impl Outgoing {
         }
         let wanted = len.clamp(MIN_AREA_LEN, MAX_AREA_LEN).next_power_of_two();
         let mut area = spare.take(device, wanted..=wanted.saturating_mul(4))?;
-        // A spare area may already be registered.
+        // A spare area is sometimes already registered.
         if let Err(error) = area.ensure_registered(device, pd, Access::LOCAL) {
             spare.give(device, area);
             return Err(error);

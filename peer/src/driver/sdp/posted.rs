@@ -43,7 +43,7 @@ impl Posted {
             Some(own) => own,
             None => {
                 let mut area = spare.take(device, self.len..=self.len)?;
-                // The area may still be registered from its use as a Private Buffer.
+                // The area is sometimes still registered, because it was a Private Buffer.
                 device.verbs(|rnic| area.withdraw(rnic));
                 area
             }
@@ -80,7 +80,7 @@ impl Posted {
     pub(super) fn into_parts(self, device: &Device, octets: usize, spare: &mut SpareMemory) -> Vec<Part> {
         let Posted { mut taken, in_taken, own, .. } = self;
         if let Some(mut area) = own {
-            // If the end of the connection interrupted an RDMA Read, the area may still be
+            // If the end of the connection interrupted an RDMA Read, the area can still be
             // registered.
             device.verbs(|rnic| area.withdraw(rnic));
             if octets > in_taken {

@@ -116,8 +116,8 @@ mod tests {
     use crate::sdp::Settings;
     use crate::verbs::{Node, RnicSettings};
 
-    /// A message can end the connection while Work Requests of a previous message still wait. The
-    /// queue then drops these Work Requests.
+    /// A message can end the connection while Work Requests of an earlier message are still in the
+    /// queue. The queue then drops these Work Requests.
     #[tokio::test]
     async fn a_queue_pair_that_is_gone_keeps_nobody_waiting() {
         let device = Device::new(Node::new(["weft0"]).open("weft0", RnicSettings::default()).unwrap().0);

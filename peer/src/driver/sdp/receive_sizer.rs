@@ -43,9 +43,9 @@ mod tests {
             receive_sizer.ended(len, octets, least);
             len
         };
-        assert_eq!([1, 16383, 16384, 1, 2, 3].map(&mut next), [large; 6], "the third was not small");
+        assert_eq!([1, 16383, 16384, 1, 2, 3].map(&mut next), [large; 6], "the third receive got enough bytes");
         assert_eq!([4, 5, 16383].map(&mut next), [large, least, least]);
-        assert_eq!([16384, 1, 65536].map(&mut next), [least, large, large], "a small one is filled: more waits");
+        assert_eq!([16384, 1, 65536].map(&mut next), [least, large, large], "after a full small receive, a large one");
         // Receives that are too small to be advertised keep their size.
         assert_eq!(
             [0; 9].map(|octets| {

@@ -1,4 +1,4 @@
-//! A socket's statistics.
+//! A socket's statistics. Section numbers are those of the SDP draft.
 
 use weft_core::wire::sdp::Mode;
 

@@ -52,7 +52,7 @@ impl Engine {
 
     /// Returns the maximum size in bytes of a send. The bytes of a small send are still in the
     /// processor's cache when they go to TCP. A send by SrcAvail costs a round trip, so such a send
-    /// may be larger.
+    /// can be larger.
     fn max_send_len(&mut self, wanted: u64) -> usize {
         let by_src_avail =
             self.machine.mode(Half::Out) == Mode::Combined && wanted > self.machine.policy_mut().source_threshold;
@@ -104,7 +104,7 @@ impl Engine {
         Err(if self.arrived.announced > 0 && !self.arrived.inline {
             SdpError::Io(ErrorKind::WouldBlock, "the Out-Of-Band byte has not arrived".to_owned())
         } else {
-            SdpError::Io(ErrorKind::InvalidInput, "no Out-Of-Band byte was received outside the stream".to_owned())
+            SdpError::Io(ErrorKind::InvalidInput, "there is no Out-Of-Band byte outside the stream".to_owned())
         })
     }
 

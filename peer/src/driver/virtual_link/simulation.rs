@@ -109,7 +109,7 @@ impl Machine {
                 Some(Transmit::Fin) => Item::Fin,
                 Some(Transmit::Reset) => {
                     if self.mangler.is_some() {
-                        // The mangler may have added the reset, so the state machine has to be
+                        // The mangler can have added this reset, so the state machine has to be
                         // informed.
                         self.connection.handle_reset(now);
                     }

@@ -1,4 +1,4 @@
-//! Tests of Protection Domains (draft section 5.2).
+//! Tests Protection Domains (section 5.2 of draft-hilland-rddp-verbs).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 

@@ -1,4 +1,4 @@
-//! Tests of Fast-Register, the Work Request that changes an STag from Invalid to Valid.
+//! Tests Fast-Register. This Work Request changes an STag from Invalid to Valid.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 

@@ -1,4 +1,4 @@
-//! Tests of invalidation by local Work Requests and by peers.
+//! Tests how local Work Requests and peers invalidate STags.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 

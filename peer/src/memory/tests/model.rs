@@ -1,12 +1,14 @@
-//! Random registrations and accesses, compared with a simple model: a list of addresses.
+//! Compares random registrations and accesses with a simple model. The model is a list of
+//! addresses.
 
 use proptest::prelude::*;
 
 use super::*;
 
 proptest! {
-    /// For any pages, order, First Byte Offset and length: byte n of the region is the n-th byte of
-    /// the list. Writes change only these bytes. An access that is one byte too long is rejected.
+    /// The pages, their order, First Byte Offset and the length are random. Byte n of the region
+    /// must be byte n of the list of pages. A write must change only the addressed bytes. An access
+    /// beyond the end of the region must be rejected.
     #[test]
     fn a_region_is_its_list_walked(
         pages in proptest::collection::vec(0u64..8, 1..6), fbo in 0u32..4096, cut in 0u64..9000,
@@ -38,7 +40,7 @@ proptest! {
         }
     }
 
-    /// Random STags and TOs do not give access to unregistered memory.
+    /// A random STag gives no access to memory, unless it is the STag of the region.
     #[test]
     fn arbitrary_names_reach_nothing(stag: u32, to: u64, len in 1usize..100_000) {
         let mut setup = Setup::new();

@@ -1,4 +1,4 @@
-//! Tests of registration, reregistration, deallocation, and the bounds of access.
+//! Tests registration, reregistration, deallocation, and the bounds of access.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::requirement;
@@ -76,7 +76,7 @@ fn the_remote_access_flag_guards_remote_rights() {
     }
 }
 
-/// Checks each error in the column RI-Register of draft Figure 33.
+/// Checks each error in the column RI-Register of Figure 33 in draft-hilland-rddp-verbs.
 #[test]
 fn register_names_what_is_wrong() {
     let mut proof = Coverage::new(CoverageKind::Test);
@@ -281,8 +281,8 @@ fn reregister_refuses_some_stags_and_drops_others() {
     }
 }
 
-/// Checks each error in the column RI-Reregister of draft Figure 33. All errors except two
-/// deallocate the region.
+/// Checks errors in the column RI-Reregister of Figure 33 in draft-hilland-rddp-verbs. Each of
+/// these errors deallocates the region. The previous test checks the two errors that do not.
 #[test]
 fn reregister_names_what_is_wrong() {
     let mut proof = Coverage::new(CoverageKind::Test);

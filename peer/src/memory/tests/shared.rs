@@ -1,4 +1,4 @@
-//! Tests of Shared regions: several STags for the same memory.
+//! Tests Shared regions. With Shared regions, several STags give access to the same memory.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 

@@ -1,4 +1,4 @@
-//! Tests of Memory Windows: the conditions of a Bind, and access through a window.
+//! Tests the conditions of a Bind, and the access through a Memory Window.
 
 use weft_core::coverage::{Coverage, CoverageKind};
 

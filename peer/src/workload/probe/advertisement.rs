@@ -74,8 +74,8 @@ impl Advertisement {
 mod tests {
     use super::*;
 
-    /// Uses the private data of a Reply from a capture of siwprobe on siw (capture
-    /// probe-ops-mpa1-crc). Then adds a text to this private data.
+    /// The bytes are the private data of a Reply from the capture `probe-ops-mpa1-crc`. This
+    /// capture shows siwprobe on siw. The test also parses this private data with a text after it.
     #[test]
     fn as_siwprobe_has_it() {
         let octets = [

@@ -1,9 +1,9 @@
 //! Runs single operations on one connection, and returns the result of each operation. The
-//! operations may be valid or invalid. The program `siwprobe` in `interop/siw` runs the same
+//! operations can be valid or invalid. The program `siwprobe` in `interop/siw` runs the same
 //! operations with libibverbs. The peer can be `siwprobe` or another probe.
 //!
 //! Each side has a region for its peer, and advertises this region at the start of its private data
-//! ([`Advertisement`]). A text may follow the advertisement. At the start, byte `i` of the region
+//! ([`Advertisement`]). A text can follow the advertisement. At the start, byte `i` of the region
 //! is `7 i + 3`. Byte `i` of a Send or Write is `13 i + 5`. In each message, `i` starts at 0. Both
 //! values are modulo 256. The results contain 64-bit FNV-1a hashes of the data. The caller can
 //! compare the hashes of both sides. A side that [echoes](ProbeSettings::echo) sends each Send
@@ -204,7 +204,7 @@ impl Probe {
         self.peer
     }
 
-    /// Performs an operation, and waits until this side has completed the operation. The peer may
+    /// Performs an operation, and waits until this side has completed the operation. The peer can
     /// still reject the operation after that.
     ///
     /// # Errors

@@ -63,7 +63,7 @@ pub enum Op {
 /// An address in the peer's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemotePosition {
-    /// `offset` bytes after the region's first byte. The address may be outside the region.
+    /// `offset` bytes after the region's first byte. The address can be outside the region.
     Offset {
         /// Added to the region's Tagged Offset, modulo 2^64.
         offset: u64,
@@ -180,7 +180,8 @@ impl fmt::Display for Op {
     }
 }
 
-/// Returns how many numbers may follow an operation's name. Returns `None` if the name is unknown.
+/// Returns the maximum number of numbers after an operation's name. Returns `None` if the name is
+/// unknown.
 fn most(name: &str) -> Option<usize> {
     Some(match name {
         "abort" | "disc" | "end" | "immediate" | "recv" => 0,

@@ -1,6 +1,6 @@
-//! Tests of an engine's internals with sockets of two devices in one process. The tests check which
-//! memory the engine registers, keeps and frees. `peer/tests/it/sdp_socket` tests the sockets'
-//! behaviour.
+//! These tests examine the internals of an engine. They use sockets of two devices in one process,
+//! and check which memory the engine registers, keeps and frees. `peer/tests/it/sdp_socket` tests
+//! the sockets' behaviour.
 
 use std::collections::BTreeSet;
 
@@ -37,16 +37,17 @@ fn reachable(stream: &SdpStream) -> Vec<Access> {
     stags.filter_map(access).collect()
 }
 
-/// Section 9.3: the peer may access a buffer from SinkAvail to RdmaWrCompl, and at no other time.
+/// By section 9.3 of the SDP draft, the peer is allowed to access a buffer from SinkAvail to
+/// RdmaWrCompl, and at no other time.
 #[tokio::test]
 async fn a_receive_is_the_peers_while_it_is_advertised() {
     let (mut here, mut there) = pair().await;
     let mut octets = [0; 20_000];
-    assert_eq!(reachable(&there), [], "posted, and not advertised");
+    assert_eq!(reachable(&there), [], "the receives are posted, but not advertised");
     here.write_all(&[1; 20_000]).await.unwrap();
     there.read_exact(&mut octets).await.unwrap();
     assert_eq!(there.statistics().receiving.moved.read_zcopy.operations, 1);
-    assert_eq!(reachable(&there), [], "the Read is over");
+    assert_eq!(reachable(&there), [], "the Read has finished");
     here.set_mode(Half::Out, Mode::Pipelined).unwrap();
     here.write_all(&[2]).await.unwrap();
     there.read_exact(&mut octets[..1]).await.unwrap();
