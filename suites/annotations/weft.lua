@@ -585,6 +585,18 @@
 ---@field bufs? integer
 ---@field updates? boolean
 
+---@class weft.fields.sdp_socket_send
+---@field urgent? boolean
+
+---@class weft.fields.sdp_socket_wait
+---@field octets? integer
+---@field sent? boolean
+---@field ended? boolean
+---@field within? number
+
+---@class weft.fields.sdp_socket_mode
+---@field receiving? boolean
+
 ---@class weft.fields.mapper_send
 ---@field deviates? boolean
 
@@ -878,6 +890,29 @@
 ---@field hold? number
 ---@field port? integer
 
+---@class weft.fields.sdp_socket
+---@field answer? string
+---@field source_threshold? integer
+---@field sink_threshold? integer
+---@field max_src_avail? integer
+---@field src_avails? integer
+---@field sink_avails? integer
+---@field src_avail_payload? integer
+---@field max_read? integer
+---@field read_batch? integer
+---@field transactions? boolean
+---@field wants_pipelined? boolean
+---@field follows_hints? boolean
+---@field recv_size? integer
+---@field bufs? integer
+---@field max_recv_size? integer
+---@field des_rem_rcv_sz? integer
+---@field max_adverts? integer
+---@field ird? integer
+---@field crc? boolean
+---@field receive? integer
+---@field receives? integer
+
 ---@class weft.fields.mapper
 ---@field v6? boolean
 
@@ -1082,7 +1117,7 @@ function Connection:reply(options) end
 ---@return weft.Fpdu
 function Connection:expect_fpdu(options) end
 
----Expects that the target refuses the message: it sends a Terminate with one of these errors, or closes. `requirement` names a requirement about the refusal, `terminate` about the Terminate, and `code` about the error in the Terminate.
+---Expects that the target refuses the message: it sends a Terminate with one of these errors, or closes. `requirement` names requirements about the refusal, `terminate` names requirements about the Terminate, and `code` names requirements about the error in the Terminate.
 ---@param options? weft.fields.expect_terminate
 ---@return weft.Terminate?
 function Connection:expect_terminate(options) end
@@ -1113,7 +1148,7 @@ function Connection:expect_from(options) end
 ---@param options? weft.fields.expect_plain
 function Connection:expect_plain(options) end
 
----Returns the next event without a verdict: a start-up frame or an FPDU with its fields, other bytes, or the end of the connection. Returns nil if nothing arrives.
+---Returns the next event, and judges nothing. The event is a start-up frame or an FPDU with its fields, other bytes, or the end of the connection. Returns nil if nothing arrives.
 ---@param options? weft.fields.waiting
 ---@return "reply"|"request"|"fpdu"|"octets"|"close"|nil, weft.Reply|weft.Fpdu|nil
 function Connection:next(options) end
@@ -1230,6 +1265,57 @@ function Sdp:counters(options) end
 ---Returns the TCP connection below SDP.
 ---@return weft.Connection
 function Sdp:connection() end
+
+---@class weft.SdpSocket
+local SdpSocket = {}
+
+---Queues bytes to send. Returns false if the connection does not accept them any more.
+---@param octets string
+---@param options? weft.fields.sdp_socket_send
+---@return boolean
+function SdpSocket:send(octets, options) end
+
+---Runs all sockets of the case until the condition is met: a number of received bytes that the script has not taken yet (`octets`), the end of all sends (`sent`), or the end of the connection (`ended`). Gives up if the connection receives no byte for `within` seconds. Without a condition, waits for this time. Returns whether the condition is met.
+---@param options? weft.fields.sdp_socket_wait
+---@return boolean
+function SdpSocket:wait(options) end
+
+---Returns the received bytes that the script has not taken yet.
+---@return string
+function SdpSocket:received() end
+
+---Returns how many bytes each send has sent that ended since the last call.
+---@return integer[]
+function SdpSocket:sent() end
+
+---Requests a Mode: `"combined"`, `"pipelined"` or `"buffered"`. The socket changes to this Mode when the draft allows it. `receiving` selects the half-connection from the target.
+---@param mode string
+---@param options? weft.fields.sdp_socket_mode
+function SdpSocket:mode(mode, options) end
+
+---Requests another size of the target's Private Buffers.
+---@param octets integer
+function SdpSocket:resize(octets) end
+
+---Cancels the sends that have not ended.
+function SdpSocket:cancel() end
+
+---Changes how the socket answers a SrcAvail: `"read"`, `"send-sm"` or `"both"`.
+---@param how string
+function SdpSocket:answer(how) end
+
+---Closes the sending half-connection after all queued bytes.
+function SdpSocket:shut() end
+
+---Closes the connection abortively.
+function SdpSocket:abort() end
+
+---Resets the TCP connection. The socket cannot be used any more.
+function SdpSocket:reset() end
+
+---Returns how the connection ended, or nil if it has not ended. The table has the field `graceful`. If weft's SDP ended the connection, it has the field `reason`.
+---@return { graceful: boolean, reason: string? }?
+function SdpSocket:ended() end
 
 ---@class weft.Mapper
 local Mapper = {}
@@ -1534,6 +1620,10 @@ function Tester:check(holds, options) end
 ---@param why string
 function Tester:unimplemented(why) end
 
+---Returns the maximum payload of a DDP segment that fits into one TCP segment to the target.
+---@return integer
+function Tester:max_segment() end
+
 ---Waits. The target continues meanwhile.
 ---@param seconds number
 function Tester:pause(seconds) end
@@ -1556,6 +1646,11 @@ function Tester:accept_sdp(options) end
 ---@param options? weft.fields.sdp
 ---@return weft.Connection
 function Tester:greet(options) end
+
+---Opens an SDP socket of the tester, in the target's profile. The socket is the Connecting Peer.
+---@param options? weft.fields.sdp_socket
+---@return weft.SdpSocket
+function Tester:sdp_socket(options) end
 
 ---Opens a socket for datagrams to the target's port mapper.
 ---@param options? weft.fields.mapper

@@ -24,9 +24,14 @@ local DELIVERED, IN_ORDER = "RDMAP-5.3-5", "DDP-5.3-6"
 --- A Read Request is answered, in the order of the Read Requests.
 local ANSWERED, ANSWERED_IN_ORDER = "RDMAP-5.2.1-18", "RDMAP-5.2.1-14"
 
+--- The target's Read Request names the buffer that rping's client advertised, and each segment of its
+--- Write has the next offset of the client's other buffer. Only rounds of rping test these.
+local REQUESTED, OFFSET = "RDMAP-4.4-2", "DDP-5.2-6"
+
 --- The requirements that each session of a service tests.
 session.ECHO = { PLACED, DELIVERED, IN_ORDER }
-session.RPING = { PLACED, ANSWERED, ANSWERED_IN_ORDER }
+session.ROUNDS = { REQUESTED, OFFSET }
+session.RPING = { PLACED, DELIVERED, ANSWERED, ANSWERED_IN_ORDER }
 
 --- Returns the FPDU with a wrong byte in its CRC field, or at `octet` if it is set.
 local function damaged(fpdu, octet)
@@ -171,8 +176,13 @@ local function base(t, requirements, open, settle)
 
   --- Sends an illegal FPDU after all answers, and expects that the target ends the connection.
   function self:fault(number, name)
+    settle(connection(number))
+    self:fault_now(number, name)
+  end
+
+  --- Does the same, without a wait for answers. A message may be incomplete.
+  function self:fault_now(number, name)
     local c, fault = connection(number), FAULTS[name]
-    settle(c)
     opened[number] = nil
     local is_crc = fault.requirement == CRC
     if is_crc and not c.crc then
@@ -260,6 +270,21 @@ function session.echo(t)
   local function send_segments(c, count)
     local m, fpdus = c.message, nil
     local every, stall = m and m.every, m and m.stall
+    if m and m.descending then
+      -- RFC 5041 section 5.3 recommends ascending offsets, and does not require them. The last segment
+      -- has the highest offset (section 4.1).
+      local offsets, last = {}, math.max(0, (#m.payload - 1) // m.segment * m.segment)
+      for at = last - m.segment, 0, -m.segment do offsets[#offsets + 1] = at end
+      offsets[#offsets + 1] = last
+      for _, at in ipairs(offsets) do
+        local piece = m.payload:sub(at + 1, at + m.segment)
+        c.conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = piece, msn = c.msn, mo = at, last = at == last } })
+      end
+      c.waiting[#c.waiting + 1] = m.payload
+      c.octets = c.octets + #m.payload
+      c.msn, c.message = (c.msn + 1) & 0xffffffff, nil
+      return
+    end
     while m and count > 0 do
       local piece = m.payload:sub(m.at + 1, m.at + m.segment)
       -- If the last segment is empty, it follows the segment with the last byte.
@@ -319,7 +344,8 @@ function session.echo(t)
   --- Begins a Send of `size` bytes, in segments of at most `segment` bytes of payload. The Send
   --- consists of one segment if `segment` is missing. No segment is sent yet. `every` cuts the
   --- FPDUs into TCP segments of this size. `stall` waits for 0.7 s after this number of their bytes.
-  --- With `empty`, a last segment without payload follows the payload. Completes the last Send of the
+  --- With `empty`, a last segment without payload follows the payload. With
+  --- `descending`, the segments before the last are sent in descending order of MO. Completes the last Send of the
   --- connection first.
   function self:message(number, fields)
     local c = connection(number)
@@ -332,7 +358,7 @@ function session.echo(t)
     local payload = (string.pack(">I4", sent) .. octets.counted(fields.size)):sub(1, fields.size)
     c.message = {
       payload = payload, at = 0, segment = fields.segment or math.max(#payload, 1), solicited = fields.solicited, every = fields.every,
-      stall = fields.stall, empty = fields.empty and fields.size > 0,
+      stall = fields.stall, empty = fields.empty and fields.size > 0, descending = fields.descending,
     }
   end
 
@@ -357,7 +383,7 @@ end
 
 --- A session with rping's server: Writes to its buffer and Reads of its buffer.
 function session.rping(t)
-  local written = 0
+  local written, rounds = 0, 0
 
   --- Fails the case if `ok` is false.
   local function check(ok, requirement, expected, actual)
@@ -404,7 +430,7 @@ function session.rping(t)
   --- Opens a connection and fills the buffer.
   local function open(fields)
     local conn, op = t:operate(request_fields(fields))
-    local c = { conn = conn, op = op, msn = op.msn, read_msn = 1, reads = {}, memory = "", crc = requests_crc(t, fields) }
+    local c = { conn = conn, op = op, msn = op.msn, read_msn = 1, reads = {}, memory = "", crc = requests_crc(t, fields), is_in_round = true }
     write(c, 0, octets.counted(op.length), 1024)
     return c
   end
@@ -451,6 +477,92 @@ function session.rping(t)
       receive(c)
     end
     c.conn:send(read_request(c, at, size))
+  end
+
+  --- Sends one of rping's Sends, which describes a buffer of the tester. With `between`, a Write to the
+  --- end of the target's buffer comes between the two segments of the Send.
+  local function advertise(c, to, stag, size, between)
+    local payload = string.pack(">i8I4I4", to, stag, size)
+    local function segment(from, till, last)
+      return mpa.fpdu { ulpdu = rdmap.send { payload = payload:sub(from + 1, till), msn = c.msn, mo = from, last = last } }
+    end
+    if between then
+      c.conn:send(segment(0, 8, false))
+      write(c, c.op.length - 1, "b", 1)
+      c.conn:send(segment(8, 16, true))
+    else
+      c.conn:send(segment(0, 16, true))
+    end
+    c.msn = (c.msn + 1) & 0xffffffff
+  end
+
+  --- Receives a Send of the target.
+  local function go_ahead(c, what)
+    local event, fpdu = c.conn:next { within = ANSWER }
+    check(event == "fpdu" and fpdu.opcode == 3, DELIVERED, "a Send after the " .. what, describe(event, fpdu))
+  end
+
+  --- The first half of rping's round: the target reads `text` from the tester.
+  local function read_half(c, text, fields)
+    local source = 0x7700aa0000001000
+    advertise(c, source, 0x77670001, #text, fields.between)
+    local event, request = c.conn:next { within = ANSWER }
+    local is_request = event == "fpdu" and request.opcode == 1 and #request.payload == 28
+    check(is_request, DELIVERED, "a Read Request for the advertised buffer", describe(event, request))
+    local stag, to, size, src_stag, src_to = string.unpack(">I4i8I4I4i8", request.payload)
+    check(size == #text and src_stag == 0x77670001 and src_to == source, REQUESTED,
+      ("a Read of %d bytes at TO %#x"):format(#text, source), ("a Read of %d bytes at TO %#x"):format(size, src_to))
+    local segment = fields.segment or 1024
+    for at = 0, #text - 1, segment do
+      local piece = text:sub(at + 1, at + segment)
+      local last = at + #piece == #text and not fields.empty
+      c.conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to + at, payload = piece, last = last } })
+    end
+    if fields.empty then
+      c.conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to + #text } })
+    end
+    go_ahead(c, "Read")
+  end
+
+  --- The second half: the target writes the text to the offset `to` of a buffer. If `text` is missing,
+  --- any bytes may arrive.
+  local function write_half(c, to, size, text, between)
+    advertise(c, to, 0x77670002, size, between)
+    local got, next = {}, to
+    local event, fpdu
+    repeat
+      event, fpdu = c.conn:next { within = ANSWER }
+      check(event == "fpdu" and fpdu.opcode == 0, DELIVERED, "a Write to the advertised buffer", describe(event, fpdu))
+      local is_next = fpdu.stag == 0x77670002 and (fpdu.tagged_offset == next or #fpdu.payload == 0)
+      check(is_next, OFFSET, ("TO %#x"):format(next), ("TO %#x"):format(fpdu.tagged_offset))
+      next = next + #fpdu.payload
+      got[#got + 1] = fpdu.payload
+    until fpdu.last
+    local written = table.concat(got)
+    check(text == nil or written == text, PLACED, "the bytes that the target read", octets.difference(written, text or ""))
+    go_ahead(c, "Write")
+  end
+
+  --- Performs `count` rounds of rping: the target reads `size` bytes of the tester, which answers in
+  --- segments of at most `segment` bytes, and writes them to the offset `to` of another buffer. With
+  --- `between`, a Write comes between two segments of each Send. With `empty`, the last segment of each
+  --- Read Response is empty.
+  function self:rounds(number, count, fields)
+    local c = connection(number)
+    settle(c)
+    if c.is_in_round then
+      write_half(c, 0, 64)
+      c.is_in_round = false
+    end
+    local size = math.max(2, math.min(fields.size, c.op.length - 1))
+    for _ = 1, count do
+      rounds = rounds + 1
+      -- The server of rping writes a C string, so only the last byte is zero.
+      local text = (("round %d "):format(rounds) .. ("0123456789abcde"):rep(size // 15 + 1)):sub(1, size - 1) .. "\0"
+      read_half(c, text, fields)
+      c.memory = text .. c.memory:sub(#text + 1)
+      write_half(c, fields.to or 0, size, text, fields.between)
+    end
   end
 
   --- Sends `count` Read Requests in one TCP write, at most as many as the target permits. Each reads

@@ -175,7 +175,8 @@ pub(crate) fn fpdu(ulpdu: &[u8], with_crc: bool) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// The expected bytes follow RFC 6581 section 9: C=1, S=1, A=1, IRD 1, C and D, ORD 1.
+    /// The expected bytes follow RFC 6581 sections 6 and 9. Byte 16 has the flags C and S. The two
+    /// words after PD_Length have A=1 and IRD 1, then C=1, D=1 and ORD 1.
     #[test]
     fn an_enhanced_request_is_that_of_the_rfc() {
         let enhanced =

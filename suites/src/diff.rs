@@ -58,8 +58,8 @@ pub struct Diff {
     pub newly_not_applicable: Vec<Change>,
     /// Cases that are only in the earlier run.
     pub not_run: Vec<Change>,
-    /// Cases that do not fail in the later run, and that the earlier run did not have or did not
-    /// exercise.
+    /// Cases that do not fail in the later run. The earlier run did not have these cases, or did
+    /// not exercise them.
     pub added: Vec<Change>,
     /// Requirements whose violation was observed only in the later run.
     pub newly_observed: Vec<ObservedViolation>,

@@ -200,17 +200,17 @@ fn reason_unprovable(deviation: &Deviation) -> Option<&'static str> {
 /// Names of deviations (`*` at the end matches any suffix), and the reason why no builtin target
 /// can show them.
 const UNPROVABLE: [(&str, &str); 11] = [
-    ("mpa.reject-bit-moved", "the twin's services never reject"),
-    ("p2p.rejects-unenhanced", "the twin's services never reject"),
-    ("mpa.overlooks-markers", "the tester's segments arrive in order, so the twin may ignore the markers"),
+    ("mpa.reject-bit-moved", "the builtin target's services never reject"),
+    ("p2p.rejects-unenhanced", "the builtin target's services never reject"),
+    ("mpa.overlooks-markers", "the tester's segments arrive in order, so the builtin target may ignore the markers"),
     ("mpa.crc-unused-left-out", "no case checks the field of an unused CRC"),
-    ("rdmap.atomic-request*", "the twin's services send no Atomic Requests"),
+    ("rdmap.atomic-request*", "the builtin target's services send no Atomic Requests"),
     (
         "rdmap.takes-more-reads",
-        "the tester cannot observe whether the twin serves surplus Reads at once or lets them wait",
+        "the tester cannot observe whether the builtin target serves surplus Reads at once or lets them wait",
     ),
     ("pm.accept-time-1", "the draft has no minimum for PmTime"),
-    ("pm.answers-as-before", "the services of the twin's port mapper never stop"),
+    ("pm.answers-as-before", "the services of the builtin port mapper never stop"),
     ("pm.request-from-elsewhere", "a client may repeat its request from another socket"),
     ("sdp.ignores-ch-rcv-buf-ack", "messages may be shorter than the peer's buffers, whatever their size"),
     (

@@ -1,10 +1,10 @@
-//! The agent of a target, which calls the NIC's verbs for a case. The agent runs in this process or
-//! on the NIC's host.
+//! The agent of a target. The agent calls the verbs of the target's NIC for a case. It runs in this
+//! process or on the NIC's host.
 //!
 //! [`weft_agent::protocol`] defines the requests and the events. One [`Agent`] is one control
 //! connection. When this connection closes, the agent destroys the objects that were created
-//! through it. `remote` connects to an agent over TCP, through a command, or in a thread of this
-//! process.
+//! through it. `remote` connects to an agent that it reaches over TCP or through a command, or that
+//! runs in a thread of this process.
 //!
 //! [`crate::stage`] decides what a case requests, and judges the answers.
 
@@ -23,8 +23,8 @@ use remote::Remote;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentAddress {
     pub(crate) transport: AgentTransport,
-    /// The address that the agent listens on or connects to, if it differs from the address that
-    /// the tester uses, for example because of address translation.
+    /// The address that the agent listens on or connects to. It is set only if it differs from the
+    /// address that the tester uses, for example because of address translation.
     pub(crate) translated_address: Option<SocketAddr>,
     /// Token that the agent was started with.
     pub(crate) token: Option<String>,
@@ -61,7 +61,7 @@ pub(crate) struct AgentError(pub(crate) String);
 pub(crate) enum Agent {
     /// The software RNIC of a virtual link.
     Soft(SoftDevice),
-    /// The software RNIC on this host's TCP. Its thread in this process starts with the first
+    /// A software RNIC that uses this host's TCP. Its thread in this process starts with the first
     /// request.
     Here(Box<Settings>),
     /// An agent in another thread, in another process or on another host.

@@ -1,5 +1,6 @@
-//! An agent on another host, in another process or in another thread. The protocol is lines of JSON
-//! over TCP, through a command, or over a pair of sockets.
+//! An agent on another host, in another process or in another thread. The protocol consists of
+//! lines of JSON. weft sends and receives them over TCP, through the standard input and output of a
+//! command, or over a pair of sockets.
 //!
 //! One thread reads, because a message may arrive at any time. Another thread writes, because a
 //! write blocks while the agent accepts no data. Both threads end with the connection.
@@ -56,8 +57,7 @@ pub(crate) struct Remote {
     channel: Channel,
 }
 
-/// The resource that weft closes, or the process that weft ends, when it drops the control
-/// connection.
+/// When weft drops the control connection, it closes this resource or ends this process.
 enum Channel {
     Tcp(TcpStream),
     Command(Child),
@@ -76,8 +76,8 @@ impl Remote {
         remote.send_hello(at.token.clone(), within).await
     }
 
-    /// Starts an agent in this process: a software RNIC on this host's TCP. Its connections have
-    /// the settings `settings`.
+    /// Starts an agent in this process. The agent is a software RNIC that uses this host's TCP, and
+    /// its connections have these settings.
     pub(super) async fn here(settings: Settings, within: Duration) -> Result<Self, AgentError> {
         let failed = |error: std::io::Error| AgentError(format!("does not start: {error}"));
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;

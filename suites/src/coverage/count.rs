@@ -9,7 +9,7 @@ use weft_core::requirement::{self, Catalogue, Class, Observe, Requirement};
 use super::Proofs;
 
 /// The counts of one catalogue or section. Each requirement that is judgeable or not classified is
-/// in one of `covered`, `named` and `open`.
+/// in exactly one of `covered`, `named` and `open`.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Count {
     /// The catalogue.
@@ -23,7 +23,8 @@ pub struct Count {
     pub judgeable: usize,
     /// Requirements in `rows` that permit or define something.
     pub permission: usize,
-    /// Requirements in `rows` whose judgement needs knowledge from outside.
+    /// Requirements in `rows` whose judgement needs facts that no capture shows and no test
+    /// controls.
     pub outside: usize,
     /// Requirements in `rows` without a class.
     pub unclassified: usize,
@@ -34,14 +35,16 @@ pub struct Count {
     /// Requirements that have a proof of the counted kind. For cases, the proof of a rule also
     /// counts.
     pub covered: usize,
-    /// Requirements that a case is about, but no deviation shows that the case can fail for them.
+    /// Requirements that a case is about, and that no proof covers. No deviation (a deliberate
+    /// fault of weft's own endpoint) makes the case fail for these requirements.
     pub named: Vec<RequirementId>,
     /// Requirements that are judgeable or not classified, but neither in `covered` nor in `named`.
     pub open: Vec<RequirementId>,
     /// Requirements that are not in `rows`, because only the target's user can observe their
     /// violation. An agent on the target's host can report the violation. These requirements are
     /// counted only for cases, and only in the layers whose user calls the verbs. Requirements that
-    /// permit or define something, or need knowledge from outside, are not included.
+    /// permit or define something are not included. Requirements that need facts from outside the
+    /// test are not included, either.
     pub upper: usize,
     /// Requirements in `upper` that a case is proven to judge.
     pub upper_covered: usize,
@@ -70,7 +73,7 @@ impl Count {
         }
     }
 
-    /// Returns the covered requirements as a percentage of the judgeable ones. Unclassified
+    /// Returns the covered requirements as a percentage of the judgeable requirements. Unclassified
     /// requirements count as judgeable.
     #[must_use]
     pub fn percent(&self) -> f64 {
@@ -204,8 +207,8 @@ mod tests {
         );
     }
 
-    /// A proven rule counts in addition to the cases. A case that no deviation makes fail does not
-    /// count.
+    /// A proven rule counts in addition to the cases. A case counts only if a deviation makes the
+    /// case fail.
     #[test]
     fn a_case_counts_when_a_deviation_makes_it_fail() {
         let key = requirement!("MPA-7.1.1-2");
@@ -249,15 +252,16 @@ mod tests {
         };
         let ((_, rows, covered), total) = (sum(true), sum(false));
         assert_eq!(((false, rows, covered), sum(true).0), (total, true));
-        // The catalogue's numbers: 175 requirements on the wire, 125 in a reaction.
+        // In the catalogue, violations of 175 requirements show on the wire, and violations of 125
+        // requirements show in a reaction.
         assert_eq!(rows, 300);
     }
 
     #[test]
     fn tests_of_sdp_count_what_a_peer_and_a_user_see() {
         let of = |by, catalogue| rows(by).filter(|(_, row)| row.catalogue == catalogue).count();
-        // The catalogues' numbers: 244, 316 and 93 requirements of SDP, 73, 67 and 5 of the port
-        // mapper.
+        // Violations of 244 requirements of SDP show on the wire, 316 in a reaction, and 93 only to
+        // the user. For the port mapper, these numbers are 73, 67 and 5.
         assert_eq!((of(CoverageKind::Rule, Catalogue::Sdp), of(CoverageKind::Test, Catalogue::Sdp)), (244, 653));
         assert_eq!((of(CoverageKind::Case, Catalogue::Sdp), of(CoverageKind::Case, Catalogue::SdpPm)), (560, 140));
         assert_eq!((of(CoverageKind::Rule, Catalogue::SdpPm), of(CoverageKind::Test, Catalogue::SdpPm)), (73, 145));

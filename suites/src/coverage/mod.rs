@@ -48,7 +48,8 @@ pub enum CoverageError {
     },
 }
 
-/// The proof of one requirement by one test, or by one case and a deviation that makes it fail.
+/// The proof of one requirement. It comes from a test, or from a case and a deviation (a deliberate
+/// fault of the target) that makes the case fail.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Proven {
     /// `case`, `rule` or `test`.
@@ -62,7 +63,7 @@ pub struct Proven {
 
 impl Proven {
     /// Returns the proof of `id` by a case. The case passes against a correct target of this role,
-    /// and fails against the deviation.
+    /// and fails against a target with the deviation.
     #[must_use]
     pub fn by_case(id: RequirementId, case: &str, role: Role, deviation: &str) -> Self {
         let role = if role == Role::Initiator { " (initiator)" } else { "" };

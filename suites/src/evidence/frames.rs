@@ -1,8 +1,7 @@
 //! Makes Ethernet frames for the events of a connection: its handshake, its segments, FIN and
 //! reset. Sequence numbers and checksums are correct.
 //!
-//! Headers are synthetic. Only the payload bytes, their order and their times are those of the
-//! connection.
+//! Headers are synthetic. Only the payload bytes, their order and their times are real.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -335,7 +334,7 @@ mod tests {
             frames.iter().map(tcp).collect()
         };
         let [client, server] = both_ends();
-        // Another connection between the same ports.
+        // The events have two connections between the same ports.
         let client = numbers(&[client.clone(), client]);
         let server = numbers(&[connected(0), server.clone(), server]);
         assert_eq!(client, server[3..]);

@@ -2,10 +2,9 @@
 //! record.
 //!
 //! Only captured frames show where segments begin, and which endpoint sent which FIN or reset. The
-//! captured frames replace the synthetic frames only if they are complete. They are complete if,
-//! for each direction, they have all bytes that the tester sent or received, or the reset that
-//! ended the direction. Otherwise the case keeps the synthetic frames, and its evidence states the
-//! reason.
+//! captured frames replace the synthetic frames only if they are complete. They are complete if
+//! each direction has all bytes of the tester's record, or the reset that ended the direction.
+//! Otherwise the case keeps the synthetic frames, and its evidence states the reason.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -366,8 +365,9 @@ mod tests {
             (FromTarget, EventContent::Fin),
             (ToTarget, EventContent::Reset),
         ]);
-        // Frames: 0 to 2 handshake, 3 both writes, 4 and 5 segments of the target, 6 FIN, 7 its
-        // acknowledgement, 8 reset. A segment of another connection is left out.
+        // Frames 0 to 2 are the handshake, and frame 3 has both writes. Frames 4 and 5 are segments
+        // of the target. Frame 6 is the FIN, frame 7 acknowledges the FIN, and frame 8 is the
+        // reset. A segment of another connection is left out.
         let mut segments = captured(&was);
         segments.insert(4, Segment { from: address(9, 1), ..segments[4].clone() });
         let frames = frames(&known, segments.iter(), 1_000).unwrap();

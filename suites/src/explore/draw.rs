@@ -30,6 +30,8 @@ pub(super) struct Profile {
     pub(super) enhanced: bool,
     /// Whether the target sends markers on request.
     pub(super) markers: bool,
+    /// Whether the target receives the segments of a Send in any order of their offsets.
+    pub(super) any_order: bool,
 }
 
 /// Maximum number of steps of a session.
@@ -91,8 +93,8 @@ fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
     let (common, own): (&[Fault], &[Fault]) = match (with_crc, profile.service) {
         (true, SessionService::Echo) => (&CRC_FAULTS, &ECHO_CRC_FAULTS),
         (true, SessionService::Rping) => (&CRC_FAULTS, &RPING_CRC_FAULTS),
-        (false, SessionService::Echo) => (&FAULTS, &FAULTS),
         (false, SessionService::Rping) => (&FAULTS, &RPING_FAULTS),
+        _ => (&FAULTS, &FAULTS),
     };
     let takes_large = profile.max_send.min(profile.max_segment) >= LARGE;
     if with_crc && profile.service == SessionService::Echo && takes_large && rng.u32(..6) == 0 {
@@ -116,7 +118,8 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
             let every = if size < 3000 && rng.u32(..6) == 0 { rng.u32(1..=40) } else { 0 };
             let stall = if every == 0 && rng.u32(..20) == 0 { *pick(rng, &[1, 2, 20, 22, 60]) } else { 0 };
             let (solicited, empty) = (rng.u32(..5) == 0, rng.u32(..12) == 0);
-            steps.push(Step::Message { connection, size, segment, solicited, every, stall, empty });
+            let descending = profile.any_order && !empty && every == 0 && stall == 0 && rng.u32(..8) == 0;
+            steps.push(Step::Message { connection, size, segment, solicited, every, stall, empty, descending });
             // The segments that are not sent here follow with a later step on this connection.
             let count = size.div_ceil(segment).max(1);
             let now = if rng.bool() { count } else { rng.u32(0..=count) };
@@ -133,6 +136,18 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
             };
             let size = size(rng, profile.buffer - at);
             if rng.u32(..8) == 0 {
+                let count = if rng.u32(..6) == 0 { rng.u32(1..=300) } else { rng.u32(1..=3) };
+                let size = if count > 3 { rng.u32(2..=64) } else { size };
+                let segment = segment(rng, profile, size);
+                let to = match rng.u32(..4) {
+                    0 | 1 => rng.u64(..),
+                    2 => (1 << 32) - u64::from(rng.u32(..=size)),
+                    _ => (1 << 31) - u64::from(rng.u32(..=size)),
+                };
+                let (between, empty) = (rng.u32(..3) == 0, rng.u32(..3) == 0);
+                return steps.push(Step::Rounds { connection, count, size, segment, to, between, empty });
+            }
+            if rng.u32(..8) == 0 {
                 return steps.push(Step::Reads { connection, count: *pick(rng, &[2, 3, 5, 8, 15, 16, 16]), size });
             }
             match rng.bool() {
@@ -143,6 +158,8 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
                 }
             }
         }
+        // `sdp_step` draws the steps of these sessions.
+        SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => {}
     }
 }
 
@@ -171,7 +188,7 @@ fn segment(rng: &mut Rng, profile: &Profile, size: u32) -> u32 {
     segment.clamp(size.div_ceil(MAX_FPDUS).max(1), most)
 }
 
-fn pick<'v, T>(rng: &mut Rng, values: &'v [T]) -> &'v T {
+pub(super) fn pick<'v, T>(rng: &mut Rng, values: &'v [T]) -> &'v T {
     &values[rng.usize(..values.len())]
 }
 
@@ -191,6 +208,7 @@ mod tests {
             crc: true,
             enhanced: true,
             markers: true,
+            any_order: true,
         };
         let (mut sizes, mut kinds) = (std::collections::BTreeSet::new(), std::collections::HashSet::new());
         for seed in 0..200 {

@@ -3,6 +3,7 @@
 
 use super::Player;
 use super::draw::Profile;
+use super::sdp_step::{SdpAction, SdpStep, SocketFields};
 use super::session::{SessionService, Step};
 use crate::model::{Capability, CaseResult, Verdict};
 use crate::run::RunError;
@@ -10,11 +11,8 @@ use crate::targets::Target;
 
 /// Sizes of the first Sends, in bytes. `octets.counted` makes no longer payload than the last.
 const SIZES: [u32; 5] = [4000, 16_384, 65_536, 262_144, 1 << 20];
-/// Maximum payload in bytes of a segment on Ethernet: a TCP segment of 1,460 bytes without the
-/// headers and the CRC of an FPDU, and without markers.
+/// Maximum payload in bytes of a segment on Ethernet.
 const ETHERNET: u32 = 1432;
-/// Maximum payload in bytes of a segment on this machine.
-const LOOPBACK: u32 = 65_000;
 
 /// Returns the limits for sessions, and a sentence for each limit that the target has.
 pub(super) async fn find(
@@ -28,11 +26,12 @@ pub(super) async fn find(
         connections: connections.max(1),
         max_send: SIZES[0],
         buffer: target.rping_size(),
-        max_segment: if target.is_on_this_machine() { LOOPBACK } else { ETHERNET },
+        max_segment: target.max_segment(),
         crc_is_optional: false,
         crc: target.capabilities().contains(&Capability::Crc),
         enhanced: target.capabilities().contains(&Capability::Revision2),
         markers: target.capabilities().contains(&Capability::Markers),
+        any_order: false,
     };
     let mut sentences = Vec::new();
     if service == SessionService::Echo {
@@ -42,8 +41,28 @@ pub(super) async fn find(
             sentences.push(format!("it accepts Sends of at most {max_send} bytes"));
         }
     }
+    if service == SessionService::Echo {
+        // No RFC requires that a target receives segments in another order than that of their offsets.
+        let send = Step::Message {
+            connection: 1,
+            size: 30,
+            segment: 10,
+            solicited: false,
+            every: 0,
+            stall: 0,
+            empty: false,
+            descending: true,
+        };
+        let result = player.play(service, "descending-offsets", &[send]).await?;
+        // A rejection is a limit. An echo with other bytes is a failure, which the sessions will show.
+        profile.any_order =
+            passed(&result) || result.actual.as_deref().is_some_and(|actual| actual.starts_with("byte"));
+    }
     if profile.connections > 1 {
-        let open = |connection| Step::Open { connection, crc: None, private: 0, markers: false, enhanced: false };
+        let open = |connection| match service.is_sdp() {
+            true => Step::Sdp(SdpStep { connection, action: SdpAction::Open(SocketFields::default()) }),
+            false => Step::Open { connection, crc: None, private: 0, markers: false, enhanced: false },
+        };
         let one = player.play(service, "one-connection", &[open(1)]).await?;
         let two = [open(1), open(2), operation(service, 2), Step::Answers { connection: 2 }, operation(service, 1)];
         let two = player.play(service, "two-connections", &two).await?;
@@ -62,17 +81,36 @@ fn passed(result: &CaseResult) -> bool {
 /// A short operation of the service.
 fn operation(service: SessionService, connection: u32) -> Step {
     match service {
-        SessionService::Echo => {
-            Step::Message { connection, size: 64, segment: 64, solicited: false, every: 0, stall: 0, empty: false }
-        }
+        SessionService::Echo => Step::Message {
+            connection,
+            size: 64,
+            segment: 64,
+            solicited: false,
+            every: 0,
+            stall: 0,
+            empty: false,
+            descending: false,
+        },
         SessionService::Rping => Step::Read { connection, at: 0, size: 8 },
+        SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => {
+            Step::Sdp(SdpStep { connection, action: SdpAction::Send { size: 64, urgent: false } })
+        }
     }
 }
 
 /// Returns the size of the largest Send for sessions, and whether the target refused a longer Send.
 async fn largest_send(player: &Player, segment: u32) -> Result<(u32, bool), RunError> {
     let play_in = async |size: u32, segment: u32| {
-        let send = Step::Message { connection: 1, size, segment, solicited: false, every: 0, stall: 0, empty: false };
+        let send = Step::Message {
+            connection: 1,
+            size,
+            segment,
+            solicited: false,
+            every: 0,
+            stall: 0,
+            empty: false,
+            descending: false,
+        };
         player.play(SessionService::Echo, "largest-send", &[send]).await
     };
     let play = async |size: u32| play_in(size, segment).await;

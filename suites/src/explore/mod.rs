@@ -3,6 +3,7 @@
 //!
 //! | file | content |
 //! | --- | --- |
+//! | `sdp_step` | the steps of a session with an SDP socket |
 //! | `session` | the steps of a session, and its Lua case |
 //! | `draw` | draws steps at random |
 //! | `limits` | what the target can do: the largest Send, connections at the same time |
@@ -13,6 +14,7 @@
 
 mod draw;
 mod limits;
+mod sdp_step;
 mod session;
 mod shrink;
 
@@ -28,9 +30,9 @@ use weft_core::RequirementId;
 use crate::model::{CaseResult, RequirementVerdict, Verdict};
 use crate::run::{CaseRunner, RunError, random_seed};
 use crate::script::Suites;
-use crate::targets::{Service, Target};
+use crate::targets::Target;
 use draw::Profile;
-use session::{SessionService, Step, TOPIC};
+use session::{SessionService, Step};
 
 /// After this number of consecutive sessions without a verdict, a service is not explored any more.
 const MAX_UNDECIDED: u32 = 5;
@@ -42,7 +44,7 @@ const PROGRESS: Duration = Duration::from_secs(1);
 /// How to explore.
 #[derive(Debug, Clone)]
 pub struct ExploreOptions {
-    /// The target. Its service is echo or rping.
+    /// The target. Its service is echo, rping, or an SDP echo, sink or source.
     pub target: Target,
     /// Folder for the saved cases: a folder of suites. It is created if it is missing. Cases of an
     /// earlier exploration are deleted.
@@ -106,7 +108,9 @@ pub struct Exploration {
 #[derive(Debug, thiserror::Error)]
 pub enum ExploreError {
     /// The service of the target has no sessions.
-    #[error("{0} has the service {1}; --explore needs a target with the service echo or rping")]
+    #[error(
+        "{0} has the service {1}; --explore needs a target with the service echo or rping, or an SDP socket that echoes, discards or sends data"
+    )]
     Service(String, &'static str),
     /// The tester cannot work.
     #[error(transparent)]
@@ -123,7 +127,8 @@ struct Player {
 impl Player {
     /// Plays a session and returns its result.
     async fn play(&self, service: SessionService, name: &str, steps: &[Step]) -> Result<CaseResult, RunError> {
-        let suites = Suites::generated(&format!("{TOPIC}/{name}.lua"), session::lua(service, name, "", steps, &[]));
+        let file = format!("{}/{name}.lua", service.topic());
+        let suites = Suites::generated(&file, session::lua(service, name, "", steps, &[]));
         // The text is generated from steps, and each sequence of steps is a correct case.
         let case = suites.map_err(|error| RunError::Write {
             path: self.scratch.clone(),
@@ -149,24 +154,22 @@ pub async fn explore(
 ) -> Result<Exploration, ExploreError> {
     let began = Instant::now();
     let target = &options.target;
-    let services: Vec<SessionService> =
-        [(Service::Echo, SessionService::Echo), (Service::Rping, SessionService::Rping)]
-            .into_iter()
-            .filter(|(service, _)| target.offers(*service))
-            .map(|(_, service)| service)
-            .collect();
+    let offered = SessionService::ALL.into_iter().filter(|(service, _)| target.offers(*service));
+    let services: Vec<SessionService> = offered.map(|(_, service)| service).collect();
     if services.is_empty() {
         return Err(ExploreError::Service(target.name().to_owned(), target.service().as_str()));
     }
     let seed = options.seed.unwrap_or_else(random_seed);
-    let folder = options.out.join(TOPIC);
     let failed = |path: &Path| {
         let path = path.to_owned();
         |error| RunError::Write { path, error }
     };
-    match fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(&folder)(error).into()),
-        _ => fs::create_dir_all(&folder).map_err(failed(&folder))?,
+    for service in &services {
+        let folder = options.out.join(service.topic());
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(&folder)(error).into()),
+            _ => fs::create_dir_all(&folder).map_err(failed(&folder))?,
+        }
     }
     // Names that begin with a dot are no suites.
     let scratch = options.out.join(".session");
@@ -181,17 +184,28 @@ pub async fn explore(
         undecided: None,
         stopped: None,
     };
-    let mut profiles = Vec::new();
+    let mut sources = Vec::new();
+    let mut known: Vec<BTreeSet<RequirementId>> = Vec::new();
     for service in services {
         let (profile, sentences) = limits::find(&player, target, service, options.connections).await?;
-        profiles.push(profile);
         found.limits.extend(sentences);
+        let name = format!("{seed}-0");
+        let result = player.play(service, &name, &[]).await?;
+        let always = violated(&result);
+        sources.push(SessionSource { profile, always: always.clone(), undecided: 0 });
+        if !always.is_empty() && !known.contains(&always) {
+            known.push(always);
+            let origin = format!("A session of seed {seed} without steps. The target fails every session in this way.");
+            let case = save(&options.out, service, &name, &origin, &[], &result)?;
+            found.failures.push(ExploredFailure { case, steps: [0, 0], result });
+            found.progress.failures = found.failures.len();
+        }
     }
-    let mut known: Vec<BTreeSet<RequirementId>> = Vec::new();
-    // The number of consecutive sessions without a verdict, for each profile.
-    let mut undecided = vec![0; profiles.len()];
     let mut shown = Instant::now();
+    // The last reduction may need longer than the time, but not much.
+    let end = began + options.time + options.time / 2;
     let is_cancelled = || options.cancel.as_ref().is_some_and(|cancel| *cancel.borrow());
+    let is_over = || is_cancelled() || Instant::now() >= end;
     while began.elapsed() < options.time && options.sessions.is_none_or(|most| found.progress.sessions < most) {
         if is_cancelled() {
             found.stopped = Some("it was interrupted".to_owned());
@@ -199,52 +213,48 @@ pub async fn explore(
         }
         let number = found.progress.sessions + 1;
         let mut rng = Rng::with_seed(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let chosen = rng.usize(..profiles.len());
-        let profile = profiles[chosen];
-        let steps = draw::steps(&mut rng, &profile);
+        let chosen = rng.usize(..sources.len());
+        let SessionSource { profile, always, .. } = &sources[chosen];
+        let (profile, always) = (*profile, always.clone());
+        let steps = match profile.service.is_sdp() {
+            true => sdp_step::steps(&mut rng, profile.connections),
+            false => draw::steps(&mut rng, &profile),
+        };
         let name = format!("{seed}-{number}");
         let result = player.play(profile.service, &name, &steps).await?;
         found.progress.sessions = number;
         found.progress.steps += steps.len() as u64;
-        let rows = violated(&result);
+        let rows: BTreeSet<RequirementId> = violated(&result).difference(&always).copied().collect();
         if rows.is_empty() && matches!(result.verdict, Verdict::Inconclusive | Verdict::Error) {
             found.progress.undecided += 1;
             found.undecided = Some(result.explanation.clone());
-            undecided[chosen] += 1;
-            if undecided[chosen] >= MAX_UNDECIDED {
+            sources[chosen].undecided += 1;
+            if sources[chosen].undecided >= MAX_UNDECIDED {
                 let (service, why) = (profile.service.name(), &result.explanation);
                 found.limits.push(format!("{MAX_UNDECIDED} sessions with {service} in turn had no verdict ({why})"));
-                profiles.remove(chosen);
-                undecided.remove(chosen);
-                if profiles.is_empty() {
+                sources.remove(chosen);
+                if sources.is_empty() {
                     found.stopped = Some("no session had a verdict any more".to_owned());
                     break;
                 }
             }
         } else {
-            undecided[chosen] = 0;
+            sources[chosen].undecided = 0;
         }
         if !rows.is_empty() {
             found.progress.failed += 1;
             if !known.contains(&rows) {
-                let failure = reduce(&player, &profile, &name, steps, &rows, &is_cancelled).await?;
+                let failure = reduce(&player, &profile, &name, steps, &rows, &is_over).await?;
                 known.push(rows);
                 // The reduced session may violate less, as an earlier failure did.
-                let rows = violated(&failure.result);
+                let rows: BTreeSet<RequirementId> = violated(&failure.result).difference(&always).copied().collect();
                 if known[..known.len() - 1].contains(&rows) {
                     continue;
                 }
                 known.push(rows);
                 let [before, after] = failure.steps;
                 let origin = format!("Session {number} of seed {seed}, reduced from {before} to {after} steps.");
-                let path = folder.join(format!("{name}.lua"));
-                let is_observed =
-                    |judged: &&RequirementVerdict| judged.verdict == Verdict::Fail && judged.also_observed;
-                let observed: Vec<RequirementId> =
-                    failure.result.requirements.iter().filter(is_observed).map(|judged| judged.requirement).collect();
-                let text = session::lua(profile.service, &name, &origin, &failure.reduced, &observed);
-                fs::write(&path, text).map_err(failed(&path))?;
-                let case = format!("{TOPIC}/{name}");
+                let case = save(&options.out, profile.service, &name, &origin, &failure.reduced, &failure.result)?;
                 found.failures.push(ExploredFailure { case, steps: failure.steps, result: failure.result });
                 found.progress.failures = found.failures.len();
                 progress(&found.progress);
@@ -263,6 +273,34 @@ pub async fn explore(
     // a saved case.
     let _ = fs::remove_dir_all(&player.scratch);
     Ok(found)
+}
+
+/// A service of the target, for which sessions are drawn.
+struct SessionSource {
+    profile: Profile,
+    /// Requirements that the target violates in every session, even in one without steps.
+    always: BTreeSet<RequirementId>,
+    /// The number of consecutive sessions without a verdict.
+    undecided: u32,
+}
+
+/// Writes a session as a case, and returns the id of the case. `origin` describes in one line where
+/// the session comes from.
+fn save(
+    out: &Path,
+    service: SessionService,
+    name: &str,
+    origin: &str,
+    steps: &[Step],
+    result: &CaseResult,
+) -> Result<String, RunError> {
+    let is_observed = |judged: &&RequirementVerdict| judged.verdict == Verdict::Fail && judged.also_observed;
+    let observed: Vec<RequirementId> =
+        result.requirements.iter().filter(is_observed).map(|judged| judged.requirement).collect();
+    let path = out.join(service.topic()).join(format!("{name}.lua"));
+    let text = session::lua(service, name, origin, steps, &observed);
+    fs::write(&path, text).map_err(|error| RunError::Write { path, error })?;
+    Ok(format!("{}/{name}", service.topic()))
 }
 
 /// A reduced session.

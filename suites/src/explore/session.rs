@@ -1,26 +1,68 @@
 //! A session: the steps of a tester, and the Lua case that plays them.
 //!
-//! The case calls the functions of the Lua module `session` (`suites/library/session.lua`), which
-//! keep every sequence of steps legal. So steps may be removed, and numbers made smaller.
+//! The case calls the functions of the Lua module `session` (`suites/library/session.lua`, and
+//! `sdp_session.lua` for SDP), which keep every sequence of steps legal. So steps may be removed, and numbers made smaller.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
 use weft_core::RequirementId;
+
+use super::sdp_step::SdpStep;
+use crate::targets::Service;
 
 /// The service of the target that a session uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionService {
     Echo,
     Rping,
+    SdpEcho,
+    SdpSink,
+    SdpSource,
 }
 
 impl SessionService {
-    /// Name of the constructor in the Lua module, and of the capability.
+    /// Each service that has sessions.
+    pub(super) const ALL: [(Service, SessionService); 5] = [
+        (Service::Echo, SessionService::Echo),
+        (Service::Rping, SessionService::Rping),
+        (Service::SdpEcho, SessionService::SdpEcho),
+        (Service::SdpSink, SessionService::SdpSink),
+        (Service::SdpSource, SessionService::SdpSource),
+    ];
+
+    /// Name of the capability.
     pub(super) fn name(self) -> &'static str {
         match self {
             SessionService::Echo => "echo",
             SessionService::Rping => "rping",
+            SessionService::SdpEcho => "sdp-echo",
+            SessionService::SdpSink => "sdp-sink",
+            SessionService::SdpSource => "sdp-source",
         }
+    }
+
+    /// Returns whether the service is an SDP socket.
+    pub(super) fn is_sdp(self) -> bool {
+        !matches!(self, SessionService::Echo | SessionService::Rping)
+    }
+
+    /// Name of the constructor in the Lua module.
+    fn constructor(self) -> String {
+        self.name().replace('-', "_")
+    }
+
+    /// Name in the Lua module of the requirements that each session tests.
+    fn rows(self) -> &'static str {
+        match self {
+            SessionService::Echo => "ECHO",
+            SessionService::Rping => "RPING",
+            SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => "SDP",
+        }
+    }
+
+    /// Folder of the saved cases in a folder of suites. It is also the beginning of their ids.
+    pub(super) fn topic(self) -> &'static str {
+        if self.is_sdp() { "sdp/explored" } else { "rdmap/explored" }
     }
 }
 
@@ -53,8 +95,18 @@ pub(super) enum Step {
     Open { connection: u32, crc: Option<bool>, private: u32, markers: bool, enhanced: bool },
     /// Begins a Send of `size` bytes in segments of at most `segment` bytes. `every` cuts its FPDUs
     /// into TCP segments of this size; 0 does not cut them. `stall` waits after this number of bytes;
-    /// 0 does not wait. With `empty`, the last segment has no payload.
-    Message { connection: u32, size: u32, segment: u32, solicited: bool, every: u32, stall: u32, empty: bool },
+    /// 0 does not wait. With `empty`, the last segment has no payload. With `descending`, the segments
+    /// before the last are sent in descending order of their offsets, and all at once.
+    Message {
+        connection: u32,
+        size: u32,
+        segment: u32,
+        solicited: bool,
+        every: u32,
+        stall: u32,
+        empty: bool,
+        descending: bool,
+    },
     /// Sends the next segments of the Send.
     Segments { connection: u32, count: u32 },
     /// Sends many Sends of one size.
@@ -65,6 +117,11 @@ pub(super) enum Step {
     Read { connection: u32, at: u32, size: u32 },
     /// Sends several Read Requests in one TCP write, at most as many as the target permits.
     Reads { connection: u32, count: u32, size: u32 },
+    /// Performs rounds of rping: the target reads `size` bytes, and writes them to the offset `to` of
+    /// a buffer of the tester. The tester answers in segments of at most `segment` bytes. With
+    /// `between`, a Write comes between two segments of each Send. With `empty`, the last segment of
+    /// each Read Response is empty.
+    Rounds { connection: u32, count: u32, size: u32, segment: u32, to: u64, between: bool, empty: bool },
     /// Opens connections whose Requests the target must refuse.
     Refused { count: u32 },
     /// Waits for all answers.
@@ -77,6 +134,8 @@ pub(super) enum Step {
     Reset { connection: u32 },
     /// Sends an illegal FPDU after all answers.
     Fault { connection: u32, fault: Fault },
+    /// A step with an SDP socket.
+    Sdp(SdpStep),
 }
 
 impl Step {
@@ -90,10 +149,12 @@ impl Step {
             | Step::Write { connection, .. }
             | Step::Read { connection, .. }
             | Step::Reads { connection, .. }
+            | Step::Rounds { connection, .. }
             | Step::Answers { connection }
             | Step::Close { connection }
             | Step::Reset { connection }
-            | Step::Fault { connection, .. } => Some(connection),
+            | Step::Fault { connection, .. }
+            | Step::Sdp(SdpStep { connection, .. }) => Some(connection),
             Step::Pause { .. } | Step::Refused { .. } => None,
         }
     }
@@ -106,25 +167,42 @@ impl Step {
             tried.into_iter().filter(move |less| *less < value)
         };
         match self {
-            Step::Message { connection, size, segment, solicited, every, stall, empty } => {
-                let with = |size| Step::Message { connection, size, segment, solicited, every, stall, empty };
+            Step::Message { connection, size, segment, solicited, every, stall, empty, descending } => {
+                let all = size.max(1);
+                let with =
+                    |size| Step::Message { connection, size, segment, solicited, every, stall, empty, descending };
                 let plain = Step::Message {
                     connection,
                     size,
-                    segment: size.max(1),
+                    segment: all,
                     solicited: false,
                     every: 0,
                     stall: 0,
                     empty: false,
+                    descending: false,
                 };
                 let cuts = [
-                    Step::Message { connection, size, segment: size.max(1), solicited, every, stall, empty },
-                    Step::Message { connection, size, segment, solicited: false, every, stall, empty },
-                    Step::Message { connection, size, segment, solicited, every: 0, stall, empty },
-                    Step::Message { connection, size, segment, solicited, every, stall: 0, empty },
-                    Step::Message { connection, size, segment, solicited, every, stall, empty: false },
+                    Step::Message { connection, size, segment: all, solicited, every, stall, empty, descending },
+                    Step::Message { connection, size, segment, solicited: false, every, stall, empty, descending },
+                    Step::Message { connection, size, segment, solicited, every: 0, stall, empty, descending },
+                    Step::Message { connection, size, segment, solicited, every, stall: 0, empty, descending },
+                    Step::Message { connection, size, segment, solicited, every, stall, empty: false, descending },
+                    Step::Message { connection, size, segment, solicited, every, stall, empty, descending: false },
                 ];
                 [plain].into_iter().chain(smaller(size).map(with)).chain(cuts).filter(|step| *step != self).collect()
+            }
+            Step::Rounds { connection, count, size, segment, to, between, empty } => {
+                let plain = [
+                    Step::Rounds { connection, count, size, segment, to: 0, between, empty },
+                    Step::Rounds { connection, count, size, segment, to, between: false, empty },
+                    Step::Rounds { connection, count, size, segment, to, between, empty: false },
+                    Step::Rounds { connection, count, size, segment: size.max(1), to, between, empty },
+                ];
+                let counts =
+                    smaller(count).map(|count| Step::Rounds { connection, count, size, segment, to, between, empty });
+                let sizes =
+                    smaller(size).map(|size| Step::Rounds { connection, count, size, segment, to, between, empty });
+                plain.into_iter().chain(counts).chain(sizes).filter(|step| *step != self).collect()
             }
             Step::Write { connection, at, size, segment } => {
                 let sizes = smaller(size).map(|size| Step::Write { connection, at, size, segment });
@@ -161,6 +239,7 @@ impl Step {
                 let sizes = smaller(private).map(|private| Step::Open { connection, crc, private, markers, enhanced });
                 plain.into_iter().chain(sizes).filter(|step| *step != self).collect()
             }
+            Step::Sdp(step) => step.simpler(|value| smaller(value).collect()).into_iter().map(Step::Sdp).collect(),
             Step::Answers { .. } | Step::Close { .. } | Step::Reset { .. } | Step::Fault { .. } => Vec::new(),
         }
     }
@@ -181,7 +260,7 @@ impl Display for Step {
                     false => write!(f, "s:open({connection}, {{ {} }})", fields.join(", ")),
                 }
             }
-            Step::Message { connection, size, segment, solicited, every, stall, empty } => {
+            Step::Message { connection, size, segment, solicited, every, stall, empty, descending } => {
                 write!(f, "s:message({connection}, {{ size = {size}")?;
                 if segment < size {
                     write!(f, ", segment = {segment}")?;
@@ -197,6 +276,21 @@ impl Display for Step {
                 }
                 if empty {
                     f.write_str(", empty = true")?;
+                }
+                if descending {
+                    f.write_str(", descending = true")?;
+                }
+                f.write_str(" })")
+            }
+            Step::Rounds { connection, count, size, segment, to, between, empty } => {
+                write!(f, "s:rounds({connection}, {count}, {{ size = {size}, to = {to:#x}")?;
+                if segment < size {
+                    write!(f, ", segment = {segment}")?;
+                }
+                for (name, is_set) in [("between", between), ("empty", empty)] {
+                    if is_set {
+                        write!(f, ", {name} = true")?;
+                    }
                 }
                 f.write_str(" })")
             }
@@ -219,12 +313,10 @@ impl Display for Step {
             Step::Close { connection } => write!(f, "s:close({connection})"),
             Step::Reset { connection } => write!(f, "s:reset({connection})"),
             Step::Fault { connection, fault } => write!(f, "s:fault({connection}, \"{fault}\")"),
+            Step::Sdp(step) => step.fmt(f),
         }
     }
 }
-
-/// Folder of the saved cases in a folder of suites. It is also the beginning of their ids.
-pub(super) const TOPIC: &str = "rdmap/explored";
 
 /// Returns the Lua case with these steps. `name` is the last part of its id, and `origin` describes
 /// in one line where the session comes from. `observed` has the requirements that only the monitor
@@ -236,24 +328,26 @@ pub(super) fn lua(
     steps: &[Step],
     observed: &[RequirementId],
 ) -> String {
-    let service = service.name();
+    let (name_of_service, topic) = (service.name(), service.topic());
+    let (constructor, rows) = (service.constructor(), service.rows());
     let faults = steps.iter().filter_map(|step| match step {
         Step::Fault { fault, .. } => Some(*fault),
         _ => None,
     });
+    let has_rounds = steps.iter().any(|step| matches!(step, Step::Rounds { .. }));
+    let rounds = if has_rounds { ", table.unpack(session.ROUNDS)" } else { "" };
     let observed: Vec<&str> = observed.iter().map(|id| id.as_str()).collect();
     let also: String = faults.chain(observed.iter().copied()).map(|name| format!(", \"{name}\"")).collect();
     let mut text = format!(
         "-- {origin}\n\
          case {{\n  \
-         id = \"{TOPIC}/{name}\",\n  \
+         id = \"{topic}/{name}\",\n  \
          title = \"The target serves an explored session\",\n  \
-         requirements = session.requirements(session.{}{also}),\n  \
-         capabilities = {{ \"{service}\" }},\n  \
+         requirements = session.requirements(session.{rows}{also}{rounds}),\n  \
+         capabilities = {{ \"{name_of_service}\" }},\n  \
          tags = {{ \"explored\" }},\n\n  \
          run = function(t)\n    \
-         local s = session.{service}(t)\n",
-        service.to_uppercase()
+         local s = session.{constructor}(t)\n"
     );
     for step in steps {
         // Writing to a text cannot fail.
@@ -273,7 +367,16 @@ mod tests {
     fn a_case_shows_its_steps() {
         let steps = [
             Step::Open { connection: 1, crc: Some(true), private: 12, markers: true, enhanced: true },
-            Step::Message { connection: 1, size: 70, segment: 16, solicited: true, every: 5, stall: 0, empty: true },
+            Step::Message {
+                connection: 1,
+                size: 70,
+                segment: 16,
+                solicited: true,
+                every: 5,
+                stall: 0,
+                empty: true,
+                descending: false,
+            },
             Step::Segments { connection: 1, count: 2 },
             Step::Pause { ms: 50 },
             Step::Fault { connection: 1, fault: "wrong-crc" },
@@ -291,6 +394,7 @@ mod tests {
             every: 3,
             stall: 9,
             empty: true,
+            descending: true,
         };
         for _ in 0..200 {
             let simpler = step.simpler();

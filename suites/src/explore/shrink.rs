@@ -62,8 +62,16 @@ mod tests {
     /// The session fails if a Send of at least 700 bytes precedes a pause.
     #[tokio::test]
     async fn only_the_cause_remains() {
-        let message =
-            |size| Step::Message { connection: 1, size, segment: 9, solicited: true, every: 0, stall: 0, empty: false };
+        let message = |size| Step::Message {
+            connection: 1,
+            size,
+            segment: 9,
+            solicited: true,
+            every: 0,
+            stall: 0,
+            empty: false,
+            descending: false,
+        };
         let mut steps: Vec<Step> = (0..30).map(|count| Step::Segments { connection: 2, count }).collect();
         steps.insert(7, message(5000));
         steps.insert(20, Step::Pause { ms: 100 });

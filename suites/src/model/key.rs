@@ -56,10 +56,10 @@ impl CaseKey {
     }
 
     /// Returns the folder of the variant's evidence below `cases/`, with `/` between the parts. The
-    /// parts are those of the id, then one part for all parameters (`octet=3`, `crc=true,octet=3`).
-    /// Without parameters, that part is `default`. Bytes other than letters, digits, `.`, `_` and
-    /// `-` are percent-encoded (`%2F`). A part that is too long for a file name is shortened, and
-    /// ends with `~` and a hash of the complete part.
+    /// first parts are the parts of the id. The last part has all parameters (`octet=3`,
+    /// `crc=true,octet=3`). Without parameters, the last part is `default`. Bytes other than
+    /// letters, digits, `.`, `_` and `-` are percent-encoded (`%2F`). A part that is too long for a
+    /// file name is shortened, and ends with `~` and a hash of the complete part.
     #[must_use]
     pub fn path(&self) -> String {
         let mut path: String = self.case.split('/').map(|part| shortened(path_safe(part)) + "/").collect();

@@ -1,8 +1,8 @@
 //! Phrases that earlier versions used in failures and findings, each with the current phrase.
 //!
 //! A baseline may quote the text of an earlier version. Such a quotation must match the current
-//! text. A text that was rewritten around a value has no phrase here, so a baseline that quotes
-//! such a text no longer matches.
+//! text. If the text around a value was rewritten, this list has no phrase for the text. A baseline
+//! that quotes such a text no longer matches.
 
 /// Phrases in texts of earlier versions, each with the current phrase. A baseline may quote the
 /// earlier phrase.
@@ -56,6 +56,11 @@ const VERDICTS: &[(&str, &str)] = &[
         "before its stimulus, but a pass needs evidence that the target was alive",
         "before its stimulus, so nothing shows that the target was alive then",
     ),
+    ("The target is unreachable, as the first case found: ", "The first case found that the target is unreachable: "),
+    (", and the case judges a target that is ", ", but the case judges only targets with the role "),
+    ("The tester stood still for ", "The tester did not run for "),
+    ("so this is a note, and no failure.", "so this is a note, not a failure."),
+    ("The target died of the case.", "The target died during the case."),
 ];
 
 /// Phrases in the monitor's findings of earlier versions, each with the current phrase. If the

@@ -1,4 +1,4 @@
-//! How a program ended that weft had started as the target.
+//! The end of a program that weft had started as the target.
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt;
@@ -24,7 +24,7 @@ pub struct ProgramEnd {
     /// Exit status of the program, if it exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<i32>,
-    /// Number of the signal that killed the program, if a signal did.
+    /// Number of the signal that killed the program, if a signal killed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
 }
@@ -83,7 +83,7 @@ mod tests {
     fn only_a_fault_of_its_own_is_a_crash() {
         let is_crash = |signal| end(signal).is_crash();
         assert!([4, 5, 6, 7, 8, 11, 31].into_iter().all(is_crash));
-        // SIGHUP, SIGINT, SIGKILL, SIGPIPE, SIGTERM.
+        // These signals are SIGHUP, SIGINT, SIGKILL, SIGPIPE and SIGTERM.
         assert!(![1, 2, 9, 13, 15].into_iter().any(is_crash));
         assert!(!end(139 << 8).is_crash());
     }

@@ -23,8 +23,8 @@ pub struct CaseResult {
     /// What the deciding requirement demands. A pass has this text, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What was observed instead. For a pass: the observation that shows that the requirement is
-    /// met.
+    /// What was observed instead. For a pass, this is the observation that shows that the
+    /// requirement is met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<String>,
     /// The reason for the verdict, one sentence.

@@ -1,8 +1,8 @@
 //! The signature of a failure: the part of its text that is the same in every run.
 //!
 //! The text has values that differ in each run: an STag that the target chose, a time, a port, the
-//! number of a frame. The signature has `…` in place of such values. Words stay, and also small
-//! numbers that identify the failure: revisions, error codes, opcodes, counts of bytes.
+//! number of a frame. The signature has `…` in place of such values. Words stay. Small numbers that
+//! identify the failure also stay: revisions, error codes, opcodes, counts of bytes.
 
 use super::old_phrases;
 
@@ -52,8 +52,8 @@ fn current(word: &str) -> &str {
     }
 }
 
-/// Returns the length in bytes of the beginning of `rest` that changes from run to run. The length
-/// is 0 if nothing there changes. `rest` begins with `word`.
+/// `rest` may begin with a value that changes from run to run. Returns the length of this value in
+/// bytes. The length is 0 if there is no such value. `rest` begins with `word`.
 fn varying(rest: &str, word: &str, before: &str, out: &str) -> usize {
     let is_hex = |text: &str| text.bytes().all(|c| c.is_ascii_hexdigit());
     let is_decimal = |text: &str| text.bytes().all(|c| c.is_ascii_digit());

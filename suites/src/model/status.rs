@@ -24,7 +24,7 @@ pub enum RunStatus {
     Broken,
 }
 
-words!(RunStatus, all: "All statuses, in the order of a run.", unknown: "no run status is called {:?}", {
+words!(RunStatus, all: "All statuses, in the order of a run.", unknown: "unknown run status {:?}", {
     Planned => "planned",
     WaitingForTarget => "waiting-for-target",
     Running => "running",

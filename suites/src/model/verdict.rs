@@ -26,7 +26,7 @@ pub enum Verdict {
     Error,
 }
 
-words!(Verdict, all: "All verdicts, best first.", unknown: "no verdict is called {:?}", {
+words!(Verdict, all: "All verdicts, best first.", unknown: "unknown verdict {:?}", {
     NotApplicable => "not-applicable",
     Unimplemented => "unimplemented",
     Pass => "pass",

@@ -1,7 +1,8 @@
 //! The run in a terminal: one line per finished case, then the failures, then the totals.
 //!
 //! Equal failures of one script are printed once, and so is a violation that was also observed in
-//! many cases. Cases that tried nothing are counted by reason. `--verbose` prints a line for each.
+//! many cases. Cases that tried nothing are only counted, by reason. With `--verbose`, each of
+//! these cases has a line.
 
 use std::collections::BTreeMap;
 use std::io::Write;

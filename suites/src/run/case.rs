@@ -1,4 +1,5 @@
-//! Runs one planned case, from the link to the evidence.
+//! Runs one planned case: creates the link to the target, runs the script, judges the case, and
+//! writes the evidence.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,7 +87,7 @@ impl RunContext {
             return Ok(FinishedCase::without_evidence(not_run(&case.info, key, seed, Verdict::NotApplicable, why)));
         }
         if let Some(Some(why)) = self.unreachable_reason.get() {
-            let why = format!("The target is unreachable, as the first case found: {why}.");
+            let why = format!("The first case found that the target is unreachable: {why}.");
             return Ok(FinishedCase::without_evidence(not_run(&case.info, key, seed, Verdict::Inconclusive, why)));
         }
         if let Some(cases) = self.unanswered.count_if_all() {
@@ -258,7 +259,9 @@ impl RunContext {
         if !case.roles.iter().any(|role| self.target.role().plays(*role)) {
             let judged: Vec<String> = case.roles.iter().map(ToString::to_string).collect();
             let (role, judged) = (self.target.role(), judged.join(" or "));
-            return Some(format!("The target's role is {role}, and the case judges a target that is {judged}."));
+            return Some(format!(
+                "The target's role is {role}, but the case judges only targets with the role {judged}."
+            ));
         }
         let of_sdp = case.capabilities.iter().any(|capability| capability.is_of_sdp());
         let service = self.target.service();
@@ -287,7 +290,8 @@ impl RunContext {
     }
 }
 
-/// Returns the time limit of a script. `limit` is for a target of usual speed that needs no start.
+/// Returns the time limit of a script. `limit` is the time limit for a target that has usual speed
+/// and that weft does not start.
 fn script_time(limit: Duration, target: &Target, start: Option<&Start>) -> Duration {
     // The wait for the start of the target is not part of the script's time.
     let wait = match start {

@@ -1,7 +1,7 @@
 //! The control run of a failed case, and its effect on the verdict. The control repeats the script
 //! with correct bytes in place of the stimulus.
 //!
-//! If the control fails, too, the case is inconclusive. Its explanation then names the basic cases
+//! If the control also fails, the case is inconclusive. Its explanation then names the basic cases
 //! that failed in this run.
 
 use std::sync::Arc;

@@ -2,11 +2,11 @@
 //!
 //! - A good exchange worked before the stimulus, and no good exchange works after it.
 //! - The target answered before the stimulus, and the command `crashed` reports that it is dead.
-//! - A program was started as the target and received the stimulus. A signal for its own fault
-//!   killed it.
+//! - A program was started as the target and received the stimulus, and a signal for the program's
+//!   own fault killed the program.
 //!
-//! The report of the case has what is known about the end of the target: how the started programs
-//! ended, and what the command `crashed` prints.
+//! The report of the case describes the end of the target: how the started programs ended, and what
+//! the command `crashed` prints.
 
 use std::sync::Arc;
 
@@ -128,7 +128,8 @@ mod tests {
         assert_eq!(crashed(&[(0, false), (11, true), (0, false)]), Some(2));
         assert_eq!(crashed(&[(11, false), (11, true)]), None);
         assert_eq!(crashed(&[(11, true), (11, false)]), None);
-        // SIGKILL, and the exit status that a shell returns after a signal.
+        // Neither SIGKILL nor the exit status that a shell returns after a signal counts as a
+        // crash.
         assert_eq!(crashed(&[(9, true), (139 << 8, true)]), None);
     }
 

@@ -32,7 +32,7 @@ pub(super) async fn excuse(
     stood_still: Option<Duration>,
 ) -> Option<String> {
     if let Some(time) = stood_still {
-        return Some(format!("The tester stood still for {} s", time.as_secs()));
+        return Some(format!("The tester did not run for {} s", time.as_secs()));
     }
     // A message of the target arrived through the link, so the link works.
     if !log.ends_in_silence() || state.has_ended {
@@ -63,7 +63,8 @@ mod tests {
     use super::*;
     use crate::model::{Direction, Step, StepKind};
 
-    /// No host has a multicast address for TCP, and the kernel sends nothing to one.
+    /// No host has a multicast address for TCP, and the kernel sends no TCP segment to such an
+    /// address.
     const NO_HOST: &str = "224.0.0.1:7174";
 
     fn target(crashed: &str) -> Target {
@@ -90,7 +91,7 @@ mod tests {
     async fn a_standstill_of_the_tester_excuses_any_failure() {
         let answered = log(StepKind::Reset, Direction::Received);
         let why = excuse(&target(""), &answered, state("127.0.0.1:9"), Some(Duration::from_secs(3))).await;
-        assert_eq!(why.as_deref(), Some("The tester stood still for 3 s"));
+        assert_eq!(why.as_deref(), Some("The tester did not run for 3 s"));
         assert_eq!(excuse(&target(""), &answered, state(NO_HOST), None).await, None);
     }
 

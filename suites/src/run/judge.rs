@@ -40,12 +40,13 @@ pub(super) fn judge(
 ) -> Judgement {
     let mut judgement = by_the_case(case, log, fault, lost);
     // If the failure is excused, the tester or the link caused it. If the control failed, the
-    // target fails without the stimulus, too. The basic cases judge such faults. Therefore findings
+    // target also fails without the stimulus. The basic cases judge such faults. Therefore findings
     // of the monitor do not fail the case if the failure is excused or if the control failed.
     let is_excused = log.is_excused || matches!(log.control.outcome, Some(Err(_)));
-    // An error about any requirement is a violation. A warning is a violation only if the case is
-    // about its requirement. Reports show the level of the requirement, so readers can distinguish
-    // the violation of a recommendation.
+    // A finding with the severity error is a violation, whatever its requirement is. A finding with
+    // the severity warning is a violation only if the case is about the requirement of the finding.
+    // Reports show the level of the requirement, so readers can distinguish the violation of a
+    // recommendation.
     let own = |finding: &MonitorFinding| {
         finding.severity == Severity::Warning && case.requirements.contains(&finding.requirement)
     };
@@ -97,7 +98,7 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
         };
         let only_proposed = fails && !decided.is_empty() && decided.iter().all(|row| is_proposal(row.row()));
         let note = if only_proposed {
-            " The requirement was proposed in an e-mail and is in no RFC, so this is a note, and no failure."
+            " The requirement was proposed in an e-mail and is in no RFC, so this is a note, not a failure."
         } else {
             ""
         };
@@ -238,7 +239,7 @@ mod tests {
         };
         let note = judged(&[MAIL]);
         assert_eq!((note.verdict, note.requirements[0].verdict), (Verdict::Unimplemented, Verdict::Unimplemented));
-        assert!(note.explanation.ends_with("a note, and no failure."), "{}", note.explanation);
+        assert!(note.explanation.ends_with("a note, not a failure."), "{}", note.explanation);
         // If the case also names a rule of an RFC, only that rule fails.
         let both = judged(&[MAIL, KEY]);
         let verdicts: Vec<_> = both.requirements.iter().map(|judged| judged.verdict).collect();

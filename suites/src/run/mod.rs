@@ -212,7 +212,7 @@ pub async fn run_with(
     Ok(RunReport { run, cases: plan.cases, results, summary })
 }
 
-/// Returns the result of the first task in the queue, once it is done.
+/// Waits until the first task in the queue is done, and returns its result.
 async fn first<T>(tasks: &mut VecDeque<(usize, JoinHandle<T>)>) -> Option<(usize, T)> {
     let (index, task) = tasks.front_mut()?;
     let done = (*index, returned(task.await));

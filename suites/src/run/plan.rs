@@ -56,8 +56,8 @@ impl Filter {
         Filter { only: Some(keys.into_iter().collect()), ..self }
     }
 
-    /// Restricts the selection to these keys, in every tier. The keys are those of cases of the run
-    /// with the id `run`. The new run runs these cases again.
+    /// Restricts the selection to these keys, in every tier. The keys are from the run with the id
+    /// `run`. The new run runs these cases again.
     #[must_use]
     pub fn rerun(self, run: &str, keys: impl IntoIterator<Item = CaseKey>) -> Self {
         Filter { rerun_of: Some(run.to_owned()), ..self.only(keys) }
@@ -163,7 +163,7 @@ impl Plan {
     }
 
     /// Returns whether the plan lacks a variant that a run of all cases with this seed has. A plan
-    /// of a larger tier than the default lacks nothing.
+    /// of a tier that is larger than the default tier lacks nothing.
     pub(super) fn is_selection(&self, suites: &Suites, seed: u64) -> bool {
         let planned: BTreeSet<&CaseKey> = self.keys.iter().collect();
         suites.cases().any(|case| {

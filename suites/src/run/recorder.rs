@@ -1,10 +1,11 @@
-//! Writes a run into the results store, and survives a store that cannot be written for a while.
-//! Reasons are a database server that restarts, a file that another program locks, or a full disk.
+//! Writes a run into the results store. The run survives if the store cannot be written for a
+//! while. Possible reasons are a database server that restarts, a file that another program locks,
+//! and a full disk.
 //!
-//! A write is tried again for [`RETRY_TIME`]. After that the run continues without the store. The
-//! results of the run are in memory and, with their evidence, on disk, so the reports are complete.
-//! The recorder tries again periodically, and once more when the run ends. The summary states how
-//! many results the store did not get.
+//! A write is tried again for [`RETRY_TIME`]. If all tries fail, the run continues without the
+//! store. The results of the run are in memory and, with their evidence, on disk, so the reports
+//! are complete. The recorder tries again periodically, and once more when the run ends. The
+//! summary states how many results the store did not get.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use crate::store::{Store, StoreError};
 
 /// How long a write is tried again before the run continues without the store.
 const RETRY_TIME: Duration = Duration::from_secs(60);
-/// The first pause between two tries. Each pause is twice as long as the one before, up to
+/// The first pause between two tries. Each pause is twice as long as the previous pause, up to
 /// `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -32,8 +33,8 @@ pub(super) struct RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Waits at most `limit`, or one minute without a limit. Stops waiting when the run is
-    /// cancelled.
+    /// Returns a policy. A caller waits for the store for at most `limit`, or for at most one
+    /// minute if `limit` is `None`. The wait ends early if the run is cancelled.
     pub(super) fn new(limit: Option<Duration>, cancel: Option<watch::Receiver<bool>>) -> Self {
         RetryPolicy { limit: limit.unwrap_or(RETRY_TIME), cancel }
     }

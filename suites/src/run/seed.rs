@@ -17,7 +17,7 @@ pub(super) fn draw() -> u64 {
 /// Returns the seed of one case. It depends only on the run's seed and on the key, not on the other
 /// cases of the run.
 pub(super) fn of_case(run: u64, key: &CaseKey) -> u64 {
-    // FNV-1a over the key, then the finalizer of SplitMix64.
+    // The seed is FNV-1a over the key, followed by the finalizer of SplitMix64.
     let hash = key
         .to_string()
         .bytes()

@@ -99,10 +99,10 @@ mod tests {
         let mut readings = ClockReadings::begin(begin, unix);
         readings.read(at(1), unix + SECOND);
         assert_eq!(readings.since(begin), None);
-        // A stopped process: both clocks continue.
+        // If the process is stopped, both clocks continue.
         readings.read(at(31), unix + 31 * SECOND);
         assert_eq!(readings.since(at(1)), Some(Duration::from_secs(30)));
-        // A suspended machine: the monotonic clock stops.
+        // If the machine is suspended, the monotonic clock stops.
         readings.read(at(32), unix + 91 * SECOND);
         assert_eq!(readings.since(at(31)), Some(Duration::from_secs(60)));
         // Neither a calendar clock that is set back nor a standstill before the case counts.

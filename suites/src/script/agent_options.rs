@@ -146,16 +146,16 @@ impl Reader<'_> {
         Ok((work, Operation::Bind { window, region: region.object, offset, length, access }))
     }
 
-    /// Reads a range of a region. It begins at `offset` and has `length` bytes, or ends with the
-    /// region. `key` replaces the region's own key.
+    /// Reads a range of a region. The range begins at `offset` and has `length` bytes. Without
+    /// `length`, the range ends with the region. `key` replaces the region's own key.
     pub(super) fn agent_part(&self, fields: &mut Fields<'_>) -> mlua::Result<Part> {
         let (offset, length, key) = (fields.or("offset", 0)?, fields.optional("length")?, fields.optional("key")?);
         let region: Region = fields.required("region")?;
         Ok(part_of(&region, offset, length, key))
     }
 
-    /// `status`: `"success"` (default), `"error"` for any other status, one of `enum ibv_wc_status`
-    /// in lower case, or a list of them.
+    /// `status`: `"success"` (default), `"error"` for any other status, a status of `enum
+    /// ibv_wc_status` in lower case, or a list of statuses.
     pub(super) fn expect_completion(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, CompletionFields)> {
         let expectation = self.answer(fields)?;
         let Ids(status) = fields.optional("status")?.unwrap_or_else(|| Ids(vec!["success".to_owned()]));

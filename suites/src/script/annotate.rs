@@ -17,22 +17,24 @@ use super::message::{self, MESSAGE};
 use super::options::Reader;
 use super::port_mapper::{self, PORT_MAPPER, TESTER_PORT_MAPPER};
 use super::sdp::{self, SDP, TESTER_SDP};
+use super::sdp_socket::{SDP_SOCKET, TESTER_SDP_SOCKET};
 use super::surface::{CONNECTION, TESTER};
 use super::{agent_events, declare};
 use crate::targets::Target;
 
 /// The objects of the surface, each with the lists of its methods.
-const CLASSES: [(&str, &[&[Method]]); 10] = [
+const CLASSES: [(&str, &[&[Method]]); 11] = [
     ("weft.Message", &[MESSAGE]),
     ("weft.Connection", &[CONNECTION]),
     ("weft.Sdp", &[SDP]),
+    ("weft.SdpSocket", &[SDP_SOCKET]),
     ("weft.Mapper", &[MAPPER]),
     ("weft.PortMapper", &[PORT_MAPPER]),
     ("weft.Agent", &[AGENT]),
     ("weft.Pair", &[PAIR]),
     ("weft.Region", &[REGION]),
     ("weft.Shared", &[SHARED]),
-    ("weft.Tester", &[TESTER, TESTER_SDP, TESTER_MAPPER, TESTER_PORT_MAPPER]),
+    ("weft.Tester", &[TESTER, TESTER_SDP, TESTER_SDP_SOCKET, TESTER_MAPPER, TESTER_PORT_MAPPER]),
 ];
 
 /// Sample tables for the readers that reject an empty table.

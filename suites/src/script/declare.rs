@@ -111,7 +111,7 @@ fn parameters(fields: &mut Fields<'_>) -> mlua::Result<BTreeMap<String, Vec<Para
             };
             let alone = CaseKey { case: String::new(), parameters: [(name.clone(), value.clone())].into() };
             if !spellings.insert(alone.path()) {
-                return Err(fields.wrong("parameters", &format!("{name}: the value {value} is there twice")));
+                return Err(fields.wrong("parameters", &format!("{name}: the value {value} is listed twice")));
             }
             read.push(value);
         }

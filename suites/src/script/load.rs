@@ -291,7 +291,7 @@ case {
     #[test]
     fn rejects_each_mistake_with_its_line() {
         for (good, bad, line, word) in [
-            ("\"MPA-7.1.1-2\"", "\"MPA-7.1.1-999\"", 6, "no requirement is called"),
+            ("\"MPA-7.1.1-2\"", "\"MPA-7.1.1-999\"", 6, "unknown requirement"),
             ("version = 1", "versoin = 1", 4, "no field \"versoin\""),
             ("title = \"A title\",", "title = \"A title\",\n  titel = \"x\",", 6, "no field \"titel\""),
             ("{ \"responder\" }", "{ \"respnder\" }", 7, "unknown variant"),
@@ -304,7 +304,7 @@ case {
             ("function(t, p) end", "function(t, p) en", 10, "expected"),
             ("run = function(t, p) end", "run = 7", 2, "run"),
             ("version = 1", "version = 0", 2, "version"),
-            ("version = 1", "version = 1, tier = 'smok'", 4, "no tier is called"),
+            ("version = 1", "version = 1, tier = 'smok'", 4, "unknown tier"),
             ("version = 1", "version = 1, combine = { ful = 'all' }", 4, "no field \"ful\""),
             ("version = 1", "version = 1, combine = { full = 'some' }", 2, "pairwise"),
         ] {

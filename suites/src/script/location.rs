@@ -10,8 +10,8 @@ pub(crate) struct ScriptName(pub(crate) String);
 /// Returns the current line of the script, for a Rust function that the script called.
 pub(crate) fn here(lua: &Lua) -> Option<SourceLocation> {
     let file = lua.app_data_ref::<ScriptName>()?.0.clone();
-    // The nearest frame of the script: level 0 is the Rust function, and frames of coroutines may
-    // be in between.
+    // Find the nearest frame of the script. Level 0 is the Rust function, and frames of coroutines
+    // may be between this level and the script.
     for level in 0..16 {
         let found = lua.inspect_stack(level, |debug| {
             let is_script = debug.source().source.is_some_and(|source| source.strip_prefix('@') == Some(&file));

@@ -26,7 +26,7 @@ pub(super) struct Mapper {
     v6: bool,
 }
 
-/// The byte offsets of the addresses in a message (Figure 17).
+/// The byte offsets of the addresses in a message (draft-pinkerton-iwarp-sdp-01 Figure 17).
 pub(super) const CP_IP: usize = 16;
 pub(super) const AP_IP: usize = 32;
 
@@ -128,7 +128,7 @@ fn request(lua: &Lua, m: &Mapper, (own, next): (SocketAddr, SocketAddr), table: 
             return Err(mlua::Error::runtime(why));
         }
     };
-    // A PMReq over IPv6 opens no connection.
+    // After a PMReq over IPv6, the tester opens no connection.
     let connecting = if m.v6 { own } else { next };
     let ip = |address: SocketAddr| Ok::<_, mlua::Error>(Value::String(lua.create_string(address.ip().to_string())?));
     fill(&table, "cp_ip", ip(connecting)?)?;

@@ -33,6 +33,7 @@ mod port_mapper_options;
 mod sandbox;
 mod sdp;
 mod sdp_options;
+mod sdp_socket;
 mod surface;
 
 pub use annotate::annotations;

@@ -1,5 +1,5 @@
-//! Names that functions and fields of the surface had in earlier versions. They still work. The log
-//! has a warning for each line of a script that uses an old name.
+//! Names that functions and fields of the surface (the objects of scripts) had in earlier versions.
+//! They still work. The log has a warning for each line of a script that uses an old name.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};

@@ -133,7 +133,7 @@ impl Reader<'_> {
         Ok(Expectation { requirements, shows, overdue_fails, within })
     }
 
-    fn within(&self, fields: &mut Fields<'_>, seconds: f64) -> mlua::Result<Duration> {
+    pub(super) fn within(&self, fields: &mut Fields<'_>, seconds: f64) -> mlua::Result<Duration> {
         let seconds = fields.or("within", seconds)?;
         let within =
             Duration::try_from_secs_f64(seconds).map_err(|error| fields.wrong("within", &error.to_string()))?;
@@ -183,7 +183,7 @@ impl Reader<'_> {
         Ok((expectation, fields.or("open", false)?))
     }
 
-    /// Reads how long the tester waits for the next event, without a verdict on it.
+    /// Reads how long the tester waits for the next event. The tester does not judge this event.
     pub(super) fn waiting(&self, fields: &mut Fields<'_>) -> mlua::Result<Expectation> {
         let within = self.within(fields, REPLY_SECONDS)?;
         Ok(Expectation::preparation(within))

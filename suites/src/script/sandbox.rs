@@ -39,6 +39,8 @@ const MAX_REP: usize = 1 << 20;
 
 /// The Lua module `session`, which plays explored sessions.
 const SESSION: &str = include_str!("../../library/session.lua");
+/// The sessions with SDP sockets, which belong to this module.
+const SDP_SESSION: &str = include_str!("../../library/sdp_session.lua");
 
 /// Names that are removed from the standard library, with their table ("" for globals).
 const REMOVED: [(&str, &[&str]); 4] = [
@@ -89,6 +91,7 @@ pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
     super::sdp::install(&lua)?;
     super::octets::install(&lua)?;
     lua.load(SESSION).set_name("=session").exec()?;
+    lua.load(SDP_SESSION).set_name("=sdp_session").exec()?;
     lua.set_app_data(ScriptName(file.to_owned()));
 
     let used = Arc::new(AtomicU64::new(0));
@@ -110,8 +113,8 @@ pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
 }
 
 /// Returns the current globals for a script. After the first function that waits, the state also
-/// has `coroutine`, because the interpreter needs it. A script must not get `coroutine`: it could
-/// catch errors, or yield until its time is over.
+/// has `coroutine`, because the interpreter needs it. A script must not get `coroutine`. With
+/// `coroutine`, a script could catch errors, or yield until its time is over.
 pub(crate) fn environment(lua: &Lua) -> mlua::Result<Table> {
     let visible = lua.create_table()?;
     for pair in lua.globals().pairs::<Value, Value>() {

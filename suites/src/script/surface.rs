@@ -68,6 +68,9 @@ surface! {
     /// of the case.
     async unimplemented(why: String = "string") => Err::<(), _>(stage.recorder().unimplemented(&why))?;
 
+    /// Returns the maximum payload of a DDP segment that fits into one TCP segment to the target.
+    fn max_segment() -> "integer" => t.context.target.max_segment();
+
     /// Waits. The target continues meanwhile.
     async pause(seconds: f64 = "number") => stage.connections.pause(options::pause(seconds).map_err(mlua::Error::runtime)?).await;
 
@@ -79,6 +82,7 @@ impl UserData for Tester {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         bind_tester(methods);
         super::sdp::bind_tester(methods);
+        super::sdp_socket::bind_tester(methods);
         super::mapper::bind_tester(methods);
         super::port_mapper::bind_tester(methods);
     }
@@ -129,8 +133,8 @@ async fn operate(
     Ok((number, stage.operate(number, &request, &expectation).await?))
 }
 
-/// Accepts the connection of an Initiator with the correct Reply, changed by `table`, and waits
-/// until the tester may send.
+/// Accepts the connection of an Initiator, and waits until the tester may send. `table` changes
+/// fields of the correct Reply.
 async fn welcome(
     lua: &Lua,
     stage: &mut Stage,
@@ -167,8 +171,9 @@ surface! {
         fpdu_table(&lua, &stage.rdma(conn.number).expect_fpdu(&expectation, &wanted).await?)?;
 
     /// Expects that the target refuses the message: it sends a Terminate with one of these errors,
-    /// or closes. `requirement` names a requirement about the refusal, `terminate` about the
-    /// Terminate, and `code` about the error in the Terminate.
+    /// or closes. `requirement` names requirements about the refusal, `terminate` names
+    /// requirements about the Terminate, and `code` names requirements about the error in the
+    /// Terminate.
     async expect_terminate() { expect_terminate as (expectation, wanted) } -> "weft.Terminate?" => {
         let fpdu = stage.rdma(conn.number).expect_terminate(&expectation, &wanted).await?;
         fpdu.map(|fpdu| terminate_table(&lua, &fpdu)).transpose()?
@@ -199,8 +204,8 @@ surface! {
     async expect_plain() { expect_plain: silence as expectation } =>
         stage.sdp(conn.number).expect_no_start(&expectation).await?;
 
-    /// Returns the next event without a verdict: a start-up frame or an FPDU with its fields, other
-    /// bytes, or the end of the connection. Returns nil if nothing arrives.
+    /// Returns the next event, and judges nothing. The event is a start-up frame or an FPDU with
+    /// its fields, other bytes, or the end of the connection. Returns nil if nothing arrives.
     async next() { waiting as expectation }
         -> "\"reply\"|\"request\"|\"fpdu\"|\"octets\"|\"close\"|nil, weft.Reply|weft.Fpdu|nil" =>
         event(&lua, stage.rdma(conn.number).next(&expectation).await?)?;

@@ -28,7 +28,8 @@ impl Subject {
     }
 }
 
-/// The subject of each message after start-up. Each list includes the requirements of this subject.
+/// The subject of each message after start-up. Each list from `sdp.shown` includes the requirements
+/// of this subject.
 pub(crate) const EVERY: &str = "every";
 
 /// Returns the subjects of a requirement. If there are several, a message of any of them can meet
@@ -38,7 +39,8 @@ pub(crate) fn of_row(row: RequirementId) -> impl Iterator<Item = &'static Subjec
 }
 
 /// Returns the subjects of a message from the target. `mode` is the Mode of the half-connection to
-/// the tester, as the Data Source of this half-connection knows it.
+/// the tester. The target is the Data Source of this half-connection, and `mode` is the Mode that
+/// the target knows.
 pub(crate) fn of_message(message: &ReceivedMessage, mode: Mode) -> Vec<&'static str> {
     let mut about: Vec<&'static str> =
         NAMES.iter().filter(|(mid, _)| *mid == message.mid).map(|(_, name)| *name).collect();

@@ -5,8 +5,8 @@
 //! marks the step that deviates from a plain exchange (`conn:send(message, { deviates = true })`).
 //! If the case fails, the script runs again as a control. The control is the same up to the first
 //! marked step. In place of this step the tester does plain exchanges, with FPDUs of the lengths
-//! that the failed run sent in its marked steps. Then the control ends. If the plain exchanges
-//! fail, too, the target has a more basic fault than the one that the case is about.
+//! that the failed run sent in its marked steps. Then the control ends. If the plain exchanges also
+//! fail, the target has a more basic fault than the fault that the case is about.
 //!
 //! With SDP, the plain exchange is Data in both directions. With a port mapper, it is a correct
 //! PMReq. With a port mapper's client, it is a correct PMAccept for another service. With an agent,

@@ -28,13 +28,14 @@ pub(crate) struct ControlLog {
     pub(crate) has_startup: bool,
     /// Lengths in bytes of the ULPDUs that the marked steps sent, without duplicates.
     pub(crate) lengths: Vec<u16>,
-    /// For a control: whether the plain exchange worked, or why not. `None` if the plain exchange
-    /// was not reached.
+    /// In a control, this is the result of the plain exchange, with the reason if the exchange
+    /// failed. `None` if the plain exchange was not reached.
     pub(crate) outcome: Option<Result<(), String>>,
 }
 
 impl ControlLog {
-    /// Notes the lengths of the ULPDUs in bytes that a marked step sends.
+    /// Notes the lengths of the ULPDUs that a marked step sends. `octets` has the bytes of the
+    /// step.
     pub(super) fn note(&mut self, octets: &[u8]) {
         let mut rest = octets;
         while let Some(length) = rest.first_chunk().map(|length| u16::from_be_bytes(*length)) {

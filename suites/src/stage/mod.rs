@@ -55,7 +55,10 @@ use recorder::describe;
 #[cfg(test)]
 pub(crate) use recorder::{Decision, MetExpectation};
 pub(crate) use recorder::{Log, Recorder};
-pub(crate) use sdp::{Ending, Item, MessageFields, SdpConnection, SdpSide, SendFields, Value, hello};
+pub(crate) use sdp::{
+    Ending, Item, MessageFields, SdpConnection, SdpSide, SdpSocket, SendFields, SocketSettings, SocketWait, Value,
+    hello,
+};
 pub(crate) use stop::{Attempt, StepFailure, Stop};
 
 use crate::model::{Capability, CaseKey, EventSink};
@@ -72,6 +75,8 @@ pub(crate) struct Stage {
     pub(crate) connections: Connections,
     /// The connections that speak SDP, by number.
     sdp: BTreeMap<u32, SdpConnection>,
+    /// SDP sockets of the tester, by the number of their connection.
+    sdp_sockets: BTreeMap<u32, SdpSocket>,
     /// Sockets for datagrams to a target that is a port mapper.
     sockets: Vec<DatagramSocket>,
     /// State for a target that is a client of a port mapper.
@@ -95,6 +100,7 @@ impl Stage {
         Stage {
             connections: Connections::new(target, link, start, key, sink, log),
             sdp: BTreeMap::new(),
+            sdp_sockets: BTreeMap::new(),
             sockets: Vec::new(),
             mapper_client: port_mapper::client::State::default(),
             agent: agent::State::new(agent),
@@ -160,7 +166,8 @@ impl Stage {
         self.connections.programs.last_end().is_some()
     }
 
-    /// Closes all that the case left open, so that the evidence is complete and the target is free.
+    /// Closes everything that the case left open, so that the evidence is complete and the target
+    /// is free.
     pub(crate) async fn leave(&mut self) {
         self.connections.at = None;
         self.agent().leave().await;

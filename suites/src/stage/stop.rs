@@ -18,7 +18,7 @@ pub(crate) enum StepFailure {
 }
 
 impl StepFailure {
-    /// Adds to the reason where it happened.
+    /// Adds the step in which the failure happened to the reason.
     pub(in crate::stage) fn in_step(self, step: &str) -> Self {
         match self {
             StepFailure::Decided => StepFailure::Decided,

@@ -10,8 +10,8 @@ use sqlx::{AnyConnection, AssertSqlSafe, Row};
 
 use super::{Store, StoreError};
 
-/// Seconds without a sign of life after which a run is broken. This time is longer than a run waits
-/// for its store.
+/// Seconds without a sign of life after which a run is broken. This time is longer than the time
+/// for which a run waits for its store.
 const SILENCE: u32 = 90;
 
 impl Store {

@@ -36,7 +36,7 @@ pub struct Latest {
 }
 
 impl Latest {
-    /// Returns the id of the run whose result of a case counts.
+    /// Several runs may have a result of a case. Returns the id of the run whose result counts.
     #[must_use]
     pub fn run_of(&self, key: &CaseKey) -> &str {
         self.rerun_ids.get(key).unwrap_or(&self.record.info.id)
@@ -72,7 +72,8 @@ impl Store {
         }
     }
 
-    /// Returns the plan of the run that represents a target, with the verdicts that count.
+    /// Returns the plan of the run that represents a target. Each planned case has the verdict of
+    /// the result that counts.
     ///
     /// # Errors
     /// The database fails, or a key or verdict in it is damaged.

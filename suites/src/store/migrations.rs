@@ -2,7 +2,7 @@
 //!
 //! A released step never changes: the database stores the hash of the step's text, and rejects a
 //! changed text. The steps are listed here, because the macro `sqlx::migrate!` would compile all of
-//! sqlx and SQLite a second time for the compiler.
+//! sqlx and SQLite a second time, for use inside the compiler.
 
 use sqlx::SqlSafeStr;
 use sqlx::migrate::{Migration, MigrationType, Migrator};

@@ -2,8 +2,8 @@
 //! schema.
 //!
 //! A case is written in one transaction when it has finished, so a killed run keeps its results.
-//! Results name the paths of evidence files. These files are next to the database. If the database
-//! is a server, they are in the run's folder.
+//! Results name the paths of evidence files. If the database is a file, these files are next to it.
+//! If the database is a server, they are in the run's folder.
 
 mod alive;
 mod latest;

@@ -90,8 +90,13 @@ struct Observer {
 
 impl Observer {
     fn stage(&self) -> Result<Stage, OpenError> {
-        let link = self.live.link(&self.target)?;
-        Ok(Stage::new(self.target.clone(), link, CaseKey::new("target/check"), self.sink.clone()))
+        self.stage_for(self.target.clone())
+    }
+
+    /// Returns a stage for the target with another description.
+    fn stage_for(&self, target: Arc<Target>) -> Result<Stage, OpenError> {
+        let link = self.live.link(&target)?;
+        Ok(Stage::new(target, link, CaseKey::new("target/check"), self.sink.clone()))
     }
 
     fn add(&mut self, what: &'static str, works: Option<bool>, text: impl Into<String>) {

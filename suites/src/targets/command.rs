@@ -47,8 +47,8 @@ impl LocalCommand {
             Err(error) => return (Err(self.failed(&error)), Vec::new()),
         };
         let Some(output) = child.stdout.take() else { return (Ok(()), Vec::new()) };
-        // A separate thread reads, because the command may print more than a pipe holds before it
-        // ends.
+        // A separate thread reads the output. Otherwise, a command that prints more than a pipe
+        // holds would not end.
         let reader = std::thread::spawn(move || last_lines(output));
         let ended = self.wait(KilledOnDrop(child), limit).await;
         let until = Instant::now() + LOOK * 10;

@@ -38,12 +38,21 @@ pub(crate) struct Description {
 }
 
 /// How a target speaks SDP.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct SdpFacts {
     /// Start-up profile of SDP connections.
     pub(crate) start: SdpStart,
     /// Order of the fields in SDP messages.
     pub(crate) order: FieldOrder,
+    /// MSeq of the first message after Hello and HelloAck. It is 1, or 0 in the other reading of
+    /// draft-pinkerton-iwarp-sdp-01 section 6.1.5.
+    pub(crate) first_mseq: u32,
+}
+
+impl Default for SdpFacts {
+    fn default() -> Self {
+        SdpFacts { start: SdpStart::default(), order: FieldOrder::default(), first_mseq: 1 }
+    }
 }
 
 /// What the port mapper of a target maps.

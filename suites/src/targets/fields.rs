@@ -144,6 +144,9 @@ pub struct SdpTable {
     /// Whether the fields inside each 32-bit word are in reverse order, as in InfiniBand. Default
     /// false.
     pub mirrored: bool,
+    /// MSeq of the first message after Hello and HelloAck, 0 or 1. Section 6.1.5 of
+    /// draft-pinkerton-iwarp-sdp-01 can be read in both ways. Default 1.
+    pub first_mseq: Option<u32>,
 }
 
 /// The `[portmap]` table of a target file.

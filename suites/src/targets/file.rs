@@ -128,6 +128,10 @@ impl Target {
             ..StartupFields::REQUEST
         };
         let order = if fields.sdp.mirrored { FieldOrder::Mirrored } else { FieldOrder::Figure };
+        let first_mseq = fields.sdp.first_mseq.unwrap_or(1);
+        if first_mseq > 1 {
+            return Err(wrong(format!("sdp.first_mseq: expected 0 or 1, found {first_mseq}")));
+        }
         let description = Description {
             name: fields.name,
             role: fields.role,
@@ -135,7 +139,7 @@ impl Target {
             capabilities: fields.capabilities.unwrap_or_else(|| preset.capabilities.to_vec()),
             request,
             rping_size,
-            sdp: SdpFacts { start: fields.sdp.start, order },
+            sdp: SdpFacts { start: fields.sdp.start, order, first_mseq },
             mapper: facts.mapper,
             baseline: fields.baseline,
         };

@@ -53,7 +53,8 @@ mod tests {
         assert!(answers(address, minute).await);
         drop(listener);
         assert!(answers(address, minute).await);
-        // No host has a multicast address for TCP, and the kernel sends nothing to one.
+        // No host has a multicast address for TCP, and the kernel sends no TCP segment to such an
+        // address.
         assert!(!answers("224.0.0.1:7174".parse().unwrap(), minute).await);
     }
 }

@@ -29,9 +29,9 @@ pub enum Service {
     SdpConnect,
     /// An SDP socket that is controlled by text commands. Only builtin targets have this service.
     SdpDrive,
-    /// An SDP socket that returns the bytes that it receives, and closes when its peer does.
+    /// An SDP socket that returns the bytes that it receives, and closes when its peer closes.
     SdpEcho,
-    /// An SDP socket that reads, and closes when its peer does.
+    /// An SDP socket that reads, and closes when its peer closes.
     SdpSink,
     /// An SDP socket that sends a few thousand bytes when it is connected.
     SdpSource,

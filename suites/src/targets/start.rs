@@ -153,8 +153,8 @@ impl Drop for Running {
     }
 }
 
-/// Returns the descendants of a process. Some are not in its process group, because `timeout`, for
-/// example, makes its own group. Children of a process that has ended are missing.
+/// Returns the descendants of a process. Some descendants are in another process group, because
+/// `timeout`, for example, makes its own group. Children of a process that has ended are missing.
 fn descendants(process: u32) -> Vec<Pid> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     let children = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
@@ -290,8 +290,8 @@ mod tests {
         assert!(std::path::Path::new(&format!("/proc/{id}")).exists());
         drop(running);
         assert!(!std::path::Path::new(&format!("/proc/{id}")).exists());
-        // Clients that another program starts: in its process group, and in a group that `timeout`
-        // makes.
+        // Another program starts these clients. The first client is in the process group of this
+        // program, and the second client is in a group that `timeout` makes.
         for client in ["cat /dev/zero", "timeout 600 cat /dev/zero"] {
             // The client's end of the pipe closes when the client ends.
             let (mut reader, writer) = std::io::pipe().unwrap();

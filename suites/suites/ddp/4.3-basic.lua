@@ -1,7 +1,8 @@
 -- RFC 5041 sections 4.3 and 7.1: basic checks of the numbers in untagged segments. Every other case
 -- relies on them.
 
---- A Terminate 12 02 or 12 03 rejects the MSN of the Send, which is 1 (RFC 5041 section 7.1).
+--- Checks that the answer does not reject the MSN of the Send, which is 1. A Terminate 12 02 or 12
+--- 03 would reject it (RFC 5041 section 7.1).
 local function check_msn_is_accepted(t, event, fpdu, expected)
   if event ~= "fpdu" or fpdu.opcode ~= 7 then return end
   local layer, code = fpdu.payload:byte(1, 2)
@@ -20,7 +21,7 @@ case {
 
   run = function(t)
     local conn, frame = t:start_up()
-    -- An initiator has already sent the first message.
+    -- A target that is the initiator has already sent its first message, with MSN 1.
     local due = frame.kind == "request" and 2 or 1
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } })
     local event, fpdu = conn:next { within = 3 }
@@ -63,8 +64,8 @@ case {
   end,
 }
 
---- The first message of rping's client: the address, STag and length of its data. The server reads
---- the data.
+--- The first message that rping's client sends. It has the address, the STag and the length of the
+--- client's data. The server reads this data.
 local RPING = string.pack(">I8I4I4", 0x1000, 0x77656601, 64)
 
 case {

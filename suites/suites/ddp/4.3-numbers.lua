@@ -73,7 +73,8 @@ case {
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "send", "segment" },
-  -- An EMSS of 1460 or 1448 bytes leaves 1436 or 1424 bytes for the payload of a Send.
+  -- If TCP segments have 1460 bytes, a segment of a Send has at most 1436 bytes of payload. If they
+  -- have 1448 bytes, the maximum is 1424.
   parameters = { length = { 1424, 1436, 2848, 2872 } },
 
   run = function(t, p)

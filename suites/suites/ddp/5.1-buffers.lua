@@ -1,7 +1,7 @@
 -- RFC 5041 sections 4.2, 5.1 and 5.2: where a Data Sink puts tagged segments. The cases write to
 -- rping's buffer and read it back.
 
---- Reads bytes of the target's buffer and compares them with `data`.
+--- Reads bytes of the target's buffer, and returns whether they are equal to `data`.
 local function expect_data(conn, op, at, data, msn, requirement)
   conn:send(mpa.fpdu {
     ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = #data, src_stag = op.stag, src_to = op.to + at, msn = msn },
@@ -45,7 +45,7 @@ case(with_rping("any-offset", "The target places a Write at any byte of its buff
   { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" },
   { version = 2, tags = { "write" }, parameters = { at = { 1, 2, 3, 4, 5, 7, 31 }, length = { 1, 2, 3, 4, 5, 16 } } }, function(t, p)
   local conn, op = t:operate()
-  -- The next case covers the end of a page.
+  -- If possible, the 64 bytes are in one page, because the next case tests page boundaries.
   local into = op.to % 4096
   local first = into > 4096 - 64 and 4096 - into or 0
   if first + 64 > op.length then
@@ -105,8 +105,8 @@ case(with_rping("own-queues", "The target needs and uses no receive to answer a 
   t:good_exchange()
 
   -- No Send precedes the Read Request, so the receives that are posted for Sends are untouched. A
-  -- Read of no bytes needs no access right. The Write before the Read Request shows that the Read
-  -- Request is not a ready-to-receive message.
+  -- Read of no bytes needs no access right. The Write comes first, so that the target does not take
+  -- the Read Request as a ready-to-receive message (RFC 6581).
   local conn = t:start_up()
   conn:send(mpa.fpdu { ulpdu = rdmap.write() })
   conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766 } })
@@ -115,8 +115,8 @@ case(with_rping("own-queues", "The target needs and uses no receive to answer a 
 end))
 
 -- RFC 5041 neither forbids an empty segment in a longer message nor defines its use. The Read after
--- the Write is valid, so the target has to answer the Read, or to give the reason in a Terminate. A
--- target that closes without a Terminate, or stops working, fails.
+-- the Write is valid. So the target has to answer the Read, or to send a Terminate with the reason.
+-- The target fails if it closes without a Terminate, or if it stops working.
 case(with_rping("empty-segment", "The target places a Write that has an empty segment, or rejects it with a Terminate",
   { "RDMAP-5.2.1-18", "RDMAP-5.5-26" },
   { tags = { "write", "empty", "robust" }, parameters = { place = { "first", "middle", "last" }, again = { false, true } } }, function(t, p)
@@ -126,8 +126,8 @@ case(with_rping("empty-segment", "The target places a Write that has an empty se
   local function segment(at, payload, last)
     return mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + at, payload = payload, last = last } }
   end
-  -- With `again`, the Write continues where an earlier Write ended, because siw looks up the buffer
-  -- of a Write at its first segment with payload.
+  -- With `again`, an earlier Write ends where this Write begins. This finds faults of siw, which
+  -- looks up the buffer of a Write only at the first segment with payload.
   local at = p.again and 8 or 0
   local write = ({
     first = segment(at, "", false) .. segment(at, "weftweft", true),

@@ -1,7 +1,7 @@
 -- RFC 5041 sections 4.3, 5.2 and 5.3: the untagged segments that a target sends, observed in its
 -- echoes.
 
--- The requirements, by the field that decides them.
+-- Each list has the requirements that one field of a segment decides.
 local KIND = {
   "DDP-4.1-3", "RDMAP-4.1-9", "RDMAP-4.1-20", "RDMAP-5.3-1", "RDMAP-5.3-12", "DDP-4.3-1",
 }
@@ -26,7 +26,7 @@ local function all(...)
   return joined
 end
 
---- Text that differs at each position.
+--- Returns text in which each word has its number.
 local function text(length)
   local words = {}
   for number = 1, length // 6 + 1 do
@@ -35,7 +35,7 @@ local function text(length)
   return table.concat(words):sub(1, length)
 end
 
---- A Send in segments of at most `most` bytes.
+--- Returns the FPDUs of a Send, with at most `most` bytes of payload in each segment.
 local function cut(payload, msn, most)
   local fpdus
   for mo = 0, math.max(#payload - 1, 0), most do
@@ -46,7 +46,7 @@ local function cut(payload, msn, most)
   return fpdus
 end
 
---- Checks each field of each segment of a Send's echo, and its payload.
+--- Expects the echo of a Send. Checks each field of each segment, and the payload of the echo.
 local function expect_echo(t, conn, payload)
   local echo = ""
   local function check(ok, requirement, expected, actual)
@@ -108,8 +108,9 @@ case(with_echo("empty", "The target sends an empty Send as one segment without p
   conn:close()
 end))
 
---- Returns a function that expects the next echo in the order of the Sends. The basic cases check
---- that an echo arrives at all, and the number of the first echo.
+--- Returns a function that expects the echo of the Send with this number. The echoes must arrive in
+--- the order of the Sends. The basic cases check that an echo arrives at all, and the number of the
+--- first echo.
 local function in_order(t, conn, requirement)
   local first
   return function(number)
@@ -125,7 +126,7 @@ local function in_order(t, conn, requirement)
   end
 end
 
---- The FPDU of one of the Sends. It has no PAD.
+--- Returns the FPDU of the Send with this number. The FPDU has no PAD.
 local function numbered(number)
   return mpa.fpdu { ulpdu = rdmap.send { payload = ("no. %04d"):format(number), msn = number } }
 end
@@ -154,8 +155,8 @@ case(with_echo("numbers", "The target numbers its messages consecutively, and se
   conn:close()
 end))
 
--- DDP may post a ULPDU of any size (RFC 5044 section 3), so a short ULPDU does not prove an MULPDU
--- below 128 (MPA-4.5-8).
+-- DDP may give MPA a ULPDU of any size (RFC 5044 section 3). So a short ULPDU does not prove that
+-- the maximum size of a ULPDU (MULPDU) is below 128 (MPA-4.5-8).
 case(with_echo("not-too-small", "The target sends a long Send in segments of at least 128 bytes, except for the last",
   { "MPA-4.5-6" }, { version = 2, tags = { "segment", "send" } }, function(t)
   t:good_exchange()
@@ -173,8 +174,8 @@ case(with_echo("not-too-small", "The target sends a long Send in segments of at 
   conn:close()
 end))
 
--- This case finds a target that keeps the number in eight bits, or whose ring of receives fails
--- when it wraps around.
+-- This case finds a target that keeps the MSN in eight bits. It also finds a target whose ring of
+-- receives fails when the ring wraps around.
 case(with_echo("many", "The target numbers and accepts Sends in order after many earlier ones",
   { "DDP-4.3-6", "DDP-5.2-7", "RDMAP-5.3-16" },
   { version = 2, tags = { "segment", "send" }, parameters = { sends = { 300 } } }, function(t, p)

@@ -1,5 +1,6 @@
 -- RFC 5041 sections 1.2, 7.1 and 7.2, RFC 5040 section 5.3: Sends for which the target's user has
--- posted no receive, or only a receive that is too short. Uses an agent on the target.
+-- posted no receive, or only a receive that is too short. The cases use an agent: a program on the
+-- target that calls the NIC's verbs for the tester.
 
 case {
   id = "ddp/7.1-receives/none",
@@ -14,8 +15,8 @@ case {
     local conn, pair, op = target:operate {}
     local region = target:region { octets = 16, access = { "local_write" } }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = "early" } })
-    -- RFC 5041 section 7.1: the target may reject the Send or let it wait. Waiting is not
-    -- observable.
+    -- The target may reject the Send or let it wait (RFC 5041 section 7.1). The tester cannot
+    -- observe that a Send waits.
     local event, fpdu = conn:next { within = 3 }
     if event == nil then
       local work = pair:post_receive { region = region }
@@ -48,7 +49,8 @@ case {
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
   tags = { "send", "refusal", "agent" },
-  -- The buffer is in the middle of a region. In the second variant the second segment is too long.
+  -- The buffer is in the middle of a region. With size 17, the only segment is too long. With size
+  -- 1400, the second segment is too long.
   parameters = { size = { 17, 1400 } },
 
   run = function(t, p, target)

@@ -1,5 +1,6 @@
 -- RFC 5041 sections 7.1 and 7.2, RFC 5040 section 4.8: tagged segments that a Data Sink rejects.
--- rping's Read Request names a buffer of the target.
+-- The target runs rping, which names a buffer in its first Read Request or Send. The cases write to
+-- this buffer or beyond it.
 
 case {
   id = "ddp/7.1-tagged/stag",
@@ -9,8 +10,8 @@ case {
   roles = { "responder", "initiator" },
   capabilities = { "rping" },
   tags = { "write", "refusal" },
-  -- STags with a wrong key, a wrong index or all bits wrong, and the STag that is reserved for
-  -- privileged consumers.
+  -- Each number has the bits of the STag that are wrong: bits of the key, bits of the index, or all
+  -- bits. The STag 0 ("zero") is reserved for privileged consumers.
   parameters = { change = { 0x00000001, 0x000000ff, 0x00000100, 0x40000000, 0x80000000, 0xffffffff, "zero" } },
 
   run = function(t, p)
@@ -38,7 +39,8 @@ case {
   capabilities = { "rping" },
   tags = { "write", "refusal" },
   parameters = {
-    -- The start of the Write, counted from the begin or the end of the buffer, and its length.
+    -- The Write starts at this distance from the begin or the end of the buffer, and has this
+    -- length.
     from = { "begin", "end" },
     at = { -16, -1, 0, 1, 4096 },
     length = { 1, 17 },
@@ -51,11 +53,11 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = to, payload = ("w"):rep(p.length) } }, { deviates = true })
     local ALL = { "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1", "DDP-8.3-6", "DDP-8.3.1-3", "RDMAP-8.1.1-3" }
     if inside then
-      -- These bytes are still inside the buffer.
+      -- All bytes of this Write are inside the buffer.
       conn:expect_silence { requirement = ALL, shows = { "DDP-7.2-4", "RDMAP-6.2.1-1" }, within = 1, open = true }
       conn:close()
     else
-      -- A Write that begins before a buffer whose first TO is 0 also wraps.
+      -- If the first TO of the buffer is 0, a Write that begins before the buffer also wraps.
       conn:expect_terminate { requirement = ALL, terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-4", error = p.at < 0 and { "11 01", "11 03" } or "11 01" }
       conn:expect_close()
     end
@@ -81,7 +83,7 @@ case {
       requirement = "DDP-7.1-14",
       terminate = "RDMAP-6.2.1-1",
       code = "DDP-7.2-6",
-      -- Its first byte is already outside the buffer.
+      -- The first byte of the Write is already outside the buffer, so 11 01 is also correct.
       error = { "11 03", "11 01" },
     }
     conn:expect_close()

@@ -1,7 +1,7 @@
 -- RFC 5041 sections 7.1 and 7.2: untagged segments that a Data Sink rejects.
 
---- Completes a case in which the target rejects an FPDU. `ulpdu` returns its ULPDU, and `refused`
---- has the fields of the expectation.
+--- Completes a case in which the target rejects an FPDU. `ulpdu` returns the ULPDU of this FPDU,
+--- and `refused` has the fields of `expect_terminate`.
 local function refusal(declared)
   local ulpdu, refused = declared.ulpdu, declared.refused
   declared.ulpdu, declared.refused = nil, nil
@@ -23,7 +23,7 @@ case(refusal {
   requirements = { "DDP-7.1-1", "DDP-7.2-8", "RDMAP-6.2.1-1" },
   capabilities = { "operation" },
   tags = { "refusal" },
-  -- 3 is the queue of RFC 7306's Atomic Responses.
+  -- Queue 3 is not in this list, because RFC 7306 uses it for Atomic Responses.
   parameters = { qn = { 4, 5, 255, 256, 0x80000000, 0xffffffff } },
   ulpdu = function(p, op) return rdmap.send { payload = "weft", qn = p.qn, msn = op.msn } end,
   refused = { requirement = "DDP-7.1-1", terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-8", error = "12 01" },
@@ -35,7 +35,8 @@ case(refusal {
   requirements = { "DDP-7.1-9", "DDP-7.2-10", "RDMAP-7.2-1", "RDMAP-6.2.1-1" },
   capabilities = { "operation" },
   tags = { "refusal" },
-  -- Distances from the expected MSN. A distance of 0 is correct again after 2^32 messages.
+  -- These are distances from the expected MSN. A used MSN becomes correct again only after 2^32
+  -- messages.
   parameters = { ahead = { -2, -1, 100000, 0x7fffffff, 0x80000000 } },
   ulpdu = function(p, op) return rdmap.send { payload = "weft", msn = (op.msn + p.ahead) & 0xffffffff } end,
   -- The error depends on how the target manages its buffers.
@@ -50,7 +51,7 @@ case(refusal {
   tags = { "refusal" },
   parameters = { mo = { 0x1000000, 0x7fffffff, 0xfffffff0, 0xffffffff } },
   ulpdu = function(p, op) return rdmap.send { payload = "weft", msn = op.msn, mo = p.mo } end,
-  -- Such a segment is both an invalid MO and a message that is too long.
+  -- Such a segment has an invalid MO, and its message is too long for the buffer.
   refused = { requirement = "DDP-7.1-7", terminate = "RDMAP-6.2.1-1", code = "DDP-7.2-11", error = { "12 04", "12 05" } },
 })
 

@@ -1,29 +1,30 @@
 -- RFC 5041 sections 5.1.1, 7.1, 8.2 and 8.3, RFC 5040 sections 3.2, 4.8 and 8.1.1: an STag is valid
--- only for the bytes, the rights, the streams and the time that the target's user sets. Uses an
--- agent on the target.
+-- only for the bytes, the rights, the streams and the time that the target's user sets. The cases
+-- use an agent: a program on the target that calls the NIC's verbs for the tester.
 
 local SIZE, SEED = 64, 5
 
---- A region of SIZE bytes of a pattern.
+--- Returns a region of SIZE bytes that are filled with a pattern.
 local function region_of(target, access, domain)
   return target:region { octets = SIZE, access = access, fill = SEED, domain = domain }
 end
 
 local ALL = { "local_write", "remote_write", "remote_read" }
 
---- For each fault: a region, and a Tagged Offset at which 16 bytes must not be written or read.
+--- For each fault, a function that returns a region and an offset in the region. A Write or a Read
+--- of 16 bytes at this offset is not allowed.
 local WRONG = {
   right = function(target, missing)
     local access = { "local_write", missing == "remote_write" and "remote_read" or "remote_write" }
     return region_of(target, access), 0
   end,
-  -- One byte beyond the end, and one before the begin.
+  -- One byte is after the end of the region, or one byte is before its begin.
   beyond = function(target) return region_of(target, ALL), SIZE - 15 end,
   before = function(target) return region_of(target, ALL), -1 end,
   domain = function(target) return region_of(target, ALL, target:domain()), 0 end,
 }
 
---- Expects that memory has none of the rejected data.
+--- Expects that the rejected data did not change the region.
 local function expect_unchanged(t, target, region, requirement)
   t:check(region:get {} == target:pattern(SEED, SIZE), {
     requirement = requirement,
@@ -55,15 +56,16 @@ local function write(wrong, title, requirements, code, errors)
   }
 end
 
--- RFC 5041 has no error code for a missing right. The verbs draft reports it as an STag of another
--- stream. The error is never an error of RDMAP, because those errors are for Read Requests (RFC
--- 5040 Figure 10). cxgb4 and irdma nevertheless report 01 02.
+-- RFC 5041 has no error code for a missing right. The verbs draft (draft-hilland-rddp-verbs) treats
+-- a missing right like an STag of another stream. For a Write, an error of RDMAP is never correct,
+-- because RDMAP's protection errors are for Read Requests (RFC 5040 Figure 10). cxgb4 and irdma
+-- nevertheless report 01 02.
 write("right", "to a region without the right", { "DDP-7.1-11", "DDP-8.3.1-5", "RDMAP-8.1.1-5" }, "DDP-7.2-5", { "11 02", "11 00" })
 write("beyond", "with one byte after the region", { "DDP-7.1-13", "DDP-8.3-1" }, "DDP-7.2-4", "11 01")
 write("before", "with one byte before the region", { "DDP-7.1-12", "DDP-8.3-1" }, "DDP-7.2-4", { "11 01", "11 03" })
 write("domain", "to a region of another Protection Domain", { "DDP-8.2-1", "DDP-8.3-3" }, "DDP-7.2-5", { "11 02", "11 00" })
 
---- A request for 16 bytes that the user has not allowed to be read.
+--- Returns a Read Request for 16 bytes that the target's user does not allow the tester to read.
 local function read_request(region, at)
   return mpa.fpdu {
     ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 16, src_stag = region.stag, src_to = region.address + at },
@@ -155,8 +157,8 @@ case {
   end,
 }
 
---- A case of a window that does not allow a Write of 16 bytes. `it` gives the window's part of the
---- region, its rights, and the offset of the Write.
+--- Declares a case with a memory window that does not allow a Write of 16 bytes. `it` has the part
+--- of the region that the window covers, the rights of the window, and the offset of the Write.
 local function window(wrong, title, it, requirements)
   case {
     id = "ddp/8.3-rights/window-" .. wrong,

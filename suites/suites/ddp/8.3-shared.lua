@@ -1,5 +1,5 @@
--- RFC 5041 section 8.3.2, RFC 5040 section 8.1.2: receives that streams share. Uses an agent on the
--- target.
+-- RFC 5041 section 8.3.2, RFC 5040 section 8.1.2: receives that streams share. The case uses an
+-- agent: a program on the target that calls the NIC's verbs for the tester.
 
 local LIMIT = { "DDP-8.3.2-7", "RDMAP-8.1.2-9" }
 

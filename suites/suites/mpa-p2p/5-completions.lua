@@ -1,6 +1,7 @@
--- RFC 6581 section 5: start-up frames complete no work request. Uses an agent on the target.
+-- RFC 6581 section 5: start-up frames complete no work request. The cases use an agent: a program
+-- on the target that calls the NIC's verbs for the tester.
 
---- The buffer of a receive.
+--- Returns a buffer for a receive.
 local function sink(target)
   return { region = target:region { octets = 16, access = { "local_write" } } }
 end
@@ -30,7 +31,7 @@ case {
       t:pause(0.2)
       conn:send(mpa.fpdu { ulpdu = rdmap.write {} })
     end
-    -- The target may have waited for the ready-to-receive message.
+    -- The target may report this event only after it has received the ready-to-receive message.
     pair:expect_event { event = "established" }
     pair:expect_no_completion { within = 1, requirement = "P2P-5-7" }
     conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = 1, payload = "first" } })

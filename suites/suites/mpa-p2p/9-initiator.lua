@@ -85,7 +85,7 @@ case(of_initiator("ready", "The initiator sends one empty ready-to-receive messa
     actual = ("%d bytes of payload"):format(#fpdu.payload),
   })
   if p.kind == "read" then
-    -- An empty Read Response to the sink that the Read Request names.
+    -- Answer with an empty Read Response to the sink that the Read Request names.
     local stag, to = fpdu.payload:sub(1, 4), fpdu.payload:sub(5, 12)
     conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2 }:replace(2, stag .. to) })
   end
@@ -153,8 +153,8 @@ case(of_initiator("too-many-reads", "The initiator sends Terminate 20 06 and clo
   { tags = { "startup", "enhanced", "terminate", "refusal" } }, function(t)
   local conn = expect_peer_to_peer(t)
   conn:send(conn:reply { ord = 0x3ffe }, { deviates = conn:reply() })
-  -- A target that supports this number of Reads may continue. Then its first FPDU (length, byte
-  -- of DDP, byte of RDMAP) is not a Terminate.
+  -- A target that supports this number of Reads may continue. Then its first FPDU is not a
+  -- Terminate. The opcode of an FPDU is in byte 3, after two bytes of length and one byte of DDP.
   local first = conn:expect_octets { requirement = "P2P-9.1-10", begins = "", keep = true }
   if #first >= 4 and first:byte(4) & 0x0f ~= 7 then
     conn:close()
@@ -211,8 +211,8 @@ case(of_initiator("raised-ird", "If the Reply's ORD is one more than the initiat
   end
   t:check(event == "fpdu", { requirement = "P2P-9.1-23", expected = "an FPDU", actual = event or "nothing" })
   if first.opcode == 1 then
-    -- This ready-to-receive message is a Read Request, which begins with the sink's STag and TO. It
-    -- needs an answer.
+    -- This ready-to-receive message is a Read Request, so the tester has to answer it. Its payload
+    -- begins with the sink's STag and TO.
     local stag, to = string.unpack(">I4i8", first.payload)
     conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = stag, tagged_offset = to } })
   end

@@ -65,7 +65,7 @@ case {
 
     local conn = enhanced(t, p.ird, p.ord)
     local reply = conn:expect_reply { reject = false, enhanced = true }
-    -- 3F FF in the wrong order.
+    -- This is 3F FF with its bytes in the wrong order.
     local swapped = reply.octets:sub(21, 22) == "\xff\x3f" or reply.octets:sub(23, 24) == "\xff\x3f"
     t:check(not swapped, {
       requirement = { "P2P-9-1", "P2P-9-2", "P2P-9-7" },
@@ -104,10 +104,10 @@ case {
   end,
 }
 
---- A Read message on a connection on which neither side may have Reads outstanding: IRD and ORD of
---- the Request are zero. The message names an invalid STag. Therefore the target rejects the
---- message, whatever IRD the Reply has. (siw computed a remainder by the size of its queue, which
---- was zero.)
+--- Declares a case with a Read Request or a Read Response on a connection without outstanding
+--- Reads, because IRD and ORD of the Request are zero. The message names an invalid STag. So the
+--- target has to reject the message, whatever IRD the Reply has. (An old version of siw divided by
+--- the size of its queue, which was zero.)
 local function zero_depths(name, title, requirements, made)
   case {
     id = "mpa-p2p/9.1-depths/nothing-held-" .. name,
@@ -123,7 +123,7 @@ local function zero_depths(name, title, requirements, made)
       local conn, reply = t:start_up { enhanced = true, revision = 2, ird = 0, ord = 0 }
       t:check(reply.ord == 0, { expected = "ORD 0", actual = depths(reply) })
       if not p.first then
-        -- The message serves as the ready-to-receive message.
+        -- This Write serves as the ready-to-receive message.
         conn:send(mpa.fpdu { ulpdu = rdmap.write() })
       end
       conn:send(mpa.fpdu { ulpdu = made() })

@@ -1,9 +1,11 @@
--- RFC 6581 section 9.1: 0x3FFF in a Reply, which leaves the Initiator's own depths unchanged. Uses
--- the Reads of its user.
+-- RFC 6581 section 9.1: if a Reply's IRD is 0x3FFF, the Initiator keeps its own ORD. If a Reply's
+-- ORD is 0x3FFF, the Initiator keeps its own IRD. The cases use an agent: a program on the target
+-- that calls the NIC's verbs for the tester.
 
 local OPEN = 0x3fff
 
---- Waits for the enhanced Request of the target, whose user requests two Reads each way.
+--- Waits for the enhanced Request of the target. The target's user (the agent) requests IRD 2 and
+--- ORD 2.
 local function connect_enhanced(t, target)
   local conn, pair = target:connect { ird = 2, ord = 2 }
   local request = conn:expect_request {}

@@ -1,5 +1,5 @@
--- RFC 6581 sections 6, 9 and 9.1: IRD, ORD and private data of enhanced start-up frames, as an
--- agent on the target reports them.
+-- RFC 6581 sections 6, 9 and 9.1: IRD, ORD and private data of enhanced start-up frames. An agent
+-- reports these values: a program on the target that calls the NIC's verbs for the tester.
 
 local function depths(reported)
   return ("IRD %s, ORD %s"):format(reported.ird, reported.ord)
@@ -44,7 +44,8 @@ case {
   end,
 }
 
---- Waits for the enhanced Request of the target, whose user requests `reads` Reads each way.
+--- Waits for the enhanced Request of the target. The target's user requests an IRD and an ORD of
+--- `reads`.
 local function connect_enhanced(t, target, reads)
   local conn, pair = target:connect { ird = reads, ord = reads }
   local request = conn:expect_request {}
@@ -72,8 +73,8 @@ case {
     local ird, ord = request.ord + p.more, request.ird - p.fewer
     conn:send(conn:reply { ird = ird, ord = ord, private_data = p.private_data })
     local reported = pair:expect_event { event = "established", private_data = p.private_data, requirement = "P2P-9-8" }
-    -- The Responder's IRD is the Initiator's ORD, and the Responder's ORD is the Initiator's IRD.
-    -- The user gets both values as those of its own side.
+    -- The user gets the values of its own side: the Responder's ORD as its IRD, and the Responder's
+    -- IRD as its ORD.
     t:check(reported.ird == ord and reported.ord == ird, {
       requirement = { "P2P-9.1-25", "P2P-9.1-8" },
       expected = ("the Responder's IRD %d and ORD %d"):format(ird, ord),

@@ -27,8 +27,8 @@ case(of_responder("peer-to-peer", "The responder answers A=1 with A=1 and at lea
   conn:send(t:request {
     enhanced = true, revision = 2, peer_to_peer = true, rtr_send = offers "send", rtr_write = offers "write", rtr_read = offers "read",
   })
-  -- A target that supports none of the offered kinds names other kinds, and does not close. irdma
-  -- and i40iw close if neither Write nor Read is offered.
+  -- A target that supports none of the offered kinds has to name other kinds. It must not close.
+  -- (irdma and i40iw violate this: they close if neither Write nor Read is offered.)
   local reply = conn:expect_reply {
     requirement = { "P2P-9.2-6", "P2P-9.2-20", "P2P-9.2-22", "P2P-mail.2-1" }, reject = false, enhanced = true,
   }

@@ -1,5 +1,5 @@
--- RFC 5044 sections 2 to 6: the data that MPA delivers to DDP, as an agent on the target reports
--- it.
+-- RFC 5044 sections 2 to 6: the data that MPA delivers to DDP. An agent reports this data: a
+-- program on the target that calls the NIC's verbs for the tester.
 
 local DATA = ("weft octets that differ "):rep(100)
 local FILL = ("\xa5"):rep(64)
@@ -17,8 +17,8 @@ local MISMATCH = {
   actual = "other bytes in memory",
 }
 
---- Expects that the target delivers a Send of `size` bytes, the first after start-up, and nothing
---- else.
+--- Sends `size` bytes in the first Send after start-up, and expects that the target delivers it.
+--- Returns whether the bytes are in the buffer and the bytes after them are unchanged.
 local function expect_delivered(conn, pair, target, size)
   local region = target:region { octets = 2048, access = { "local_write" } }
   region:put { offset = size, octets = FILL }
@@ -84,7 +84,8 @@ local EACH = { "MPA-4.3-17", "MPA-6-4" }
 
 case {
   id = "mpa/3-delivered/at-once",
-  title = "The target delivers FPDUs that arrive together separately and in order, and does not join or lose any",
+  version = 2,
+  title = "If several FPDUs arrive together, the target delivers each of them separately and in order, and loses none",
   requirements = { "MPA-2-4", "MPA-B.1-2", "MPA-4.3-17", "MPA-6-4" },
   roles = { "responder", "initiator" },
   capabilities = { "agent" },

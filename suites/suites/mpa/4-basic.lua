@@ -18,8 +18,8 @@ local function describe(event, fpdu)
   return fpdu.opcode == 7 and "a Terminate" or ("an FPDU with %d bytes of payload"):format(#fpdu.payload)
 end
 
---- The first message of rping's client: the address, STag and length of its data. The server reads
---- the data.
+--- The first message that rping's client sends. It has the address, the STag and the length of the
+--- client's data. The server reads this data.
 local RPING = string.pack(">I8I4I4", 0x1000, 0x77656601, 64)
 --- ULPDU_Length of a Read Request (RFC 5040 section 4.4).
 local READ_REQUEST = 18 + 28
@@ -30,8 +30,9 @@ local function check_length(t, payload, answer)
   local BOTH = { "MPA-4.1-1", "MPA-5.2-1" }
   local conn, event = first_answer(t, payload)
   if event == nil then
-    -- A receiver that read the length correctly waits for the length of the next FPDU. A receiver
-    -- that read a greater length takes these bytes as the rest of the FPDU.
+    -- If the target read a length that is too great, it waits for more bytes. It then takes these
+    -- zeros as the rest of the FPDU and reacts. If it read the correct length, the zeros belong to
+    -- later FPDUs.
     conn:send(("\0"):rep(65536))
     event = conn:next { within = 3 }
     t:check(event == nil, {
@@ -41,7 +42,8 @@ local function check_length(t, payload, answer)
     })
   end
   if event == "octets" then
-    -- The bytes stay in the buffer. They begin with the length.
+    -- The target sent bytes that are not an FPDU. `keep` leaves them in the buffer. They have to
+    -- begin with the correct length.
     conn:expect_octets { requirement = BOTH, begins = string.pack(">I2", answer), keep = true }
   end
   t:check(event == "fpdu", { expected = "the answer", actual = describe(event, { opcode = 7 }) })
@@ -71,7 +73,7 @@ case(with_echo("length-rping", "The target reads ULPDU_Length in rping's first S
   check_length(t, RPING, READ_REQUEST)
 end))
 
---- CRC32c of `data`, as the four bytes of the field (RFC 5044 section 4.4).
+--- Returns the CRC32c of `data`, as the four bytes of the CRC field (RFC 5044 section 4.4).
 local function crc32c(data)
   local crc = 0xffffffff
   for at = 1, #data do
@@ -83,7 +85,7 @@ local function crc32c(data)
   return string.pack("<I4", crc ~ 0xffffffff)
 end
 
---- Wrong CRC fields, each with a description of its error.
+--- Returns wrong CRC fields, each with a description of its error.
 local function wrong_fields(ulpdu)
   local length = string.pack(">I2", #ulpdu)
   local right = crc32c(length .. ulpdu)

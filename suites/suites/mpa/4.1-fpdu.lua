@@ -1,5 +1,5 @@
--- RFC 5044 sections 4.1 and 4.4: the form of the target's own FPDUs. The monitor judges each of
--- them.
+-- RFC 5044 sections 4.1 and 4.4: the form of the target's own FPDUs. The monitor, which checks
+-- every frame of a case, judges each of these FPDUs.
 
 --- Declares a case with an echo, for both roles of the target. `declared` has the other fields of
 --- the case, and can replace its capabilities.
@@ -71,7 +71,8 @@ case(with_echo("long", "The target accepts FPDUs of the maximum Ethernet size, c
   t:good_exchange()
 
   local conn, op = t:operate()
-  -- 1460 bytes with length, headers, PAD and CRC: in pieces, in one piece, and in pieces again.
+  -- Each FPDU has 1460 bytes, including length, headers and CRC. The first and the third FPDU are
+  -- sent in pieces, and the second in one piece.
   for number = 0, 2 do
     local payload = string.char(0x61 + number):rep(1436)
     local fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = op.msn + number } }
@@ -80,7 +81,8 @@ case(with_echo("long", "The target accepts FPDUs of the maximum Ethernet size, c
     else
       conn:send(fpdu, { deviates = true, every = p.every, pause = 0.01 })
     end
-    -- TCP options may leave the target less room in a segment. Then its echo has two segments.
+    -- TCP options may leave less room for the target's data in a TCP segment. Then the target's
+    -- echo has two DDP segments.
     local echo = ""
     repeat
       local segment = conn:expect_fpdu { requirement = { "MPA-A.5.2-1", "MPA-B.2-1" }, opcode = 3, overdue_fails = true }
@@ -141,8 +143,8 @@ case(with_echo("end-missing", "The target does not act on an FPDU before its las
   conn:send(fpdu:sub(1, -p.missing - 1), { deviates = true })
   conn:expect_silence { requirement = "MPA-6-7", within = 0.5, open = true }
   conn:send(fpdu:sub(-p.missing))
-  -- A target that waited for the missing bytes and then rejects the FPDU meets this rule, but does
-  -- not handle lost alignment.
+  -- A target may wait for the missing bytes, and then reject the FPDU. It meets MPA-6-7, but it
+  -- does not handle lost alignment (MPA-5.1-7).
   conn:expect_fpdu { requirement = "MPA-5.1-7", opcode = 3, payload = payload, overdue_fails = true }
   conn:close()
 end))

@@ -45,3 +45,38 @@ case {
     conn:close()
   end,
 }
+
+-- In the data without markers, a marker comes after each 508 bytes, so there are 127 positions for it.
+-- 127 is a prime number, so FPDUs of one length pass all positions in 127 FPDUs: in front of the FPDU,
+-- in each header, in the payload, and between PAD and CRC.
+local POSITIONS = 127
+
+--- Declares a case that moves a marker through all positions of the FPDUs that the target sends. If the
+--- target requests markers, it also moves through all positions of the FPDUs that it receives.
+local function sweep(service, what, parameters, rows, run)
+  local shown = { "MPA-4.2-1", "MPA-4.2-2", "MPA-4.2-4", "MPA-4.2-5", "MPA-4.3-4", "MPA-4.3-1", "MPA-4.4-17" }
+  case {
+    id = "mpa/4.3-markers/sweep-" .. service,
+    title = "The target inserts correct markers at all positions of " .. what,
+    requirements = { session[service:upper()], shown, rows },
+    capabilities = { "markers", "crc", service },
+    tags = { "fpdu", "markers" },
+    parameters = parameters,
+
+    run = function(t, p)
+      local s = session[service](t)
+      s:open(1, { markers = true })
+      run(s, p)
+      s:finish(shown)
+    end,
+  }
+end
+
+-- An FPDU with 1100 bytes of payload contains two or three markers. Together the FPDUs have more than
+-- 128 KiB.
+sweep("echo", "its Sends", { size = { 4, 5, 1100 } }, {}, function(s, p) s:burst(1, POSITIONS, p.size) end)
+
+sweep("rping", "its Read Responses, Read Requests and Writes", {}, session.ROUNDS, function(s)
+  for _ = 1, POSITIONS do s:read(1, { at = 0, size = 40 }) end
+  s:rounds(1, POSITIONS, { size = 31 })
+end)

@@ -1,12 +1,13 @@
 -- RFC 5044 sections 4.2, 4.3 and 8: markers that a target receives after it requested them with M=1
 -- in its start-up frame.
 
--- The position of the marker, in bytes from the first byte of ULPDU_Length: before this byte, after
--- the first bytes of the DDP header (Figure 4), in the payload, and between payload and CRC. FPDUs
--- begin at multiples of four, so a marker splits neither the length field nor the CRC.
+-- Each value is the distance in bytes from the first byte of ULPDU_Length to the marker. The marker
+-- is before this byte, in the DDP header (RFC 5044 Figure 4), in the payload, or between payload
+-- and CRC. FPDUs begin at multiples of four, so a marker splits neither the length field nor the
+-- CRC.
 local PLACES = { ["in-front"] = 0, ["in-header"] = 12, ["in-payload"] = 24, ["before-crc"] = 28 }
 
--- The bytes of length field, DDP header and CRC.
+-- The number of bytes in length field, DDP header and CRC together.
 local AROUND = 2 + 18 + 4
 
 --- Connects to a target with M=1, and exchanges a first Send and its echo. The next marker is then
@@ -23,15 +24,15 @@ local function before_marker(t, distance)
   return conn
 end
 
---- The next Send, whose marker has these fields.
+--- Returns the next Send, whose marker has these fields.
 local function marked(conn, fields)
   fields.ulpdu = rdmap.send { payload = "weftweft", msn = 2 }
   fields.position = conn:position()
   return mpa.fpdu(fields)
 end
 
---- A case in which the target accepts such a Send. `changed` returns the marker's fields for a
---- variant, and the options of `conn:send`.
+--- Declares a case in which the target accepts a Send with a marker. `changed` returns the marker's
+--- fields for a variant, and the options of `conn:send`.
 local function accepted(name, title, requirements, parameter, values, changed)
   case {
     id = "mpa/4.3-received/" .. name,
@@ -74,6 +75,7 @@ accepted("cut", "The target removes a marker that is split over two TCP segments
 
 case {
   id = "mpa/4.3-received/points-elsewhere",
+  version = 2,
   title = "The target sends error 3 if it rejects a marker with a wrong pointer and a correct CRC",
   requirements = { "MPA-8-6", "RDMAP-4.8-34" },
   roles = { "responder", "initiator" },
@@ -90,7 +92,7 @@ case {
     local answer = conn:expect_fpdu {}
     if answer.opcode ~= 7 then
       conn:close()
-      t:unimplemented("The target does not check markers in segments that arrive in order. Section 8 allows this.")
+      t:unimplemented("The target does not check markers in segments that arrive in order. Section 8 of RFC 5044 allows this.")
     end
     local layer, code = answer.payload:byte(1, 2)
     t:check(layer == 0x20 and code == 3, {

@@ -1,13 +1,15 @@
 -- RFC 5044 sections 4.4 and 8: an endpoint checks CRCs if one side requested them, and only then.
 
---- Expects that the target does not use an FPDU with a wrong CRC: it closes, with or without a
---- Terminate. A Terminate with an error of DDP or RDMAP shows that MPA passed the ULPDU on.
+--- Expects that the target does not use an FPDU with a wrong CRC. The target has to close the
+--- connection, and may send a Terminate before the close. If the Terminate has an error of DDP or
+--- RDMAP, MPA passed the ULPDU on.
 local function expect_unused(t, conn, requirement)
   local event, fpdu = conn:next { within = 15 }
   if event == "fpdu" and fpdu.opcode == 7 then
     local layer, code = fpdu.payload:byte(1, 2)
-    -- An error of MPA begins with 20 (RFC 6581 section 8). If Layer and EType are exchanged, which
-    -- violates another rule, MPA's error for a wrong CRC is 02 02, but 21 03 is an error of DDP.
+    -- An error of MPA begins with 20 (RFC 6581 section 8). A target that exchanges Layer and EType
+    -- violates another rule, and does not fail here. Such a target sends 02 02 for a wrong CRC. It
+    -- sends 21 03 for an error of DDP, so not every error that begins with 2 is accepted.
     local is_about_crc = code == 0x02 and (layer == 0x02 or layer >> 4 == 2)
     t:check(layer == 0x20 or is_about_crc, {
       requirement = { "MPA-6-1", "MPA-6-3", "MPA-4.4-19" },
@@ -53,8 +55,8 @@ case(with_echo("bad-later", "The target delivers neither a later FPDU with a wro
   local conn = t:start_up { crc = true }
   conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "good" } })
   conn:expect_fpdu { payload = "good" }
-  -- 28 bytes: length 0-1, headers 2-19, payload 20-23, CRC 24-27. The length is changed to a
-  -- smaller one.
+  -- The FPDU has 28 bytes: the length is bytes 0-1, the headers are 2-19, the payload is 20-23, and
+  -- the CRC is 24-27. If byte 1 is changed, the length becomes smaller.
   local bad = mpa.fpdu { ulpdu = rdmap.send { payload = "evil", msn = 2 } }
   bad = bad:flip(p.octet, p.octet == 1 and 0x04 or 0xff)
   conn:send(bad .. mpa.fpdu { ulpdu = rdmap.send { payload = "next", msn = 3 } }, { deviates = true })
@@ -66,8 +68,8 @@ end))
 case(with_echo("unused", "The target accepts any value in the CRC field if both sides have C=0",
   { "MPA-7.1.1-10", "MPA-7.1.1-14", "MPA-4.1-7", "MPA-4.4-11" },
   { version = 2, capabilities = { "echo" }, tags = { "fpdu", "crc" }, parameters = { crc = { "zero", "ones", "good" } } }, function(t, p)
-  -- An Initiator with C=1 uses CRCs with either value of C in the Reply, and may close on C=0. So
-  -- check its Request first.
+  -- If an Initiator's Request has C=1, the connection uses CRCs, whatever C of the Reply is. Such
+  -- an Initiator may also close if the Reply has C=0. So check the Request first.
   local first, frame = t:start_up {}
   first:close()
   if frame.kind == "request" and frame.crc then
@@ -117,7 +119,7 @@ case(with_echo("changing", "The target sends Read Responses with correct CRCs, e
   { "MPA-4.1-6", "MPA-4.4-15" }, { capabilities = { "crc", "rping" }, tags = { "fpdu", "crc", "read", "write" } }, function(t)
   local ALL = { "MPA-4.1-6", "MPA-4.4-15" }
   local conn, op = t:operate { crc = true }
-  --- FPDUs that fill the buffer with this byte, in segments of Ethernet size.
+  --- Returns FPDUs that fill the buffer with this byte. Each FPDU fits into an Ethernet frame.
   local function written(octet)
     local fpdus = ""
     for at = 0, op.length - 1, 1024 do
@@ -136,8 +138,8 @@ case(with_echo("changing", "The target sends Read Responses with correct CRCs, e
     }
   end
   conn:send(requests)
-  -- The tester does not receive meanwhile, so the target's TCP holds back FPDUs whose CRCs are
-  -- already computed.
+  -- The tester receives nothing during this pause. So the target's TCP holds back FPDUs whose CRCs
+  -- are already computed.
   t:pause(0.5)
   conn:send(written("b"))
   t:pause(0.5)
@@ -158,8 +160,8 @@ case(with_echo("changing", "The target sends Read Responses with correct CRCs, e
   conn:close()
 end))
 
--- Every MPA has to support CRCs, so no capability excuses a target that does not support CRCs. The
--- default build of zrlio's softiwarp rejects C=1.
+-- Every MPA implementation has to support CRCs. So this case does not need the capability `crc`,
+-- and a target without CRCs fails. The default build of zrlio's softiwarp rejects C=1.
 case(with_echo("requested", "The responder accepts a Request with C=1 and sends correct CRCs, even if it does not request them itself",
   { "MPA-4.4-1", "MPA-4.4-9", "MPA-7.1.1-12" },
   { roles = { "responder" }, capabilities = {}, tags = { "startup", "crc" } }, function(t)
@@ -179,9 +181,9 @@ case(with_echo("requested", "The responder accepts a Request with C=1 and sends 
   conn:reset()
 end))
 
-case(with_echo("bad-read", "The target does not answer a Read Request with a wrong CRC, and ends the connection, whatever its service",
+case(with_echo("bad-read", "If a Read Request has a wrong CRC, a target with any service ends the connection without a Read Response",
   { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
-  { version = 3, roles = { "responder" }, capabilities = { "crc" }, tags = { "fpdu", "crc", "read" } }, function(t)
+  { version = 4, roles = { "responder" }, capabilities = { "crc" }, tags = { "fpdu", "crc", "read" } }, function(t)
   t:good_exchange()
 
   -- A Read of no bytes needs no buffer. Some targets reject it if Reads were not negotiated.

@@ -12,7 +12,8 @@ case {
     t:good_exchange()
 
     local conn = t:connect()
-    -- C=1, no markers, and the reserved bits. In revision 1, S of RFC 6581 is one of them.
+    -- The flags are C=1, M=0 and the reserved bits. In revision 1, the bit S of RFC 6581 is
+    -- reserved, too.
     conn:send(mpa.request { flags = 0x40 | p.bits, revision = 1 }, { deviates = mpa.request { flags = 0x40, revision = 1 } })
     local reply = conn:expect_reply { requirement = "MPA-7.1.1-19", reject = false }
     t:check(reply.flags & 0x1f == 0, {
@@ -66,7 +67,8 @@ case {
 
 case {
   id = "mpa/7.1.1-flags/asks-for-crc",
-  title = "The responder requests CRCs by default, whatever the Request has",
+  version = 2,
+  title = "The responder requests CRCs by default, even if the Request has C=0",
   requirements = { "MPA-4.4-5", "MPA-4.4-4", "MPA-1.2-3" },
   tags = { "startup", "crc" },
 

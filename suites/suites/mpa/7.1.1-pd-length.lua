@@ -1,5 +1,5 @@
--- RFC 5044 section 7.1.1, PD_Length, and section 7.1.2 rules 9 and 10: all bytes that it counts
--- must arrive, and it is at most 512.
+-- RFC 5044 sections 7.1.1 (PD_Length) and 7.1.2 (rules 9 and 10): PD_Length is at most 512, and all
+-- bytes that PD_Length counts must arrive.
 
 local MALFORMED = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-4" }
 
@@ -98,8 +98,8 @@ case {
 
     local conn = t:connect()
     conn:send(t:request { enhanced = true, revision = 2 })
-    -- If the length is too small, bytes are left over. If it is too great, the tester waits for
-    -- more.
+    -- If PD_Length is too small, bytes are left over. If PD_Length is too great, the tester waits
+    -- for bytes that do not arrive.
     conn:expect_reply {
       requirement = { "MPA-7.1.1-24", "MPA-7.1.1-29" },
       reject = false,
@@ -124,7 +124,7 @@ case {
     local conn = t:connect()
     conn:send(t:request { private_data = ("x"):rep(p.length) })
     -- The ULP decides whether the private data is acceptable. So a Reply with R=1 also shows that
-    -- MPA accepted it.
+    -- MPA accepted the private data.
     conn:expect_reply { requirement = "MPA-7.1.2-25" }
     conn:close()
   end,

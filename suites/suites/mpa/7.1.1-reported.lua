@@ -1,10 +1,11 @@
--- RFC 5044 sections 7.1.1 and 7.1.4: private data of start-up frames, as an agent on the target
--- reports and sends it.
+-- RFC 5044 sections 7.1.1 and 7.1.4: private data of start-up frames. An agent reports and sends
+-- this data: a program on the target that calls the NIC's verbs for the tester.
 
 local DATA = ("weft octets that differ "):rep(22)
 
---- Lengths that a connection manager with a one-byte length can send. (An enhanced Reply has four
---- bytes more.)
+--- Some connection managers store the length of the private data in one byte, so these lengths are
+--- at most 255. (In an enhanced Reply, four of the bytes are IRD and ORD, so only 251 bytes are
+--- left.)
 local LENGTHS = { 0, 1, 3, 4, 148, 251, 255 }
 
 --- Declares a case with an agent. `declared` has the other fields of the case.
@@ -55,8 +56,8 @@ end))
 
 local OWN = { "MPA-7.1.1-24", "MPA-7.1.1-29" }
 
---- Expects that the private data in the target's frame, after IRD and ORD of RFC 6581, is the
---- user's, and that nothing follows.
+--- Expects that the frame of the target has exactly the user's private data, and that no bytes
+--- follow. In an enhanced frame (RFC 6581), the private data begins after IRD and ORD.
 local function expect_private_data(t, conn, frame, private_data)
   local sent = frame.octets:sub(frame.flags & 0x10 ~= 0 and 25 or 21)
   t:check(sent == private_data, {

@@ -19,7 +19,7 @@ case {
     }
     local flags = ("byte 16 is %02x"):format(request.flags)
     t:check(request.flags & 0x20 == 0, { requirement = "MPA-7.1.1-15", expected = "R=0 in a Request", actual = flags })
-    -- The bit after R is S of RFC 6581 in revision 2.
+    -- In revision 2, the bit after R is the bit S of RFC 6581, so it is not reserved.
     local reserved = request.revision == 1 and 0x1f or 0x0f
     t:check(request.flags & reserved == 0, { requirement = "MPA-7.1.1-18", expected = "reserved bits of zero", actual = flags })
     conn:expect_silence {

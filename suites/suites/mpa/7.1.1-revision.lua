@@ -1,5 +1,5 @@
--- RFC 5044 section 7.1.1, Rev: the receiver checks it, and closes on a revision that it does not
--- support. RFC 6581 added 2.
+-- RFC 5044 section 7.1.1: the receiver of a start-up frame checks the field Rev. It closes the
+-- connection if it does not support this revision. RFC 6581 added revision 2.
 
 case {
   id = "mpa/7.1.1-revision/unknown",
@@ -19,9 +19,10 @@ case {
 
 case {
   id = "mpa/7.1.1-revision/zero",
-  title = "The responder rejects revision 0, or accepts it like RDMA Consortium peers, with revision 0, markers and CRCs",
-  -- siw and cxgb4 only check whether a revision is too great. They treat revision 0 as one of their
-  -- own, and answer it without markers.
+  version = 2,
+  title = "The responder rejects revision 0, or answers it like an RDMA Consortium peer: with revision 0, markers and CRCs",
+  -- siw and cxgb4 only check whether a revision is too great. They treat revision 0 as a supported
+  -- revision, and answer it without markers.
   requirements = { "MPA-7.1.1-21", "MPA-7.1.1-22", "MPA-C.2-1" },
   tags = { "startup", "refusal" },
   parameters = { markers = { true, false } },
@@ -41,7 +42,7 @@ case {
       end
       t:check(reply.revision == 1, {
         requirement = ALL,
-        expected = "a close, or a Reply of revision 1 and then a close (appendix C.2.1)",
+        expected = "a close, or a Reply of revision 1 and then a close (RFC 5044 appendix C.2.1)",
         actual = ("a Reply of revision %d, M=%s, R=0"):format(reply.revision, reply.markers),
       })
       conn:expect_close { requirement = ALL, overdue_fails = true }

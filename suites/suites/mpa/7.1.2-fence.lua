@@ -1,5 +1,6 @@
 -- RFC 5044 section 7.1.2, rule 4, and RFC 6581 section 3: messages that a Responder's user posts
--- wait for the Initiator's first FPDU.
+-- wait for the Initiator's first FPDU. The user is an agent: a program on the target that calls the
+-- NIC's verbs for the tester.
 
 local FENCE = { "MPA-7.1.2-17", "P2P-3-4" }
 

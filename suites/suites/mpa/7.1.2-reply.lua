@@ -6,15 +6,15 @@ local function expect_request(t)
   return conn, conn:expect_request()
 end
 
---- Returns whether the Request is for a connection of RFC 6581. "Any enhanced RDMA connection
---- establishment error generates an MPA termination message" (section 8), so a Terminate may
---- precede the close.
+--- Returns whether the Request is enhanced (RFC 6581). After such a Request, a Terminate may
+--- precede the close, because "any enhanced RDMA connection establishment error generates an MPA
+--- termination message" (RFC 6581 section 8).
 local function is_enhanced(request)
   return request.revision == 2 and request.flags & 0x10 ~= 0
 end
 
---- Sends two pieces of four bytes back to back, and the rest a moment later. A reader that runs
---- once per piece finds both pieces the first time, and nothing the second time.
+--- Sends two pieces of four bytes back to back, and the rest a moment later. If the target reads
+--- once for each piece, its first read gets both pieces, and its second read gets nothing.
 local function send_in_a_burst(t, conn, message)
   local octets = message:octets()
   conn:send(octets:sub(1, 8), { deviates = message, every = 4 })
@@ -66,8 +66,8 @@ case(of_initiator("accepted", "The initiator reaches Full Operation after a corr
   end
 end))
 
---- Declares a case with a Reply on which the initiator closes before a start-up timer could cause
---- the close. `reply` returns the Reply.
+--- Declares a case in which the initiator closes on the Reply that `reply` returns. The close has
+--- to come so soon that no start-up timer can be its cause.
 local function refused_at_once(name, title, requirements, parameters, reply)
   local declared = { tags = { "startup", "refusal" }, parameters = parameters }
   return of_initiator(name, title, { requirements, "MPA-8-9" }, declared, function(t, p)
@@ -155,7 +155,7 @@ case(of_initiator("rejected", "The initiator sends no FPDU after a Reply with R=
   { "MPA-7.1.2-15" }, { tags = { "startup", "refusal" }, parameters = { private_data = { "", "no" } } }, function(t, p)
   local conn = expect_request(t)
   conn:send(conn:reply { reject = true, private_data = p.private_data })
-  -- The target may close, or leave TCP to its ULP.
+  -- The target may close TCP itself, or let its ULP close TCP.
   conn:expect_silence { requirement = "MPA-7.1.2-15", within = 3 }
   conn:close()
 end))

@@ -8,8 +8,8 @@ case {
   tier = "default",
 
   run = function(t)
-    -- A target that sends first would fail the good exchange, so this check comes before it. The
-    -- tester sends nothing here.
+    -- A target that sends first would fail the good exchange. So this check comes before the good
+    -- exchange. The tester sends nothing here.
     local conn = t:connect()
     conn:expect_silence { requirement = { "MPA-7.1.2-12", "MPA-7.1.2-3" }, within = 2 }
 
@@ -79,7 +79,8 @@ case {
       conn:expect_reply { reject = false }
       return conn
     end
-    -- The target may win an internal race by chance, so it has to win each time.
+    -- The target may have an internal race, and may win it by chance. So it has to win in each of
+    -- the 64 attempts.
     for attempt = 1, 64 do
       local conn = accepted()
       conn:send(fpdu)
@@ -90,7 +91,7 @@ case {
         conn:close()
         local later = accepted()
         t:pause(0.5)
-        -- A target that loses the first FPDU of a connection accepts the second FPDU.
+        -- If the target loses the first FPDU of every connection, it accepts the second FPDU.
         later:send(fpdu)
         local came, answer = later:next { within = 5 }
         if came == nil then
@@ -145,8 +146,8 @@ case {
       conn:close()
     end
 
-    -- Two pieces back to back, and the rest a moment later. A reader that runs once per piece finds
-    -- both pieces the first time, and nothing the second time.
+    -- Send two pieces back to back, and the rest a moment later. If the target reads once for each
+    -- piece, its first read gets both pieces, and its second read gets nothing.
     for _ = 1, 4 do
       expect_accepted(function(conn, request)
         local octets = request:octets()

@@ -1,5 +1,6 @@
--- RFC 5044 sections 7.1.2 and 7.1.4.2: connections that the ULP rejects, in the target's frames and
--- in the reports of an agent on it.
+-- RFC 5044 sections 7.1.2 and 7.1.4.2: connections that are rejected. The cases check the frames of
+-- the target, and the reports of an agent (a program on the target that calls the NIC's verbs for
+-- the tester).
 
 local REFUSED = { "MPA-7.1.2-5", "MPA-7.1.2-20", "MPA-7.1.1-17" }
 
@@ -44,7 +45,8 @@ case {
   end,
 }
 
---- A case with a Reply that is malformed in one way, and the requirements to report it.
+--- Declares a case with a Reply that is malformed. `requirements` are the requirements to report
+--- this.
 local function malformed(name, fault, requirements, reply)
   case {
     id = "mpa/7.1.4-refused/" .. name,

@@ -1,7 +1,8 @@
--- RFC 5044 sections 3, 7.2 and 8: the end of a connection, as an agent on the target reports it.
+-- RFC 5044 sections 3, 7.2 and 8: the end of a connection. An agent reports it: a program on the
+-- target that calls the NIC's verbs for the tester.
 
---- The events that report the end of a connection. No receive is posted that could be flushed
---- instead.
+--- Each of these events reports the end of a connection. (A flushed receive would also report it,
+--- but no receive is left at the end.)
 local ENDED = { "disconnected", "asynchronous" }
 
 case {

@@ -1,5 +1,5 @@
--- RFC 5040 section 2.4: a user that requests notification of Solicited Events only. Uses an agent
--- on the target.
+-- RFC 5040 section 2.4: the target's user requests notification only of Solicited Events. The user
+-- is an agent: a program on the target that calls the NIC's verbs for the tester.
 
 case {
   id = "rdmap/2.4-solicited/plain",

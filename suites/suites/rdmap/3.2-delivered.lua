@@ -1,12 +1,13 @@
--- RFC 5040 sections 3.1, 3.2, 5.3, 5.4 and 5.5: arriving Sends, as an agent on the target reports
--- them.
+-- RFC 5040 sections 3.1, 3.2, 5.3, 5.4 and 5.5: how the target reports arriving messages and the
+-- end of the stream to its user. The user is an agent: a program on the target that calls the NIC's
+-- verbs for the tester.
 
 local DATA = ("weft octets that differ "):rep(200)
 
 --- Payload bytes per segment.
 local CUT = 1024
 
---- The segment of a Send of `payload` that begins at `at`.
+--- Returns the segment that begins at offset `at` of a Send of `payload`.
 local function segment(msn, payload, at)
   local piece = payload:sub(at + 1, at + CUT)
   return mpa.fpdu { ulpdu = rdmap.send { msn = msn, mo = at, payload = piece, last = at + #piece == #payload } }
@@ -186,7 +187,7 @@ case(with_agent("invalidated", "The target reports the STag that a Send has inva
   conn:reset()
 end))
 
---- Ways to end the stream, from the tester's side or by an error of the tester.
+--- Ways in which the tester ends the stream. It sends a faulty FPDU, a Terminate or a reset.
 local ENDS = {
   refused = function(conn)
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = 0xfffffe01, tagged_offset = 0, payload = "x" } }, { deviates = true })
@@ -200,7 +201,7 @@ local ENDS = {
   end,
 }
 
---- A case in which the target reports the end of the stream. `judge` checks the report.
+--- Declares a case in which the target reports the end of the stream. `judge` checks the report.
 local function reported(ends, title, requirements, judge)
   case {
     id = "rdmap/3.2-delivered/" .. ends,
@@ -213,7 +214,7 @@ local function reported(ends, title, requirements, judge)
 
     run = function(t, p, target)
       t:good_exchange()
-      -- This is the value of C in the start-up frames.
+      -- Bit 0x40 of byte 16 is C. The target file sets C for the tester's start-up frames.
       if ends == "crc" and t:request {}:octets():byte(17) & 0x40 == 0 then
         t:unimplemented("The target file requests no CRCs.")
       end
@@ -226,9 +227,9 @@ local function reported(ends, title, requirements, judge)
   }
 end
 
--- The specifications require a report to the user, but not its form: an event, a completion in
--- error, or the end of the connection. For a Terminate of the peer the end of the connection is not
--- enough, because any FIN causes it.
+-- The specifications require a report to the user, but do not define its form. It may be an event,
+-- a completion in error, or the end of the connection. For a Terminate of the peer, the end of the
+-- connection is not enough, because every FIN also ends the connection.
 reported("terminate", "The target reports a Terminate of the peer to its user", { "RDMAP-5.4-9", "RDMAP-3.2-4" }, function(pair)
   pair:expect_error { requirement = { "RDMAP-5.4-9", "RDMAP-3.2-4" }, overdue_fails = true }
 end)

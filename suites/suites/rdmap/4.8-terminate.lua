@@ -1,8 +1,9 @@
 -- RFC 5040 sections 4.8, 5.4 and 7.1: the Terminate with which a target answers each kind of error.
 
--- For errors of DDP and of operations, Figure 10 requires M and D. If the source of a Read Request
--- is rejected, the figure also requires R. If the bytes of the LLP are not reliable, the figure
--- requires none of these bits.
+-- In a Terminate, the bits M, D and R show that the segment's length, its DDP header and its Read
+-- Request follow. RFC 5040 Figure 10 requires M and D for errors of DDP and of operations. If the
+-- source of a Read Request is rejected, the figure also requires R. If the bytes of the LLP are not
+-- reliable, the figure requires none of these bits.
 local KINDS = {
   ["untagged"] = {
     error = "12 01", parts = true,
@@ -24,9 +25,9 @@ local KINDS = {
       }
     end,
   },
-  -- These are errors of DDP and of operations in a Read Request. The Terminate includes the header
-  -- of the Read Request only if the source of the Read is rejected. irdma, i40iw and nes always
-  -- include it.
+  -- The next two kinds are errors of DDP and of operations in a Read Request. The Terminate
+  -- includes the header of the Read Request only if the source of the Read is rejected. irdma,
+  -- i40iw and nes always include it.
   ["read-number"] = {
     error = { "12 03", "12 02" }, parts = true,
     make = function(op)

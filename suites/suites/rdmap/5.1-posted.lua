@@ -1,5 +1,5 @@
--- RFC 5040 sections 5.1 to 5.3: the messages that the target's user posts. Uses an agent on the
--- target.
+-- RFC 5040 sections 5.1 to 5.3: the messages that the target's user posts. The user is an agent: a
+-- program on the target that calls the NIC's verbs for the tester.
 
 local DATA = ("weft octets that differ "):rep(200)
 local STAG = 0x77656601
@@ -86,7 +86,7 @@ end))
 
 local SINK = 4096
 
---- Answers a Read Request in segments of `cut` bytes, with the last segment only if `complete` is
+--- Answers a Read Request in segments of `cut` bytes. Sends the last segment only if `complete` is
 --- set.
 local function respond(conn, request, data, cut, complete)
   local stag, to = string.unpack(">I4i8", request.payload)
@@ -156,7 +156,7 @@ case(with_agent("reads-in-order", "The target completes waiting Reads, and a Sen
     completions[nth] = pair:expect_completion {}
     if completions[nth].work ~= works[2] then reads[#reads + 1] = completions[nth].work end
   end
-  -- A Send in the wrong place proves nothing about Read Responses.
+  -- If only the Send is in the wrong place, the Reads are in the correct order.
   local is_reads = reads[1] == works[1] and reads[2] == works[3]
   local is_all = is_reads and completions[2].work == works[2]
   t:check(is_all, {
@@ -167,7 +167,8 @@ case(with_agent("reads-in-order", "The target completes waiting Reads, and a Sen
   conn:reset()
 end))
 
--- siw continued after the first answer ("Fix broken RDMA Read Fence/Resume logic", Linux 5.17).
+-- Before Linux 5.17, siw continued after the answer to the first Read ("Fix broken RDMA Read
+-- Fence/Resume logic").
 case(with_agent("fence", "The target sends work with a Read Fence after all earlier Reads are answered, not before",
   { "VERBS-8.2.2.2-2" },
   { tags = { "read", "send", "write", "agent" }, parameters = { verb = { "send", "write" }, reads = { 1, 2, 3 } } }, function(t, p, target)
@@ -186,8 +187,8 @@ case(with_agent("fence", "The target sends work with a Read Fence after all earl
   end
   local waiting, answered = {}, 0
   while answered < p.reads do
-    -- A Request that has to come gets enough time. A message that must not come arrives at once or
-    -- not at all.
+    -- If a Request has to come, wait long enough for it. A message that must not come would come at
+    -- once.
     local event, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
     if event == "fpdu" then
       t:check(fpdu.opcode == 1, {

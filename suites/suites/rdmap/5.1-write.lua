@@ -8,7 +8,7 @@ local function advertisement(to, stag, size)
   return string.pack(">i8I4I4", to, stag, size)
 end
 
---- Bytes without a zero, except for the last: rping's server writes a C string.
+--- Returns bytes of which only the last is zero, because rping's server writes a C string.
 local function text(size)
   local data = ("weft-0123456789-"):rep(size // 16 + 1):sub(1, size - 1)
   return data .. "\0"
@@ -26,7 +26,7 @@ local function respond(conn, stag, to, data)
   end
 end
 
--- The requirements, by the field that decides them.
+-- Each list has the requirements that one field or property decides.
 local KIND = { "RDMAP-4.1-7", "RDMAP-5.2.1-1", "RDMAP-5.2.1-10", "RDMAP-5.2.1-11", "RDMAP-5.2.1-12" }
 local SIZE = { "RDMAP-4.4-3", "RDMAP-4.2-3", "RDMAP-4.2-4", "RDMAP-4-1" }
 local FIELDS = { "RDMAP-4.4-1", "RDMAP-4.4-2", "RDMAP-5.2.1-16" }
@@ -83,7 +83,8 @@ case {
     if p.size > op.length then
       t:unimplemented(("The target's rping uses %d bytes (-S of rping, rping_size of the target file)."):format(op.length))
     end
-    -- rping's exchange ends here and starts again.
+    -- This connection has only shown the size of the buffer. The exchange starts again on a new
+    -- connection.
     conn:reset()
     conn = t:start_up()
     local data = text(p.size)

@@ -1,5 +1,6 @@
--- RFC 5040 sections 4.4, 5.2, 5.5 and 7.2: RDMA Reads of the target's memory. rping's Read Request
--- names a buffer of the target.
+-- RFC 5040 sections 4.4, 5.2, 5.5 and 7.2: RDMA Reads of the target's memory. The target runs
+-- rping, which names a buffer in its first Read Request or Send. The cases read from this buffer or
+-- beyond it.
 
 --- Returns the data of a complete Read Response. Each segment has to be correct.
 local function expect_response(conn, stag, to, requirement)
@@ -13,7 +14,7 @@ local function expect_response(conn, stag, to, requirement)
   return data
 end
 
---- Writes data that differs at each position.
+--- Writes and returns data whose bytes show their position.
 local function fill(conn, op, length)
   local data = octets.counted(length)
   for at = 0, length - 1, 1024 do
@@ -216,14 +217,14 @@ case(with_rping("bounds", "The target rejects a Read with any byte outside the b
       requirement = ALL,
       terminate = "RDMAP-6.2.1-1",
       code = "RDMAP-4.8-19",
-      -- A Read that begins before a buffer whose first TO is 0 also wraps.
+      -- If the first TO of the buffer is 0, a Read that begins before the buffer also wraps.
       error = p.at < 0 and { "01 01", "01 04" } or "01 01",
     })
   end
 end))
 
--- Some sizes are negative, or the smallest possible, for a target that treats RDMARDSZ as a
--- signed number.
+-- If a target treats RDMARDSZ as a signed number, some of these sizes are negative, and one is the
+-- smallest possible number.
 case(with_rping("far-too-long", "The target rejects every Read that is longer than the buffer",
   { "RDMAP-7.2-18", "RDMAP-8.1.1-3", "RDMAP-4.8-19", "RDMAP-6.2.1-1" }, {
   version = 2,
@@ -252,7 +253,7 @@ case(with_rping("wrap", "The target rejects a Read that goes beyond the greatest
     requirement = "RDMAP-7.2-8",
     terminate = "RDMAP-6.2.1-1",
     code = "RDMAP-4.8-22",
-    -- Its first byte is already outside the buffer.
+    -- The first byte of the Read is already outside the buffer, so 01 01 is also correct.
     error = { "01 04", "01 01" },
   })
 end))

@@ -1,12 +1,13 @@
 -- RFC 5040 sections 3.2, 4.1, 4.6, 4.7 and 5.3: the four kinds of Sends that the target's user
--- posts. Uses an agent on the target.
+-- posts. The user is an agent: a program on the target that calls the NIC's verbs for the tester.
 
 local DATA = ("weft octets that differ "):rep(200)
 local STAG = 0x77656601
 
---- A case of one kind of Send. `it` gives its opcode and the options of the post. `form`,
---- `stag_rows` and `header` are the requirements of its form, its Invalidate STag, and the header
---- that it does not have.
+--- Declares a case for one kind of Send. `it` has the opcode of the Send, and the options with
+--- which the user posts the Send. `form` has the requirements for the kind of message, and
+--- `stag_rows` has the requirements for the Invalidate STag. `header` is the requirement that a
+--- Send has no RDMAP header.
 local function kind(name, title, it, form, stag_rows, header)
   case {
     id = "rdmap/5.3-sends/" .. name,

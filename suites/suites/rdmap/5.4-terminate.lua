@@ -1,6 +1,6 @@
 -- RFC 5040 sections 4.8 and 5.4: a Terminate that the target receives.
 
---- A Terminate of four bytes.
+--- Returns an FPDU with a Terminate. By default, the Terminate is the first message on queue 2.
 local function terminate(fields)
   fields.opcode, fields.qn, fields.msn = 7, fields.qn or 2, fields.msn or 1
   return mpa.fpdu { ulpdu = rdmap.send(fields) }

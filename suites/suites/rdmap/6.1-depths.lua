@@ -1,18 +1,18 @@
--- RFC 5040 sections 6.1 and 8.1.1: how many Reads of the target's user are outstanding. Uses an
--- agent on the target.
+-- RFC 5040 sections 6.1 and 8.1.1: how many Reads of the target's user are outstanding. The user is
+-- an agent: a program on the target that calls the NIC's verbs for the tester.
 
 local ORD = { "RDMAP-6.1-7", "RDMAP-8.1.1-14" }
 local READS = 4
 
 --- Answers each Read Request as late as possible. When no more Read Requests arrive, the tester
---- answers the oldest of them, until `reads` of the user's Reads are answered. At most `most` Read
---- Requests may wait at a time. `limit` is the requirement, and `source` names the origin of the
---- limit.
+--- answers the oldest waiting Read Request. This continues until `reads` Reads of the user are
+--- answered. At most `most` Read Requests may wait at a time. `limit` is the requirement, and
+--- `source` names the origin of the limit.
 local function answer_late(t, conn, reads, most, limit, source)
   local waiting, answered = {}, 0
   while answered < reads do
-    -- A Request that has to come gets enough time. A Request that must not come arrives at once or
-    -- not at all.
+    -- If a Request has to come, wait long enough for it. A Request that must not come would come at
+    -- once.
     local event, fpdu = conn:next { within = #waiting == 0 and 5 or 0.5 }
     if event == "fpdu" and fpdu.opcode == 1 then
       waiting[#waiting + 1] = fpdu
@@ -103,8 +103,8 @@ case {
       t:unimplemented(("The target requests %d Reads at a time."):format(request.ord))
     end
     conn:send(conn:reply { ird = p.held, ord = 0 })
-    -- The target may also give up the connection. It need not accept a Responder whose IRD is below
-    -- its ORD.
+    -- The target may also give up the connection. An Initiator need not accept a Responder whose
+    -- IRD is below the Initiator's ORD.
     local outcome = pair:expect_event { event = { "established", "rejected", "failed" } }
     if outcome.event ~= "established" then
       t:liveness()

@@ -1,5 +1,6 @@
 -- RFC 5040 section 6.2, RFC 5041 sections 3 and 6.2.1: how the target's user learns that a
--- connection ends, and what the user is allowed to do afterwards. Uses an agent on the target.
+-- connection ends, and what the user is allowed to do afterwards. The user is an agent: a program
+-- on the target that calls the NIC's verbs for the tester.
 
 local DOWN = { "DDP-3-10", "DDP-3-14", "DDP-6.2.1-3" }
 

@@ -1,11 +1,11 @@
--- RFC 5040 sections 5.4 and 7.1: work requests of the target's user that the target's own memory
--- does not allow. The target reports such a work request, and sends nothing for it. Uses an agent
--- on the target.
+-- RFC 5040 sections 5.4 and 7.1: the target's user posts a work request for memory of the target
+-- that this work request must not use. The target reports the work request, and sends nothing for
+-- it. The user is an agent: a program on the target that calls the NIC's verbs for the tester.
 
 local SIZE = 64
 
---- A part of memory with a fault: an unknown key, bytes after the region, another Protection Domain
---- or, for receives, a missing right.
+--- Returns the fields of a work request whose memory has a fault: an unknown key, bytes after the
+--- region, another Protection Domain or, for receives, a missing right.
 local function part(target, wrong)
   local region = target:region {
     octets = SIZE,

@@ -1,7 +1,8 @@
--- RFC 5040 sections 5.3, 5.4 and 7.2: messages that a receiver rejects, and the Terminate.
+-- RFC 5040 sections 5.3, 5.4 and 7.2: messages that a receiver rejects, and the Terminate that it
+-- sends.
 
---- Completes a case in which the target rejects an FPDU. `ulpdu` returns its ULPDU, and `refused`
---- has the fields of the expectation.
+--- Completes a case in which the target rejects an FPDU. `ulpdu` returns the ULPDU of this FPDU,
+--- and `refused` has the fields of `expect_terminate`.
 local function refusal(declared)
   local ulpdu, refused = declared.ulpdu, declared.refused
   declared.ulpdu, declared.refused = nil, nil
@@ -23,14 +24,14 @@ case(refusal {
   requirements = { "RDMAP-7.2-3", "RDMAP-5.3-14", "RDMAP-4.8-25", "RDMAP-6.2.1-1" },
   capabilities = { "operation" },
   tags = { "refusal" },
-  -- Version 0 is that of the RDMA Consortium, and is valid (RFC 5040 section 4.1).
+  -- Version 0 is the version of the RDMA Consortium, and is valid (RFC 5040 section 4.1).
   parameters = { version = { 2, 3 }, opcode = { 3, 5 } },
   ulpdu = function(p, op) return rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode, rdmap_version = p.version } end,
   refused = { requirement = { "RDMAP-7.2-3", "RDMAP-5.3-14" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05" },
 })
 
---- A case whose faulty segment is the first of a connection. No service is needed, because the
---- target's service has not started yet.
+--- Declares a case whose faulty segment is the first segment of a connection. No service is needed,
+--- because the target's service has not started yet.
 local function rejected_at_first(name, title, requirement, parameter, field, values)
   case {
     id = "rdmap/7.2-messages/" .. name,
@@ -62,7 +63,7 @@ rejected_at_first("version-at-first", "The target rejects another RDMAP version 
 rejected_at_first("opcode-at-first", "The target rejects an undefined opcode also in the first message of a connection",
   "RDMAP-7.2-2", "opcode", "opcode", { 12, 13, 14, 15 })
 
---- A Read Request or a Write of four bytes.
+--- Returns a Read Request or a Write of four bytes.
 local function read_or_write(message, op, fields)
   if message == "read" then
     fields.sink_stag, fields.rdmardsz, fields.src_stag, fields.src_to = 0x7766, 4, op.stag, op.to
@@ -91,7 +92,7 @@ case(refusal {
   requirements = { "RDMAP-7.2-2", "RDMAP-4.8-26", "RDMAP-6.2.1-1", "RDMAP-7306.8.2-5" },
   capabilities = { "operation" },
   tags = { "refusal" },
-  -- RFC 7306 defines the opcodes 8 to 11, and 15 is for experiments (RFC 6580 section 3.4).
+  -- RFC 7306 defines the opcodes 8 to 11. Opcode 15 is for experiments (RFC 6580 section 3.4).
   parameters = { opcode = { 12, 13, 14, 15 } },
   ulpdu = function(p, op) return rdmap.send { payload = "weft", msn = op.msn, opcode = p.opcode } end,
   refused = { requirement = { "RDMAP-7.2-2", "RDMAP-7306.8.2-5" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06" },
@@ -153,7 +154,8 @@ case {
       t:unimplemented("Both connections have the same STag.")
     end
     local bad = mpa.fpdu { ulpdu = rdmap.send { payload = ("\0"):rep(16), msn = op.msn, opcode = p.opcode, invalidate_stag = stag } }
-    -- If a target sends its Terminate only when the connection ends, it answers this message first.
+    -- If the target sends its Terminate only later, it answers this message before the Terminate,
+    -- and the case fails.
     local good = mpa.fpdu {
       ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to },
     }
@@ -230,8 +232,8 @@ case {
     end
     local write = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft" }
     conn:send(sent .. mpa.fpdu { ulpdu = write }, { deviates = true })
-    -- The Send is a message of rping. Before the Terminate, the target may answer it with a Write and
-    -- a Send.
+    -- The Send is a message of rping. Before the Terminate, the target may answer this Send with a
+    -- Write and a Send.
     local event, fpdu
     for _ = 1, 3 do
       event, fpdu = conn:next { within = 5 }

@@ -1,5 +1,5 @@
--- RFC 7306 sections 5 to 7: Immediate Data and Atomic Operations, as an agent on the target reports
--- them.
+-- RFC 7306 sections 5 to 7: Immediate Data and Atomic Operations. An agent reports them: a program
+-- on the target that calls the NIC's verbs for the tester.
 
 -- This value is the same in either byte order.
 local VALUE = 0x1122334444332211
@@ -7,7 +7,7 @@ local WORD = string.pack("<i8", VALUE)
 local FETCH_ADD, CMP_SWAP = 0, 2
 local IMMEDIATE = "immediat"
 
---- An Atomic Request (RFC 7306 Figure 4) that adds 1, or replaces the current value by 1.
+--- Returns an Atomic Request (RFC 7306 Figure 4) that adds 1, or replaces the current value by 1.
 local function atomic(region, fields)
   local kind = fields.kind or FETCH_ADD
   return mpa.fpdu {
@@ -71,7 +71,7 @@ case {
       expected = "a Send, the Immediate Data, a Send",
       actual = ("receives %d, %d, %d"):format(completions[1].work, completions[2].work, completions[3].work),
     })
-    -- libibverbs has no room for eight bytes.
+    -- A completion of libibverbs has no room for the eight bytes of Immediate Data.
     if not completions[2].immediate then t:unimplemented("The agent does not get the bytes of Immediate Data.") end
     t:check(completions[2].immediate == string.unpack(">i8", IMMEDIATE), {
       requirement = "RDMAP-7306.6.1-1",
@@ -115,8 +115,8 @@ case {
   end,
 }
 
---- A case of a message before an Atomic Operation. `bring` sends the message, and returns the MSN
---- of the next Send.
+--- Declares a case with a message before an Atomic Operation. `bring` sends the message, and
+--- returns the MSN of the next Send.
 local function after(name, title, requirements, bring)
   case {
     id = "rdmap/7306-delivered/atomic-after-" .. name,
@@ -201,8 +201,9 @@ case {
   end,
 }
 
---- A case of an Atomic Operation on an address that is not a multiple of eight. `memory` and
---- `report` are the requirements of the memory and of the report to the user.
+--- Declares a case with an Atomic Operation on an address that is not a multiple of eight. `memory`
+--- is the requirement that memory stays unchanged, and `report` is the requirement that the user
+--- gets a report.
 local function misaligned(name, kind, memory, report)
   case {
     id = "rdmap/7306-delivered/misaligned-" .. name,

@@ -1,9 +1,10 @@
--- RFC 7306 sections 4 to 6: Atomic Operations on the target's memory, and Immediate Data. rping's
--- Read Request names a buffer of the target.
+-- RFC 7306 sections 4 to 6: Atomic Operations on the target's memory, and Immediate Data. The
+-- target runs rping, which names a buffer in its first Read Request or Send. The cases use this
+-- buffer.
 
 local FETCH_ADD, CMP_SWAP = 0, 2
 
---- An Atomic Request (RFC 7306 Figure 4). Operands that are not given are 0.
+--- Returns an Atomic Request (RFC 7306 Figure 4). Missing operands are 0.
 local function atomic(op, fields)
   return rdmap.send {
     opcode = 10, qn = 1, msn = fields.msn or 1, invalidate_stag = fields.word,
@@ -50,7 +51,7 @@ local function with_atomics(name, title, requirements, declared, run)
   return declared
 end
 
--- The bits of the mask stop carries.
+-- Each bit of the mask ends a field of the number. A carry does not pass the end of a field.
 case(with_atomics("fetch-add", "The target answers FetchAdd with the original value, and adds field by field under the mask", {
   RESPONSE, "RDMAP-7306.5.2.2-1", "RDMAP-7306.5.2.2-3", "RDMAP-7306.5.1.1-1", "RDMAP-7306.5.1.1-2", "RDMAP-7306.5.1.1-8", "RDMAP-7306.5-7",
   "RDMAP-7306.4.1-8", "RDMAP-7306.4.1-6",
@@ -171,7 +172,7 @@ case(with_atomics("misaligned", "The target rejects an Atomic Operation on a mis
   conn:expect_close()
 end))
 
---- A case in which the target rejects the segment that `made` returns.
+--- Returns a case in which the target rejects the segment that `made` returns.
 local function refused(name, title, requirements, parameters, made)
   return with_atomics(name, title, requirements, { tags = { "atomic", "refusal" }, parameters = parameters }, function(t, p)
     t:good_exchange()
@@ -244,11 +245,11 @@ end))
 case(refused("fields", "The target rejects an Atomic Request with a wrong queue, number or offset",
   { "RDMAP-7306.8.2-4" }, { wrong = { "qn", "msn", "mo" } }, function(p, op)
   local ulpdu = atomic(op, { kind = FETCH_ADD, data = 1 })
-  -- QN is bytes 6 to 9, MSN 10 to 13, MO 14 to 17.
+  -- QN is bytes 6 to 9, MSN is bytes 10 to 13, and MO is bytes 14 to 17.
   return ({ qn = ulpdu:flip(6, 0x01), msn = ulpdu:flip(11, 0x01), mo = ulpdu:flip(14, 0x01) })[p.wrong]
 end))
 
--- RV is the first two bits of byte 1. Its correct value is 1.
+-- RV, the RDMAP version, is the first two bits of byte 1. The correct value of RV is 1.
 case(refused("version", "The target rejects an Atomic Request of another RDMAP version",
   { "RDMAP-7306.8.2-6" }, { flip = { 0x40, 0x80, 0xc0 } }, function(p, op)
   return atomic(op, { kind = FETCH_ADD, data = 1 }):flip(1, p.flip)

@@ -1,5 +1,5 @@
--- RFC 7306 section 5: the Atomic Operations that the target's user posts. Uses an agent on the
--- target.
+-- RFC 7306 section 5: the Atomic Operations that the target's user posts. The user is an agent: a
+-- program on the target that calls the NIC's verbs for the tester.
 
 local STAG, TO = 0x77656601, 0x1000
 local FETCH_ADD, CMP_SWAP = 0, 2

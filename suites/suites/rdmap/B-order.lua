@@ -1,5 +1,5 @@
--- RFC 5040 appendix B: the order of operations, as the target's user observes it. Uses an agent on
--- the target.
+-- RFC 5040 appendix B: the order of operations, as the target's user observes it. The user is an
+-- agent: a program on the target that calls the NIC's verbs for the tester.
 
 local DATA = "in order"
 

@@ -1,5 +1,6 @@
--- How a PM Client uses an answer: SDP at the SDP Address, or plain TCP at the Conventional Address
--- (draft-pinkerton-iwarp-sdp-01 sections 7, 7.1 and 7.3.1.4).
+-- How a client of a port mapper (PM Client) uses an answer. It connects with SDP to the SDP Address
+-- of a PMAccept, or without SDP to the service's Conventional Address (draft-pinkerton-iwarp-sdp-01
+-- sections 7, 7.1 and 7.3.1.4).
 
 -- Declares a case for a PM Client. `run` gets the tester's port mapper, and the PMReq for a
 -- service. `declared` has the other fields of the case.
@@ -45,7 +46,8 @@ case(with_request("reset", "The client connects to the Conventional Address, wit
   conn:expect_plain { requirement = "PM-7.5.1-9", within = 1 }
 end))
 
--- The time counts from the receipt of the PMAccept, which is before its PMAck.
+-- The time counts from the moment when the client receives the PMAccept. This is before the client
+-- sends its PMAck.
 local function kept(name, title, rows, pm_time, seconds, tier)
   return with_request(name, title, rows, { tier = tier }, function(m, request, t)
     local place = m:place {}

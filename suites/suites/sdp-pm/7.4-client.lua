@@ -1,7 +1,7 @@
--- The requests of a PM Client, and its reaction to the first answer (draft-pinkerton-iwarp-sdp-01
--- sections 7.3 and 7.4).
+-- The requests (PMReqs) that a client of a port mapper (PM Client) sends, and how it reacts to the
+-- first answer (draft-pinkerton-iwarp-sdp-01 sections 7.3 and 7.4).
 
--- The monitor judges these requirements in a PMReq, and in a PMAck.
+-- The monitor, which checks every message, judges REQUEST in a PMReq, and ACK in a PMAck.
 local REQUEST = {
   "PM-7.3-1", "PM-7.3.1.1-1", "PM-7.3.1.2-1", "PM-7.3.1.2-2", "PM-7.3.1.3-1", "PM-7.3.1.3-2", "PM-7.3.1.3-4",
   "PM-7.3.1.3-5", "PM-7.3.1.5-1", "PM-7.4-2", "PM-7.4-4", "PM-7.4-5", "PM-7.4-6", "PM-7.4-7", "PM-7.4-8",
@@ -13,7 +13,8 @@ local ACK = {
   "PM-7.4-45",
 }
 
--- The tester knows the request, because it names the service to which the target connects.
+-- The tester knows the correct port and address in the request, because the tester has chosen the
+-- service to which the target connects.
 local function requests_service(name, title, v6, capabilities)
   local wanted = { "PM-7.3.1.6-1", "PM-7.3.1.10-1", "PM-7.4-10", "PM-7.4-14" }
   case {
@@ -51,7 +52,7 @@ case {
   requirements = { { "PM-7.4-30", "PM-7.4-44", "PM-7.4-46" }, ACK },
   roles = { "initiator" },
   capabilities = { "port-mapper" },
-  -- The PM Server may give another address than requested.
+  -- The PM Server may answer with another address than the requested one.
   parameters = { other = { false, true } },
 
   run = function(t, p)

@@ -1,6 +1,7 @@
--- A Request and its answer (draft-pinkerton-iwarp-sdp-01 sections 7.3 and 7.4).
+-- How a port mapper (PM Server) answers a Request, which is a PMReq (draft-pinkerton-iwarp-sdp-01
+-- sections 7.3 and 7.4).
 
--- The monitor judges these requirements in each answer.
+-- The monitor, which checks every message, judges ACCEPT in a PMAccept, and DENY in a PMDeny.
 local ACCEPT = {
   "PM-7.3-1", "PM-7.3.1.1-1", "PM-7.3.1.2-1", "PM-7.3.1.2-3", "PM-7.3.1.3-2", "PM-7.3.1.5-1", "PM-7.3.1.7-2",
   "PM-7.3.1.8-2", "PM-7.3.1.9-2", "PM-7.4-18", "PM-7.4-19", "PM-7.4-20", "PM-7.4-21", "PM-7.4-24", "PM-7.4-25",

@@ -1,5 +1,6 @@
--- A PM Client whose PMReqs get no answer, or several answers (draft-pinkerton-iwarp-sdp-01 section
--- 7.5.1). The client sets its own timers and counts.
+-- What a client of a port mapper (PM Client) does if its PMReq gets no answer, or several answers
+-- (draft-pinkerton-iwarp-sdp-01 section 7.5.1). The client chooses its timers, and how often it
+-- repeats a PMReq.
 
 -- Declares a case for a PM Client. `run` gets the tester's port mapper, and the PMReq for a
 -- service. `declared` has the other fields of the case, and can replace its capabilities.
@@ -20,8 +21,8 @@ case(with_request("unanswered", "The client repeats a PMReq without an answer, u
   { "PM-7.5-1", "PM-7.5.1-2", "PM-7.5.1-3", "PM-7.5.1-5" }, {}, function(m, request, t)
   local rows = { "PM-7.5-1", "PM-7.5.1-2", "PM-7.5.1-3" }
   local repeats, ended = m:count_repeats { most = 3, within = 60 }
-  -- Silence alone may mean a timer that is longer than the wait. A client that connects has given
-  -- up.
+  -- If the client is silent, its timer may be longer than this wait, so nothing is decided. A
+  -- client that connects has given up.
   local decided = repeats > 0 or ended == "connection"
   t:check(repeats > 0, {
     requirement = decided and rows or nil,
@@ -32,9 +33,10 @@ case(with_request("unanswered", "The client repeats a PMReq without an answer, u
 end))
 
 case(with_request("gives-up", "The client stops repeating a PMReq", { "PM-7.5.1-4" }, {}, function(m, _, t)
-  -- The draft gives no greatest number. A thousand repetitions are certainly too many.
+  -- The draft gives no maximum number of repetitions. A thousand repetitions are certainly too
+  -- many.
   local repeats, ended = m:count_repeats { most = 1000, within = 30 }
-  -- Without a repetition, the timer may be longer than the wait.
+  -- If there was no repetition, the client's timer may be longer than the wait.
   t:check(ended == "connection" or (ended == "quiet" and repeats > 0), {
     requirement = (repeats > 0 or ended == "connection") and "PM-7.5.1-4" or nil, expected = "an end of the repetitions", actual = repeats .. " repetitions",
   })

@@ -1,4 +1,5 @@
--- Datagrams that are lost, late or duplicated (draft-pinkerton-iwarp-sdp-01 section 7.5).
+-- How a port mapper (PM Server) handles datagrams that are lost, late or duplicated
+-- (draft-pinkerton-iwarp-sdp-01 section 7.5).
 
 -- Declares a case for a PM Server. `run` gets a PM Client of the tester. `declared` has the other
 -- fields of the case, and can replace its capabilities.
@@ -141,15 +142,16 @@ case {
     m:send(m:request { handle = 0xb02, service = "made", cp_port = 45000 })
     local new = m:expect { type = "accept" }
     t:pause(8)
-    -- The PMAck has the newer Request's port, if that is another port, and the older Request's
-    -- handle.
+    -- The PMAck has the handle of the older Request, and the port of the newer Request. (Both
+    -- Requests may have got the same port.)
     m:send(m:ack(old, { ap_port = new.ap_port, handle = 0xb01 }))
     for n = 1, 9 do
       m:send(m:request { handle = 0xb10 + n, service = "made", cp_port = 45000 + n })
       m:expect { type = "accept" }
     end
     t:pause(6)
-    -- Only the nine ports are in use now. If the PMAck had counted, all ten ports would be in use.
+    -- Now only the nine ports of these Requests are in use. If the PMAck had counted, all ten ports
+    -- would be in use.
     m:send(m:request { handle = 0xb20, service = "made", cp_port = 45020 })
     m:expect { type = "accept", requirement = "PM-7.5.2-8", overdue_fails = true }
   end,

@@ -1,9 +1,9 @@
--- Private Buffers, send credit, and changes of size (draft-pinkerton-iwarp-sdp-01 sections 6.4 and
--- 10).
+-- How a target uses Private Buffers and send credit, and how it changes the size of the buffers
+-- (draft-pinkerton-iwarp-sdp-01 sections 6.4 and 10).
 
--- Declares a case with a driven socket. `run` gets the connection, on which SDP has started, and
--- the HelloAck. `declared` has the other fields of the case. Its field `hello` has the fields of
--- the Hello.
+-- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
+-- `run` gets the connection, on which SDP has started, and the HelloAck. `declared` has the other
+-- fields of the case. Its field `hello` has the fields of the Hello.
 local function driven(name, title, requirements, declared, run)
   local hello = declared.hello
   declared.hello = nil
@@ -51,7 +51,7 @@ case(driven("last-credits", "The target sends no payload with the credits that a
   s:command("threshold 1000000;" .. ("send 9;"):rep(3))
   s:expect_quiet { within = 0.2, past = { "data" } }
   s:send(sdp.data { payload = ("send 90;"):rep(7) })
-  -- Six messages may follow. The last two of them have no payload.
+  -- The target may send six messages. The last two must not have payload.
   local edge, with, all = s:counters().mseq_ack, 0, 0
   for _, m in ipairs(s:expect_quiet { within = 0.5, past = { "data" } }) do
     all = all + 1
@@ -78,7 +78,8 @@ do
       for _ = 1, hello_ack.bufs - 2 do
         s:send(sdp.data { payload = "p" })
       end
-      -- The tester sends an update itself: one credit is left, which the target has to use (10.5).
+      -- The tester sends an update (Data without payload). Then the tester has only one credit
+      -- left, so the target has to send an update (section 10.5).
       s:send(sdp.data {})
       s:expect("data", { updates = true, requirement = { "SDP-10.4-1", "SDP-10.5-9", "SDP-10.5-10" }, overdue_fails = true, fields = { payload_length = 0 } })
       s:send(sdp.data { payload = "p" })

@@ -1,4 +1,4 @@
--- Private Buffers that change their size, and credit that changes with them
+-- How Private Buffers change their size, and how the credit changes with the buffers
 -- (draft-pinkerton-iwarp-sdp-01 sections 6.4, 10.3, 10.5 and 10.6).
 
 -- Requests Private Buffers of this size, and uses up the old ones (section 10.6.2). Returns the
@@ -48,9 +48,9 @@ case {
   end,
 }
 
--- Declares a case with a driven socket. `run` gets the connection, on which SDP has started, and
--- the HelloAck. `declared` has the other fields of the case. Its field `hello` has the fields of
--- the Hello.
+-- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
+-- `run` gets the connection, on which SDP has started, and the HelloAck. `declared` has the other
+-- fields of the case. Its field `hello` has the fields of the Hello.
 local function driven(name, title, requirements, declared, run)
   local hello = declared.hello
   declared.hello = nil
@@ -74,7 +74,7 @@ end))
 
 case(driven("while-held", "The target posts larger Private Buffers while the old ones are in use", { "SDP-10.6.2-2" },
   {}, function(s, t, hello_ack)
-  -- The user does not read meanwhile, so that no old buffer becomes free.
+  -- The target's user does not read during this time, so that no old buffer becomes free.
   s:command "wait 2000"
   for _ = 1, hello_ack.bufs - 6 do
     s:send(sdp.data { payload = ";" })
@@ -103,8 +103,8 @@ case(driven("more-than-requested", "The target counts DesSz in bytes, and accept
   s:close()
 end))
 
--- ChRcvBufAcks that need no new buffer. `old`, `requested` and `answered` are sizes of a Private
--- Buffer in bytes.
+-- In each row, the tester sends a ChRcvBufAck for which it needs no new buffer. `old`, `requested`
+-- and `answered` are sizes of a Private Buffer in bytes.
 for _, row in ipairs {
   { name = "answered-at-once", about = "an immediate ChRcvBufAck for a smaller size", old = 4096, requested = 500, answered = 500,
     requirement = "SDP-10.6-12" },
@@ -191,7 +191,7 @@ end))
 case(driven("three-credits", "The target sends payload with three credits left", { "SDP-10.5-11" },
   { hello = { bufs = 5 } }, function(s)
   s:counters { bufs = 5, updates = false }
-  -- By then the target no longer reserves the credit of the HelloAck.
+  -- After `wait 100`, the target no longer reserves the credit of the HelloAck.
   s:command "threshold 1000000; wait 100; send 100; send 100; send 100"
   s:expect "data"
   s:expect "data"

@@ -1,7 +1,7 @@
--- Flow Control Modes (draft-pinkerton-iwarp-sdp-01 section 12).
+-- How a target changes Flow Control Modes (draft-pinkerton-iwarp-sdp-01 section 12).
 
--- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
--- `declared` has the other fields of the case.
+-- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
+-- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
 local function driven(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/12-modes/" .. name, title
   declared.requirements = requirements

@@ -1,13 +1,14 @@
--- Hints to change the Mode, and advertisements that a ModeChange out of Pipelined Mode leaves
--- open (draft-pinkerton-iwarp-sdp-01 sections 6.1.2, 12, 12.4 and 12.5).
+-- How a target handles hints to change the Mode, and advertisements that are still open after a
+-- ModeChange out of Pipelined Mode (draft-pinkerton-iwarp-sdp-01 sections 6.1.2, 12, 12.4 and
+-- 12.5).
 
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
 
 local repeated = { "SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6" }
 
--- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
--- `declared` has the other fields of the case.
+-- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
+-- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
 local function driven(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/12.4-left/" .. name, title
   declared.requirements = requirements
@@ -24,7 +25,7 @@ case(driven("repeated", "The target repeats SrcAvails that a SinkAvail after the
   s:expect "mode_change"
   s:expect "src_avail"
   s:expect "mode_change"
-  -- The MSeqAck of this SinkAvail shows that it crosses the ModeChange and the SrcAvail.
+  -- The MSeqAck of this SinkAvail shows that the SinkAvail crosses the ModeChange and the SrcAvail.
   s:send(sdp.sink_avail { length = 2000, stag = 0x901, mseq_ack = s:counters().mseq_ack - 2 })
   local m = s:expect("src_avail", { fields = { length = 1800 }, requirement = repeated, overdue_fails = true })
   t:check(#m.payload > 0, { requirement = "SDP-12.5-6", expected = "payload, as in Combined Mode", actual = "none in the message" })

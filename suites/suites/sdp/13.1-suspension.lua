@@ -1,5 +1,5 @@
--- A connection that the tester or the target suspends, and the connection with which the target
--- continues (draft-pinkerton-iwarp-sdp-01 sections 6.5 and 13.1).
+-- The tester or the target suspends a connection, and the target continues on a new connection
+-- (draft-pinkerton-iwarp-sdp-01 sections 6.5 and 13.1).
 
 do
   local shown = sdp.shown { "hello_ack", "susp_comm_ack" }
@@ -9,7 +9,8 @@ do
     version = 2,
     title = "The target answers SuspComm with SuspCommAck, and ends TCP",
     requirements = { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-14", "SDP-13.1.1-15", shown },
-    -- A source may wait until its advertised data was read (section 13.1.1, step 3).
+    -- A target that is a source may wait until its advertised data was read (section 13.1.1, step
+    -- 3).
     capabilities = { "sdp-echo" },
 
     run = function(t)
@@ -36,8 +37,8 @@ case {
   end,
 }
 
--- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
--- `declared` has the other fields of the case.
+-- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
+-- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
 local function driven(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/13.1-suspension/" .. name, title
   declared.requirements = requirements
@@ -104,7 +105,7 @@ case(observed("crossing", "The Accepting Peer does not answer if both sides send
   s:connection():finish()
 end))
 
--- Suspends a connection from the tester's side: the target answers, and TCP ends.
+-- Suspends a connection. Expects that the target answers, and then the end of TCP.
 local function suspend(s, port)
   s:send(sdp.susp_comm { port = port })
   s:expect("susp_comm_ack", { past = { "data", "send_sm" } })

@@ -1,5 +1,5 @@
--- Messages that a receiver has to accept (draft-pinkerton-iwarp-sdp-01 section 6): reserved bits,
--- flags without a meaning, odd addresses.
+-- A receiver has to accept unusual messages (draft-pinkerton-iwarp-sdp-01 section 6): messages with
+-- reserved bits, with flags that have no meaning in the message, or with odd addresses.
 
 local VA = 0x700000001
 
@@ -27,10 +27,10 @@ local function data(name, title, requirements, parameters, make)
       local s = t:sdp {}
       local fields = make(p)
       fields.payload = fields.payload or "abc"
-      -- A control would send plain Data.
+      -- The case `data` needs no control, because a control would send the same plain Data.
       s:send(sdp.data(fields), { solicited = fields.oob_pres, deviates = name ~= "data" })
-      -- A user that reads only the stream does not get the Out-Of-Band byte, so an echo may omit
-      -- it.
+      -- A user that reads only the stream does not get the Out-Of-Band byte. So an echo may omit
+      -- this byte.
       expect_echo(s, fields.oob_pres and fields.payload:sub(1, -2) or fields.payload, requirements)
     end,
   }

@@ -1,5 +1,5 @@
--- Start-up in other profiles and in the other field order, and start-up of a target that connects
--- (section 8.1.1).
+-- Start-up in another profile (another order of MPA frames and Hellos), start-up in the mirrored
+-- field order, and start-up of a target that connects (draft-pinkerton-iwarp-sdp-01 section 8.1.1).
 
 do
   local shown = sdp.shown { "hello_ack", "dis_conn" }
@@ -23,8 +23,8 @@ do
 
   case {
     id = "sdp/8.1.1-profiles/mirrored",
-    version = 2,
-    title = "The target accepts all fields in the other order",
+    version = 3,
+    title = "The target accepts messages with the mirrored field order of InfiniBand's SDP",
     requirements = shown,
     capabilities = { "sdp-echo" },
 
@@ -87,7 +87,7 @@ case {
   end,
 }
 
--- HelloAcks that the Connecting Peer has to reject.
+-- The Connecting Peer has to reject these HelloAcks.
 for _, row in ipairs {
   { "version", "a HelloAck of another MajV", { majv = 2, minv = 2 }, { "SDP-6.2.2.1-2", "SDP-8.1.1-31" } },
   { "max-adverts", "a HelloAck with MaxAdverts 0", { max_adverts = 0 }, { "SDP-6.2.2.3-2", "SDP-8.1.1-32" } },
@@ -109,7 +109,7 @@ for _, row in ipairs {
   }
 end
 
--- HelloAcks with odd values that the Connecting Peer has to accept.
+-- The Connecting Peer has to accept these HelloAcks, although they have unusual values.
 for _, row in ipairs {
   { "minor-version", "accepts a HelloAck of another MinV", { minv = 15 }, { "SDP-6.2.2.2-2", "SDP-8.1.1-35" } },
   { "mseq", "ignores MSeq of a HelloAck", { mseq = 0xdeadbeef }, { "SDP-6.2.2-8" } },
@@ -153,7 +153,7 @@ end))
 
 case(connecting("target-keeps-all", "The Connecting Peer keeps all messages that its Hello gives credit for",
   { "SDP-8.1.1-7" }, {}, function(s, hello)
-  -- The user does not read meanwhile.
+  -- The target's user does not read during this time.
   s:command "wait 1000"
   for _ = 1, hello.bufs - 4 do
     s:send(sdp.data { payload = ";" })

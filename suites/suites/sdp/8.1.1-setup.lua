@@ -1,4 +1,4 @@
--- Hello and its answer (draft-pinkerton-iwarp-sdp-01 sections 6.2 and 8.1.1).
+-- How a target answers a Hello (draft-pinkerton-iwarp-sdp-01 sections 6.2 and 8.1.1).
 
 local function refused(name, title, requirements, fields, values)
   case {

@@ -5,8 +5,8 @@ case {
   version = 2,
   title = "The target answers DisConn with DisConn, and ends TCP",
   requirements = { "SDP-8.2.1-21" },
-  -- A source first has to send its data (section 8.2.1). The case 9-transfer/source receives it,
-  -- and closes.
+  -- A source first has to send its data (section 8.2.1). The case sdp/9-transfer/source receives
+  -- this data, and then closes the connection.
   capabilities = { "sdp-echo" },
 
   run = function(t)
@@ -17,9 +17,9 @@ case {
   end,
 }
 
--- Declares a case with a driven socket. `run` gets the connection, on which SDP has started, and
--- the requirements that the monitor judges in the messages `shown`. `declared` has the other fields
--- of the case.
+-- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
+-- `run` gets the connection, on which SDP has started, and the requirements that the monitor judges
+-- in the messages `shown`. `declared` has the other fields of the case.
 local function observed(name, title, requirements, shown, declared, run)
   shown = sdp.shown(shown)
   declared.id, declared.title = "sdp/8.2.1-close/" .. name, title

@@ -2,7 +2,9 @@
 -- does not allow (sections 8.2.2 and 12).
 
 -- Messages that may be in flight when the violation arrives.
-local UNDER_WAY = { "sink_avail", "data", "src_avail", "ch_rcv_buf" }
+local UNDER_WAY = {
+  "sink_avail", "sink_avail_cancel", "data", "src_avail", "src_avail_cancel", "ch_rcv_buf", "mode_change", "dis_conn",
+}
 
 local function nothing() end
 
@@ -12,7 +14,7 @@ local function nothing() end
 local function violation(name, title, shown, capability, prepare, make, parameters)
   case {
     id = "sdp/8.2.2-violations/" .. name,
-    version = 2,
+    version = 3,
     title = title,
     requirements = { "SDP-8.2.2-8", shown },
     capabilities = { capability },
@@ -33,11 +35,12 @@ end
 
 violation("reserved-mid", "The target ends the connection on a message of a reserved MID", { "SDP-8.2.2-10" }, "sdp", nothing,
   function(p) return sdp.data { mid = p.mid } end, { mid = { 0x0f, 0x3f, 0x80, 0xfc } })
-violation("rd-compl-of-nothing", "The target ends the connection on a RdmaRdCompl without SrcAvail", { "SDP-8.2.2-10" }, "sdp", nothing,
+-- A source may have an outstanding SrcAvail at any time. An echo that has received nothing has none.
+violation("rd-compl-of-nothing", "The target ends the connection on a RdmaRdCompl without SrcAvail", { "SDP-8.2.2-10" }, "sdp-echo", nothing,
   function() return sdp.rdma_rd_compl { length = 100 } end)
 violation("wr-compl-of-nothing", "The target ends the connection on a RdmaWrCompl without SinkAvail", { "SDP-8.2.2-10" }, "sdp", nothing,
   function() return sdp.rdma_wr_compl { length = 100 } end)
-violation("send-sm-of-nothing", "The target ends the connection on a SendSm without SrcAvail", { "SDP-8.2.2-10" }, "sdp", nothing,
+violation("send-sm-of-nothing", "The target ends the connection on a SendSm without SrcAvail", { "SDP-8.2.2-10" }, "sdp-echo", nothing,
   function() return sdp.send_sm {} end)
 violation("ack-of-nothing", "The target ends the connection on a ChRcvBufAck without ChRcvBuf", { "SDP-8.2.2-10" }, "sdp", nothing,
   function() return sdp.ch_rcv_buf_ack {} end)

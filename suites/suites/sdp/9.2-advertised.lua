@@ -4,7 +4,7 @@
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
 
--- Accepts only Data, until `due` bytes have arrived.
+-- Expects only Data, until `due` bytes have arrived. Returns the number of received bytes.
 local function take(s, due, options)
   local got = 0
   while got < due do
@@ -15,8 +15,9 @@ end
 
 local readable = { "SDP-9.2-23", "SDP-6.3.2-4", "SDP-14.1-1", "SDP-6.2.2.5-1" }
 
--- Declares a case with a driven socket. `run` gets the connection, on which SDP has started, and
--- the HelloAck. `declared` has the other fields of the case.
+-- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
+-- `run` gets the connection, on which SDP has started, and the HelloAck. `declared` has the other
+-- fields of the case.
 local function driven(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/9.2-advertised/" .. name, title
   declared.requirements = requirements

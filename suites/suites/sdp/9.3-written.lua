@@ -1,5 +1,6 @@
--- The memory that a SinkAvail advertises, and messages that the peer sends instead of using it
--- (draft-pinkerton-iwarp-sdp-01 sections 9.3, 9.4, 9.5.1, 9.5.2.2, 9.5.5, 11.3 and 14.1).
+-- The memory that a SinkAvail advertises, and messages that the peer sends instead of a Write to
+-- this memory (draft-pinkerton-iwarp-sdp-01 sections 9.3, 9.4, 9.5.1, 9.5.2.2, 9.5.5, 11.3 and
+-- 14.1).
 
 -- Writes to the memory that a SinkAvail advertises, and reports the completion.
 local function fill(s, m, len)
@@ -27,8 +28,8 @@ case {
   end,
 }
 
--- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
--- `declared` has the other fields of the case.
+-- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
+-- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
 local function driven(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/9.3-written/" .. name, title
   declared.requirements = requirements
@@ -81,7 +82,7 @@ case(driven("data-between", "The target accepts Data while SinkAvails are open, 
   s:close()
 end))
 
--- A case in which `answer` sends the answer to a SinkAvail with payload.
+-- Declares a case in which `answer` sends the answer to a SinkAvail with payload (a Transaction).
 local function transaction(name, title, row, answer)
   case {
     id = "sdp/9.3-written/transaction-by-" .. name,

@@ -1,4 +1,5 @@
-//! Cases that need an agent: with an agent in process, and with an unreachable agent.
+//! Tests cases that need an agent (a program that uses an RNIC for the tester). The agent runs in
+//! the same process, or is not reachable, or is written in another language.
 
 use crate::common::{has, run};
 use weft_suites::Filter;
@@ -9,7 +10,7 @@ use weft_suites::targets::Target;
 const RECEIVED: &str = "rdmap/3.2-delivered/length[size=1023]";
 const POSTED: &str = "rdmap/5.1-posted/write[size=4096,to=5]";
 
-/// Each role, in process and over TCP.
+/// The builtin targets in each role, in process and over TCP.
 fn targets() -> [Target; 4] {
     ["builtin", "builtin-initiator", "builtin-tcp", "builtin-initiator-tcp"].map(|name| Target::resolve(name).unwrap())
 }
@@ -100,8 +101,8 @@ async fn target_check_reports_the_agent() {
     assert!(device.0 == Some(false) && device.1.contains("/nowhere/weft"), "{device:?}");
 }
 
-/// An agent in another language, written only from docs/agent.md. The test shows that the page is
-/// sufficient, and that weft requests nothing that the page does not describe.
+/// This agent is in another language, and was written only from docs/agent.md. The test shows that
+/// the page is sufficient, and that weft requests nothing that the page does not describe.
 #[tokio::test]
 async fn an_agent_of_another_hand_is_driven() {
     if !has("python3") {

@@ -1,5 +1,6 @@
-//! A small responder with one basic fault. Other authors wrote it only from the RFCs. A basic case
-//! must name the fault, and no other case may report a rule that the responder follows.
+//! Tests with a small responder that has one basic fault. Other authors wrote this responder only
+//! from the RFCs. A basic case (a case that only needs normal traffic) must name the fault. No case
+//! is allowed to report a rule that the responder follows.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -15,10 +16,10 @@ use weft_suites::model::{CaseResult, Direction, RunReport, Tier, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 
-/// All cases that may apply to the responder.
+/// Words that select all cases that can apply to the responder.
 const ALL: [&str; 4] = ["mpa", "mpa-p2p", "ddp", "rdmap"];
 
-/// Cases that depend on the behaviour that is faulty in one of the responders.
+/// Cases that depend on a behaviour with which one of the responders has a fault.
 const CASES: [&str; 13] = [
     "basic",
     "ddp/4.1-control/last",
@@ -71,7 +72,8 @@ async fn report_of_cases(fault: &str, cases: &[&str]) -> Option<RunReport> {
     report_with(fault, "service = \"echo\"\ncapabilities = [\"crc\"]", cases, Tier::Smoke).await
 }
 
-/// `lines` are the other lines of the target file.
+/// Runs cases against the responder with this fault. `lines` are the lines of the target file that
+/// set the service and the capabilities.
 async fn report_with(fault: &str, lines: &str, cases: &[&str], tier: Tier) -> Option<RunReport> {
     let responder = Responder::start(fault)?;
     let text =
@@ -93,18 +95,20 @@ const PAD: Fault = ("pad", "mpa/4-basic/pad", &["MPA-4.1-5"]);
 const LENGTH: Fault = ("length", "mpa/4-basic/length", &["MPA-4.1-1", "MPA-5.2-1"]);
 const MSN: Fault = ("msn", "ddp/4.3-basic/first-number", &["DDP-4.3-7"]);
 const CRC: Fault = ("crc", "mpa/4-basic/crc", &["MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19"]);
-/// The segments of a message arrive in order, so the fault shows only if an MO is wrong.
+/// This responder ignores MO. The segments of a message normally arrive in order, so only a case
+/// that sends a wrong MO shows the fault.
 const MO: Fault = ("mo", "ddp/7.1-untagged/mo", &["DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1"]);
 
-/// The case names the fault, only these requirements fail, and the cases that depend on the basic
-/// case name it.
+/// Runs [`CASES`] against a responder with this fault. Checks that the basic case names the fault,
+/// and that only its requirements fail. A case that depends on the basic case must be inconclusive
+/// and name the basic case.
 async fn is_named(fault: Fault) {
     if let Some(report) = report_of(fault.0).await {
         blames_no_other(&report, fault);
     }
 }
 
-/// The same, with every variant of an ordinary run.
+/// Does the same as [`is_named`], with every variant of an ordinary run.
 async fn is_named_by_all(fault: Fault) {
     let lines = "service = \"echo\"\ncapabilities = [\"crc\"]";
     if let Some(report) = report_with(fault.0, lines, &ALL, Tier::Default).await {
@@ -193,7 +197,7 @@ async fn every_case_blames_an_offset_that_is_ignored_alone() {
     is_named_by_all(MO).await;
 }
 
-/// Only a Request with private data shows this fault: no other case fails.
+/// Only a Request with private data shows this fault, so no other case fails.
 #[tokio::test]
 async fn a_private_data_length_in_the_other_order_is_named() {
     let cases = [
@@ -213,7 +217,8 @@ async fn a_private_data_length_in_the_other_order_is_named() {
     assert!(split.explanation.contains(expected), "{}", split.explanation);
 }
 
-/// The payload of each Send that the target received and returned.
+/// Checks the sizes of the Sends that the target received, and the sizes of the Sends that it
+/// returned.
 #[tokio::test]
 async fn the_basic_cases_echo_every_small_size() {
     let out = tempfile::tempdir().unwrap();
@@ -225,7 +230,7 @@ async fn the_basic_cases_echo_every_small_size() {
             if let Some(octets) = step.octets.as_ref().filter(|_| step.direction == direction)
                 && step.text == "FPDU with Send"
             {
-                // ULPDU_Length counts 18 bytes of header.
+                // ULPDU_Length includes a header of 18 bytes.
                 sizes.insert(usize::from_str_radix(&octets.hex[..4], 16).unwrap() - 18);
             }
         }
@@ -233,7 +238,7 @@ async fn the_basic_cases_echo_every_small_size() {
     }
 }
 
-/// Runs cases against the echo service at this address. `lines` are the other lines of the target
+/// Runs cases against the echo service at this address. `lines` are additional lines of the target
 /// file.
 async fn report_of_echo(address: SocketAddr, lines: &str, case: &str) -> RunReport {
     let text = format!("name = \"echo\"\nkind = \"tcp\"\naddress = \"{address}\"\nservice = \"echo\"\n{lines}\n");
@@ -247,7 +252,7 @@ async fn report_of_echo(address: SocketAddr, lines: &str, case: &str) -> RunRepo
 async fn a_wrong_echo_of_one_size_is_named() {
     for size in [1, 77, 128] {
         let damage = move |ulpdu: &mut Vec<u8>| {
-            // 18 bytes of header precede the payload.
+            // A header of 18 bytes precedes the payload.
             if ulpdu.len() == 18 + size {
                 ulpdu[17 + size] ^= 1;
             }
@@ -301,7 +306,8 @@ async fn basic_cases_need_no_capability() {
     }
 }
 
-/// An error of DDP or RDMAP shows that MPA passed the ULPDU on.
+/// The FPDU has a wrong CRC. If the Terminate reports an error of DDP or RDMAP, MPA has passed the
+/// ULPDU on without checking the CRC first.
 #[tokio::test]
 async fn a_wrong_crc_that_ddp_or_rdmap_reports_was_not_checked_in_time() {
     for fault in ["crc-reported-by-ddp", "crc-reported-by-ddp-exchanged", "crc-reported-by-rdmap"] {
@@ -316,7 +322,8 @@ async fn a_wrong_crc_that_ddp_or_rdmap_reports_was_not_checked_in_time() {
     }
 }
 
-/// 02 02 is not an error of RDMAP. It violates the layout of the Terminate, and no rule about CRCs.
+/// The responder sends the error code 02 02, in which two fields are exchanged. This is not an
+/// error of RDMAP. So the responder violates the layout of the Terminate, but no rule about CRCs.
 #[tokio::test]
 async fn a_wrong_crc_that_an_exchanged_terminate_reports_was_checked() {
     let Some(report) = report_of_cases("crc-reported-exchanged", &["mpa/4.4-crc/bad-later[octet=20]"]).await else {

@@ -1,4 +1,4 @@
-//! Functions that the tests of runs share.
+//! Has the functions that the tests of runs share.
 
 use std::fs;
 use std::path::Path;
@@ -9,8 +9,8 @@ use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions};
 
-/// Returns whether this machine has `program`. If the environment variable `WEFT_PROGRAMS` is set, a
-/// missing program fails the test. Otherwise the test skips itself.
+/// Returns whether this machine has `program`. If it has not, the caller skips its test. If the
+/// environment variable `WEFT_PROGRAMS` is set, a missing program fails the test.
 pub fn has(program: &str) -> bool {
     if std::process::Command::new(program).arg("--version").output().is_ok() {
         return true;
@@ -33,18 +33,18 @@ pub async fn run(target: Target, suites: Suites, filter: Filter, out: &Path) -> 
     (report, events)
 }
 
-/// The case about the key against a target.
+/// Runs the case about the key against a target.
 pub async fn key_case(target: Target, out: &Path) -> RunReport {
     run(target, Suites::embedded().unwrap(), Filter::of([CASE]), out).await.0
 }
 
-/// The builtin target with the deviation that the key case is about.
+/// The builtin target with a deviation (a named fault) that the case about the key finds.
 pub fn deviating() -> Target {
     Target::builtin().with_deviations(["mpa.accepts-wrong-key"]).unwrap()
 }
 
-/// A folder of suites with one script, `mpa/x.lua`, whose one case `mpa/x/one` has this function
-/// body.
+/// Makes a folder of suites with one script, `mpa/x.lua`. The script has one case, `mpa/x/one`, and
+/// `body` is the body of its function.
 pub fn one_case(folder: &Path, body: &str) -> std::path::PathBuf {
     let script = format!(
         "case {{ id = 'mpa/x/one', version = 1, title = 'One', requirements = {{ 'MPA-7.1.1-2' }}, roles = {{ 'responder' }},\nrun = function(t, p)\n{body}\nend }}\n"

@@ -1,5 +1,6 @@
-//! The control of a failed case. If the control fails, too, the case is inconclusive. If the
-//! control works, the case stays failed.
+//! Tests controls. If a case fails, weft runs its control: the same script with a plain exchange in
+//! place of the step that deviates. If the control also fails, the case is inconclusive. If the
+//! control works, the verdict stays "fail".
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -14,7 +15,7 @@ use weft_suites::targets::Target;
 
 use crate::common::run;
 
-/// The note of the control in the transcript if its plain exchange works.
+/// The note in the transcript if the control works.
 const WORKS: &str = "control: the script works with a plain exchange in place of the step that deviates";
 
 async fn results(target: Target, case: &str) -> Vec<CaseResult> {
@@ -26,8 +27,8 @@ fn deviating(deviation: &str) -> Target {
     Target::builtin().with_deviations([deviation]).unwrap()
 }
 
-/// The echo of Data lacks its PAD. This is a fault of MPA, and proves nothing about reserved flags
-/// of SDP.
+/// The echo of an SDP Data message lacks its PAD. This is a fault of MPA, and proves nothing about
+/// the reserved flags of SDP.
 #[tokio::test]
 async fn a_case_of_sdp_that_fails_by_a_basic_fault_is_inconclusive() {
     for result in results(deviating("mpa.pad-left-out-later"), "sdp/6-tolerated/reserved-flags").await {
@@ -37,13 +38,14 @@ async fn a_case_of_sdp_that_fails_by_a_basic_fault_is_inconclusive() {
             "{}",
             result.explanation
         );
-        // 18 octets of DDP's header, 16 of SDP's, 3 of payload.
+        // The ULPDU has 18 octets of DDP's header, 16 octets of SDP's header, and 3 octets of
+        // payload.
         let expected = " In the control, in a plain exchange with a ULPDU of 37 bytes, the answer to Data is missing: ";
         assert!(result.explanation.contains(expected), "{}", result.explanation);
     }
 }
 
-/// A port mapper that receives datagrams and never answers.
+/// The port mapper receives datagrams and never answers. So the case about PmTime is inconclusive.
 #[tokio::test]
 async fn a_port_mapper_that_answers_nothing_breaks_no_rule_about_a_field() {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -60,8 +62,8 @@ async fn a_port_mapper_that_answers_nothing_breaks_no_rule_about_a_field() {
     assert!(result.explanation.contains(expected), "{}", result.explanation);
 }
 
-/// Sockets that do not answer Data. They answer the DisConn of the good exchange, which the failed
-/// case has already done.
+/// A sink and a source do not answer Data, so they cannot have a control. They answer only the
+/// DisConn of the good exchange, which the failed case has already performed.
 #[tokio::test]
 async fn a_failure_of_a_sink_or_source_has_no_control() {
     for service in ["sdp-sink", "sdp-source"] {
@@ -76,8 +78,8 @@ async fn a_failure_of_a_sink_or_source_has_no_control() {
     }
 }
 
-/// These cases send only normal traffic, so a second run without a deviating step would be the
-/// same.
+/// In these cases, no step is marked as the step that deviates. So there is no step that a control
+/// could replace.
 #[tokio::test]
 async fn a_failure_without_a_marked_step_has_no_control() {
     for (deviation, case) in [
@@ -118,7 +120,8 @@ async fn with_connections(deviation: &str, key: &str) -> (CaseResult, usize) {
     (results.remove(0), accepted.load(Relaxed))
 }
 
-/// The transcript has the connections of the case, but not those of its control.
+/// A control opens connections of its own. The transcript has the connections of the case, but not
+/// the connections of its control.
 #[tokio::test]
 async fn only_a_failure_by_a_marked_step_connects_for_a_control() {
     for (deviation, key, has_control) in [
@@ -135,8 +138,8 @@ async fn only_a_failure_by_a_marked_step_connects_for_a_control() {
     }
 }
 
-/// One of each kind: SDP with an echo and with a driven socket, markers, RFC 7306, an agent, a port
-/// mapper.
+/// For each kind of control, there is one case: SDP with an echo, SDP with a socket that the tester
+/// controls, markers, RFC 7306, an agent, and a port mapper.
 #[tokio::test]
 async fn a_failure_by_the_marked_step_stays_one() {
     for (deviation, case) in [

@@ -1,5 +1,5 @@
-//! Every case writes its files to the paths that its result names, and other programs can read
-//! them.
+//! Tests the evidence. Every case writes its files to the paths that its result names, and other
+//! programs can read these files.
 
 use std::path::Path;
 use std::process::Command;
@@ -68,8 +68,8 @@ async fn the_dissector_reads_the_packets_of_a_pass() {
     let out = tempfile::tempdir().unwrap();
     let report = key_case(Target::builtin_tcp(), out.path()).await;
     let count = dissected(&pcapng(&report, out.path(), 3));
-    // Two good exchanges: Request, Reply, Send, echo. The frame with the wrong key is not a part of
-    // them.
+    // There are two good exchanges, each with a Request, a Reply, a Send and its echo. The frame
+    // with the wrong key does not count, because it is not a start-up frame.
     assert_eq!((count.startups, count.fpdus), (4, 4));
     // The tester violated the rules of an initiator on purpose. The target violated no rule.
     assert!(count.findings.iter().all(|finding| finding.direction == 0), "{:?}", count.findings);
@@ -86,8 +86,8 @@ async fn the_dissector_finds_the_failure_in_the_packets() {
     assert_eq!(finding.packet, Some(by_target[0].frame.into()));
 }
 
-/// tshark checks the capture independently. If it is not installed, only the dissector checks it,
-/// in the test above.
+/// tshark checks the capture independently. If tshark is not installed, only the dissector checks
+/// the capture, in the previous test.
 #[tokio::test]
 async fn tshark_shows_packets_with_their_comments() {
     let out = tempfile::tempdir().unwrap();
@@ -109,7 +109,7 @@ async fn tshark_shows_packets_with_their_comments() {
     assert!(text.lines().count() == 17 && text.lines().all(is_good), "{text}");
 }
 
-/// The text of a parameter may be longer than a file name can be.
+/// The text of a parameter can be longer than the maximum length of a file name.
 #[tokio::test]
 async fn a_long_parameter_has_a_folder_and_keeps_its_text() {
     let out = tempfile::tempdir().unwrap();

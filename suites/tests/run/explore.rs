@@ -1,5 +1,6 @@
-//! Random sessions. The builtin targets pass them. A deviation that needs several segments, several
-//! messages or a fault is found, and reduced to a case that fails again.
+//! Tests the exploration, which runs random sessions against a target. The builtin targets pass
+//! every session. The exploration finds a target that deviates after several segments, after
+//! several messages or after an error, and reduces the session to a case that fails again.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ async fn explored(target: Target, out: &Path, sessions: u64) -> Exploration {
         target,
         out: out.to_owned(),
         seed: Some(1),
-        // The number of sessions ends the exploration, and not the time.
+        // The exploration ends after this number of sessions, because the time is long.
         time: Duration::from_secs(3600),
         sessions: Some(sessions),
         connections: 4,
@@ -41,7 +42,7 @@ async fn the_builtin_targets_pass_every_session() {
         assert!(explanations.is_empty(), "{explanations:?}");
         assert_eq!((found.progress.sessions, found.progress.undecided), (sessions, 0), "{:?}", found.stopped);
         assert!(found.progress.steps > sessions);
-        // The evidence of the sessions is deleted.
+        // The exploration has deleted the evidence of the sessions.
         assert!(!out.path().join(".session").exists());
     }
 }
@@ -49,14 +50,14 @@ async fn the_builtin_targets_pass_every_session() {
 #[tokio::test]
 async fn failures_are_reduced_to_cases_that_fail_again() {
     for (deviation, sessions, most_steps) in [
-        // The second segment of a Send.
+        // To find this deviation, a Send needs a second segment.
         ("ddp.refuses-later-segments", 15, 1),
-        // Two Writes to the same address.
+        // To find this deviation, a session needs two Writes to the same address.
         ("ddp.refuses-second-write", 80, 4),
-        // An FPDU with a wrong CRC.
+        // To find this deviation, a session needs an FPDU with a wrong CRC.
         ("mpa.accepts-bad-crc", 25, 1),
-        // Only the monitor notices that MO is wrong.
-        ("ddp.mo-constant", 15, 1),
+        // Only the monitor (the dissector with its rules) notices that MO is wrong.
+        ("ddp.mo-constant", 15, 3),
     ] {
         let out = tempfile::tempdir().unwrap();
         let found = explored(deviating(deviation), out.path(), sessions).await;
@@ -108,25 +109,26 @@ async fn a_target_without_echo_and_rping_is_refused() {
     assert!(matches!(error, ExploreError::Service(..)) && error.to_string().contains("echo or rping"), "{error}");
 }
 
-/// `interop/mutants/iwarp/endpoint.py`, an endpoint that other authors wrote only from the RFCs. It
-/// ends when this value is dropped.
+/// The process of an endpoint in `interop/mutants` that other authors wrote only from the
+/// specifications. The process ends when this value is dropped.
 struct Endpoint {
     child: Child,
     target: Target,
 }
 
 impl Endpoint {
-    /// Starts the endpoint with an echo service and this bug, or without a bug.
-    fn start(bug: Option<&str>) -> Self {
-        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../interop/mutants/iwarp/endpoint.py");
+    /// Starts `interop/mutants/FOLDER/endpoint.py` with these arguments, and with this bug or without
+    /// a bug. `fields` are further lines of the target file.
+    fn start(folder: &str, arguments: &[&str], bug: Option<&str>, fields: &str) -> Self {
+        let mutants = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../interop/mutants");
         let mut command = Command::new("python3");
-        command.arg(script).args(["--listen", "127.0.0.1:0", "--service", "echo"]).stdout(Stdio::piped());
-        let mut child = command.args(bug.map(|bug| ["--bug", bug]).iter().flatten()).spawn().unwrap();
+        command.arg(mutants.join(folder).join("endpoint.py")).args(["--listen", "127.0.0.1:0"]).args(arguments);
+        command.args(bug.map(|bug| ["--bug", bug]).iter().flatten()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let mut address = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
         let text = format!(
-            "name = \"endpoint\"\nkind = \"tcp\"\naddress = \"{}\"\nservice = \"echo\"\ncapabilities = [\"crc\"]\n\
-             time_scale = 0.3\n",
+            "name = \"endpoint\"\nkind = \"tcp\"\naddress = \"{}\"\ntime_scale = 0.3\n{fields}",
             address.trim()
         );
         Endpoint { child, target: Target::from_toml("endpoint.toml", &text).unwrap() }
@@ -140,16 +142,14 @@ impl Drop for Endpoint {
     }
 }
 
-/// A share of the bugs. The others need more time, or markers.
-#[tokio::test]
-async fn an_independent_endpoint_passes_and_some_of_its_bugs_are_found() {
-    if !has("python3") {
-        return;
-    }
-    for (bug, row) in [(None, ""), (Some("len-16bit"), "DDP-5.2-4"), (Some("fpdu-32k"), "RDMAP-5.3-5")] {
-        let endpoint = Endpoint::start(bug);
+/// Explores the endpoint with each bug, and expects that a session violates the row. Without a bug,
+/// no session may fail.
+async fn finds(start: impl Fn(Option<&str>) -> Endpoint, sessions: u64, bugs: &[(&str, &str)]) {
+    let bugs = bugs.iter().map(|(bug, row)| (Some(*bug), *row));
+    for (bug, row) in std::iter::once((None, "")).chain(bugs) {
+        let endpoint = start(bug);
         let out = tempfile::tempdir().unwrap();
-        let found = explored(endpoint.target.clone(), out.path(), 10).await;
+        let found = explored(endpoint.target.clone(), out.path(), sessions).await;
         let rows: Vec<&str> = found
             .failures
             .iter()
@@ -159,5 +159,26 @@ async fn an_independent_endpoint_passes_and_some_of_its_bugs_are_found() {
         assert_eq!(rows.contains(&row), bug.is_some(), "{bug:?}: {rows:?}, {:?}", found.undecided);
         assert!(bug.is_some() || rows.is_empty(), "{rows:?}");
         assert_eq!(found.progress.undecided, 0, "{bug:?}: {:?}", found.undecided);
+    }
+}
+
+/// The test uses only some of the bugs. The other bugs need more time, or markers.
+#[tokio::test]
+async fn an_independent_endpoint_passes_and_some_of_its_bugs_are_found() {
+    if has("python3") {
+        let fields = "service = \"echo\"\ncapabilities = [\"crc\"]\n";
+        let start = |bug: Option<&str>| Endpoint::start("iwarp", &["--service", "echo"], bug, fields);
+        finds(start, 10, &[("len-16bit", "DDP-5.2-4"), ("fpdu-32k", "RDMAP-5.3-5")]).await;
+    }
+}
+
+/// The endpoint begins its SDP messages with MSeq 0, the other reading of section 6.1.5 of the draft.
+#[tokio::test]
+async fn an_independent_sdp_endpoint_passes_and_some_of_its_bugs_are_found() {
+    if has("python3") {
+        let arguments = ["--service", "echo", "--sinkavail", "20000", "--hello-ack", "reply"];
+        let fields = "service = \"sdp-echo\"\n[sdp]\nstart = \"private-data\"\nfirst_mseq = 0\n";
+        let start = |bug: Option<&str>| Endpoint::start("sdp", &arguments, bug, fields);
+        finds(start, 12, &[("read-tail-odd", "SDP-8.2-1"), ("exact-fit", "SDP-8.2-1")]).await;
     }
 }

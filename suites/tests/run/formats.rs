@@ -1,4 +1,5 @@
-//! TAP, SARIF and Markdown show the result of the run; the baseline decides what is expected.
+//! Tests the report formats TAP, SARIF, Markdown and HTML, which show the result of the run. Other
+//! tests are about the baseline of a target file, which lists results that are expected.
 
 use std::path::Path;
 
@@ -27,7 +28,8 @@ fn entry(case: &str, outcome: Verdict, signature: &str) -> BaselineEntry {
     }
 }
 
-/// A minimal reader of TAP: numbers, results, directives.
+/// A minimal reader of TAP. For each test point, returns whether the line begins with `ok`, and the
+/// rest of the line.
 fn points(tap: &str) -> Vec<(bool, String)> {
     let mut lines = tap.lines();
     assert_eq!(lines.next(), Some("TAP version 13"));
@@ -59,7 +61,8 @@ async fn tap_has_a_point_a_result() {
     assert!(passed.iter().all(|(ok, _)| *ok));
 }
 
-/// The file alone explains the exit code, and it has the same counts as all other reports.
+/// All cases pass, but the run fails because of other violations. Each report file alone must
+/// explain the exit code. It must also have the same counts as all other reports.
 #[tokio::test]
 async fn violations_beside_the_cases_are_marked_at_a_case_that_shows_them() {
     let out = tempfile::tempdir().unwrap();
@@ -87,7 +90,8 @@ async fn violations_beside_the_cases_are_marked_at_a_case_that_shows_them() {
     crate::reports::is_valid(&junit);
 }
 
-/// If cases fail, only they fail the files: the files have the counts of the terminal.
+/// If cases fail, the report files count only these cases as failures, and not the other
+/// violations. So the files have the same counts as the terminal.
 #[tokio::test]
 async fn violations_beside_failing_cases_are_not_counted() {
     let out = tempfile::tempdir().unwrap();
@@ -141,7 +145,7 @@ async fn sarif_has_a_rule_a_requirement() {
         assert_eq!(place["artifactLocation"]["uri"], "mpa/7.1.1-key.lua");
         assert!(place["region"]["startLine"].as_u64().unwrap() > 1);
         assert!(result.get("suppressions").is_none());
-        // SARIF 2.1.0, 3.21.2: an attachment has an artifactLocation.
+        // SARIF 2.1.0 section 3.21.2: an attachment has an artifactLocation.
         let attached: Vec<&str> = result["attachments"].as_array().unwrap().iter().map(attachment).collect();
         let [pcapng, transcript] = attached[..] else { panic!("{attached:?}") };
         assert!(pcapng.ends_with("/evidence.pcapng") && transcript.ends_with("/transcript.json"), "{attached:?}");
@@ -151,7 +155,8 @@ async fn sarif_has_a_rule_a_requirement() {
         let why = result["suppressions"][0]["justification"].as_str().unwrap();
         assert_eq!(why, "known # since spring (https://example.org/7)");
     }
-    // Expected results are suppressed. A stale entry is not, because it makes the run fail.
+    // SARIF suppresses expected results. It does not suppress a stale entry of the baseline,
+    // because the entry makes the run fail.
     let entries = vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2"), entry("no/such/case", Verdict::Fail, "x")];
     let run = &of(&failing(entries).await)["runs"][0];
     let open = |result: &&Value| result.get("suppressions").is_none();
@@ -203,8 +208,8 @@ async fn results_of_the_baseline_are_as_expected() {
     assert_eq!((one.summary.expected.len(), one.summary.exit_code), (1, ExitCode::Unexpected));
 }
 
-/// A target file from somebody else can contain anything. No report may contain its control
-/// characters.
+/// A target file from another person can contain anything. No report is allowed to contain its
+/// control characters.
 #[tokio::test]
 async fn control_characters_of_a_baseline_are_shown() {
     let hostile = BaselineEntry {
@@ -246,8 +251,8 @@ async fn a_stale_entry_fails_the_run() {
         assert_eq!((report.summary.stale.len(), report.summary.exit_code), (1, ExitCode::Unexpected), "{stale:?}");
         assert!(report.summary.stale[0].starts_with(&stale.case));
     }
-    // A later entry need not repeat what an earlier entry expects, and a variant that does not exist
-    // never occurs.
+    // An entry is stale if an earlier entry already expects the same outcome, or if its variant
+    // does not exist.
     let earlier = entry(CASE, Verdict::Fail, "MPA-7.1.1-2");
     for (case, why) in
         [(format!("{CASE}[octet=3]"), "already expects this outcome"), (format!("{CASE}[octet=16]"), "no such variant")]
@@ -256,7 +261,8 @@ async fn a_stale_entry_fails_the_run() {
         let [stale] = &report.summary.stale[..] else { panic!("{:?}", report.summary.stale) };
         assert!(stale.starts_with(&case) && stale.contains(why), "{stale}");
     }
-    // First the entry for one variant, then the entry for all: the second is for the other fifteen.
+    // If the entry for one variant comes before the entry for all variants, neither is stale. The
+    // second entry is for the other fifteen variants.
     let both = vec![entry(&format!("{CASE}[octet=3]"), Verdict::Fail, "MPA-7.1.1-2"), earlier];
     assert_eq!(failing(both).await.summary.exit_code, ExitCode::AsExpected);
     // The case passes now, so the entry is stale.
@@ -271,7 +277,8 @@ async fn a_stale_entry_fails_the_run() {
     let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
     assert!(report.summary.counts.not_applicable > 0 && report.summary.stale.is_empty(), "{:?}", report.summary.stale);
     assert_eq!(report.summary.exit_code, ExitCode::AsExpected);
-    // Nor is it stale if the seed selected only some variants, because others may match it.
+    // An entry is not stale if the seed selected only some variants, because the other variants
+    // could match it.
     let target = Target::builtin().with_baseline(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2")]);
     let filter = Filter::of([CASE]).tier(Tier::Smoke);
     let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
@@ -281,13 +288,13 @@ async fn a_stale_entry_fails_the_run() {
         "{:?}",
         report.summary.stale
     );
-    // A case without a verdict proves nothing about its entry.
+    // A case that is inconclusive proves nothing about its entry.
     let folder = crate::common::one_case(out.path(), "local c = t:connect() c:expect_close { within = 1 }");
     let target = Target::builtin().with_baseline(vec![entry("mpa/x/one", Verdict::Fail, "MPA-7.1.1-2")]);
     let suites = Suites::from_folder(&folder).unwrap();
     let (report, _) = crate::common::run(target, suites, Filter::everything(), out.path()).await;
     assert_eq!(report.summary.exit_code, ExitCode::Inconclusive, "{:?}", report.summary.stale);
-    // Cases that were not selected are not judged.
+    // An entry for a case that was not selected is not stale.
     let target = Target::builtin().with_baseline(vec![entry(&format!("{CASE}[octet=3]"), Verdict::Fail, "x")]);
     let filter = Filter::of([format!("{CASE}[octet=4]")]);
     let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
@@ -318,7 +325,7 @@ async fn a_difference_is_in_its_list() {
     assert_eq!(Diff::of(&bad, &otherwise).failing_otherwise.len(), 1);
 }
 
-/// Two versions of a firmware that both break one rule in all cases.
+/// Two versions of a firmware both violate one rule in all cases.
 #[tokio::test]
 async fn a_finding_that_both_runs_share_is_no_difference() {
     let out = tempfile::tempdir().unwrap();
@@ -339,7 +346,7 @@ async fn a_finding_that_both_runs_share_is_no_difference() {
     let diff = Diff::of(&before, &after);
     assert_eq!((diff.newly_failing.len(), diff.fixed.len(), diff.same), (5, 3, 8));
     assert_eq!((diff.failing_otherwise.len(), diff.newly_observed.len(), diff.no_longer_observed.len()), (0, 0, 0));
-    // A finding that only one version has is a separate difference, listed once.
+    // If only one version has the finding, the difference lists it once, separately from the cases.
     let clean = version(0..3, None);
     let worse = Diff::of(&clean, &before);
     assert_eq!((worse.same, worse.newly_failing.len(), worse.exit_code()), (16, 0, ExitCode::Unexpected));
@@ -347,14 +354,14 @@ async fn a_finding_that_both_runs_share_is_no_difference() {
     let better = Diff::of(&before, &clean);
     assert_eq!((better.same, better.exit_code()), (16, ExitCode::AsExpected));
     assert_eq!(better.no_longer_observed, worse.newly_observed);
-    // The case was not run again, so its outcome is unknown.
+    // The second run has no results, so it is unknown whether the violation still occurs.
     let mut less = clean.clone();
     less.results.clear();
     assert!(Diff::of(&before, &less).no_longer_observed.is_empty());
 }
 
-/// The STags of the target are different in each run, and so is the text of its failure. The
-/// signature stays the same.
+/// The STags of the target are different in each run, so the text of its failure is also different.
+/// The signature, which identifies the failure, stays the same.
 #[tokio::test]
 async fn a_signature_is_the_same_in_each_run() {
     let failure = async |seed| {
@@ -379,7 +386,7 @@ async fn a_signature_is_the_same_in_each_run() {
     // A baseline entry with the text of one run matches the next run.
     let words = one.results[0].actual.clone().unwrap();
     assert!(words.contains("00"), "{words}");
-    // All of them, and the beginning of one.
+    // First use the complete text, and then only the beginning of an STag.
     for words in [&words[..], "0000"] {
         let out = tempfile::tempdir().unwrap();
         let target = Target::builtin_tcp().with_deviations(["rdmap.numbers-stags"]).unwrap();

@@ -1,4 +1,4 @@
-//! Targets that misbehave: each case ends in time, with a verdict and an explanation.
+//! Tests with targets that misbehave. Each case ends in time, with a verdict and an explanation.
 
 use std::future::Future;
 
@@ -13,8 +13,8 @@ use weft_suites::model::{CaseResult, StepKind, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 
-/// Runs one case against a target that treats each connection like this. Time limits are a tenth of
-/// the usual ones.
+/// Runs one case against a target that handles each connection with `serve`. Time limits are a
+/// tenth of their usual values.
 async fn result_against<F: Future<Output = ()> + Send>(serve: impl Fn(TcpStream) -> F + Send + 'static) -> CaseResult {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -33,8 +33,8 @@ async fn result_against<F: Future<Output = ()> + Send>(serve: impl Fn(TcpStream)
     report.results.remove(0)
 }
 
-/// Each case would wait for its time-outs. The first cases are enough to show that the target sends
-/// nothing.
+/// The target sends nothing, so each case would wait for its time-outs. After the first cases, weft
+/// gives up.
 #[tokio::test]
 async fn a_silent_target_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -61,7 +61,7 @@ async fn a_silent_target_is_given_up() {
     assert_eq!(report.results.iter().filter(is_given_up).count(), 13);
 }
 
-/// Behaves as required once, and then does nothing.
+/// The target behaves as required in one exchange. After the stimulus, it does nothing.
 #[tokio::test]
 async fn a_target_that_dies_of_the_stimulus_fails() {
     let died = Arc::new(AtomicBool::new(false));
@@ -83,7 +83,7 @@ async fn a_target_that_dies_of_the_stimulus_fails() {
     .await;
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
     assert!(result.steps.iter().any(|step| step.kind == StepKind::Met));
-    assert!(result.explanation.starts_with("The target died of the case."), "{}", result.explanation);
+    assert!(result.explanation.starts_with("The target died during the case."), "{}", result.explanation);
     assert_eq!(result.requirements[0].verdict, Verdict::Fail);
 }
 
@@ -97,7 +97,8 @@ async fn silence_is_inconclusive() {
 #[tokio::test]
 async fn garbage_is_inconclusive_and_explained() {
     let result = result_against(|mut stream| async move {
-        // The tester may be gone before all of it is written.
+        // It is possible that the tester closes before all bytes are written, so the result is
+        // ignored.
         let _ = stream.write_all(&vec![0xa5; 1 << 20]).await;
     })
     .await;
@@ -123,8 +124,8 @@ async fn a_close_at_once_is_inconclusive() {
     assert!(result.explanation.contains("the connection where its Reply was expected"), "{}", result.explanation);
 }
 
-/// A target that dies of a Request with a wrong key. It answers again when the file exists that its
-/// restart command creates.
+/// A target that dies of a Request with a wrong key. Its restart command creates the file `back`.
+/// When this file exists, the target answers again.
 async fn dies_of_a_wrong_key(listener: TcpListener, back: std::path::PathBuf) {
     let mut dead = true;
     loop {
@@ -145,8 +146,8 @@ async fn dies_of_a_wrong_key(listener: TcpListener, back: std::path::PathBuf) {
     }
 }
 
-/// The target is dead from the beginning, and dies of each case's stimulus. It is restarted, and
-/// each case has its good exchange.
+/// The target is dead at the beginning, and dies again of the stimulus of each case. weft restarts
+/// it, so that each case can perform its good exchange.
 #[tokio::test]
 async fn a_dead_target_is_restarted() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -163,8 +164,8 @@ async fn a_dead_target_is_restarted() {
     let out = tempfile::tempdir().unwrap();
     let (report, _) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
     server.abort();
-    // One restart for the first case, which found the target dead and was run again, and one after
-    // each of the two cases.
+    // There are three restarts. The first case finds the target dead, so weft restarts the target
+    // and runs the case again. There is one more restart after each of the two cases.
     assert_eq!(std::fs::read_to_string(calls).unwrap().lines().count(), 3);
     for result in &report.results {
         assert_eq!(result.verdict, Verdict::Fail);
@@ -205,7 +206,7 @@ async fn a_target_that_does_not_come_back_is_given_up() {
     assert_eq!(report.results.iter().filter(is_given_up).count(), 15);
 }
 
-/// Bytes that arrive while a case waits for something else are stored, up to a limit.
+/// weft stores bytes that arrive while a case waits for something else, but only up to a limit.
 #[tokio::test]
 async fn datagrams_without_end_do_not_fill_the_memory() {
     let flood = "dd if=/dev/zero bs=2000 status=none >/dev/udp/{mapper_address}/{mapper_port}";
@@ -226,7 +227,7 @@ async fn datagrams_without_end_do_not_fill_the_memory() {
     assert_eq!(result.actual.as_deref(), Some("it sent more than 16777216 bytes"), "{}", result.explanation);
 }
 
-/// The report has the output of the command `crashed`.
+/// The report contains the output of the command `crashed` from the target file.
 #[tokio::test]
 async fn the_last_words_of_a_dead_target_are_in_the_report() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -250,7 +251,8 @@ async fn the_last_words_of_a_dead_target_are_in_the_report() {
     assert!(result.steps.iter().any(|step| step.text == "last output of the target: booted"), "{:?}", result.steps);
 }
 
-/// A target that answers a Request and is silent after it, with a script that waits for a close.
+/// Runs a script that waits for a close, against a target that answers a Request and is then
+/// silent. `crashed` is the line of the target file with the command that shows the console.
 async fn verdict_on_silence(crashed: &str) -> CaseResult {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -280,7 +282,7 @@ async fn verdict_on_silence(crashed: &str) -> CaseResult {
 async fn a_target_whose_console_shows_a_crash_after_the_stimulus_fails() {
     let result = verdict_on_silence("crashed = [\"/bin/sh\", \"-c\", \"echo BUG: kernel NULL pointer\"]\n").await;
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
-    assert!(result.explanation.starts_with("The target died of the case."), "{}", result.explanation);
+    assert!(result.explanation.starts_with("The target died during the case."), "{}", result.explanation);
     let no_control = " No control was run: a target with the service none sends no answers.";
     let end = format!("Its last output: BUG: kernel NULL pointer.{no_control}");
     assert!(result.explanation.ends_with(&end), "{}", result.explanation);

@@ -1,4 +1,5 @@
-//! Targets that connect to the tester: weft's own, started by a command, started by a person.
+//! Tests with targets that connect to the tester. The target is weft's own initiator, or a command
+//! or a person starts it.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -36,7 +37,7 @@ async fn the_builtin_initiator_passes_all_that_applies() {
     assert!(results.iter().filter(|result| result.1 == Verdict::Pass).count() > 300);
 }
 
-/// The echo service and rping, each with and without RFC 6581.
+/// The cases need the echo service or rping, with or without RFC 6581.
 #[tokio::test]
 async fn the_builtin_initiator_is_the_same_over_tcp() {
     let target = Target::resolve("builtin-initiator-tcp").unwrap();
@@ -61,7 +62,7 @@ async fn the_builtin_client_of_a_port_mapper_passes_all_that_applies() {
     assert!(results.len() > 20, "{}", results.len());
 }
 
-/// In real time. Tests with long waits use the virtual clock.
+/// This test runs in real time, so it uses only cases without long waits.
 #[tokio::test]
 async fn the_builtin_client_of_a_port_mapper_is_the_same_over_udp() {
     let target = Target::resolve("builtin-initiator-tcp").unwrap();
@@ -84,7 +85,7 @@ async fn the_builtin_client_of_a_port_mapper_is_the_same_over_udp() {
     assert!(wrong.is_empty() && results.len() == 12, "{wrong:?} of {}", results.len());
 }
 
-/// For a few requirements: the case about the requirement fails if the target violates it.
+/// A target violates one requirement. The case about this requirement fails.
 #[tokio::test]
 async fn a_deviating_client_of_a_port_mapper_is_caught() {
     for (deviation, case, row) in [
@@ -100,8 +101,8 @@ async fn a_deviating_client_of_a_port_mapper_is_caught() {
     }
 }
 
-/// A target that sends requests and does not connect: the user gets both addresses, and cases that
-/// need a connection do not apply.
+/// The target sends requests to the port mapper and does not connect. The user gets the addresses
+/// of the port mapper and of the service. Cases that need a connection do not apply.
 #[tokio::test]
 async fn a_user_who_starts_a_client_gets_the_address_of_the_port_mapper() {
     let text =
@@ -158,7 +159,8 @@ async fn a_command_that_does_not_connect_is_reported() {
     }
 }
 
-/// The run shows where to connect, each time that it needs a connection.
+/// Each time that the run needs a connection, it shows the address to which the target must
+/// connect.
 #[tokio::test]
 async fn each_connection_prompts_the_user() {
     let prompts = Arc::new(Mutex::new(Vec::new()));
@@ -188,8 +190,8 @@ async fn each_connection_prompts_the_user() {
     );
 }
 
-/// `interop/basic/responder.py` as an initiator with a basic fault; `None`: there is no Python
-/// here.
+/// Runs cases against `interop/basic/responder.py`, which is an initiator with a basic fault.
+/// Returns `None` if this machine has no Python.
 async fn verdicts_of_faulty(fault: &str, words: &[&str]) -> Option<Vec<(String, Verdict, String)>> {
     if !common::has("python3") {
         return None;
@@ -201,8 +203,8 @@ async fn verdicts_of_faulty(fault: &str, words: &[&str]) -> Option<Vec<(String, 
     Some(verdicts(by_command(&lines), words).await)
 }
 
-/// The control starts the initiator once more. The basic case names a fault in the PAD, and no
-/// other requirement fails.
+/// weft starts the initiator once more for the control. The basic case names the fault in the PAD,
+/// and no other requirement fails.
 #[tokio::test]
 async fn a_failure_of_an_initiator_that_is_started_has_a_control() {
     let words = ["mpa/4-basic/pad[pad=1]", "ddp/4.1-control/last[first=4]", "mpa/7.1.2-reply/reserved[bits=1]"];
@@ -216,7 +218,7 @@ async fn a_failure_of_an_initiator_that_is_started_has_a_control() {
     assert!(explanation.contains("The control fails, too") && explanation.contains("mpa/4-basic/pad"), "{explanation}");
 }
 
-/// In the control, a legal Reply replaces the Reply with reserved bits.
+/// The case sends a Reply with reserved bits. Its control sends a legal Reply instead.
 #[tokio::test]
 async fn a_reply_that_deviates_has_a_control() {
     let Some(results) = verdicts_of_faulty("mute", &["mpa/7.1.2-reply/reserved[bits=1]"]).await else { return };
@@ -225,10 +227,11 @@ async fn a_reply_that_deviates_has_a_control() {
     assert!(explanation.contains("In the control, after a legal MPA Reply, it "), "{explanation}");
 }
 
-/// If a port mapper's client never acknowledges, no case reports that it checks reserved fields.
+/// A client of the port mapper never acknowledges. So a case cannot conclude that the client
+/// rejects reserved fields.
 #[tokio::test]
 async fn an_answer_of_the_port_mapper_that_deviates_has_a_control() {
-    // A PMReq from port 12345 for a service at 127.0.0.1, and nothing after it.
+    // The client sends a PMReq from port 12345 for a service at 127.0.0.1, and then nothing.
     let client = r#"
         port=$(printf '%04x' "$3")
         rest=$(printf '\\x00%.0s' {1..12})
@@ -247,8 +250,8 @@ async fn an_answer_of_the_port_mapper_that_deviates_has_a_control() {
     assert!(explanation.contains("In the control, after a right PMAccept, nothing"), "{explanation}");
 }
 
-/// A control needs another start of the target. The user gets no prompt for it, and the report
-/// states that no control was run.
+/// A person starts the target, and a control would need another start. weft does not prompt for
+/// this start. The report states that no control was run.
 #[tokio::test]
 async fn a_failure_of_a_target_that_a_person_starts_has_no_control() {
     let person = |event: &Event| {

@@ -1,4 +1,5 @@
-//! Which results represent a target: those of its newest complete run, with its reruns.
+//! Tests the results that represent a target. They are the results of its newest complete run, in
+//! which reruns have replaced the results of their cases.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,8 +13,8 @@ use weft_suites::{Filter, RunOptions, Schedule};
 
 const CASE: &str = "mpa/x/one";
 
-/// Four variants. Those for which `fails` is true expect that the target closes after a correct
-/// Request.
+/// Suites with one case of four variants. `fails` is a condition in Lua. If it is true for a
+/// variant, this variant fails, because it expects a close after a correct Request.
 fn suites(folder: &Path, fails: &str) -> Suites {
     let script = format!(
         "case {{ id = '{CASE}', version = 1, title = 'One', requirements = {{ 'MPA-7.1.1-2' }}, roles = {{ 'responder' }},\n\
@@ -29,7 +30,7 @@ fn suites(folder: &Path, fails: &str) -> Suites {
 struct Lab {
     folder: tempfile::TempDir,
     store: Store,
-    /// Of a store that is not in the folder.
+    /// The URL of the store, if the store is not in the folder.
     url: Option<String>,
 }
 
@@ -40,7 +41,7 @@ impl Lab {
         Lab { folder, store, url: None }
     }
 
-    /// With a new database of this name on a server.
+    /// Creates a lab whose store is a new database on a server.
     async fn on_server(url: &str, name: &'static str) -> Self {
         sqlx::any::install_default_drivers();
         let mut connection = AnyConnection::connect(url).await.unwrap();
@@ -68,7 +69,7 @@ fn key(n: i64) -> CaseKey {
     format!("{CASE}[n={n}]").parse().unwrap()
 }
 
-/// Passed, failed and the exit code.
+/// Returns the number of passed cases, the number of failed cases, and the exit code.
 fn sum(latest: &Latest) -> (u64, u64, ExitCode) {
     let summary = latest.record.summary.as_ref().unwrap();
     (summary.counts.pass, summary.counts.fail, summary.exit_code)
@@ -111,7 +112,8 @@ async fn replaces(lab: &Lab) {
     assert_eq!((latest.run_of(&key(3)), latest.run_of(&key(1))), (third.run.id.as_str(), full.run.id.as_str()));
     let verdicts: Vec<_> = lab.store.latest_cases(&latest).await.unwrap().iter().map(|case| case.verdict).collect();
     assert_eq!(verdicts, [Verdict::Pass, Verdict::Pass, Verdict::Pass, Verdict::Fail].map(Some));
-    // Another target under the same name: a deviation, an address, a capability.
+    // A target with a deviation has the same name, but is a different target. Its results replace
+    // nothing.
     lab.play(crate::common::deviating(), "false", rerun(4)).await;
     assert_eq!(lab.latest().await, latest);
     // In the rerun, the cases that passed fail, and the cases that failed pass.
@@ -144,7 +146,7 @@ async fn postgresql_is_the_same() {
     }
 }
 
-/// The clock of a host may be years ahead, and be corrected later.
+/// It is possible that the clock of a host is years ahead, and is corrected later.
 #[tokio::test]
 async fn runs_are_ordered_by_the_store_and_not_by_clocks() {
     is_ordered(&Lab::new().await).await;

@@ -1,6 +1,6 @@
-//! Tests of the public API of the engine, one file for each subject. They are in one binary, so
-//! that the libraries are linked only once.
-#![allow(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
+//! Tests the public API of the engine that runs suites. Each subject has its own file. All files
+//! are in one binary, so that the libraries are linked only once.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 #![allow(unreachable_pub, reason = "modules of a test binary")]
 
 mod agent;

@@ -1,4 +1,4 @@
-//! Markers: a target over TCP that requests them, and runs of all suites with markers.
+//! Tests markers. A target over TCP requests them, or all cases run with markers.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use weft_suites::targets::{MarkerDirections, Target, check};
 
 use crate::common::{CASE, run};
 
-/// An echo service that has M=1, and its description.
+/// Starts an echo service that requests markers (M=1). Also returns a target with this service.
+/// `declares` is a line of the target file.
 fn asking(declares: &str) -> (Server, Target) {
     let mut connection = Settings::default();
     connection.mpa.markers = true;
@@ -72,8 +73,7 @@ async fn any_case_can_run_with_markers() {
     }
 }
 
-/// A marker that points to a wrong place is a fault of the target that only a run with markers
-/// shows.
+/// The target sends markers that point to a wrong place. Only a run with markers shows this fault.
 #[tokio::test]
 async fn a_wrong_marker_fails_a_run_with_markers() {
     let target = || Target::builtin().with_deviations(["mpa.marker-modulo"]).unwrap();

@@ -1,7 +1,7 @@
-//! The RFCs leave open which error code some Terminates have. `interop/siw/README.md` lists these
-//! errors. Each code that the RFCs allow passes, and another code fails. Figure 10 of RFC 5040
-//! requires copied headers in some Terminates. The cases about these headers fail without them, and
-//! no other case does.
+//! Tests the codes and headers in Terminates. For some errors, the RFCs allow more than one error
+//! code (`interop/siw/README.md` lists these errors). A case passes with each allowed code, and
+//! fails with any other code. Figure 10 of RFC 5040 requires copied headers in some Terminates. If
+//! these headers are missing, only the cases about the headers fail.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -18,7 +18,7 @@ use weft_suites::targets::Target;
 use crate::common::run;
 use crate::relay::{LOOPBACK, echo, relay, rping};
 
-/// The position of Terminate Control in a ULPDU: after the header of an untagged segment.
+/// The position of Terminate Control in a ULPDU. It follows the header of an untagged segment.
 const CONTROL: usize = 18;
 /// Length of Terminate Control, with its reserved bits (RFC 5040 section 4.8).
 const CONTROL_LEN: usize = 4;
@@ -44,7 +44,8 @@ fn agent() -> (SocketAddr, String) {
     (address, format!("agent = \"{control}\"\nagent_at = \"{address}\""))
 }
 
-/// Runs a variant against weft's own responder, with `change` applied to each Terminate.
+/// Runs a variant against weft's own responder. `change` changes each Terminate that the responder
+/// sends.
 async fn result_of(program: Program, key: &str, change: impl Fn(&mut Vec<u8>) + Clone + Send + 'static) -> CaseResult {
     let (responder, lines) = match program {
         Program::Echo => (echo(Settings::default()), "service = \"echo\"".to_owned()),
@@ -68,25 +69,27 @@ async fn result_of(program: Program, key: &str, change: impl Fn(&mut Vec<u8>) + 
     report.results.remove(0)
 }
 
-/// Layer and EType in one byte, then the code, of the Terminate that the tester received.
+/// Returns two bytes of the Terminate that the tester received. The first byte has the layer and
+/// the error type, and the second byte has the error code.
 fn code_of(result: &CaseResult) -> Option<[u8; 2]> {
     let mut received = result.steps.iter().filter(|step| step.direction == Direction::Received);
     let terminate = received.find(|step| step.text == "FPDU with Terminate")?;
-    // Two bytes of ULPDU_Length precede the ULPDU.
+    // ULPDU_Length, which has two bytes, precedes the ULPDU.
     let shown: Vec<u8> = terminate.octets.as_ref()?.shown().skip(2 + CONTROL).take(2).collect();
     shown.try_into().ok()
 }
 
-/// Each line has the allowed codes, then a requirement that another code violates, and that code.
+/// Each line has the program, the variant, and the allowed codes. Then it has a requirement, and
+/// another code that violates this requirement.
 #[tokio::test]
 async fn each_code_that_the_rfcs_allow_passes() {
     use Program::{Agent, Echo, Rping};
     for (program, key, allowed, violated, other) in [
-        // A Write without the right, or with the STag of another connection. For a missing right,
-        // RFC 5041 section 7.2 has no code of its own.
+        // The tester sends a Write without the access right, or with the STag of another
+        // connection. For a missing right, RFC 5041 section 7.2 has no separate code.
         (Agent, "ddp/8.3-rights/write-right", &[[0x11, 0x00], [0x11, 0x02]][..], "DDP-7.2-5", [0x01, 0x02]),
         (Rping, "ddp/8.2-association/write", &[[0x11, 0x00], [0x11, 0x02]], "DDP-8.2-4", [0x01, 0x02]),
-        // More Reads than the IRD. RFC 5040 names no code.
+        // The tester sends more Reads than the IRD allows. RFC 5040 defines no code for this error.
         (
             Rping,
             "rdmap/5.2-read/too-many[beyond=1]",
@@ -94,7 +97,8 @@ async fn each_code_that_the_rfcs_allow_passes() {
             "DDP-7.2-10",
             [0x12, 0x01],
         ),
-        // An MSN without a buffer. The code depends on how the target manages its buffers.
+        // The tester sends an MSN for which the target has no buffer. The code depends on how the
+        // target manages its buffers.
         (Echo, "ddp/7.1-untagged/msn[ahead=100000]", &[[0x12, 0x02], [0x12, 0x03]], "DDP-7.2-10", [0x12, 0x01]),
         (
             Rping,
@@ -120,7 +124,8 @@ async fn each_code_that_the_rfcs_allow_passes() {
     }
 }
 
-/// Removes DDP Segment Length and the copied headers, and sets M, D and R to zero.
+/// Removes the DDP Segment Length and the copied headers from a Terminate. Sets the bits M, D and
+/// R, which announce them, to zero.
 fn remove_headers(ulpdu: &mut Vec<u8>) {
     ulpdu.truncate(CONTROL + CONTROL_LEN);
     ulpdu[CONTROL + 2] = 0;

@@ -1,6 +1,6 @@
-//! A PostgreSQL server of Debian's packages for one test: a cluster in a temporary folder, on a
-//! loopback port of its own.
-#![allow(dead_code, reason = "web's tests use this file too, and restart no server")]
+//! Starts a PostgreSQL server from Debian's packages for one test. Its data is in a temporary
+//! folder. It has its own port on the loopback interface.
+#![allow(dead_code, reason = "the tests of the crate `web` also use this file, but restart no server")]
 
 use std::net::TcpListener;
 use std::os::unix::fs::chown;
@@ -20,7 +20,7 @@ pub struct Server {
     _folder: tempfile::TempDir,
 }
 
-/// PostgreSQL refuses to be run by root; Debian's `nobody` has this number.
+/// The number of Debian's user `nobody`. PostgreSQL refuses to run as root.
 const NOBODY: u32 = 65534;
 
 impl Server {
@@ -57,20 +57,20 @@ impl Server {
         Some(server)
     }
 
-    /// Ends the server at once, and all connections to it.
+    /// Stops the server at once, which ends all connections to it.
     pub fn stop(&mut self) {
         assert!(self.stop.status().unwrap().success(), "pg_ctl stop");
         self.process.wait().unwrap();
     }
 
-    /// Starts the server again after a stop, with what it had.
+    /// Starts the server again after a stop, with the same data.
     pub fn restart(&mut self) {
         self.process = self.start.spawn().unwrap();
         self.wait();
     }
 
-    /// `pg_isready` queries the server itself. If the process has ended, the server will never be
-    /// ready.
+    /// Waits until the server is ready. `pg_isready` queries the server. If the process has ended,
+    /// the server will never be ready.
     fn wait(&mut self) {
         let end = Instant::now() + Duration::from_secs(60);
         loop {
@@ -88,8 +88,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // With this signal, the server also removes its shared memory. A server that does not react
-        // is killed.
+        // `pg_ctl stop` lets the server remove its shared memory. If this fails, kill the process.
         if !self.stop.status().is_ok_and(|status| status.success()) {
             let _ = self.process.kill();
         }
@@ -97,7 +96,7 @@ impl Drop for Server {
     }
 }
 
-/// The folder of `initdb` and `postgres`, the newest version that is installed.
+/// Returns the folder with `initdb` and `postgres` of the newest installed version.
 fn programs() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?;
     let mut folders: Vec<PathBuf> = versions.filter_map(|entry| Some(entry.ok()?.path().join("bin"))).collect();

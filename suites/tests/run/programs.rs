@@ -1,5 +1,5 @@
-//! Programs that are started as the target and end by themselves. The report shows how they ended,
-//! and a crash fails the case.
+//! Tests with a target that is a program. weft starts the program, and the program ends by itself.
+//! The report shows how it ended, and a crash makes the case fail.
 
 use std::path::Path;
 
@@ -12,8 +12,9 @@ use crate::common::has;
 
 const CASE: &str = "mpa/7.1.2-reply/wrong-key[octet=0]";
 
-/// An MPA Initiator that sends its Request, waits for the end of the connection after a Reply with
-/// the right key, and does `$3` after one with a wrong key.
+/// A shell script that is an MPA Initiator. It sends a Request. After a Reply with the right key,
+/// it waits for the end of the connection. After a Reply with a wrong key, it runs the command
+/// `$3`.
 const CLIENT: &str = r#"
 ulimit -c 0
 [ -e gone ] && exit 4
@@ -23,7 +24,8 @@ printf 'MPA ID Req Frame\x40\x01\0\0' >&3
 exec cat <&3 >/dev/null
 "#;
 
-/// Runs the case against that Initiator. Returns `None` if this machine has no bash.
+/// Runs the case against the Initiator, with `at_wrong_key` as the command. Returns `None` if this
+/// machine has no bash.
 async fn result(at_wrong_key: &str, more: &str) -> Option<CaseResult> {
     if !has("bash") {
         return None;
@@ -45,7 +47,7 @@ async fn result(at_wrong_key: &str, more: &str) -> Option<CaseResult> {
     Some(result)
 }
 
-/// The evidence on the disk has the same.
+/// Checks that the transcript on the disk has the same ends of programs as the result.
 fn is_in_the_transcript(result: &CaseResult, out: &Path) {
     let text = std::fs::read(out.join(&result.evidence.folder).join("transcript.json")).unwrap();
     let written: serde_json::Value = serde_json::from_slice(&text).unwrap();
@@ -54,7 +56,8 @@ fn is_in_the_transcript(result: &CaseResult, out: &Path) {
     assert_eq!(ends, result.program_ends);
 }
 
-/// How the program of the first connection ended, which is the one that got the wrong key.
+/// Returns the exit status and the signal with which the program of connection 1 ended. This
+/// program got the wrong key.
 fn first_end(result: &CaseResult) -> (Option<i32>, Option<i32>) {
     let end = result.program_ends.first().unwrap_or_else(|| panic!("no end: {}", result.explanation));
     assert_eq!(end.connection, Some(1));
@@ -68,14 +71,15 @@ fn first_end(result: &CaseResult) -> (Option<i32>, Option<i32>) {
 #[tokio::test]
 async fn an_exit_status_is_recorded() {
     let Some(result) = result("exit 3", "").await else { return };
-    // It closed the connection, as it has to.
+    // The end of the program closed the connection, as the requirement demands.
     assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
     assert_eq!(first_end(&result), (Some(3), None));
 }
 
 #[tokio::test]
 async fn a_failure_names_the_exit_status_of_the_program() {
-    // After the program has ended, its child answers before the close. The answer decides the case.
+    // After the program has ended, its child process still sends an answer before the connection
+    // closes. This answer makes the case fail.
     let answer = "until grep -qs State:.Z /proc/$$/status || [ ! -e /proc/$$ ]; do :; done; \
                   printf 'MPA ID Rep Frame\\\\x40\\\\x01\\\\0\\\\0' >&3";
     let Some(result) = result(&format!("({answer}) & exit 3"), "").await else { return };
@@ -85,19 +89,20 @@ async fn a_failure_names_the_exit_status_of_the_program() {
     assert!(result.explanation.ends_with(expected), "{}", result.explanation);
 }
 
-/// The crash closes the connection, as the requirement demands, and the next program works.
+/// The crash closes the connection, as the requirement demands, and the next start of the program
+/// works. The case fails nevertheless.
 #[tokio::test]
 async fn a_crash_fails_the_case() {
     let Some(result) = result("kill -SEGV $$", "").await else { return };
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
     assert_eq!(first_end(&result), (None, Some(11)));
-    assert!(result.explanation.starts_with("The target died of the case."), "{}", result.explanation);
+    assert!(result.explanation.starts_with("The target died during the case."), "{}", result.explanation);
     assert_eq!(result.actual.as_deref(), Some("the program of connection 1 ended, signal: 11 (SIGSEGV)"));
     let is_failing = |judged: &&RequirementVerdict| judged.verdict == Verdict::Fail;
     assert_eq!(result.requirements.iter().filter(is_failing).count(), 1, "{:?}", result.requirements);
 }
 
-/// Another process sends this signal.
+/// The signal SIGKILL comes from another process, so it is not a crash of the target.
 #[tokio::test]
 async fn a_killed_program_is_recorded_and_not_held_against_the_target() {
     let Some(result) = result("kill -KILL $$", "").await else { return };
@@ -105,15 +110,17 @@ async fn a_killed_program_is_recorded_and_not_held_against_the_target() {
     assert_eq!(first_end(&result), (None, Some(9)));
 }
 
-/// The output of `crashed` does not replace the exit status.
+/// The explanation has the exit status, and also the output of the command `crashed`.
 #[tokio::test]
 async fn a_target_that_does_not_come_back_has_its_exit_status_and_last_words() {
     let crashed = "crashed = [\"/bin/sh\", \"-c\", \"echo Oops\"]\n";
     let Some(result) = result(": >gone; exit 3", crashed).await else { return };
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
     assert_eq!(first_end(&result), (Some(3), None));
-    let (begin, end) =
-        ("The target died of the case.", " The program of connection 1 ended, exit status: 3. Its last output: Oops.");
+    let (begin, end) = (
+        "The target died during the case.",
+        " The program of connection 1 ended, exit status: 3. Its last output: Oops.",
+    );
     assert!(result.explanation.starts_with(begin), "{}", result.explanation);
     assert!(result.explanation.ends_with(end), "{}", result.explanation);
     let none = ProgramEnd { connection: None, exit_status: Some(4), ..result.program_ends[0].clone() };

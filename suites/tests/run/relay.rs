@@ -1,4 +1,5 @@
-//! weft's own responders over TCP, and a relay that changes what they send.
+//! Starts weft's own responders over TCP, and a relay that changes the octets that the responders
+//! send.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +18,7 @@ use weft_peer::service::RpingServer;
 use weft_peer::verbs::{Node, RnicSettings};
 use weft_peer::workload::{WorkloadError, ping};
 
-/// A free port of this machine.
+/// An address with which the system selects a free port.
 pub const LOOPBACK: &str = "127.0.0.1:0";
 
 /// Starts an echo service, and returns its address. It ends with the runtime of the test.
@@ -86,7 +87,7 @@ async fn relay_connection(tester: TcpStream, target: TcpStream, change: impl Fn(
     tokio::join!(there, back);
 }
 
-/// Relays a start-up frame, and then FPDUs.
+/// Relays a start-up frame, and then FPDUs, from the target to the tester.
 async fn relay_answers(
     from: &mut OwnedReadHalf,
     to: &mut OwnedWriteHalf,

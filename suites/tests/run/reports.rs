@@ -1,4 +1,5 @@
-//! Each report shows what happened, and readers of its format can read it.
+//! Tests the reports. Each report shows the results of the run, and programs for its format can
+//! read it.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -14,7 +15,8 @@ use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 use weft_suites::{Filter, report};
 
-/// A run that has every verdict. Its times and ids are constant.
+/// Returns a report with every verdict. Its times and ids are constant, because snapshots contain
+/// them.
 async fn mixed() -> RunReport {
     let out = tempfile::tempdir().unwrap();
     let mut report = key_case(deviating(), out.path()).await;
@@ -67,7 +69,7 @@ fn terminal(report: &RunReport, colour: bool) -> String {
     String::from_utf8(octets).unwrap()
 }
 
-/// Sends the events of a run again.
+/// Sends the events of a run to `terminal`.
 fn replay(terminal: &impl EventSink, report: &RunReport) {
     use weft_suites::model::Event;
     let planned = report.results.iter().map(|result| result.key.clone()).collect();
@@ -100,7 +102,7 @@ async fn junit_is_valid_and_names_the_requirement() {
     is_valid(&text);
 }
 
-/// Checks the schema of Jenkins' xUnit plugin, if xmllint is installed.
+/// If xmllint is installed, checks the file against the schema of Jenkins' xUnit plugin.
 pub fn is_valid(junit: &str) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("junit.xml");
@@ -113,7 +115,8 @@ pub fn is_valid(junit: &str) {
     }
 }
 
-/// Returns the unpacked content that an element of the page names. The element begins with `begin`.
+/// Returns the unpacked content of an element of the page. The element begins with `begin`, and
+/// names the position of the content in the packed data.
 fn unpacked(page: &str, begin: &str) -> Vec<u8> {
     let at = page.find(begin).unwrap_or_else(|| panic!("no {begin}"));
     let element = &page[at..at + page[at..].find('>').unwrap()];
@@ -133,7 +136,7 @@ async fn html_needs_nothing_but_itself() {
     for word in ["src=", "@import", "url(", "import(", "fetch(", "<link"] {
         assert!(!text.contains(word), "{word}");
     }
-    // The only addresses are names of namespaces.
+    // The page has no addresses except the names of XML namespaces.
     assert_eq!(text.matches("://").count(), text.matches("xmlns=\"http://www.w3.org/2000/svg\"").count());
     let statement = weft_core::requirement!("MPA-7.1.1-2").row().summary;
     let expected = "the target closes the connection and sends no byte before the close";
@@ -156,13 +159,13 @@ async fn html_has_the_evidence_of_passed_cases() {
         let capture = unpacked(&text, &format!("<a class=\"capture\" href=\"{path}\""));
         assert_eq!(capture, std::fs::read(out.path().join(path)).unwrap());
         let rest = text.split_once(&format!("<details id=\"{}\"", result.key.path())).unwrap().1;
-        // The element follows its own result; the packs are at the end of the page.
+        // The element is in the section of its result. The packed data is at the end of the page.
         let story = String::from_utf8(unpacked(rest, "<div class=\"story")).unwrap();
         assert!(story.contains("<svg") && story.contains("class=\"stimulus\""), "{story}");
         assert!(story.contains(weft_core::requirement!("MPA-7.1.1-2").row().summary), "{story}");
         assert!(story.contains(&format!("byte {} changed", &result.key.path()[CASE.len() + "/octet=".len()..])));
     }
-    // The page itself has only text: 4 kB for each result.
+    // The packed data keeps the page short: about 4 kB for each result.
     assert!(text.len() < 100_000, "{} bytes", text.len());
 }
 
@@ -188,8 +191,8 @@ async fn json_is_read_back_and_all_files_are_written() {
     assert!(report::write_all(&report, &out.path().join("nowhere")).is_err());
 }
 
-/// A target violates a rule that no selected case is about. The cases pass, the run fails, and each
-/// summary has the reason.
+/// A target violates a requirement that no selected case tests. The cases pass, but the run fails.
+/// Each summary contains the reason.
 #[tokio::test]
 async fn summaries_give_also_observed_violations_as_the_reason() {
     let out = tempfile::tempdir().unwrap();
@@ -212,7 +215,7 @@ async fn summaries_give_also_observed_violations_as_the_reason() {
     assert!(
         html.contains("exit code 1: also observed: the target violates MPA-2-5 in 16 cases, MPA-4.1-3 in 16 cases")
     );
-    // The first of them is unfolded, and needs no script.
+    // The first of these violations is unfolded, and its picture is visible without JavaScript.
     assert_eq!((html.matches(" open>").count(), html.matches("<svg class=\"ladder\"").count()), (1, 1));
     let markdown = report::markdown(&report).unwrap();
     assert!(
@@ -242,12 +245,13 @@ async fn all_as_expected_needs_no_reason_and_the_evidence_has_its_source() {
     let source = "\nevidence of 16 cases: recorded by weft itself, with synthetic TCP headers\n";
     assert!(text.ends_with(source) && !text.contains("exit code"), "{text}");
     let html = report::html(&report, out.path()).unwrap();
-    // If there is one source, it is shown once, at the top.
+    // If all evidence has the same source, the report shows the source once, at the top.
     assert_eq!(html.matches("recorded by weft itself").count(), 1);
     assert!(report::markdown(&report).unwrap().contains("Evidence of 16 cases: recorded by weft itself"));
 }
 
-/// Evidence of the wire, and of the cases whose capture was not complete.
+/// Most evidence was captured on the wire. For one case, the capture was not complete, so weft
+/// recorded the evidence itself.
 #[tokio::test]
 async fn captured_and_synthetic_evidence_are_distinguished() {
     use weft_suites::model::EvidenceSource;
@@ -267,7 +271,7 @@ async fn captured_and_synthetic_evidence_are_distinguished() {
         "{text}"
     );
     let html = report::html(&report, out.path()).unwrap();
-    // Each source is shown once at the top, and once with each of its results.
+    // The report shows each source once at the top, and once with each of its results.
     assert_eq!(html.matches("captured on the wire").count(), 1 + 15);
     assert_eq!(html.matches("the capture is over").count(), 2);
 }

@@ -1,5 +1,6 @@
-//! A run that was stopped resumes at the same case. The store keeps the earlier results of a case
-//! on a target, in SQLite and PostgreSQL.
+//! Tests runs that are stopped and resumed. A run resumes at the case at which it was stopped.
+//! Other tests check that the store keeps the earlier results of a case on a target, in SQLite and
+//! in PostgreSQL.
 
 use std::sync::{Arc, Mutex};
 
@@ -16,7 +17,7 @@ fn options(out: &std::path::Path, target: Target, cancel: Option<watch::Receiver
     RunOptions { target, suites, filter: Filter::of([CASE]), out: out.to_owned(), seed: Some(7), cancel }
 }
 
-/// Runs until `count` cases are finished, then stops.
+/// Starts a run, and stops it when `count` cases are finished.
 async fn stopped_after(count: usize, out: &std::path::Path, schedule: Schedule) {
     let (cancel, receiver) = watch::channel(false);
     let finished = Mutex::new(0);
@@ -50,7 +51,7 @@ async fn a_stopped_run_goes_on_where_it_was() {
     assert_eq!((report.run.id.as_str(), report.run.seed), (first.info.id.as_str(), first.info.seed));
     assert_eq!((report.results.len(), report.summary.status), (16, RunStatus::Done));
     assert_eq!(report.summary.exit_code, ExitCode::AsExpected);
-    // The five were not run again, and the stream has all sixteen.
+    // The five finished cases did not run again. The events nevertheless report all sixteen cases.
     let of = |wanted: fn(&Event) -> bool| events.lock().unwrap().iter().filter(|event| wanted(event)).count();
     assert_eq!(of(|event| matches!(event, Event::CaseFinished { .. })), 16);
     let stepped: std::collections::BTreeSet<String> = events
@@ -62,14 +63,14 @@ async fn a_stopped_run_goes_on_where_it_was() {
     assert_eq!(stepped.len(), 11);
     assert_eq!(store.report(&first.info.id).await.unwrap(), Some(report));
 
-    // Nothing waits any more.
+    // No run can be resumed any more.
     let sink = Arc::new(|_: &Event| {});
     let error = weft_suites::run_with(options(out.path(), Target::builtin(), None), schedule, sink).await.unwrap_err();
     assert!(matches!(&error, RunError::Resume(why) if why.contains("builtin")), "{error}");
 }
 
-/// The time of a run is the sum of its parts, even if cases run in parallel and their times
-/// overlap.
+/// The duration of a resumed run is the sum of the durations of its two parts. It is not the sum of
+/// the durations of the cases, which overlap because the cases run in parallel.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_resumed_run_took_as_long_as_its_parts() {
     for is_killed in [false, true] {
@@ -143,7 +144,7 @@ async fn remembers(store: &Store, out: &std::path::Path, url: Option<String>) {
 #[tokio::test]
 async fn the_store_remembers_each_result() {
     let out = tempfile::tempdir().unwrap();
-    // A path with all characters that have another meaning in a URL.
+    // This path has characters that have a special meaning in a URL.
     let folder = out.path().join("a b?c#d%20e&ü");
     std::fs::create_dir(&folder).unwrap();
     let store = Store::open(&folder.join(FILE_NAME)).await.unwrap();
@@ -158,7 +159,7 @@ async fn no_other_address_is_taken() {
     }
 }
 
-/// The same on a real server.
+/// Checks the same as the previous tests, with a PostgreSQL server.
 #[tokio::test]
 async fn postgresql_is_the_same() {
     let Some(server) = crate::postgres::Server::start() else {

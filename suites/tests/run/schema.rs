@@ -1,5 +1,5 @@
-//! The committed JSON Schemas describe what the types are today. `WEFT_BLESS=1 cargo test -p
-//! weft-suites --test run schema` writes them anew.
+//! Tests that the committed JSON Schemas match the current types. `WEFT_BLESS=1 cargo test -p
+//! weft-suites --test run schema` writes the schemas again.
 
 use std::path::PathBuf;
 

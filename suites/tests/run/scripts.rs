@@ -1,5 +1,5 @@
-//! Scripts with errors, and cases that the target does not follow: each ends with a verdict and the
-//! line of the script.
+//! Tests scripts with errors, and cases in which the target does not do what the script waits for.
+//! Each case ends with a verdict and the line of the script.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ async fn result_of(body: &str) -> CaseResult {
     if report.results[0].verdict == Verdict::Error {
         assert_eq!(report.summary.exit_code, ExitCode::HarnessError);
     }
-    // The evidence exists for every verdict.
+    // The files of the evidence exist, whatever the verdict is.
     for file in &report.results[0].evidence.files {
         assert!(out.path().join(&file.path).is_file(), "{}", file.path);
     }
@@ -32,15 +32,15 @@ async fn script_errors_name_their_line_and_the_expectation() {
         ("t:good_exchange()\nt:conect()", 4, "conect"),
         ("local c = t:connect()\n\nc:send(nil)", 5, "expected a message or a string of bytes, found nil"),
         ("local c = t:connect()\nc:expect_close { requirment = 'MPA-7.1.1-2' }", 4, "no field \"requirment\""),
-        ("local c = t:connect()\nc:expect_close { requirement = 'MPA-7.1.1-999' }", 4, "no requirement is called"),
+        ("local c = t:connect()\nc:expect_close { requirement = 'MPA-7.1.1-999' }", 4, "unknown requirement"),
         ("local c = t:connect()\nc:expect_close { requirement = 'MPA-4.1-3' }", 4, "does not list MPA-4.1-3"),
         ("local c = t:connect()\nc:expect_close { within = -1 }", 4, "within"),
         ("t:request { revison = 2 }", 3, "no field \"revison\""),
         ("t:request():flip(p.octet)", 3, "no parameter \"octet\""),
         ("t:request():flip(20)", 3, "no byte 20"),
         ("local c = t:connect()\nc:close()\nc:send('x')", 5, "closed"),
-        // The functions that wait need `coroutine`. With it, a script could catch errors, or wait
-        // forever.
+        // A script must not use `coroutine`, because it could then catch errors or wait forever.
+        // Only weft's own functions that wait use it.
         ("t:good_exchange()\ncoroutine.yield()", 4, "coroutine"),
         ("t:good_exchange()\n_G.coroutine.wrap(function() end)", 4, "coroutine"),
         ("while true do end", 3, "more than 1000000 instructions"),
@@ -50,7 +50,8 @@ async fn script_errors_name_their_line_and_the_expectation() {
             4,
             "the case sends more than 67108864",
         ),
-        // If memory is exhausted, Lua reports no line. The line of the case replaces it.
+        // If memory is exhausted, Lua reports no line. weft then reports the line at which the case
+        // begins.
         ("local s = 'x' while true do s = s .. s end", 1, "memory"),
     ] {
         let result = result_of(body).await;
@@ -76,7 +77,8 @@ async fn a_case_without_evidence_is_an_error_of_the_case() {
     }
 }
 
-/// The case has no liveness exchange. A target that dies of the stimulus is still found.
+/// The script of the case ends without a liveness exchange. weft performs a good exchange after it,
+/// so that it finds a target that dies of the stimulus.
 #[tokio::test]
 async fn a_case_ends_with_a_good_exchange() {
     let body = "t:good_exchange() local c = t:connect() c:send(t:request():flip(0)) \
@@ -124,8 +126,8 @@ async fn scripts_speak_all_of_the_good_exchange() {
 
 #[tokio::test]
 async fn violations_by_the_tester_are_not_attributed_to_the_target() {
-    // The tester sends PAD bytes that are not zero. The monitor reports them, and that the tester
-    // sent them.
+    // The tester sends PAD bytes that are not zero. The monitor reports this violation, and names
+    // the tester as the sender.
     let body = "t:good_exchange()\nlocal c = t:connect()\nc:send(t:request())\nc:expect_reply()\n\
                 c:send(mpa.fpdu { ulpdu = rdmap.send { payload = 'a' }, pad = '\\1\\1\\1' })\nc:close()\n\
                 c = t:connect()\nc:send(t:request():flip(1))\nc:expect_close { requirement = 'MPA-7.1.1-2' }\nt:liveness()";

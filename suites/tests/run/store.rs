@@ -1,4 +1,4 @@
-//! The data that the store has of a finished run and of an unfinished run.
+//! Tests the data that the results store has about finished and unfinished runs.
 
 use std::sync::{Arc, Mutex};
 
@@ -52,7 +52,7 @@ async fn finished_cases_are_stored_before_they_are_reported() {
     };
     let run = tokio::spawn(weft_suites::run(options(out.path(), None), Arc::new(sink)));
     let reported = receiver.recv().await.unwrap();
-    // Like a kill: no destructor of the run's future can write anything.
+    // The abort is like a kill: after it, the run cannot write anything.
     run.abort();
     let _ = run.await;
     let store = Store::open(&database).await.unwrap();
@@ -106,7 +106,7 @@ fn options(out: &std::path::Path, cancel: Option<watch::Receiver<bool>>) -> RunO
     }
 }
 
-/// The dashboard and the run open a new folder's store at about the same time.
+/// The dashboard and the run can open the store of a new folder at about the same time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_new_database_is_opened_by_many_at_once() {
     let folder = tempfile::tempdir().unwrap();
@@ -128,7 +128,8 @@ async fn a_new_database_is_opened_by_many_at_once() {
     }
 }
 
-/// Sets a run's last sign of life back, as if its process had been killed some time ago.
+/// Sets the time of the last sign of life of a run back, as if its process had been killed some
+/// time ago.
 async fn kill_long_ago(url: &str, run: &str) {
     use sqlx::{AnyConnection, Connection};
     sqlx::any::install_default_drivers();
@@ -154,7 +155,7 @@ async fn breaks(url: &str) {
     assert_eq!(store.counts().await.unwrap(), [(RunStatus::Broken, 1)]);
     let summary = store.report(run).await.unwrap().unwrap().summary;
     assert_eq!((summary.status, summary.exit_code), (RunStatus::Broken, ExitCode::Inconclusive));
-    // It can still be resumed, and then it runs again.
+    // A broken run can still be resumed. Its status is then "running" again.
     assert_eq!(store.unfinished("builtin").await.unwrap().as_ref(), Some(run));
     store.set_status(run, RunStatus::Running).await.unwrap();
     assert_eq!(status().await, RunStatus::Running);
@@ -177,7 +178,7 @@ async fn a_run_whose_process_is_gone_is_broken_in_postgresql() {
     }
 }
 
-/// One case may take minutes. During this time, the run writes only signs of life.
+/// One case can take minutes. During this time, the run writes only signs of life to the store.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_in_a_long_case_shows_that_it_lives() {
     let out = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! A results store that cannot be written for a while, or not at all. The run and its reports are
-//! still complete.
+//! Tests with a results store that weft cannot write to for some time, or not at all. The run and
+//! its reports are nevertheless complete.
 
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
@@ -17,7 +17,8 @@ use weft_suites::{Filter, RunOptions, Schedule};
 use crate::common::CASE;
 use crate::warnings;
 
-/// Runs the 16 variants of the case. `at` is called with the number of each case that finished.
+/// Runs the 16 variants of the case. Each time that a variant finishes, calls `at` with the number
+/// of finished variants.
 async fn run(out: &Path, schedule: Schedule, at: impl Fn(usize) + Send + Sync + 'static) -> RunReport {
     let finished = Mutex::new(0);
     let sink = move |event: &Event| {
@@ -40,7 +41,7 @@ async fn run(out: &Path, schedule: Schedule, at: impl Fn(usize) + Send + Sync + 
     report
 }
 
-/// Executes statements from a thread that is not one of the run's.
+/// Executes statements in a separate thread, which does not belong to the run.
 fn execute(url: String, statements: &'static str) {
     let work = async move {
         sqlx::any::install_default_drivers();
@@ -99,11 +100,11 @@ async fn a_store_that_returns_gets_what_it_missed() {
     assert_eq!(store.report(&report.run.id).await.unwrap(), Some(report));
 }
 
-/// Another program that locks the file, such as a backup or an SQLite shell.
+/// Another program, such as a backup or an SQLite shell, locks the file.
 ///
-/// The run waits for one minute, so a lock of 20 s costs no result. The lock of this test is
-/// shorter: the test reads the remaining time from the warning. A test of `recorder.rs` checks,
-/// with a paused clock, that the run tries again until this time.
+/// The run tries to write for one minute. The test does not wait that long. It reads the remaining
+/// time from the warning of the run, and then ends the lock. A test in `recorder.rs` checks, with a
+/// paused clock, that the run tries again until the end of this time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waits_for_a_file_that_another_program_locks() {
     let out = tempfile::tempdir().unwrap();
@@ -121,14 +122,16 @@ async fn waits_for_a_file_that_another_program_locks() {
     let (since, warning) = waited.recv().unwrap();
     let (_, left) = warning.split_once("trying again for ").unwrap();
     let left: u64 = left.split_once(" s").unwrap().0.parse().unwrap();
-    // The minute begins after the lock, however slow this machine is. The warning rounds down.
+    // The minute begins after the lock, so the age of the lock and the remaining time are together
+    // more than a minute. This is also true on a slow machine. The warning rounds the remaining
+    // time down, so add a second.
     assert!(since + Duration::from_secs(left + 1) > Duration::from_secs(60), "after {since:?}: {warning}");
     let store = Store::open(&file).await.unwrap();
     assert_eq!(store.report(&report.run.id).await.unwrap(), Some(report));
 }
 
-/// Holds the lock from now on, until the run reports that it waits. Sends the age of the lock at
-/// that time, and the warning of the run.
+/// Locks the file until the run reports that it waits. Sends the age of the lock at that time, and
+/// the warning of the run.
 fn lock_until(url: String, mut warned: UnboundedReceiver<String>, waits: Sender<(Duration, String)>) {
     let (locked, is_locked) = channel();
     std::thread::spawn(move || {

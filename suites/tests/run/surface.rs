@@ -1,4 +1,5 @@
-//! What scripts can do to a connection, and what they get from it.
+//! Tests the functions with which a script controls a connection, and the values that these
+//! functions return.
 
 use crate::common::{one_case, run};
 use weft_suites::Filter;
@@ -6,7 +7,8 @@ use weft_suites::model::{CaseResult, Direction, StepKind, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 
-/// The end of each script in this file: an expectation with a requirement, and a liveness exchange.
+/// Each script in this file ends with these lines. They have an expectation with a requirement, and
+/// a liveness exchange.
 const END: &str = "\nlocal z = t:connect() z:send(t:request():flip(1))\n\
                    z:expect_close { requirement = 'MPA-7.1.1-2' } t:liveness()";
 
@@ -86,7 +88,8 @@ async fn a_check_of_the_script_is_an_expectation() {
     assert_eq!((result.verdict, result.actual.as_deref()), (Verdict::Fail, Some("two")));
 }
 
-/// Each event has its name, and its fields if it has some; the case continues with any of them.
+/// `next` returns the name of the event and, for some events, its fields. The case continues after
+/// every event.
 #[tokio::test]
 async fn next_returns_the_event_and_decides_nothing() {
     let result = passes(
@@ -100,7 +103,8 @@ async fn next_returns_the_event_and_decides_nothing() {
     assert!(result.steps.iter().any(|step| step.kind == StepKind::Silence && step.text == "nothing within 1 s"));
 }
 
-/// A late answer is a failure only if the requirement is about time.
+/// If an answer is late, the case is inconclusive. It fails only if the expectation demands this
+/// (`overdue_fails`).
 #[tokio::test]
 async fn lateness_fails_if_the_case_demands_it() {
     let body = |more: &str| {
@@ -129,7 +133,8 @@ async fn an_impossible_cut_is_refused() {
     }
 }
 
-/// The builtin responder answers an enhanced Request, in the peer-to-peer model too.
+/// The builtin responder answers an enhanced Request in the client-server model and in the
+/// peer-to-peer model.
 #[tokio::test]
 async fn the_good_exchange_is_enhanced_if_the_target_file_has_it() {
     for (table, flags) in
@@ -145,8 +150,8 @@ async fn the_good_exchange_is_enhanced_if_the_target_file_has_it() {
     }
 }
 
-/// Linux's iwcm cannot handle a close directly after its Reply. A close that is a stimulus is still
-/// sent immediately.
+/// Linux's iwcm cannot handle a close directly after its Reply, so the tester waits before it
+/// closes. If the close is the stimulus of the case, the tester sends it immediately.
 #[tokio::test]
 async fn an_end_that_tries_nothing_lets_the_target_settle() {
     let slow = "name = \"slow\"\nkind = \"builtin\"\n[startup]\nsettle_ms = 500\n";
@@ -164,12 +169,13 @@ async fn an_end_that_tries_nothing_lets_the_target_settle() {
     assert_eq!(delay_after_reply("c:close()", StepKind::Fin, Verdict::Pass).await, 500_000_000);
     assert_eq!(delay_after_reply("c:finish()", StepKind::Fin, Verdict::Pass).await, 0);
     assert_eq!(delay_after_reply("c:reset()", StepKind::Reset, Verdict::Pass).await, 0);
-    // A case that ends there leaves the connection to the engine.
+    // If the case ends here, the engine closes the connection. It waits too.
     let fails = "t:check(false, { requirement = 'MPA-7.1.1-2', expected = 'one', actual = 'another' })";
     assert_eq!(delay_after_reply(fails, StepKind::Reset, Verdict::Fail).await, 500_000_000);
 }
 
-/// A requirement passes if the target sent a message that shows it. Otherwise it is inconclusive.
+/// A requirement passes if the target sent a message that shows that the requirement is met.
+/// Otherwise, it is inconclusive.
 #[tokio::test]
 async fn a_row_is_shown_by_its_message_alone() {
     let of = async |about: &str| {

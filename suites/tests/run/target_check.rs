@@ -1,4 +1,4 @@
-//! The results of `weft target check`.
+//! Tests the results of `weft target check`.
 
 use std::sync::Arc;
 

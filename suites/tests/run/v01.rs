@@ -1,7 +1,9 @@
-//! This version opens the data of version 0.1: its store, its folder of a run, its target files.
+//! Tests that this version of weft opens the data of version 0.1: the results store, the folder of
+//! a run, and target files.
 //!
-//! `tests/data/v0.1` has a store of three runs against `builtin` (done, cancelled, killed) in the
-//! schema of that version, the folder of the first of them, and two target files.
+//! `tests/data/v0.1` has a store in the schema of version 0.1, with three runs against `builtin`:
+//! one that is done, one that was cancelled and one that was killed. It also has the folder of the
+//! run that is done, and two target files.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +40,7 @@ async fn sqlite(folder: &Path) -> String {
     url
 }
 
-/// The runs are unchanged, and the killed run is not shown as running.
+/// Checks that the runs are unchanged, and that the killed run does not have the status "running".
 async fn assert_all_runs_are_kept(store: &Store) {
     let runs = store.runs(10).await.unwrap();
     let runs: Vec<_> = runs.iter().map(|run| (run.info.id.as_str(), run.status, run.finished, run.planned)).collect();
@@ -52,13 +54,13 @@ async fn assert_all_runs_are_kept(store: &Store) {
     assert_eq!((killed.summary.status, killed.summary.exit_code), (RunStatus::Broken, ExitCode::Inconclusive));
     let counts = store.counts().await.unwrap();
     assert_eq!(counts, [(RunStatus::Broken, 1), (RunStatus::Cancelled, 1), (RunStatus::Done, 1)]);
-    // All planned the same case, and the one that was not stopped represents the target.
+    // All runs planned the same case. The run that was not stopped represents the target.
     let latest = store.latest("builtin").await.unwrap().unwrap().record;
     assert_eq!((latest.info.id.as_str(), latest.is_partial()), (DONE, false));
     assert_eq!(store.unfinished("builtin").await.unwrap().as_deref(), Some(KILLED));
     let requirement = weft_core::requirement!("MPA-7.1.1-2");
     assert_eq!(store.judged(DONE).await.unwrap().get(&requirement), Some(&Verdict::Fail));
-    // A new run begins beside them.
+    // A new run can begin in this store.
     let run = weft_suites::model::RunInfo { id: "29990101T000000.000Z-0000".into(), ..done.run };
     store.begin(&run, &done.cases, &[done.results[0].key.clone()]).await.unwrap();
     assert_eq!(store.record(&run.id).await.unwrap().unwrap().status, RunStatus::Planned);
@@ -88,7 +90,7 @@ async fn store_opens_in_postgresql() {
     store.close().await;
 }
 
-/// Runs of that version have no sequence, and do not record whether cases were selected.
+/// Runs of version 0.1 have no sequence number, and do not record whether cases were selected.
 #[tokio::test]
 async fn runs_get_their_order_and_selections_are_recognised() {
     let folder = tempfile::tempdir().unwrap();
@@ -98,7 +100,7 @@ async fn runs_get_their_order_and_selections_are_recognised() {
                   INSERT INTO cases SELECT id, 'mpa/x/more', '{}' FROM runs WHERE target = 'nic';";
     execute(&url, extend).await.close().await.unwrap();
     let store = Store::connect(&url).await.unwrap();
-    // The info documents of the copies still have the ids of the runs that they were copied from.
+    // The info documents of the copied runs still have the ids of the original runs.
     let runs = store.runs(10).await.unwrap();
     let ids: Vec<&str> = runs.iter().map(|run| run.info.id.as_str()).collect();
     assert_eq!(ids, [KILLED, KILLED, CANCELLED, CANCELLED, DONE, DONE]);
@@ -110,16 +112,17 @@ async fn runs_get_their_order_and_selections_are_recognised() {
     assert!(store.latest("builtin").await.unwrap().unwrap().record.is_partial());
 }
 
-/// A migration that stops in the middle, for example because its process is killed, changes
-/// nothing. The next start completes it. Here its last statement cannot be executed.
+/// A migration stops in the middle, for example because its process is killed. It then changes
+/// nothing, and the next start completes it. In this test, the last statement of the migration
+/// cannot be executed.
 async fn fails_and_is_completed(url: &str) {
     let mut connection = execute(url, "ALTER TABLE runs ADD COLUMN spent_us BIGINT").await;
     let error = Store::connect(url).await.unwrap_err();
     assert!(error.to_string().contains("spent_us"), "{error}");
-    // The first statement of that migration was undone.
+    // The first statement of the migration was undone.
     assert!(connection.execute("SELECT alive_unix_s FROM runs").await.is_err());
     connection.execute("ALTER TABLE runs DROP COLUMN spent_us").await.unwrap();
-    // The next one: its last statement makes this index.
+    // Do the same with the next migration, whose last statement makes this index.
     connection.execute("CREATE INDEX runs_by_sequence ON runs (id)").await.unwrap();
     let error = Store::connect(url).await.unwrap_err();
     assert!(error.to_string().contains("runs_by_sequence"), "{error}");
@@ -150,7 +153,7 @@ fn evidence_of_a_run_opens() {
         frames += 1;
     }
     assert!(frames > 10 && capture.note().is_none(), "{frames}");
-    // The folder of a case still has its old name.
+    // The folder of the case still has the name that version 0.1 gave it.
     assert_eq!(format!("cases/{}", result.key.path()), result.evidence.folder);
 }
 

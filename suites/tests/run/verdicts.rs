@@ -1,5 +1,5 @@
-//! The case about the key gives the right verdict and explains it, over the virtual link and over
-//! TCP.
+//! Tests the verdicts. The case about the key gives the right verdict and explains it, over the
+//! virtual link (in one process, with a virtual clock) and over TCP.
 
 use crate::common::{CASE, deviating, key_case, one_case, run};
 use weft_core::requirement;
@@ -35,7 +35,7 @@ async fn the_correct_responder_passes_in_process() {
     let result = &report.results[3];
     assert_eq!(result.key.to_string(), format!("{CASE}[octet=3]"));
     assert!(result.actual.as_ref().unwrap().contains("no byte before"), "{result:?}");
-    // The stimulus is marked where it is.
+    // The transcript marks the octets that are the stimulus.
     let stimulus = |step: &&Step| {
         step.octets
             .iter()
@@ -43,7 +43,8 @@ async fn the_correct_responder_passes_in_process() {
             .any(|mark| mark.kind == MarkKind::Stimulus && mark.start == 3)
     };
     assert_eq!(result.steps.iter().filter(stimulus).count(), 1);
-    // Two good exchanges around it, each on a connection of its own.
+    // There is a good exchange before and after the stimulus. Each of the three has its own
+    // connection.
     assert_eq!(result.steps.iter().filter(|step| step.kind == StepKind::Connected).count(), 3);
 }
 
@@ -68,7 +69,8 @@ async fn the_deviating_responder_fails_and_the_requirement_is_named() {
             assert!(result.explanation.contains("MPA-7.1.1-2"), "{}", result.explanation);
             assert!(result.actual.as_ref().unwrap().contains("MPA Reply"), "{:?}", result.actual);
             assert_eq!(result.decided_at.as_ref().unwrap().file, "mpa/7.1.1-key.lua");
-            // The monitor has found the same violation independently.
+            // The monitor (the dissector with its rules) has found the same violation
+            // independently.
             let key = requirement!("MPA-7.1.1-2");
             assert!(result.findings.iter().any(|finding| finding.by_target && finding.requirement == key));
         }
@@ -76,7 +78,8 @@ async fn the_deviating_responder_fails_and_the_requirement_is_named() {
 }
 
 /// RFC 6581 section 10: an enhanced Responder answers an enhanced Request with an enhanced Reply. A
-/// Responder without the enhanced set-up closes, and must not fail the requirement about the Reply.
+/// Responder without the enhanced set-up closes. It must not be charged with a violation of the
+/// requirement about the Reply.
 #[tokio::test]
 async fn a_responder_without_the_enhanced_set_up_is_charged_with_its_own_rule_alone() {
     let target = Target::builtin_plain().with_deviations(["p2p.takes-enhanced-as-unenhanced"]).unwrap();
@@ -102,7 +105,8 @@ async fn three_runs_give_the_same() {
     assert!(seen[0] == seen[1] && seen[1] == seen[2]);
 }
 
-/// A target of kind tcp with nothing known above MPA: the start-up alone is the good exchange.
+/// The target file of kind `tcp` names no service above MPA. So the good exchange is only the
+/// start-up.
 #[tokio::test]
 async fn a_target_with_nothing_above_mpa_is_judged() {
     let server = weft_peer::driver::serve::Server::bind("127.0.0.1:0".parse().unwrap(), Default::default()).unwrap();
@@ -117,8 +121,8 @@ async fn a_target_with_nothing_above_mpa_is_judged() {
     serving.await.unwrap();
 }
 
-/// A target may cut its echo into more segments than the tester's Send had, since its segments have
-/// less room: TCP's options take some of it.
+/// A target is allowed to split its echo into more segments than the tester's Send had. Its
+/// segments can be shorter, because TCP options use some space.
 #[tokio::test]
 async fn a_target_with_shorter_segments_passes() {
     let out = tempfile::tempdir().unwrap();
@@ -140,7 +144,7 @@ async fn a_target_that_is_not_there_is_inconclusive() {
     assert_all(&report, Verdict::Inconclusive);
     assert_eq!(report.summary.exit_code, ExitCode::Inconclusive);
     assert!(report.results[0].explanation.contains("not reached"));
-    // Only one case tries to connect. The others use its result.
+    // Only the first case tries to connect. The other cases use its result.
     let tried = report.results.iter().filter(|result| !result.steps.is_empty()).count();
     assert_eq!((tried, report.results.len()), (1, 16));
     let other = &report.results[15];
@@ -148,7 +152,8 @@ async fn a_target_that_is_not_there_is_inconclusive() {
     assert!(other.evidence.folder.is_empty());
 }
 
-/// A target that goes away in the middle of a run is tried by each case: it may come back.
+/// If a target goes away in the middle of a run, each case tries to connect to it, because the
+/// target can come back.
 #[tokio::test]
 async fn a_target_that_goes_away_is_tried_again() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -201,7 +206,8 @@ async fn events_report_the_complete_run_in_order() {
                 assert_eq!(started.last(), Some(&key), "one case at a time");
                 steps += 1;
             }
-            // The next case may have begun while the evidence of this one was brought to the disk.
+            // It is possible that the next case has begun while weft wrote the evidence of this
+            // case to the disk.
             Event::CaseFinished { result } => {
                 assert_eq!(started.get(finished.len()), Some(&&result.key));
                 finished.push((**result).clone());
@@ -228,8 +234,8 @@ async fn a_read_request_that_is_refused_without_a_terminate_fails_its_rule() {
     }
 }
 
-/// The Terminate for an STag that cannot be invalidated comes before the answer to what follows;
-/// one that comes when the connection ends is too late.
+/// If an STag cannot be invalidated, the Terminate must come before the answer to the next message.
+/// A Terminate that comes when the connection ends is too late.
 #[tokio::test]
 async fn a_read_after_an_invalid_invalidate_is_not_answered() {
     for deviation in ["rdmap.overlooks-invalidate", "rdmap.delays-terminate"] {
@@ -244,7 +250,7 @@ async fn a_read_after_an_invalid_invalidate_is_not_answered() {
     }
 }
 
-/// The Terminate is late: it follows the answer, after the tester has closed.
+/// The target sends its Terminate too late: after the answer, and after the tester has closed.
 #[tokio::test]
 async fn a_delayed_terminate_comes_when_the_tester_closes() {
     let body = "local conn, op = t:operate()\n\
@@ -264,7 +270,8 @@ async fn a_delayed_terminate_comes_when_the_tester_closes() {
     assert_eq!(report.results[0].verdict, Verdict::Pass, "{}", report.results[0].explanation);
 }
 
-/// RFC 6581 replaced the proposal in the e-mail of 2007.
+/// RFC 6581 replaced the proposal in an e-mail of 2007. So a violation that concerns only the
+/// proposal fails nothing.
 #[tokio::test]
 async fn a_breach_of_the_proposal_alone_fails_nothing() {
     let target = Target::builtin().with_deviations(["mpa.never-times-out-fpdu"]).unwrap();
@@ -273,12 +280,11 @@ async fn a_breach_of_the_proposal_alone_fails_nothing() {
     let (report, _) = run(target, Suites::embedded().unwrap(), filter, out.path()).await;
     let result = &report.results[0];
     assert_eq!(result.verdict, Verdict::Unimplemented, "{}", result.explanation);
-    assert!(result.explanation.ends_with("a note, and no failure."), "{}", result.explanation);
+    assert!(result.explanation.ends_with("a note, not a failure."), "{}", result.explanation);
     assert_eq!((report.summary.failing.len(), report.summary.counts.fail), (0, 0));
 }
 
-/// With the target file of the README as it is printed, a firmware that does not check CRCs is
-/// found.
+/// The target file in README.md is sufficient to find a firmware that does not check CRCs.
 #[tokio::test]
 async fn the_target_file_of_the_readme_finds_unchecked_crcs() {
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md")).unwrap();
@@ -302,7 +308,8 @@ async fn the_target_file_of_the_readme_finds_unchecked_crcs() {
     assert_eq!(report.summary.counts.fail, 8, "{:?}", report.summary);
 }
 
-/// A Read of zero bytes shows the fault if no service runs on the target.
+/// If no service runs on the target, a Read of zero bytes shows that the target does not check
+/// CRCs.
 #[tokio::test]
 async fn unchecked_crcs_are_found_without_a_service() {
     let case = "mpa/4.4-crc/bad-read";

@@ -1,4 +1,4 @@
-//! The warnings of weft's log, as events that a test can wait for.
+//! Has the functions with which a test waits for a warning in weft's log.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, Once};
@@ -11,7 +11,8 @@ use tracing::{Event, Level, Metadata, Subscriber};
 static WAITING: Mutex<Vec<(&str, UnboundedSender<String>)>> = Mutex::new(Vec::new());
 static INSTALLED: Once = Once::new();
 
-/// Future warnings that contain `text`, from all runs of this process.
+/// Returns a receiver of future warnings that contain `text`. It also gets the warnings of other
+/// runs in this process.
 pub fn with(text: &'static str) -> UnboundedReceiver<String> {
     INSTALLED.call_once(|| tracing::subscriber::set_global_default(Warnings).unwrap());
     let (sender, receiver) = unbounded_channel();
@@ -30,7 +31,7 @@ impl Subscriber for Warnings {
         let mut text = Text(String::new());
         event.record(&mut text);
         let mut waiting = WAITING.lock().unwrap();
-        // A test that has received its warning does not wait any longer.
+        // If a test no longer has its receiver, remove its entry.
         waiting.retain(|(wanted, sender)| !text.0.contains(wanted) || sender.send(text.0.clone()).is_ok());
     }
 

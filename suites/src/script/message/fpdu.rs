@@ -47,7 +47,7 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
 }
 
 /// Inserts the markers that are due into the length field, ULPDU and PAD of an FPDU that begins at
-/// `position`. `marker` makes a marker from its distance from the length field. The positions of
+/// `position`. `marker` returns the marker for a distance from the length field. The positions of
 /// markers do not depend on the values of the fields.
 fn with_markers(position: u64, body: &[u8], marker: impl Fn(u16) -> [u8; MARKER_LEN]) -> Vec<u8> {
     let mut octets = Vec::with_capacity(body.len() + body.len() / 100 + MARKER_LEN);
@@ -80,8 +80,8 @@ mod tests {
         octets.as_bytes().to_vec()
     }
 
-    /// The layout of RFC 5044 Figure 2: length 5, five bytes, one byte of PAD, and the CRC32c over
-    /// these eight bytes.
+    /// The expected bytes follow RFC 5044 Figure 2. They have length 5, five bytes, one byte of
+    /// PAD, and the CRC32c over these eight bytes.
     #[test]
     fn pad_and_crc_are_correct_by_default() {
         let made = octets("mpa.fpdu{ulpdu='12345'}:octets()");
@@ -97,8 +97,8 @@ mod tests {
         assert_eq!((made.len(), &made[..2], &made[20..]), (26, &b"\0\x07"[..], &b"\x01\x02abcd"[..]));
     }
 
-    /// RFC 5044 Figures 5 and 6: a Send of 24 zero bytes at the start of the stream, and a second
-    /// such Send at 0x1ec.
+    /// The expected bytes follow RFC 5044 Figures 5 and 6. The figures have a Send of 24 zero bytes
+    /// at the start of the stream, and a second such Send at 0x1ec.
     #[test]
     fn markers_are_where_figures_5_and_6_have_them() {
         let figure = |msn: u8, position: u32| {

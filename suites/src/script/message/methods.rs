@@ -79,7 +79,7 @@ surface! {
 impl UserData for Message {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         bind_message(methods);
-        // message .. octets: two messages that are sent together.
+        // `message .. octets` joins two messages, which are then sent together.
         methods.add_meta_function(MetaMethod::Concat, |lua, (a, b): (Value, Value)| {
             let (mut a, b) = (from_value(a)?, from_value(b)?);
             if a.octets.len() + b.octets.len() > MAX_LEN {

@@ -108,7 +108,7 @@ pub(crate) fn portmap_table(lua: &Lua, from: &str, octets: &[u8]) -> mlua::Resul
 mod tests {
     use super::*;
 
-    /// The layout of Figure 17.
+    /// The expected bytes follow Figure 17 of the draft.
     #[test]
     fn every_field_has_its_place() {
         let lua = Lua::new();

@@ -62,9 +62,9 @@ mod tests {
         octets.as_bytes().to_vec()
     }
 
-    /// The expected bytes follow Figures 2 and 5. The base header has Bufs 16, no flags, MID 0 and
-    /// Len 32. The Hello has MaxAdverts 4, version 1.1, the buffer sizes 1000 and 4096, and IRD and
-    /// ORD 4.
+    /// The expected bytes follow Figures 2 and 5 of the draft. The base header has Bufs 16, no
+    /// flags, MID 0 and Len 32. The Hello has MaxAdverts 4, version 1.1, the buffer sizes 1000 and
+    /// 4096, and IRD and ORD 4.
     #[test]
     fn a_hello_is_that_of_the_figure() {
         assert_eq!(

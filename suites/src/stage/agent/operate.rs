@@ -93,8 +93,8 @@ impl AgentSide<'_> {
         }
         let (target, meeting) = (self.connections.link.target(), self.address());
         // If `agent_at` names an interface, it is an interface of the agent's host. If the target's
-        // address names an interface, it is an interface of the tester's host, so the agent does
-        // not get its name.
+        // address names an interface, it is an interface of the tester's host. So the agent does
+        // not get the name of this interface.
         let (address, port) =
             meeting.map_or((target.ip().into(), 0), |meeting| (Address::from(meeting), meeting.port()));
         let Success::Listener { port, .. } = self.perform(Action::Listen { address, port, backlog: 16 }).await? else {

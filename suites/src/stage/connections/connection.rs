@@ -1,5 +1,5 @@
-//! One connection of a case: the bytes that no expectation has used yet, the position in the tester's
-//! stream, and the markers of both directions.
+//! One connection of a case: the bytes that no expectation has used yet, the position in the
+//! tester's stream, and the markers of both directions.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -22,12 +22,12 @@ pub(in crate::stage) struct Connection {
     pub(in crate::stage) unread: Vec<u8>,
     /// Received bytes without their markers, that no expectation has used yet.
     pub(super) unmarked: Vec<u8>,
-    /// The directions with markers: from the tester, if the target requests markers, and from the
-    /// target, if the tester requests them.
+    /// The directions with markers. `sending` is set if the target requests markers, and
+    /// `receiving` is set if the tester requests markers.
     pub(super) sending: Option<MarkedStream>,
     pub(super) receiving: Option<MarkedStream>,
-    /// Whether the tester requests markers, and whether the target's start-up frame has arrived. The
-    /// target's markers begin after its frame.
+    /// Whether the tester requests markers, and whether the target's start-up frame has arrived.
+    /// The target's markers begin after its frame.
     pub(super) requests_markers: bool,
     pub(super) has_frame: bool,
     /// Number of bytes that the tester sent after its start-up frame. The tester's next FPDU begins
@@ -79,9 +79,9 @@ impl Connection {
         }
     }
 
-    /// Returns the bytes that the tester sends for a message: if the target requests markers, and the
-    /// script has not inserted them, the bytes of the message with markers. Also returns whether the
-    /// message begins with the connection's first FPDU, and the CRC of this FPDU is wrong.
+    /// Returns the bytes that the tester sends for a message. If the target requests markers, and
+    /// the script has not inserted markers, these bytes include markers. Also returns whether the
+    /// message begins with the connection's first FPDU and this FPDU has a wrong CRC.
     pub(super) fn framed<'m>(&mut self, message: &'m Message) -> (Cow<'m, [u8]>, bool) {
         let octets = &message.octets[..];
         let startup = startup_range(octets);
@@ -110,8 +110,8 @@ impl Connection {
     }
 }
 
-/// Returns where the start-up frame of a message is: at its begin, or after a Hello. `None` if the
-/// message has no start-up frame.
+/// Returns where the start-up frame of a message is: at the begin of the message, or after a Hello.
+/// `None` if the message has no start-up frame.
 fn startup_range(octets: &[u8]) -> Option<Range<usize>> {
     let begin = [0, HELLO_LEN].into_iter().find(|begin| {
         octets.get(*begin..).is_some_and(|octets| octets.starts_with(&REQUEST_KEY) || octets.starts_with(&REPLY_KEY))

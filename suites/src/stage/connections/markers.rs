@@ -2,8 +2,9 @@
 //!
 //! If the target requests markers, the tester inserts them into the bytes that a script sends. If
 //! the tester requests markers, it removes them from the bytes that the target sends. The CRC of an
-//! FPDU covers its markers. So the four bytes of each CRC field are changed by the difference of
-//! the two CRCs: a correct CRC stays correct, and a wrong CRC stays wrong by the same bits.
+//! FPDU covers its markers. So the four bytes of each CRC field are changed by the difference
+//! between the CRC without markers and the CRC with markers. A correct CRC stays correct, and a
+//! wrong CRC stays wrong by the same bits.
 //!
 //! The bytes may be illegal, and they may end in the middle of an FPDU. The positions of markers
 //! depend only on the position in the stream. The FPDUPTR and the CRC depend on the ULPDU_Length of
@@ -164,7 +165,7 @@ mod tests {
             prop_assert_eq!(sender.position, receiver.position);
         }
 
-        /// Bytes that are no FPDUs lose nothing.
+        /// Bytes that are not FPDUs also return unchanged.
         #[test]
         fn any_bytes_return(octets in proptest::collection::vec(any::<u8>(), 0..4000), has_crc: bool) {
             let (mut sender, mut receiver) = (MarkedStream::default(), MarkedStream::default());

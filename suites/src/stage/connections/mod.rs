@@ -97,6 +97,11 @@ impl Connections {
         }
     }
 
+    /// Returns the current time of the link.
+    pub(crate) fn now(&self) -> Instant {
+        self.link.now()
+    }
+
     /// Returns the recorder, which adds to the log of the case.
     pub(in crate::stage) fn recorder(&mut self) -> Recorder<'_> {
         self.recorder_of(0)
@@ -274,7 +279,7 @@ impl Connections {
         let sent = conn.end.send(&octets).await;
         if is_bad {
             // An FPDU with a wrong CRC does not permit the Responder to send. Cases about CRCs
-            // judge whether the target checks it.
+            // judge whether the target checks the CRC.
             self.log.exempt.push(requirement!("MPA-7.1.2-17"));
         }
         // The positions of changed bytes are known only without inserted markers.

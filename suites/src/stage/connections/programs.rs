@@ -1,5 +1,5 @@
-//! The programs that were started as the target, one for each connection that the target opens, and
-//! their ends.
+//! The programs that were started as the target, and how they ended. weft starts one program for
+//! each connection that the target opens.
 
 use std::time::Duration;
 

@@ -21,7 +21,7 @@ const QUERY_HANDLES: u64 = 0x0a5c_ed00_0000_0000;
 /// The expected fields of an answer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MapperFields {
-    /// All fields have their raw values.
+    /// The type. This field and the next fields have the raw values of the message.
     pub(crate) message_type: Option<MessageType>,
     pub(crate) pm_time: Option<u8>,
     pub(crate) ap_port: Option<u16>,
@@ -98,8 +98,8 @@ impl MapperServerSide<'_> {
 
     pub(crate) async fn send(&mut self, socket: usize, message: &Message) -> Result<(), Stop> {
         self.connections.log.stimulated();
-        // A target that reflects the received address (section 7.3.1.9) may reflect the complete
-        // field.
+        // A target that reflects the received address (draft-pinkerton-iwarp-sdp-01 section
+        // 7.3.1.9) may reflect the complete field.
         if let Some(sent) = raw_message(&message.octets)
             && sent.ipv() == 4
             && sent.cp_ip_addr[4..].iter().any(|octet| *octet != 0)

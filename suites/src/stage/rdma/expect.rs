@@ -196,9 +196,9 @@ fn milliseconds(duration: Duration) -> String {
 mod tests {
     use super::*;
 
-    /// siw, Linux's soft-iWARP driver, answers a Request with S=1 and no enhanced header with such
-    /// a frame, which rejects the Request. The frame of siw also has S=1 and no enhanced header,
-    /// which is a separate fault.
+    /// If a Request has S=1 but no enhanced header, siw (Linux's soft-iWARP driver) answers with
+    /// such a frame. The frame rejects the Request. The frame of siw also has S=1 and no enhanced
+    /// header, which is a separate fault.
     #[test]
     fn a_rejection_may_be_wrong_otherwise() {
         assert!(rejects(b"MPA ID Rep Frame\x70\x02\0\0"));

@@ -29,10 +29,9 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Notes bytes that the tester sends: a start-up frame, FPDUs without markers, or other bytes of
-    /// a script.
-    /// Returns whether the bytes begin with the connection's first FPDU and the CRC of this FPDU is
-    /// wrong.
+    /// Notes bytes that the tester sends: a start-up frame, FPDUs without markers, or other bytes
+    /// of a script. Returns whether the bytes begin with the connection's first FPDU and this FPDU
+    /// has a wrong CRC.
     pub(in crate::stage) fn sends(&mut self, octets: &[u8]) -> bool {
         if let Ok(frame) = Startup::parse(octets) {
             self.crc |= frame.crc;

@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn only_a_terminate_has_an_error() {
-        // A Terminate (RFC 5040 Figure 7) after an untagged header of queue 2.
+        // This is a Terminate (RFC 5040 Figure 7) after an untagged header of queue 2.
         let ulpdu = b"\x41\x47\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0\0\x12\x01\0\0";
         assert_eq!(error_of(&correct::fpdu(ulpdu, true)), Some([0x12, 0x01]));
         assert_eq!(error_of(&correct::fpdu(&ulpdu[..19], true)), None);

@@ -17,9 +17,9 @@ pub(crate) struct Log {
     pub(crate) alive_before: bool,
     /// Whether a good exchange followed the script's last byte and last expectation.
     pub(crate) alive_after: bool,
-    /// Requirements whose violation does not count against the target, for example because the
-    /// start-up profile that the script chose violates them, or because the target lacks the
-    /// capability that they concern.
+    /// Requirements whose violation does not count against the target. For example, the start-up
+    /// profile of the script violates these requirements, or they concern a capability that the
+    /// target lacks.
     pub(crate) exempt: Vec<RequirementId>,
     /// Number of established TCP connections.
     pub(crate) connections: u32,
@@ -81,7 +81,8 @@ impl Log {
         self.decision.as_ref().is_some_and(|decision| decision.verdict == Verdict::Fail)
     }
 
-    /// Returns whether the script's last wait timed out, and the target has done nothing since.
+    /// Returns whether the script's last wait timed out, and the target has done nothing since
+    /// then.
     pub(crate) fn ends_in_silence(&self) -> bool {
         let is_either = |step: &&Step| step.kind == StepKind::Silence || step.direction == Direction::Received;
         self.steps.iter().rfind(is_either).is_some_and(|step| step.kind == StepKind::Silence)
@@ -150,7 +151,7 @@ impl Log {
         decision.verdict = Verdict::Fail;
         decision.requirements = requirement.into_iter().collect();
         let output = output.map_or(String::new(), |line| format!(" Its last output: {line}."));
-        decision.explanation = format!("The target died of the case. {}{ends}{output}", decision.explanation);
+        decision.explanation = format!("The target died during the case. {}{ends}{output}", decision.explanation);
     }
 
     /// Fails the case if the target had answered before its program crashed. The failure counts
@@ -165,7 +166,7 @@ impl Log {
             requirements: requirement.into_iter().collect(),
             expected: Some("the target survives the case".to_owned()),
             actual: Some(format!("the {end}")),
-            explanation: format!("The target died of the case.{before}"),
+            explanation: format!("The target died during the case.{before}"),
             at: None,
         });
     }
@@ -215,12 +216,12 @@ mod tests {
         };
         let excused = |verdict| {
             let mut log = Log::of(Vec::new(), true, false, Some(decision(verdict)));
-            log.excuse("The tester stood still for 3 s");
+            log.excuse("The tester did not run for 3 s");
             log.decision.unwrap()
         };
         let failure = excused(Verdict::Fail);
         assert_eq!((failure.verdict, failure.requirements), (Verdict::Inconclusive, Vec::new()));
-        assert!(failure.explanation.starts_with("The tester stood still for 3 s, so nothing is decided. MPA-7.1.2-8"));
+        assert!(failure.explanation.starts_with("The tester did not run for 3 s, so nothing is decided. MPA-7.1.2-8"));
         assert_eq!(excused(Verdict::Error), decision(Verdict::Error));
     }
 }

@@ -105,8 +105,8 @@ impl Recorder<'_> {
         }
     }
 
-    /// Records that an expected event did not happen and that this decides nothing. The reason is a
-    /// time-out, or the expectation was only a preparation.
+    /// Records that an expected event did not happen, and ends the case as inconclusive. The reason
+    /// is a time-out, or the expectation was only a preparation.
     pub(in crate::stage) fn undecided(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
         let names = expectation.names();
         let explanation = match expectation.requirements.len() + expectation.shows.len() {

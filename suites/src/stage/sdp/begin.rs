@@ -34,8 +34,8 @@ impl SdpSide<'_> {
         Ok(())
     }
 
-    /// Returns the first bytes of a connection: enough to recognise a Hello, or what arrived until
-    /// the time was over or the stream ended.
+    /// Returns the first bytes of a connection. They are enough to recognise a Hello, unless the
+    /// time is over or the stream ends before enough bytes arrive.
     pub(in crate::stage) async fn first_octets(&mut self, expectation: &Expectation) -> Result<Vec<u8>, Stop> {
         let deadline = self.connections.link.now() + expectation.within;
         while self.connections.get(self.number)?.unread.len() < HELLO_LEN {

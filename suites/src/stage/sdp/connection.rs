@@ -54,10 +54,13 @@ pub(crate) enum Item {
 #[derive(Debug)]
 pub(crate) struct SdpConnection {
     pub(crate) order: FieldOrder,
+    pub(super) first_mseq: u32,
     /// MSeq of the next message to send.
     pub(crate) mseq: u32,
     /// MSeq of the last received message.
     pub(crate) last_mseq: u32,
+    /// Whether a message after Hello and HelloAck was received.
+    has_received: bool,
     /// Bufs and MSeqAck of the last sent message.
     pub(crate) announced: (u16, u32),
     /// Bufs of the next message to send.
@@ -78,11 +81,15 @@ pub(crate) struct SdpConnection {
 }
 
 impl SdpConnection {
-    pub(super) fn new(order: FieldOrder) -> Self {
+    /// `first_mseq` is the MSeq of the first message after Hello and HelloAck. It is 1, or 0 in the
+    /// other reading of draft-pinkerton-iwarp-sdp-01 section 6.1.5.
+    pub(super) fn new(order: FieldOrder, first_mseq: u32) -> Self {
         SdpConnection {
             order,
-            mseq: 1,
+            first_mseq,
+            mseq: first_mseq,
             last_mseq: 0,
+            has_received: false,
             announced: (BUFS, 0),
             bufs: BUFS,
             updates: true,
@@ -100,7 +107,7 @@ impl SdpConnection {
     pub(super) fn acknowledged(&mut self, first: &ReceivedMessage) {
         // HelloAck is message number 0.
         self.last_mseq = 0;
-        self.credit = (first.bufs, 0);
+        self.credit = (first.bufs, self.first_mseq.wrapping_sub(1));
     }
 
     pub(super) fn note_hello(&mut self, hello: &ReceivedMessage) {
@@ -131,6 +138,8 @@ impl SdpConnection {
     /// Returns how many messages the tester may still send, by the last announcement of the target.
     fn credit(&self) -> u32 {
         let sent = self.mseq.wrapping_sub(1).wrapping_sub(self.credit.1);
+        // If the first MSeq is 0, MSeqAck 0 also means that nothing was received.
+        let sent = if sent < 1 << 31 { sent } else { 0 };
         u32::from(self.credit.0).saturating_sub(sent)
     }
 
@@ -172,7 +181,9 @@ impl SdpConnection {
                             // HelloAck is message number 0. So an update that follows it
                             // acknowledges nothing.
                             if received.mid != Mid::HELLO_ACK {
-                                self.last_mseq = self.last_mseq.wrapping_add(1);
+                                let next = self.last_mseq.wrapping_add(1);
+                                self.last_mseq = if self.has_received { next } else { self.first_mseq };
+                                self.has_received = true;
                             }
                             self.credit = (received.bufs, received.mseq_ack);
                             self.note(&received);
@@ -198,8 +209,8 @@ impl SdpSide<'_> {
         Err(self.recorder().harness(&format!("connection {number} does not use SDP")))
     }
 
-    /// Sends an SDP message in a Send. Fills in the counters that the message does not set. Waits
-    /// for send credit as long as the target may need for an answer.
+    /// Sends an SDP message in a Send. Fills in the counters that the message does not set. If
+    /// there is little send credit, first waits at most 1 s (times the time scale) for more credit.
     pub(crate) async fn send(&mut self, message: &Message, send_fields: SendFields) -> Result<(), Stop> {
         let deadline = self.connections.link.now() + self.connections.target.scaled(1.0);
         while self.connection()?.credit() < 3 && self.connections.link.now() < deadline {
@@ -328,7 +339,7 @@ mod tests {
     /// nothing.
     #[test]
     fn hello_ack_is_the_message_of_number_0() {
-        let mut connection = SdpConnection::new(FieldOrder::Figure);
+        let mut connection = SdpConnection::new(FieldOrder::Figure, 1);
         connection.announced = (3, 0);
         connection.take(&message(&connection, Mid::HELLO_ACK, 1));
         assert_eq!((connection.queue.len(), connection.counters().mseq_ack, connection.target_credit()), (1, 0, 3));

@@ -10,6 +10,7 @@ use weft_peer::service::SdpUser;
 
 use super::SdpSide;
 use super::connection::{Item, SendFields};
+use crate::sdp::ReceivedMessage;
 use crate::stage::service::Sdp;
 use crate::stage::{Arrival, Attempt, Expectation, Message};
 
@@ -53,9 +54,21 @@ impl SdpSide<'_> {
         }
         self.put(&Message::of_mid(Mid::DIS_CONN), SendFields::default()).await?;
         let deadline = self.connections.link.now() + expectation.within;
+        // The number of SrcAvails that no SendSm has answered, and whether Data is due because a
+        // SendSm requested it.
+        let (mut src_avails, mut is_due) = (0, false);
         loop {
+            if src_avails > 0 && !is_due {
+                // A source waits for an answer before it sends DisConn.
+                self.put(&Message::of_mid(Mid::SEND_SM), SendFields::default()).await?;
+                (src_avails, is_due) = (src_avails - 1, true);
+            }
             match self.next_item(deadline).await? {
                 Ok(Item::Message(received)) if received.mid == Mid::DIS_CONN => break,
+                Ok(Item::Message(received)) if received.mid == Mid::SRC_AVAIL && service.user == SdpUser::Source => {
+                    src_avails += 1;
+                }
+                Ok(Item::Message(received)) if service.user == SdpUser::Source && is_data(&received) => is_due = false,
                 // A source may still send data.
                 Ok(Item::Message(received)) if received.is_update() || service.user == SdpUser::Source => {}
                 Ok(other) => return Err(format!("it sent {} where DisConn was expected", other.name()).into()),
@@ -67,4 +80,9 @@ impl SdpSide<'_> {
         while self.connections.receive(self.number, deadline).await? == Arrival::Octets {}
         Ok(())
     }
+}
+
+/// Returns whether a message is Data with payload.
+fn is_data(received: &ReceivedMessage) -> bool {
+    received.mid == Mid::DATA && !received.is_update()
 }

@@ -9,6 +9,7 @@
 //! | `correct_exchange` | the good exchange with an SDP service |
 //! | `plain` | the plain exchange of a control |
 //! | `probe` | the behaviour of an unknown socket |
+//! | `socket` | SDP sockets of the tester, on weft's own SDP |
 //! | `start` | Hello and HelloAck, with the start-up frames of MPA |
 //! | `transfer` | transfers that need several messages |
 
@@ -18,6 +19,7 @@ mod correct_exchange;
 mod expect;
 mod plain;
 mod probe;
+mod socket;
 mod start;
 mod transfer;
 
@@ -27,6 +29,7 @@ pub(in crate::stage) use connection::SEGMENT;
 pub(crate) use connection::{Item, SdpConnection, SendFields};
 pub(crate) use expect::{Ending, MessageFields, Value};
 pub(crate) use probe::Behaviour;
+pub(crate) use socket::{SdpSocket, SocketSettings, SocketWait};
 pub(crate) use start::{HelloAck, hello};
 
 use super::{Connections, Recorder};

@@ -65,7 +65,7 @@ mod tests {
             let (room, ulpdu) = (room(length, 7), |room| room + UNTAGGED + BSDH_LEN);
             assert!(room >= 7 && ulpdu(room) % 4 == length % 4 && ulpdu(room) >= length, "{length}: {room}");
         }
-        // Data with three bytes of payload.
+        // This is Data with three bytes of payload.
         assert_eq!(room(37, 1), 3);
     }
 }

@@ -88,7 +88,7 @@ impl SdpSide<'_> {
                 }
             }
         }
-        let mut connection = SdpConnection::new(order);
+        let mut connection = SdpConnection::new(order, self.connections.target.description.sdp.first_mseq);
         connection.announced = (bufs, 0);
         self.list.insert(self.number, connection);
         if let Some(hello_ack) = acknowledged {
@@ -147,7 +147,7 @@ impl SdpSide<'_> {
         if let Err(none) = self.connections.startup_frame(self.number, expectation, StartupKind::Reply).await? {
             return Err(self.recorder().unmet(expectation, "an MPA Reply after its Hello", &format!("it {none}")));
         }
-        let mut connection = SdpConnection::new(order);
+        let mut connection = SdpConnection::new(order, self.connections.target.description.sdp.first_mseq);
         connection.mseq = 0;
         connection.note_hello(&hello);
         self.list.insert(self.number, connection);
@@ -162,7 +162,8 @@ impl SdpSide<'_> {
         }
         let send_fields = super::SendFields { solicited: Some(true), ..super::SendFields::default() };
         self.put(hello_ack, send_fields).await?;
-        self.connection()?.mseq = 1;
+        let connection = self.connection()?;
+        connection.mseq = connection.first_mseq;
         self.recorder().met(expectation, "a Hello, and an MPA Reply after the Request", &hello.describe());
         Ok(Box::new(hello))
     }

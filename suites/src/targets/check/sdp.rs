@@ -1,11 +1,14 @@
 //! Probes a target that speaks SDP: its HelloAck, and how it uses data. If there is no HelloAck,
 //! finds the start-up profile that gets one.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use weft_core::wire::sdp::FieldOrder;
 
 use super::Observer;
 use crate::stage::StepFailure;
-use crate::targets::{OpenError, SdpStart, Service};
+use crate::targets::{OpenError, SdpStart, Service, Target};
 
 /// Seconds to wait for data from a socket that sends without a request.
 const QUIET_SECONDS: f64 = 1.0;
@@ -52,10 +55,32 @@ impl Observer {
         let works = behaviour.service() == Some(declared);
         let not = if works { String::new() } else { format!(", not {}", declared.as_str()) };
         self.add("its service", Some(works), format!("{what}: {service}{not}"));
+        if behaviour.service().is_none() {
+            self.other_first_mseq(times).await?;
+        }
         Ok(())
     }
 
-    /// Finds out what the target speaks if SDP does not start as its file declares.
+    /// Tries the other reading of draft-pinkerton-iwarp-sdp-01 section 6.1.5. This section defines
+    /// the MSeq of the first message after Hello and HelloAck. Reports this reading if the target's
+    /// service works with it.
+    async fn other_first_mseq(&mut self, times: (Duration, Duration)) -> Result<(), OpenError> {
+        let mut target = Target::clone(&self.target);
+        let sdp = &mut target.description.sdp;
+        sdp.first_mseq = 1 - sdp.first_mseq;
+        let (start, order, first) = (sdp.start, sdp.order, sdp.first_mseq);
+        let mut stage = self.stage_for(Arc::new(target))?;
+        let behaviour = stage.probe_sdp(start, order, times).await;
+        stage.leave().await;
+        if let Some(service) = behaviour.ok().and_then(|behaviour| behaviour.service()) {
+            let name = if first == 0 { "first_mseq = 0" } else { "first_mseq = 1" };
+            self.add(name, None, format!("{}: {}", does(service), service.as_str()));
+        }
+        Ok(())
+    }
+
+    /// If SDP does not start in the way that the target file declares, finds out which protocol the
+    /// target speaks.
     async fn other_start(&mut self) -> Result<(), OpenError> {
         if self.profiles().await? {
             return Ok(());

@@ -1,4 +1,5 @@
--- Bytes in Data (draft-pinkerton-iwarp-sdp-01 sections 6.3, 9.1 and 11).
+-- How a target sends and receives bytes in Data messages (draft-pinkerton-iwarp-sdp-01 sections
+-- 6.3, 9.1 and 11).
 
 do
   local shown = sdp.shown { "hello_ack", "dis_conn" }

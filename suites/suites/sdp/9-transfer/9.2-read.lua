@@ -1,5 +1,5 @@
--- SrcAvails, and the Reads of the memory that they advertise (draft-pinkerton-iwarp-sdp-01 sections
--- 6.3, 9.2 and 11).
+-- How a target sends and handles SrcAvails, and how the peer reads the advertised memory
+-- (draft-pinkerton-iwarp-sdp-01 sections 6.3, 9.2 and 11).
 
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
@@ -18,8 +18,8 @@ do
       local rows = { "SDP-9.2-10", "SDP-9.2-11", "SDP-9-8", "SDP-11.2-4" }
       local s = t:sdp {}
       s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
-      -- Bytes that were read or came as payload; bytes that the target reported as read; bytes that
-      -- it has echoed.
+      -- `read` counts the bytes that were read or came as payload. `reported` counts the bytes that
+      -- the target reported as read. `got` counts the bytes that the target has echoed.
       local read, reported, got = 40, 0, 0
       while reported < 1960 do
         local event, m = s:next { requirement = rows, overdue_fails = true }
@@ -50,8 +50,9 @@ do
   }
 end
 
--- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
--- `declared` has the other fields of the case. Its field `hello` has the fields of the Hello.
+-- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
+-- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
+-- Its field `hello` has the fields of the Hello.
 local function driven(name, title, requirements, declared, run)
   local hello = declared.hello
   declared.hello = nil
@@ -79,8 +80,8 @@ case(observed("src-avails", "The target advertises large sends in Combined Mode,
   s:close { shows = shown }
 end))
 
-case(driven("consumed-in-parts", "The target ends a SrcAvail that is read in three parts after the last part",
-  { "SDP-9.2-16", "SDP-9.2-17" }, {}, function(s)
+case(driven("consumed-in-parts", "If the tester reads a SrcAvail in three parts, the target ends the SrcAvail after the last part",
+  { "SDP-9.2-16", "SDP-9.2-17" }, { version = 2 }, function(s)
   s:command "send 2000; send 700"
   local m = s:expect "src_avail"
   local rest = 2000 - #m.payload

@@ -1,5 +1,5 @@
--- SinkAvails, and the Writes to the memory that they advertise (draft-pinkerton-iwarp-sdp-01
--- sections 6.3, 9.3 and 11).
+-- How a target sends and handles SinkAvails, and how the peer writes to the advertised memory
+-- (draft-pinkerton-iwarp-sdp-01 sections 6.3, 9.3 and 11).
 
 local OCTETS = ("abcdefghij"):rep(200)
 

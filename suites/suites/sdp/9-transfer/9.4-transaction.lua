@@ -1,4 +1,5 @@
--- SinkAvails with payload (draft-pinkerton-iwarp-sdp-01 section 9.4).
+-- How a target sends and handles SinkAvails with payload (draft-pinkerton-iwarp-sdp-01 section
+-- 9.4).
 
 case {
   id = "sdp/9-transfer/sink-avail-with-payload",

@@ -1,9 +1,9 @@
--- Advertisements that cross data, another advertisement or a ModeChange
+-- How a target handles advertisements that cross data, another advertisement or a ModeChange
 -- (draft-pinkerton-iwarp-sdp-01 sections 9.5.1, 11.3 and 12.4).
 
--- Declares a case with a driven socket. `run` gets the connection, on which SDP has started, and
--- the requirements that the monitor judges in the messages `shown`. `declared` has the other fields
--- of the case.
+-- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
+-- `run` gets the connection, on which SDP has started, and the requirements that the monitor judges
+-- in the messages `shown`. `declared` has the other fields of the case.
 local function observed(name, title, requirements, shown, declared, run)
   shown = sdp.shown(shown)
   declared.id, declared.title = "sdp/9-transfer/" .. name, title

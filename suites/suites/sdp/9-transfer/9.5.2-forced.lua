@@ -1,10 +1,10 @@
--- SrcAvails that are answered by SendSm (draft-pinkerton-iwarp-sdp-01 sections 9.2, 9.5.2.1 and
--- 11).
+-- A peer may answer a SrcAvail with SendSm, and then gets the bytes in Data
+-- (draft-pinkerton-iwarp-sdp-01 sections 9.2, 9.5.2.1 and 11).
 
 local OCTETS = ("abcdefghij"):rep(200)
 
--- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
--- `declared` has the other fields of the case.
+-- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
+-- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
 local function driven(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/9-transfer/" .. name, title
   declared.requirements = requirements

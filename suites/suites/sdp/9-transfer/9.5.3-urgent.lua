@@ -1,4 +1,4 @@
--- Out-Of-Band bytes (draft-pinkerton-iwarp-sdp-01 sections 6.1.2 and 9.5.3).
+-- How a target sends Out-Of-Band bytes (draft-pinkerton-iwarp-sdp-01 sections 6.1.2 and 9.5.3).
 
 do
   local shown = sdp.shown { "hello_ack", "dis_conn", "data", "urgent", "src_avail", "combined", "SDP-9.1-1", "SDP-10-6" }

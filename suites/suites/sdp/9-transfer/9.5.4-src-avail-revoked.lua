@@ -1,10 +1,11 @@
--- SrcAvails that are revoked (draft-pinkerton-iwarp-sdp-01 sections 6.3.9 and 9.5.4).
+-- How a target revokes its SrcAvails, and handles revoked SrcAvails (draft-pinkerton-iwarp-sdp-01
+-- sections 6.3.9 and 9.5.4).
 
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
 
--- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
--- `declared` has the other fields of the case.
+-- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
+-- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
 local function driven(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/9-transfer/" .. name, title
   declared.requirements = requirements

@@ -1,7 +1,8 @@
--- SinkAvails that are revoked (draft-pinkerton-iwarp-sdp-01 sections 6.3.10, 6.3.11 and 9.5.5).
+-- How a target revokes its SinkAvails, and handles revoked SinkAvails (draft-pinkerton-iwarp-sdp-01
+-- sections 6.3.10, 6.3.11 and 9.5.5).
 
--- Declares a case with a driven socket. `run` gets the connection, on which SDP has started.
--- `declared` has the other fields of the case.
+-- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
+-- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
 local function driven(name, title, requirements, declared, run)
   declared.id, declared.title = "sdp/9-transfer/" .. name, title
   declared.requirements = requirements

@@ -3,9 +3,10 @@
 //!
 //! Datagrams and connections are in separate queues, so that an expectation of a datagram skips
 //! connections, and an expectation of a connection skips datagrams. If the target repeats an
-//! answered PMReq, the tester repeats the answer, as a PM Server has to (section 7.5.2). The tester
-//! hides the repetition from expectations, because the answer may be lost, or still in flight. The
-//! tester hides at most two repetitions that an answer in flight does not explain.
+//! answered PMReq, the tester repeats the answer, as a PM Server has to
+//! (draft-pinkerton-iwarp-sdp-01 section 7.5.2). The tester hides the repetition from expectations,
+//! because the answer may be lost, or still in flight. The tester hides at most two repetitions
+//! that an answer in flight does not explain.
 
 mod correct_exchange;
 mod expect;

@@ -1,0 +1,191 @@
+-- A session with an SDP socket of the target: sends of every size in every Mode, on several
+-- connections at once. weft's own SDP chooses the messages, so the tester's traffic is legal whatever
+-- the steps are. The monitor judges the target's messages.
+
+--- Seconds until missing data, or a missing close, is a failure.
+local ANSWER = 10
+--- Maximum number of bytes that wait for their echo. If the target waits until the tester reads, and
+--- the tester waits until the target reads, both wait for ever.
+local MAX_WAITING = 262144
+
+--- All bytes are delivered, in order, before the end of the connection.
+local DELIVERED = "SDP-8.2-1"
+--- The target answers a DisConn with its own, and then ends TCP.
+local DISCONNECTS, ENDS = "SDP-8.2.1-30", "SDP-8.2.1-32"
+
+--- The requirements that each session with an SDP socket tests.
+session.SDP = { DELIVERED, DISCONNECTS, ENDS }
+
+--- Returns the session. `service` is what the target does with data: "echo", "sink" or "source".
+local function sdp_session(t, service)
+  t:good_exchange()
+
+  local self, opened, sent = {}, {}, 0
+
+  local function check(ok, requirement, expected, actual)
+    t:check(ok, { requirement = requirement, expected = expected, actual = actual })
+  end
+
+  --- Describes how a connection ended, or that it did not.
+  local function state(c)
+    local ended = c.socket:ended()
+    if not ended then return ("nothing more for %d s"):format(ANSWER) end
+    if ended.reason then return "an end of the connection, because of this violation: " .. ended.reason end
+    return ended.graceful and "a graceful close" or "an end of the connection"
+  end
+
+  --- Returns the connection with this number, and opens it if necessary. The fields are those of
+  --- `t:sdp_socket`, and `mode`.
+  local function connection(number, fields)
+    fields = fields or {}
+    if not opened[number] then
+      local mode = fields.mode
+      fields.mode = nil
+      local c = { socket = t:sdp_socket(fields), waiting = "", queued = {} }
+      if mode then c.socket:mode(mode) end
+      opened[number] = c
+    end
+    return opened[number]
+  end
+
+  --- Compares the received bytes with the bytes that wait for their echo.
+  local function take(c)
+    local got = c.socket:received()
+    if service ~= "echo" then return end
+    local want = c.waiting:sub(1, #got)
+    check(got == want, DELIVERED, ("the next %d bytes of the data"):format(#got), octets.difference(got, want))
+    c.waiting = c.waiting:sub(#got + 1)
+  end
+
+  --- Waits until all data is sent, and until the echo has sent it back.
+  local function settle(c)
+    local is_sent = c.socket:wait { sent = true, within = ANSWER }
+    check(is_sent and not c.socket:ended(), DELIVERED, "all data is sent", state(c))
+    c.socket:sent()
+    c.queued = {}
+    if service == "echo" then
+      local left = #c.waiting
+      c.socket:wait { octets = left, within = ANSWER }
+      take(c)
+      check(#c.waiting == 0, DELIVERED, ("an echo of %d bytes"):format(left), ("%d bytes, then %s"):format(left - #c.waiting, state(c)))
+    else
+      take(c)
+    end
+  end
+
+  --- Opens a connection. Does nothing if the connection is open.
+  function self:open(number, fields) connection(number, fields) end
+
+  --- Sends `size` bytes. With `urgent`, the last byte is Out-Of-Band data.
+  function self:send(number, fields)
+    local c = connection(number)
+    if #c.waiting + fields.size > MAX_WAITING then settle(c) end
+    sent = sent + 1
+    -- The number of the send distinguishes sends of the same size.
+    local payload = (string.pack(">I4", sent) .. octets.counted(fields.size)):sub(1, fields.size)
+    if c.socket:send(payload, { urgent = fields.urgent }) then
+      c.queued[#c.queued + 1] = payload
+      c.waiting = c.waiting .. payload
+    end
+  end
+
+  --- Sends `count` times `size` bytes.
+  function self:burst(number, count, size)
+    for _ = 1, count do
+      self:send(number, { size = size })
+      connection(number).socket:wait { within = 0 }
+    end
+  end
+
+  --- Cancels the sends of a connection. The target receives only a part of each of them.
+  function self:cancel(number)
+    local c = connection(number)
+    c.socket:wait { within = 0 }
+    take(c)
+    c.socket:cancel()
+    check(c.socket:wait { sent = true, within = ANSWER }, DELIVERED, "the end of the cancelled sends", state(c))
+    local counts = c.socket:sent()
+    if #counts ~= #c.queued then return settle(c) end
+    local total = 0
+    for _, payload in ipairs(c.queued) do total = total + #payload end
+    -- The echo of the first bytes may have arrived already.
+    local gone = total - #c.waiting
+    local parts = {}
+    for index, payload in ipairs(c.queued) do parts[index] = payload:sub(1, counts[index]) end
+    c.waiting, c.queued = table.concat(parts):sub(gone + 1), {}
+  end
+
+  --- Requests a Mode of the half-connection to the target.
+  function self:mode(number, mode) connection(number).socket:mode(mode) end
+
+  --- Ends Buffered Mode of the half-connection from the target.
+  function self:unbuffer(number) connection(number).socket:mode("combined", { receiving = true }) end
+
+  --- Requests another size of the target's Private Buffers.
+  function self:resize(number, size) connection(number).socket:resize(size) end
+
+  --- Changes how the tester answers a SrcAvail.
+  function self:answer(number, how) connection(number).socket:answer(how) end
+
+  --- Waits for all answers on a connection.
+  function self:answers(number) settle(connection(number)) end
+
+  --- Waits. All connections go on.
+  function self:pause(seconds)
+    for number = 1, 1000 do
+      if opened[number] then return opened[number].socket:wait { within = seconds } end
+    end
+    t:pause(seconds)
+  end
+
+  --- Lets a connection go on for a time.
+  function self:run(number, seconds) connection(number).socket:wait { within = seconds } end
+
+  --- Closes a connection gracefully. All data arrives before the close.
+  function self:close(number)
+    local c = connection(number)
+    c.socket:shut()
+    local has_ended = c.socket:wait { ended = true, within = ANSWER }
+    local ended = c.socket:ended()
+    check(ended, DISCONNECTS, "a DisConn after the tester's DisConn", state(c))
+    take(c)
+    check(#c.waiting == 0 or service ~= "echo", DELIVERED, "all data before the close", ("%d bytes less"):format(#c.waiting))
+    check(ended.graceful, DISCONNECTS, "a graceful close", state(c))
+    check(has_ended, ENDS, "the end of TCP", "TCP stays open")
+    opened[number] = nil
+  end
+
+  --- Ends a connection abortively.
+  function self:abort(number)
+    local c = connection(number)
+    c.socket:abort()
+    c.socket:wait { ended = true, within = 1 }
+    opened[number] = nil
+  end
+
+  --- Resets a connection, whatever is unanswered.
+  function self:reset(number)
+    connection(number).socket:reset()
+    opened[number] = nil
+  end
+
+  --- Closes all connections. Each session ends with this step. `shown` has the requirements that the
+  --- monitor judges in the session.
+  function self:finish(shown)
+    for number = 1, 1000 do
+      if opened[number] then self:close(number) end
+    end
+    check(true, { session.SDP, shown or {} }, "the data and the close of all connections", "the data and the close")
+  end
+
+  return self
+end
+
+--- A session with an SDP socket that sends back its data.
+function session.sdp_echo(t) return sdp_session(t, "echo") end
+
+--- A session with an SDP socket that discards its data.
+function session.sdp_sink(t) return sdp_session(t, "sink") end
+
+--- A session with an SDP socket that sends data by itself.
+function session.sdp_source(t) return sdp_session(t, "source") end

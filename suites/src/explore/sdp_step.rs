@@ -1,0 +1,303 @@
+//! The steps of a session with an SDP socket, and how they are drawn. The steps call the functions of
+//! `suites/library/sdp_session.lua`.
+
+use std::fmt::{self, Display, Formatter};
+
+use fastrand::Rng;
+
+use super::draw::pick;
+use super::session::Step;
+
+/// The Modes of a half-connection.
+const MODES: [&str; 3] = ["combined", "pipelined", "buffered"];
+/// How the tester answers a SrcAvail.
+const ANSWERS: [&str; 3] = ["read", "send-sm", "both"];
+/// Maximum number of steps of a session.
+const MAX_STEPS: usize = 30;
+/// Maximum number of bytes that a session sends.
+const MAX_OCTETS: u32 = 1 << 20;
+
+/// Fields of a new socket. They are fields of `t:sdp_socket`, except for `mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SocketFields {
+    pub(super) crc: bool,
+    pub(super) mode: &'static str,
+    pub(super) bufs: u32,
+    pub(super) recv_size: u32,
+    pub(super) source_threshold: u32,
+    pub(super) sink_threshold: u32,
+    pub(super) max_src_avail: u32,
+    pub(super) src_avail_payload: u32,
+    pub(super) answer: &'static str,
+    pub(super) max_read: u32,
+    pub(super) read_batch: u32,
+    pub(super) receive: u32,
+    pub(super) receives: u32,
+    pub(super) max_adverts: u32,
+    pub(super) wants_pipelined: bool,
+    pub(super) follows_hints: bool,
+}
+
+impl Default for SocketFields {
+    /// The fields of `t:sdp_socket {}`.
+    fn default() -> Self {
+        SocketFields {
+            crc: true,
+            mode: "combined",
+            bufs: 16,
+            recv_size: 8192,
+            source_threshold: 16384,
+            sink_threshold: 16384,
+            max_src_avail: 1 << 30,
+            src_avail_payload: u32::MAX,
+            answer: "read",
+            max_read: 1 << 30,
+            read_batch: u32::MAX,
+            receive: 16384,
+            receives: 2,
+            max_adverts: 16,
+            wants_pipelined: false,
+            follows_hints: false,
+        }
+    }
+}
+
+impl SocketFields {
+    /// The names and values of the fields that differ from their default.
+    fn changed(&self) -> Vec<String> {
+        let usual = SocketFields::default();
+        let mut fields = Vec::new();
+        let numbers = [
+            ("bufs", self.bufs, usual.bufs),
+            ("recv_size", self.recv_size, usual.recv_size),
+            ("source_threshold", self.source_threshold, usual.source_threshold),
+            ("sink_threshold", self.sink_threshold, usual.sink_threshold),
+            ("max_src_avail", self.max_src_avail, usual.max_src_avail),
+            ("src_avail_payload", self.src_avail_payload, usual.src_avail_payload),
+            ("max_read", self.max_read, usual.max_read),
+            ("read_batch", self.read_batch, usual.read_batch),
+            ("receive", self.receive, usual.receive),
+            ("receives", self.receives, usual.receives),
+            ("max_adverts", self.max_adverts, usual.max_adverts),
+        ];
+        fields.extend(numbers.iter().filter(|(_, is, was)| is != was).map(|(name, is, _)| format!("{name} = {is}")));
+        let names = [("mode", self.mode, usual.mode), ("answer", self.answer, usual.answer)];
+        fields.extend(names.iter().filter(|(_, is, was)| is != was).map(|(name, is, _)| format!("{name} = \"{is}\"")));
+        let flags = [
+            ("crc", self.crc, usual.crc),
+            ("wants_pipelined", self.wants_pipelined, usual.wants_pipelined),
+            ("follows_hints", self.follows_hints, usual.follows_hints),
+        ];
+        fields.extend(flags.iter().filter(|(_, is, was)| is != was).map(|(name, is, _)| format!("{name} = {is}")));
+        fields
+    }
+
+    /// The fields with one more field at its default.
+    fn simpler(self) -> Vec<SocketFields> {
+        let usual = SocketFields::default();
+        let tried = [
+            usual,
+            SocketFields { crc: usual.crc, ..self },
+            SocketFields { mode: usual.mode, ..self },
+            SocketFields { bufs: usual.bufs, ..self },
+            SocketFields { recv_size: usual.recv_size, ..self },
+            SocketFields { source_threshold: usual.source_threshold, ..self },
+            SocketFields { sink_threshold: usual.sink_threshold, ..self },
+            SocketFields { max_src_avail: usual.max_src_avail, ..self },
+            SocketFields { src_avail_payload: usual.src_avail_payload, ..self },
+            SocketFields { answer: usual.answer, ..self },
+            SocketFields { max_read: usual.max_read, read_batch: usual.read_batch, ..self },
+            SocketFields { receive: usual.receive, receives: usual.receives, ..self },
+            SocketFields { max_adverts: usual.max_adverts, ..self },
+            SocketFields { wants_pipelined: false, follows_hints: false, ..self },
+        ];
+        tried.into_iter().filter(|fields| *fields != self).collect()
+    }
+}
+
+/// A step on the SDP connection with the number `connection`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SdpStep {
+    pub(super) connection: u32,
+    pub(super) action: SdpAction,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SdpAction {
+    /// Opens the connection.
+    Open(SocketFields),
+    /// Sends `size` bytes. With `urgent`, the last byte is Out-Of-Band data.
+    Send { size: u32, urgent: bool },
+    /// Requests a Mode of the half-connection to the target.
+    Mode(&'static str),
+    /// Ends Buffered Mode of the half-connection from the target.
+    Unbuffer,
+    /// Requests another size of the target's Private Buffers.
+    Resize(u32),
+    /// Changes how the tester answers a SrcAvail.
+    Answer(&'static str),
+    /// Cancels the sends.
+    Cancel,
+    /// Lets the connection go on for this number of milliseconds.
+    Run(u32),
+    /// Ends the connection abortively.
+    Abort,
+}
+
+impl SdpStep {
+    /// Returns simpler steps, the simplest first. `smaller` returns smaller values of a number.
+    pub(super) fn simpler(self, smaller: impl Fn(u32) -> Vec<u32>) -> Vec<SdpStep> {
+        let actions: Vec<SdpAction> = match self.action {
+            SdpAction::Open(fields) => fields.simpler().into_iter().map(SdpAction::Open).collect(),
+            SdpAction::Send { size, urgent } => {
+                let plain = urgent.then_some(SdpAction::Send { size, urgent: false });
+                let sizes = smaller(size).into_iter().filter(|size| *size > 0);
+                plain.into_iter().chain(sizes.map(|size| SdpAction::Send { size, urgent })).collect()
+            }
+            SdpAction::Resize(size) => {
+                smaller(size).into_iter().filter(|size| *size >= 37).map(SdpAction::Resize).collect()
+            }
+            SdpAction::Run(ms) => smaller(ms).into_iter().map(SdpAction::Run).collect(),
+            SdpAction::Mode(_) | SdpAction::Unbuffer | SdpAction::Answer(_) | SdpAction::Cancel | SdpAction::Abort => {
+                Vec::new()
+            }
+        };
+        actions.into_iter().map(|action| SdpStep { action, ..self }).collect()
+    }
+}
+
+/// A call in Lua, with the session in `s`.
+impl Display for SdpStep {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let connection = self.connection;
+        match self.action {
+            SdpAction::Open(fields) => match fields.changed() {
+                changed if changed.is_empty() => write!(f, "s:open({connection})"),
+                changed => write!(f, "s:open({connection}, {{ {} }})", changed.join(", ")),
+            },
+            SdpAction::Send { size, urgent } => {
+                let urgent = if urgent { ", urgent = true" } else { "" };
+                write!(f, "s:send({connection}, {{ size = {size}{urgent} }})")
+            }
+            SdpAction::Mode(mode) => write!(f, "s:mode({connection}, \"{mode}\")"),
+            SdpAction::Unbuffer => write!(f, "s:unbuffer({connection})"),
+            SdpAction::Resize(size) => write!(f, "s:resize({connection}, {size})"),
+            SdpAction::Answer(how) => write!(f, "s:answer({connection}, \"{how}\")"),
+            SdpAction::Cancel => write!(f, "s:cancel({connection})"),
+            SdpAction::Run(ms) => write!(f, "s:run({connection}, {}.{:03})", ms / 1000, ms % 1000),
+            SdpAction::Abort => write!(f, "s:abort({connection})"),
+        }
+    }
+}
+
+/// Draws the steps of a session with at most `connections` connections at a time.
+pub(super) fn steps(rng: &mut Rng, connections: u32) -> Vec<Step> {
+    let of = |connection, action| Step::Sdp(SdpStep { connection, action });
+    let most = rng.u32(1..=connections);
+    let connections = rng.u32(1..=most);
+    let opened: Vec<SocketFields> = (1..=connections).map(|_| fields(rng)).collect();
+    let mut steps: Vec<Step> =
+        (1..).zip(&opened).map(|(number, fields)| of(number, SdpAction::Open(*fields))).collect();
+    // Small buffers need many messages.
+    let is_small = opened.iter().any(|fields| fields.recv_size < 1000 || fields.bufs < 5);
+    let (most, mut left) = if is_small { (4000, MAX_OCTETS / 40) } else { (u32::MAX, MAX_OCTETS) };
+    let count = steps.len() + 1 + rng.usize(..MAX_STEPS) * rng.usize(1..=4) / 4;
+    while steps.len() < count {
+        let connection = rng.u32(1..=connections);
+        let action = match rng.u32(..100) {
+            0..4 => SdpAction::Open(opened[connection as usize - 1]),
+            4..16 => SdpAction::Run(*pick(rng, &[0, 1, 1, 3, 10, 30, 100])),
+            16..24 => {
+                steps.push(Step::Answers { connection });
+                continue;
+            }
+            24..27 => {
+                steps.push(Step::Close { connection });
+                continue;
+            }
+            27 => SdpAction::Abort,
+            28 => {
+                steps.push(Step::Reset { connection });
+                continue;
+            }
+            29..34 => SdpAction::Mode(MODES[rng.usize(..MODES.len())]),
+            34..37 => SdpAction::Unbuffer,
+            37..41 => SdpAction::Resize(*pick(rng, &[500, 1000, 3000, 8192, 10_000, 20_000, 50_000])),
+            41..45 => SdpAction::Answer(ANSWERS[rng.usize(..ANSWERS.len())]),
+            45..50 => SdpAction::Cancel,
+            50..53 => {
+                steps.push(Step::Burst { connection, count: rng.u32(2..=400), size: rng.u32(1..=16) });
+                continue;
+            }
+            _ => {
+                let size = size(rng).min(left).min(most);
+                left -= size;
+                if size == 0 {
+                    break;
+                }
+                SdpAction::Send { size, urgent: rng.u32(..8) == 0 }
+            }
+        };
+        steps.push(of(connection, action));
+    }
+    steps
+}
+
+/// Draws the size of a send in bytes, at least 1.
+fn size(rng: &mut Rng) -> u32 {
+    match rng.u32(..10) {
+        0 => rng.u32(1..=3),
+        1..4 => rng.u32(1..=600),
+        4..6 => pick(rng, &[1000, 1460, 4096, 8176, 8192, 16_384]) * rng.u32(1..=2) + rng.u32(..5) - 2,
+        6..8 => (1 << rng.u32(9..18)) + rng.u32(..5) - 2,
+        _ => rng.u32(1..=150_000),
+    }
+}
+
+/// Draws the fields of a socket. Each field has its default in most sockets.
+fn fields(rng: &mut Rng) -> SocketFields {
+    let mut fields = SocketFields::default();
+    let mut rarely = |fields: &mut SocketFields, change: &dyn Fn(&mut Rng, &mut SocketFields)| {
+        if rng.u32(..3) == 0 {
+            change(rng, fields);
+        }
+    };
+    rarely(&mut fields, &|rng, fields| fields.crc = rng.bool());
+    rarely(&mut fields, &|rng, fields| fields.mode = MODES[rng.usize(..MODES.len())]);
+    rarely(&mut fields, &|rng, fields| fields.bufs = *pick(rng, &[3, 4, 5, 8, 64]));
+    rarely(&mut fields, &|rng, fields| fields.recv_size = *pick(rng, &[37, 100, 1000, 3000, 20_000]));
+    rarely(&mut fields, &|rng, fields| fields.source_threshold = *pick(rng, &[0, 64, 500, 3000, 1 << 30]));
+    rarely(&mut fields, &|rng, fields| fields.sink_threshold = *pick(rng, &[0, 500, 5000, 1 << 30]));
+    rarely(&mut fields, &|rng, fields| fields.max_src_avail = *pick(rng, &[1000, 5000, 20_000, 70_000]));
+    rarely(&mut fields, &|rng, fields| fields.src_avail_payload = *pick(rng, &[1, 40, 1000]));
+    rarely(&mut fields, &|rng, fields| fields.answer = ANSWERS[rng.usize(..ANSWERS.len())]);
+    rarely(&mut fields, &|rng, fields| fields.max_read = *pick(rng, &[500, 3000, 20_000]));
+    rarely(&mut fields, &|rng, fields| fields.read_batch = *pick(rng, &[1, 2000, 10_000]));
+    rarely(&mut fields, &|rng, fields| fields.receive = *pick(rng, &[50, 1000, 4000, 40_000, 200_000]));
+    rarely(&mut fields, &|rng, fields| fields.receives = *pick(rng, &[1, 4, 16]));
+    rarely(&mut fields, &|rng, fields| fields.max_adverts = *pick(rng, &[1, 2, 32]));
+    rarely(&mut fields, &|rng, fields| fields.wants_pipelined = rng.bool());
+    rarely(&mut fields, &|rng, fields| fields.follows_hints = rng.bool());
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seed_determines_the_steps_and_simpler_steps_end() {
+        for seed in 0..100 {
+            let steps = steps(&mut Rng::with_seed(seed), 3);
+            assert_eq!(steps, super::steps(&mut Rng::with_seed(seed), 3));
+            for mut step in steps {
+                let tries = std::iter::from_fn(|| {
+                    step = *step.simpler().first()?;
+                    Some(step)
+                });
+                assert!(tries.take(1000).count() < 1000, "a step has simpler steps without end");
+            }
+        }
+    }
+}

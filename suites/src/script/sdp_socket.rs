@@ -1,0 +1,192 @@
+//! An SDP socket of a script: the Lua object that `t:sdp_socket` opens. weft's own SDP chooses the
+//! messages, and the script chooses what the socket's user does.
+//!
+//! ```lua
+//! local s = t:sdp_socket { source_threshold = 500, answer = "send-sm" }
+//! s:send("hello", { urgent = true })
+//! if s:wait { octets = 5 } then s:received() end
+//! s:shut()
+//! s:wait { ended = true }
+//! ```
+
+use std::time::Duration;
+
+use mlua::{LuaString, Table, UserData, UserDataMethods};
+use weft_core::wire::sdp::Mode;
+use weft_peer::sdp::{Half, Policy, Settings, SrcAvailAnswer};
+
+use super::bind::surface;
+use super::fields::Fields;
+use super::objects::{Context, Tester};
+use super::options::Reader;
+use crate::stage::{SocketSettings, SocketWait};
+
+/// Seconds that a socket waits if the script sets no time.
+const WAIT_SECONDS: f64 = 10.0;
+
+/// The Lua object of a socket.
+#[derive(Clone)]
+pub(super) struct SdpSocket {
+    context: Context,
+    number: u32,
+}
+
+surface! {
+    TESTER_SDP_SOCKET = Tester, bind_tester |t, stage, lua|;
+
+    /// Opens an SDP socket of the tester, in the target's profile. The socket is the Connecting Peer.
+    async sdp_socket() { sdp_socket as settings } -> "weft.SdpSocket" =>
+        SdpSocket { context: t.context.clone(), number: stage.open_sdp_socket(settings).await? };
+}
+
+surface! {
+    SDP_SOCKET = SdpSocket, bind_socket |s, stage, lua|;
+
+    /// Queues bytes to send. Returns false if the connection does not accept them any more.
+    async send(octets: LuaString = "string") { sdp_socket_send as urgent } -> "boolean" =>
+        stage.sdp_socket_send(s.number, octets.as_bytes().to_vec(), urgent)?;
+
+    /// Runs all sockets of the case until the condition is met: a number of received bytes that the
+    /// script has not taken yet (`octets`), the end of all sends (`sent`), or the end of the
+    /// connection (`ended`). Gives up if the connection receives no byte for `within` seconds. Without
+    /// a condition, waits for this time. Returns whether the condition is met.
+    async wait() { sdp_socket_wait as (wait, within) } -> "boolean" =>
+        stage.sdp_socket_wait(s.number, wait, within).await?;
+
+    /// Returns the received bytes that the script has not taken yet.
+    async received() -> "string" => lua.create_string(&stage.sdp_socket_received(s.number)?)?;
+
+    /// Returns how many bytes each send has sent that ended since the last call.
+    async sent() -> "integer[]" => stage.sdp_socket_sent(s.number)?;
+
+    /// Requests a Mode: `"combined"`, `"pipelined"` or `"buffered"`. The socket changes to this Mode
+    /// when the draft allows it. `receiving` selects the half-connection from the target.
+    async mode(mode: String = "string") { sdp_socket_mode as receiving } => {
+        let mode = match mode.as_str() {
+            "combined" => Mode::Combined,
+            "pipelined" => Mode::Pipelined,
+            "buffered" => Mode::Buffered,
+            other => Err(mlua::Error::runtime(format!("mode: {other:?} is not a Mode")))?,
+        };
+        let half = if receiving { Half::In } else { Half::Out };
+        // A Mode that cannot be requested now is ignored.
+        let _ = stage.sdp_endpoint(s.number)?.machine_mut().set_mode(half, mode);
+    };
+
+    /// Requests another size of the target's Private Buffers.
+    async resize(octets: u32 = "integer") => stage.sdp_endpoint(s.number)?.machine_mut().resize(octets);
+
+    /// Cancels the sends that have not ended.
+    async cancel() => stage.sdp_endpoint(s.number)?.machine_mut().cancel_sends();
+
+    /// Changes how the socket answers a SrcAvail: `"read"`, `"send-sm"` or `"both"`.
+    async answer(how: String = "string") => {
+        let answer = answer_named(&how).ok_or_else(|| mlua::Error::runtime(format!("answer: {how:?} is not an answer")))?;
+        stage.sdp_endpoint(s.number)?.machine_mut().policy_mut().answer = answer;
+    };
+
+    /// Closes the sending half-connection after all queued bytes.
+    async shut() => stage.sdp_endpoint(s.number)?.machine_mut().shut_down();
+
+    /// Closes the connection abortively.
+    async abort() => {
+        let now = stage.connections.now();
+        stage.sdp_endpoint(s.number)?.machine_mut().abort(now);
+    };
+
+    /// Resets the TCP connection. The socket cannot be used any more.
+    async reset() => stage.reset_sdp_socket(s.number).await?;
+
+    /// Returns how the connection ended, or nil if it has not ended. The table has the field
+    /// `graceful`. If weft's SDP ended the connection, it has the field `reason`.
+    async ended() -> "{ graceful: boolean, reason: string? }?" => match stage.sdp_socket_end(s.number)? {
+        Some(end) => {
+            let table: Table = lua.create_table()?;
+            table.set("graceful", end.graceful)?;
+            table.set("reason", end.reason)?;
+            Some(table)
+        }
+        None => None,
+    };
+}
+
+impl UserData for SdpSocket {
+    fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
+        bind_socket(methods);
+    }
+}
+
+fn answer_named(name: &str) -> Option<SrcAvailAnswer> {
+    match name {
+        "read" => Some(SrcAvailAnswer::Read),
+        "send-sm" => Some(SrcAvailAnswer::SendSm),
+        "both" => Some(SrcAvailAnswer::ReadThenSendSm),
+        _ => None,
+    }
+}
+
+impl Reader<'_> {
+    /// The settings of a socket. Each field has a correct default value.
+    pub(super) fn sdp_socket(&self, fields: &mut Fields<'_>) -> mlua::Result<SocketSettings> {
+        let answer: String = fields.or("answer", "read".to_owned())?;
+        let answer = answer_named(&answer).ok_or_else(|| fields.wrong("answer", "expected read, send-sm or both"))?;
+        let policy = Policy {
+            source_threshold: fields.or("source_threshold", 16384)?,
+            sink_threshold: fields.or("sink_threshold", 16384)?,
+            max_src_avail: fields.or("max_src_avail", 1u32 << 30)?.max(1),
+            src_avails: fields.or("src_avails", 4)?,
+            sink_avails: fields.or("sink_avails", 4)?,
+            src_avail_payload: fields.or("src_avail_payload", u32::MAX)?.max(1),
+            answer,
+            max_read: fields.or("max_read", 1u32 << 30)?.max(1),
+            read_batch: fields.or("read_batch", u32::MAX)?.max(1),
+            transactions: fields.or("transactions", true)?,
+            wants_pipelined: fields.or("wants_pipelined", false)?,
+            follows_hints: fields.or("follows_hints", false)?,
+            ..Policy::default()
+        };
+        let recv_size = fields.or("recv_size", 8192)?;
+        let mut sdp = Settings {
+            bufs: fields.or("bufs", 16)?,
+            recv_size,
+            max_recv_size: fields.or("max_recv_size", 65536)?,
+            des_rem_rcv_sz: fields.or("des_rem_rcv_sz", 8192)?,
+            max_adverts: fields.or("max_adverts", 16)?,
+            ird: fields.or("ird", 16)?,
+            policy,
+            // The script's own time limits find a target that does not close.
+            close_timeout: Duration::from_secs(300),
+            ..Settings::default()
+        };
+        let crc = fields.or("crc", true)?;
+        sdp.mpa.crc = crc;
+        sdp.bare.framing_sent.crc = crc;
+        sdp.bare.framing_received.crc = crc;
+        Ok(SocketSettings { sdp, receive: fields.or("receive", 16384)?, receives: fields.or("receives", 2)? })
+    }
+
+    /// `urgent`: whether the last byte is Out-Of-Band data.
+    pub(super) fn sdp_socket_send(&self, fields: &mut Fields<'_>) -> mlua::Result<bool> {
+        fields.or("urgent", false)
+    }
+
+    /// `receiving`: whether the Mode is for the half-connection from the target.
+    pub(super) fn sdp_socket_mode(&self, fields: &mut Fields<'_>) -> mlua::Result<bool> {
+        fields.or("receiving", false)
+    }
+
+    /// The condition to wait for, and the time `within` in seconds.
+    pub(super) fn sdp_socket_wait(&self, fields: &mut Fields<'_>) -> mlua::Result<(SocketWait, Duration)> {
+        let octets: Option<usize> = fields.optional("octets")?;
+        let (sent, ended) = (fields.or("sent", false)?, fields.or("ended", false)?);
+        let within = self.within(fields, WAIT_SECONDS)?;
+        let wait = match (octets, sent, ended) {
+            (Some(octets), false, false) => SocketWait::Octets(octets),
+            (None, true, false) => SocketWait::Sent,
+            (None, false, true) => SocketWait::End,
+            (None, false, false) => SocketWait::Time,
+            _ => return Err(fields.wrong("octets", "set only one of octets, sent and ended")),
+        };
+        Ok((wait, within))
+    }
+}

@@ -1,0 +1,318 @@
+//! SDP sockets of the tester: weft's own SDP, driven by a script. A socket sends only what the draft
+//! allows, so a script can send large amounts of data in every Mode without a step for each message.
+//! The monitor judges what the target sends.
+//!
+//! A socket is the Connecting Peer. All sockets of a case run while the script waits for one of
+//! them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use weft_peer::Instant;
+use weft_peer::connection::Transmit;
+use weft_peer::hostile::Deviations;
+use weft_peer::sdp::{Event, Profile, ReceiveOutcome, Role, SendId, SendOutcome, Settings};
+use weft_peer::sdp_rnic::{Endpoint, Progress, Queues};
+use weft_peer::verbs::LateSegment;
+
+use crate::stage::{Arrival, Message, Stage, Stop};
+use crate::targets::SdpStart;
+
+/// While several sockets are open, weft waits this long for the bytes of one of them.
+const SLICE: Duration = Duration::from_millis(2);
+/// Maximum time to wait for a condition while bytes arrive, in seconds.
+const MAX_WAIT_SECONDS: f64 = 60.0;
+/// Maximum number of bytes that a socket sends in one write.
+const MAX_WRITE: usize = 1 << 18;
+
+/// Settings of a socket that a script can choose.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct SocketSettings {
+    pub(crate) sdp: Settings,
+    /// Size in bytes of each posted receive, and number of receives that stay posted.
+    pub(crate) receive: u64,
+    pub(crate) receives: usize,
+}
+
+/// How a connection of a socket ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SocketEnd {
+    /// Both sides sent DisConn, and none sent AbortConn.
+    pub(crate) graceful: bool,
+    /// Why weft's SDP ended the connection. `None` if the target ended it.
+    pub(crate) reason: Option<String>,
+}
+
+/// What a script waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SocketWait {
+    /// The end of the connection.
+    End,
+    /// This number of received bytes that the script has not taken yet.
+    Octets(usize),
+    /// The end of all sends.
+    Sent,
+    /// Only the time.
+    Time,
+}
+
+/// One socket.
+pub(crate) struct SdpSocket {
+    endpoint: Endpoint,
+    receive: u64,
+    receives: usize,
+    /// Received bytes that the script has not taken yet.
+    received: Vec<u8>,
+    /// Sends that have not ended.
+    open_sends: usize,
+    /// Number of bytes that each ended send has sent, in the order of the sends.
+    sent: BTreeMap<SendId, u64>,
+    end: Option<SocketEnd>,
+    /// The target sends no more data.
+    has_peer_closed: bool,
+    /// The TCP connection has no more bytes to receive.
+    is_tcp_over: bool,
+}
+
+impl SdpSocket {
+    fn is_met(&self, wait: SocketWait) -> bool {
+        match wait {
+            SocketWait::End => self.end.is_some() && self.endpoint.is_over(),
+            SocketWait::Octets(octets) => self.received.len() >= octets || self.end.is_some(),
+            SocketWait::Sent => self.open_sends == 0 || self.end.is_some(),
+            SocketWait::Time => false,
+        }
+    }
+
+    /// Returns the next deadline. `None` if the socket has nothing more to do.
+    fn deadline(&self) -> Option<Instant> {
+        let is_over = self.endpoint.has_reset() || self.endpoint.is_over();
+        if is_over { None } else { self.endpoint.poll_timeout() }
+    }
+
+    /// Keeps receives posted.
+    fn post(&mut self) {
+        while self.end.is_none() && !self.has_peer_closed && self.endpoint.receives() < self.receives {
+            if !self.endpoint.receive(self.receive, false) {
+                return;
+            }
+        }
+    }
+
+    fn event(&mut self, event: &Event, octets: Vec<u8>) {
+        match event {
+            Event::Received { end, .. } => {
+                self.received.extend(octets);
+                self.has_peer_closed |= matches!(end, ReceiveOutcome::EndOfStream | ReceiveOutcome::Aborted);
+            }
+            Event::Sent { send, octets, end } => {
+                self.open_sends = self.open_sends.saturating_sub(1);
+                if *end != SendOutcome::Aborted {
+                    self.sent.insert(*send, *octets);
+                }
+            }
+            Event::PeerClosed => self.has_peer_closed = true,
+            Event::Refused(refusal) => {
+                self.end = Some(SocketEnd { graceful: false, reason: Some(refusal.to_string()) });
+            }
+            Event::Closed { graceful, violation } => {
+                let reason = violation.map(|violation| violation.to_string());
+                self.end = Some(SocketEnd { graceful: *graceful, reason });
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Stage {
+    /// Opens a TCP connection and a socket on it. Sends the Hello, but waits for no answer.
+    pub(crate) async fn open_sdp_socket(&mut self, settings: SocketSettings) -> Result<u32, Stop> {
+        let number = self.connect().await?;
+        self.connections.stimulate(number);
+        let facts = self.connections.target.description.sdp;
+        let profile = match facts.start {
+            SdpStart::Swapped => Profile::Swapped,
+            SdpStart::Bare => Profile::Bare,
+            SdpStart::Natural => Profile::Natural,
+            SdpStart::Enhanced => Profile::Enhanced,
+            SdpStart::PrivateData => Profile::PrivateData,
+        };
+        let sdp = Settings { profile, order: facts.order, first_mseq: facts.first_mseq, ..settings.sdp };
+        let queues = Queues { sends: 256, receives: 1024, late: LateSegment::Drop };
+        let now = self.connections.link.now();
+        let endpoint = Endpoint::new(now, Role::Connecting, sdp, queues, &Deviations::NONE)
+            .map_err(|error| self.recorder().harness(&error.to_string()))?;
+        let socket = SdpSocket {
+            endpoint,
+            receive: settings.receive,
+            receives: settings.receives,
+            received: Vec::new(),
+            open_sends: 0,
+            sent: BTreeMap::new(),
+            end: None,
+            has_peer_closed: false,
+            is_tcp_over: false,
+        };
+        self.sdp_sockets.insert(number, socket);
+        Ok(number)
+    }
+
+    fn sdp_socket(&mut self, number: u32) -> Result<&mut SdpSocket, Stop> {
+        if self.sdp_sockets.contains_key(&number) {
+            // The socket is looked up twice, because the error below borrows the stage.
+            return self.sdp_sockets.get_mut(&number).ok_or(Stop);
+        }
+        Err(self.recorder().harness(&format!("connection {number} has no SDP socket")))
+    }
+
+    /// The endpoint of a socket, for commands.
+    pub(crate) fn sdp_endpoint(&mut self, number: u32) -> Result<&mut Endpoint, Stop> {
+        Ok(&mut self.sdp_socket(number)?.endpoint)
+    }
+
+    /// Queues bytes to send. Returns `false` if the connection does not accept them any more.
+    pub(crate) fn sdp_socket_send(&mut self, number: u32, octets: Vec<u8>, urgent: bool) -> Result<bool, Stop> {
+        let socket = self.sdp_socket(number)?;
+        let accepted = socket.endpoint.send(octets, urgent);
+        socket.open_sends += usize::from(accepted);
+        Ok(accepted)
+    }
+
+    /// Returns the received bytes that the script has not taken yet.
+    pub(crate) fn sdp_socket_received(&mut self, number: u32) -> Result<Vec<u8>, Stop> {
+        Ok(std::mem::take(&mut self.sdp_socket(number)?.received))
+    }
+
+    /// Returns how many bytes each send has sent that ended since the last call.
+    pub(crate) fn sdp_socket_sent(&mut self, number: u32) -> Result<Vec<u64>, Stop> {
+        Ok(std::mem::take(&mut self.sdp_socket(number)?.sent).into_values().collect())
+    }
+
+    /// Returns how the connection of a socket ended.
+    pub(crate) fn sdp_socket_end(&mut self, number: u32) -> Result<Option<SocketEnd>, Stop> {
+        Ok(self.sdp_socket(number)?.end.clone())
+    }
+
+    /// Resets the connection of a socket.
+    pub(crate) async fn reset_sdp_socket(&mut self, number: u32) -> Result<(), Stop> {
+        self.sdp_sockets.remove(&number);
+        self.connections.reset(number).await
+    }
+
+    /// Runs all sockets until a condition of this socket is met, or until its connection has received
+    /// no byte for `within`. For [`SocketWait::Time`], `within` is the time to wait. Returns whether
+    /// the condition is met.
+    pub(crate) async fn sdp_socket_wait(
+        &mut self,
+        number: u32,
+        wait: SocketWait,
+        within: Duration,
+    ) -> Result<bool, Stop> {
+        let mut deadline = self.connections.link.now() + within;
+        let last = deadline + self.connections.target.scaled(MAX_WAIT_SECONDS);
+        let is_condition = wait != SocketWait::Time;
+        loop {
+            let open: Vec<u32> = self.sdp_sockets.keys().copied().collect();
+            for number in &open {
+                self.run_sdp_socket(*number).await?;
+            }
+            if self.sdp_socket(number)?.is_met(wait) {
+                return Ok(true);
+            }
+            let now = self.connections.link.now();
+            if now >= deadline {
+                return Ok(false);
+            }
+            let next = self.sdp_sockets.values().filter_map(SdpSocket::deadline).min();
+            let until = next.map_or(deadline, |next| next.min(deadline));
+            let waiting: Vec<u32> = open.into_iter().filter(|number| !self.sdp_sockets[number].is_tcp_over).collect();
+            let mut arrived = Vec::new();
+            for number in &waiting {
+                let until = if waiting.len() > 1 { now } else { until };
+                if self.receive_for_sdp_socket(*number, until).await? {
+                    arrived.push(*number);
+                }
+            }
+            match waiting.first() {
+                None => self.connections.link.pause(until).await,
+                Some(first) if waiting.len() > 1 && arrived.is_empty() => {
+                    let first = if waiting.contains(&number) { number } else { *first };
+                    if self.receive_for_sdp_socket(first, until.min(now + SLICE)).await? {
+                        arrived.push(first);
+                    }
+                }
+                Some(_) => {}
+            }
+            if is_condition && arrived.contains(&number) {
+                deadline = last.min(self.connections.link.now() + within);
+            }
+        }
+    }
+
+    /// Performs everything that a socket has to do now.
+    async fn run_sdp_socket(&mut self, number: u32) -> Result<(), Stop> {
+        loop {
+            let now = self.connections.link.now();
+            let socket = self.sdp_socket(number)?;
+            if socket.deadline().is_some_and(|time| time <= now) {
+                socket.endpoint.handle_timeout(now);
+            }
+            socket.post();
+            loop {
+                match socket.endpoint.advance(now) {
+                    Some(Progress::Event(event, octets)) => {
+                        socket.event(&event, octets);
+                        socket.post();
+                    }
+                    Some(_) => {}
+                    None if socket.endpoint.settle(now) => {}
+                    None => break,
+                }
+            }
+            let mut octets = Vec::new();
+            let mut last = None;
+            while octets.len() < MAX_WRITE {
+                match socket.endpoint.poll_transmit(now) {
+                    Some(Transmit::Octets(more)) => octets.extend_from_slice(&more),
+                    other => {
+                        last = other;
+                        break;
+                    }
+                }
+            }
+            if octets.is_empty() && last.is_none() {
+                return Ok(());
+            }
+            if !octets.is_empty() {
+                self.connections.put(number, &Message::new("bytes of weft's SDP", octets)).await?;
+            }
+            match last {
+                Some(Transmit::Fin) => self.connections.finish(number).await?,
+                Some(Transmit::Reset) => {
+                    self.connections.abort(number).await?;
+                    self.sdp_socket(number)?.is_tcp_over = true;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Waits for bytes of a socket's connection. Returns whether something arrived.
+    async fn receive_for_sdp_socket(&mut self, number: u32, deadline: Instant) -> Result<bool, Stop> {
+        let arrival = self.connections.receive(number, deadline).await?;
+        let octets = std::mem::take(&mut self.connections.get(number)?.unread);
+        let now = self.connections.link.now();
+        if arrival != Arrival::TimedOut {
+            self.connections.log.answered();
+        }
+        let socket = self.sdp_socket(number)?;
+        match arrival {
+            Arrival::Octets => socket.endpoint.handle_octets(now, &octets),
+            Arrival::Fin => socket.endpoint.handle_fin(now),
+            Arrival::Reset => socket.endpoint.handle_reset(now),
+            Arrival::TimedOut => return Ok(false),
+        }
+        socket.is_tcp_over |= arrival != Arrival::Octets;
+        Ok(true)
+    }
+}

@@ -1,0 +1,111 @@
+-- RFC 5041 section 5.2 and RFC 5044 section 4.1. These cases use sizes and counts near the limits
+-- of a counter, and sizes up to that of the largest FPDU. No RFC requires that a target receives a
+-- long Send, so a target may reject it.
+
+--- Declares a case that sends `size` bytes in segments of `segment` bytes to an echo.
+local function sends(name, title, parameters, fields)
+  case {
+    id = "ddp/5.2-sizes/" .. name,
+    title = title,
+    requirements = session.requirements(session.ECHO),
+    roles = { "responder", "initiator" },
+    capabilities = { "echo" },
+    tags = { "segment", "send" },
+    parameters = parameters,
+
+    run = function(t, p)
+      local options = fields(t, p)
+      -- No RFC defines the longest Send that a target must receive. So first try whether the target
+      -- receives a Send of this size.
+      local conn, op = t:operate()
+      local at, refused = 0, false
+      local segment = math.min(1400, options.segment)
+      repeat
+        local piece = math.min(segment, options.size - at)
+        local last = at + piece == options.size
+        conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = octets.counted(piece), msn = op.msn, mo = at, last = last } })
+        at = at + piece
+      until last
+      local event, fpdu = conn:next { within = 5 }
+      if event == "fpdu" and fpdu.opcode == 7 then
+        local first, code = fpdu.payload:byte(1, 2)
+        refused = first == 0x12 and (code == 4 or code == 5)
+      end
+      conn:reset()
+      if refused or event == "close" then
+        t:unimplemented(("The target receives no Send of %d bytes."):format(options.size))
+      end
+      local s = session.echo(t)
+      s:send(1, options)
+      s:send(1, { size = 40 })
+      s:send(1, options)
+      s:finish()
+    end,
+  }
+end
+
+sends("send", "The target sends back Sends of more than 65,535 bytes",
+  { size = { 65535, 65536, 65540, 131072, 1000000 } }, function(_, p) return { size = p.size, segment = 1400 } end)
+
+sends("fpdu", "The target receives FPDUs up to the largest that fits into a TCP segment",
+  { payload = { 1432, 4096, 16400, 32750, 32768, 65000 } }, function(t, p)
+  local payload = p.payload
+  if payload > t:max_segment() then
+    t:unimplemented(("An FPDU with %d bytes of payload does not fit into a TCP segment to the target."):format(payload))
+  end
+  return { size = payload, segment = payload }
+end)
+
+--- Declares a case with rping.
+local function with_rping(name, title, parameters, rows, run)
+  case {
+    id = "ddp/5.2-sizes/" .. name,
+    title = title,
+    requirements = session.requirements(session.RPING, table.unpack(rows)),
+    capabilities = { "rping" },
+    tags = { "read", "write" },
+    parameters = parameters,
+    run = function(t, p)
+      local s = session.rping(t)
+      run(s, p)
+      -- The monitor judges the numbers of the target's messages.
+      s:finish(rows[3] and { rows[3] })
+    end,
+  }
+end
+
+with_rping("rounds", "The target sends Read Requests, Writes and Sends after many earlier ones",
+  { count = { 260 } }, { "RDMAP-4.4-2", "DDP-5.2-6", "DDP-4.3-6" }, function(s, p) s:rounds(1, p.count, { size = 20 }) end)
+
+with_rping("sink", "The target writes to a buffer across bit 31 and bit 32 of the TO",
+  { to = { 0x7ffffff0, 0xfffffff0, 0xfffffffffff0 } }, session.ROUNDS, function(s, p)
+  s:rounds(1, 1, { size = 40, to = p.to })
+  s:rounds(1, 1, { size = 65535, to = p.to - 3000 })
+end)
+
+with_rping("read", "The target answers Reads of any size with all bytes",
+  { size = { 1, 2, 3, 1439, 1441, 1442, 1443, 2897, 4093, 65534 } }, {}, function(s, p)
+  s:write(1, { at = 0, size = p.size, segment = 1000 })
+  s:read(1, { at = 0, size = p.size })
+  s:answers(1)
+  s:read(1, { at = 1, size = p.size })
+end)
+
+case {
+  id = "ddp/5.2-sizes/high-bit",
+  title = "The target compares all bits of the TO of a Write with the bounds of the buffer",
+  requirements = { "DDP-7.1-13", "DDP-7.1-12", "DDP-7.2-4" },
+  capabilities = { "rping" },
+  tags = { "write", "refusal" },
+  parameters = { bit = { 16, 24, 31, 32, 33, 40, 47, 48, 56, 62, 63 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    -- The buffer is shorter than 2^16 bytes, so this offset is outside it.
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to ~ (1 << p.bit), payload = "weft" } }, { deviates = true })
+    conn:expect_terminate { requirement = { "DDP-7.1-13", "DDP-7.1-12" }, code = "DDP-7.2-4", error = { "11 01", "11 03" } }
+    conn:expect_close()
+  end,
+}

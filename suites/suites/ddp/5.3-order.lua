@@ -1,0 +1,136 @@
+-- RFC 5041 sections 4.1, 5.3 and 5.4: the order of segments at the Data Sink. The segments of a
+-- message may arrive in any order, but the last segment arrives last. Messages of other kinds may
+-- arrive between these segments.
+
+local PLACED, COMPLETE = "DDP-5.2-4", "DDP-5.4-3"
+
+--- Returns text whose bytes show their position.
+local function text(length) return octets.counted(length) end
+
+--- Returns the FPDU of one segment of a Send.
+local function segment(payload, msn, from, till, last)
+  return mpa.fpdu { ulpdu = rdmap.send { payload = payload:sub(from + 1, till), msn = msn, mo = from, last = last } }
+end
+
+--- Receives and returns the echo of a Send. If another event comes, returns nil and this event. The
+--- event is nil if nothing arrives.
+local function echo_or_end(conn)
+  local echo = ""
+  repeat
+    local event, fpdu = conn:next { within = 3 }
+    if event ~= "fpdu" or fpdu.opcode ~= 3 and fpdu.opcode ~= 5 then return nil, event, fpdu end
+    echo = echo .. fpdu.payload
+  until fpdu.last
+  return echo
+end
+
+--- Declares a case with an echo, for both roles of the target.
+local function with_echo(name, title, requirements, declared, run)
+  declared.id, declared.title = "ddp/5.3-order/" .. name, title
+  declared.requirements, declared.run = requirements, run
+  declared.roles = { "responder", "initiator" }
+  declared.capabilities = { "echo" }
+  declared.tags = { "segment", "send" }
+  return declared
+end
+
+-- RFC 5041 section 5.3 recommends that the Data Source sends segments with ascending offsets. So a
+-- target may be unable to receive other orders.
+case(with_echo("any", "The target places each segment of a Send at its MO if the segments arrive in another order",
+  { PLACED }, { parameters = { size = { 12, 3000 }, order = { "descending", "mixed" } } }, function(t, p)
+  t:good_exchange()
+
+  local conn, op = t:operate()
+  local payload, part = text(p.size), p.size // 4
+  local order = p.order == "descending" and { 2, 1, 0 } or { 1, 0, 2 }
+  local fpdus = ""
+  for _, number in ipairs(order) do
+    fpdus = fpdus .. segment(payload, op.msn, number * part, (number + 1) * part, false)
+  end
+  conn:send(fpdus .. segment(payload, op.msn, 3 * part, p.size, true), { deviates = true })
+  local echo, event = echo_or_end(conn)
+  if not echo and event then
+    conn:reset()
+    t:unimplemented("The target receives the segments of a Send only in the order of their offsets.")
+  end
+  t:check(echo == payload, {
+    requirement = { PLACED },
+    expected = "the bytes of the Send, or a rejection",
+    actual = echo and octets.difference(echo, payload) or "nothing for 3 s",
+  })
+  conn:close()
+end))
+
+case(with_echo("gap", "The target does not deliver a Send whose middle segment is missing",
+  { COMPLETE }, { parameters = { size = { 12, 3000 } } }, function(t, p)
+  t:good_exchange()
+
+  local conn, op = t:operate()
+  local payload, part = text(p.size), p.size // 3
+  -- An earlier Send leaves its bytes in a buffer. The target may use this buffer again for the Send
+  -- with the gap.
+  conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("e"):rep(math.min(p.size, 1400)), msn = op.msn } })
+  t:check(echo_or_end(conn), { expected = "an echo", actual = "none" })
+  conn:send(segment(payload, op.msn + 1, 0, part, false) .. segment(payload, op.msn + 1, 2 * part, p.size, true), { deviates = true })
+  local echo, event, fpdu = echo_or_end(conn)
+  t:check(not echo, { requirement = COMPLETE, expected = "no delivery", actual = ("an echo of %d bytes"):format(#(echo or "")) })
+  t:check(event ~= "fpdu" or fpdu.opcode == 7, { requirement = COMPLETE, expected = "no delivery", actual = "another message" })
+  conn:reset()
+end))
+
+case(with_echo("empty-last", "The target delivers a Send whose last segment is empty",
+  { PLACED, "RDMAP-5.3-5" }, { parameters = { size = { 1, 40, 1400 } } }, function(t, p)
+  t:good_exchange()
+
+  local conn, op = t:operate()
+  local payload = text(p.size)
+  conn:send(segment(payload, op.msn, 0, p.size, false) .. segment(payload, op.msn, p.size, p.size, true), { deviates = true })
+  local echo = echo_or_end(conn)
+  t:check(echo == payload, {
+    requirement = { PLACED, "RDMAP-5.3-5" },
+    expected = ("an echo of %d bytes"):format(p.size),
+    actual = echo and octets.difference(echo, payload) or "none",
+  })
+  conn:close()
+end))
+
+case(with_echo("read-between", "The target receives a Read Request between two segments of a Send",
+  { PLACED, "RDMAP-5.2.1-18" }, {}, function(t)
+  t:good_exchange()
+
+  -- A Read of no bytes needs no buffer. Some targets reject it.
+  local request = mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766 } }
+  local first = t:operate()
+  first:send(request)
+  local event, fpdu = first:next { within = 3 }
+  first:reset()
+  if event ~= "fpdu" or fpdu.opcode ~= 2 then t:unimplemented("The target does not answer a Read of no bytes.") end
+
+  local conn, op = t:operate()
+  local payload = text(40)
+  conn:send(segment(payload, op.msn, 0, 20, false) .. request .. segment(payload, op.msn, 20, 40, true), { deviates = true })
+  local echo, response = "", 0
+  repeat
+    event, fpdu = conn:next { within = 3 }
+    local is_response = event == "fpdu" and fpdu.opcode == 2
+    if is_response then response = response + 1 else echo = echo .. (event == "fpdu" and fpdu.payload or "") end
+  until event ~= "fpdu" or response == 1 and echo == payload
+  t:check(echo == payload, { requirement = PLACED, expected = "the echo of the Send", actual = #echo .. " bytes" })
+  t:check(response == 1, { requirement = "RDMAP-5.2.1-18", expected = "a Read Response", actual = response .. " Read Responses" })
+  conn:close()
+end))
+
+case {
+  id = "ddp/5.3-order/write-between",
+  title = "The target receives a Write between two segments of a Send, and a Read Response with an empty last segment",
+  requirements = session.requirements(session.RPING, table.unpack(session.ROUNDS)),
+  capabilities = { "rping" },
+  tags = { "segment", "send", "write", "read" },
+  parameters = { what = { "write", "empty" } },
+
+  run = function(t, p)
+    local s = session.rping(t)
+    s:rounds(1, 2, { size = 40, between = p.what == "write", empty = p.what == "empty" })
+    s:finish()
+  end,
+}

@@ -1,0 +1,85 @@
+-- draft-pinkerton-iwarp-sdp-01 sections 8.2.1, 9, 10 and 12: much data in every Mode, with an SDP socket of
+-- the tester that sends only what the draft allows. The monitor judges each message of the target, and
+-- an echo must return all bytes.
+
+--- Sizes of sends: inside a Private Buffer, around its size, and longer than 16 bits.
+local SIZES = { 1, 600, 8175, 8176, 8177, 20001, 65537, 131075 }
+
+--- Declares a case with a session. The numbers of the messages are judged in each of them.
+local function with(service, name, title, parameters, run)
+  case {
+    id = "sdp/9-sessions/" .. name,
+    title = title,
+    requirements = session.SDP,
+    capabilities = { "sdp-" .. service },
+    tags = { "sessions" },
+    parameters = parameters,
+
+    run = function(t, p)
+      local s = session["sdp_" .. service](t)
+      run(s, p)
+      s:finish()
+    end,
+  }
+end
+
+with("echo", "sizes", "The target returns data of every size in every Mode, and closes",
+  { mode = { "combined", "pipelined", "buffered" }, answer = { "read", "send-sm", "both" }, threshold = { 500, 100000 } },
+  function(s, p)
+    s:open(1, { mode = p.mode, answer = p.answer, source_threshold = p.threshold, sink_threshold = 500, receive = 20000 })
+    for _, size in ipairs(SIZES) do
+      s:send(1, { size = size })
+      s:answers(1)
+    end
+    for _, size in ipairs { 3000, 9000, 40 } do s:send(1, { size = size }) end
+  end)
+
+with("echo", "many", "The target returns many short sends with few Private Buffers",
+  { bufs = { 3, 4, 16 }, count = { 300 } }, function(s, p)
+    s:open(1, { bufs = p.bufs, recv_size = 1000 })
+    s:burst(1, p.count, 5)
+    s:answers(1)
+    s:send(1, { size = 5000 })
+  end)
+
+with("echo", "resized", "The target returns data while its Private Buffers change their size", {}, function(s)
+  s:open(1, { source_threshold = 1 << 30 })
+  for _, size in ipairs { 20000, 1000, 50000, 500, 8192, 3000 } do
+    s:resize(1, size)
+    s:send(1, { size = 12000 })
+    s:run(1, 0.02)
+    s:send(1, { size = 300 })
+    s:answers(1)
+  end
+end)
+
+with("echo", "urgent", "The target returns Out-Of-Band data between other data, in every Mode",
+  { mode = { "combined", "pipelined", "buffered" } }, function(s, p)
+    s:open(1, { mode = p.mode, source_threshold = 500, sink_threshold = 500 })
+    for _, size in ipairs { 1, 30, 2000, 9000, 70000 } do
+      s:send(1, { size = size, urgent = true })
+      s:send(1, { size = 7 })
+      s:send(1, { size = 600, urgent = true })
+      s:answers(1)
+    end
+  end)
+
+with("echo", "cancelled", "The target goes on after cancelled sends", {}, function(s)
+  s:open(1, { source_threshold = 500, max_src_avail = 30000 })
+  for _, mode in ipairs { "combined", "pipelined", "combined" } do
+    s:mode(1, mode)
+    s:send(1, { size = 100000 })
+    s:run(1, 0.001)
+    s:cancel(1)
+    s:send(1, { size = 400 })
+    s:answers(1)
+  end
+end)
+
+with("echo", "connections", "The target keeps the data of several connections apart", { connections = { 3, 8 } }, function(s, p)
+  for number = 1, p.connections do s:open(number, { source_threshold = number % 2 == 0 and 500 or 16384 }) end
+  for round = 1, 4 do
+    for number = 1, p.connections do s:send(number, { size = 900 * number + round }) end
+    s:pause(0.001)
+  end
+end)
