@@ -114,8 +114,8 @@ pub(crate) struct Input {
     source: Source,
     name: String,
     progress: ProgressBar,
-    /// The link type of the latest frame. After the first frame with a supported link type, this
-    /// value does not change any more.
+    /// The link type of the latest frame, up to and including the first frame with a supported link
+    /// type.
     strange: Option<u16>,
     /// Whether a frame has had a supported link type.
     readable: bool,
@@ -299,7 +299,7 @@ impl Input {
     }
 }
 
-/// Reports damage at the end of a capture file, or a file without frames.
+/// At the end of a capture file, reports its damage, or that it has no frames.
 fn note_end(name: &str, capture: &Capture) {
     match capture.note() {
         Some(text) => note(&format!("{name}: {text}")),

@@ -50,7 +50,8 @@ impl Producer<'_> {
         self.connection.watch_for_deadlock(self.now);
     }
 
-    /// Finishes the transfers in progress for a suspension and starts no new ones (section 13.1.1).
+    /// Before a suspension, finishes the transfers that are in progress, and starts no new ones
+    /// (section 13.1.1).
     fn quiesce(&mut self) {
         let answering = self.connection.suspension.is_answering();
         let _ = self.answer_now()
@@ -155,14 +156,15 @@ impl Producer<'_> {
     /// Sends ChRcvBuf or ChRcvBufAck. The caller has checked the credit.
     fn resize_now(&mut self) -> bool {
         let connection = &mut *self.connection;
-        // A message larger than an advertised buffer would continue in the next buffer, which can
-        // also be advertised (section 9.5.1). So the answer waits until no such buffer is
+        // With larger Private Buffers, the peer can send a message that is larger than an advertised
+        // buffer. The end of the message would be placed in the next buffer, although the peer may
+        // write to that buffer (section 9.5.1). So the answer waits until no smaller buffer is
         // advertised.
         let fits = |size: u32| !connection.pool.has_smaller() && !connection.sink.advertises_up_to(size);
         let early = connection.credits.conduct.acknowledges_early;
         // While MSeqAck is held back for a SrcAvailCancel, MSeqAck does not acknowledge a ChRcvBuf
-        // that the peer sent after the SrcAvailCancel. The peer would conclude that this ChRcvBuf
-        // has not arrived (section 9.5.4). After both DisConns TCP ends, and this side sends
+        // that the peer sent after the SrcAvailCancel. A ChRcvBufAck with this MSeqAck would show
+        // the peer that its ChRcvBuf has not arrived (section 9.5.4). After both DisConns TCP ends, and this side sends
         // nothing else (SDP-8.2.1-32).
         let shows =
             connection.credits.ack_limit.is_none() && !(connection.close.sent.is_some() && connection.close.received);

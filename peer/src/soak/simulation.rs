@@ -41,7 +41,7 @@ pub struct RunReport {
     pub took: Duration,
 }
 
-/// A check of a run that failed.
+/// A failed check of a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SoakError {
     /// An endpoint could not be created.

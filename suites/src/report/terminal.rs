@@ -1,7 +1,7 @@
 //! The run in a terminal: one line per finished case, then the failures, then the totals.
 //!
-//! Equal failures of one script are printed once, and so is a violation that was also observed in
-//! many cases. Cases that tried nothing are only counted, by reason. With `--verbose`, each of
+//! Equal failures of one script are printed once. A violation that many cases observed, but did not
+//! test, is also printed once (`also observed`). Cases that tried nothing are only counted, by reason. With `--verbose`, each of
 //! these cases has a line.
 
 use std::collections::BTreeMap;

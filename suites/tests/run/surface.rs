@@ -159,7 +159,7 @@ async fn an_end_that_tries_nothing_lets_the_target_settle() {
         let body = format!("local c = t:connect()\nc:send(t:request())\nc:expect_reply {{ reject = false }}\n{end}");
         let result = against(Target::from_toml("slow.toml", slow).unwrap(), &body).await;
         assert_eq!(result.verdict, verdict, "{}", result.explanation);
-        // The good exchange has the first connection.
+        // Connection 1 is that of the good exchange before the script.
         let of = |direction, kind| {
             let mut steps = result.steps.iter().filter(|step| step.connection == 2);
             steps.find(|step| (step.direction, step.kind) == (direction, kind)).unwrap().at_ns

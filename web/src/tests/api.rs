@@ -241,7 +241,7 @@ async fn the_checker_rejects_wrong_values() {
     }
 }
 
-/// A request of a program, with a document.
+/// Sends a request with a JSON body, as a program does, and not a browser.
 async fn send(site: &Site, method: &str, path: &str, document: &str) -> (StatusCode, Value) {
     let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
     let request = request.header(header::CONTENT_TYPE, "application/json").body(Body::from(document.to_owned()));
@@ -275,7 +275,7 @@ async fn programs_start_and_stop_runs() {
     site.starter.idle("bad").await;
     assert_eq!(json(&site, "/api/runs?limit=1").await["runs"][0]["planned"], 16);
 
-    // The long run is active, and another run waits. Both are stopped.
+    // The first run is active for a long time, and the second run waits. Both are stopped.
     for _ in 0..2 {
         assert_eq!(
             send(&site, "POST", "/api/targets/builtin/runs", r#"{"tier": "full"}"#).await.0,
@@ -371,7 +371,7 @@ async fn exports_metrics() {
     ] {
         assert!(text.lines().any(|other| other == line), "{line} in\n{text}");
     }
-    // Each family occurs once, after its comments, and there is nothing else.
+    // Each metric family has exactly one `# TYPE` line.
     let mut heads: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
     let families = heads.len();
     heads.sort_unstable();

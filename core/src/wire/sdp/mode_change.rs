@@ -67,7 +67,8 @@ impl fmt::Display for Mode {
     }
 }
 
-/// Raw view of the header, with its word in figure order.
+/// Raw view of the header. Its word has the field order of the draft's figure, and not the mirrored
+/// order of [`FieldOrder`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawModeChange {
@@ -118,8 +119,8 @@ impl RawHeader for RawModeChange {
 pub struct ModeChange {
     /// The requested Mode.
     pub mode: Mode,
-    /// S: if set, the Mode applies to the half-connection in which the receiver of the ModeChange
-    /// sends. If S is clear, the Mode applies to the half-connection in which that peer receives.
+    /// S: if set, the Mode applies to the data from the receiver of the ModeChange to its sender. If
+    /// S is clear, the Mode applies to the data from the sender of the ModeChange to its receiver.
     pub s: bool,
 }
 

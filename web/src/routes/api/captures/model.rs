@@ -5,7 +5,7 @@ use serde::Serialize;
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 
-/// The captures of the folder, last changed first.
+/// The captures of the folder. The most recently changed capture is the first.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(in crate::routes::api) struct Captures {
     pub(super) captures: Vec<CaptureEntry>,
