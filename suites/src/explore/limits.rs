@@ -1,6 +1,8 @@
 //! Finds out what a target can do, so that sessions stay legal: the largest Send that its receives
 //! hold, and whether it serves several connections at a time. No RFC requires a size or a number.
 
+use weft_core::requirement;
+
 use super::Player;
 use super::draw::Profile;
 use super::sdp_step::{SdpAction, SdpStep, SocketFields};
@@ -55,8 +57,8 @@ pub(super) async fn find(
         };
         let result = player.play(service, "descending-offsets", &[send]).await?;
         // A rejection is a limit. An echo with other bytes is a failure, which the sessions will show.
-        profile.any_order =
-            passed(&result) || result.actual.as_deref().is_some_and(|actual| actual.starts_with("byte"));
+        let is_misplaced = result.failing().any(|row| row == requirement!("DDP-5.2-4"));
+        profile.any_order = passed(&result) || is_misplaced;
     }
     if profile.connections > 1 {
         let open = |connection| match service.is_sdp() {
