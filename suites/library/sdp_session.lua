@@ -108,11 +108,13 @@ local function sdp_session(t, service)
     if #counts ~= #c.queued then return settle(c) end
     local total = 0
     for _, payload in ipairs(c.queued) do total = total + #payload end
-    -- The echo of the first bytes may have arrived already.
-    local gone = total - #c.waiting
+    -- Bytes of earlier sends may still wait for their echo. If not, the echo of the first bytes of
+    -- these sends may have arrived already.
+    local earlier = math.max(0, #c.waiting - total)
+    local gone = math.max(0, total - #c.waiting)
     local parts = {}
     for index, payload in ipairs(c.queued) do parts[index] = payload:sub(1, counts[index]) end
-    c.waiting, c.queued = table.concat(parts):sub(gone + 1), {}
+    c.waiting, c.queued = c.waiting:sub(1, earlier) .. table.concat(parts):sub(gone + 1), {}
   end
 
   --- Requests a Mode of the half-connection to the target.
@@ -123,6 +125,19 @@ local function sdp_session(t, service)
 
   --- Requests another size of the target's Private Buffers.
   function self:resize(number, size) connection(number).socket:resize(size) end
+
+  --- Requests `count` times another size of the target's Private Buffers, and sends a byte after each
+  --- request: `size`, and one byte less or more.
+  function self:resizes(number, count, size)
+    for round = 1, count do
+      self:resize(number, size + round % 2)
+      self:send(number, { size = 1 })
+      connection(number).socket:wait { within = 0 }
+    end
+  end
+
+  --- Leaves the target's bytes of a connection unread for a time. The tester still sends.
+  function self:stop_reading(number, seconds) connection(number).socket:stop_reading(seconds) end
 
   --- Changes how the tester answers a SrcAvail.
   function self:answer(number, how) connection(number).socket:answer(how) end

@@ -166,7 +166,8 @@ impl Diff {
     }
 }
 
-/// Returns, for each requirement, the cases in which the monitor also observed a violation.
+/// Returns, for each requirement, the cases about other requirements in which the monitor observed a
+/// violation of it.
 fn observed(report: &RunReport) -> BTreeMap<RequirementId, BTreeSet<&CaseKey>> {
     let mut observed: BTreeMap<RequirementId, BTreeSet<&CaseKey>> = BTreeMap::new();
     for result in &report.results {

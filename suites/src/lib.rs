@@ -54,6 +54,7 @@ pub mod report;
 mod run;
 pub mod script;
 mod sdp;
+mod session;
 mod stage;
 pub mod store;
 pub mod targets;

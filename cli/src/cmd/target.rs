@@ -46,7 +46,7 @@ enum Action {
         #[arg(long)]
         no_commands: bool,
     },
-    /// Print the fields that each preset of target files sets
+    /// Print the presets of target files, and the fields that each preset sets
     Presets,
 }
 

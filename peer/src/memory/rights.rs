@@ -87,7 +87,7 @@ pub enum Right {
     LocalRead,
     /// The right to write the payload of a receive.
     LocalWrite,
-    /// The right to read the data that a peer's Read requests.
+    /// The right to read the data for a peer's Read Request.
     RemoteRead,
     /// The right to write the payload of a peer's Write, or of the response to a Read of this RNIC.
     RemoteWrite,

@@ -1,14 +1,12 @@
-//! Memory of the RNIC that one side of a connection registers. The virtual address of this memory
-//! is odd and above 2^32, because tests should use all bits of an address.
+//! Memory of the RNIC that one side of a connection registers. By default, the virtual address of
+//! this memory is odd and above 2^32, because tests should use all bits of an address.
 
 use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use crate::verbs::{Rnic, Sge};
 use crate::workload::WorkloadError;
 
-/// Number of unused bytes at the start of a buffer, which makes the address odd.
-const SHIFT: usize = 3;
-/// The virtual address of each area.
-pub(super) const VA: u64 = 0x0000_0007_1000_0000 + SHIFT as u64;
+/// The virtual address of each area, unless the owner of the memory chooses another.
+pub(super) const VA: u64 = 0x0000_0007_1000_0003;
 const PAGE: u32 = 4096;
 
 /// The key of the latest STag. Keys are used in sequence. Therefore an STag that a peer received
@@ -20,10 +18,18 @@ pub(super) struct Keys(u8);
 /// spread sparsely (RDMAP-8.1.1-9). Therefore the number of keys is small.
 const KEYS: u8 = 7;
 
+/// Returns the number of unused bytes at the start of a buffer: its pages begin at multiples of the
+/// page size in virtual memory too.
+const fn shift(va: u64) -> usize {
+    (va % PAGE as u64) as usize
+}
+
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Area {
     buffer: Buffer,
     stag: Stag,
+    /// The virtual address of the first byte.
+    pub(super) va: u64,
     pub(super) len: usize,
 }
 
@@ -31,13 +37,13 @@ impl Area {
     pub(super) fn new(
         rnic: &mut Rnic,
         keys: &mut Keys,
-        pd: PdId,
+        (pd, va): (PdId, u64),
         len: usize,
         access: Access,
     ) -> Result<Self, WorkloadError> {
-        let buffer = rnic.memory_mut().allocate_buffer(len + SHIFT)?;
-        match register(rnic, keys, pd, buffer, access) {
-            Ok(stag) => Ok(Area { buffer, stag, len }),
+        let buffer = rnic.memory_mut().allocate_buffer(len + shift(va))?;
+        match register(rnic, keys, (pd, va), buffer, access) {
+            Ok(stag) => Ok(Area { buffer, stag, va, len }),
             Err(error) => {
                 rnic.memory_mut().free_buffer(buffer)?;
                 Err(error)
@@ -50,19 +56,19 @@ impl Area {
     }
 
     pub(super) fn part(&self, at: u64, length: u32) -> Sge {
-        Sge { stag: self.stag(), tagged_offset: VA + at, length }
+        Sge { stag: self.stag(), tagged_offset: self.va.wrapping_add(at), length }
     }
 
     /// The bytes `from..from + len`, without bytes after the end of the area.
     pub(super) fn octets(&self, rnic: &Rnic, from: usize, len: usize) -> Vec<u8> {
-        let from = SHIFT.saturating_add(from);
+        let from = shift(self.va).saturating_add(from);
         let all = rnic.memory().buffer(self.buffer).ok();
         let octets = all.and_then(|all| all.get(from..from.saturating_add(len).min(all.len())));
         octets.unwrap_or_default().to_vec()
     }
 
     pub(super) fn put(&self, rnic: &mut Rnic, at: usize, octets: &[u8]) {
-        let from = SHIFT.saturating_add(at);
+        let from = shift(self.va).saturating_add(at);
         let all = rnic.memory_mut().buffer_mut(self.buffer).ok();
         if let Some(into) = all.and_then(|all| all.get_mut(from..from.saturating_add(octets.len()))) {
             into.copy_from_slice(octets);
@@ -78,7 +84,7 @@ impl Area {
         access: Access,
     ) -> Result<(), WorkloadError> {
         rnic.memory_mut().deallocate_stag(self.stag.index)?;
-        self.stag = register(rnic, keys, pd, self.buffer, access)?;
+        self.stag = register(rnic, keys, (pd, self.va), self.buffer, access)?;
         Ok(())
     }
 
@@ -89,10 +95,17 @@ impl Area {
     }
 }
 
-fn register(rnic: &mut Rnic, keys: &mut Keys, pd: PdId, buffer: Buffer, access: Access) -> Result<Stag, WorkloadError> {
+fn register(
+    rnic: &mut Rnic,
+    keys: &mut Keys,
+    (pd, va): (PdId, u64),
+    buffer: Buffer,
+    access: Access,
+) -> Result<Stag, WorkloadError> {
     keys.0 = (keys.0 + 1) % KEYS;
-    let list = PhysicalBufferList::of(buffer, SHIFT as u64, (buffer.len() - SHIFT) as u64, PAGE);
-    let base = ToBase::VaBased(VA);
+    let shift = shift(va) as u64;
+    let list = PhysicalBufferList::of(buffer, shift, buffer.len() as u64 - shift, PAGE);
+    let base = ToBase::VaBased(va);
     let registration = Registration { pd, key: StagKey(keys.0), list, base, remote: access.is_remote(), access };
     Ok(rnic.memory_mut().register(&registration)?.stag)
 }

@@ -89,6 +89,8 @@ struct Buffers {
     rnic: Rnic,
     keys: Keys,
     pd: PdId,
+    /// The virtual address of each new buffer that the peer may read or write.
+    va: u64,
     /// All sends since the start. An endpoint with deviations can repeat a send.
     sends: HashMap<SendId, Vec<u8>>,
     receives: HashMap<ReceiveId, Area>,
@@ -121,6 +123,7 @@ impl Endpoint {
             rnic,
             keys: Keys::default(),
             pd,
+            va: VA,
             sends: HashMap::new(),
             receives: HashMap::new(),
             private: HashMap::new(),
@@ -166,14 +169,21 @@ impl Endpoint {
         accepted
     }
 
+    /// Sets the virtual address of the buffers that the peer may read or write. The address is for
+    /// buffers that are registered afterwards. An address near the end of 64 bits is wrong: a buffer
+    /// must end before 2^64.
+    pub fn place_buffers_at(&mut self, va: u64) {
+        self.buffers.va = va;
+    }
+
     /// Posts a receive of `len` bytes. Returns `false` if the RNIC or the state machine rejects the
     /// receive.
     pub fn receive(&mut self, len: u64, wait_for_all: bool) -> bool {
         let id = ReceiveId(self.next_id);
         self.next_id += 1;
         let size = usize::try_from(len).unwrap_or(usize::MAX);
-        let Buffers { rnic, keys, pd, receives, .. } = &mut self.buffers;
-        match Area::new(rnic, keys, *pd, size, RECEIVED) {
+        let Buffers { rnic, keys, pd, va, receives, .. } = &mut self.buffers;
+        match Area::new(rnic, keys, (*pd, *va), size, RECEIVED) {
             Ok(area) if self.machine.receive(id, len, wait_for_all).is_ok() => {
                 receives.insert(id, area);
                 true
@@ -390,12 +400,15 @@ impl Memory for Buffers {
         match exposed {
             Exposed::Source(piece) => {
                 let octets = part(&self.sends, piece);
-                let area = Area::new(&mut self.rnic, &mut self.keys, self.pd, octets.len(), SENT).ok()?;
+                let area = Area::new(&mut self.rnic, &mut self.keys, (self.pd, self.va), octets.len(), SENT).ok()?;
                 area.put(&mut self.rnic, 0, octets);
                 self.exposed.insert(area.stag(), area);
-                Some(Region { stag: area.stag(), va: VA })
+                Some(Region { stag: area.stag(), va: area.va })
             }
-            Exposed::Sink { receive, .. } => Some(Region { stag: self.receives.get(&receive)?.stag(), va: VA }),
+            Exposed::Sink { receive, .. } => {
+                let area = self.receives.get(&receive)?;
+                Some(Region { stag: area.stag(), va: area.va })
+            }
         }
     }
 
@@ -413,7 +426,7 @@ impl Memory for Buffers {
         let area = match self.private.get(&buffer).copied().filter(|area| area.len >= size) {
             Some(area) => area,
             None => {
-                let area = Area::new(&mut self.rnic, &mut self.keys, self.pd, size, Access::LOCAL)?;
+                let area = Area::new(&mut self.rnic, &mut self.keys, (self.pd, VA), size, Access::LOCAL)?;
                 if let Some(old) = self.private.insert(buffer, area) {
                     old.free(&mut self.rnic);
                 }

@@ -4,11 +4,9 @@
 use weft_core::requirement;
 
 use super::Player;
-use super::draw::Profile;
-use super::sdp_step::{SdpAction, SdpStep, SocketFields};
-use super::session::{SessionService, Step};
 use crate::model::{Capability, CaseResult, Verdict};
 use crate::run::RunError;
+use crate::session::{Profile, SdpAction, SdpStep, SessionService, SocketFields, Step};
 use crate::targets::Target;
 
 /// Sizes of the first Sends, in bytes. `octets.counted` makes no longer payload than the last.

@@ -3,19 +3,13 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `sdp_step` | the steps of a session with an SDP socket |
-//! | `session` | the steps of a session, and its Lua case |
-//! | `draw` | draws steps at random |
 //! | `limits` | what the target can do: the largest Send, connections at the same time |
 //! | `shrink` | reduces a session that fails |
 //!
 //! The seed determines the sessions, as long as the target has the same limits. A session contains
 //! faults only as steps of its own, so every other refusal by the target is a failure.
 
-mod draw;
 mod limits;
-mod sdp_step;
-mod session;
 mod shrink;
 
 use std::collections::BTreeSet;
@@ -30,14 +24,16 @@ use weft_core::RequirementId;
 use crate::model::{CaseResult, RequirementVerdict, Verdict};
 use crate::run::{CaseRunner, RunError, random_seed};
 use crate::script::Suites;
+use crate::session::{self, Profile, SessionService, Step};
 use crate::targets::Target;
-use draw::Profile;
-use session::{SessionService, Step};
 
 /// After this number of consecutive sessions without a verdict, a service is not explored any more.
 const MAX_UNDECIDED: u32 = 5;
 /// Maximum number of different failures. Then the exploration stops.
 const MAX_FAILURES: usize = 20;
+/// How often a reduced session may be played until it fails again. If it does not, weft saves the
+/// session without the reduction.
+const REPLAYS: usize = 3;
 /// Interval between two calls for the progress.
 const PROGRESS: Duration = Duration::from_secs(1);
 
@@ -217,8 +213,8 @@ pub async fn explore(
         let SessionSource { profile, always, .. } = &sources[chosen];
         let (profile, always) = (*profile, always.clone());
         let steps = match profile.service.is_sdp() {
-            true => sdp_step::steps(&mut rng, profile.connections),
-            false => draw::steps(&mut rng, &profile),
+            true => session::sdp_steps(&mut rng, profile.connections),
+            false => session::steps(&mut rng, &profile),
         };
         let name = format!("{seed}-{number}");
         let result = player.play(profile.service, &name, &steps).await?;
@@ -244,7 +240,7 @@ pub async fn explore(
         if !rows.is_empty() {
             found.progress.failed += 1;
             if !known.contains(&rows) {
-                let failure = reduce(&player, &profile, &name, steps, &rows, &is_over).await?;
+                let failure = reduce(&player, &profile, &name, steps, result, &rows, &is_over).await?;
                 known.push(rows);
                 // The reduced session may violate less, as an earlier failure did.
                 let rows: BTreeSet<RequirementId> = violated(&failure.result).difference(&always).copied().collect();
@@ -310,12 +306,13 @@ struct Reduced {
     result: CaseResult,
 }
 
-/// Reduces a session that violates `rows`.
+/// Reduces a session that violates `rows`, as its result `first` shows.
 async fn reduce(
     player: &Player,
     profile: &Profile,
     name: &str,
     steps: Vec<Step>,
+    first: CaseResult,
     rows: &BTreeSet<RequirementId>,
     is_cancelled: &impl Fn() -> bool,
 ) -> Result<Reduced, RunError> {
@@ -332,15 +329,19 @@ async fn reduce(
         }
         Ok::<bool, RunError>(fails)
     };
-    let (mut reduced, _) = shrink::shrink(steps, fails).await?;
+    let (mut reduced, _) = shrink::shrink(steps.clone(), fails).await?;
     number_from_1(&mut reduced);
-    // The new numbers change the order in which the last connections are closed, so play it again.
-    let again = player.play(profile.service, name, &reduced).await?;
-    let result = match last {
-        Some(last) if violated(&again).is_empty() => last,
-        _ => again,
-    };
-    Ok(Reduced { steps: [before, reduced.len()], reduced, result })
+    // The new numbers change the order in which the last connections are closed. And if a failure
+    // depends on the time, a shorter session may have failed only by chance.
+    for steps in [&reduced, &steps] {
+        for _ in 0..REPLAYS {
+            let result = player.play(profile.service, name, steps).await?;
+            if violated(&result).intersection(rows).next().is_some() {
+                return Ok(Reduced { steps: [before, steps.len()], reduced: steps.clone(), result });
+            }
+        }
+    }
+    Ok(Reduced { steps: [before, before], reduced: steps, result: last.unwrap_or(first) })
 }
 
 /// Numbers the connections from 1, in the order of their first steps.

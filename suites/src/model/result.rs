@@ -90,7 +90,7 @@ pub struct RequirementVerdict {
     /// Verdict of the requirement.
     pub verdict: Verdict,
     /// `false` if the case is about the requirement. `true` if the case is not about the
-    /// requirement, but the monitor also observed a violation of it.
+    /// requirement, but the monitor observed a violation of it.
     #[serde(rename = "seen_on_the_way")]
     pub also_observed: bool,
 }

@@ -17,8 +17,8 @@ pub struct Summary {
     pub planned: u64,
     /// Number of results by verdict.
     pub counts: Counts,
-    /// Violated requirements, in catalogue order: those of failed cases, and those that the monitor
-    /// also observed.
+    /// Violated requirements, in catalogue order: those of failed cases, and those whose violation the
+    /// monitor observed in cases about other requirements.
     #[schemars(with = "Vec<String>")]
     pub failing: Vec<RequirementId>,
     /// Numbers of met and violated requirements. Runs of older versions have no such numbers.

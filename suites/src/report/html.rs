@@ -137,7 +137,7 @@ struct StepView<'a> {
 /// omitted.
 ///
 /// # Errors
-/// The page cannot be made. No cause of this error is known.
+/// The template of the page fails. No report is known for which it does.
 pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
     let failed = |error: &dyn std::fmt::Display| ReportError::Make { format: "HTML", error: error.to_string() };
     let counts = Verdict::ALL.into_iter().map(|verdict| (verdict.as_str(), report.summary.counts.of(verdict)));
@@ -247,8 +247,8 @@ impl<'a> PageBuilder<'a> {
     }
 }
 
-/// Returns whether the result is worse than a pass, or is a pass with a violation that the monitor
-/// also observed.
+/// Returns whether the result is worse than a pass, or is a pass in which the monitor observed a
+/// violation of another requirement.
 fn has_violation(result: &CaseResult) -> bool {
     result.verdict > Verdict::Pass || result.failing().next().is_some()
 }

@@ -4,8 +4,7 @@
 //!
 //! Not applicable and unimplemented cases are skipped. Results that the baseline expects are marked
 //! TODO, which readers do not count as failures. Stale baseline entries are comments, and so are
-//! violations that were also observed (in cases about other requirements). Each of these makes the
-//! run fail. If no case fails, the case that shows the stale entry or the violation is `not ok`. In
+//! violations in cases about other requirements. Each of these makes the run fail. If no case fails, the case that shows the stale entry or the violation is `not ok`. In
 //! the [JUnit report](mod@super::junit), this case is an error.
 
 use weft_core::text::visible;

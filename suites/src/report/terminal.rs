@@ -1,8 +1,8 @@
 //! The run in a terminal: one line per finished case, then the failures, then the totals.
 //!
-//! Equal failures of one script are printed once. A violation that many cases observed, but did not
-//! test, is also printed once (`also observed`). Cases that tried nothing are only counted, by reason. With `--verbose`, each of
-//! these cases has a line.
+//! Equal failures of one script are printed once. If the monitor observed a violation in many cases
+//! that do not test it, the violation is printed once too (`also observed`). Cases that tried nothing
+//! are only counted, by reason. With `--verbose`, each of these cases has a line.
 
 use std::collections::BTreeMap;
 use std::io::Write;

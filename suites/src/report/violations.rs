@@ -23,8 +23,8 @@ pub(super) struct ViolatingResult {
     pub(super) name: String,
 }
 
-/// Returns the violated requirements in catalogue order. Cases that are about a requirement come
-/// before cases in which its violation was also observed.
+/// Returns the violated requirements in catalogue order. For each requirement, cases that test it come
+/// before other cases in which the monitor observed a violation of it.
 pub(super) fn violated_requirements(
     report: &RunReport,
     href: impl Fn(&CaseResult) -> String,

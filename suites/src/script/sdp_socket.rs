@@ -11,6 +11,7 @@
 
 use std::time::Duration;
 
+use fastrand::Rng;
 use mlua::{LuaString, Table, UserData, UserDataMethods};
 use weft_core::wire::sdp::Mode;
 use weft_peer::sdp::{Half, Policy, Settings, SrcAvailAnswer};
@@ -18,8 +19,9 @@ use weft_peer::sdp::{Half, Policy, Settings, SrcAvailAnswer};
 use super::bind::surface;
 use super::fields::Fields;
 use super::objects::{Context, Tester};
-use super::options::Reader;
-use crate::stage::{SocketSettings, SocketWait};
+use super::options::{self, Reader};
+use crate::session;
+use crate::stage::{Cut, SocketSettings, SocketWait};
 
 /// Seconds that a socket waits if the script sets no time.
 const WAIT_SECONDS: f64 = 10.0;
@@ -37,6 +39,15 @@ surface! {
     /// Opens an SDP socket of the tester, in the target's profile. The socket is the Connecting Peer.
     async sdp_socket() { sdp_socket as settings } -> "weft.SdpSocket" =>
         SdpSocket { context: t.context.clone(), number: stage.open_sdp_socket(settings).await? };
+
+    /// Draws steps at random for a session with an SDP socket, and returns a function that plays them.
+    /// The parameter of this function is the session. `number` is the seed of the random steps, and
+    /// `connections` is the maximum number of connections at a time.
+    fn drawn_sdp_session(number: u64 = "integer", connections: u32 = "integer") -> "fun(session: table)" => {
+        let steps = session::sdp_steps(&mut Rng::with_seed(number), connections.max(1));
+        let text = format!("local s = ...\n{}", session::lua_steps(&steps));
+        lua.load(text).set_name(format!("=drawn session {number}")).into_function()?
+    };
 }
 
 surface! {
@@ -56,7 +67,8 @@ surface! {
     /// Returns the received bytes that the script has not taken yet.
     async received() -> "string" => lua.create_string(&stage.sdp_socket_received(s.number)?)?;
 
-    /// Returns how many bytes each send has sent that ended since the last call.
+    /// Takes the sends that have ended since the last call. Returns how many bytes each of these sends
+    /// has sent.
     async sent() -> "integer[]" => stage.sdp_socket_sent(s.number)?;
 
     /// Requests a Mode: `"combined"`, `"pipelined"` or `"buffered"`. The socket changes to this Mode
@@ -78,6 +90,13 @@ surface! {
 
     /// Cancels the sends that have not ended.
     async cancel() => stage.sdp_endpoint(s.number)?.machine_mut().cancel_sends();
+
+    /// Leaves the target's bytes unread for this number of seconds. Until then, the socket only sends,
+    /// so its messages cross messages of the target.
+    async stop_reading(seconds: f64 = "number") => {
+        let time = options::pause(seconds).map_err(mlua::Error::runtime)?;
+        stage.sdp_socket_stop_reading(s.number, time)?;
+    };
 
     /// Changes how the socket answers a SrcAvail: `"read"`, `"send-sm"` or `"both"`.
     async answer(how: String = "string") => {
@@ -154,7 +173,7 @@ impl Reader<'_> {
             max_adverts: fields.or("max_adverts", 16)?,
             ird: fields.or("ird", 16)?,
             policy,
-            // The script's own time limits find a target that does not close.
+            // If the target does not close, a time limit of the script fails first.
             close_timeout: Duration::from_secs(300),
             ..Settings::default()
         };
@@ -162,7 +181,18 @@ impl Reader<'_> {
         sdp.mpa.crc = crc;
         sdp.bare.framing_sent.crc = crc;
         sdp.bare.framing_received.crc = crc;
-        Ok(SocketSettings { sdp, receive: fields.or("receive", 16384)?, receives: fields.or("receives", 2)? })
+        let cut = match (fields.or("cut_fpdus", false)?, fields.or("cut", 0)?) {
+            (true, _) => Cut::Fpdus,
+            (false, 0) => Cut::None,
+            (false, octets) => Cut::Octets(octets),
+        };
+        Ok(SocketSettings {
+            sdp,
+            receive: fields.or("receive", 16384)?,
+            receives: fields.or("receives", 2)?,
+            buffers_at: fields.optional("buffers_at")?,
+            cut,
+        })
     }
 
     /// `urgent`: whether the last byte is Out-Of-Band data.

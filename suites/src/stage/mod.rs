@@ -56,7 +56,7 @@ use recorder::describe;
 pub(crate) use recorder::{Decision, MetExpectation};
 pub(crate) use recorder::{Log, Recorder};
 pub(crate) use sdp::{
-    Ending, Item, MessageFields, SdpConnection, SdpSide, SdpSocket, SendFields, SocketSettings, SocketWait, Value,
+    Cut, Ending, Item, MessageFields, SdpConnection, SdpSide, SdpSocket, SendFields, SocketSettings, SocketWait, Value,
     hello,
 };
 pub(crate) use stop::{Attempt, StepFailure, Stop};

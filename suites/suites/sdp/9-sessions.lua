@@ -5,10 +5,20 @@
 --- Sizes of sends: inside a Private Buffer, around its size, and longer than 16 bits.
 local SIZES = { 1, 600, 8175, 8176, 8177, 20001, 65537, 131075 }
 
+--- Number of drawn sessions of a case.
+local DRAWN = 20
+
+--- Returns the numbers from `first` to `last`.
+local function numbers(first, last)
+  local list = {}
+  for number = first, last do list[#list + 1] = number end
+  return list
+end
+
 --- Declares a case with a session. The numbers of the messages are judged in each of them.
 local function with(service, name, title, parameters, run)
   case {
-    id = "sdp/9-sessions/" .. name,
+    id = ("sdp/9-sessions/%s"):format(service == "echo" and name or name .. "-" .. service),
     title = title,
     requirements = session.SDP,
     capabilities = { "sdp-" .. service },
@@ -17,7 +27,7 @@ local function with(service, name, title, parameters, run)
 
     run = function(t, p)
       local s = session["sdp_" .. service](t)
-      run(s, p)
+      run(s, p, t)
       s:finish()
     end,
   }
@@ -83,3 +93,52 @@ with("echo", "connections", "The target keeps the data of several connections ap
     s:pause(0.001)
   end
 end)
+
+with("echo", "resized-often", "The target keeps its Private Buffers after many changes of their size", {}, function(s)
+  s:open(1, { source_threshold = 1 << 30 })
+  s:resizes(1, 40, 4096)
+  s:burst(1, 40, 9)
+  s:answers(1)
+end)
+
+with("echo", "cut", "The target receives messages and Read Responses that TCP delivers in parts",
+  { cut = { "fpdus", 1448, 100 }, threshold = { 500, 1 << 30 } }, function(s, p)
+    local fields = p.cut == "fpdus" and { cut_fpdus = true } or { cut = p.cut }
+    fields.source_threshold, fields.recv_size = p.threshold, 8192
+    s:open(1, fields)
+    for _, size in ipairs { 8000, 3000, 12000 } do s:send(1, { size = size }) end
+    s:answers(1)
+  end)
+
+with("echo", "addresses", "The target reads and writes buffers at addresses across bit 31 and bit 32",
+  { address = { 0x7ffff007, 0xfffff001, 0x12345678fffffe05 } }, function(s, p)
+    s:open(1, { source_threshold = 500, sink_threshold = 500, receive = 20000, buffers_at = p.address, max_read = 1000 })
+    for _, size in ipairs { 5000, 20001, 70000 } do
+      s:send(1, { size = size })
+      s:answers(1)
+    end
+  end)
+
+with("echo", "parts", "The target sends the rest of data that the tester has read in part, and nothing twice",
+  { mode = { "combined", "pipelined" } }, function(s, p)
+    s:open(1, { mode = p.mode, answer = "both", max_read = 3000, read_batch = 1, receive = 20000, source_threshold = 500 })
+    for _, size in ipairs { 9000, 20001, 70000 } do
+      s:send(1, { size = size })
+      s:answers(1)
+    end
+  end)
+
+with("echo", "many-messages", "The target returns 66,000 messages on one connection", {}, function(s)
+  s:open(1, { bufs = 64 })
+  s:burst(1, 66000, 1)
+  s:answers(1)
+end)
+
+for _, service in ipairs { "echo", "sink", "source" } do
+  with(service, "drawn", "The target serves sessions that weft has drawn at random", { number = numbers(1, DRAWN) }, function(s, p, t)
+    t:drawn_sdp_session(p.number, 1)(s)
+  end)
+end
+
+with("echo", "drawn-connections", "The target serves sessions on several connections that weft has drawn at random",
+  { number = numbers(1, DRAWN) }, function(s, p, t) t:drawn_sdp_session(p.number, 4)(s) end)

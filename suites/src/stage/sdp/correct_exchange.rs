@@ -44,6 +44,8 @@ impl SdpSide<'_> {
             while got.len() < due {
                 match self.next_item(deadline).await? {
                     Ok(Item::Message(received)) if received.mid == Mid::DATA => got.extend(received.payload),
+                    // A target may change the Mode of its own half-connection at any time.
+                    Ok(Item::Message(received)) if received.mid == Mid::MODE_CHANGE => {}
                     Ok(other) => return Err(format!("it sent {} where Data was expected", other.name()).into()),
                     Err(none) => return Err(format!("it {none} where Data was expected").into()),
                 }
@@ -71,6 +73,7 @@ impl SdpSide<'_> {
                 Ok(Item::Message(received)) if service.user == SdpUser::Source && is_data(&received) => is_due = false,
                 // A source may still send data.
                 Ok(Item::Message(received)) if received.is_update() || service.user == SdpUser::Source => {}
+                Ok(Item::Message(received)) if received.mid == Mid::MODE_CHANGE => {}
                 Ok(other) => return Err(format!("it sent {} where DisConn was expected", other.name()).into()),
                 Err(_) if service.user == SdpUser::Source => return Ok(()),
                 Err(none) => return Err(format!("it {none} where DisConn was expected").into()),

@@ -78,8 +78,8 @@ impl std::fmt::Display for MessageFields {
 }
 
 impl SdpSide<'_> {
-    /// Expects a message of these types with these fields. Updates, and messages in `past`, may
-    /// arrive before it.
+    /// Expects a message of these types with these fields. Updates, changes of a Mode, and messages in
+    /// `past`, may arrive before it.
     pub(crate) async fn expect(
         &mut self,
         expectation: &Expectation,
@@ -91,7 +91,8 @@ impl SdpSide<'_> {
             match self.next_item(deadline).await? {
                 Ok(Item::Message(received)) => {
                     let wants_it = wanted.mids.contains(&received.mid) && (wanted.updates || !received.is_update());
-                    if !wants_it && (wanted.past.contains(&received.mid) || received.is_update()) {
+                    let may_precede = received.is_update() || received.mid == Mid::MODE_CHANGE;
+                    if !wants_it && (may_precede || wanted.past.contains(&received.mid)) {
                         continue;
                     }
                     let text = received.describe();

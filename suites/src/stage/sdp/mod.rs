@@ -29,7 +29,7 @@ pub(in crate::stage) use connection::SEGMENT;
 pub(crate) use connection::{Item, SdpConnection, SendFields};
 pub(crate) use expect::{Ending, MessageFields, Value};
 pub(crate) use probe::Behaviour;
-pub(crate) use socket::{SdpSocket, SocketSettings, SocketWait};
+pub(crate) use socket::{Cut, SdpSocket, SocketSettings, SocketWait};
 pub(crate) use start::{HelloAck, hello};
 
 use super::{Connections, Recorder};

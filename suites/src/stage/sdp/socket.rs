@@ -24,6 +24,12 @@ const SLICE: Duration = Duration::from_millis(2);
 const MAX_WAIT_SECONDS: f64 = 60.0;
 /// Maximum number of bytes that a socket sends in one write.
 const MAX_WRITE: usize = 1 << 18;
+/// Pause between two TCP segments of a socket with a [`Cut`]. The target reads the segments one by
+/// one.
+const CUT_PAUSE: Duration = Duration::from_millis(1);
+/// Maximum number of such pauses of a socket. Afterwards, the socket does not cut its bytes any more,
+/// because a long session would take minutes.
+const MAX_CUTS: usize = 300;
 
 /// Settings of a socket that a script can choose.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,6 +38,21 @@ pub(crate) struct SocketSettings {
     /// Size in bytes of each posted receive, and number of receives that stay posted.
     pub(crate) receive: u64,
     pub(crate) receives: usize,
+    /// Virtual address of the buffers that the target may read or write. `None`: weft's choice.
+    pub(crate) buffers_at: Option<u64>,
+    pub(crate) cut: Cut,
+}
+
+/// How a socket divides its bytes into TCP segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Cut {
+    /// As many bytes at once as there are.
+    #[default]
+    None,
+    /// Each FPDU is a TCP segment.
+    Fpdus,
+    /// Each TCP segment has at most this number of bytes, at least 1.
+    Octets(usize),
 }
 
 /// How a connection of a socket ended.
@@ -61,6 +82,11 @@ pub(crate) struct SdpSocket {
     endpoint: Endpoint,
     receive: u64,
     receives: usize,
+    cut: Cut,
+    /// Number of pauses that the socket may still make between TCP segments.
+    cuts_left: usize,
+    /// Until this time, the socket leaves the target's bytes unread. It still sends.
+    deaf_until: Option<Instant>,
     /// Received bytes that the script has not taken yet.
     received: Vec<u8>,
     /// Sends that have not ended.
@@ -88,6 +114,11 @@ impl SdpSocket {
     fn deadline(&self) -> Option<Instant> {
         let is_over = self.endpoint.has_reset() || self.endpoint.is_over();
         if is_over { None } else { self.endpoint.poll_timeout() }
+    }
+
+    /// Returns whether the socket reads the target's bytes now.
+    fn is_reading(&self, now: Instant) -> bool {
+        !self.is_tcp_over && self.deaf_until.is_none_or(|until| until <= now)
     }
 
     /// Keeps receives posted.
@@ -140,12 +171,18 @@ impl Stage {
         let sdp = Settings { profile, order: facts.order, first_mseq: facts.first_mseq, ..settings.sdp };
         let queues = Queues { sends: 256, receives: 1024, late: LateSegment::Drop };
         let now = self.connections.link.now();
-        let endpoint = Endpoint::new(now, Role::Connecting, sdp, queues, &Deviations::NONE)
+        let mut endpoint = Endpoint::new(now, Role::Connecting, sdp, queues, &Deviations::NONE)
             .map_err(|error| self.recorder().harness(&error.to_string()))?;
+        if let Some(va) = settings.buffers_at {
+            endpoint.place_buffers_at(va);
+        }
         let socket = SdpSocket {
             endpoint,
             receive: settings.receive,
             receives: settings.receives,
+            cut: settings.cut,
+            cuts_left: MAX_CUTS,
+            deaf_until: None,
             received: Vec::new(),
             open_sends: 0,
             sent: BTreeMap::new(),
@@ -178,12 +215,21 @@ impl Stage {
         Ok(accepted)
     }
 
+    /// Leaves the target's bytes of a connection unread for this time. Until then, the socket only
+    /// sends.
+    pub(crate) fn sdp_socket_stop_reading(&mut self, number: u32, time: Duration) -> Result<(), Stop> {
+        let until = self.connections.link.now() + time;
+        self.sdp_socket(number)?.deaf_until = Some(until);
+        Ok(())
+    }
+
     /// Returns the received bytes that the script has not taken yet.
     pub(crate) fn sdp_socket_received(&mut self, number: u32) -> Result<Vec<u8>, Stop> {
         Ok(std::mem::take(&mut self.sdp_socket(number)?.received))
     }
 
-    /// Returns how many bytes each send has sent that ended since the last call.
+    /// Takes the sends that have ended since the last call. Returns how many bytes each of these sends
+    /// has sent.
     pub(crate) fn sdp_socket_sent(&mut self, number: u32) -> Result<Vec<u64>, Stop> {
         Ok(std::mem::take(&mut self.sdp_socket(number)?.sent).into_values().collect())
     }
@@ -223,9 +269,12 @@ impl Stage {
             if now >= deadline {
                 return Ok(false);
             }
-            let next = self.sdp_sockets.values().filter_map(SdpSocket::deadline).min();
+            let deaf_until =
+                self.sdp_sockets.values().filter_map(|socket| socket.deaf_until).filter(|until| *until > now);
+            let next = self.sdp_sockets.values().filter_map(SdpSocket::deadline).chain(deaf_until).min();
             let until = next.map_or(deadline, |next| next.min(deadline));
-            let waiting: Vec<u32> = open.into_iter().filter(|number| !self.sdp_sockets[number].is_tcp_over).collect();
+            let waiting: Vec<u32> =
+                open.into_iter().filter(|number| self.sdp_sockets[number].is_reading(now)).collect();
             let mut arrived = Vec::new();
             for number in &waiting {
                 let until = if waiting.len() > 1 { now } else { until };
@@ -269,11 +318,17 @@ impl Stage {
                     None => break,
                 }
             }
+            let cut = if socket.cuts_left > 0 { socket.cut } else { Cut::None };
             let mut octets = Vec::new();
             let mut last = None;
             while octets.len() < MAX_WRITE {
                 match socket.endpoint.poll_transmit(now) {
-                    Some(Transmit::Octets(more)) => octets.extend_from_slice(&more),
+                    Some(Transmit::Octets(more)) => {
+                        octets.extend_from_slice(&more);
+                        if cut == Cut::Fpdus {
+                            break;
+                        }
+                    }
                     other => {
                         last = other;
                         break;
@@ -284,7 +339,7 @@ impl Stage {
                 return Ok(());
             }
             if !octets.is_empty() {
-                self.connections.put(number, &Message::new("bytes of weft's SDP", octets)).await?;
+                self.put_cut(number, octets, cut).await?;
             }
             match last {
                 Some(Transmit::Fin) => self.connections.finish(number).await?,
@@ -295,6 +350,29 @@ impl Stage {
                 _ => {}
             }
         }
+    }
+
+    /// Sends bytes in the TCP segments that `cut` describes.
+    async fn put_cut(&mut self, number: u32, octets: Vec<u8>, cut: Cut) -> Result<(), Stop> {
+        let bytes = |octets| Message::new("bytes of weft's SDP", octets);
+        let size = match cut {
+            Cut::None => return self.connections.put(number, &bytes(octets)).await,
+            Cut::Fpdus => octets.len(),
+            Cut::Octets(size) => size,
+        };
+        let mut rest = &octets[..];
+        while !rest.is_empty() {
+            let left = self.sdp_socket(number)?.cuts_left;
+            let (piece, after) = rest.split_at(if left == 0 { rest.len() } else { size.min(rest.len()) });
+            self.connections.put(number, &bytes(piece.to_vec())).await?;
+            self.sdp_socket(number)?.cuts_left = left.saturating_sub(1);
+            if left > 0 {
+                let until = self.connections.link.now() + CUT_PAUSE;
+                self.connections.link.pause(until).await;
+            }
+            rest = after;
+        }
+        Ok(())
     }
 
     /// Waits for bytes of a socket's connection. Returns whether something arrived.

@@ -1,7 +1,8 @@
 //! A session: the steps of a tester, and the Lua case that plays them.
 //!
 //! The case calls the functions of the Lua module `session` (`suites/library/session.lua`, and
-//! `sdp_session.lua` for SDP), which keep every sequence of steps legal. So steps may be removed, and numbers made smaller.
+//! `sdp_session.lua` for SDP), which keep every sequence of steps legal. So steps may be removed, and
+//! numbers made smaller.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
@@ -12,7 +13,7 @@ use crate::targets::Service;
 
 /// The service of the target that a session uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SessionService {
+pub(crate) enum SessionService {
     Echo,
     Rping,
     SdpEcho,
@@ -22,7 +23,7 @@ pub(super) enum SessionService {
 
 impl SessionService {
     /// Each service that has sessions.
-    pub(super) const ALL: [(Service, SessionService); 5] = [
+    pub(crate) const ALL: [(Service, SessionService); 5] = [
         (Service::Echo, SessionService::Echo),
         (Service::Rping, SessionService::Rping),
         (Service::SdpEcho, SessionService::SdpEcho),
@@ -31,7 +32,7 @@ impl SessionService {
     ];
 
     /// Name of the capability.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             SessionService::Echo => "echo",
             SessionService::Rping => "rping",
@@ -42,7 +43,7 @@ impl SessionService {
     }
 
     /// Returns whether the service is an SDP socket.
-    pub(super) fn is_sdp(self) -> bool {
+    pub(crate) fn is_sdp(self) -> bool {
         !matches!(self, SessionService::Echo | SessionService::Rping)
     }
 
@@ -61,34 +62,34 @@ impl SessionService {
     }
 
     /// Folder of the saved cases in a folder of suites. It is also the beginning of their ids.
-    pub(super) fn topic(self) -> &'static str {
+    pub(crate) fn topic(self) -> &'static str {
         if self.is_sdp() { "sdp/explored" } else { "rdmap/explored" }
     }
 }
 
 /// An illegal FPDU, by its name in the Lua module. The target has to end the connection.
-pub(super) type Fault = &'static str;
+pub(crate) type Fault = &'static str;
 
 /// Faults of an FPDU with a wrong CRC, for connections with CRCs.
-pub(super) const CRC_FAULTS: [Fault; 2] = ["wrong-crc", "wrong-crc-empty"];
+pub(crate) const CRC_FAULTS: [Fault; 2] = ["wrong-crc", "wrong-crc-empty"];
 /// Faults with a wrong CRC that need the service echo.
-pub(super) const ECHO_CRC_FAULTS: [Fault; 4] =
+pub(crate) const ECHO_CRC_FAULTS: [Fault; 4] =
     ["wrong-crc-long", "wrong-crc-header", "wrong-crc-second", "wrong-crc-late"];
 /// A fault with a wrong CRC in a Send of [`LARGE`] bytes in one segment, which needs the service
 /// echo.
-pub(super) const LARGE_CRC_FAULT: Fault = "wrong-crc-large";
+pub(crate) const LARGE_CRC_FAULT: Fault = "wrong-crc-large";
 /// Payload in bytes of [`LARGE_CRC_FAULT`].
-pub(super) const LARGE: u32 = 20_000;
+pub(crate) const LARGE: u32 = 20_000;
 /// Faults with a wrong CRC that need the service rping.
-pub(super) const RPING_CRC_FAULTS: [Fault; 2] = ["wrong-crc-write", "wrong-crc-read"];
+pub(crate) const RPING_CRC_FAULTS: [Fault; 2] = ["wrong-crc-write", "wrong-crc-read"];
 /// Other faults.
-pub(super) const FAULTS: [Fault; 4] = ["wrong-queue", "used-msn", "unknown-stag", "reserved-opcode"];
+pub(crate) const FAULTS: [Fault; 4] = ["wrong-queue", "used-msn", "unknown-stag", "reserved-opcode"];
 /// Other faults that need the service rping.
-pub(super) const RPING_FAULTS: [Fault; 4] = ["write-beyond", "write-far", "read-beyond", "closed-stag"];
+pub(crate) const RPING_FAULTS: [Fault; 4] = ["write-beyond", "write-far", "read-beyond", "closed-stag"];
 
 /// One step. `connection` is the number of a connection in the session, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// Opens a connection. `private` is the number of bytes of private data. With `markers`, the
     /// tester requests markers. With `enhanced`, it uses the enhanced set-up of RFC 6581, so that the
     /// target may permit several Reads at a time.
@@ -140,7 +141,7 @@ pub(super) enum Step {
 
 impl Step {
     /// The connection of the step. `None` for a step without one.
-    pub(super) fn connection(&mut self) -> Option<&mut u32> {
+    pub(crate) fn connection(&mut self) -> Option<&mut u32> {
         match self {
             Step::Open { connection, .. }
             | Step::Message { connection, .. }
@@ -160,7 +161,7 @@ impl Step {
     }
 
     /// Returns simpler steps of the same kind, the simplest first.
-    pub(super) fn simpler(self) -> Vec<Step> {
+    pub(crate) fn simpler(self) -> Vec<Step> {
         // With these differences, a few tries lead near the smallest value that still fails.
         let smaller = |value: u32| {
             let tried = [1, value / 2, value - value / 4, value - value / 16, value.saturating_sub(1)];
@@ -318,10 +319,15 @@ impl Display for Step {
     }
 }
 
+/// Returns the steps as Lua statements, with the session in `s`.
+pub(crate) fn lua_steps(steps: &[Step]) -> String {
+    steps.iter().map(|step| format!("    {step}\n")).collect()
+}
+
 /// Returns the Lua case with these steps. `name` is the last part of its id, and `origin` describes
 /// in one line where the session comes from. `observed` has the requirements that only the monitor
 /// judges in the session, and whose violation fails the case.
-pub(super) fn lua(
+pub(crate) fn lua(
     service: SessionService,
     name: &str,
     origin: &str,
@@ -349,12 +355,10 @@ pub(super) fn lua(
          run = function(t)\n    \
          local s = session.{constructor}(t)\n"
     );
-    for step in steps {
-        // Writing to a text cannot fail.
-        let _ = writeln!(text, "    {step}");
-    }
+    text.push_str(&lua_steps(steps));
     let shown: Vec<String> = observed.iter().map(|id| format!("\"{id}\"")).collect();
     let shown = if shown.is_empty() { "()".to_owned() } else { format!(" {{ {} }}", shown.join(", ")) };
+    // Writing to a text cannot fail.
     let _ = writeln!(text, "    s:finish{shown}\n  end,\n}}");
     text
 }

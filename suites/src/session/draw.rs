@@ -5,33 +5,33 @@
 
 use fastrand::Rng;
 
-use super::session::{
+use super::step::{
     CRC_FAULTS, ECHO_CRC_FAULTS, FAULTS, Fault, LARGE, LARGE_CRC_FAULT, RPING_CRC_FAULTS, RPING_FAULTS, SessionService,
     Step,
 };
 
 /// What sessions with a target may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Profile {
-    pub(super) service: SessionService,
+pub(crate) struct Profile {
+    pub(crate) service: SessionService,
     /// Maximum number of connections at a time.
-    pub(super) connections: u32,
+    pub(crate) connections: u32,
     /// Largest Send in bytes that the echo service accepts.
-    pub(super) max_send: u32,
+    pub(crate) max_send: u32,
     /// Size in bytes of rping's buffer.
-    pub(super) buffer: u32,
+    pub(crate) buffer: u32,
     /// Maximum payload in bytes of a segment.
-    pub(super) max_segment: u32,
+    pub(crate) max_segment: u32,
     /// Whether connections may be without CRC as well as with CRC.
-    pub(super) crc_is_optional: bool,
+    pub(crate) crc_is_optional: bool,
     /// Whether the target checks CRCs.
-    pub(super) crc: bool,
+    pub(crate) crc: bool,
     /// Whether the target supports the enhanced set-up of RFC 6581.
-    pub(super) enhanced: bool,
+    pub(crate) enhanced: bool,
     /// Whether the target sends markers on request.
-    pub(super) markers: bool,
+    pub(crate) markers: bool,
     /// Whether the target receives the segments of a Send in any order of their offsets.
-    pub(super) any_order: bool,
+    pub(crate) any_order: bool,
 }
 
 /// Maximum number of steps of a session.
@@ -42,7 +42,7 @@ const MAX_OCTETS: u32 = 2 << 20;
 const MAX_FPDUS: u32 = 400;
 
 /// Draws the steps of a session.
-pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
+pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut left = MAX_OCTETS;
     // Many sessions have one connection, because some faults need many steps on one connection.

@@ -6,12 +6,16 @@ use std::fmt::{self, Display, Formatter};
 use fastrand::Rng;
 
 use super::draw::pick;
-use super::session::Step;
+use super::step::Step;
 
 /// The Modes of a half-connection.
 const MODES: [&str; 3] = ["combined", "pipelined", "buffered"];
 /// How the tester answers a SrcAvail.
 const ANSWERS: [&str; 3] = ["read", "send-sm", "both"];
+/// Sizes in bytes of Private Buffers to request.
+const SIZES: &[u32] = &[500, 1000, 3000, 8192, 10_000, 20_000, 50_000];
+/// Virtual addresses of the tester's buffers: most buffers end after bit 31 or bit 32 changes.
+const ADDRESSES: &[u64] = &[0xffff_f001, 0xffff_0003, 0x7fff_f007, 0x7fff_fff7_ffff_fc01, 0x1234_5678_ffff_fe05];
 /// Maximum number of steps of a session.
 const MAX_STEPS: usize = 30;
 /// Maximum number of bytes that a session sends.
@@ -19,23 +23,27 @@ const MAX_OCTETS: u32 = 1 << 20;
 
 /// Fields of a new socket. They are fields of `t:sdp_socket`, except for `mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SocketFields {
-    pub(super) crc: bool,
-    pub(super) mode: &'static str,
-    pub(super) bufs: u32,
-    pub(super) recv_size: u32,
-    pub(super) source_threshold: u32,
-    pub(super) sink_threshold: u32,
-    pub(super) max_src_avail: u32,
-    pub(super) src_avail_payload: u32,
-    pub(super) answer: &'static str,
-    pub(super) max_read: u32,
-    pub(super) read_batch: u32,
-    pub(super) receive: u32,
-    pub(super) receives: u32,
-    pub(super) max_adverts: u32,
-    pub(super) wants_pipelined: bool,
-    pub(super) follows_hints: bool,
+pub(crate) struct SocketFields {
+    pub(crate) crc: bool,
+    pub(crate) mode: &'static str,
+    pub(crate) bufs: u32,
+    pub(crate) recv_size: u32,
+    pub(crate) source_threshold: u32,
+    pub(crate) sink_threshold: u32,
+    pub(crate) max_src_avail: u32,
+    pub(crate) src_avail_payload: u32,
+    pub(crate) answer: &'static str,
+    pub(crate) max_read: u32,
+    pub(crate) read_batch: u32,
+    pub(crate) receive: u32,
+    pub(crate) receives: u32,
+    pub(crate) max_adverts: u32,
+    pub(crate) wants_pipelined: bool,
+    pub(crate) follows_hints: bool,
+    /// Virtual address of the tester's buffers. 0: weft's choice.
+    pub(crate) buffers_at: u64,
+    pub(crate) cut: u32,
+    pub(crate) cut_fpdus: bool,
 }
 
 impl Default for SocketFields {
@@ -58,6 +66,9 @@ impl Default for SocketFields {
             max_adverts: 16,
             wants_pipelined: false,
             follows_hints: false,
+            buffers_at: 0,
+            cut: 0,
+            cut_fpdus: false,
         }
     }
 }
@@ -79,6 +90,7 @@ impl SocketFields {
             ("receive", self.receive, usual.receive),
             ("receives", self.receives, usual.receives),
             ("max_adverts", self.max_adverts, usual.max_adverts),
+            ("cut", self.cut, usual.cut),
         ];
         fields.extend(numbers.iter().filter(|(_, is, was)| is != was).map(|(name, is, _)| format!("{name} = {is}")));
         let names = [("mode", self.mode, usual.mode), ("answer", self.answer, usual.answer)];
@@ -87,8 +99,12 @@ impl SocketFields {
             ("crc", self.crc, usual.crc),
             ("wants_pipelined", self.wants_pipelined, usual.wants_pipelined),
             ("follows_hints", self.follows_hints, usual.follows_hints),
+            ("cut_fpdus", self.cut_fpdus, usual.cut_fpdus),
         ];
         fields.extend(flags.iter().filter(|(_, is, was)| is != was).map(|(name, is, _)| format!("{name} = {is}")));
+        if self.buffers_at != usual.buffers_at {
+            fields.push(format!("buffers_at = {:#x}", self.buffers_at));
+        }
         fields
     }
 
@@ -110,6 +126,8 @@ impl SocketFields {
             SocketFields { receive: usual.receive, receives: usual.receives, ..self },
             SocketFields { max_adverts: usual.max_adverts, ..self },
             SocketFields { wants_pipelined: false, follows_hints: false, ..self },
+            SocketFields { buffers_at: usual.buffers_at, ..self },
+            SocketFields { cut: usual.cut, cut_fpdus: usual.cut_fpdus, ..self },
         ];
         tried.into_iter().filter(|fields| *fields != self).collect()
     }
@@ -117,14 +135,14 @@ impl SocketFields {
 
 /// A step on the SDP connection with the number `connection`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SdpStep {
-    pub(super) connection: u32,
-    pub(super) action: SdpAction,
+pub(crate) struct SdpStep {
+    pub(crate) connection: u32,
+    pub(crate) action: SdpAction,
 }
 
 /// What a step does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum SdpAction {
+pub(crate) enum SdpAction {
     /// Opens the connection.
     Open(SocketFields),
     /// Sends `size` bytes. With `urgent`, the last byte is Out-Of-Band data.
@@ -135,6 +153,10 @@ pub(super) enum SdpAction {
     Unbuffer,
     /// Requests another size of the target's Private Buffers.
     Resize(u32),
+    /// Requests `count` times a size, and sends a byte after each request.
+    Resizes { count: u32, size: u32 },
+    /// Leaves the target's bytes unread for this number of milliseconds.
+    StopReading(u32),
     /// Changes how the tester answers a SrcAvail.
     Answer(&'static str),
     /// Cancels the sends.
@@ -147,7 +169,7 @@ pub(super) enum SdpAction {
 
 impl SdpStep {
     /// Returns simpler steps, the simplest first. `smaller` returns smaller values of a number.
-    pub(super) fn simpler(self, smaller: impl Fn(u32) -> Vec<u32>) -> Vec<SdpStep> {
+    pub(crate) fn simpler(self, smaller: impl Fn(u32) -> Vec<u32>) -> Vec<SdpStep> {
         let actions: Vec<SdpAction> = match self.action {
             SdpAction::Open(fields) => fields.simpler().into_iter().map(SdpAction::Open).collect(),
             SdpAction::Send { size, urgent } => {
@@ -157,6 +179,12 @@ impl SdpStep {
             }
             SdpAction::Resize(size) => {
                 smaller(size).into_iter().filter(|size| *size >= 37).map(SdpAction::Resize).collect()
+            }
+            SdpAction::Resizes { count, size } => {
+                smaller(count).into_iter().map(|count| SdpAction::Resizes { count, size }).collect()
+            }
+            SdpAction::StopReading(ms) => {
+                smaller(ms).into_iter().filter(|ms| *ms > 0).map(SdpAction::StopReading).collect()
             }
             SdpAction::Run(ms) => smaller(ms).into_iter().map(SdpAction::Run).collect(),
             SdpAction::Mode(_) | SdpAction::Unbuffer | SdpAction::Answer(_) | SdpAction::Cancel | SdpAction::Abort => {
@@ -183,6 +211,10 @@ impl Display for SdpStep {
             SdpAction::Mode(mode) => write!(f, "s:mode({connection}, \"{mode}\")"),
             SdpAction::Unbuffer => write!(f, "s:unbuffer({connection})"),
             SdpAction::Resize(size) => write!(f, "s:resize({connection}, {size})"),
+            SdpAction::Resizes { count, size } => write!(f, "s:resizes({connection}, {count}, {size})"),
+            SdpAction::StopReading(ms) => {
+                write!(f, "s:stop_reading({connection}, {}.{:03})", ms / 1000, ms % 1000)
+            }
             SdpAction::Answer(how) => write!(f, "s:answer({connection}, \"{how}\")"),
             SdpAction::Cancel => write!(f, "s:cancel({connection})"),
             SdpAction::Run(ms) => write!(f, "s:run({connection}, {}.{:03})", ms / 1000, ms % 1000),
@@ -192,7 +224,7 @@ impl Display for SdpStep {
 }
 
 /// Draws the steps of a session with at most `connections` connections at a time.
-pub(super) fn steps(rng: &mut Rng, connections: u32) -> Vec<Step> {
+pub(crate) fn steps(rng: &mut Rng, connections: u32) -> Vec<Step> {
     let of = |connection, action| Step::Sdp(SdpStep { connection, action });
     let most = rng.u32(1..=connections);
     let connections = rng.u32(1..=most);
@@ -223,10 +255,12 @@ pub(super) fn steps(rng: &mut Rng, connections: u32) -> Vec<Step> {
             }
             29..34 => SdpAction::Mode(MODES[rng.usize(..MODES.len())]),
             34..37 => SdpAction::Unbuffer,
-            37..41 => SdpAction::Resize(*pick(rng, &[500, 1000, 3000, 8192, 10_000, 20_000, 50_000])),
+            37..40 => SdpAction::Resize(*pick(rng, SIZES)),
+            40 => SdpAction::Resizes { count: rng.u32(2..=30), size: *pick(rng, SIZES) },
             41..45 => SdpAction::Answer(ANSWERS[rng.usize(..ANSWERS.len())]),
             45..50 => SdpAction::Cancel,
-            50..53 => {
+            50..55 => SdpAction::StopReading(*pick(rng, &[1, 5, 30, 100, 300])),
+            55..58 => {
                 steps.push(Step::Burst { connection, count: rng.u32(2..=400), size: rng.u32(1..=16) });
                 continue;
             }
@@ -279,6 +313,12 @@ fn fields(rng: &mut Rng) -> SocketFields {
     rarely(&mut fields, &|rng, fields| fields.max_adverts = *pick(rng, &[1, 2, 32]));
     rarely(&mut fields, &|rng, fields| fields.wants_pipelined = rng.bool());
     rarely(&mut fields, &|rng, fields| fields.follows_hints = rng.bool());
+    rarely(&mut fields, &|rng, fields| fields.buffers_at = *pick(rng, ADDRESSES));
+    rarely(&mut fields, &|rng, fields| match rng.u32(..3) {
+        0 => fields.cut_fpdus = true,
+        1 => fields.cut = *pick(rng, &[100, 1440, 1448, 2000, 3000]),
+        _ => {}
+    });
     fields
 }
 
