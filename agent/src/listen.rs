@@ -27,8 +27,8 @@ use crate::serve::{Backend, Control, Hello, ServeError, WRONG_TOKEN, refuse_earl
 /// Maximum number of testers at the same time. The agent counts a tester only after it has received
 /// the tester's valid hello (the first request).
 pub const MAX_TESTERS: usize = 8;
-/// Maximum time for a write to a tester. The agent assumes that a tester that reads nothing for
-/// this time has gone.
+/// Maximum time for a write to a tester. If a tester reads nothing for this time, the agent assumes
+/// that the tester has gone.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(10);
 /// If a tester is silent for this time, TCP sends a keepalive probe, and then one more probe after
 /// each [`PROBE_EVERY`]. (A host that lost its power sends no FIN.)
@@ -40,8 +40,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// Serves all testers that connect. Returns only when the listener itself fails. The agent calls
 /// `backend` once for each tester with a valid hello. The agent calls `report` with the address of
-/// a peer. The second argument is `None` when the service of the peer begins. When the service
-/// ends, the second argument is the result.
+/// a peer. When the agent begins to serve the peer, the second argument is `None`. When the agent
+/// has served the peer, the second argument is the result.
 pub fn listen<C: Backend>(
     listener: &TcpListener,
     token: Option<&str>,
@@ -81,7 +81,8 @@ pub fn listen<C: Backend>(
             }
         };
         if let Err(why) = thread::Builder::new().name("tester".to_owned()).spawn(served) {
-            // One line always fits into the empty send buffer of a new connection.
+            // One line always fits into the empty send buffer of a new connection, so this write
+            // does not block.
             let why = format!("this host cannot start a thread for one more tester: {why}");
             report(&peer, Some(Err(refuse_early(&*stream, agent.begin, &why))));
         }
@@ -159,7 +160,8 @@ impl<C: Backend, F: Fn() -> Result<C, Failure>> Agent<F> {
         while control.wait_while_connected(left)? {
             let mut back_off = self.lock();
             let now = Instant::now();
-            // During the wait, another connection of this origin can send a wrong token.
+            // During the wait, another connection of this origin can send a wrong token, which
+            // makes the delay longer.
             left = back_off.left(origin, now);
             if left.is_zero() {
                 let is_right = hello.has_token(token);
@@ -171,7 +173,7 @@ impl<C: Backend, F: Fn() -> Result<C, Failure>> Agent<F> {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BackOff> {
-        // A panic cannot interrupt a change of the map.
+        // A panic cannot interrupt a change of `BackOff`, so a poisoned lock is safe to use.
         self.back_off.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! glibc gives the threads of a process up to eight heaps ("arenas") per core. It rarely returns
 //! the freed memory of an arena to the system, and threads that use another arena cannot use that
-//! memory. A server that read large captures one after the other, in different threads, therefore
-//! occupied twice as much memory as it used.
+//! memory. In a server that reads large captures one after the other, in different threads, the
+//! heaps occupied twice as much memory as the server needed.
 #![expect(unsafe_code, reason = "the allocator has an interface in C only")]
 
 /// Makes all threads share one arena. Call this function before the process starts threads.

@@ -71,7 +71,7 @@ fn hint(error: &clap::Error) -> Option<String> {
     }
 }
 
-/// Options of tshark that no subcommand has.
+/// Returns a hint for an option of tshark that this command line does not accept.
 fn option(word: &str) -> Option<&'static str> {
     Some(match word {
         "-r" => "to read a capture: weft dissect -r FILE",
@@ -99,7 +99,7 @@ fn option(word: &str) -> Option<&'static str> {
     })
 }
 
-/// Options of h2spec that `weft test` does not have.
+/// Returns a hint for an option of h2spec that `weft test` does not have.
 fn option_of_h2spec(word: &str) -> Option<&'static str> {
     Some(match word {
         "--dryrun" | "--dry-run" => "`weft suite list` prints the cases without running them",

@@ -114,8 +114,8 @@ pub(crate) struct Input {
     source: Source,
     name: String,
     progress: ProgressBar,
-    /// The link type of the latest frame, up to and including the first frame with a supported link
-    /// type.
+    /// The link type of the latest frame. After the first frame with a supported link type, this
+    /// value does not change any more.
     strange: Option<u16>,
     /// Whether a frame has had a supported link type.
     readable: bool,

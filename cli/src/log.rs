@@ -14,8 +14,9 @@ use crate::exit::{BadInput, reject};
 /// Examples are `error`, `info` and `weft_web=debug`.
 pub(crate) const VARIABLE: &str = "WEFT_LOG";
 
-/// Installs the log. A server logs every operator action. Other commands log only warnings and
-/// errors. The terminal screens log nothing by default, because log lines would damage the screen.
+/// Installs the log. `weft web` also logs every operator action. Other commands log only warnings
+/// and errors. The terminal screens log nothing by default, because log lines would damage the
+/// screen.
 pub(crate) fn install(command: &Command) -> Result<(), BadInput> {
     let default = match command {
         Command::Web(_) => "info",

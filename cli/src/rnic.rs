@@ -28,7 +28,7 @@ pub(crate) struct MpaArguments {
     /// Revision 2 (RFC 6581) also negotiates how many RDMA Reads may be outstanding (--ird, --ord).
     #[arg(long, value_name = "REVISION", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=2))]
     mpa_revision: u8,
-    /// Retry with revision 1 if the peer closes or ignores a Request of revision 2
+    /// Retry with revision 1 if the peer ignores revision 2 or closes the connection
     #[arg(long, conflicts_with = "rtr")]
     fall_back: bool,
     /// Do not request CRCs

@@ -52,7 +52,7 @@ pub(crate) fn of_shard(filter: Filter, shard: Option<(usize, usize)>) -> Filter 
     }
 }
 
-/// Rejects the name of a target among the words. Only `weft test` has a target.
+/// Rejects the name of a target among the words, for the commands that take no target.
 pub(crate) fn has_no_target(words: &[String]) -> Result<(), BadInput> {
     match words.iter().find(|word| names_target(word)) {
         None => Ok(()),

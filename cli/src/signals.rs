@@ -53,8 +53,8 @@ impl StopSignal {
     }
 }
 
-/// Returns whether this process ignores a signal. Only Linux provides this information. On other
-/// systems, this function returns `false`.
+/// Returns whether this process ignores a signal. weft can read this information only on Linux. On
+/// other systems, this function returns `false`.
 fn is_ignored(kind: SignalKind) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

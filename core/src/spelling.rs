@@ -1,10 +1,11 @@
 //! Suggestions for misspelled names.
 
-/// Returns the name in `known` that is most similar to `word` in lower case. A name may differ by
-/// at most 2 letters. If `word` has 9 letters or more, a name may differ by at most a third of the
-/// letters of `word`. If every name differs by more letters, returns `None`.
+/// Converts `word` to lower case, and returns the most similar name in `known`. A name may differ
+/// by at most 2 letters. If `word` has 9 letters or more, a name may differ by at most a third of
+/// the letters of `word`. If every name differs by more letters, returns `None`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // No known name is longer than 80 characters, and the comparison time grows with the length.
+    // The comparison time grows with the length, and no known name is longer than 80 characters. So
+    // the rest of a longer word is ignored.
     let word: String = word.chars().take(80).collect::<String>().to_lowercase();
     let (slips, _, best) = known.into_iter().map(|name| (distance(&word, name), name.len(), name)).min()?;
     (slips <= 2.max(word.chars().count() / 3)).then_some(best)

@@ -3,14 +3,14 @@
 //! In this module, "ports" means the addresses and TCP ports of both endpoints.
 //!
 //! **Memory.** An open connection has a slot with its full state. If a connection loses its slot,
-//! the remaining units of the connection are delivered. Only a
-//! [`ConnectionSummary`](crate::tcp::ConnectionSummary) of the connection stays. A connection loses
-//! its slot in three cases:
+//! its protocol units that were not delivered yet are delivered. After that, only a
+//! [`ConnectionSummary`](crate::tcp::ConnectionSummary) of the connection stays, and for some
+//! connections also a [`Record`] (see below). A connection loses its slot in three cases:
 //!
 //! * Another connection uses its ports.
 //! * It was closed (by a RST, or by a FIN from each endpoint), and after that more than
-//!   [`MAX_LINGERING`](limits::MAX_LINGERING) other connections were closed. The slot stays for
-//!   this time because late retransmissions need the full state.
+//!   [`MAX_LINGERING`](limits::MAX_LINGERING) other connections were closed. Until then,
+//!   the slot stays, because late retransmissions need the full state.
 //! * It is evicted because of a memory limit: more than [`MAX_OPEN`] connections are open, or all
 //!   connections together use more than [`MAX_MEMORY`] octets of memory. If the second limit is
 //!   exceeded, the connection of the current segment is not evicted.
@@ -19,26 +19,26 @@
 //! that was idle for the longest time is evicted first. If an evicted connection has MPA or SDP, a
 //! [`Record`] is stored. The connection can resume from its record.
 //!
-//! If a connection without a slot receives new octets, it continues under its number. It resumes
-//! from its record. If it has no record, it resumes like a connection whose start was not captured.
-//! [`DroppedState`] counts the lost state. If a segment does not fit a connection that was evicted
-//! with a record, the segment does not replace this connection at once. It only starts a possible
-//! [`replacement`], as for an open connection.
+//! If a connection without a slot receives new octets, it keeps its number. If it has a record, it
+//! resumes from the record. If it has no record, it resumes like a connection whose start was not
+//! captured. [`DroppedState`] counts the lost state. If a segment does not fit a connection that
+//! was evicted with a record, no new connection replaces this connection at once. The segment only
+//! starts a possible [`replacement`], as for an open connection.
 //!
 //! **Equal ports in several networks.** A network is a VLAN, a tunnel or an interface. The first
 //! segment from another network can have the ports of a known connection. There are three cases:
-//! this segment is a copy of a known segment, a segment of the other direction, or a segment of
-//! another connection. If its sequence numbers fit, it counts as part of the known connection.
-//! Suppose that a later segment from that network has the same sequence number as a known segment.
-//! If the octets of the two segments are equal, the later segment is a copy. If they differ, the
-//! network has a second connection with these ports. [`JoinedConnections`] counts the networks
-//! whose segments count as part of a connection of another network.
+//! this segment is a copy of a known segment, a segment of the other direction of this connection,
+//! or a segment of another connection. If its sequence numbers fit, it counts as part of the known
+//! connection. Suppose that a later segment from that network has the same sequence number as a
+//! known segment. If the octets of the two segments are equal, the later segment is a copy. If they
+//! differ, the network has a second connection with these ports. [`JoinedConnections`] counts each
+//! network whose segments weft adds to a connection of another network.
 //!
-//! **Reused ports.** A SYN with a sequence number that differs from the SYN of the known connection
-//! starts another connection. If the SYN was not captured, a large distance from the known sequence
-//! numbers shows that a segment belongs to another connection. If the known connection is not
-//! closed, both connections stay open until later segments show which connection is real (see
-//! [`replacement`]).
+//! **Reused ports.** If a SYN and the SYN of the known connection have different sequence numbers,
+//! the new SYN starts another connection. If the SYN of the other connection was not captured, a
+//! large distance from the known sequence numbers shows that a segment belongs to another
+//! connection. If the known connection is not closed, both connections stay open until later
+//! segments show which connection is real (see [`replacement`]).
 
 mod connection;
 mod eviction;
@@ -175,7 +175,8 @@ impl Connections {
             monitor.state.resume();
         }
         let closes = target.segment(segment, sink) && !of_replacement;
-        // After the SuspCommAck, the endpoints of a suspended SDP connection close TCP.
+        // After the SuspCommAck, the endpoints of a suspended SDP connection close TCP. A later TCP
+        // connection can resume the SDP connection, so store its addresses.
         if (segment.fin || segment.rst)
             && let Some(suspended) = target.suspended().filter(|suspended| !self.suspended.contains(suspended))
         {
@@ -199,8 +200,8 @@ impl Connections {
         }
     }
 
-    /// Number and monitor of the connection to which `segment` belongs. The segment was just
-    /// processed.
+    /// Number and monitor of the connection to which `segment` belongs. Call this directly after
+    /// [`Connections::segment`] has processed the segment.
     pub(crate) fn monitor_of(&mut self, segment: &Segment<'_>) -> Option<(StreamId, &mut Monitor)> {
         let Lookup::Known { connection: Some(TrackedConnection::Open(slot)), .. } = self.table.find(segment) else {
             return None;

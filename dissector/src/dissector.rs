@@ -66,7 +66,7 @@ struct CheckedMessages {
     /// Whether an endpoint recorded the capture. In this case, no datagram is missing or out of
     /// order.
     is_complete: bool,
-    /// Whether no message is checked.
+    /// Whether the checks are switched off.
     is_off: bool,
 }
 

@@ -11,8 +11,7 @@ use crate::stream_id::StreamId;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JoinedConnections {
-    /// For each connection, the number of its networks minus 1. The value is the sum of these
-    /// numbers over all connections.
+    /// A sum over all connections. Each connection adds the number of its networks minus 1.
     pub count: u64,
     /// The first connection that was captured in several networks, and its first frame from a
     /// second network.

@@ -29,8 +29,8 @@ impl Location {
 /// Position and location of contiguous octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamLocation {
-    /// Position of the first octet in the stream. If the location belongs to a unit, `at` is
-    /// instead the offset of the first octet in the unit.
+    /// Stream position of the first of these octets. If the location belongs to a unit, `at` is
+    /// instead the offset of this octet in the unit.
     pub at: u64,
     /// Location of the octets in the capture.
     pub location: Location,

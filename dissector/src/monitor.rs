@@ -63,8 +63,8 @@ impl Monitor {
         sink.ended(stream, self.state.context());
     }
 
-    /// Returns the direction of the SuspComm that the peer has acknowledged, and the TCP port in
-    /// this SuspComm. Returns `None` if there is no such SuspComm.
+    /// A SuspComm is the SDP message that suspends a connection. If the peer has acknowledged a
+    /// SuspComm, returns the direction of the SuspComm, and the TCP port in the SuspComm.
     pub(crate) fn suspended(&self) -> Option<(Direction, u16)> {
         let closing = &self.state.context().sdp.as_deref()?.closing;
         let of = |local: Direction| closing.susp_comm[local].filter(|_| closing.susp_comm_ack[local.peer()].is_some());

@@ -53,7 +53,7 @@ impl TransportKind {
         }
     }
 
-    /// Names of the set TCP flags.
+    /// Names of the TCP flags that are set.
     pub(crate) fn tcp_flags(self) -> String {
         let TransportKind::Tcp { syn, fin, rst, ack, .. } = self else { return String::new() };
         let flags = [(syn, "SYN"), (fin, "FIN"), (rst, "RST"), (ack, "ACK")];

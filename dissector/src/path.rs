@@ -2,8 +2,8 @@
 //!
 //! Two connections in different networks can have equal addresses and ports. This module ignores
 //! numbers that do not identify a network: MPLS labels and TEIDs of GTP are different in the two
-//! directions of a connection, and the session numbers of ERSPAN belong to the transport of a
-//! remote capture.
+//! directions of a connection, and the session numbers of ERSPAN only identify a session of remote
+//! capture.
 
 /// Maximum number of stored tags. Further tags are hashed into the last tag.
 const MAX_TAGS: usize = 4;

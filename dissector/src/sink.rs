@@ -18,8 +18,8 @@ pub trait Sink {
     /// Receives a finding. A finding arrives after the unit that shows the violation, or at the end
     /// of the connection. A finding about a bad CRC arrives when the receiver has acknowledged the
     /// FPDU. A finding about a datagram can be delayed by several seconds of capture time. If
-    /// another datagram explains the behaviour during this time, the finding does not arrive.
-    /// [`Dissector::units_only`](crate::Dissector::units_only) delivers no findings.
+    /// another datagram arrives during this time and explains the behaviour, the finding does not
+    /// arrive. [`Dissector::units_only`](crate::Dissector::units_only) delivers no findings.
     fn finding(&mut self, finding: &Finding) {}
 
     /// Receives a fact about the connection `stream`. A fact arrives after the unit that made the

@@ -33,7 +33,7 @@ pub(crate) fn reply() -> Vec<u8> {
     hex("4d504120 49442052 65702046 72616d65 40010000")
 }
 
-/// An SDP Hello in figure order.
+/// An SDP Hello with its fields in the order of the SDP draft's figures (figure order).
 pub(crate) fn hello() -> Vec<u8> {
     hex("0010 00 00 00000020 00000000 00000000 0004 00 11 00001000 00001000 0004 0004")
 }
@@ -76,8 +76,8 @@ pub(crate) fn send_of(msn: u32, len: usize) -> Vec<u8> {
     ulpdu
 }
 
-/// A sender of FPDUs with correct or wrong markers. It places the markers octet by octet, in the
-/// way that RFC 5044 section 4.3 describes.
+/// A sender of FPDUs with correct or wrong markers. To find the positions of the markers, it counts
+/// each octet, as RFC 5044 section 4.3 describes.
 #[derive(Debug, Clone)]
 pub(crate) struct Marked {
     /// Number of octets after the start-up frame so far, in the sender's count.

@@ -19,8 +19,8 @@ pub(crate) const SHORT_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) struct Agent(UnixStream);
 
 impl Agent {
-    /// Connects to the agent's Unix socket at `path`. Reading an answer takes at most the time
-    /// `timeout`.
+    /// Connects to the agent's Unix socket at `path`. Each read from the socket waits at most the
+    /// time `timeout`.
     pub(crate) fn open(path: &str, timeout: Duration) -> io::Result<Self> {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(timeout))?;

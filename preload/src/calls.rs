@@ -109,8 +109,9 @@ fn canonical(name: SocketAddr) -> SocketAddr {
 }
 
 /// Handles listen(2) before the call of the C library. If a rule requires that the agent listens,
-/// but the agent cannot listen, returns the result of the call. Otherwise returns `None`, and the
-/// caller calls the C library.
+/// but the agent cannot listen, the call fails: this function then returns its result. Otherwise
+/// returns `None`, and the caller calls the C library. Also returns `None` if there is no agent and
+/// the rules then allow plain TCP.
 pub(crate) fn before_listen(fd: c_int) -> Option<c_int> {
     let rules = match rules() {
         RulesState::None => return None,
@@ -173,9 +174,9 @@ fn names(rules: &Rules, fd: c_int) -> Option<(Names, c_int)> {
     Some((names, family))
 }
 
-/// Returns the result of a call if there is no agent. The rules decide whether the call fails or
-/// uses plain TCP. For plain TCP, the result is `None`. Only the first call prints a message about
-/// the missing agent.
+/// Returns the result that a call has when there is no agent. The rules decide whether the call
+/// fails or uses plain TCP. For plain TCP, the result is `None`. Only the first call prints a
+/// message about the missing agent.
 fn absent(rules: &Rules, what: &str, error: &io::Error) -> Option<c_int> {
     static REPORTED: AtomicBool = AtomicBool::new(false);
     let (result, words) = match rules.unreachable {

@@ -16,10 +16,11 @@
 //! `dup`, `fork`, `exec`, and descriptors that are passed to another process. The shim keeps no
 //! table of descriptors, so all of these still work.
 //!
-//! For a non-blocking `connect`, the agent returns an address. The agent completes a TCP connection
-//! to this address only when the SDP connection has opened or failed. So the kernel reports the
-//! result to the program at the right time. If SDP fails, the kernel receives only a reset. The
-//! shim then makes SO_ERROR and a second `connect` return the error of the agent.
+//! For a non-blocking `connect`, the agent returns an address. A TCP connection to this address
+//! waits until the SDP connection has opened or failed. Then the agent completes or resets the TCP
+//! connection. So the kernel reports the result to the program at the right time. If SDP fails, the
+//! kernel receives only a reset. The shim then makes SO_ERROR and a second `connect` return the
+//! error of the agent.
 //!
 //! **Cost.** Each byte makes an extra loopback hop through a second process. An SDP implementation
 //! in the shim would avoid this hop. But then the shim would have to do the kernel's work for each

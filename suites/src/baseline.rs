@@ -44,8 +44,8 @@ pub struct BaselineEntry {
 }
 
 impl BaselineEntry {
-    /// Returns the variant of the entry. `None` if the entry is about a complete case, or is not
-    /// spelled like a variant.
+    /// Returns the variant of the entry. `None` if the entry is about all variants of a case, or is
+    /// not spelled like a variant.
     fn variant(&self) -> Option<CaseKey> {
         let is_one = |key: &CaseKey| !key.parameters.is_empty();
         self.case.parse().ok().filter(is_one)
@@ -102,9 +102,9 @@ fn was_tried(result: &CaseResult) -> bool {
 /// Returns the expected results and the stale entries. `variants` returns the variants of a case in
 /// the suites.
 ///
-/// An entry is stale if all its variants were run and decided, and the entry matches none of the
-/// results. Therefore an entry is not stale if the seed of a run did not select some of its
-/// variants.
+/// An entry is stale if it can never match, or if an earlier entry expects the same results. It is
+/// also stale if all its variants were run and decided, and it matches none of the results. So an
+/// entry does not become stale if the seed of a run did not select some of its variants.
 pub(crate) fn judge(
     entries: &[BaselineEntry],
     results: &[CaseResult],

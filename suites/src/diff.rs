@@ -1,7 +1,8 @@
 //! Compares two runs: `before` and `after`.
 //!
 //! Verdicts of cases and findings of the monitor are compared separately. A target may violate one
-//! rule in every case. Each case then has the same finding, whatever the case is about.
+//! rule in every case, whatever the case is about. If only the later run shows this violation, it
+//! is one difference, not a difference of every case.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -166,8 +167,8 @@ impl Diff {
     }
 }
 
-/// Returns, for each requirement, the cases about other requirements in which the monitor observed a
-/// violation of it.
+/// Returns, for each requirement, the cases about other requirements in which the monitor observed
+/// a violation of this requirement.
 fn observed(report: &RunReport) -> BTreeMap<RequirementId, BTreeSet<&CaseKey>> {
     let mut observed: BTreeMap<RequirementId, BTreeSet<&CaseKey>> = BTreeMap::new();
     for result in &report.results {

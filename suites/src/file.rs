@@ -1,6 +1,6 @@
-//! Writes files so that each is either complete or absent. weft writes the content to a temporary
-//! file in the same folder, and waits until the content is on the disk. Then weft renames the
-//! temporary file.
+//! Writes files so that each file has either its complete new content or its old content. weft
+//! writes the new content to a temporary file in the same folder, and waits until this content is
+//! on the disk. Then weft renames the temporary file.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

@@ -37,7 +37,7 @@ struct RecoveredData {
     order: Vec<CaseKey>,
     planned: u64,
     results: BTreeMap<CaseKey, CaseResult>,
-    /// Summaries of runs that ended normally.
+    /// The summaries of the run in the store and in `report.json`, if there are any.
     summaries: Vec<Summary>,
     spent_us: u64,
 }

@@ -265,7 +265,7 @@ pub(crate) fn has_field(mid: Mid, name: &str) -> bool {
     message.is_some_and(|message| message.field(name).is_some())
 }
 
-/// Returns the message with this name in scripts.
+/// Returns the type of the message that has this name in scripts.
 pub(crate) fn by_name(name: &str) -> Option<Mid> {
     NAMES.iter().find(|(_, other)| *other == name).map(|(mid, _)| *mid)
 }

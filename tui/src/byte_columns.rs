@@ -1,6 +1,6 @@
 //! Finds the byte at the position of the mouse, in the panel that shows the bytes of a frame.
 
-/// Returns the index of the byte in a row that is at column `x` of the panel. A row has `columns`
+/// Returns the index, in its row, of the byte at column `x` of the panel. A row has `columns`
 /// bytes, first as numbers and then as characters. Returns `None` if there is no byte at `x`.
 pub(crate) fn octet_at(x: usize, columns: usize) -> Option<usize> {
     // A row begins with the offset and two blanks. Each byte takes three columns. Rows of 16 bytes

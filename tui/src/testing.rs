@@ -1,4 +1,4 @@
-//! Helpers for tests: screens as text, and captures of the source tree.
+//! Helpers for tests: screens as text, and captures in the source tree.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use ratatui::buffer::Buffer;
 
 use crate::view::Draw;
 
-/// Returns the path of a capture of the source tree.
+/// Returns the path of a capture in the source tree.
 pub(crate) fn capture_path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name)
 }

@@ -17,7 +17,8 @@ use crate::store_watch::StoreWatch;
 #[derive(Debug, Clone)]
 pub(crate) struct App {
     pub(crate) store: Store,
-    /// Probes the same store on separate connections. A probe therefore does not wait for pages.
+    /// Probes the same store on separate database connections. A probe therefore does not wait for
+    /// a connection that a page uses.
     pub(crate) watch: StoreWatch,
     /// The folder to which the paths of evidence are relative.
     pub(crate) folder: PathBuf,

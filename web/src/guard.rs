@@ -10,8 +10,8 @@ use crate::access::AccessControl;
 use crate::app::App;
 use crate::failure::Failure;
 
-/// Forbids inline scripts and styles, content of other servers, and frames. Allows forms that are
-/// sent to this server only.
+/// Forbids inline scripts and styles, content of other servers, and frames. Allows only forms that
+/// are sent to this server.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
@@ -20,7 +20,8 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
-    // With no-referrer, a browser would send forms of this server with `Origin: null`.
+    // With no-referrer, a browser would send forms of this server with `Origin: null`, and the
+    // server would reject these forms.
     (header::REFERRER_POLICY, "same-origin"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),

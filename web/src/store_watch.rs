@@ -28,8 +28,9 @@ pub(crate) struct StoreWatch(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     store: Store,
-    /// The time of the last probe if this probe failed, otherwise `None`. Locked during a probe.
-    /// Concurrent requests therefore share one probe.
+    /// The time of the last probe if this probe failed, otherwise `None`. Locked during a probe, so
+    /// only one probe runs at a time. Requests that wait for the lock share the result of a failed
+    /// probe.
     failed: Mutex<Option<Instant>>,
 }
 

@@ -265,7 +265,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
     })
 }
 
-/// The findings that violate one requirement.
+/// The findings about one requirement.
 struct Group {
     severity: Severity,
     lines: Spool,

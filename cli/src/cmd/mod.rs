@@ -79,7 +79,7 @@ subcommands! {
         Test = test,
         /// List, show or check the test cases, or print the earlier results of a case
         Suite = suite,
-        /// Write the reports of an earlier test run again
+        /// Write the reports of a test run that has finished or was killed
         Report = report,
         /// Compare the results of two test runs
         Diff = diff,
@@ -103,7 +103,7 @@ subcommands! {
         Sdp = sdp,
         /// Run a responder as a test peer for other implementations
         Serve = serve,
-        /// Let weft tests control this host's RDMA device
+        /// Let weft's test cases control this host's RDMA device
         ///
         /// In a test case with an agent, weft (the tester) connects to this agent. The tester sends
         /// requests, for example to create a Queue Pair or to post a Work Request. The agent
@@ -117,7 +117,7 @@ subcommands! {
         Demo = demo,
         /// Count the requirements that test cases, lint rules or unit tests cover
         Coverage = coverage,
-        /// List requirements of the specifications, or print the check for each of them
+        /// List requirements of the specifications, or print how weft checks each of them
         Requirements = requirements,
         /// Print the completion script for a shell
         Completions = completions,

@@ -180,7 +180,8 @@ async fn server(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::R
     }
     let slots = Arc::new(Semaphore::new(CLIENTS));
     loop {
-        // The semaphore is never closed. A client above the limit waits for its MPA Reply.
+        // Acquiring cannot fail, because nothing closes the semaphore. A client above the limit
+        // waits for its MPA Reply.
         let slot = tokio::select! {
             slot = Arc::clone(&slots).acquire_owned() => slot.ok(),
             _ = &mut interrupted => return Ok(()),

@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
     /// Set the size of each receive buffer
     #[arg(long, value_name = "BYTES", default_value_t = 65_536, value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_REGION_OCTETS)))]
     room: u32,
-    /// Return the data of each received Send in a Send
+    /// Answer each received Send with a Send of the same data
     #[arg(long)]
     echo: bool,
     /// Append this text to the private data of the MPA start-up

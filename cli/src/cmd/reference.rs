@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the catalogues (the requirements of one specification each) in their order.
+/// Returns the catalogues in their order. A catalogue has the requirements of one specification.
 fn catalogues() -> Vec<Catalogue> {
     let mut all: Vec<Catalogue> = requirement::all().map(|(_, row)| row.catalogue).collect();
     all.dedup();

@@ -1,4 +1,5 @@
-//! `weft report`: writes the reports of a run again, from the files in the run's folder.
+//! `weft report`: writes the reports of a run that has finished or was killed, from the files in
+//! the run's folder.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

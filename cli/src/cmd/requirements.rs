@@ -11,7 +11,7 @@ use crate::exit::reject;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     weft requirements                 list all requirements with their levels and summaries\n  \
-    weft requirements MPA-7.1.1-2     print one requirement with its check\n  \
+    weft requirements MPA-7.1.1-2     print one requirement, and how weft checks it\n  \
     weft requirements MPA-7.1         print the requirements of a section\n  \
     weft requirements 'marker CRC'    print the requirements with these words")]
 pub(crate) struct Arguments {

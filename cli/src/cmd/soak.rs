@@ -163,8 +163,8 @@ struct Resident {
 }
 
 impl Resident {
-    /// Takes a sample. On systems other than Linux, takes no sample, because only Linux reports the
-    /// resident size.
+    /// Takes a sample. On systems other than Linux, takes no sample, because weft can read the
+    /// resident size only on Linux.
     fn sample(&mut self) {
         let Ok(now) = resident() else { return };
         self.most = self.most.max(now);

@@ -46,7 +46,7 @@ enum Action {
         #[arg(long)]
         no_commands: bool,
     },
-    /// Print the presets of target files, and the fields that each preset sets
+    /// Print the presets of target files, each with the fields that it sets
     Presets,
 }
 

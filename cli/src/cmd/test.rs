@@ -249,7 +249,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
                 exit::note("stopping; weft keeps the finished results, and --resume continues the run");
             }
             stopper.send_replace(true);
-            // The screen restores the terminal itself.
+            // Do not exit here, because the screen must first restore the terminal.
             if on_screen {
                 return;
             }

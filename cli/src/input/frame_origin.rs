@@ -24,7 +24,8 @@ struct FrameRun {
 pub(crate) struct FrameFiles(Arc<Mutex<VecDeque<FrameRun>>>);
 
 impl FrameFiles {
-    /// Records that frame `number` over all files is frame `own` of `file`.
+    /// Records that the frame with the number `number` over all files has the number `own` in
+    /// `file`.
     pub(super) fn note(&self, number: FrameNumber, own: FrameNumber, file: &Arc<str>) {
         let mut runs = locked(&self.0);
         let follows = |run: &FrameRun| {

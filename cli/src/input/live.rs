@@ -210,7 +210,7 @@ pub(super) struct LiveInput {
     frames: u64,
     /// Whether a flush is due before the next frame.
     due: bool,
-    /// Time of the frame before the last flush, in nanoseconds since 1970.
+    /// Time of the frame after which the last flush was due, in nanoseconds since 1970.
     flushed: u64,
     /// Why the capture ended, if neither the user nor a limit ended it.
     over: Option<String>,

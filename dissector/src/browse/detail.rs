@@ -18,9 +18,10 @@ use crate::{Finding, Sink};
 pub const MAX_OCTETS: usize = 1 << 16;
 /// Maximum number of stored units of a frame.
 pub const MAX_UNITS: usize = 256;
-/// Maximum number of stored fields of all frames together. If the limit is exceeded and a further
-/// unit of a neighbour frame arrives, this neighbour frame is dropped. This limit and
-/// [`MAX_NEIGHBOUR_OCTETS`] keep the memory small even for very large frames.
+/// Maximum number of stored fields of all frames together. A neighbour is a frame near the
+/// requested frame. If the limit is exceeded and a further unit of a neighbour arrives, this
+/// neighbour is dropped. This limit and [`MAX_NEIGHBOUR_OCTETS`] keep the memory small even for
+/// very large frames.
 const MAX_FIELDS: usize = 50_000;
 const MAX_NEIGHBOUR_OCTETS: usize = 4 << 20;
 

@@ -9,7 +9,7 @@ use crate::unit::Unit;
 /// Maximum number of listed operations. Further operations are only counted.
 pub const MAX_OPERATIONS: usize = 100_000;
 
-/// Reads and atomic operations, in the order of their responses.
+/// The Reads and atomic operations, in the order of their responses.
 #[derive(Debug, Default)]
 pub struct Operations {
     list: Vec<(StreamId, Operation)>,

@@ -63,7 +63,7 @@ impl Row {
         self.transport?.stream()
     }
 
-    /// Names of the set TCP flags.
+    /// Names of the TCP flags that are set.
     #[must_use]
     pub fn tcp_flags(&self) -> String {
         self.transport.map_or_else(String::new, TransportKind::tcp_flags)

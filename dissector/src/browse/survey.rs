@@ -20,7 +20,7 @@ pub struct Survey {
     pub index: Index,
     /// Statistics of each connection.
     pub stats: Stats,
-    /// Reads and atomic operations.
+    /// The Reads and atomic operations.
     pub operations: Operations,
     /// If the capture was not read to its end, the reason.
     pub note: Option<String>,

@@ -71,8 +71,8 @@ impl DirectionState {
     }
 
     /// Returns whether the segment is the FIN of an earlier connection with the same ports. The
-    /// sequence number of such a FIN is before the sequence number of the SYN. The receiver
-    /// therefore drops the FIN.
+    /// sequence number of such a FIN is before the sequence number of this connection's SYN. The
+    /// receiver therefore drops the FIN.
     fn drops_fin(&self, segment: &Segment<'_>) -> bool {
         let end = segment.seq.wrapping_add(segment.wire_len);
         let is_before = |isn: u32| end.wrapping_sub(isn.wrapping_add(1)).cast_signed() < 0;
@@ -140,10 +140,10 @@ pub(super) struct Connection {
     pub(super) incomplete_units: u64,
     /// Another connection that possibly replaces this connection.
     pub(super) replacement: Option<Replacement>,
-    /// The cost of the eviction of this connection; `None` if the connection was not evicted, or if
-    /// the cost is already counted. The cost is counted when the first segment with new octets
-    /// arrives after the connection resumed. Before this segment, the connection has nothing to
-    /// deliver.
+    /// The counts to add to [`DroppedState`] because this connection was evicted and resumed;
+    /// `None` if it was not evicted, or if the counts are already added. The counts are added when
+    /// the first segment with new octets arrives after the connection resumed. Before this segment,
+    /// the connection has nothing to deliver.
     pub(super) pending_cost: Option<DroppedState>,
 }
 
@@ -172,8 +172,8 @@ impl Connection {
         }
     }
 
-    /// Sets the sequence numbers of the SYNs. Call this only if nothing except SYNs was captured of
-    /// this connection.
+    /// Sets the sequence numbers of the SYNs. Call this only if all captured segments of this
+    /// connection are SYNs.
     pub(super) fn begin(&mut self, syns: [Option<u32>; 2]) {
         for (direction, isn) in self.directions.iter_mut().zip(syns) {
             direction.half = isn.map_or_else(DirectionStream::default, DirectionStream::opened);

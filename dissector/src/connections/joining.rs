@@ -36,8 +36,8 @@ impl Connections {
         self.slots.get(slot).and_then(Option::as_ref).is_some_and(|connection| !connection.closed)
     }
 
-    /// Finds the connection that owns a segment. The ports of the segment are known, and the
-    /// segment is the first segment from its network.
+    /// Finds the connection that owns a segment. Call this only if the ports of the segment are
+    /// known, and the segment is the first segment from its network.
     fn owner_elsewhere(&mut self, segment: &Segment<'_>) -> Owner {
         for (network, connection) in self.table.networks(segment) {
             let is_copy = self.recognises(&connection, segment);

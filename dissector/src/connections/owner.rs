@@ -41,8 +41,8 @@ impl Connection {
         if fits { None } else { Some(false) }
     }
 
-    /// The sequence numbers of SYNs that were first assigned to this connection, although they
-    /// belong to another connection. `segment` is the segment that showed that the other connection
+    /// The sequence numbers of SYNs that weft at first assigned to this connection, but that belong
+    /// to another connection. `segment` is the segment that showed that the other connection
     /// exists.
     pub(super) fn syns(&self, segment: &Segment<'_>) -> [Option<u32>; 2] {
         let mine = self.direction_of(segment);

@@ -113,8 +113,8 @@ impl Connection {
         match own.isn() {
             Some(isn) => isn != segment.seq,
             None if !self.resumed && self.directions[mine].begins_with(segment.seq) => false,
-            // A direction with a FIN but without octets belongs to an earlier connection with the
-            // same ports.
+            // If a direction already has octets or a FIN, this connection is earlier than the
+            // connection that the SYN starts.
             None => {
                 let [own, other] = [own, other].map(|half| half.has_octets() || half.fin().is_some());
                 own || (other && !segment.ack_flag)

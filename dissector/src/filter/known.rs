@@ -74,7 +74,8 @@ pub(super) enum Source {
     Fact(Fact),
 }
 
-/// The condition of a Wireshark field that corresponds to only some occurrences of a field of weft.
+/// Some Wireshark fields correspond to only some occurrences of a field of weft. The condition
+/// selects these occurrences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Condition {
     Request,

@@ -38,8 +38,8 @@ impl Backlog {
 
     pub(super) fn record_response(&mut self) {
         self.responses += 1;
-        // There are more responses than requests. So some requests will be captured after their
-        // responses.
+        // If the bound is already 0, there are more responses than requests. So some requests will
+        // be captured after their responses.
         self.may_lack_requests |= self.max == Some(0);
         self.max = self.max.map(|max| max.saturating_sub(1));
     }

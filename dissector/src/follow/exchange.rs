@@ -1,16 +1,16 @@
 //! Collects the exchanges of the port mapper (section 7 of the SDP draft). An exchange has a
-//! Request, an Accept or a Deny, an Ack, and the TCP connections that the exchange prepared.
+//! Request, an answer (Accept or Deny), an Ack, and the TCP connections that the exchange prepared.
 //!
-//! A datagram belongs to the exchange with its three-tuple AssocHandle, CpPort and CpIPAddr. If a
-//! Request has the same three-tuple but requests another address, it begins a new exchange.
-//! Repeated messages are counted. An exchange prepared a connection if the SYN of the connection
-//! goes to the address in the Accept. If several exchanges match, weft selects the newest Accept
-//! that fits both addresses of the connection. If no Accept fits both addresses, weft selects the
-//! newest Accept that has the destination address.
+//! AssocHandle, CpPort and CpIPAddr are the three-tuple of a datagram. The datagram belongs to the
+//! exchange with the same three-tuple. If a Request has the three-tuple of an exchange but requests
+//! another address, the Request begins a new exchange. Repeated messages are counted. An exchange
+//! prepared a connection if the SYN of the connection goes to the address in the Accept. If several
+//! exchanges match, weft selects the newest Accept that fits both addresses of the connection. If
+//! no Accept fits both addresses, weft selects the newest Accept that has the destination address.
 //!
 //! If a datagram is neither a message of the draft nor a message of the Linux daemon, it is
-//! ignored. At most [`MAX_EXCHANGES`] exchanges are kept. For each exchange, the first
-//! [`MAX_STREAMS`] connections are kept. The oldest exchange is dropped first.
+//! ignored. At most [`MAX_EXCHANGES`] exchanges are kept, and the oldest exchange is dropped first.
+//! For each exchange, the first [`MAX_STREAMS`] connections are kept.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;

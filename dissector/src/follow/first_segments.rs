@@ -1,5 +1,5 @@
-//! Records the first segments of each direction. Rules use them to find a ready-to-receive message
-//! (RFC 6581).
+//! Records the first DDP segments of each direction. Rules use these segments to find a
+//! ready-to-receive message (RFC 6581).
 
 use weft_core::wire::ddp::{Msn, Segment};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
@@ -25,7 +25,8 @@ pub(crate) struct FirstSegment {
     /// For a tagged segment, STag and TO. For a Read Request, STag and TO of the sink. For all
     /// other segments, zeros.
     pub stag_and_to: (u32, u64),
-    /// RDMARDSZ of a Read Request; `None` if the request was not captured.
+    /// RDMARDSZ of a Read Request; `None` for other segments, and if octets of the Read Request
+    /// were not captured.
     pub read_size: Option<u32>,
     /// Layer, type and code of a Terminate.
     pub terminate: Option<TerminateSummary>,

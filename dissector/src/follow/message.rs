@@ -5,8 +5,8 @@
 //! A message is open until its last segment arrives. One message can be open for each queue and for
 //! each of the two tagged opcodes (Write and Read Response). The protocol does not allow more open
 //! messages, so memory use is bounded. If octets are missing in the capture, the monitor drops the
-//! open messages of the direction, and resumes the comparison of MSNs with the next message. If a
-//! segment does not fit the earlier segments, a [`Remark`] records this.
+//! open messages of the direction. It does not compare later MSNs with the MSNs before the missing
+//! octets. If a segment does not fit the earlier segments, a [`Remark`] records this.
 
 use weft_core::wire::ddp::{Msn, RawTagged, RawUntagged, Segment};
 use weft_core::wire::rdmap::Opcode;
@@ -75,10 +75,10 @@ struct OpenMessage {
     low: i64,
     high: i64,
     sum: u64,
-    /// Sum of [`hash_offset`] of the start offsets of all segments, minus the sum of
-    /// [`hash_offset`] of their end offsets. In a complete message, the end of each segment except
-    /// the last is the start of another segment. So only the lowest start and the highest end
-    /// remain in the difference.
+    /// The sum of the hashes ([`hash_offset`]) of all start offsets of segments, minus the sum of
+    /// the hashes of all end offsets. In a complete message, the end of each segment except the
+    /// last is the start of another segment. So only the lowest start and the highest end remain in
+    /// the difference.
     tally: u64,
     segments: u32,
     /// Whether the first segments may be missing in the capture.
@@ -120,14 +120,14 @@ pub(crate) struct UnfinishedMessage {
     pub control: Location,
     /// Whether another message began and ended after the latest segment of this message.
     pub has_later_message: bool,
-    /// Location of the DDP control octet in an earlier segment with L=1 that begins exactly where
-    /// this message ends; `None` if there is no such segment.
+    /// If the payload of the previous message begins exactly where this message ends: location of
+    /// the DDP control octet in the last segment (L=1) of the previous message.
     pub early_last: Option<Location>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Channel {
-    /// Whether a complete message was captured after the last missing octets.
+    /// Whether the end of a message was captured after the last missing octets.
     is_synchronized: bool,
     next_msn: Option<Msn>,
     /// The latest range of skipped MSNs: the first skipped MSN, and the first MSN after the range.
@@ -149,7 +149,8 @@ pub(crate) struct Messages {
     channels: [Channel; 6],
     /// Number of segments so far.
     count: u64,
-    /// The highest number of the first segment of a message, among the messages that have ended.
+    /// The first segment of each message has a number. This is the highest such number of all
+    /// messages that have ended.
     ended: u64,
 }
 
@@ -473,7 +474,8 @@ impl OpenMessage {
     }
 }
 
-/// Hashes an offset. With hashes, sums of different offsets do not match by chance.
+/// Hashes an offset. Sums of different offsets can match by chance, but sums of their hashes
+/// practically never match.
 fn hash_offset(offset: i64) -> u64 {
     let mixed = offset.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)

@@ -3,9 +3,10 @@
 //! The parser delivers the capture as units. A unit is an FPDU, a start-up frame, an SDP message, a
 //! datagram, octets in streaming mode, octets that could not be parsed, or a gap.
 //!
-//! This state only records what was captured. It never decides what should happen next. It shares
-//! no code with weft's own endpoint. Otherwise the endpoint and the monitor could make the same
-//! mistake, and the monitor would not report it.
+//! This state only records what was captured. It never decides what should happen next. Except for
+//! the wire types of `weft-core`, it shares no code with weft's own endpoint. With shared code, the
+//! endpoint and the monitor could make the same mistake, and the monitor would not report the
+//! mistake.
 
 mod backlog;
 mod connection;
@@ -118,8 +119,8 @@ impl ConnectionState {
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let sdp = self.context.sdp.get_or_insert_with(|| Box::new(sdp::SdpState::begin(direction, carrier)));
             // If octets of a direction are missing, it is possible that units of this direction are
-            // delivered late. If CRC is not in use, this is possible as well, because the next unit
-            // must confirm a unit.
+            // delivered late. If CRC is not in use, this is possible as well, because a unit is
+            // delivered only after the next unit has confirmed it.
             let late = |tcp: &tcp::TcpFacts| tcp.may_be_late_at(unit.frame) || tcp.missed || tcp.cut;
             let peer_is_late = self.peer_has_unread && self.traffic.crc_is_off();
             if peer_is_late || self.mpa.tcp.iter().any(late) {
@@ -184,7 +185,7 @@ impl ConnectionState {
     }
 
     /// Resets the state when MPA starts a second time on the same TCP connection, after a
-    /// rejection. Only the state of TCP and the port mapper exchange are kept.
+    /// rejection. Only the TCP state and the port mapper exchange are kept.
     pub(crate) fn restart(&mut self) {
         let ConnectionState { connection, mpa, context, .. } = std::mem::take(self);
         let context = Context { exchange: context.exchange, ..Context::default() };

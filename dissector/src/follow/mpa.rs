@@ -26,7 +26,7 @@ pub(crate) struct MpaState {
     pub(crate) streams: [Stream; 2],
     /// Unanswered Read Requests of each direction.
     pub(crate) reads: [Reads; 2],
-    /// The first segments of each direction.
+    /// The first DDP segments of each direction.
     pub(crate) first_segments: [FirstSegments; 2],
     /// The version of DDP and RDMAP that the start-up frames require; `None` if it is not known.
     due_version: Option<u8>,

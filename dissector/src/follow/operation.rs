@@ -82,7 +82,8 @@ pub(crate) struct Request {
     /// The frame in which the response began.
     response_frame: Option<FrameNumber>,
     segments: u32,
-    /// Whether the response was processed before the request. If so, the order is not checked.
+    /// Whether the response was processed before the request. If so, the response is not compared
+    /// with the request.
     is_late: bool,
 }
 
@@ -139,7 +140,7 @@ pub(crate) struct Operations {
     /// order of frames. The number is counted only while all requests are known.
     max_outstanding: Option<usize>,
     /// Maximum number of outstanding requests that the endpoints negotiated; `None` if they
-    /// negotiated none.
+    /// negotiated no limit.
     pub limit: Option<u32>,
 }
 

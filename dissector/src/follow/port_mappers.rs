@@ -43,9 +43,9 @@ impl PortMappers {
     }
 }
 
-/// Returns whether a datagram is a port mapper message. If the length or the version is wrong, the
-/// datagram still counts as such a message if an address field has the address of its sender or
-/// receiver.
+/// Returns whether a datagram is a port mapper message. If an address field has the address of the
+/// datagram's sender or receiver, the datagram counts as such a message even with a wrong length or
+/// version.
 fn is_message(datagram: &Datagram<'_>) -> bool {
     let length = datagram.wire_len as usize;
     let head = datagram.octets.first().map(|first| (first >> 6, first & 0xf));

@@ -29,8 +29,8 @@ const MAX_ADDRESS_PAIRS: usize = 4;
 /// same AssocHandle, CpPort and CpIPAddr comes later, it is possible that it belongs to a new
 /// transaction.
 const LIFETIME: u64 = 120_000_000_000;
-/// If a PMReq is neither answered nor repeated for this time in nanoseconds (5 s), the client has
-/// given up the request.
+/// If a PMReq is neither answered nor repeated for this time in nanoseconds (5 s), weft assumes
+/// that the client has given up the request.
 pub(crate) const IN_FLIGHT: u64 = 5_000_000_000;
 
 /// The role of the sender of a datagram. The ports of the datagram show this role.

@@ -2,10 +2,10 @@
 //! negotiated limits (RFC 6581 section 9.1).
 //!
 //! The monitor does not always process the FPDUs of both directions in the order of the capture. If
-//! octets are lost in the network, the monitor processes the responses after these octets only
-//! after the retransmission. Therefore an excess is at first only suspected. It is confirmed if the
-//! monitor later processes no response from an earlier frame. If octets of a direction are missing
-//! in the capture, the count is invalid until the connection ends.
+//! octets are lost in the network, the monitor processes later responses of the same direction only
+//! when these octets are retransmitted. Therefore an excess is at first only suspected. It is
+//! confirmed if the monitor later processes no response from an earlier frame. If octets of a
+//! direction are missing in the capture, the count is invalid until the connection ends.
 
 use weft_core::wire::rdmap::Opcode;
 

@@ -52,7 +52,7 @@ pub(crate) enum RemarkKind {
     },
     /// A message begins although the previous message has no last segment.
     NoLastSegment(Opcode),
-    /// A message has a segment after its last segment.
+    /// A message has another segment after the segment with the L bit.
     AfterLast {
         /// MO of the last segment (the segment with the L bit).
         last: u32,

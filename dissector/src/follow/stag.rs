@@ -2,7 +2,7 @@
 //! when it was used, and when it was invalidated.
 //!
 //! The monitor does not read STags inside the messages of a ULP. At most [`MAX_STAGS`] STags are
-//! tracked on a connection. Further STags are ignored.
+//! tracked on a connection. All STags beyond this limit are ignored.
 
 use std::ops::Range;
 
@@ -40,9 +40,9 @@ pub(crate) struct Stags {
 }
 
 impl Stags {
-    /// Returns the STags that `owner` advertised in Read Requests, in their order, each with the
-    /// frame of its first advertisement. The list has at most [`MAX_ADVERTISED`] STags, and each
-    /// STag once.
+    /// Returns the STags that `owner` advertised in Read Requests, each with the frame of its first
+    /// advertisement, in the order of these advertisements. The list has at most [`MAX_ADVERTISED`]
+    /// STags, and each STag once.
     pub(crate) fn advertised(&self, owner: Direction) -> &[(u32, FrameNumber)] {
         &self.in_order[owner]
     }

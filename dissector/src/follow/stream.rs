@@ -119,8 +119,8 @@ pub(crate) struct Stream {
     pub has_wrong_version: bool,
     /// DDP's version in the first DDP segment.
     pub version: Option<u8>,
-    /// Distance between the last two markers in octets. `None` if a marker between these two
-    /// markers may be missing.
+    /// Distance in octets from the previous marker to the first marker in the latest FPDU. `None`
+    /// if the FPDU has no marker, or if the previous marker is not known.
     pub interval: Option<u64>,
     last_marker: Option<u64>,
     /// The capacity of a full TCP segment; `None` if the SYNs do not show it.
@@ -282,8 +282,8 @@ impl Stream {
 
     fn record_alignment(&mut self, unit: &Unit<'_>, fpdu: &Fpdu<'_>, capacity: SegmentCapacity, sender: &TcpFacts) {
         let layout = &fpdu.layout;
-        // If the EMSS is smaller, MPA "is not required to follow the segmentation rules in Section
-        // 5.1 and Appendix A" (RFC 5044 section 4.5).
+        // If the EMSS is smaller than `MIN_MULPDU`, MPA "is not required to follow the segmentation
+        // rules in Section 5.1 and Appendix A" (RFC 5044 section 4.5).
         let applies = capacity.emss >= u32::from(MIN_MULPDU);
         if !applies || layout.end - layout.start > u64::from(capacity.emss) || unit.incomplete {
             return;

@@ -1,4 +1,4 @@
-//! Facts about each endpoint that TCP headers show: options of the SYN, segment boundaries, and
+//! Facts that TCP headers show about each endpoint: options of the SYN, segment boundaries, and
 //! octets after a FIN.
 //!
 //! **Memory.** For each direction, this module stores the acknowledgements of the first and last
@@ -265,7 +265,7 @@ impl TcpFacts {
     }
 
     /// Returns whether the boundaries of a retransmission of `start..end` differ from the
-    /// boundaries of the first segments with these octets.
+    /// boundaries of the segments that carried these octets for the first time.
     fn has_new_boundaries(&self, start: u32, end: u32) -> bool {
         let known = |at: u32| self.sent.iter().any(|sent| !before(at, sent.start) && before(at, sent.end));
         let is_known = known(start) && known(end.wrapping_sub(1));

@@ -1,7 +1,7 @@
 //! Terminate messages, and the DDP segments that they report.
 //!
 //! For each direction, the headers of the latest [`MAX_SEGMENTS`] segments are kept. If a Terminate
-//! copies an older header, the segment that it reports is unknown.
+//! copies an older header, the segment that it reports is not found.
 
 use std::collections::VecDeque;
 

@@ -35,7 +35,7 @@ pub(crate) struct Fault {
 pub(crate) struct DirectionTraffic {
     /// The direction's messages.
     pub messages: Messages,
-    /// Reads and atomic operations that this direction requests.
+    /// Reads and atomic operations whose requests are sent in this direction.
     pub operations: Operations,
     /// The direction's first Terminate.
     pub terminate: Option<TerminateMessage>,
@@ -283,8 +283,9 @@ impl Traffic {
             }
             (Opcode::READ_RESPONSE, Segment::Tagged(header, _)) => {
                 let (stag, to) = (header.stag.get(), header.tagged_offset.get());
-                // It is possible that the peer's Read Request for the same sink is missing, or is
-                // processed later.
+                // The peer can have sent a Read Request for the same sink. It is possible that this
+                // Request is missing, or is processed later. So the remark is made only if the
+                // order is certain.
                 let is_own_request =
                     position.first && peer.operations.is_idle() && own.operations.is_awaiting(stag, to);
                 if is_own_request && self.in_send_order {

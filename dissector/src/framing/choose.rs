@@ -243,8 +243,8 @@ impl Reader {
 
     /// The layout of the FPDU at `start` if the FPDU has markers although markers were not
     /// negotiated. Returns this layout only if it is proven and all markers are recognised. With
-    /// CRC, a correct CRC proves the layout. Without CRC, the proof is a possible end of the FPDU
-    /// ([`Reader::may_end_at`]), and a marker in the FPDU or directly after it.
+    /// CRC, a correct CRC proves the layout. Without CRC, the layout is proven if the FPDU can end
+    /// there ([`Reader::may_end_at`]), and if a marker is in the FPDU or directly after the FPDU.
     fn with_unrequested_markers(&self, half: &DirectionStream, start: u64) -> Result<Option<Layout>, Pending> {
         if self.phase.is_some() || self.settings.markers != Some(false) {
             return Ok(None);

@@ -76,8 +76,8 @@ impl Reader {
             crc_status,
         };
         let frame = out.arrived.map_or_else(|| half.frame_of(layout.start, stop), SegmentOctets::frame);
-        // If set, the capture has damaged octets. The receiver received correct octets, but the
-        // capture does not have the correct octets.
+        // If `is_damaged` is set, the capture has damaged octets. The receiver received correct
+        // octets, but the capture does not have the correct octets.
         let is_damaged = crc_status == CrcStatus::Bad && half.is_damaged(layout.start, stop);
         out.unit(half, layout.start, frame, captured.is_none() || is_damaged, Kind::Fpdu(fpdu));
         if self.sdp.is_some() || self.as_sdp {

@@ -1,9 +1,9 @@
 //! Reads FPDUs directly from their TCP segment, and does not store the octets. This fast path reads
 //! most FPDUs.
 //!
-//! An FPDU cannot use the fast path if it has markers, no CRC or a bad CRC, or if it is in several
-//! segments. The stream stores the octets of such an FPDU, and [`choose`](super::choose) determines
-//! its layout.
+//! An FPDU cannot use the fast path if it has markers, if its CRC is bad or not in use, or if it is
+//! in several segments. The stream stores the octets of such an FPDU, and [`choose`](super::choose)
+//! determines its layout.
 
 use weft_core::wire::mpa::Layout;
 

@@ -166,7 +166,7 @@ impl Reader {
         self.as_sdp && self.sdp.is_none()
     }
 
-    /// The SDP Hello of this direction. Also returns the Hello while octets before the first
+    /// The SDP Hello of this direction. Returns the Hello even while octets before the first
     /// captured octet may still arrive.
     pub(crate) fn hello(&self, half: &DirectionStream) -> Option<Hello> {
         if half.has_octets() && !half.has_begun() {

@@ -9,8 +9,9 @@ impl Reader {
     /// The position of the first proven FPDU in the unread octets. Returns `None` at the end of the
     /// capture if there is no such FPDU.
     pub(super) fn resync(&mut self, half: &mut DirectionStream) -> Result<Option<u64>, Pending> {
-        // No FPDU was found at the first unread octet. So start after this octet. But if octets
-        // were already skipped, the first unread octet is not checked yet, so start at this octet.
+        // If no octets are skipped yet, the first unread octet was already checked, and no FPDU was
+        // found there. So start after this octet. If octets are skipped, the first unread octet is
+        // not checked yet. So start at this octet.
         let from = half.consumed() + u64::from(self.skipped.is_empty());
         let captured: Vec<_> = half.spans(from, half.settled()).filter(|span| span.captured).collect();
         for span in captured {

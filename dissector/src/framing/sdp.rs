@@ -17,7 +17,7 @@ const LONGEST_MESSAGE: usize = 16 << 20;
 /// Offset of the payload of an untagged segment in the body of its FPDU, in octets.
 const PAYLOAD_AT: u64 = 2 + 18;
 
-/// The message of one direction whose segments are arriving.
+/// The incomplete message of one direction. Its segments are still arriving.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     /// MSN of the message; `None` before a message begins, and if octets of the message are
@@ -35,7 +35,8 @@ pub(super) struct Collector {
     locations: Vec<StreamLocation>,
 }
 
-/// Minimum number of octets of a message whose locations are stored. All headers are shorter.
+/// For each message, the locations of at least this number of octets are stored. All headers are
+/// shorter.
 const MIN_LOCATED_OCTETS: usize = 64;
 
 impl Collector {
@@ -111,10 +112,10 @@ impl Collector {
     }
 }
 
-/// Derives the field order from a message. An order is plausible if, in this order, the MID is
-/// assigned and is not Hello, Len is the length of the message, the headers fit, and reserved flags
-/// are clear. If both orders are plausible, returns the order with the smaller Bufs, which is more
-/// likely.
+/// Derives the field order from a message. A field order is plausible if the message, read with
+/// this field order, meets these conditions: the MID is assigned and is not Hello, Len is the
+/// length of the message, the headers fit, and reserved flags are clear. If both orders are
+/// plausible, returns the order with the smaller Bufs, which is more likely.
 fn order_of(part: Part<'_>) -> Option<FieldOrder> {
     let octets = part.get(0..RawBsdh::LEN)?;
     let orders = [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().filter_map(|order| {

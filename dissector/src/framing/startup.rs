@@ -16,7 +16,8 @@ use crate::tcp::{DirectionStream, Pending};
 /// The common start of both keys: "MPA ID Re".
 const KEY_START: &[u8] = b"MPA ID Re";
 impl Reader {
-    /// Searches for the start-up frame of this direction, and then for FPDUs with correct CRCs.
+    /// Searches for the start-up frame of this direction and, if there is none, for FPDUs with
+    /// correct CRCs.
     pub(super) fn search(&mut self, half: &mut DirectionStream, out: &mut UnitOutput<'_>) -> Result<(), Pending> {
         if !half.has_begun() {
             if half.isn().is_none() && half.weight() < MAX_BUFFERED_OCTETS && !half.is_finished() {
@@ -80,8 +81,8 @@ impl Reader {
         Ok(())
     }
 
-    /// The position and kind of the first start-up frame at or after `searched`. All 20 octets of
-    /// its fixed part have arrived.
+    /// The position and kind of the first start-up frame at or after `searched`. A frame counts
+    /// only if all 20 octets of its fixed part have arrived.
     fn find_key(&mut self, half: &DirectionStream) -> Result<Option<(u64, StartupKind)>, Pending> {
         let from = self.searched.max(half.consumed());
         let captured: Vec<(u64, u64)> =

@@ -1,5 +1,5 @@
-//! Defines the fields of DDP segments (RFC 5041 section 4), and the fields of the octets that a DDP
-//! header reserves for RDMAP.
+//! Defines the fields of DDP segments (RFC 5041 section 4). A DDP header also reserves octets for
+//! RDMAP. The module `rdmap` defines the fields of these octets.
 
 use weft_core::wire::rdmap::Opcode;
 

@@ -57,7 +57,8 @@ pub(super) fn startup<V: Visitor>(kind: StartupKind, reader: &mut Reader<'_, '_,
     reader.u8(&REV);
     let length = usize::try_from(reader.u16(&PDLENGTH).unwrap_or(0)).unwrap_or(0);
     if revision >= 2 && flags & u64::from(FLAG_S) != 0 && length >= ENHANCED_LEN {
-        // One word alone is not useful. Therefore report the two words only if both were captured.
+        // The two words of RFC 6581 contain IRD and ORD. One word alone is not useful. Therefore
+        // report the words only if both were captured.
         if octets.get(HEADER_LEN..HEADER_LEN + ENHANCED_LEN).is_some() {
             let at = reader.position();
             let mut words = Reader::new(octets.from(HEADER_LEN), at, reader.visitor());

@@ -13,7 +13,7 @@ use super::field::{Field, Group, Value, Visitor};
 /// A position in the octets of a unit.
 pub struct Reader<'a, 'v, V> {
     part: Part<'a>,
-    /// Offset in the unit of the first octet of the part.
+    /// Offset of the part's first octet in the unit.
     base: usize,
     at: usize,
     visitor: &'v mut V,
@@ -41,7 +41,7 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         self.part.len() - self.at.min(self.part.len())
     }
 
-    /// Offset in the unit of the next octet.
+    /// Offset of the next octet in the unit.
     #[inline]
     pub fn position(&self) -> usize {
         self.base + self.at
@@ -136,7 +136,7 @@ impl<'a, 'v, V: Visitor> Reader<'a, 'v, V> {
         Some(word)
     }
 
-    /// Reports a field whose value the grammar derived from the next `len` octets.
+    /// Reports a field. The grammar derived its value from the next `len` octets.
     pub fn derived(&mut self, field: &'static Field, value: Value<'_>, len: usize) {
         let at = self.position();
         self.visitor.field(field, value, at..at + len);

@@ -2,7 +2,7 @@
 //! orders (see [`FieldOrder`]).
 //!
 //! The tables have the offsets from the figures of the draft. [`FieldOrder::wire_range`] converts
-//! them to the field order of the connection.
+//! these offsets to the field order of the connection.
 
 use weft_core::wire::sdp::{FieldOrder, Mid};
 
@@ -62,7 +62,7 @@ fn mid_name(mid: u64) -> Option<&'static str> {
     u8::try_from(mid).ok().map(|mid| Mid(mid).name())
 }
 
-/// Names of the set flags of Figure 4. Reserved bits have no names.
+/// Names of the flags that are set (Figure 4). Reserved bits have no names.
 pub(crate) fn flags_name(flags: u64) -> Option<&'static str> {
     match flags & 7 {
         0 => None,
@@ -85,8 +85,8 @@ pub(crate) fn mode_name(mode: u64) -> Option<&'static str> {
     nth_name(&["Buffered", "Combined", "Pipelined"], mode).or(Some("reserved"))
 }
 
-/// A field, its offset from the start of the message in the figures, and its length. Offset and
-/// length are in octets.
+/// A field, its offset in the figures (counted from the start of the message), and its length.
+/// Offset and length are in octets.
 type Row = (&'static Field, usize, usize);
 
 static BSDH: &[Row] = &[(&BUFS, 0, 2), (&FLAGS, 2, 1), (&MID, 3, 1), (&LEN, 4, 4), (&MSEQ, 8, 4), (&MSEQACK, 12, 4)];

@@ -155,8 +155,8 @@ struct Packet {
 }
 
 impl Packet {
-    /// The offset in the frame of a byte of the packet; `None` for a reassembled packet. This byte
-    /// is `head` bytes after the start of the transport header.
+    /// The position in the frame of the byte that is `head` bytes after the start of the transport
+    /// header; `None` for a reassembled packet.
     fn offset(&self, head: usize) -> Option<u32> {
         u32::try_from(self.rest.at + head).ok().filter(|_| !self.rest.reassembled)
     }

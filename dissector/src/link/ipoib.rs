@@ -24,8 +24,8 @@ pub(super) fn read(bytes: &[u8]) -> Step {
             _ => {}
         }
     }
-    // An IP packet follows in none of the variants; for example, the packet is ARP. So the variant
-    // is unknown, and weft guesses the EtherType from the last variant.
+    // No variant fits, for example because the packet is ARP and not IP. So the variant is unknown,
+    // and weft guesses the EtherType from the last variant.
     match u16_at(bytes, BEFORE[2]) {
         Ok(ether_type) => ethernet::payload(ether_type, &[]).and(Err(SkipReason::Malformed)),
         Err(_) => Err(SkipReason::Truncated),

@@ -1,5 +1,5 @@
 //! Reads MACsec headers (IEEE 802.1AE). If a frame is authenticated but not encrypted, weft reads
-//! the frame. weft only counts encrypted frames.
+//! the frame. If a frame is encrypted, weft only counts the frame.
 
 use super::ether_type;
 use super::header::{Step, u8_at, u16_at};

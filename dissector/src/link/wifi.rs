@@ -11,8 +11,8 @@ const PRISM_CODES: [u32; 2] = [0x41, 0x44];
 
 /// The frame type of data frames.
 const DATA: u8 = 2;
-/// Bits in the subtype of a data frame: the frame has no data, and the frame has a QoS field
-/// (quality of service).
+/// Two bits in the subtype of a data frame. The first bit means that the frame has no data. The
+/// second bit means that the frame has a QoS field (quality of service).
 const NO_DATA: u8 = 0x4;
 const QOS: u8 = 0x8;
 

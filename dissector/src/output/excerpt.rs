@@ -23,8 +23,8 @@ const LONGEST_BLOCK: usize = 64 << 20;
 /// Number of octets before the options in the body of a section header.
 const SECTION_FIXED: usize = 16;
 /// Number of octets before the packet data in the body of an enhanced packet block. An obsolete
-/// packet block has the same number. The field with the captured length is at offset
-/// [`CAPTURED_LEN_AT`].
+/// packet block has the same number of octets there. The field with the captured length is at
+/// offset [`CAPTURED_LEN_AT`].
 const PACKET_FIXED: usize = 20;
 const CAPTURED_LEN_AT: usize = 12;
 

@@ -13,7 +13,8 @@ use crate::upper::UlpMessage;
 
 /// Maximum number of stored octets of a message.
 pub const MAX_MESSAGE_OCTETS: usize = 1 << 20;
-/// Maximum number of incomplete messages. A real sender has a few incomplete messages at a time.
+/// Maximum number of incomplete messages. A real sender has only a few incomplete messages at a
+/// time.
 const MAX_INCOMPLETE: usize = 64;
 
 /// The destination of a message.

@@ -220,7 +220,8 @@ named! {
     }
 }
 
-/// The source of the octets of a unit, from which their locations in the capture can be found.
+/// Where the octets of a unit come from. The locations of the octets in the capture are derived
+/// from this.
 #[derive(Debug, Clone, Copy)]
 pub enum Origin<'a> {
     /// In the octets of a direction.
@@ -366,7 +367,7 @@ impl Unit<'_> {
         }
     }
 
-    /// Locations in the capture of the octets `range` of the unit. [`crate::grammar`] defines how
+    /// Where the octets `range` of the unit are in the capture. [`crate::grammar`] defines how
     /// offsets within a unit count.
     #[must_use]
     pub fn locate(&self, range: Range<usize>) -> Vec<Location> {

@@ -22,7 +22,8 @@ enum SeverityPolicy {
     /// For requirements that describe behaviour. The severity depends on the level, and a
     /// lower-case "must" is a warning.
     Behaviour,
-    /// For ambiguous or informative requirements, and for defaults. The severity is always note.
+    /// For ambiguous or informative requirements, and for requirements about defaults. The severity
+    /// is always note.
     Note,
 }
 
@@ -66,7 +67,7 @@ impl<'f> Findings<'f> {
     }
 
     /// Returns a collector whose findings are notes. Used for ambiguous or informative
-    /// requirements, and for defaults.
+    /// requirements, and for requirements about defaults.
     pub(crate) fn as_note(&mut self) -> Findings<'_> {
         self.as_note_if(true)
     }

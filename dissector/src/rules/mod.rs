@@ -1,5 +1,5 @@
 //! The monitor's rules. A rule compares a unit, or a complete connection, with requirements of the
-//! catalogue. A unit is one item of the capture that the parser reads, for example an FPDU, a
+//! catalogue. A unit is one item that the parser reads from the capture, for example an FPDU, a
 //! start-up frame, an SDP message or a datagram.
 //!
 //! A rule is a small function in `rules/<protocol>/<topic>.rs` and a line in the table `RULES` of

@@ -23,7 +23,7 @@ pub struct Rule {
 pub(crate) enum Check {
     /// At each start-up frame.
     Startup(fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>)),
-    /// At each FPDU. Some of these FPDUs have a bad CRC or missing octets.
+    /// At each FPDU, including FPDUs with a bad CRC or missing octets.
     Fpdu(fn(&ConnectionState, &Unit<'_>, &Fpdu<'_>, &mut Findings<'_>)),
     /// At each DDP segment with a completely captured header, in a trusted FPDU (see
     /// [`SegmentView`]).

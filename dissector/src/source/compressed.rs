@@ -132,7 +132,7 @@ impl<D: Decoder> Decompressed<D> {
         Decompressed { reader, decoder, input, start: 0, at_end: false, is_finished: false, failed: None }
     }
 
-    /// Reads more compressed octets. All earlier octets must be decoded.
+    /// Reads more compressed octets. Call this only when all earlier octets are decoded.
     fn refill(&mut self) -> io::Result<()> {
         self.input.resize(CHUNK, 0);
         let read = self.reader.read(&mut self.input);

@@ -52,8 +52,8 @@ pub struct Capture {
     comments: Comments,
     used: usize,
     note: Option<String>,
-    /// Frames whose interface the capture does not describe: the first of these frames, and the
-    /// number of these frames.
+    /// If the capture does not describe the interface of some frames: the first of these frames,
+    /// and how many such frames there are.
     unreadable: Option<(FrameNumber, u64)>,
     /// The latest capture time so far.
     latest: u64,

@@ -5,8 +5,8 @@ pub(super) enum Next {
     /// A frame: `len` octets of the buffer from offset `start` on. The record of the frame consists
     /// of the first `used` octets of the buffer.
     Frame { start: usize, len: usize, used: usize, time: u64, interface: u32, link_type: u16, wire_len: u32 },
-    /// A frame whose interface the capture does not describe. The frame cannot be read, but it gets
-    /// a frame number.
+    /// A frame with an interface that the capture does not describe. The frame cannot be read, but
+    /// it gets a frame number.
     Unreadable { used: usize },
     /// A record without a frame.
     Other { used: usize },

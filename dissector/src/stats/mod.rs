@@ -217,7 +217,8 @@ impl Sink for Stats {
         if !over {
             return;
         }
-        // After further messages, the dissector can report an exchange a second time.
+        // If further messages of an exchange arrive, the dissector can report this exchange a
+        // second time.
         if self.exchanges.len() < MAX_EXCHANGES || self.exchanges.contains_key(&exchange.exchange) {
             self.exchanges.insert(exchange.exchange, exchange.clone());
         } else {

@@ -22,7 +22,7 @@
 //!   **doubted**. Doubted octets wait, even if there is no gap, and octets of another segment
 //!   replace them. Doubted octets count if the receiver acknowledges them, or if they would
 //!   otherwise count as missing. If the CRC of an FPDU later shows that these octets are wrong, the
-//!   receiver received other octets, and these were not captured.
+//!   receiver received other octets that were not captured.
 //!
 //! Octets before the position `settled` cannot change any more; they are **settled**. Octets after
 //! this position wait for the octets of a gap. The stream gives up a gap when more than
@@ -57,7 +57,8 @@ pub(crate) const ORIGIN: u64 = 1 << 40;
 /// gap before them.
 pub(crate) const MAX_WAITING_OCTETS: usize = 1 << 20;
 
-/// The number by which each segment counts in addition to its octets, because it needs memory.
+/// Each waiting segment counts as its octets plus this number, because a stored segment needs
+/// memory in addition to its octets.
 const SEGMENT_WEIGHT: usize = 64;
 
 /// The result of a query about octets that have not arrived, but may still arrive.
@@ -80,7 +81,7 @@ enum AwaitedEvent {
 }
 
 impl Pending {
-    /// The caller can repeat the query after the next segment, in any direction.
+    /// The caller can repeat the query after the next segment of either direction.
     pub(crate) const NEXT: Pending = Pending { until: 0, awaited: AwaitedEvent::Anything };
 }
 
@@ -215,8 +216,8 @@ impl DirectionStream {
     }
 
     /// Stores the unread octets of `segment`, which [`DirectionStream::arrive`] returned as
-    /// `arrived`. Octets that are already stored do not change, unless the stored octets are
-    /// doubted.
+    /// `arrived`. Octets that are already stored do not change, unless they are doubted or possibly
+    /// come from a keep-alive.
     pub(crate) fn keep(&mut self, arrived: &SegmentOctets<'_>, segment: &Segment<'_>) {
         if !self.has_unread() {
             return;
@@ -345,7 +346,7 @@ impl DirectionStream {
         self.isn
     }
 
-    /// Sequence number of the first segment with octets.
+    /// Sequence number at [`ORIGIN`], if the direction has octets.
     pub(crate) fn first_seq(&self) -> Option<u32> {
         self.base.filter(|_| self.seen)
     }

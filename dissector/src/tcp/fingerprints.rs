@@ -8,9 +8,9 @@ use weft_core::crc::crc32c;
 
 use crate::ip::Segment;
 
-/// Number of segments at the start of a direction whose fingerprints are always stored. If a user
-/// appended a second capture of the same connection to the first capture, these fingerprints detect
-/// this.
+/// The fingerprints of this number of segments at the start of a direction are always stored. If a
+/// user appended a second capture of the same connection to the first capture, these fingerprints
+/// detect this.
 const FIRST: usize = 4;
 /// In addition, the fingerprints of this number of latest segments are stored.
 const LATEST: usize = 16;
@@ -27,7 +27,7 @@ struct Fingerprint {
 
 impl Fingerprint {
     /// The fingerprint of a segment. Returns `None` for a segment without octets, and for a segment
-    /// of one octet, because this can be a keep-alive.
+    /// of one octet, because such a segment can be a keep-alive.
     fn of(segment: &Segment<'_>) -> Option<Self> {
         let octets = &segment.octets[..segment.octets.len().min(MAX_COMPARED_OCTETS)];
         let seq = segment.seq.wrapping_add(u32::from(segment.syn));

@@ -3,7 +3,9 @@
 //!
 //! Connections in different networks can have equal ports. One connection can also be captured in
 //! several networks. The [`Path`] of a segment shows its network. The table stores which path
-//! belongs to which connection. The caller decides to which connection a new path belongs.
+//! belongs to which connection. The caller decides to which connection a new path belongs. The
+//! caller also has a slot for the full state of each open connection. If a connection loses its
+//! slot, the table stores a summary of the connection, and a record if the caller supplies one.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -204,7 +206,7 @@ pub(crate) struct Table<R> {
     /// connections, there is only one path, and no entry here.
     paths: HashMap<Ports, Vec<KnownPath>>,
     past: BTreeMap<Age, (ConnectionKey, Option<Box<R>>)>,
-    /// Number of connections that were closed so far.
+    /// Number of connections that have lost their slots so far.
     count: u64,
     /// The last result of [`Table::find`]. This result is stored because consecutive segments often
     /// belong to the same connection.
@@ -320,8 +322,8 @@ impl<R> Table<R> {
         self.take_record(&before?)
     }
 
-    /// In the table, replaces the open connection with the given ports and network by the summary
-    /// and the record of this connection.
+    /// Stores that the open connection between `a` and `b` in `network` has lost its slot. From now
+    /// on, the table has the summary `past` and the record of this connection.
     pub(crate) fn close(
         &mut self,
         a: SocketAddr,

@@ -4,7 +4,7 @@
 //! connection gets this protocol. If a later message fails the test of this protocol, it is
 //! possible that the proof was an accident. From then on, the protocol of the connection is
 //! unknown. A message whose first bytes were not captured neither proves nor disproves a protocol.
-//! If the first `MAX_TESTED_SENDS` messages prove no protocol, later messages are not tested.
+//! If the first `MAX_TESTED_SENDS` + 1 messages prove no protocol, later messages are not tested.
 //!
 //! If a Send has several segments, the test uses the bytes of the first segment, and the total
 //! length, which the last segment shows.
@@ -17,7 +17,7 @@ use super::table::{Connections, Ulp, UlpMessage};
 use crate::direction::Direction;
 use crate::parse::SegmentView;
 
-/// Maximum number of Sends that are tested before a protocol is recognised.
+/// Maximum number of tested Sends before the Send that proves a protocol.
 pub(super) const MAX_TESTED_SENDS: u8 = 32;
 
 /// An incomplete Send: its MSN, and the test results for its first bytes.
@@ -29,7 +29,7 @@ struct PartialSend {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Not recognised yet. The value is the number of further messages to test.
+    /// Not recognised yet. The value is the number of messages to test after the next message.
     Looking(u8),
     Named(Ulp),
     /// The first messages proved no protocol, or a later message failed the test.

@@ -10,7 +10,7 @@ use crate::rdmap::{SendId, StreamError};
 /// Commands to the driver. The driver executes the commands in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transmit {
-    /// Send these bytes: one start-up frame, one FPDU, or data of streaming mode.
+    /// Send these bytes: one start-up frame, one FPDU, or data of streaming mode (before MPA).
     Octets(Bytes),
     /// Close this endpoint's direction gracefully. After this command, only `Reset` can follow.
     Fin,

@@ -3,8 +3,8 @@
 //! The methods have four kinds:
 //!
 //! - **Getters** change nothing.
-//! - **`handle_*`** report an input from TCP or the clock: bytes, FIN, RST, or the time from
-//!   `poll_timeout`.
+//! - **`handle_*`** process an input from TCP or the clock: bytes, FIN, RST, or a time-out (see
+//!   `poll_timeout`).
 //! - **Commands** come from the user: accept, reject, post a Send or receive, close, abort.
 //! - **`poll_*`** return what the driver has to do next.
 //!
@@ -179,7 +179,8 @@ impl Connection {
         self.operating().map_or(0, |stream| stream.outbound.outstanding())
     }
 
-    /// Number of payload bytes of all incomplete Sends. Some of these bytes can already be sent.
+    /// Number of payload bytes of all incomplete Sends. Some of these bytes were possibly sent
+    /// already.
     #[must_use]
     pub fn outstanding_octets(&self) -> usize {
         self.operating().map_or(0, |stream| stream.outbound.outstanding_octets())

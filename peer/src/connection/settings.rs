@@ -9,9 +9,10 @@ use crate::mpa::{EnhancedUse, MpaSettings, PrivateData};
 /// Initiator sends a Request of revision 1, and a Responder accepts revisions 1 and 2.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// True: a Responder accepts each valid Request automatically if the Reply can carry
-    /// `private_data`. In all other cases, [`Event::Request`](super::Event::Request) lets the user
-    /// decide. Default true.
+    /// True: a Responder answers each valid Request automatically if the Reply can carry
+    /// `private_data`. The Responder accepts the Request, or rejects the Request if its IRD is too
+    /// low. In all other cases, [`Event::Request`](super::Event::Request) lets the user decide.
+    /// Default true.
     pub accept: bool,
     /// Time-out while this endpoint is closing. When the time-out expires, the endpoint resets the
     /// connection. Each transmission restarts the time-out. If no error caused the close, bytes

@@ -2,9 +2,9 @@
 //! 7.1). Checks message sequence number (MSN) and message offset (MO) of each segment.
 //!
 //! The Data Source should send the segments of a message in the order of their offsets (DDP-5.3-2),
-//! but section 5.3 does not require this order. So the segments of a message may arrive in any order,
-//! except for the last segment: it has L=1, arrives after all other segments, and has the highest MO
-//! (DDP-4.1-6, DDP-4.1-7). A segment is rejected, and not placed, in these cases:
+//! but section 5.3 does not require this order. So the segments of a message may arrive in any
+//! order, except for the last segment: it has L=1, arrives after all other segments, and has the
+//! highest MO (DDP-4.1-6, DDP-4.1-7). A segment is rejected, and not placed, in these cases:
 //!
 //! - It does not belong to the current message. MPA delivers segments in the order of the Data
 //!   Source, so the Data Source has violated DDP-5.3-1.
@@ -73,7 +73,7 @@ impl UntaggedQueue {
         self.msn = self.msn.next();
     }
 
-    /// Continues after a segment whose fault a deviation ignores.
+    /// Continues after a faulty segment, because a deviation ignores the fault.
     pub(crate) fn skip_to(&mut self, header: &RawUntagged) {
         let msn = if header.control.last() { header.msn().next() } else { header.msn() };
         *self = UntaggedQueue { msn, ..UntaggedQueue::default() };

@@ -21,7 +21,8 @@ pub enum Call {
     },
     /// A TCP connection.
     Connection {
-        /// The tester's address that the target connected to; see [`Link::reserve_address`](super::Link::reserve_address).
+        /// The tester's address that the target connected to; see
+        /// [`Link::reserve_address`](super::Link::reserve_address).
         to: SocketAddr,
         /// The tester's side of the connection.
         connection: Box<TesterConnection>,

@@ -1,8 +1,8 @@
 //! Connection management, similar to librdmacm, over TCP: listen, connect, accept, reject,
 //! disconnect. It supports private data, IPv4 and IPv6.
 //!
-//! The connecting side is MPA's Initiator. The listening side is MPA's Responder. The Queue Pair
-//! sends the Responder's Reply as its stream message.
+//! The connecting side is MPA's Initiator. The listening side is MPA's Responder. The Responder's
+//! Queue Pair sends the Reply as its stream message, which means before all FPDUs.
 
 use core::time::Duration;
 use std::io;
@@ -212,8 +212,9 @@ pub struct Listener {
 
 /// Maximum number of connections that TCP queues while the listener is busy.
 const BACKLOG: u32 = 1024;
-/// Maximum number of start-ups that are in progress, or that are complete and wait for a call of
-/// `next`. Further connections wait in TCP's queue.
+/// Maximum number of start-ups that are in progress. It is also the maximum number of complete
+/// start-ups in the channel, where they wait for a call of `next`. Further connections wait in
+/// TCP's queue.
 const MAX_STARTUPS: usize = 256;
 impl Listener {
     /// Listens on `address`. Port 0 picks a free port.
@@ -252,7 +253,8 @@ impl Listener {
 }
 
 /// Accepts connections while the listener exists, and runs the start-ups concurrently. If accepting
-/// fails, the task reports the error and tries again after a pause.
+/// fails, the task reports the error and tries again. If the error concerns the listener and not
+/// only one connection, the task first pauses.
 async fn accept_all<A: Future<Output = io::Result<TcpStream>>, P: Future>(
     device: Device,
     settings: CmSettings,

@@ -1,10 +1,11 @@
 //! An RNIC in real time. Its streams are TCP connections. One task drives each stream. Functions
 //! that wait for the RNIC are async.
 //!
-//! Clones of a [`Device`] share one RNIC. Verbs are called through [`verbs`](Device::verbs). Verbs
-//! that make a stream send have their own methods. Such a method writes at once from registered
-//! memory to TCP. The stream's task sends only the bytes that TCP did not accept. One lock guards
-//! the RNIC. A write also holds this lock.
+//! Clones of a [`Device`] share one RNIC. Most verbs are called through [`verbs`](Device::verbs). A
+//! verb that can cause a stream to send bytes has its own method. [`post_send`](Device::post_send)
+//! writes at once from registered memory to TCP. The stream's task sends all other bytes, for
+//! example the bytes that TCP did not accept. One lock guards the RNIC. A write also holds this
+//! lock.
 //!
 //! A task that waits for completions of a CQ from [`create_cq`](Device::create_cq) is woken only by
 //! completions of that CQ.
@@ -115,8 +116,8 @@ impl Device {
         Ok(())
     }
 
-    /// Performs the verb PostSQ. Before this function returns, it writes to TCP until TCP accepts
-    /// no more bytes.
+    /// Performs the verb PostSQ. Before this function returns, it writes to TCP the bytes that TCP
+    /// accepts at once.
     ///
     /// # Errors
     /// The same errors as [`Rnic::post_send`].
@@ -149,8 +150,8 @@ impl Device {
         posted
     }
 
-    /// Performs the verb PostRQ on an S-RQ. Streams on which a message waits for a receive continue
-    /// to read.
+    /// Performs the verb PostRQ on an S-RQ. If a message on a stream waits for a receive, this
+    /// stream continues to read.
     ///
     /// # Errors
     /// The same errors as [`Rnic::post_srq`].

@@ -16,8 +16,8 @@ use crate::connection::{Connection, Settings};
 use crate::mpa::PrivateDataTooLong;
 use crate::service::{EchoClient, Exchange, Outcome, Service};
 
-/// Why the exchange could not take place. If the responder acts on a connection, this is not an
-/// error: the [`Outcome`] contains the action.
+/// Why the exchange could not take place. If the responder rejects or ends a connection, this is
+/// not an error: the [`Outcome`] shows what the responder did.
 #[derive(Debug, thiserror::Error)]
 pub enum InitiateError {
     /// The TCP connection could not be opened.

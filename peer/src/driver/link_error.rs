@@ -4,9 +4,9 @@ use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
 
-/// Why the tester could not perform a step. If the target acts on a connection, the result is not
-/// an error but a [`Received`](super::Received) value. The only exception is a
-/// [`Reset`](LinkError::Reset) while the tester sends.
+/// Why the tester could not perform a step. If the target sends bytes, closes or resets a
+/// connection, this is not an error but a [`Received`](super::Received) value. The only exception
+/// is a [`Reset`](LinkError::Reset) while the tester sends.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// The connection could not be opened.

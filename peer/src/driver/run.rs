@@ -30,8 +30,8 @@ pub(super) fn prepare(stream: &TcpStream, settings: &mut Settings) -> io::Result
 /// gracefully.
 ///
 /// This function takes only one [`Transmit`] from `connection` at a time. All further output stays
-/// in the send queue of `connection`. A mangler can contain more bytes. The service decides whether
-/// this function reads more bytes.
+/// in the send queue of `connection`. A mangler, which changes sent bytes at random, can contain
+/// more bytes. The service decides whether this function reads more bytes.
 pub(super) async fn drive(
     mut stream: TcpStream,
     connection: &mut Connection,
@@ -64,7 +64,7 @@ pub(super) async fn drive(
                 }
                 Some(Transmit::Reset) => {
                     if mangler.is_some() {
-                        // The mangler can have added this reset, so the connection has to be
+                        // The mangler has possibly added this reset, so the connection has to be
                         // informed.
                         connection.handle_reset(clock.now());
                     }

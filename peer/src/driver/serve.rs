@@ -122,8 +122,8 @@ pub struct StopHandle(Arc<watch::Sender<bool>>);
 
 impl StopHandle {
     /// Makes the server accept no more connections, and close the open connections gracefully.
-    /// [`Server::run`] returns when all connections are closed. This takes at most the close
-    /// time-out of the connections.
+    /// [`Server::run`] returns when all connections are closed. A silent peer delays this by at
+    /// most the close time-out of the connections.
     pub fn stop(&self) {
         self.0.send_replace(true);
     }
@@ -184,8 +184,8 @@ impl Server {
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) if is_connection_error(&error) => continue,
-                // No descriptor or memory is free. Other code of this process can use them at this
-                // time.
+                // No descriptor or memory is free, perhaps because other code of this process uses
+                // them. Try again when a connection ends, or after a pause.
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection; weft tries again");
                     tokio::select! {

@@ -239,8 +239,8 @@ impl Stream {
         }
     }
 
-    /// Sends the bytes that are still in the mangler. Then closes this side's half of the
-    /// connection.
+    /// Closes this side's half of the connection. If bytes are still in the mangler,
+    /// [`flush`](Self::flush) sends these bytes first and then closes this half.
     pub(super) fn finish(&self) -> io::Result<()> {
         let Some(mut mangled) = self.mangled() else { return self.finish_tcp() };
         mangled.mangler.push(self.clock.now(), Transmit::Fin);

@@ -331,7 +331,7 @@ impl VirtualLink {
     }
 
     /// Lets time pass until `ready` returns true or `deadline` is reached. Returns the last result
-    /// of `ready`. Events at the target that are already due happen first.
+    /// of `ready`. Events at the target that are already due happen even if `deadline` has passed.
     pub async fn until(&self, deadline: Instant, mut ready: impl FnMut() -> bool + Send) -> bool {
         tokio::task::yield_now().await;
         loop {

@@ -6,9 +6,9 @@ use weft_core::wire::rdmap::Immediate;
 use super::context::completion::is_receive;
 use crate::verbs::{CompletedOperation, CompletionStatus, EventId, WorkCompletion};
 
-/// Only Sends that are shorter than this number of bytes are swapped. The first Send of a pair is
-/// held back until the second Send of the pair arrives. Therefore a Send without a second Send is
-/// never reported.
+/// `rdmap.swaps-received` swaps only received Sends that are shorter than this number of bytes. It
+/// holds back the first Send of a pair until the second Send of the pair arrives. Therefore a Send
+/// without a second Send is never reported.
 const SHORT: u32 = 8;
 
 fn is_atomic(completion: &WorkCompletion) -> bool {

@@ -123,7 +123,8 @@ pub(crate) enum Hook {
     Mulpdu(fn(&mut u16)),
     /// Changes the result of start-up.
     Negotiated(fn(&mut Negotiated)),
-    /// Changes the ULPDUs that an Initiator of the peer-to-peer model sends first.
+    /// Changes the ULPDUs that an Initiator sends first: the ready-to-receive message, or nothing
+    /// if no such message was agreed.
     Opening(fn(&mut Vec<Vec<u8>>)),
     /// Returns whether to ignore this fault. The segment then has no effect.
     Overlooks(fn(Fault, &mut DeviationState) -> bool),

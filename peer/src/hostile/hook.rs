@@ -2,9 +2,9 @@
 //! function for each hook.
 //!
 //! At each hook the correct code calls one function of this module. The function runs the effects
-//! that the deviations of the set have at this hook. If the set is empty (the correct endpoint),
-//! the function does nothing. The effect of a deviation is in its entry of a table, not in the
-//! correct code.
+//! that the deviations of the endpoint have at this hook. If the endpoint has no deviations, the
+//! function does nothing. The effect of a deviation is in its entry of a table, not in the correct
+//! code.
 
 use core::net::SocketAddr;
 use std::borrow::Cow;
@@ -70,7 +70,7 @@ hooks! {
     mulpdu: Mulpdu(octets: &mut u16);
     /// After start-up has succeeded.
     negotiated: Negotiated(settled: &mut Negotiated);
-    /// Before a ready-to-receive message is sent.
+    /// Before an Initiator sends its first FPDU.
     opening: Opening(ulpdus: &mut Vec<Vec<u8>>);
     /// Before a client sends a new PMReq.
     pm_request: PmRequest(message: &mut PmMessage);

@@ -11,9 +11,9 @@
 //! [`mangle`] makes random changes. A seed determines these changes. They do not belong to a
 //! requirement.
 //!
-//! The correct code uses only `hook`, [`Deviations`] and `context`. The tables of deviations use
-//! the types of the state machines. Therefore imports run in one direction: from the state machines
-//! to `hook`, then to `deviation`, to `context`, and to plain data.
+//! The correct code uses only `hook`, [`Deviations`] and `context`, but not the tables of
+//! deviations. Therefore imports run in one direction: from the state machines to `hook`, then to
+//! `deviation`, to `context`, and to plain data. The tables can use types of the state machines.
 //!
 //! To add a deviation, add:
 //! - an entry in the table of its subject, with its hooks and their effects. The subjects are:
@@ -24,8 +24,8 @@
 //!   - `completion` and `user` for reports to the user,
 //!   - `sdp` for SDP, and `portmap` for the SDP port mapper.
 //! - a test which shows that the endpoint with the deviation differs from the correct endpoint as
-//!   the description states. `cli/tests/captures/hostile` compares the complete catalogue with the
-//!   monitor.
+//!   the description states. `cli/tests/captures/hostile` checks which deviations of the catalogue
+//!   the monitor reports.
 
 /// Defines a table of deviations. Each entry has a name, hooks, requirements and a description. The
 /// first requirement is the main requirement.

@@ -7,7 +7,7 @@ use super::{AccessError, Entry, Memory, PdId, PhysicalAddress, QpId, Right, STAG
 use crate::reject::reject_if;
 
 /// The Queue Pair that accesses memory. For receives from a Shared Receive Queue, `pd` is the PD of
-/// this queue.
+/// the Shared Receive Queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Accessor {
     /// The PD that a region must belong to.
@@ -43,8 +43,8 @@ impl MemoryRange {
 }
 
 impl Memory {
-    /// Checks whether `accessor` has the right `right` to `len` bytes of the region or window
-    /// `stag`, from offset `to` on.
+    /// Checks whether `accessor` has the access right `right` to `len` bytes of the region or
+    /// window `stag`, from offset `to` on.
     ///
     /// An access of 0 bytes is always allowed, without any check (VERBS-7.6.3-3,
     /// VERBS-7.10.6.2-11).
@@ -109,8 +109,9 @@ impl Memory {
         }
     }
 
-    /// Writes `octets` to an STag and TO without a check of key, stream, rights and bounds. Stops
-    /// at the end of the region. Only a [deviation](crate::hostile) uses this function.
+    /// Writes `octets` to an STag and TO without a check of key, stream, rights and window bounds.
+    /// Ignores bytes that exceed the region. Only a [deviation](crate::hostile) (a deliberate
+    /// protocol violation) uses this function.
     pub(crate) fn write_unchecked(&mut self, stag: u32, to: u64, octets: &[u8]) {
         let Some(stag) = Stag::from_bits(stag) else { return };
         let (index, offset) = match self.entry(stag.index) {
@@ -153,9 +154,9 @@ impl Memory {
 }
 
 /// Converts `to` into an offset in a region or window of `length` bytes whose first byte has the TO
-/// `first`. Checks that all `len` bytes are in the region or window. `len` is at least 1.
+/// `first`. Checks that all `len` bytes are in the region or window. `len` must be at least 1.
 fn within(first: u64, length: u64, to: u64, len: u64) -> Result<u64, AccessError> {
-    // The last byte can have the TO 2^64 - 1.
+    // `to + len` can overflow in a valid access, because the last byte can have the TO 2^64 - 1.
     to.checked_add(len - 1).ok_or(AccessError::Wrap)?;
     let offset = to.checked_sub(first).ok_or(AccessError::BaseAndBounds)?;
     let fits = offset.checked_add(len).is_some_and(|end| end <= length);

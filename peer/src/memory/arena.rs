@@ -66,7 +66,7 @@ pub(super) struct Arena {
 #[derive(Debug)]
 struct Chunk {
     octets: Box<[u8]>,
-    /// Number of extents of Valid regions in this chunk.
+    /// Number of extents in this chunk that belong to Valid regions.
     pins: usize,
 }
 

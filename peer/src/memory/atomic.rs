@@ -17,7 +17,7 @@ impl Memory {
     /// Applies `operation` to the eight bytes of `range`. Returns the previous value.
     ///
     /// # Errors
-    /// The bytes are not 64-bit aligned. An error does not change the bytes.
+    /// The bytes are not contiguous or not 64-bit aligned. An error does not change the bytes.
     pub(crate) fn atomic(&mut self, range: MemoryRange, operation: AtomicOperation) -> Result<u64, Misaligned> {
         let extent = self.aligned_word(range).ok_or(Misaligned)?;
         let word: &mut [u8; 8] = self.arena.slice_mut(extent).try_into().map_err(|_| Misaligned)?;

@@ -31,7 +31,7 @@ pub enum MemoryError {
     /// A physical address is not aligned to the page size, or refers to memory that does not exist.
     #[error("invalid physical buffer list entry")]
     InvalidPhysicalBufferListEntry,
-    /// The RNIC does not support this size in its list mode.
+    /// The RNIC's list mode does not support this size of a list entry.
     #[error("invalid physical buffer size")]
     InvalidPhysicalBufferSize,
     /// The RNIC is closed.

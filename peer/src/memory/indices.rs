@@ -39,7 +39,7 @@ impl Indices {
     }
 
     /// The permutation that leaves all numbers unchanged. Consecutive Indices are easy to guess, so
-    /// only a [deviation](crate::hostile) uses this permutation.
+    /// only a [deviation](crate::hostile) (a deliberate protocol violation) uses this permutation.
     pub(super) fn consecutive() -> Self {
         Indices { keys: [0; ROUNDS], rounds: 0 }
     }

@@ -153,7 +153,7 @@ impl Mapping {
         self.extents.iter().map(|extent| extent.slot)
     }
 
-    /// The longest contiguous range that starts at `offset` in the region, of at most `len` bytes.
+    /// The longest contiguous range of at most `len` bytes that starts at `offset` in the region.
     /// All `len` bytes must be in the region, and `len` must not be 0.
     pub(super) fn first_extent(&self, offset: u64, len: usize) -> Option<Extent> {
         let n = self.starts.partition_point(|start| *start <= offset).checked_sub(1)?;

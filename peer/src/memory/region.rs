@@ -84,8 +84,8 @@ pub struct SharedRegistration {
 pub struct FastRegistration {
     /// Index of an STag in Invalid state, and the new Key.
     pub stag: Stag,
-    /// Memory of the region. The list may have at most the number of entries that was given at the
-    /// allocation of the STag.
+    /// Memory of the region. The list may have at most the number of entries that
+    /// [`RegionAttributes::pbl_entries`] reports for the STag.
     pub list: PhysicalBufferList,
     /// TO of the first byte.
     pub base: ToBase,
@@ -143,8 +143,8 @@ impl Region {
 }
 
 impl Memory {
-    /// Allocate Non-Shared MR STag: allocates an STag in Invalid state. Fast-Register or
-    /// RI-Reregister can use the STag for lists of at most `pbl_entries` entries.
+    /// Allocate Non-Shared MR STag: allocates an STag in Invalid state, for Fast-Register or
+    /// RI-Reregister. Fast-Register then accepts lists of at most `pbl_entries` entries.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidPdId`. `InsufficientResources`: too many regions, or

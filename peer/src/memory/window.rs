@@ -34,7 +34,7 @@ pub struct Bind {
     pub window: Stag,
     /// A Valid region that is VA based and permits windows.
     pub region: Stag,
-    /// Virtual address in the region at which the window begins.
+    /// Virtual address at which the window begins in the region.
     pub address: u64,
     /// Length of the window in bytes.
     pub length: u64,
@@ -84,8 +84,8 @@ impl Memory {
         })
     }
 
-    /// Bind MW: checks the eight conditions of draft section 7.10.6.1. The Queue Pair must be
-    /// enabled for Bind.
+    /// Bind MW: checks the eight conditions of draft section 7.10.6.1, and binds the window. The
+    /// caller has checked that the Queue Pair may bind windows.
     ///
     /// # Errors
     /// The status for the completion of the Work Request. An error does not change the window.

@@ -7,8 +7,9 @@
 //! the pieces in a buffer of at most one FPDU (66,064 bytes with markers). To remove markers, it
 //! copies the ULPDU into a second buffer of at most one ULPDU.
 //!
-//! The deframer checks the CRC before the markers. If the CRC is correct and a marker is wrong, not
-//! the network but the sender caused the fault (MPA error 3).
+//! The deframer checks the CRC before the markers, because the CRC also covers the markers. If the
+//! CRC is correct and a marker is wrong, the sender caused the fault, not the network (MPA error
+//! 3).
 
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::wire::mpa::fpdu::{self, Fpdu, Framing, LENGTH_LEN, Layout};
@@ -24,8 +25,8 @@ const KEPT: usize = 2048;
 #[derive(Debug)]
 pub struct Deframer {
     framing: Framing,
-    /// The bytes of an incomplete FPDU that have arrived. While `returned` is true, this buffer has
-    /// the split FPDU that [`next`](Self::next) returned last.
+    /// The arrived bytes of an incomplete FPDU. While `returned` is true, this buffer contains the
+    /// split FPDU that [`next`](Self::next) returned last.
     partial: Vec<u8>,
     returned: bool,
     /// Position of the next FPDU: the number of stream bytes before this FPDU.
@@ -33,7 +34,8 @@ pub struct Deframer {
     /// The ULPDU that was returned last, if markers were removed from this ULPDU.
     ulpdu: Vec<u8>,
     deviations: Deviations,
-    /// Number of missing bytes of the FPDU that was returned last. Always 0 without deviations.
+    /// Number of bytes that were missing when the last FPDU was returned. [`next`](Self::next)
+    /// drops these bytes when they arrive. Always 0 without deviations.
     skip: usize,
 }
 
@@ -180,8 +182,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A zero-length Write and a zero-length Send. An independent table implementation computed
-    /// their CRCs.
+    /// A zero-length Write and a zero-length Send. An independent implementation computed their
+    /// CRCs.
     const WRITE: &[u8] = b"\x00\x0e\xc1\x40\0\0\0\0\0\0\0\0\0\0\0\0\xa3\x05\x72\xab";
     const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b\xe8\xc4";
 

@@ -15,7 +15,7 @@ pub enum StartupError {
     /// The peer closed its direction of the connection before the frame was complete.
     #[error("the peer sent a FIN after {received} bytes of its start-up frame")]
     CutShort {
-        /// Number of bytes of the frame that arrived.
+        /// Number of the frame's bytes that arrived.
         received: usize,
     },
     /// The bytes are not a valid frame of the expected kind.

@@ -27,7 +27,7 @@ impl FrameReader {
         FrameReader { receiver, settings, octets: Vec::new(), deviations }
     }
 
-    /// Number of bytes of the frame that have arrived.
+    /// Number of the frame's bytes that have arrived.
     pub(super) fn received(&self) -> usize {
         self.octets.len()
     }
@@ -94,11 +94,11 @@ impl FrameReader {
         }))
     }
 
-    /// Checks the revision of the frame. A Responder accepts revisions 1 and 2. An RDMAC Responder
-    /// accepts revisions 0 and 1. An Initiator accepts a Reply whose revision is at most the
-    /// revision of its Request. An IETF endpoint accepts revision 0 only if it is permissive. The S
-    /// flag has a meaning only in revision 2. A frame of revision 2 without S has the format of
-    /// revision 1 (P2P-10-10).
+    /// Checks the revision of the frame. An IETF Responder accepts revisions 1 and 2, and an RDMAC
+    /// Responder accepts revisions 0 and 1. An Initiator accepts a Reply whose revision is at most
+    /// the revision of its Request. An IETF endpoint accepts revision 0 only if the endpoint is
+    /// permissive. The S flag has a meaning only in revision 2. A frame of revision 2 without S has
+    /// the format of revision 1 (P2P-10-10).
     fn check_revision(&self, header: &RawStartup) -> Result<(), StartupError> {
         let settings = &self.settings;
         let enhanced = header.revision == 2 && header.flags & FLAG_S != 0;

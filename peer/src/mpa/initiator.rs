@@ -74,7 +74,7 @@ impl WaitReply {
         Ok(self.accepted(frame))
     }
 
-    /// Number of bytes of the Reply that have arrived.
+    /// Number of the Reply's bytes that have arrived.
     #[must_use]
     pub fn received(&self) -> usize {
         self.reader.received()

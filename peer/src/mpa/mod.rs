@@ -20,9 +20,9 @@
 //! reads the FPDUs that arrive, and an [`FpduSender`] builds the FPDUs to send. If the Responder's
 //! ULP may send first, the Initiator sends an [`Rtr`] (ready-to-receive message) as its first FPDU.
 //!
-//! This module does not handle time-outs, FIN and RST, or streaming mode before start-up, and does
-//! not make the Responder wait for the first FPDU. The module [`crate::connection`] has these
-//! functions.
+//! This module does not handle time-outs, FIN, RST, or the bytes of streaming mode before start-up.
+//! It also does not make the Responder wait for the first FPDU. The module [`crate::connection`]
+//! does all of this.
 
 mod deframer;
 mod enhanced;

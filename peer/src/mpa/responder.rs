@@ -58,7 +58,7 @@ impl WaitRequest {
         Ok(AfterRequest::Arrived(WaitDecision { settings, frame: request, reported, answer, deviations }))
     }
 
-    /// Number of bytes of the Request that have arrived.
+    /// Number of the Request's bytes that have arrived.
     #[must_use]
     pub fn received(&self) -> usize {
         self.reader.received()

@@ -3,7 +3,8 @@
 //!
 //! Ready-to-receive messages are part of start-up, so this module builds and recognises complete
 //! ULPDUs. Ready-to-receive messages access no memory, and their STags have no meaning
-//! (P2P-9.2-14). Each message uses a message sequence number, which [`crate::connection`] counts.
+//! (P2P-9.2-14). A Send or a Read uses message sequence number 1 of its queue, so the next message
+//! of this queue has number 2. A Write has no such number.
 
 use weft_core::wire::ddp::{self, queue};
 use weft_core::wire::mpa::Enhanced;
@@ -25,8 +26,8 @@ impl Rtr {
     /// All kinds.
     pub const ALL: [Rtr; 3] = [Rtr::Read, Rtr::Send, Rtr::Write];
 
-    /// The complete ULPDU of the first message of its queue. All fields that can have any value are
-    /// zero.
+    /// The complete ULPDU of this message. A Send or a Read is the first message of its queue. All
+    /// fields that can have any value are zero.
     #[must_use]
     pub fn ulpdu(self, version: u8) -> Vec<u8> {
         let mut out = Vec::new();

@@ -90,10 +90,10 @@ pub struct EnhancedSettings {
     /// Number of RDMA Read Requests that this endpoint wants to have outstanding. Default 32,
     /// negotiated.
     pub ord: Depth,
-    /// Greatest IRD to which this endpoint raises `ird` if the peer's ORD is higher. If the peer's
-    /// ORD is above this limit, a Responder sends the limit in its Reply. An Initiator then ends
-    /// the connection with a Terminate (20 06: insufficient IRD). Default 128. Values below `ird`
-    /// count as `ird`.
+    /// If the peer's ORD is higher than `ird`, this endpoint raises its IRD, but at most to this
+    /// limit. If the peer's ORD is above the limit, a Responder sends the limit in its Reply, but
+    /// an Initiator ends the connection with a Terminate (20 06: insufficient IRD). Default 128.
+    /// Values below `ird` count as `ird`.
     pub max_ird: u16,
     /// Least ORD that a Responder's ULP needs. If the IRD of the Request is lower, the Responder
     /// sends a rejecting Reply with `min_ord` as ORD (P2P-9.1-21). Default 0: the Responder rejects
@@ -135,7 +135,7 @@ pub struct MpaSettings {
     pub answer_revision_0: bool,
     /// Flag C of this endpoint's frame: the endpoint wants CRCs. The default and recommended value
     /// is true (MPA-4.4-5). False has an effect only if the peer's frame also has C=0. Use false
-    /// only for paths that protect the data end to end as well as a CRC32c does (MPA-4.4-7).
+    /// only for paths whose end-to-end protection is at least as good as a CRC32c (MPA-4.4-7).
     pub crc: bool,
     /// When to use the enhanced set-up of RFC 6581. Default: answer, but do not request.
     pub enhanced: EnhancedUse,

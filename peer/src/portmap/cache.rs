@@ -1,4 +1,5 @@
-//! Answers that a PM Client keeps until their PmTime ends (section 7.3.1.4 of the SDP draft).
+//! Answers that a PM Client keeps until their PmTime ends (section 7.3.1.4 of the SDP draft). The
+//! PmTime of an answer is the time for which clients may use the answer.
 //!
 //! An answer is valid for one port mapper, service and connecting address. If there are already
 //! [`Cache::MAX_ANSWERS`] answers, a new answer replaces the answer that expires next. If several
@@ -34,7 +35,8 @@ impl Cache {
     /// Maximum number of stored answers.
     pub(super) const MAX_ANSWERS: usize = 1024;
 
-    /// Stores an answer that arrived at `now`. Ignores an answer whose PmTime is 0.
+    /// Stores an answer that arrived at `now`. Ignores an answer whose PmTime is 0, because clients
+    /// may use such an answer only once.
     pub(super) fn keep(&mut self, now: Instant, query: &Query, address: SocketAddr, pm_time: PmTime) {
         let until = match pm_time.cache() {
             portmap::Cache::Once => return,

@@ -26,8 +26,8 @@ use crate::reject::reject_if;
 use crate::time::Instant;
 
 /// Maximum number of finished transactions that the client stores. It stores them only with
-/// [`ClientSettings::acknowledges_repeats`] or a deviation. The same number limits the stored
-/// [`Discarded`] reports.
+/// [`ClientSettings::acknowledges_repeats`] or with a deviation (a deliberate protocol violation).
+/// The same number limits the stored [`Discarded`] reports.
 const MAX_DONE: usize = 1024;
 
 /// Settings of a client.
@@ -194,8 +194,8 @@ impl Client {
             Some(Ok(reply)) => reply,
             Some(Err(why)) => return self.discard(from, why),
         };
-        // A PMAccept whose SDP Address is impossible is ignored. The client continues to repeat the
-        // PMReq, and finally uses the Conventional Address.
+        // Ignore a PMAccept with an SDP Address to which no connection is possible. The client
+        // continues to repeat the PMReq, and finally uses the Conventional Address.
         if reply.message_type == MessageType::PM_ACCEPT
             && let Err(why) = message::sdp_address(&reply)
         {
@@ -267,7 +267,7 @@ impl Client {
         self.discard(from, Discarded::Unknown(reply.message_type));
     }
 
-    /// Repeats PMReqs that are due, and ends queries that got no answer.
+    /// Repeats PMReqs that are due, and ends queries whose last repetition got no answer.
     pub fn handle_timeout(&mut self, now: Instant) {
         if !self.conduct.keeps_for_ever {
             self.cache.flush(now);

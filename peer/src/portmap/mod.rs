@@ -14,7 +14,7 @@
 //! | `server` | the PM Server: answers Requests from its table |
 //! | `table` | mapping of services to fixed SDP Addresses, or to one port for each Request |
 //! | `requests` | accepted Requests: duplicates, the timer until the PMAck, limits |
-//! | `rate` | the alarm of section 15.2.1 |
+//! | `rate` | the alarm for too many Requests in one second (section 15.2.1) |
 //! | `message` | conversion of a datagram to a message; reasons to discard a datagram |
 //!
 //! Client and server are sans-IO. Inputs are datagrams, commands and the current time. Outputs are
@@ -52,6 +52,6 @@ pub struct Datagram {
     /// Content of the datagram.
     pub octets: Vec<u8>,
     /// Send the datagram from a port that is not the port of the client or server. Only a deviation
-    /// sets this field.
+    /// (a deliberate protocol violation) sets this field.
     pub from_other_port: bool,
 }

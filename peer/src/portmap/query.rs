@@ -21,8 +21,8 @@ impl Query {
     /// Returns the PMReq (section 7.4).
     ///
     /// # Errors
-    /// A port is 0, or the addresses have different families. A PMReq has one IPV for both
-    /// addresses.
+    /// A port is 0, or the addresses have different families. A PMReq has one IP version field
+    /// (IPV) for both addresses.
     pub(crate) fn request(&self, assoc_handle: u64) -> Result<Message, QueryError> {
         if self.service.port() == 0 || self.connecting.port() == 0 || self.mapper.port() == 0 {
             return Err(QueryError::NoPort);
@@ -53,8 +53,8 @@ pub enum QueryError {
     /// The addresses have different families, but a message has one IPV for both.
     #[error("the source address and the service address are of different IP families")]
     Families,
-    /// The same service is already being requested from the same connecting address and port. Only
-    /// one connection at a time is possible from one address and port.
+    /// The same service is already being requested from the same connecting address and port. TCP
+    /// permits only one connection at a time between the same two addresses and ports.
     #[error("a request for the same connection is already in progress")]
     InFlight,
     /// Too many queries are open.

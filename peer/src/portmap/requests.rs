@@ -4,9 +4,9 @@
 //! **Limits.** The server stores at most `max` Requests, and at most `max_per_host` Requests of one
 //! host. A Request counts for the connecting address that it contains, and also for the source
 //! address of its datagram. The reason is that a sender can forge either address. If a limit is
-//! reached, the server removes an acknowledged Request that has no assigned port. If there is no
-//! such Request, the server denies the new Request. The server stores nothing about a denied
-//! Request.
+//! reached, the server removes an acknowledged Request whose port does not come from a range
+//! ([`super::table`]). If there is no such Request, the server denies the new Request. The server
+//! stores nothing about a denied Request.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeSet, HashMap};

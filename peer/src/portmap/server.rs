@@ -1,14 +1,14 @@
 //! The PM Server: answers Requests from its table (sections 7.4 and 7.5.2 of the SDP draft).
 //!
-//! The server stores an accepted Request until its PMAck or its connection arrives, or until
-//! [`ServerSettings::hold`] has passed. A duplicate restarts the timer and gets the same SDP
-//! Address if the table still allows that address.
+//! The server stores an accepted Request, and waits [`ServerSettings::hold`] for the PMAck or the
+//! connection. If neither arrives, the server removes the Request. A duplicate restarts the timer.
+//! A duplicate gets the same SDP Address if the table still allows that address.
 //!
-//! After the PMAck the server stores the Request for another [`ServerSettings::hold`]. Therefore a
-//! duplicate that arrives after the PMAck gets the same answer. If the PmTime of the answer is
-//! longer than `hold` and is not "for ever", the server stores the Request for the PmTime instead.
-//! During this time connections can arrive, so a port that was assigned for the Request stays in
-//! use.
+//! After the PMAck or the connection, the server stores the Request for another
+//! [`ServerSettings::hold`]. Therefore a duplicate that arrives after the PMAck gets the same
+//! answer. If the PmTime of the answer is longer than `hold` and is not "for ever", the server
+//! stores the Request for the PmTime instead. During this time connections can arrive, so a port
+//! that was assigned for the Request stays in use.
 //!
 //! The draft does not specify an answer to a malformed datagram. This server sends no answer.
 
@@ -33,7 +33,7 @@ const MAX_EVENTS: usize = 4096;
 /// Settings of a server.
 #[derive(Debug, Clone)]
 pub struct ServerSettings {
-    /// How long the server waits for the PMAck or the connection after a PMAccept. Default 10 s.
+    /// How long the server waits after a PMAccept for the PMAck or the connection. Default 10 s.
     pub hold: Duration,
     /// Maximum number of stored Requests. Default 4096.
     pub max_requests: usize,
@@ -42,10 +42,10 @@ pub struct ServerSettings {
     /// The server raises [`ServerEvent::Alarm`] if more than this number of Requests arrive in one
     /// second. Default 1000.
     pub alarm: u32,
-    /// Send the requested ApPort in a PMDeny, as section 7.4 requires. Otherwise send ApPort 0, as
-    /// section 7.3.1.6 requires. Default false.
+    /// The ApPort in a PMDeny. The draft contradicts itself. If true, send the requested ApPort, as
+    /// section 7.4 requires. If false, send 0, as section 7.3.1.6 requires. Default false.
     pub denies_with_port: bool,
-    /// Deviations that the server commits.
+    /// Deviations (deliberate protocol violations) that the server commits.
     pub deviations: Deviations,
 }
 
@@ -103,9 +103,9 @@ pub enum ServerEvent {
         /// The SDP Address.
         address: SocketAddr,
     },
-    /// The server removed a Request because the Request expired or a newer Request replaced it. No
-    /// PMAck or connection had confirmed the removed Request. Existing connections are not
-    /// affected.
+    /// The server removed a Request that no PMAck or connection had confirmed. The Request expired,
+    /// a newer Request replaced it, or the table no longer allows its SDP Address. Existing
+    /// connections are not affected.
     Expired {
         /// CpIPAddr and CpPort.
         connecting: SocketAddr,
@@ -139,7 +139,8 @@ pub struct Server {
     rate: Rate,
     datagrams: VecDeque<Datagram>,
     events: VecDeque<ServerEvent>,
-    /// All Requests that the server has ever accepted. Only a deviation uses this list.
+    /// The Requests that the server has accepted, at most [`MAX_EVENTS`]. Only a deviation uses
+    /// this list.
     accepted_before: Vec<FourTuple>,
 }
 
@@ -374,8 +375,8 @@ impl Server {
     fn confirm(&mut self, now: Instant, tuple: FourTuple, stored: StoredRequest) {
         let kept = match stored.assignment.pm_time.cache() {
             Cache::For(time) => time.max(self.settings.hold),
-            // A table never assigns a port from a range for ever. For a fixed SDP Address the
-            // Request need not be stored for ever.
+            // Only a fixed SDP Address can have the PmTime "for ever". No port has to stay in use
+            // for such a Request, so the Request need not be stored for ever.
             Cache::Once | Cache::Forever => self.settings.hold,
         };
         let until = if stored.phase == Phase::Confirmed { stored.until } else { now + kept };

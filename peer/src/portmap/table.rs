@@ -1,10 +1,10 @@
 //! The table of a PM Server: maps services to SDP Addresses.
 //!
-//! A service is an address and a port. The unspecified address means every address of its family. A
-//! service is mapped either to fixed SDP Addresses, which the server assigns in turn, or to a range
-//! of ports. With a range, each Request gets its own port. The port is released when no client uses
-//! the port (section 7.4 of the SDP draft). If the target's IP address is unspecified, the SDP
-//! Address consists of the requested IP address and the target's port.
+//! A service is an address and a port. The unspecified address means every address of its family.
+//! The *target* of a service is either a list of fixed SDP Addresses, which the server assigns in
+//! turn, or a range of ports. With a range, each Request gets its own port. The port is released
+//! when no client uses the port (section 7.4 of the SDP draft). If the target's IP address is
+//! unspecified, the SDP Address consists of the requested IP address and the target's port.
 
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
@@ -42,17 +42,18 @@ pub struct Mapping {
 /// Why a mapping is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
-    /// A port is 0, or the target has no port or address.
+    /// A port is 0, or the target's list of SDP Addresses or range of ports is empty.
     #[error("the port of a service, and of each of its SDP Addresses, must not be 0")]
     NoPort,
-    /// The addresses have different families, but a message has one IPV for both.
+    /// The addresses have different families, but a message has one IP version field for both.
     #[error("a service and its SDP Addresses must be of the same IP family")]
     Families,
-    /// A port from a range would never be released if an answer could be used for ever.
+    /// The target is a range of ports, but the PmTime is "for ever". The ports would never be
+    /// released.
     #[error("the PmTime of a port range must not be 255 (for ever), because the ports would never be free again")]
     Forever,
-    /// The PmTime is less than one second. A lost PMAck or SYN is sent again only after one second,
-    /// when the answer would already have expired (section 7.3.1.4; RFC 6298 section 2).
+    /// The PmTime is not 0, but less than one second. A lost PMAck or SYN is sent again only after
+    /// one second. The answer would have expired by then (section 7.3.1.4; RFC 6298 section 2).
     #[error(
         "PmTime must be 0, or at least 4 (1 s): with 1 to 3, an answer expires before a lost PMAck or SYN is sent again"
     )]

@@ -1,4 +1,4 @@
-//! Errors after start-up that end a stream, and the Terminate that reports each error.
+//! Errors that end a stream after start-up, and the Terminate that reports each error.
 
 use weft_core::wire::ddp::RawHeader;
 use weft_core::wire::rdmap::{ErrorLayer, Opcode, ReadRequest, Terminate, TerminateError};

@@ -8,8 +8,8 @@
 //! is therefore "Unexpected OpCode" (RDMAP-7306.1.1-1), even if the queue number is also unknown.
 //!
 //! A message of another queue, or of another tagged opcode, may come between the segments of a
-//! message. RFC 5041 section 5.3 orders messages and the segments of one message, but does not
-//! require that the segments of a message are contiguous.
+//! message. RFC 5041 section 5.3 defines the order of messages, and the order of the segments of
+//! one message. But it does not require that the segments of a message are contiguous.
 //!
 //! Memory, receive queues and requests belong to the [`DataSink`]. A receiver stores only the
 //! expected MSN and MO of each queue.

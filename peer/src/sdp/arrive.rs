@@ -13,10 +13,10 @@ use super::{Event, OpId, Output, PrivateBuffer, Start, Violation};
 use crate::hostile::hook;
 use crate::time::Instant;
 
-/// Maximum number of answers that can wait to be sent, not including the answers to SrcAvails. The
-/// included answers are SinkCancelAck, the end of a SrcAvailCancel, RdmaWrCompl and the first
-/// update. For each SrcAvail, two more answers can wait. If even more answers wait, the peer has
-/// sent requests too early (sections 9.5.4, 9.5.5, 11.3).
+/// Maximum number of waiting answers that do not answer a SrcAvail. These are SinkCancelAck, the
+/// end of a SrcAvailCancel, RdmaWrCompl and the first update. In addition, two answers can wait for
+/// each SrcAvail. If more answers wait, the peer has sent requests too early (sections 9.5.4,
+/// 9.5.5, 11.3).
 const MAX_OTHER_ANSWERS: usize = 8;
 
 /// Inputs.

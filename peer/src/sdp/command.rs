@@ -21,8 +21,8 @@ pub enum CommandError {
     /// The send or receive has zero bytes.
     #[error("a send or receive must have at least one byte")]
     Empty,
-    /// The half-connection cannot change from its current Mode to the requested Mode, or the peer
-    /// is the Mode Master (section 12).
+    /// The half-connection cannot change from its current Mode to the requested Mode, or only the
+    /// peer may change the Mode (the peer is the Mode Master, section 12).
     #[error("this side cannot change the half-connection to this Mode")]
     NotMaster,
     /// The connection is being suspended (section 13).
@@ -91,10 +91,10 @@ impl Connection {
         self.begin_abort(now, None);
     }
 
-    /// Requests a Mode for a half-connection. The sending half-connection accepts any Mode and
-    /// changes step by step. Only the peer can end Buffered Mode of the sending half-connection.
-    /// The receiving half-connection accepts only Combined Mode, and only while it is in Buffered
-    /// Mode.
+    /// Requests a Mode for a half-connection. For the sending half-connection, the user can request
+    /// any Mode, and the Mode changes step by step. But if its Mode is Buffered, only the peer can
+    /// change the Mode. For the receiving half-connection, the user can request only Combined Mode,
+    /// and only while its Mode is Buffered.
     ///
     /// # Errors
     /// [`CommandError::NotMaster`], [`CommandError::Closed`].
@@ -114,10 +114,10 @@ impl Connection {
         }
     }
 
-    /// Requests that the peer change the size of its Private Buffers to `octets` bytes (section
-    /// 10.6). [`super::Event::Resized`] reports the size that the peer selects. If the peer's
-    /// Private Buffers already have this size, no request is sent. If the peer has refused a change
-    /// in the same direction, no request is sent either.
+    /// Requests the size `octets`, in bytes, for the peer's Private Buffers (section 10.6).
+    /// [`super::Event::Resized`] reports the size that the peer selects. If the peer's Private
+    /// Buffers already have this size, no request is sent. If the peer has refused an increase, no
+    /// request for another increase is sent. The same applies to a decrease.
     pub fn resize(&mut self, octets: u32) {
         self.resize.want(octets.clamp(weft_core::wire::sdp::MIN_PRIVATE_BUFFER, 1 << 31));
     }

@@ -48,16 +48,16 @@ pub struct Connection {
     pub(super) close: Closing,
     pub(super) suspension: Suspension,
     pub(super) peer_max_adverts: u16,
-    /// A send that the RNIC could not register.
+    /// The RNIC could not register the memory of this send.
     pub(super) unregistered: Option<SendId>,
     /// Number of receives that had ended when the RNIC failed to register a receive. `None` if no
     /// registration has failed. After the failure, no receive is advertised until another receive
     /// has ended.
     pub(super) sinks_refused: Option<u64>,
     pub(super) credit_request: CreditRequest,
-    /// Timer for updates whose only reason is an update of the peer.
+    /// Timer for updates (Data without payload) that only answer an update of the peer.
     pub(super) echo: CreditRequest,
-    /// The first of these updates has been sent. All further updates of this kind wait for `echo`.
+    /// The first of these updates has been sent. Each later update of this kind waits for `echo`.
     pub(super) echoed: bool,
     pub(super) moved_out: TransferCounts,
     pub(super) moved_in: TransferCounts,

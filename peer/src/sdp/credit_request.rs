@@ -1,8 +1,8 @@
 //! Timer for the empty messages (Data without payload) that a side sends to get or give credit.
 //!
-//! A side with exactly two credits must not send payload. The peer must send an update only when
-//! this side has one credit left. An empty message uses one credit, so the peer then sends its
-//! update.
+//! A side with exactly two credits must not send payload. The draft requires an update from the
+//! peer only when this side has one credit left. An empty message uses one of the two credits, so
+//! the peer then has to send an update.
 //!
 //! This side waits before it sends the empty message, because an update from the peer is usually on
 //! its way. The empty message is also an update for the peer. If both sides answered each update at
@@ -22,7 +22,7 @@ const FIRST_WAITS: [Duration; 2] = [Duration::from_millis(5), Duration::from_mil
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// Decides when an empty message is due. A connection has two of these timers: one for payload that
-/// waits for credit, and one for updates whose only reason is an update of the peer.
+/// waits for credit, and one for updates that only answer an update of the peer.
 #[derive(Debug)]
 pub(super) struct CreditRequest {
     first: Duration,
@@ -37,8 +37,8 @@ impl CreditRequest {
         CreditRequest { first, wait: first, deadline: None, due: false }
     }
 
-    /// Runs the timer. The caller has payload that waits because there are exactly two credits.
-    /// Returns whether the empty message is due now.
+    /// Returns whether the empty message is due now. If it is not due and the timer does not run,
+    /// starts the timer. The caller wants to send an empty message.
     pub(super) fn is_due(&mut self, now: Instant) -> bool {
         if std::mem::take(&mut self.due) {
             self.wait = (self.wait * 2).min(MAX_WAIT);

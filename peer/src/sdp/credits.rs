@@ -1,5 +1,5 @@
-//! Send credit in both directions (sections 10.2 to 10.5): the credit that the peer grants this
-//! side, and the credit that this side grants the peer.
+//! Send credit in both directions (sections 10.2 to 10.5 of the SDP draft): the credit that the
+//! peer grants this side, and the credit that this side grants the peer.
 
 use super::Violation;
 use crate::hostile::SdpConduct;
@@ -13,8 +13,8 @@ pub(super) fn reached(a: u32, b: u32) -> bool {
 /// Credit of one connection. Sequence numbers are MSeq values, modulo 2^32.
 #[derive(Debug, Default)]
 pub(super) struct Credits {
-    /// LSSeq of section 10.2: MSeq of the last message that this side sent. The hostile endpoint
-    /// adds or drops messages.
+    /// LSSeq of section 10.2: MSeq of the last message that this side sent. If the hostile endpoint
+    /// adds or drops messages, it also changes this value.
     pub(super) sent: u32,
     /// Bufs and MSeqAck of the last header from the peer.
     window: (u16, u32),
@@ -33,9 +33,8 @@ pub(super) struct Credits {
     pub(super) posted: u16,
     /// The highest sum MSeqAck + Bufs that this side has sent.
     announced: u32,
-    /// True if a message with news arrived, or a buffer with user data became free, after this
-    /// side's last message. Each message except an update has news. An update is Data without
-    /// payload.
+    /// True if, after this side's last message, a message with news arrived or a buffer with user
+    /// data became free. Each message except an update has news. An update is Data without payload.
     pub(super) news: bool,
     pub(super) conduct: SdpConduct,
 }
@@ -112,14 +111,15 @@ impl Credits {
     pub(super) fn header(&mut self, bufs: u16, mseq: u32, mseq_ack: u32, update: bool) -> Result<(), Violation> {
         let mut expected = self.received.wrapping_add(1);
         if mseq == 0 && !self.has_received {
-            // The peer begins with 0 after Hello and HelloAck. Section 6.1.5 can be read in this way.
+            // After Hello and HelloAck, the peer begins with 0. Section 6.1.5 allows this reading.
             expected = 0;
             if !self.has_sent {
                 self.begin(u16::try_from(self.announced).unwrap_or(u16::MAX), bufs, 0);
             }
         }
         self.has_received = true;
-        // Before the first message, a peer acknowledges 0.
+        // Until this side has sent a message, the peer acknowledges 0, the MSeq of Hello and
+        // HelloAck.
         let mseq_ack = if mseq_ack == 0 && !self.has_sent { self.sent } else { mseq_ack };
         reject_if(mseq != expected, Violation::Sequence { expected, found: mseq })?;
         reject_if(!reached(self.sent, mseq_ack), Violation::AheadOfSent { found: mseq_ack, sent: self.sent })?;
@@ -132,9 +132,9 @@ impl Credits {
 
     /// Returns whether to send an update: a message whose only purpose is to give the peer more
     /// credit. The draft requires an update when the peer has one credit left (SDP-10.5-9). If
-    /// `news` is set, this side also sends an update when the peer has at most half of `pool`
-    /// credits left. It does the same when the peer has at most two credits left, because the peer
-    /// must not send payload with two credits. `pool` is the number of Private Buffers.
+    /// `news` is set, this side sends an update earlier: when the peer has at most `pool / 2`
+    /// credits left, or at most two. With two credits, the peer must not send payload. `pool` is
+    /// the number of Private Buffers.
     pub(super) fn wants_update(&self, pool: u16) -> bool {
         let left = self.announced.wrapping_sub(self.received);
         self.widens() && (left <= 1 || self.news && left <= u32::from(pool / 2).max(2))

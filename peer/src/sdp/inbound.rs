@@ -80,8 +80,9 @@ impl Inbound<'_> {
     /// Final step for each message. `empty` is true for a message without payload.
     fn finish_message(&mut self, mseq_ack: u32, empty: bool) {
         self.has_seen(mseq_ack);
-        // Only a message without payload needs one more buffer. While a SrcAvail is open, the peer
-        // must not send payload (sections 11.2 and 11.3).
+        // While MSeqAck is held back, a message without payload needs one more buffer. Payload
+        // cannot arrive, because a SrcAvail is open and the peer must not send payload (sections
+        // 11.2 and 11.3).
         if self.connection.credits.ack_limit.is_some() && empty {
             self.connection.post_extra(1);
         }

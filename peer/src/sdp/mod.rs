@@ -28,13 +28,13 @@
 //!
 //! | file | purpose | draft |
 //! | --- | --- | --- |
-//! | `settings`, `policy` | settings of one side; rules that select a mechanism | 9, 11 |
+//! | `settings`, `policy` | settings of one side; rules that select Bcopy or Zcopy | 9, 11 |
 //! | `output` | outputs of the machine | |
 //! | `violation` | violations by the peer that end the connection | 8.2.2 |
 //! | `profile`, `startup` | streaming mode until iWARP begins, in each start-up profile | 8.1.1 |
 //! | `hello` | Hello and HelloAck: refusals, versions, IRD and ORD | 6.2, 8.1.1 |
 //! | `connection`, `role`, `phase`, `op`, `command`, `arrive` | commands, inputs and state | |
-//! | `transfer_counts` | numbers of bytes that moved, by mechanism | 9 |
+//! | `transfer_counts` | numbers of bytes that Bcopy and Zcopy moved | 9 |
 //! | `inbound` | effect of each received message | 6 |
 //! | `next`, `control` | selection and header of the next message; queued answers | 10.1 |
 //! | `credits`, `credit_request`, `pool` | send credit, updates, Private Buffers | 10.2 to 10.5 |

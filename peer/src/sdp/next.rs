@@ -1,7 +1,7 @@
 //! Selects the next message and writes its header. Messages are sent in MSeq order (section 10.1 of
 //! the SDP draft) as soon as there is enough credit (section 10.5). Answers are sent first, then
-//! messages for commands of the user, then data. An update is sent if no other message announces
-//! free buffers to the peer.
+//! messages for commands of the user, then data. An update (Data without payload) is sent if no
+//! other message announces free buffers to the peer.
 
 use weft_core::wire::sdp::{
     Body, ChRcvBuf, ChRcvBufAck, Flags, Message, Mid, Mode, ModeChange, RdmaRdCompl, RdmaWrCompl, SinkAvail, SrcAvail,
@@ -156,16 +156,16 @@ impl Producer<'_> {
     /// Sends ChRcvBuf or ChRcvBufAck. The caller has checked the credit.
     fn resize_now(&mut self) -> bool {
         let connection = &mut *self.connection;
-        // With larger Private Buffers, the peer can send a message that is larger than an advertised
-        // buffer. The end of the message would be placed in the next buffer, although the peer may
-        // write to that buffer (section 9.5.1). So the answer waits until no smaller buffer is
-        // advertised.
+        // With larger Private Buffers, the peer can send a message that is larger than an
+        // advertised buffer. The end of the message would be placed in the next buffer, although
+        // the peer may write to that buffer (section 9.5.1). So the answer waits until no smaller
+        // buffer is advertised. It also waits until no smaller Private Buffer is posted.
         let fits = |size: u32| !connection.pool.has_smaller() && !connection.sink.advertises_up_to(size);
         let early = connection.credits.conduct.acknowledges_early;
         // While MSeqAck is held back for a SrcAvailCancel, MSeqAck does not acknowledge a ChRcvBuf
         // that the peer sent after the SrcAvailCancel. A ChRcvBufAck with this MSeqAck would show
-        // the peer that its ChRcvBuf has not arrived (section 9.5.4). After both DisConns TCP ends, and this side sends
-        // nothing else (SDP-8.2.1-32).
+        // the peer that its ChRcvBuf has not arrived (section 9.5.4). After both DisConns, TCP
+        // ends, and this side sends nothing else (SDP-8.2.1-32).
         let shows =
             connection.credits.ack_limit.is_none() && !(connection.close.sent.is_some() && connection.close.received);
         if let Some(act_sz) = connection.resize.answer.filter(|size| early || shows && fits(*size)) {
@@ -208,7 +208,8 @@ impl Producer<'_> {
             Plan::Data { start, len, urgent } => {
                 let limited = connection.urgent.limit(start, len);
                 let (len, urgent) = (limited, urgent && limited == len);
-                // Data that a SendSm requested is sent as Data messages (section 9.2).
+                // Data that a SendSm requested is sent as Data messages, and never with a SinkAvail
+                // (section 9.2).
                 let joins =
                     !urgent && !connection.source.has_requested_data() && connection.settings.policy.transactions;
                 let has_credit = connection.credits.allow(true);
@@ -263,8 +264,8 @@ impl Producer<'_> {
         }
         // A receive must be larger than the Private Buffers. If their size shrinks, the old size
         // applies until ChRcvBufAck is sent (SDP-10.6-15). If their size grows, the new size
-        // applies at once. Otherwise ChRcvBufAck would have to wait for the smaller receives that
-        // are advertised.
+        // applies at once. If the old size still applied, this side could advertise receives that
+        // are not larger than the new size, and ChRcvBufAck would have to wait for these receives.
         let least = connection.sink_threshold();
         let fits = u64::from(payload_room(Mid::SINK_AVAIL, room));
         if !connection.credits.allow(payload.is_some()) || payload.is_some_and(|(_, len)| len > fits) {
@@ -325,7 +326,7 @@ impl Producer<'_> {
             connection.echo.stop();
             return false;
         }
-        // If both sides have two Private Buffers left, each update makes the receiver send an
+        // If each side has only two posted Private Buffers, each update makes its receiver send an
         // update. Without a wait, the updates would never end.
         if !announces && !connection.credits.news {
             if connection.echoed && !connection.echo.is_due(self.now) {

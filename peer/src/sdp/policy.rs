@@ -20,8 +20,9 @@ pub struct Policy {
     pub src_avails: usize,
     /// Maximum number of open SinkAvails. If it is 0, this side never sends a SinkAvail. Default 4.
     pub sink_avails: usize,
-    /// Number of payload bytes in a SrcAvail in Combined Mode, at least 1. If this number of bytes
-    /// does not fit, the bytes fill the SrcAvail. By default, the bytes always fill the SrcAvail.
+    /// Number of payload bytes in a SrcAvail in Combined Mode, at least 1. If the message has no
+    /// room for this number of bytes, payload fills the message. With the default `u32::MAX`,
+    /// payload always fills the message.
     pub src_avail_payload: u32,
     /// How this side answers a SrcAvail. Default: RDMA Read.
     pub answer: SrcAvailAnswer,

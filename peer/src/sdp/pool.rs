@@ -1,4 +1,4 @@
-//! The receive Private Buffers: which of them are posted, their sizes, and the replacement of
+//! This side's Private Buffers: which of them are posted, their sizes, and the replacement of
 //! buffers when the size changes (section 10.6 of the SDP draft).
 
 use std::collections::VecDeque;
@@ -18,7 +18,8 @@ pub(super) struct Pool {
     /// Filled buffers whose bytes the user has not received yet.
     kept: Vec<Slot>,
     next: u32,
-    /// Number of buffers beyond `target` while MSeqAck is held back.
+    /// Number of additional buffers beyond `target`. They are needed while MSeqAck is held back for
+    /// a SrcAvailCancel, and at the start of a suspension.
     extra: u16,
     pub(super) conduct: SdpConduct,
 }
@@ -43,8 +44,8 @@ impl Pool {
     /// Posts one more buffer for a message that arrived while MSeqAck is held back (section 9.5.4).
     /// The peer counts the buffer of such a message as used. If there are only three buffers and no
     /// new buffer is posted, the peer could soon send nothing. The number of buffers is at most
-    /// four times `target`. This limits the memory that a peer can cause by never answering the
-    /// RDMA Read for which MSeqAck is held back.
+    /// four times `target`. MSeqAck is held back until an RDMA Read ends. If the peer never answers
+    /// this Read, the maximum limits the memory of this side.
     pub(super) fn post_extra(&mut self, out: &mut VecDeque<Output>) {
         let most = usize::from(self.target).saturating_mul(4).min(usize::from(u16::MAX));
         if self.wanted().max(self.posted.len() + self.kept.len()) < most {
@@ -63,8 +64,8 @@ impl Pool {
         usize::from(self.target) + usize::from(self.extra)
     }
 
-    /// Sets the size and the number of all buffers, while no buffer is posted. Filled buffers keep
-    /// their bytes.
+    /// Sets the size and the number of all buffers. No buffer is posted at this time. Filled
+    /// buffers keep their bytes.
     pub(super) fn restart(&mut self, size: u32, target: u16) {
         (self.size, self.target, self.extra) = (size, target, 0);
     }

@@ -1,6 +1,7 @@
 //! Profiles that combine the start-up of SDP with the start-up of MPA. The draft does not mention
-//! MPA start-up frames, and RFC 5044 does not let a Responder send before the first FPDU has
-//! arrived. Each profile resolves this conflict in a different way.
+//! MPA start-up frames. In the draft, the side that accepts the connection sends the first FPDU,
+//! HelloAck. But RFC 5044 does not let an MPA Responder send an FPDU before it has received one.
+//! Each profile resolves this conflict in a different way.
 
 use weft_core::wire::mpa::Framing;
 

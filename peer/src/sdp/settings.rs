@@ -19,20 +19,21 @@ pub struct Settings {
     /// Field order of the messages that this side sends. An Accepting Peer answers in the order of
     /// the Hello. Default: the order of the draft's figures.
     pub order: FieldOrder,
-    /// MSeq of this side's first message after Hello and HelloAck, 0 or 1. Section 6.1.5 can be read
-    /// in both ways. If the peer sends first, this side begins with the peer's number. Default 1.
+    /// MSeq of this side's first message after Hello and HelloAck, 0 or 1. Section 6.1.5 allows
+    /// both values. If the peer sends first and begins with 0, this side also begins with 0.
+    /// Default 1.
     pub first_mseq: u32,
-    /// Settings of MPA. In the enhanced profile, this side requests revision 2 and a
-    /// ready-to-receive message whatever these settings are.
+    /// Settings of MPA. In the enhanced profile, this side always requests revision 2 and a
+    /// ready-to-receive message, even if these settings differ.
     pub mpa: MpaSettings,
     /// Settings that replace the MPA start-up frames in the bare profile.
     pub bare: BareSettings,
-    /// Number of receive Private Buffers, 3 to 65535 (section 10). Default 16.
+    /// Number of this side's Private Buffers, 3 to 65535 (section 10). Default 16.
     pub bufs: u16,
-    /// Size of the receive Private Buffers in bytes, 37 to 2^31. Default 8192.
+    /// Size of this side's Private Buffers in bytes, 37 to 2^31. Default 8192.
     pub recv_size: u32,
-    /// Maximum size in bytes to which ChRcvBuf or DesRemRcvSz of the peer can increase the Private
-    /// Buffers. Default 65536.
+    /// The peer can request larger Private Buffers of this side, with DesRemRcvSz or ChRcvBuf. This
+    /// setting is the maximum size in bytes that this side grants. Default 65536.
     pub max_recv_size: u32,
     /// DesRemRcvSz of the Hello: the size in bytes that this side wants for the peer's Private
     /// Buffers. Default 8192.
@@ -44,12 +45,13 @@ pub struct Settings {
     pub ird: u16,
     /// Number of RDMA Reads that this side may have outstanding, 1 to 65535. Default 16.
     pub ord: u16,
-    /// Maximum time until HelloAck arrives. The limit includes all start-up frames before HelloAck.
+    /// Maximum duration of start-up, from the established TCP connection until HelloAck is sent or
+    /// received. It is also the maximum time from a suspension until the next TCP connection.
     /// Default 10 s.
     pub startup_timeout: Duration,
-    /// How long an Accepting Peer waits after the Hello for a Request. After this time it sends its
-    /// own Request (`swapped`) or starts iWARP (`bare`). If the peer's Request arrives after the
-    /// end of the wait, start-up fails. Default 0.
+    /// How long an Accepting Peer that has received the Hello waits for an MPA Request. After this
+    /// time it sends its own Request (`swapped`) or starts iWARP (`bare`). If the peer's Request
+    /// arrives after the end of the wait, start-up fails. Default 0.
     pub request_wait: Duration,
     /// How long an Accepting Peer does not use one of the credits that the Hello granted. The
     /// reason is that HelloAck uses a buffer that the formula of section 10.2 does not count. The
@@ -58,9 +60,9 @@ pub struct Settings {
     /// Time without progress after which a close becomes abortive (section 8.2.1). Default 30 s.
     pub close_timeout: Duration,
     /// How long this side keeps TCP open after both DisConns, if this side has to end TCP. The wait
-    /// ends when the peer acknowledges the DisConn. Without the wait, messages that the peer sent
-    /// before it received the DisConn could arrive at a closed connection. The peer would then
-    /// observe a reset. Default 10 ms.
+    /// ends early if the peer acknowledges this side's DisConn. Without the wait, messages that the
+    /// peer sent before it received the DisConn could arrive at a closed connection. The peer would
+    /// then observe a reset. Default 10 ms.
     pub close_linger: Duration,
     /// Rules that select the mechanism for each transfer.
     pub policy: Policy,
@@ -92,8 +94,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns the settings with sizes, buffer numbers and depths corrected to valid values. A
-    /// connection could not work with other values.
+    /// Returns the settings, in which valid values replace the invalid sizes, buffer counts, `ird`
+    /// and `ord`. A connection could not work with the invalid values.
     pub(super) fn clamped(mut self) -> Self {
         use weft_core::wire::sdp::{MIN_INITIAL_BUFS, MIN_PRIVATE_BUFFER};
         self.bufs = self.bufs.max(MIN_INITIAL_BUFS);

@@ -66,8 +66,8 @@ pub(super) enum Progress {
     /// iWARP begins. `agreed` has the values from the peer's Hello, or from a HelloAck in private
     /// data. `acknowledged` is set if HelloAck was exchanged as private data.
     Started { start: Box<Start>, agreed: Option<Agreed>, acknowledged: bool },
-    /// This side rejects the Hello in private data, and MPA can report the rejection with a
-    /// rejecting Reply (MPA-7.1.2-7).
+    /// This side rejects a Hello that arrived as private data. `reply` is the rejecting MPA Reply,
+    /// which reports the rejection (MPA-7.1.2-7).
     Rejected { reply: Vec<u8>, refusal: Refusal },
 }
 

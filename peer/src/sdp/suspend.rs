@@ -14,8 +14,8 @@
 //! bytes belong to the Data Source again. After SuspComm or SuspCommAck a side sends nothing more
 //! on this TCP connection.
 //!
-//! Sends, receives and the bytes in Private Buffers remain. MSeq, credit, Modes and the counters of
-//! section 9.5.1 start anew.
+//! The posted sends and receives remain, and so do the bytes in Private Buffers. MSeq, credit,
+//! Modes and the counters of section 9.5.1 start anew.
 //!
 //! If both sides send SuspComm at the same time, the Accepting Peer ignores the SuspComm that it
 //! receives. The Connecting Peer answers, and repeats its own SuspComm after the reconnection
@@ -103,7 +103,7 @@ impl Inbound<'_> {
         Ok(())
     }
 
-    /// Processes the peer's SuspCommAck. The peer has received all messages.
+    /// Processes the peer's SuspCommAck. The peer has received all messages of this side.
     pub(super) fn susp_comm_ack(&mut self) -> Result<(), Violation> {
         if !self.connection.suspension.sent || self.connection.suspension.answers.is_some() {
             return Err(Violation::OutOfPlace(Mid::SUSP_COMM_ACK));

@@ -44,7 +44,7 @@ pub enum Violation {
         mode: Mode,
     },
     /// The peer sent a ModeChange that Figure 26 does not contain. Or the peer is not the Mode
-    /// Master, and therefore must not send this ModeChange.
+    /// Master (the side that may change the current Mode).
     #[error(
         "ModeChange from {from} to {to} is not allowed for {}",
         if *by_source { "the Data Source" } else { "the Data Sink" }

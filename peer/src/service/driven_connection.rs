@@ -1,5 +1,5 @@
 //! The driver's interface to one side of a connection. The interface is the same for all protocols
-//! on the connection.
+//! that a connection can use.
 
 use super::{Service, deliver_events};
 use crate::connection::{Connection, Transmit};
@@ -41,13 +41,13 @@ pub trait DrivenConnection: Send {
     /// Returns whether the connection is over and everything was sent.
     fn is_over(&self) -> bool;
 
-    /// If a suspended connection has to resume after its TCP stream has ended, returns the peer's
-    /// port for the new TCP connection. Further calls return `None`.
+    /// Returns the peer's port if this side has to open a new TCP connection. This is the case if
+    /// the connection is suspended and its TCP stream has ended. Later calls return `None`.
     fn poll_reconnect(&mut self) -> Option<u16> {
         None
     }
 
-    /// Continues on a new, established TCP connection. All further calls concern the new TCP
+    /// Continues on a new, established TCP connection. All later calls concern the new TCP
     /// connection.
     fn handle_reconnected(&mut self, _now: Instant) {}
 }

@@ -12,13 +12,14 @@ use crate::time::Instant;
 /// receives than FPDUs in one read of a driver, even if all FPDUs have the shortest length.
 /// Therefore a fast peer never causes Terminate 12 02 (no buffer available).
 /// [`BACKLOG`](Self::BACKLOG), [`ANSWERS`](Self::ANSWERS) and the size of one read limit the
-/// memory. The limit is not `DEPTH` times `LENGTH`.
+/// memory. A posted receive uses no memory before data arrives, so the limit is much less than
+/// `DEPTH` times `LENGTH`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Echo;
 
 impl Echo {
     /// Number of posted receives. It must be at least [`ANSWERS`](Self::ANSWERS) plus 2,731. A read
-    /// of 64 KiB contains at most 2,731 FPDUs, which have at least 24 bytes.
+    /// of 64 KiB contains at most 2,731 FPDUs, because each FPDU has at least 24 bytes.
     pub const DEPTH: usize = 4096;
     /// Size of each receive in bytes. This is the size of the longest Send that the service echoes.
     pub const LENGTH: u32 = 1 << 16;

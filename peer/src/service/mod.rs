@@ -1,7 +1,7 @@
 //! Applications on top of the protocol layers, without IO.
 //!
 //! A [`Service`] gets each event of one connection and answers with commands. The same service runs
-//! over TCP and over the virtual link:
+//! over TCP and over the virtual link. These are the applications:
 //!
 //! - [`Echo`]: the service of the builtin responder;
 //! - [`EchoClient`]: the service of the builtin initiator;
@@ -43,8 +43,8 @@ pub trait Service: Send {
     }
 }
 
-/// Passes all pending events to the service. Drivers call this before and after they poll
-/// transmits.
+/// Passes all pending events to the service. Drivers call this function before and after they call
+/// `poll_transmit`.
 pub(crate) fn deliver_events(now: Instant, connection: &mut Connection, service: &mut (impl Service + ?Sized)) {
     while let Some(event) = connection.poll_event() {
         service.handle_event(now, connection, event);

@@ -59,7 +59,8 @@ pub enum Request {
     /// Requests the reason why the connection of the program's descriptor failed. The address is
     /// the local address of the descriptor.
     Why(SocketAddr),
-    /// A program listens by TCP. The agent passes SDP connections at `sdp` to the program.
+    /// A program listens on a TCP port. The agent listens for SDP on `sdp`, and passes the SDP
+    /// connections to the program.
     Listen {
         /// The address that the program listens on.
         service: SocketAddr,
@@ -69,7 +70,8 @@ pub enum Request {
         /// can use the port for IPv4.
         only_v6: bool,
     },
-    /// Requests the real addresses of a connection between the program and the agent.
+    /// Requests the addresses that the shim reports to the program for a connection between the
+    /// program and the agent.
     Names {
         /// The program's address on this connection.
         local: SocketAddr,
@@ -85,7 +87,7 @@ pub enum Answer {
     At(SocketAddr),
     /// The agent has done what was requested.
     Done,
-    /// The real addresses of the connection.
+    /// The addresses that the shim reports to the program.
     Names(Names),
     /// The agent does not know the connection.
     Unknown,
@@ -93,7 +95,7 @@ pub enum Answer {
     Failed(Failure, String),
 }
 
-/// The real addresses of a connection that passes through the agent.
+/// The addresses that the shim reports to the program for a connection through the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Names {
     /// The program's address.

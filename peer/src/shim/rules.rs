@@ -50,8 +50,8 @@ pub enum Route {
     Mapper {
         /// Address of the port mapper.
         mapper: SocketAddr,
-        /// The effect if the port mapper knows no SDP Address. If this field is true, the
-        /// connection fails. If it is false, the connection uses plain TCP.
+        /// Selects the effect if the port mapper knows no SDP Address. True: the connection fails.
+        /// False: the connection uses plain TCP.
         sdp_only: bool,
     },
 }
@@ -59,7 +59,7 @@ pub enum Route {
 /// What the shim does if the agent does not answer (the fall-back).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Unreachable {
-    /// The call fails.
+    /// The socket call of the program fails.
     #[default]
     Closed,
     /// The call has the same effect as without rules.
@@ -117,8 +117,9 @@ pub enum RuleError {
 }
 
 impl Rules {
-    /// Parses the text of a rules file. A rule that ends in `for NAME` applies only to programs
-    /// with this name. In NAME, `*` matches any characters.
+    /// Parses the text of a rules file, and keeps the rules that apply to `program`. A rule that
+    /// ends in `for NAME` applies only to programs with this name. In NAME, `*` matches any
+    /// characters.
     ///
     /// # Errors
     /// The first invalid line.
@@ -185,8 +186,8 @@ impl Rules {
         }
     }
 
-    /// Returns the address on which SDP has to listen for a program that listens on `service`. Port
-    /// 0 means a free port. `None` means that SDP does not listen.
+    /// A program listens on `service`. Returns the address on which the agent also has to listen
+    /// for SDP. Port 0 means a free port. `None` means that the agent does not listen.
     #[must_use]
     pub fn listen(&self, service: SocketAddr) -> Option<SocketAddr> {
         let service = canonical(service);
@@ -231,7 +232,8 @@ fn connect(how: &[&str], ports: &RangeInclusive<u16>) -> Result<Connect, &'stati
 
 impl SdpDestination {
     /// Parses PORT, ADDRESS:PORT, or FIRST-LAST. A range must have the same number of ports as the
-    /// rule's pattern. With one port for several services, programs would reach the wrong service.
+    /// rule's pattern. If several services shared one SDP port, programs would reach the wrong
+    /// service.
     fn parse(text: &str, ports: &RangeInclusive<u16>) -> Result<Self, &'static str> {
         let several = ports.start() != ports.end() && *ports != (0..=u16::MAX);
         let port = |text: &str| text.parse().ok().filter(|port: &u16| *port != 0);

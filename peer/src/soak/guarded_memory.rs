@@ -1,4 +1,5 @@
-//! Registered memory. Patterns are around the memory, and in the parts that no peer may access.
+//! Registered memory that detects wrong accesses. It has several parts, with guards between them.
+//! The guards and all protected parts contain known bytes, which must not change.
 //!
 //! ```text
 //!   guard | all rights | guard | readable | guard | writable | guard | other PD | guard | own | guard
@@ -6,8 +7,8 @@
 //!
 //! Most parts begin or end inside a page. Therefore the bytes next to a part are on the same page.
 //! `own` has only local rights. The first half of `own` holds receives, and the second half holds
-//! data to send. The end of the second half is never used. At the start, the pattern fills all
-//! memory that no peer may read. No message may ever contain the pattern.
+//! data to send. The end of the second half is never used. At the start, the pattern (one repeated
+//! byte) fills all memory that no peer may read. No message may ever contain the pattern.
 
 use fastrand::Rng;
 
@@ -42,7 +43,7 @@ pub struct GuardedMemory {
     pds: [PdId; 2],
     /// The parts in this order: all rights, readable, writable, other PD, own.
     stags: [Stag; 5],
-    /// Further STags of the part with all rights, which Sends with Invalidate may invalidate.
+    /// More STags of the part with all rights. Sends with Invalidate may invalidate these STags.
     spares: Vec<Stag>,
     base: u64,
 }

@@ -1,5 +1,5 @@
 //! Soak (a long random test): random connections between two endpoints of this crate, with mangled
-//! traffic. One seed determines each run.
+//! (randomly damaged) traffic. One seed determines each run.
 //!
 //! The seed determines all random choices of a run: the two endpoints, their MPA settings, and the
 //! actions of both users. Each endpoint is a Queue Pair of a software RNIC, or a

@@ -1,5 +1,5 @@
-//! The endpoint with an RNIC. It performs start-up in the same way as connection management. Then
-//! it uses a Queue Pair with guarded memory.
+//! The endpoint with an RNIC. It performs start-up in the same way as `driver::cm` (connection
+//! management). Then it uses a Queue Pair with guarded memory.
 
 use core::time::Duration;
 
@@ -181,8 +181,8 @@ impl Endpoint for RnicEndpoint {
     fn perform_action(&mut self, rng: &mut Rng, peer: Option<&Remote>) {
         self.receive(rng);
         let own = self.guarded.remote();
-        // A peer without registered memory rejects an access to any address. Therefore this
-        // endpoint uses its own addresses.
+        // A peer without registered memory has no addresses, and rejects each access. Therefore any
+        // addresses will do, and this endpoint uses its own.
         let operations = RandomWork::operations(rng, &self.guarded, peer.unwrap_or(&own));
         // A Queue Pair that is full or in the Error state rejects the operations.
         let _ = self.rnic.post_send(self.qp, operations);

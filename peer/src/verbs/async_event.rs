@@ -54,21 +54,22 @@ pub enum EventId {
     InvalidDdpQueue,
     /// The RDMAP version of a segment differs from the RDMAP version of the stream.
     InvalidRdmapVersion,
-    /// Read Request: the source is outside the region or window.
+    /// Read Request or Atomic Request: the requested memory is outside the region or window.
     IrrqBaseAndBounds,
-    /// Read Request: the STag of the source is invalid.
+    /// Read Request or Atomic Request: the STag of the requested memory is invalid.
     IrrqInvalidStag,
-    /// Read Request: the source belongs to another PD or Queue Pair.
+    /// Read Request or Atomic Request: the requested memory belongs to another PD or Queue Pair.
     IrrqInvalidPd,
-    /// Read Request: the MSN is too high, so earlier requests are missing.
+    /// Read Request or Atomic Request: the MSN is too high, so earlier requests are missing.
     IrrqMsnGap,
-    /// Read Request: the MSN is too low, so a request with this MSN arrived before.
+    /// Read Request or Atomic Request: the MSN is too low, so a request with this MSN arrived
+    /// before.
     IrrqMsnRange,
     /// Read Request or Atomic Request: the region or window lacks the necessary right.
     IrrqAccessRights,
-    /// The peer sent more Read Requests than the IRD allows.
+    /// The peer sent more Read Requests and Atomic Requests than the IRD allows.
     IrrqTooManyReads,
-    /// Read Request: TO plus length of the source exceeds 2^64.
+    /// Read Request or Atomic Request: TO plus length of the requested memory exceeds 2^64.
     IrrqWrap,
     /// Both endpoints closed gracefully.
     LlpCloseComplete,
@@ -189,9 +190,9 @@ const fn of_queue(qn: u32, error: QueueError) -> EventId {
     }
 }
 
-/// The Terminate code for a fault on a Queue Pair. The codes are from RFC 5040 and 5041, except for
-/// MSN errors of Sends. For all these errors, draft Figure 24 has the same code, which the RFCs
-/// also allow.
+/// The Terminate code for a fault on a Queue Pair. The codes are from RFC 5040 and 5041, with one
+/// exception: for all MSN errors of Sends, the code is from draft Figure 24. The RFCs also allow
+/// this code.
 #[must_use]
 pub const fn terminate_code(fault: Fault) -> TerminateError {
     if fault.is_send_msn() { TerminateError::DDP_UNTAGGED_NO_BUFFER } else { fault.code() }

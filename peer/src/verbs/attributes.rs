@@ -5,15 +5,16 @@ use core::time::Duration;
 
 use crate::memory::{BLOCK_SIZES, MemorySettings, PAGE_SIZES};
 
-/// Settings of an RNIC. Each limit is independent of the other limits. The limits protect the RNIC
-/// from its peers and Consumers (RFC 5042 sections 6.3 and 6.4).
+/// Settings of an RNIC. Each kind of object has its own limit. The limits protect the RNIC from its
+/// peers and Consumers (RFC 5042 sections 6.3 and 6.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RnicSettings {
     /// Memory settings, including the buffer list mode.
     pub memory: MemorySettings,
     /// Greatest number of Queue Pairs. Default 65,536.
     pub max_qps: usize,
-    /// Greatest number of outstanding Work Requests of a Send or Receive Queue. Default 16,384.
+    /// Greatest number of outstanding Work Requests of a Send Queue or Receive Queue. Default
+    /// 16,384.
     pub max_wrs: u32,
     /// Greatest number of outstanding Work Requests of an S-RQ. Default 65,536.
     pub max_srq_wrs: u32,
@@ -102,8 +103,8 @@ pub enum DequeueModel {
 /// The result of Query RNIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RnicAttributes {
-    /// The settings of the RNIC. If S-RQs are not supported, `max_srqs` and `max_srq_wrs` are 0.
-    /// With a pool of IRD or ORD, `max_qps` is at most the size of the pool.
+    /// The settings of the RNIC. If S-RQs are not supported, `max_srqs` and `max_srq_wrs` are 0. If
+    /// there is a pool for IRD or ORD, `max_qps` is at most the size of the pool.
     pub settings: RnicSettings,
     /// Vendor-specific: name and version of the software.
     pub vendor: &'static str,

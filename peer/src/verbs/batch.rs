@@ -140,7 +140,8 @@ impl Batch {
         }
     }
 
-    /// Adds the scratch bytes from `start` on as a piece, or extends the last piece by these bytes.
+    /// Adds the scratch bytes from `start` to the end as a new piece, or extends the last piece by
+    /// these bytes.
     fn scratch_piece(&mut self, start: usize) {
         let end = self.scratch.len();
         match self.pieces.last_mut() {

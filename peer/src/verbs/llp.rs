@@ -21,7 +21,7 @@ use crate::time::Instant;
 #[derive(Debug)]
 pub(super) struct Llp {
     pub(super) settings: LlpSettings,
-    /// Builds the FPDUs of a stream with [deviations](crate::hostile). `None` without deviations.
+    /// If the stream has [deviations](crate::hostile), builds its FPDUs. Otherwise `None`.
     hostile: Option<FpduSender>,
     /// Deviations in the processing of FPDUs.
     pub(super) conduct: Conduct,

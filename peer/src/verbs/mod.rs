@@ -4,7 +4,7 @@
 //! A [`Node`] has named RNICs, and [`Node::open`] opens one of them as an [`Rnic`]. The RNIC
 //! creates all other objects and returns a handle for each object. A handle is small and can be
 //! copied. A verb for an object that no longer exists returns an Immediate Error. Queues and memory
-//! belong to the RNIC. The PD and memory management verbs are functions of
+//! belong to the RNIC. The verbs for PDs and for memory are functions of
 //! [`Memory`](crate::memory::Memory), which [`Rnic::memory_mut`] returns. This module does not
 //! wait, read a clock or use a socket.
 //!
@@ -19,8 +19,8 @@
 //! Figures 28 to 37. [`Failure`] makes a part of the RNIC fail, so that a test can observe the
 //! consequences.
 //!
-//! Processes cannot share the memory of an RNIC. Such sharing needs the help of a kernel, and the
-//! draft has no verb for it.
+//! Different processes cannot share the memory of an RNIC. Such sharing needs the help of a kernel,
+//! and the draft has no verb for it.
 
 mod async_event;
 mod attributes;

@@ -49,8 +49,8 @@ impl Rnic {
         let init = QpInit { ird, ord, ..init };
         let (id, rnic) = (QpId(self.next_qp), self.shared.id);
         let privileged = privileged.is_some_and(|privileged| privileged.0 == rnic);
-        // The real handle needs the key that `insert` returns. The real handle replaces the
-        // placeholder below.
+        // The real handle needs the key that `insert` returns. After `insert`, the real handle
+        // replaces this placeholder.
         let placeholder = QpHandle { rnic, key: init.sq_cq.key };
         let qp = Qp::new(placeholder, id, init, (init.sq_cq.key, init.rq_cq.key), srq, privileged);
         let allocated = qp.allocated();

@@ -194,7 +194,7 @@ impl Rnic {
         !hostile::hook::conduct(&self.shared.deviations).conceals_end
     }
 
-    /// The RNIC's memory, for its query verbs and the contents of buffers.
+    /// The RNIC's memory, for verbs that query memory, and for the contents of buffers.
     #[must_use]
     pub fn memory(&self) -> &Memory {
         &self.shared.memory

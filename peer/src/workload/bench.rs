@@ -6,11 +6,11 @@
 //! side advertises its memory: the Initiator in the text after the plan, and the Responder in its
 //! Reply. All messages of a side use the same buffer.
 //!
-//! After each group of [`Plan::answered`] Sends, the sink answers with one Send. If a plan of Sends
-//! measures the latency, the answer has the plan's message size. In all other cases the answer is
-//! empty. A run of Writes or Reads ends with a Send and its answer. The answer shows that all data
-//! has been transferred. This module reads no clock. The caller measures the duration of the future
-//! of a run.
+//! After each group of [`Plan::answered`] Sends, the sink answers with one Send. If the plan
+//! measures the latency of Sends, the answer has the plan's message size. In all other cases the
+//! answer is empty. A run of Writes or Reads ends with a Send and its answer. The answer shows that
+//! all data has been transferred. This module reads no clock. The caller measures how long
+//! [`Source::run`] or [`Sink::request`] takes.
 
 use core::net::SocketAddr;
 

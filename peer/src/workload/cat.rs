@@ -43,8 +43,8 @@ pub const SLOTS: u64 = 4;
 
 const MAGIC: &str = "weft-cat/1";
 const PART_U32: u32 = PART as u32;
-/// Number of receives. There is one receive for each slot, and three more receives for the messages
-/// at the end and the totals.
+/// Number of receives. There is one receive for each slot, and three more receives for the other
+/// messages: the start, the end of the parts, and the totals.
 const RECEIVES: u64 = SLOTS + 3;
 
 /// The totals of a stream: its length and its hash.
@@ -232,7 +232,7 @@ impl Cat {
         })
     }
 
-    /// Waits until the sink has processed a part. Returns the number of slots that are now free.
+    /// Waits until the sink has processed a part. Returns the number of slots that became free.
     async fn wait_for_free_slot(&mut self) -> Result<u64, WorkloadError> {
         let received = self.receive().await?;
         self.post_receive(received.wr_id)?;

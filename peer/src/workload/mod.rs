@@ -6,9 +6,9 @@
 //! - [`ping`]: both roles of rping's message sequence (Send, Read, Send, Send, Write, Send);
 //! - [`probe`]: single operations that the caller selects, including invalid ones.
 //!
-//! If a function of a workload calls verbs, it is async. The functions for message formats and data
-//! only convert bytes. Each side has an [`Endpoint`]: a Queue Pair with its completion queue and
-//! registered memory.
+//! If a function of a workload waits for the peer or for a completion, it is async. The functions
+//! for message formats and data only convert bytes. Each side has an [`Endpoint`]: a Queue Pair
+//! with its completion queue and registered memory.
 
 pub mod bench;
 pub mod cat;

@@ -23,8 +23,9 @@ use remote::Remote;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AgentAddress {
     pub(crate) transport: AgentTransport,
-    /// The address that the agent listens on or connects to. It is set only if it differs from the
-    /// address that the tester uses, for example because of address translation.
+    /// The address that the agent listens on or connects to for the connections of a case. It is
+    /// set only if it differs from the address that the tester uses, for example because of address
+    /// translation.
     pub(crate) translated_address: Option<SocketAddr>,
     /// Token that the agent was started with.
     pub(crate) token: Option<String>,
@@ -109,8 +110,8 @@ impl Agent {
                 link.until(deadline, || soft.has_event()).await;
                 Ok(soft.next_event().map(|(at, event)| (at.as_nanos(), event)))
             }
-            // A software RNIC always has a virtual link, and `Here` has no event before its first
-            // request.
+            // `Soft` always has a virtual link, so it never reaches this line. `Here` has no event
+            // before its first request.
             (Agent::Soft(_) | Agent::Here(_), _) => Ok(None),
             (Agent::Remote(remote), link) => remote.next_event(deadline.saturating_duration_since(link.now())).await,
         }

@@ -57,7 +57,8 @@ pub(crate) struct Remote {
     channel: Channel,
 }
 
-/// When weft drops the control connection, it closes this resource or ends this process.
+/// The transport of a control connection. When weft drops the control connection, it shuts down the
+/// stream or kills the command.
 enum Channel {
     Tcp(TcpStream),
     Command(Child),
@@ -182,8 +183,8 @@ impl Remote {
         }
     }
 
-    /// Adds the exit status of the command through which weft reached the agent, once the command
-    /// has ended.
+    /// Adds the exit status of the command through which weft reached the agent, if the command
+    /// ends within [`EXIT_TIMEOUT`].
     async fn with_status(&mut self, error: AgentError) -> AgentError {
         let Channel::Command(child) = &mut self.channel else { return error };
         let until = Instant::now() + EXIT_TIMEOUT;

@@ -28,7 +28,7 @@ pub struct Count {
     pub outside: usize,
     /// Requirements in `rows` without a class.
     pub unclassified: usize,
-    /// Requirements that a rule is proven to judge.
+    /// Requirements that a rule of the monitor is proven to judge.
     pub rule: usize,
     /// Requirements that a case is proven to judge. Rules may judge them, too.
     pub case: usize,
@@ -153,8 +153,8 @@ pub fn count(proofs: &Proofs, by: CoverageKind, named: &BTreeSet<RequirementId>,
     counts
 }
 
-/// Returns the requirements whose violation only the target's user can observe, if `by` could cover
-/// them with an agent.
+/// Returns the requirements whose violation only the target's user can observe and an agent can
+/// report. Returns none unless `by` is [`CoverageKind::Case`], because only cases use an agent.
 pub fn upper_rows(by: CoverageKind) -> impl Iterator<Item = (RequirementId, &'static Requirement)> {
     let is_upper = |row: &Requirement| row.observe == Observe::Upper && is_driven(row.catalogue);
     requirement::all().filter(move |(_, row)| by == CoverageKind::Case && is_upper(row))

@@ -1,11 +1,11 @@
 //! Counts the requirements that tests and cases have covered when they ran.
 //!
-//! `make coverage` runs all tests with `WEFT_COVERAGE` set ([`weft_core::coverage`]), and the kill
-//! matrix ([`crate::prove`]). The tests and the matrix write proofs. The file
-//! `suites/coverage/proofs.csv` has all proofs, and is built into this crate. A requirement counts
-//! if its violation is visible in one of the [`ways`] and if the requirement can be judged
-//! ([`weft_core::requirement::Class`]). A requirement that cannot be judged needs a reason in the
-//! catalogue of classes.
+//! `make coverage` runs all tests with `WEFT_COVERAGE` set ([`weft_core::coverage`]). It also runs
+//! the kill matrix ([`crate::prove`]): the cases against targets with deliberate faults. The tests
+//! and the matrix write proofs. The file `suites/coverage/proofs.csv` has all proofs, and is built
+//! into this crate. A requirement counts if its violation is visible in one of the [`ways`] and if
+//! the requirement can be judged ([`weft_core::requirement::Class`]). A requirement that cannot be
+//! judged needs a reason in the catalogue of classes.
 
 mod count;
 
@@ -48,8 +48,8 @@ pub enum CoverageError {
     },
 }
 
-/// The proof of one requirement. It comes from a test, or from a case and a deviation (a deliberate
-/// fault of the target) that makes the case fail.
+/// The proof that weft checks one requirement. It comes from a test, or from a case and a deviation
+/// (a deliberate fault of the target) that makes the case fail.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Proven {
     /// `case`, `rule` or `test`.

@@ -39,7 +39,7 @@ pub(super) fn of_events(result: &CaseResult, traffic: &[TrafficEvent]) -> Vec<Ve
                 last = Some(index);
                 comments[index].extend(wire_comments(step));
             }
-            // A decision belongs to the packet before it.
+            // These steps have no packet, so their texts belong to the packet before them.
             (None, StepKind::Agent | StepKind::Met | StepKind::Unmet | StepKind::Silence | StepKind::Note) => {
                 let word = match step.kind {
                     StepKind::Met => "pass: ",

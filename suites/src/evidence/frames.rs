@@ -88,7 +88,8 @@ impl Framer {
         if let EventContent::Connected { tester, target } = event.content {
             let canonical = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
             let (here, there) = (canonical(tester), canonical(target));
-            // The traffic log already has the other end of this connection, with the same bytes.
+            // The traffic log already has the other end of this connection, with the same bytes. So
+            // this end gets no frames.
             if here != there && self.pairs.contains_key(&(there, here)) {
                 return;
             }

@@ -38,7 +38,7 @@ const TRANSCRIPT: &str = "transcript.json";
 #[derive(Debug)]
 pub(crate) struct Frames {
     pub(crate) list: Vec<Frame>,
-    /// For each event of the traffic log, the frame that shows it, if any.
+    /// For each event of the traffic log, the index of the first frame that shows it, if any.
     anchors: Vec<Option<usize>>,
     /// Source of the frames.
     pub(crate) source: Source,

@@ -62,7 +62,7 @@ impl Wire {
     /// Begins to capture TCP on `interface`. The capture ends when the value is dropped.
     ///
     /// # Errors
-    /// The interface cannot be opened, or it has no Ethernet frames.
+    /// The interface cannot be opened, or its frames are not Ethernet frames.
     pub(crate) fn open(interface: &str) -> Result<Self, OpenError> {
         let settings = Settings { filter: Some("tcp".to_owned()), batch: BATCH, ..Settings::new(interface) };
         let mut live = weft_capture::Live::open(&settings)?;
@@ -198,7 +198,7 @@ impl DirectionIndex {
         }
     }
 
-    /// Returns the number of bytes from the beginning without a gap.
+    /// Returns the number of bytes before the first gap.
     fn contiguous(&self) -> u64 {
         let mut runs: Vec<(u64, u64)> = self.runs.iter().map(|(begin, end, _)| (*begin, *end)).collect();
         runs.sort_unstable();
@@ -248,6 +248,7 @@ fn frames<'s>(
         list.push((segment, from_tester));
     }
     // The monitor numbers connections by their first frames, and its findings have these numbers.
+    // So the capture must show the connections in the order of the traffic log.
     if order.len() != connections.len() || !order.is_sorted() {
         return Err(
             "the capture lacks the beginning of a connection, or shows the connections in another order".to_owned()
@@ -268,7 +269,7 @@ fn frames<'s>(
         let direction = &mut directions[index][side];
         let of_end = |frame: Option<usize>| match frame.or(other_reset) {
             // The tester's last packet may never have left the tester. A packet that the tester
-            // received was on the wire.
+            // received was on the wire, so a complete capture has it.
             None if side == 1 => Err(format!("the capture lacks the end of connection {}", event.connection + 1)),
             Some(frame) => Ok(EventPosition::Frame(frame)),
             None => Ok(EventPosition::Nowhere),

@@ -1,4 +1,4 @@
-//! Capabilities of a target beyond those that every MPA implementation must have.
+//! The capabilities of a target: what it supports, and which service runs on it.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Capability {
-    /// The target has an agent, which drives its verbs. weft derives this capability from `agent`
-    /// of the target file. The file cannot declare it.
+    /// The target has an agent, which calls the verbs of the target's NIC. weft derives this
+    /// capability from `agent` of the target file. The file cannot declare it.
     Agent,
     /// Sets M=1 in its own start-up frames, so that the tester's FPDUs must have markers.
     AsksForMarkers,

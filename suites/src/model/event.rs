@@ -17,7 +17,7 @@ pub enum Event {
     RunStarted {
         /// The run.
         run: RunInfo,
-        /// The selected cases, sorted by id.
+        /// The selected cases, in any order.
         cases: Vec<CaseInfo>,
         /// The planned variants of cases, in the order in which they run.
         planned: Vec<CaseKey>,

@@ -179,7 +179,7 @@ fn path_safe(text: &str) -> String {
 /// Maximum length in bytes of a part of a path. Most file systems allow 255 bytes, but some
 /// encrypting file systems allow only 143.
 const LONGEST_PART: usize = 140;
-/// Number of bytes of a longer part that stay before the hash.
+/// Number of bytes that a shortened part keeps in front of `~` and the hash.
 const KEPT: usize = LONGEST_PART - 1 - 16;
 
 /// Shortens a part of a path so that every file system accepts it. `part` is ASCII and has no `~`.

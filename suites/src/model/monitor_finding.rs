@@ -1,5 +1,5 @@
-//! The monitor's findings in the traffic of a case, also about requirements that the case does not
-//! judge.
+//! The monitor's findings in the traffic of a case. The monitor also checks requirements that the
+//! case does not judge.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -72,7 +72,7 @@ pub(super) fn current(mut key: CaseKey) -> CaseKey {
 pub(crate) fn current_word(word: &str) -> String {
     let renamed = match word.parse::<CaseKey>() {
         Ok(key) if !key.parameters.is_empty() => key.to_string(),
-        // The folders in `IDS` end with a slash.
+        // The folders in `IDS` end with a slash. A word without a slash would match none of them.
         _ if word.ends_with("-told") => current_id(&format!("{word}/")).trim_end_matches('/').to_owned(),
         _ => current_id(word).into_owned(),
     };

@@ -1,11 +1,11 @@
 //! Phrases that earlier versions used in failures and findings, each with the current phrase.
 //!
 //! A baseline may quote the text of an earlier version. Such a quotation must match the current
-//! text. If the text around a value was rewritten, this list has no phrase for the text. A baseline
-//! that quotes such a text no longer matches.
+//! text. Some texts contain a value, for example a length. If the words around the value were
+//! rewritten, this list cannot convert the text. A baseline that quotes such a text no longer
+//! matches.
 
-/// Phrases in texts of earlier versions, each with the current phrase. A baseline may quote the
-/// earlier phrase.
+/// Phrases that earlier versions used to explain a verdict, each with the current phrase.
 const VERDICTS: &[(&str, &str)] = &[
     ("it sent one of ", "it sent a datagram of "),
     (": one from ", ": a connection from "),
@@ -63,8 +63,8 @@ const VERDICTS: &[(&str, &str)] = &[
     ("The target died of the case.", "The target died during the case."),
 ];
 
-/// Phrases in the monitor's findings of earlier versions, each with the current phrase. If the
-/// monitor decides a case, the failure's text quotes its finding.
+/// Phrases that earlier versions used in the monitor's findings, each with the current phrase. If a
+/// finding decides a case, the failure's text quotes the finding.
 const FINDINGS: &[(&str, &str)] = &[
     ("20 05 for a local error that has no code of its own", "error 20 05 for a local error without a separate code"),
     (

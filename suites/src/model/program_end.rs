@@ -16,7 +16,7 @@ const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
 /// kills the programs that still run, and does not record their ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramEnd {
-    /// Number of the first connection of the case that the program opened, from 1.
+    /// The first connection that the program opened: its number in the case, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connection: Option<u32>,
     /// Command line of the program.
@@ -53,8 +53,8 @@ impl fmt::Display for ProgramEnd {
             Some(connection) => write!(f, "program of connection {connection} ended, ")?,
             None => f.write_str("program without a connection ended, ")?,
         }
-        // The library knows the names of signals. In the status of wait(2), the signal is the low
-        // byte, and the exit status is the next byte.
+        // The standard library prints the name of a signal, but only for a status of wait(2). In
+        // this status, the signal is the low byte, and the exit status is the next byte.
         let raw = self.signal.or(self.exit_status.map(|status| status << 8));
         write!(f, "{}", ExitStatus::from_raw(raw.unwrap_or_default()))
     }

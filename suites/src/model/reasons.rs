@@ -66,8 +66,8 @@ fn cases(count: u64) -> String {
 }
 
 /// Returns the requirements that the monitor observed to be violated in cases about other
-/// requirements. Leaves out results that the baseline expects, and requirements that a failing case
-/// is about.
+/// requirements. Leaves out results that the baseline expects, and requirements that are also
+/// violated in a case about them.
 pub(crate) fn also_observed<'a>(
     summary: &Summary,
     results: impl IntoIterator<Item = &'a CaseResult>,

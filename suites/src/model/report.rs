@@ -11,7 +11,7 @@ use super::{CaseInfo, CaseResult, RunInfo, Summary};
 pub struct RunReport {
     /// The run.
     pub run: RunInfo,
-    /// The selected cases, sorted by id.
+    /// The selected cases, in any order.
     pub cases: Vec<CaseInfo>,
     /// The results, in the order in which the cases were run.
     pub results: Vec<CaseResult>,

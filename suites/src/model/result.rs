@@ -23,11 +23,10 @@ pub struct CaseResult {
     /// What the deciding requirement demands. A pass has this text, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What was observed instead. For a pass, this is the observation that shows that the
-    /// requirement is met.
+    /// What was observed. For a pass, this observation shows that the requirement is met.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actual: Option<String>,
-    /// The reason for the verdict, one sentence.
+    /// The reason for the verdict, as one or more sentences.
     pub explanation: String,
     /// The line of the script that decided the verdict, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,21 +49,21 @@ pub struct CaseResult {
 }
 
 impl CaseResult {
-    /// Returns the violated requirements: those of the case, and those that the monitor also
-    /// observed.
+    /// Returns the violated requirements: requirements of the case, and other requirements whose
+    /// violation the monitor observed.
     pub fn failing(&self) -> impl Iterator<Item = RequirementId> {
         self.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail).map(|judged| judged.requirement)
     }
 
     /// Returns a text that identifies a failure of the case, for baselines and comparisons: the
-    /// violated requirements, and what was observed instead. The text is the same in each run,
-    /// because `…` replaces values that change (an STag, a time, a port).
+    /// violated requirements, and what was observed. The text is the same in each run, because
+    /// `…` replaces values that change (an STag, a time, a port).
     #[must_use]
     pub fn signature(&self) -> String {
         self.signature_of(self.failing())
     }
 
-    /// Like [`signature`](Self::signature), without the monitor's findings.
+    /// Like [`signature`](Self::signature), but without requirements that the case is not about.
     pub(crate) fn own_signature(&self) -> String {
         let own = self.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail && !judged.also_observed);
         self.signature_of(own.map(|judged| judged.requirement))

@@ -18,8 +18,8 @@ pub struct RunInfo {
     pub started_unix_ms: u64,
     /// Version of weft.
     pub weft_version: String,
-    /// Whether the run plans less than the default tier of all cases: a selection, a part, the
-    /// smoke tier, or a rerun.
+    /// Whether the plan lacks a variant that the default tier of all cases has. Possible reasons
+    /// are a selection of cases, `--shard`, the smoke tier, or a rerun.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_selection: bool,
     /// Id of the run whose cases this run repeats. The new results replace the old results if the

@@ -66,15 +66,16 @@ impl fmt::Display for Strength {
 /// Numbers of requirements by verdict. If a requirement has several verdicts, the worst counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Tally {
-    /// Requirements that were observed to be met, and never to be violated.
+    /// Requirements that passed in each case that tried them.
     #[serde(rename = "held")]
     pub met: u64,
     /// Requirements that were observed to be violated.
     #[serde(rename = "broken")]
     pub violated: u64,
-    /// Requirements that no case could decide.
+    /// Requirements whose worst verdict is inconclusive or an error.
     pub undecided: u64,
-    /// Requirements that were not tried, because of the target's role or a missing capability.
+    /// Requirements that were not tried: the target has another role, lacks a capability, or does
+    /// not implement an optional function.
     #[serde(rename = "untried")]
     pub not_tried: u64,
 }
@@ -128,7 +129,7 @@ impl Score {
         }
     }
 
-    /// Returns the tallies that have tried requirements.
+    /// Returns the tallies that count at least one tried requirement.
     pub fn parts(&self) -> impl Iterator<Item = (Strength, Tally)> {
         let parts = [(Strength::Must, self.must), (Strength::Should, self.should), (Strength::May, self.may)];
         parts.into_iter().filter(|(_, tally)| tally.tried() > 0)

@@ -67,7 +67,8 @@ fn varying(rest: &str, word: &str, before: &str, out: &str) -> usize {
         if matches!(unit, "ms" | "s" | "µs") {
             return number;
         }
-        // The port of an address follows a digit or `]`. The line of a script follows a letter.
+        // In front of the colon, an address has a digit or `]`, and a script (`mpa/x.lua:12`) has a
+        // letter. So a line number is not taken for a port.
         let address = out.strip_suffix(':').is_some_and(|out| out.ends_with(|c: char| c.is_ascii_digit() || c == ']'));
         if address || COUNTERS.contains(&before) || word.len() >= LONG_DECIMAL {
             return word.len();

@@ -47,7 +47,7 @@ pub enum StepKind {
     Refused,
     /// Bytes of the stream.
     Octets,
-    /// One side closed its direction of the connection in order.
+    /// One side closed its direction of the connection with a FIN.
     Fin,
     /// The connection was reset.
     Reset,

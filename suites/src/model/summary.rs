@@ -17,8 +17,8 @@ pub struct Summary {
     pub planned: u64,
     /// Number of results by verdict.
     pub counts: Counts,
-    /// Violated requirements, in catalogue order: those of failed cases, and those whose violation the
-    /// monitor observed in cases about other requirements.
+    /// Violated requirements, in catalogue order: those of failed cases, and those whose violation
+    /// the monitor observed in cases about other requirements.
     #[schemars(with = "Vec<String>")]
     pub failing: Vec<RequirementId>,
     /// Numbers of met and violated requirements. Runs of older versions have no such numbers.
@@ -235,8 +235,8 @@ impl Summary {
         let Summary { status, planned, mut expected, mut stale, declared_otherwise, duration_us, .. } = self;
         expected.retain(|one| !is_new(&one.key));
         expected.extend(rerun.expected.iter().filter(|one| is_new(&one.key)).cloned());
-        // An entry about a new result is judged again. An entry about a complete case matches if
-        // one result of the case matches.
+        // The rerun has judged the entries about new results again. An entry may name a case
+        // instead of one variant. Such an entry matches if one result of the case matches.
         let is_about = |entry: &str, name: &str| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(": "));
         let is_new_entry = |entry: &String| {
             results.iter().filter(|result| is_new(&result.key)).any(|result| is_about(entry, &result.key.to_string()))

@@ -17,7 +17,7 @@ impl Sources {
         sources
     }
 
-    /// Counts a case. A case that tried nothing has no evidence, and is not counted.
+    /// Counts a case. A case that did not run has no evidence, and is not counted.
     pub(super) fn add(&mut self, evidence: &Evidence) {
         if !evidence.files.is_empty() {
             *self.0.entry((evidence.source, evidence.without_wire.clone())).or_default() += 1;

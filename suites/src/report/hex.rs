@@ -58,7 +58,7 @@ impl HexRow {
     }
 }
 
-/// Returns rows of at most `most` bytes in total.
+/// Returns the first `most` bytes of `octets`, in rows.
 #[must_use]
 pub fn rows(octets: &Octets, most: usize) -> Vec<HexRow> {
     let cells: Vec<HexCell> =

@@ -137,7 +137,7 @@ struct StepView<'a> {
 /// omitted.
 ///
 /// # Errors
-/// The template of the page fails. No report is known for which it does.
+/// The template of the page fails. No known report causes this error.
 pub fn html(report: &RunReport, out: &Path) -> Result<String, ReportError> {
     let failed = |error: &dyn std::fmt::Display| ReportError::Make { format: "HTML", error: error.to_string() };
     let counts = Verdict::ALL.into_iter().map(|verdict| (verdict.as_str(), report.summary.counts.of(verdict)));

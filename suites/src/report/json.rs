@@ -6,7 +6,7 @@ use crate::model::RunReport;
 /// Returns the report as indented JSON.
 ///
 /// # Errors
-/// The text cannot be made. No cause of this error is known.
+/// The text cannot be made. No known report causes this error.
 pub fn json(report: &RunReport) -> Result<String, ReportError> {
     let failed = |error: serde_json::Error| ReportError::Make { format: "JSON", error: error.to_string() };
     let mut text = serde_json::to_string_pretty(report).map_err(failed)?;

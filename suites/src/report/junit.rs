@@ -2,8 +2,8 @@
 //!
 //! JUnit has failures (of the target), errors (everything else that is not a pass) and skips. An
 //! inconclusive case is an error of type `inconclusive`, so that it does not look like a pass. Not
-//! applicable and unimplemented cases are skipped, and so are results that the baseline expects. So
-//! the counts are the same as in all other reports.
+//! applicable and unimplemented cases are skipped. Results that the baseline expects are skipped,
+//! too, because they do not make the run fail.
 //!
 //! The output of a separate suite lists stale baseline entries, and violations that were also
 //! observed (in cases about other requirements). Each of these makes the run fail. If no case
@@ -24,7 +24,7 @@ use crate::model::{CaseResult, RunReport, Verdict};
 /// Returns the report as JUnit XML.
 ///
 /// # Errors
-/// The text cannot be made. No cause of this error is known.
+/// The text cannot be made. No known report causes this error.
 pub fn junit(report: &RunReport) -> Result<String, ReportError> {
     let mut document = Report::new(format!("weft: {}", report.run.target.name));
     document.set_time(Duration::from_micros(report.summary.duration_us));
@@ -60,7 +60,7 @@ pub fn junit(report: &RunReport) -> Result<String, ReportError> {
 fn suite(report: &RunReport, name: &str) -> TestSuite {
     let mut suite = TestSuite::new(name);
     let time = clock::rfc3339(report.run.started_unix_ms);
-    // The schema's timestamps have no fraction and no time zone.
+    // Timestamps in the JUnit schema have no fraction and no time zone.
     let time = time.split('.').next().unwrap_or_default();
     suite.extra.insert("timestamp".into(), time.into());
     suite
@@ -75,8 +75,8 @@ fn without_skipped_sum(text: &str) -> String {
     format!("{}{}{}", &text[..start], attributes.collect::<Vec<_>>().join(" "), &text[end..])
 }
 
-/// Returns the test of a result. `marks` are the causes that the result shows although its case is
-/// not about them.
+/// Returns the test of a result. `marks` are the causes that make the run fail although no case
+/// fails, and that this result shows.
 fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&OtherCause>>) -> TestCase {
     let status = match result.verdict {
         _ if let Some(marks) = marks => marked(marks),

@@ -14,7 +14,7 @@ const MAX_RESULTS: usize = 50;
 /// Returns the summary as Markdown.
 ///
 /// # Errors
-/// The text cannot be made. No cause of this error is known.
+/// The text cannot be made. No known report causes this error.
 pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
     let (run, summary) = (&report.run, &report.summary);
     let mut text = format!("# weft: {}\n\n", escaped(&run.target.name));

@@ -1,8 +1,8 @@
 //! Reports. [`Terminal`] prints the event stream. [`write_all`] writes one file per format for a
 //! finished run.
 //!
-//! The HTML report and the pages use [`ladder`](fn@ladder) (a sequence diagram) and [`hex`] (bytes
-//! with marks). Reports give no verdicts.
+//! The HTML report and the web pages use [`ladder`](fn@ladder) (a sequence diagram) and [`hex`]
+//! (bytes with marks). Reports show verdicts, but do not compute them.
 
 mod evidence;
 pub mod hex;

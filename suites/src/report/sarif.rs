@@ -3,8 +3,8 @@
 //!
 //! Inconclusive cases and errors of the tester are results of kind `open`, so that they do not look
 //! like a pass. Results that the baseline expects are suppressed with the reason. A stale entry of
-//! the baseline is a result of a separate rule, because it makes a run fail. Locations are lines of
-//! the suites.
+//! the baseline makes a run fail, so it is a result, too. It has a separate rule. Locations are
+//! lines of the suites.
 
 use serde_json::{Value, json};
 use weft_core::requirement::Severity;
@@ -16,7 +16,7 @@ use crate::model::{CaseResult, EvidenceKind, RunReport, Verdict};
 /// Returns the report as SARIF.
 ///
 /// # Errors
-/// The text cannot be made. No cause of this error is known.
+/// The text cannot be made. No known report causes this error.
 pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
     let mut rules: Vec<weft_core::RequirementId> = report.results.iter().flat_map(named).collect();
     rules.sort_unstable();

@@ -21,18 +21,18 @@ pub struct Section {
     pub fail: usize,
     /// Number of requirements without a decision.
     pub undecided: usize,
-    /// Number of all requirements of the section whose violation is visible on the wire or in a
-    /// reaction.
+    /// Number of the section's requirements, judged or not, whose violation is visible on the wire
+    /// or in a reaction.
     pub observable: usize,
 }
 
-/// Returns the sections of a report that have judged requirements, in catalogue order.
+/// Returns the sections in which the report has a verdict on a requirement, in catalogue order.
 pub(super) fn sections(report: &RunReport) -> Vec<Section> {
     sections_of(worst(&report.results))
 }
 
-/// Returns the sections that have judged requirements, in catalogue order. `worst` has the worst
-/// verdict of each requirement.
+/// Returns the sections of the requirements in `worst`, in catalogue order. `worst` has the worst
+/// verdict of each judged requirement.
 #[must_use]
 pub fn sections_of(worst: BTreeMap<RequirementId, Verdict>) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();

@@ -4,8 +4,9 @@
 //!
 //! Not applicable and unimplemented cases are skipped. Results that the baseline expects are marked
 //! TODO, which readers do not count as failures. Stale baseline entries are comments, and so are
-//! violations in cases about other requirements. Each of these makes the run fail. If no case fails, the case that shows the stale entry or the violation is `not ok`. In
-//! the [JUnit report](mod@super::junit), this case is an error.
+//! violations in cases about other requirements. Each of these makes the run fail. If no case
+//! fails, the case that shows the stale entry or the violation is `not ok`. In the
+//! [JUnit report](mod@super::junit), this case is an error.
 
 use weft_core::text::visible;
 
@@ -16,7 +17,7 @@ use crate::model::{CaseResult, RunReport, Verdict};
 /// Returns the report as TAP.
 ///
 /// # Errors
-/// The text cannot be made. No cause of this error is known.
+/// The text cannot be made. No known report causes this error.
 pub fn tap(report: &RunReport) -> Result<String, ReportError> {
     let other_causes = other_causes(report);
     let marks = marks(report, &other_causes);

@@ -1,8 +1,9 @@
 //! The run in a terminal: one line per finished case, then the failures, then the totals.
 //!
-//! Equal failures of one script are printed once. If the monitor observed a violation in many cases
-//! that do not test it, the violation is printed once too (`also observed`). Cases that tried nothing
-//! are only counted, by reason. With `--verbose`, each of these cases has a line.
+//! If several variants of a case fail in the same way, the failure is printed once. If the monitor
+//! observed a violation in many cases about other requirements, the violation is printed once, too
+//! (`also observed`). Cases that did not run are only counted, by reason. With `--verbose`, each of
+//! these cases has a line.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -49,7 +50,7 @@ impl<W: Write + Send> Terminal<W> {
         }
     }
 
-    /// Also prints a line for each case that tried nothing.
+    /// Also prints a line for each case that did not run.
     #[must_use]
     pub fn verbose(self, verbose: bool) -> Self {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).verbose = verbose;

@@ -23,7 +23,7 @@ pub(super) struct ViolatingResult {
     pub(super) name: String,
 }
 
-/// Returns the violated requirements in catalogue order. For each requirement, cases that test it come
+/// Returns the violated requirements in catalogue order. For each requirement, cases about it come
 /// before other cases in which the monitor observed a violation of it.
 pub(super) fn violated_requirements(
     report: &RunReport,

@@ -12,9 +12,9 @@ use crate::targets::Target;
 pub(super) struct StartedRun {
     pub(super) run: RunInfo,
     pub(super) plan: Plan,
-    /// For each key of the plan, the result from an earlier part of the run, if there is one.
+    /// For each key of the plan, the result that a resumed run already has, if there is one.
     pub(super) results: Vec<Option<CaseResult>>,
-    /// Time that the earlier parts of the run took, in microseconds.
+    /// Time that a resumed run took before it was stopped, in microseconds. 0 for a new run.
     pub(super) spent_us: u64,
 }
 

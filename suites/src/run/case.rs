@@ -20,10 +20,11 @@ use crate::stage::service::Protocol;
 use crate::stage::{Log, Stage};
 use crate::targets::{COMMAND_SECONDS, MANUAL_SECONDS, RESTART_SECONDS, Service, Start, Target};
 
-/// Maximum number of connections that a case may need, including those for good exchanges.
+/// Maximum number of connections that a case may need, including those for good exchanges (correct
+/// exchanges that show whether the target works).
 const MAX_CONNECTIONS: u32 = 10;
 
-/// Seconds by which a capture may be later than the tester's own record.
+/// Seconds to wait until a capture has the packets that the tester's own record already has.
 const WIRE_SECONDS: f64 = 1.0;
 
 /// A case with its verdict.
@@ -158,8 +159,9 @@ impl RunContext {
         Ok(FinishedCase { result, evidence: Some((self.out.clone(), written)) })
     }
 
-    /// Returns the frames of a case. They come from the wire if the capture is complete. Otherwise
-    /// they are made from the tester's record, and the second value is the reason.
+    /// Returns the frames of a case. They come from the wire if the run has a complete capture.
+    /// Otherwise they are made from the tester's record. If the capture is incomplete, the second
+    /// value is the reason.
     async fn frames(&self, traffic: &[TrafficEvent], began_unix_ns: u64) -> (evidence::Frames, Option<String>) {
         let Some(wire) = &self.wire else { return (evidence::synthesize_frames(traffic), None) };
         match wire.frames(traffic, began_unix_ns, self.target.scaled(WIRE_SECONDS)).await {
@@ -305,7 +307,7 @@ fn script_time(limit: Duration, target: &Target, start: Option<&Start>) -> Durat
     own.saturating_add(wait.saturating_mul(MAX_CONNECTIONS))
 }
 
-/// Returns the result of a case that tried nothing, with the reason.
+/// Returns the result of a case that did not run. `explanation` is the reason.
 fn not_run(case: &CaseInfo, key: &CaseKey, seed: u64, verdict: Verdict, explanation: String) -> CaseResult {
     let judged = |requirement: &weft_core::RequirementId| RequirementVerdict {
         requirement: *requirement,

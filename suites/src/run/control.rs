@@ -14,8 +14,8 @@ use crate::stage::Stage;
 use crate::targets::{Start, Target};
 
 impl RunContext {
-    /// If the case failed because of a step that deviates, runs its control. Returns a sentence for
-    /// the explanation, or an empty text.
+    /// If the case failed, and a step of its script deviates from a correct exchange, runs the
+    /// control of the case. Returns a sentence for the explanation, or an empty text.
     pub(super) async fn control(
         &self,
         case: &SuiteCase,

@@ -51,7 +51,8 @@ impl RunContext {
         }
         let state =
             excuse::TargetState { address: stage.connections.target_address(), has_ended: stage.has_target_ended() };
-        // The target may serve only one connection at a time.
+        // Some targets serve only one connection at a time, so close this connection before the
+        // next attempt.
         stage.leave().await;
         // A single exchange may fail by chance, so try again. But do not try again if a person
         // would have to connect the target.

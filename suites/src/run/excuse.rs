@@ -34,7 +34,8 @@ pub(super) async fn excuse(
     if let Some(time) = stood_still {
         return Some(format!("The tester did not run for {} s", time.as_secs()));
     }
-    // A message of the target arrived through the link, so the link works.
+    // If the case does not end in silence, a message of the target arrived, so the link works. If
+    // the program has ended, the target is dead.
     if !log.ends_in_silence() || state.has_ended {
         return None;
     }

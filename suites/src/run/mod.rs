@@ -132,7 +132,7 @@ pub async fn run_with(
     let mut recorder = Recorder::new(store, run.id.clone(), retry_policy, clock);
     let (cases, planned) = (plan.cases.clone(), plan.keys.clone());
     sink.event(&Event::RunStarted { run: run.clone(), cases, planned });
-    // A resumed run also sends events for the cases that finished before.
+    // A resumed run also sends events for the cases that finished before the run was stopped.
     for (index, result) in (0..).zip(&results) {
         if let Some(result) = result {
             sink.event(&Event::CaseStarted { key: result.key.clone(), index });

@@ -18,7 +18,7 @@ pub struct Filter {
     cases: Option<BTreeSet<String>>,
     /// Id of the run that the keys in `only` come from.
     rerun_of: Option<String>,
-    /// Index of the part, from 0, and number of parts.
+    /// With `--shard`, the index of the part to run, from 0, and the number of parts.
     shard: Option<(usize, usize)>,
 }
 
@@ -111,8 +111,8 @@ impl Filter {
 /// names the protocol and the section (`mpa/7.1`, `MPA-7.1`).
 fn is_section_of(word: &str, id: &str) -> bool {
     word.ends_with(|last: char| last.is_ascii_digit())
-        // The number of a requirement and the name of a protocol are not sections: `RDMAP-5.2-1`,
-        // `mpa-p2p`.
+        // The last part of a section begins with a digit. A name that only ends with a digit is not
+        // a section.
         && word.rsplit(['/', '-']).next().is_some_and(|section| section.starts_with(|first: char| first.is_ascii_digit()))
         && id.strip_prefix(word).is_some_and(|rest| rest.starts_with(['-', '.']))
 }
@@ -162,8 +162,8 @@ impl Plan {
         plan
     }
 
-    /// Returns whether the plan lacks a variant that a run of all cases with this seed has. A plan
-    /// of a tier that is larger than the default tier lacks nothing.
+    /// Returns whether the plan lacks a variant that a run of all cases in the default tier has
+    /// with this seed. A plan of all cases in a larger tier lacks nothing.
     pub(super) fn is_selection(&self, suites: &Suites, seed: u64) -> bool {
         let planned: BTreeSet<&CaseKey> = self.keys.iter().collect();
         suites.cases().any(|case| {

@@ -91,7 +91,7 @@ pub(super) struct Recorder {
     outage: Option<Outage>,
 }
 
-/// Measures how long a run takes, including the parts before it was resumed.
+/// Measures how long a run takes, including the time before it was stopped and resumed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunClock {
     began: std::time::Instant,

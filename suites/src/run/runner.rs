@@ -1,5 +1,5 @@
-//! Runs single cases without a plan and without a store. The explorer generates its cases while it
-//! runs, so it cannot plan them.
+//! Runs single cases without a plan and without a store, for the explorer (`crate::explore`). The
+//! explorer generates its cases while it runs, so it cannot plan them.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};

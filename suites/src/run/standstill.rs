@@ -2,8 +2,9 @@
 //! or its clock jumped. The target continues meanwhile, so the tester itself may cause a failure
 //! that depends on time.
 //!
-//! A thread reads two clocks at short intervals. The tester stood still if the thread did not run
-//! for a long time, or if the two clocks moved by different amounts.
+//! A thread reads a monotonic clock and the calendar clock at short intervals. The tester stood
+//! still if either clock moved by at least `MIN_STANDSTILL` between two readings. While a machine
+//! is suspended, only the calendar clock moves.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -44,14 +45,14 @@ impl Standstill {
     /// Returns the length of the longest standstill that ended after `begin`.
     pub(super) fn since(&self, begin: Instant) -> Option<Duration> {
         let mut readings = lock(&self.0);
-        // The thread may wake up later than the timers of the case.
+        // The thread may wake up later than the timers of the case, so read the clocks here, too.
         readings.read(Instant::now(), clock::unix_ns());
         readings.since(begin)
     }
 }
 
 fn lock(readings: &Mutex<ClockReadings>) -> MutexGuard<'_, ClockReadings> {
-    // No change to `ClockReadings` panics halfway.
+    // No change to `ClockReadings` panics halfway, so a poisoned lock is safe to use.
     readings.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

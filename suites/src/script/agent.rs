@@ -105,7 +105,7 @@ surface! {
         (target.context.connection(number), target.pair(pair))
     };
 
-    /// Expects that the Responder's user is notified of the Request, with these private data. Also
+    /// Expects that the Responder's user is notified of a Request that has these private data. Also
     /// returns the notification.
     async expect_request() { agent_request as (expectation, private_data) } -> "weft.Pair, table" => {
         let (pair, request) = expect_request(&lua, &mut stage, &expectation, private_data).await?;

@@ -1,5 +1,5 @@
-//! Converts the notifications of the target's user to Lua tables. A notification is a completion or
-//! an event.
+//! Makes Lua tables of notifications. A notification is a completion or an event that the target's
+//! user gets.
 
 use mlua::{Lua, Table};
 use weft_agent::protocol::Event;

@@ -44,8 +44,8 @@ impl Reader<'_> {
         })
     }
 
-    /// `posted`: whether a posted work request binds the window, which is then of type 2 (default
-    /// true).
+    /// `posted` (default true): whether a posted work request binds the window. Such a window is of
+    /// type 2.
     pub(super) fn agent_window(&self, fields: &mut Fields<'_>) -> mlua::Result<(bool, Option<Object>)> {
         Ok((fields.or("posted", true)?, fields.optional("domain")?))
     }
@@ -115,8 +115,8 @@ impl Reader<'_> {
         Ok((work, Operation::Read { address, key }))
     }
 
-    /// Reads an Atomic Operation on the eight bytes of the peer at `stag` and `to`. The operation
-    /// is `add`, or `compare` and `swap`. The numbers may be negative.
+    /// Reads the options of an Atomic Operation on the peer's eight bytes at `stag` and `to`. The
+    /// operation is `add` alone, or `compare` together with `swap`. The numbers may be negative.
     pub(super) fn post_atomic(&self, fields: &mut Fields<'_>) -> mlua::Result<(WorkFields, Operation)> {
         let work = self.agent_work(fields)?;
         let (key, address) = remote(fields)?;
@@ -181,7 +181,8 @@ impl Reader<'_> {
         Ok((expectation, EventFields { events, private_data: fields.octets("private_data")? }))
     }
 
-    /// `or_end`: the end of the connection, or flushed work requests, are also accepted.
+    /// `or_end`: also accepts the end of the connection, and work requests that fail only because
+    /// the connection has ended (flushed work requests).
     pub(super) fn expect_error(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, bool)> {
         Ok((self.answer(fields)?, fields.or("or_end", false)?))
     }

@@ -53,8 +53,8 @@ surface! {
     /// Posts an RDMA Read from `stag` and `to`.
     async post_read() { post_read as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work).await?;
 
-    /// Posts an Atomic Operation on the eight bytes at `stag` and `to`. The operation is `add`, or
-    /// `compare` and `swap`.
+    /// Posts an Atomic Operation on the eight bytes at `stag` and `to`. The operation is `add`
+    /// alone, or `compare` together with `swap`.
     async post_atomic() { post_atomic as work } -> "integer?, string?" => send(&lua, &mut stage, pair.object, work).await?;
 
     /// Posts an Invalidate Local of an STag of the target.
@@ -72,7 +72,8 @@ surface! {
         event_table(&lua, &stage.agent().expect_event(pair.object, &expectation, &wanted).await?)?;
 
     /// Expects that the user is notified of an error: an event of the Queue Pair, or a completion
-    /// with an error other than a flush.
+    /// with an error. A work request that fails only because the connection has ended (a flush)
+    /// does not count, except if `or_end` is set.
     async expect_error() { expect_error as (expectation, or_end) } =>
         stage.agent().expect_error(pair.object, &expectation, or_end).await?;
 
@@ -94,8 +95,8 @@ async fn request(stage: &mut Stage, action: Action) -> mlua::Result<()> {
     Ok(())
 }
 
-/// Posts a work request of the Send Queue. Returns its number and the new STag of a window, or the
-/// reason of a refusal.
+/// Posts a work request of the Send Queue. Returns its number and, for a Bind, the new STag of the
+/// window. After a refusal, returns nil and the reason.
 async fn send(
     lua: &Lua,
     stage: &mut Stage,

@@ -5,7 +5,8 @@ use weft_agent::protocol::{Action, Object, Success};
 use super::agent_options::WorkFields;
 use crate::stage::Stage;
 
-/// Posts a work request. Returns its number, or the reason if the script accepts a refusal.
+/// Posts a work request. Returns its number and the result. If the agent refuses the work request,
+/// and the script accepts a refusal, returns the reason instead of the number.
 pub(super) async fn post(
     stage: &mut Stage,
     work: &WorkFields,

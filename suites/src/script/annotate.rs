@@ -1,8 +1,8 @@
 //! Generates `weft.lua`, annotations (`---@meta`) that describe the surface to an editor with the
 //! Lua language server (LuaLS). The surface is the set of objects and functions that scripts use.
 //!
-//! The fields of a table are the fields that its reader reads ([`RecordedFields`]). The methods and
-//! their descriptions come from the entries that bind them ([`super::bind`]).
+//! For each table, the annotations list the fields that its reader reads ([`RecordedFields`]). The
+//! methods and their descriptions come from the entries that bind them ([`super::bind`]).
 
 use std::fmt::Write as _;
 
@@ -183,8 +183,8 @@ fn recorded_fields() -> mlua::Result<Vec<RecordedField>> {
         // are recorded before the failure.
         result.or_else(|error| if options.name == "post_bind" { Ok(()) } else { Err(error) })?;
     }
-    // Reading a part fails, because it needs a region. But the fields of the part are recorded
-    // before the failure.
+    // Reading a part (a range of a region) fails, because it needs a region. But the fields of the
+    // part are recorded before the failure.
     let _ = reader.read("agent_part", None, Reader::agent_part);
     Ok(lua.remove_app_data::<RecordedFields>().map(|recorded| recorded.0).unwrap_or_default())
 }

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! The head names the list of [`Method`]s, the function that binds them, and the variables of an
-//! entry. These variables are a copy of the object, the locked stage, and the Lua state. The stage
-//! knows the line of the script. An entry has these parts:
+//! entry. In this order, these variables are the object (a copy), the locked stage, and the Lua
+//! state. The stage knows the line of the script. An entry has these parts:
 //!
 //! - `async`, or `fn` for a method that does not use the stage. In a `fn`, the stage is missing, and
 //!   the object is a reference.

@@ -1,4 +1,5 @@
-//! How many variants of a case each tier runs.
+//! How many variants of a case each tier runs. A variant sets each parameter of the case to one
+//! value. A tier (smoke, default or full) is a size of a run.
 
 use std::fmt;
 

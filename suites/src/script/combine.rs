@@ -84,9 +84,9 @@ impl UncoveredPairs {
     }
 }
 
-/// Selects variants greedily: each variant begins with a missing pair, and each further value is
-/// the one that adds the most missing pairs. Returns the positions of the variants in the list of
-/// all variants.
+/// Selects variants greedily: each variant begins with a pair that is not covered yet. Then each
+/// other parameter gets the value that covers the most uncovered pairs. Returns the positions of
+/// the variants in the list of all variants.
 fn pairwise(sizes: &[usize]) -> Vec<usize> {
     let mut uncovered = UncoveredPairs::new(sizes);
     let mut rows = Vec::new();

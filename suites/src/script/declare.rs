@@ -75,7 +75,8 @@ fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Decl
     Ok(DeclaredCase { info, combination, run })
 }
 
-/// Reads a list of words from a fixed set. `None` if the script does not have the field.
+/// Reads a list of words, each of which must be in a fixed set. `None` if the table does not have
+/// the field.
 fn words<T: DeserializeOwned>(lua: &Lua, fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Option<Vec<T>>> {
     let Some(words) = fields.optional::<Vec<String>>(name)? else { return Ok(None) };
     let mut known = Vec::new();

@@ -1,12 +1,12 @@
-//! Reads a Lua table with known fields: each field by name and type. A field that was not read is
-//! an error.
+//! Reads a Lua table with known fields: each field by name and type. If the table has an unknown
+//! field, this is an error.
 
 use mlua::{FromLua, Lua, LuaString, Table, Value};
 
 use super::old_names;
 
-/// The fields that were read. If a Lua state has this application data, [`Fields`] records every
-/// field that it reads. The annotations for editors are made from the record.
+/// A record of fields that were read. If a Lua state has such a record as application data,
+/// [`Fields`] adds every field that it reads. The annotations for editors are made from the record.
 #[derive(Debug, Default)]
 pub(crate) struct RecordedFields(pub(crate) Vec<RecordedField>);
 
@@ -21,7 +21,7 @@ pub(crate) struct RecordedField {
     pub(crate) required: bool,
 }
 
-/// A table that is being read. [`Fields::done`] rejects fields that were not read.
+/// A table that is being read. [`Fields::done`] rejects fields of the table that nothing has read.
 pub(crate) struct Fields<'a> {
     lua: &'a Lua,
     /// The name of the table, for messages: `mpa.request`.
@@ -112,8 +112,8 @@ impl<'a> Fields<'a> {
         wrong(self.what, name, why)
     }
 
-    /// Rejects every field that was not read. Otherwise a typing error would silently select the
-    /// default.
+    /// Rejects every field of the table that nothing has read. Without this check, a misspelled
+    /// field would be ignored, and the default would be used.
     pub(crate) fn done(self) -> mlua::Result<()> {
         let Some(table) = self.table else { return Ok(()) };
         for pair in table.pairs::<Value, Value>() {

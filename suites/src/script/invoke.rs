@@ -20,8 +20,9 @@ pub(crate) struct ScriptFault {
     pub(crate) message: String,
 }
 
-/// Runs the function of a case until it ends. Then does a good exchange, if the function did no
-/// good exchange after its last expectation. The stage records the target's actions.
+/// Runs the function of a case until it ends. If the function did no good exchange after its last
+/// expectation, does one afterwards, to show that the target still works. The stage records the
+/// target's actions.
 pub(crate) async fn invoke(
     case: &SuiteCase,
     key: &CaseKey,
@@ -65,7 +66,8 @@ pub(crate) async fn invoke(
     }
 }
 
-/// Returns `p`, the table of parameters. An unknown name is an error, and not nil.
+/// Returns `p`, the table of parameters. If a script reads an unknown name, it gets an error, and
+/// not nil.
 fn parameter_table(lua: &Lua, parameters: &Parameters) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     for (name, value) in parameters {

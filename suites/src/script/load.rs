@@ -41,7 +41,7 @@ pub enum LoadError {
         /// The reason.
         error: std::io::Error,
     },
-    /// There are no scripts.
+    /// There is no case.
     #[error("{path} contains no case: expected <protocol>/<section>-<topic>.lua in it", path = .0.display())]
     Empty(PathBuf),
 }
@@ -83,7 +83,7 @@ impl Suites {
     /// Loads the suites in `folder`. The scripts are `<protocol>/<section>-<topic>.lua`.
     ///
     /// # Errors
-    /// A script is wrong or cannot be read, or there is no script.
+    /// A script is wrong or cannot be read, or the folder contains no case.
     pub fn from_folder(folder: &Path) -> Result<Self, LoadError> {
         Self::from_folder_with(folder, Limits::default())
     }

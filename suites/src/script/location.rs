@@ -24,7 +24,8 @@ pub(crate) fn here(lua: &Lua) -> Option<SourceLocation> {
     None
 }
 
-/// Returns the line that a Lua error names, and its message in one line without the traceback.
+/// Returns the script's line that a Lua error names. Also returns the error's message without the
+/// traceback and without line breaks.
 pub(crate) fn of_error(error: &Error, file: &str) -> (Option<SourceLocation>, String) {
     let message = error.to_string();
     let location = line_in(&message, file).map(|line| SourceLocation { file: file.to_owned(), line });

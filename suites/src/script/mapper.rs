@@ -109,7 +109,8 @@ pub(super) fn fill(table: &Table, name: &str, value: Value) -> mlua::Result<()> 
     }
 }
 
-/// Builds a PMReq. `own` is the socket's address, and `next` is the address of the next connection.
+/// Builds a PMReq. `own` is the socket's address, and `next` is the address that the tester's next
+/// connection will come from.
 fn request(lua: &Lua, m: &Mapper, (own, next): (SocketAddr, SocketAddr), table: Table) -> mlua::Result<Message> {
     let target = &m.context.target;
     let which: Option<String> = table.raw_get("service")?;

@@ -16,7 +16,8 @@ pub(super) const TERMINATE: &str = "told";
 /// The old name of `trailing`, a field of SDP messages.
 pub(super) const TRAILING: &str = "behind";
 
-/// Warnings that are already in the log. A script is loaded again for each case.
+/// Warnings that are already in the log. A script is loaded again for each case, but each warning
+/// is logged only once.
 static WARNED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Binds the old names of an object's methods. `names` has pairs `(old, new)`.

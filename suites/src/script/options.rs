@@ -46,8 +46,9 @@ impl FromLua for Ids {
     }
 }
 
-/// How a step deviates. In a script, the value is `true` for a step with FPDUs. For a start-up
-/// frame, the value is the legal frame that a control sends instead.
+/// How a step deviates from a plain exchange, which is a correct exchange of the target's service.
+/// In a script, the value is `true` for a step with FPDUs. For a start-up frame, the value is a
+/// legal frame. If the case fails, a control (a second run) sends the legal frame instead.
 pub(super) struct Deviates(Option<Deviation>);
 
 impl FromLua for Deviates {

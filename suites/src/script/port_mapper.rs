@@ -63,7 +63,7 @@ surface! {
         portmap_table(&lua, &datagram.from.to_string(), &datagram.octets)?
     };
 
-    /// Builds the correct PMAccept to a PMReq. `at` is the place whose address the PMAccept has.
+    /// Builds the correct PMAccept to a PMReq. The PMAccept contains the address of the place `at`.
     fn accept(request: Table = "weft.PortMapperMessage") { "portmap.message" as table } -> "weft.Message" =>
         accept(lua, &request, or_new(lua, table)?)?;
 
@@ -92,7 +92,8 @@ surface! {
         stage.mapper_client().send(&message, to, options.other_port, None).await?;
     };
 
-    /// Returns whether a connection or a datagram has already arrived for the next expectation.
+    /// Returns what has already arrived for the next expectation: a connection or a datagram.
+    /// Returns nil if nothing has arrived.
     async waiting() -> "\"connection\"|\"datagram\"|nil" =>
         stage.mapper_client().waiting_kind().map(|is_connection| if is_connection { "connection" } else { "datagram" });
 

@@ -15,8 +15,8 @@ impl Reader<'_> {
         fields.or("service", 1)
     }
 
-    /// `other`: another address of the tester, if the tester has several addresses. `refuses`:
-    /// whether the tester refuses connections to the address.
+    /// `other`: whether to use another IP address of the tester, if the tester has several.
+    /// `refuses`: whether the tester refuses connections to the address.
     pub(super) fn port_mapper_place(&self, fields: &mut Fields<'_>) -> mlua::Result<(bool, bool)> {
         Ok((fields.or("other", false)?, fields.or("refuses", false)?))
     }
@@ -36,8 +36,8 @@ impl Reader<'_> {
         Ok((expectation, wanted))
     }
 
-    /// Reads how long the tester waits for a further repetition, and after how many repetitions it
-    /// stops.
+    /// Reads how long the tester waits for the next repetition, and after how many repetitions the
+    /// tester stops.
     pub(super) fn port_mapper_repeats(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, usize)> {
         let expectation = self.answer(fields)?;
         Ok((expectation, fields.or("most", 1000)?))

@@ -37,15 +37,15 @@ const STRIDE: u32 = 1000;
 /// Maximum length in bytes of a string from `string.rep`.
 const MAX_REP: usize = 1 << 20;
 
-/// The Lua module `session`, which plays explored sessions.
+/// The Lua module `session`, which runs the sessions that `weft test --explore` draws.
 const SESSION: &str = include_str!("../../library/session.lua");
-/// The sessions with SDP sockets, which belong to this module.
+/// The part of the Lua module `session` for SDP sockets.
 const SDP_SESSION: &str = include_str!("../../library/sdp_session.lua");
 
 /// Names that are removed from the standard library, with their table ("" for globals).
 const REMOVED: [(&str, &[&str]); 4] = [
-    // These functions load code, catch errors, change metatables (finalizers run without hooks),
-    // print, or control the garbage collector.
+    // These functions load code, catch errors, change metatables (the limits do not stop a
+    // finalizer), print, or control the garbage collector.
     (
         "",
         &[
@@ -112,8 +112,8 @@ pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
     Ok(lua)
 }
 
-/// Returns the current globals for a script. After the first function that waits, the state also
-/// has `coroutine`, because the interpreter needs it. A script must not get `coroutine`. With
+/// Returns the current globals for a script. When the first function that waits is added, mlua also
+/// adds `coroutine`, because such functions need it. A script must not get `coroutine`. With
 /// `coroutine`, a script could catch errors, or yield until its time is over.
 pub(crate) fn environment(lua: &Lua) -> mlua::Result<Table> {
     let visible = lua.create_table()?;

@@ -41,9 +41,9 @@ pub(crate) const MESSAGE_FIELDS: LuaFields = LuaFields(
 );
 
 /// Adds `sdp.shown` to the constructors. It lists the requirements that the monitor judges in the
-/// messages of the target, by subject: `sdp.shown { "hello_ack", "data" }`. The requirements of
-/// every message are always included. A requirement can also be named by its id. Then the case
-/// itself must cause messages that the requirement is about.
+/// messages of the target, by subject: `sdp.shown { "hello_ack", "data" }`. The requirements that
+/// apply to every message are always included. A requirement can also be named by its id. Then the
+/// case itself must cause messages that the requirement is about.
 pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
     let shown = lua.create_function(|_, names: Vec<String>| {
         let mut rows: Vec<&str> = Vec::new();
@@ -140,7 +140,8 @@ surface! {
         stage.sdp(s.number).send(&message, carrier).await?;
     };
 
-    /// Sends Data with a line of commands for a socket that text commands control.
+    /// Sends a line of text commands as Data. The target's socket must be one that text commands
+    /// control.
     async command(line: LuaString = "string") =>
         stage.sdp(s.number).send(&Message::data(&[bytes(&line), b"\n".to_vec()].concat()), SendFields::default()).await?;
 
@@ -149,7 +150,8 @@ surface! {
     async fill(message: Value = "weft.Message|string") -> "weft.Message" =>
         message::from_value(message)?.filled(stage.sdp(s.number).connection()?.counters());
 
-    /// Expects that the next message of the target has this name. Updates may arrive before it.
+    /// Expects that the next message of the target has this name. Updates (Data that only update
+    /// counters) and ModeChanges may arrive before it.
     async expect(name: Value = "string|string[]") { sdp_expect as options } -> "weft.SdpMessage" => {
         let wanted = options.wanted(&lua, name)?;
         message_table(&lua, &stage.sdp(s.number).expect(&options.expectation, &wanted).await?)?
@@ -182,7 +184,8 @@ surface! {
     async expect_response() { expect_response: answer as expectation } -> "string" =>
         lua.create_string(stage.sdp(s.number).expect_response(&expectation).await?)?;
 
-    /// Reads the part of a SrcAvail that is not in its payload, and sends the RdmaRdCompl.
+    /// Reads the bytes that a SrcAvail advertises but does not carry as payload, and sends the
+    /// RdmaRdCompl.
     async fetch(src_avail: Table = "weft.SdpMessage") { fetch: answer as expectation } -> "string" => {
         let carried = src_avail.get::<LuaString>("payload")?.as_bytes().len();
         let rest = src_avail.get::<u32>("length")?.saturating_sub(u32::try_from(carried).unwrap_or(u32::MAX));

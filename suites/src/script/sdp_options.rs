@@ -1,4 +1,5 @@
-//! Reads the option tables of the methods of an SDP connection and of a port mapper's socket.
+//! Reads the option tables of the methods of an SDP connection, and of a socket for datagrams to a
+//! port mapper.
 
 use std::time::Duration;
 
@@ -111,7 +112,8 @@ impl Reader<'_> {
         Ok((expectation, message, (hold, port)))
     }
 
-    /// Reads how the message is sent, and whether this step deviates from a plain exchange.
+    /// Reads how the message is sent, and whether this step deviates from a plain (correct)
+    /// exchange.
     pub(super) fn carrier(&self, fields: &mut Fields<'_>) -> mlua::Result<(SendFields, bool)> {
         let carrier = SendFields {
             solicited: fields.optional("solicited")?,

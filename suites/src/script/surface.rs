@@ -11,10 +11,11 @@
 //! conn:expect_close { requirement = { "MPA-...", "MPA-..." }, within = 15 }
 //! ```
 //!
-//! If an expectation with a `requirement` is not met, the case fails. An expectation without a
-//! `requirement` is a preparation: if it is not met, the case is inconclusive. `shows` names
-//! requirements that the monitor judges in the messages that meet the expectation. The target's
-//! time scale stretches all seconds (`within`).
+//! If the target violates an expectation with a `requirement`, the case fails. If nothing arrives
+//! in time, the case is usually inconclusive. An expectation without a `requirement` is a
+//! preparation: if it is not met, the case is inconclusive. `shows` names requirements that the
+//! monitor judges in the messages that meet the expectation. The target's time scale stretches all
+//! seconds (`within`).
 //!
 //! SDP is in `sdp.rs`, the port mapper in `mapper.rs` and `port_mapper.rs`.
 
@@ -43,15 +44,16 @@ surface! {
     /// waits for its connection.
     async connect() -> "weft.Connection" => t.context.connection(stage.connect().await?);
 
-    /// Opens a connection on which the target has accepted the Request. The next message is the
-    /// first FPDU. With an Initiator, the second value is its Request.
+    /// Opens a connection and does MPA start-up, so that the tester may send FPDUs. The second
+    /// value is the target's Reply. If the target is an Initiator, the second value is its Request.
     async start_up() { "mpa.request" as table } -> "weft.Connection, weft.Reply" => {
         let (number, frame) = start_up(&lua, &t.context, &mut stage, table).await?;
         (t.context.connection(number), reply_table(&lua, &frame)?)
     };
 
-    /// Opens a connection and brings it to Full Operation. Does the first exchange of the service,
-    /// so that FPDUs were sent in both directions.
+    /// Opens a connection and brings it to Full Operation. If the target is a Responder, does the
+    /// first exchange of the service, so that both sides have sent FPDUs. If the target is an
+    /// Initiator, waits for its first message.
     async operate() { "mpa.request" as table } -> "weft.Connection, weft.Operation" => {
         let (number, operation) = operate(&lua, &t.context, &mut stage, table).await?;
         (t.context.connection(number), operation_table(&lua, &operation)?)
@@ -64,8 +66,8 @@ surface! {
     async check(holds: bool = "boolean") { check as (expectation, expected, actual) } =>
         stage.recorder().check(holds, &expectation, &expected, &actual)?;
 
-    /// Ends the case as unimplemented, because the target does not implement the optional subject
-    /// of the case.
+    /// Ends the case as unimplemented, because the case is about an optional feature that the
+    /// target does not implement.
     async unimplemented(why: String = "string") => Err::<(), _>(stage.recorder().unimplemented(&why))?;
 
     /// Returns the maximum payload of a DDP segment that fits into one TCP segment to the target.
@@ -93,7 +95,7 @@ fn preparation(context: &Context) -> Expectation {
     Expectation::preparation(context.target.scaled(REPLY_SECONDS))
 }
 
-/// Starts MPA in the target's role. Returns the Reply, or the Request of an Initiator.
+/// Does MPA start-up with a target in either role. Returns the target's Reply or Request.
 async fn start_up(
     lua: &Lua,
     context: &Context,
@@ -117,7 +119,8 @@ async fn start_up(
     Ok((number, reply))
 }
 
-/// Starts MPA in the target's role, and does the first exchange of its service.
+/// Does MPA start-up with a target in either role. With a Responder, also does the first exchange
+/// of its service. With an Initiator, also waits for its first message.
 async fn operate(
     lua: &Lua,
     context: &Context,
@@ -171,8 +174,8 @@ surface! {
         fpdu_table(&lua, &stage.rdma(conn.number).expect_fpdu(&expectation, &wanted).await?)?;
 
     /// Expects that the target refuses the message: it sends a Terminate with one of these errors,
-    /// or closes. `requirement` names requirements about the refusal, `terminate` names
-    /// requirements about the Terminate, and `code` names requirements about the error in the
+    /// or closes the connection. `requirement` names requirements about the refusal, `terminate`
+    /// names requirements about the Terminate, and `code` names requirements about the error in the
     /// Terminate.
     async expect_terminate() { expect_terminate as (expectation, wanted) } -> "weft.Terminate?" => {
         let fpdu = stage.rdma(conn.number).expect_terminate(&expectation, &wanted).await?;
@@ -195,7 +198,7 @@ surface! {
     /// Expects that the target starts SDP, with a Hello or a start-up frame of MPA.
     async expect_sdp() { expect_sdp: silence as expectation } => stage.sdp(conn.number).expect_start(&expectation).await?;
 
-    /// Expects that the connection came from this address or port.
+    /// Expects that the connection came from this address and this port, if they are given.
     async expect_from() { expect_from as (expectation, ip, port) } =>
         stage.mapper_client().expect_source(conn.number, &expectation, ip, port)?;
 
@@ -204,8 +207,9 @@ surface! {
     async expect_plain() { expect_plain: silence as expectation } =>
         stage.sdp(conn.number).expect_no_start(&expectation).await?;
 
-    /// Returns the next event, and judges nothing. The event is a start-up frame or an FPDU with
-    /// its fields, other bytes, or the end of the connection. Returns nil if nothing arrives.
+    /// Returns the next event, and judges nothing. The event is a start-up frame, an FPDU, other
+    /// bytes, or the end of the connection. For a start-up frame or an FPDU, also returns its
+    /// fields. Returns nil if nothing arrives.
     async next() { waiting as expectation }
         -> "\"reply\"|\"request\"|\"fpdu\"|\"octets\"|\"close\"|nil, weft.Reply|weft.Fpdu|nil" =>
         event(&lua, stage.rdma(conn.number).next(&expectation).await?)?;
@@ -242,7 +246,7 @@ async fn send(stage: &mut Stage, number: u32, message: &Message, options: &SendS
     Ok(())
 }
 
-/// Returns the name of an event, and the fields of a frame.
+/// Returns the name of an event and, for a start-up frame or an FPDU, its fields.
 fn event(lua: &Lua, next: NextEvent) -> mlua::Result<(Option<&'static str>, Option<Table>)> {
     Ok(match next {
         NextEvent::Frame(StartupKind::Request, octets) => (Some("request"), Some(reply_table(lua, &octets)?)),

@@ -1,5 +1,5 @@
 //! The steps of a case that deviate from a plain exchange, and the FPDUs of the plain exchanges
-//! that replace them in a control.
+//! that replace these steps in a control. `control.rs` explains these terms.
 
 use weft_core::wire::mpa::fpdu::len_without_markers;
 

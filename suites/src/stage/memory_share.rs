@@ -15,7 +15,7 @@ impl MemoryShare {
     }
 }
 
-/// A copy is not counted until a script receives it.
+/// A copy is not counted until a script gets it.
 impl Clone for MemoryShare {
     fn clone(&self) -> Self {
         MemoryShare::default()

@@ -33,7 +33,7 @@ impl Message {
         }
     }
 
-    /// Creates an SDP message whose bytes the connection makes.
+    /// Creates an SDP message. The connection that sends the message makes its bytes.
     pub(crate) fn of_draft(draft: Draft) -> Self {
         let mut message = Message::new(Mid(draft.mid).name(), Vec::new());
         message.draft = Some(Box::new(draft));

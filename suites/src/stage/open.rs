@@ -12,7 +12,7 @@ use crate::stage::Message;
 use crate::targets::SdpStart;
 
 impl Stage {
-    /// Connects, sends `hello`, and follows the profile until HelloAck arrives.
+    /// Connects, sends `hello`, and follows the start-up profile until HelloAck arrives.
     pub(crate) async fn open_sdp(
         &mut self,
         hello: &Message,
@@ -25,8 +25,8 @@ impl Stage {
 
     /// Waits for the Hello of a target that connects. The tester then becomes MPA Initiator, waits
     /// for the time `hold`, and answers with this HelloAck. If bytes or a close arrive during
-    /// `hold`, the expectation is not met. With a `port`, the target resumes a suspended
-    /// connection. Returns the Hello.
+    /// `hold`, the expectation is not met. If there is a `port`, waits for the target to resume a
+    /// suspended connection at this port. Returns the Hello.
     pub(crate) async fn accept_sdp(
         &mut self,
         hello_ack: &Message,
@@ -77,8 +77,8 @@ impl Stage {
         self.rdma(number).probe(request, within).await
     }
 
-    /// Returns whether a server of rping accepts a byte after the end of the buffer that the target
-    /// file describes. `within` is the time for each answer.
+    /// Returns whether a server of rping accepts a Write of one byte after the end of the buffer
+    /// that the target file describes. `within` is the time for each answer.
     pub(crate) async fn probe_rping_buffer(&mut self, within: Duration) -> Attempt<bool> {
         let number = self.connect().await?;
         self.rdma(number).takes_byte_after_buffer(within).await

@@ -18,7 +18,7 @@ pub(crate) enum StepFailure {
 }
 
 impl StepFailure {
-    /// Adds the step in which the failure happened to the reason.
+    /// Adds to the reason the step in which the failure happened.
     pub(in crate::stage) fn in_step(self, step: &str) -> Self {
         match self {
             StepFailure::Decided => StepFailure::Decided,

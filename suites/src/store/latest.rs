@@ -22,7 +22,7 @@ pub(super) const BEST_FIRST: &str = "CASE WHEN status = 'done' AND is_selection 
      WHEN summary IS NOT NULL AND rerun_of IS NULL THEN 1 WHEN summary IS NOT NULL THEN 2 ELSE 3 END, \
      sequence DESC, id DESC";
 
-/// Cases with reruns. Each has the id of the last run that has a result of the case.
+/// The cases that were rerun, each with the id of the last rerun that has a result of the case.
 type RerunIds = BTreeMap<CaseKey, String>;
 
 /// The results that represent a target.
@@ -59,7 +59,7 @@ impl Store {
         Ok(Some(Latest { record, score, rerun_ids: RerunIds::new() }))
     }
 
-    /// Returns the run that represents a target as a report without transcripts. The results of
+    /// Returns a report, without transcripts, of the run that represents a target. The results of
     /// reruns replace the run's own results.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl Store {
         Ok(cases)
     }
 
-    /// Returns the run of a target that is the first in the order [`BEST_FIRST`].
+    /// Returns the first of a target's runs in the order [`BEST_FIRST`].
     async fn best(&self, target: &str) -> Result<Option<RunRecord>, StoreError> {
         let text = format!("SELECT id FROM runs WHERE target = $1 ORDER BY {BEST_FIRST} LIMIT 1");
         let row = sqlx::query(AssertSqlSafe(text)).bind(target).fetch_optional(&self.pool).await?;

@@ -2,8 +2,8 @@
 //! schema.
 //!
 //! A case is written in one transaction when it has finished, so a killed run keeps its results.
-//! Results name the paths of evidence files. If the database is a file, these files are next to it.
-//! If the database is a server, they are in the run's folder.
+//! Results have the paths of the evidence files, relative to the run's folder
+//! ([`crate::folder::of_run`]). By default, the database is a file in the output folder.
 
 mod alive;
 mod latest;
@@ -194,7 +194,7 @@ async fn prepare_file(pool: &AnyPool) -> Result<(), DatabaseOpenError> {
     // SQLite's driver does not lock migrations. Without this transaction, two processes that open a
     // new file would both create its tables.
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
-    // `run` does not accept a transaction in a future that may be sent to another thread.
+    // `run` cannot be used: with a transaction, its future cannot be sent to another thread.
     migrations::migrator().run_direct(None, &mut *transaction, false).await?;
     transaction.commit().await?;
     Ok(())

@@ -3,8 +3,8 @@
 
 use super::StoreError;
 
-/// The classes of SQLSTATE codes that are temporary. They are about connections, resources and
-/// operator intervention (including a restart).
+/// The beginnings of the SQLSTATE codes that report temporary failures: of connections, of
+/// resources, and because of an operator (for example a restart).
 const CLASSES: [&str; 3] = ["08", "53", "57P"];
 /// `SQLITE_BUSY` and `SQLITE_LOCKED`. The low byte of an extended code has one of these values.
 const LOCKS: [u32; 2] = [5, 6];
@@ -22,8 +22,8 @@ impl StoreError {
     }
 }
 
-/// Returns whether a code is temporary. A SQLSTATE has five characters, a code of SQLite at most
-/// four digits.
+/// Returns whether a code reports a temporary failure. A SQLSTATE has five characters, a code of
+/// SQLite at most four digits.
 fn is_transient(code: &str) -> bool {
     match code.len() {
         5 => CLASSES.iter().any(|class| code.starts_with(class)),

@@ -12,7 +12,8 @@ impl Store {
     /// The database fails, or another run has this id.
     pub async fn begin(&self, run: &RunInfo, cases: &[CaseInfo], planned: &[CaseKey]) -> Result<(), StoreError> {
         let mut transaction = self.pool.begin().await?;
-        // An earlier commit may have succeeded although its answer was lost.
+        // If this call is a repetition, the run may already be stored: an earlier commit may have
+        // succeeded although its answer was lost.
         let info = document(&run.id, run)?;
         let known = sqlx::query("SELECT 1 FROM runs WHERE id = $1 AND info = $2").bind(&run.id).bind(&info);
         if known.fetch_optional(&mut *transaction).await?.is_some() {
@@ -53,7 +54,7 @@ impl Store {
         Ok(())
     }
 
-    /// Changes the status of a run. Deletes the summary of an earlier end.
+    /// Changes the status of a run. Deletes the summary of a run that had ended and is resumed.
     ///
     /// # Errors
     /// The database fails.

@@ -155,7 +155,8 @@ impl Observer {
         Ok(())
     }
 
-    /// If the target's echo does not work, tries rping. If rping does not work, tries echo.
+    /// Called if the service that the target file declares does not work. Tries rping instead of
+    /// echo, or echo instead of rping.
     async fn other_service(&mut self) -> Result<(), OpenError> {
         let other = match self.target.service() {
             Service::Echo => Service::Rping,

@@ -23,9 +23,9 @@ impl std::fmt::Display for LocalCommand {
     }
 }
 
-/// Time limit in seconds for the command `restart`, before the time scale.
+/// Time limit in seconds for the command `restart`, not yet multiplied by the time scale.
 pub(crate) const RESTART_SECONDS: f64 = 120.0;
-/// Time limit in seconds for the command `crashed`, before the time scale.
+/// Time limit in seconds for the command `crashed`, not yet multiplied by the time scale.
 pub(crate) const CRASHED_SECONDS: f64 = 10.0;
 
 impl LocalCommand {

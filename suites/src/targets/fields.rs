@@ -90,11 +90,11 @@ pub struct TargetFile {
     /// command is 120 s times `time_scale`. Exit status 0 means that the target is available again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restart: Vec<String>,
-    /// A command with its arguments that checks whether the target has crashed, for example on its
-    /// console. weft runs the command on this machine, without a shell, if a case timed out and the
-    /// target's host does not answer. Exit status 0 means that the target has crashed. With another
-    /// status, weft assumes that the link is lost, and the case is inconclusive. The time limit of
-    /// the command is 10 s times `time_scale`.
+    /// A command with its arguments that checks whether the target has crashed. For example, it
+    /// reads the target's console. weft runs the command on this machine, without a shell, if a
+    /// case timed out and the target's host does not answer. Exit status 0 means that the target
+    /// has crashed. With another status, weft assumes that the link is lost, and the case is
+    /// inconclusive. The time limit of the command is 10 s times `time_scale`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crashed: Vec<String>,
     /// The `weft agent` on the NIC's host. Cases use it to call the NIC's verbs. The value is
@@ -107,8 +107,8 @@ pub struct TargetFile {
     pub agent: Option<AgentField>,
     /// The token that the agent was started with. Default: the environment variable
     /// `WEFT_AGENT_TOKEN`, if `WEFT_AGENT_TOKEN_FOR` names the agent's host. Without
-    /// `WEFT_AGENT_TOKEN_FOR`, the default is only for an agent on this machine. A command has no
-    /// default token.
+    /// `WEFT_AGENT_TOKEN_FOR`, the default is only for an agent on this machine. If `agent` is a
+    /// command, there is no default token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_token: Option<String>,
     /// Address that the agent listens on or connects to. Set this field only if this address
@@ -145,7 +145,7 @@ pub struct SdpTable {
     /// false.
     pub mirrored: bool,
     /// MSeq of the first message after Hello and HelloAck, 0 or 1. Section 6.1.5 of
-    /// draft-pinkerton-iwarp-sdp-01 can be read in both ways. Default 1.
+    /// draft-pinkerton-iwarp-sdp-01 can mean 0 or 1. Default 1.
     pub first_mseq: Option<u32>,
 }
 

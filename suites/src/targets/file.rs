@@ -26,7 +26,8 @@ impl Target {
     pub fn from_file(path: &Path) -> Result<Self, TargetError> {
         let file = path.display().to_string();
         let failed = |error| TargetError::Read { file: file.clone(), error };
-        // A device file, for example, does not report its length.
+        // The length of the file is not checked first, because a device file, for example, does not
+        // report its length.
         let mut octets = Vec::new();
         std::fs::File::open(path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut octets)).map_err(failed)?;
         if octets.len() as u64 > MAX_FILE {

@@ -207,7 +207,7 @@ impl Target {
 
     /// Maximum payload in bytes of a DDP segment that fits into one TCP segment. Over Ethernet, a
     /// TCP segment has 1,460 bytes. On this machine, it can be much longer. The headers and the CRC
-    /// of an FPDU need the rest. A segment with markers must be smaller.
+    /// of an FPDU use a part of the TCP segment. With markers, the payload must be smaller.
     pub(crate) fn max_segment(&self) -> u32 {
         if self.is_on_this_machine() { 65_000 } else { 1432 }
     }

@@ -22,7 +22,7 @@ pub struct Preset {
     pub time_scale: f64,
     /// Largest private data in bytes that the target accepts, including the 4 bytes of RFC 6581.
     pub private_data: u16,
-    /// Further remarks.
+    /// Other facts that the author of a target file should know.
     pub remarks: &'static [&'static str],
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Answer {
     pub(crate) error: Option<String>,
 }
 
-/// The screen's side of the thread.
+/// The screen's ends of the channels to and from the thread.
 pub(crate) struct Details {
     requests: Sender<Request>,
     pub(crate) answers: Receiver<Answer>,

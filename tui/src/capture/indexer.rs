@@ -33,7 +33,7 @@ pub(crate) enum IndexMessage {
     },
 }
 
-/// The screen's side of the thread.
+/// The screen's end of the queue from the thread, and the progress of the thread.
 #[derive(Debug)]
 pub(crate) struct Indexer {
     pub(crate) messages: QueueReceiver<IndexMessage>,

@@ -7,7 +7,7 @@ use weft_dissector::{FrameNumber, StreamId};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Findings,
-    /// Connections with the numbers of their findings.
+    /// Connections, with the number of findings of each connection.
     Connections,
     /// The messages of both endpoints of a connection, in order.
     Ladder,

@@ -37,7 +37,7 @@ pub(crate) struct ListOverlay {
     ladder: Option<Ladder>,
     /// The width for which the ladder was drawn, in columns. 0 if it was not drawn.
     width: usize,
-    /// The messages of the running pass.
+    /// Receives the results of the running pass.
     results: Option<Receiver<ListResult>>,
     /// Whether the running pass has sent lines, a ladder or an error.
     has_answer: bool,
@@ -76,8 +76,8 @@ impl ListOverlay {
         (self.results, self.has_answer) = (Some(list_pass::start(recording, self.kind, self.stream)), false);
     }
 
-    /// Starts another pass if the capture has grown. Waits between passes. Passes therefore run for
-    /// at most a fifth of the time.
+    /// Starts another pass if the capture has grown, and if enough time has passed since the start
+    /// of the last pass. Passes therefore run for at most a fifth of the time.
     fn read_again_if_grown(&mut self) {
         let has_more = self.recording.as_ref().is_some_and(|recording| recording.extent() != self.extent);
         if has_more && self.pass_started.elapsed() >= MIN_PASS_INTERVAL.max(5 * self.pass_duration) {

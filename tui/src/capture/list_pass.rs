@@ -41,8 +41,8 @@ pub(crate) enum ListResult {
     Nothing(String),
 }
 
-/// Starts a pass over the current content of the capture for a list. `stream` is the connection for
-/// a ladder diagram, for messages or for payload.
+/// Starts the pass for a list of this kind, over the current content of the capture. `stream` is
+/// the connection for a ladder diagram, for messages or for payload.
 pub(crate) fn start(recording: &Recording, kind: Kind, stream: StreamId) -> Receiver<ListResult> {
     let (sender, results) = sync_channel(4);
     let recording = recording.clone();

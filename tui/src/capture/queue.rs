@@ -53,7 +53,7 @@ impl<T> QueueReceiver<T> {
         Arc::weak_count(&self.0) == 0 && self.0.items.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Returns whether the thread ended before it sent its last item, and the queue is empty.
+    /// Returns whether the queue is empty, and the thread ended before it sent its last item.
     pub(crate) fn has_failed(&self) -> bool {
         self.is_over() && !self.0.is_complete.load(Relaxed)
     }

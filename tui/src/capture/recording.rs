@@ -238,7 +238,7 @@ impl Recording {
     }
 
     /// Returns the first part whose [`Part::before`] is at least `before`. If that part still
-    /// grows, also returns how many bytes of the part readers are allowed to read.
+    /// grows, also returns how many of its bytes can be read.
     fn part_from(&self, before: Option<u64>, follow: bool, gone: &impl Fn() -> bool) -> Option<(Part, Option<u64>)> {
         let before = before?;
         let mut state = self.state();

@@ -21,7 +21,8 @@ impl Screen {
     pub(crate) fn listed(&self) -> usize {
         let last = self.paused.unwrap_or(FrameNumber::MAX).min(self.index.last());
         match &self.filtered {
-            // Sometimes the filter has read more frames than the indexer.
+            // The filter can have read more frames than the indexer. Count only frames that the
+            // index has.
             Some(filtered) => filtered.frames().len_until(last),
             None if self.paused.is_some() => self.index.find(last).map_or(0, |place| place + 1),
             None => self.index.len(),

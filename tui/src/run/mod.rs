@@ -7,8 +7,8 @@
 //! +- hints, or what the run waits for ----------------+
 //! ```
 //!
-//! The only input of the screen is the stream of events of a run. A finished run is converted into
-//! the same events. The selection follows the running case until the user selects another case. The
+//! All data about a run comes from the run's stream of events. A finished run is converted into the
+//! same events. The selection follows the running case until the user selects another case. The
 //! screen does not start or stop runs. It passes requests to a function ([`rerun`]).
 
 pub(crate) mod progress;

@@ -85,7 +85,7 @@ impl Progress {
             }
             Event::CaseStarted { key, .. } => {
                 self.waits_for = None;
-                // Measure from the first case, because the target starts before the first case.
+                // Measure from the first case, to exclude the time that the target needs to start.
                 self.began.get_or_insert((now, self.counts.total()));
                 let place = self.place(key);
                 self.planned[place].state = State::Running(Vec::new());
@@ -114,8 +114,8 @@ impl Progress {
         }
     }
 
-    /// Returns the index of the case `key`. If the case was not planned, adds the case. Otherwise
-    /// its result would be lost.
+    /// Returns the index of the case `key`. If the case was not planned, adds the case, so that its
+    /// result is not lost.
     fn place(&mut self, key: CaseKey) -> usize {
         let Progress { places, planned, .. } = self;
         *places.entry(key).or_insert_with_key(|key| {

@@ -23,7 +23,8 @@ pub enum RunSource {
     Finished(Box<RunReport>),
 }
 
-/// The screen's side of a live run.
+/// The parts of a live run that the screen needs: the receiver of the events, and the function that
+/// starts reruns.
 pub struct Live {
     pub(super) events: Receiver<RunMessage>,
     pub(super) starter: Option<RerunStarter>,
@@ -38,12 +39,12 @@ pub(super) enum RunMessage {
     Close,
 }
 
-/// The run's side of the queue of events. Pass this value to the run as its [`EventSink`].
+/// The sending end of the queue of events. Pass this value to the run as its [`EventSink`].
 ///
-/// If the queue is full, steps are dropped. The screen still shows these steps later, because the
-/// result of a case contains all of its steps. All other events wait until the screen takes events
-/// from the queue, which happens many times per second. If the screen is closed, all events are
-/// discarded.
+/// If the queue is full, steps ([`Event::CaseStep`]) are dropped. The screen still shows these
+/// steps later, because the result of a case contains all of its steps. All other events wait until
+/// the screen takes events from the queue, which happens many times per second. If the screen is
+/// closed, all events are discarded.
 #[derive(Clone)]
 pub struct LiveSink {
     events: SyncSender<RunMessage>,

@@ -198,7 +198,7 @@ fn hex(octets: &Octets, text: &mut Text) {
     }
 }
 
-/// Adds the cases of the selected branch that did not pass.
+/// Adds the finished cases of the selected branch, except the cases that passed.
 fn failing(screen: &Screen, text: &mut Text) {
     let Some(Kind::Branch { first, end }) = screen.tree.selected().map(|node| node.kind.clone()) else { return };
     for planned in &screen.progress.planned[first..end] {

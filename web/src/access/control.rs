@@ -24,7 +24,7 @@ const FORM_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Access {
     /// The tokens. Without tokens, the server listens on loopback only.
     pub tokens: Tokens,
-    /// Host names that the server accepts in requests, without ports. The server also accepts
+    /// Host names, without ports, that the server accepts in requests. The server also accepts
     /// loopback names and, with tokens, IP addresses.
     pub names: Vec<String>,
 }

@@ -98,7 +98,8 @@ impl Tokens {
     }
 
     /// Returns the holder of a token, or `None` if the token is wrong. Always compares the complete
-    /// digests of all tokens. The duration therefore does not show how similar a wrong token is.
+    /// digests of all tokens. The duration therefore does not show how similar a wrong token is to
+    /// a correct token.
     pub(super) fn holder(&self, token: &str) -> Option<Holder> {
         let given = digest(token);
         let mut holder = None;

@@ -4,7 +4,8 @@
 //! The server reads captures in the background. If a capture makes the reader panic, or makes the
 //! system kill the server, the same would happen after each restart. So the server creates a hidden
 //! file next to the capture before it reads the capture, and removes the hidden file afterwards. If
-//! the hidden file still exists, the server reads the capture only when a user opens the capture.
+//! the hidden file of an earlier attempt exists, the server reads the capture only when a user
+//! opens the capture.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

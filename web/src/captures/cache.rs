@@ -1,6 +1,6 @@
-//! A cache of the results of passes over captures. If memory is short, the cache drops the least
-//! recently used results. Concurrent requests for the same result share one pass, which finishes
-//! even if all clients are gone.
+//! A cache of the results of passes over captures. A pass reads one capture from its beginning. If
+//! memory is short, the cache drops the least recently used results. Concurrent requests for the
+//! same result share one pass, which finishes even if all clients are gone.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -45,7 +45,7 @@ impl CaptureFolder {
         CaptureFolder { path: path.into() }
     }
 
-    /// Returns the captures in the folder. The last changed capture is first.
+    /// Returns the captures in the folder. The most recently changed capture is first.
     pub(crate) async fn entries(&self) -> io::Result<Vec<Entry>> {
         let path = Arc::clone(&self.path);
         tokio::task::spawn_blocking(move || entries(&path)).await.map_err(io::Error::other)?
@@ -56,7 +56,7 @@ impl CaptureFolder {
         Ok(self.entries().await?.into_iter().find(|entry| entry.id == id))
     }
 
-    /// Deletes the capture and its mark file.
+    /// Deletes the capture and its mark file ([`attempt`]).
     pub(crate) async fn remove(&self, entry: &Entry) -> io::Result<()> {
         tokio::fs::remove_file(&entry.source.path).await?;
         // Ignore an error, because usually there is no mark file.
@@ -87,7 +87,7 @@ fn entries(path: &Path) -> io::Result<Vec<Entry>> {
         let file = file?;
         let name = file.file_name();
         marked.extend(attempt::marked(&name).map(ToOwned::to_owned));
-        // `metadata` of an entry does not follow links. Therefore the check below ignores links. An
+        // `metadata` of an entry does not follow links. Therefore the check below skips links. An
         // error means that the file was deleted meanwhile.
         let Ok(meta) = file.metadata() else { continue };
         if !is_capture(&name) || !meta.is_file() {

@@ -1,8 +1,8 @@
 //! The limit of memory for captures, which all caches and all passes share.
 //!
 //! Each pass has a [`Share`] and reports at short intervals how much memory the pass takes. If the
-//! total exceeds the limit, the caches drop their least recently used results. If the caches are
-//! empty, the pass stops.
+//! total would exceed the limit, the caches drop their least recently used results. If the caches
+//! are empty, the pass that needs more memory stops.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -66,8 +66,8 @@ impl Memory {
 }
 
 impl Share {
-    /// Changes the share to `bytes`. If this exceeds the limit, caches drop results. Returns
-    /// `false` if there is still not enough memory.
+    /// Changes the share to `bytes`. If the total would exceed the limit, caches drop results.
+    /// Returns `false` if there is still not enough memory.
     pub(crate) fn resize(&self, bytes: usize) -> bool {
         while !self.try_resize(bytes) {
             if !self.memory.drop_result() {
@@ -88,8 +88,8 @@ impl Share {
         fits
     }
 
-    /// Changes the share to `bytes`, even if this exceeds the limit. Use this function for memory
-    /// that is already allocated.
+    /// Changes the share to `bytes`, even if the total then exceeds the limit. Use this function
+    /// for memory that is already allocated.
     pub(crate) fn force_resize(&self, bytes: usize) {
         let (mut own, mut used) = (locked(&self.bytes), locked(&self.memory.0.used));
         *used = *used - *own + bytes;

@@ -139,7 +139,7 @@ impl Captures {
         self.surveys.is_in_progress(source)
     }
 
-    /// Returns the survey or the error if the capture was already read. Otherwise returns `None`.
+    /// If the capture was already read, returns the survey or the error. If not, returns `None`.
     pub(crate) fn cached(&self, source: &Source) -> Option<Result<Arc<Survey>, Arc<str>>> {
         self.surveys.cached(source)
     }

@@ -24,7 +24,7 @@ const SILENCE: Duration = Duration::from_secs(20);
 const GRACE: Duration = Duration::from_secs(60);
 /// The minimum speed of an upload in bytes per second.
 const SLOWEST: u64 = 16 << 10;
-/// The maximum length of the client's file name in characters.
+/// If the client's file name has more characters than this, weft keeps only the end of the name.
 const MAX_NAME_LEN: usize = 100;
 /// The maximum number of uploads with the same file name. From the second upload on, the stored
 /// name has a number.

@@ -1,10 +1,10 @@
 //! Schedules passes over captures on a few threads. A pass reads one capture.
 //!
 //! A pass can take a minute, so with a first-in-first-out queue one client could block all other
-//! clients. An owner, usually a session, has at most one running pass and a few waiting passes. If
-//! several owners wait, the owner whose last pass began longest ago comes first. Operators come
-//! before viewers. Background reading comes last. Each running or waiting pass needs a ticket, and
-//! some tickets are reserved for operators.
+//! clients. An owner, usually a session, has at most one running pass and a few waiting passes.
+//! Operators come before viewers. Background reading comes last. Among owners of the same rank, the
+//! owner whose last pass began longest ago comes first. Each running or waiting pass needs a
+//! ticket, and some tickets are reserved for operators.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::failure::Failure;
 use crate::view::{self, OperatorForms};
 
-/// The maximum number of other results of the case on the page.
+/// The maximum number of results of the case on the page, from this run and from other runs.
 const PAST: u32 = 20;
 
 pub(super) async fn page(

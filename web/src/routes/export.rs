@@ -1,10 +1,11 @@
 //! A run as one zip file: its report, its evidence, and their hashes.
 //!
-//! The server makes the zip while it sends the zip. It writes no temporary file. In memory, it has
-//! only one file of evidence and the pieces in the queue. Each export needs a permit. If a client
-//! reads nothing for some time, the export fails and its permit is free again. A client that gets
-//! no permit in time has to try again. Paths come from the stored results and must lead into the
-//! folder `cases` of the run, as for the evidence pages.
+//! The server makes the zip while it sends the zip. It writes no temporary file. The report comes
+//! first. After the report, the server has in memory only one file of evidence and the pieces in
+//! the queue. Each export needs a permit. If a client reads nothing for some time, the export fails
+//! and its permit is free again. A client that gets no permit in time has to try again. Paths come
+//! from the stored results and must lead into the folder `cases` of the run, as for the evidence
+//! pages.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -36,7 +37,7 @@ use crate::hex::hex;
 const PIECE: usize = 64 << 10;
 /// The maximum number of pieces in the queue.
 const PIECES: usize = 4;
-/// Name of the file in the zip that has the hashes of all other files.
+/// Name of the file with the hashes of all other files in the zip.
 const HASHES: &str = "SHA256SUMS";
 
 type Sender = mpsc::Sender<io::Result<Bytes>>;

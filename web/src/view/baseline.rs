@@ -29,7 +29,7 @@ struct Entry<'a> {
     reason: &'a str,
     /// The link for details, and whether the page is allowed to make the link clickable.
     link: Option<(&'a str, bool)>,
-    /// The cases of the run in `last` whose results the entry expects: key and address.
+    /// The cases whose results, in the run in `last`, the entry expects: key and address.
     expects: Vec<(String, String)>,
     /// Why the entry is stale, if it is stale.
     stale: Option<&'a str>,
@@ -59,7 +59,7 @@ pub(crate) fn baseline(
         });
     }
     if configured.is_none() {
-        // Without the target file, only entries that had an effect on that run are known.
+        // Without the target file, only entries that had an effect on the run in `last` are known.
         for one in expected {
             match entries.iter_mut().find(|entry| entry.reason == one.reason && entry.case == one.key.case) {
                 Some(entry) => entry.expects.push(line(one)),

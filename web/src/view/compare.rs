@@ -11,7 +11,7 @@ use super::{time, url};
 struct Page<'a> {
     before: Side<'a>,
     after: Side<'a>,
-    /// The address of the comparison with before and after swapped.
+    /// The address of the same comparison, but with `before` and `after` swapped.
     turned: String,
     lists: Vec<(&'static str, Vec<Line>)>,
     observations: Vec<(&'static str, &'a [ObservedViolation])>,

@@ -50,8 +50,9 @@ impl MeasuredOperation {
     pub(super) async fn sample(&self, count: u64) -> anyhow::Result<Duration> {
         let Some(back) = &self.back else {
             let forth = Arc::clone(&self.forth);
-            // Use a task, as the peer does. The runtime polls the network before it resumes the
-            // future of `block_on`, so the future of `block_on` would be slower than a task.
+            // Use a task, as the peer does. Before the runtime resumes the future of `block_on`, it
+            // polls the network, which takes a system call. A task resumes without this call, so it
+            // is faster.
             return tokio::spawn(async move {
                 let begin = Instant::now();
                 forth.run(count).await.map(|()| begin.elapsed())
@@ -85,7 +86,7 @@ pub(super) fn here(settings: CmSettings, busy_poll: BusyPoll) -> anyhow::Result<
             loop {
                 let request = listener.next().await?;
                 let device = device.clone();
-                // The measuring side reports errors of the connection.
+                // Ignore errors here, because the measuring side reports them.
                 tokio::spawn(async move { serve(&device, request).await });
             }
         })

@@ -14,8 +14,8 @@ pub(in crate::cmd) const LONGEST_PART: u32 = 1 << 26;
 /// A connection to a peer in another thread. The peer executes commands.
 ///
 /// A command has 16 bytes: the number of data bytes that follow (8 bytes, big-endian), and a part
-/// size (8 bytes, big-endian). The peer sends each received part of this size back. If the part
-/// size is 0, the peer sends one byte after all data.
+/// size (8 bytes, big-endian). The peer receives the data in parts of this size, and sends back
+/// each part. If the part size is 0, the peer sends one byte after all data.
 pub(in crate::cmd) struct Tcp<S = TcpStream>(S);
 
 impl Tcp {
@@ -82,8 +82,9 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
         stream.read_exact(&mut part)?;
         let mut left = u64::from_be_bytes(octets);
         let part = u64::from_be_bytes(part).min(LONGEST_PART.into()) as usize;
-        // Receive a complete part before sending it back: the measuring side writes the complete
-        // part before it reads.
+        // Receive a complete part before sending it back. The measuring side writes the complete
+        // part before it reads. If both sides wrote at the same time, full buffers could block
+        // both.
         buffer.resize(part.max(BUFFER), 0);
         while left > 0 {
             let most = usize::try_from(left).unwrap_or(BUFFER).min(BUFFER);

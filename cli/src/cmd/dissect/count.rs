@@ -24,7 +24,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Counts a TCP segment.
+    /// Counts the connection of a TCP segment.
     pub(crate) fn packet(&mut self, packet: &Packet) {
         if let TransportKind::Tcp { stream, .. } = packet.transport {
             self.streams = self.streams.max(stream.next().into());

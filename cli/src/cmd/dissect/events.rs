@@ -8,8 +8,8 @@ use weft_dissector::{Packet, TransportKind};
 
 use super::order::Rank;
 
-/// Maximum number of connections whose events are stored. If there are more, weft drops the
-/// connections with the smallest numbers.
+/// Maximum number of connections whose events are stored. If there are more, weft drops the events
+/// of the connections with the smallest numbers.
 const REMEMBERED: usize = 1 << 16;
 
 /// Bit of [`Events::reported`]: a SYN opened the connection.

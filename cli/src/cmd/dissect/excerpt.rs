@@ -1,5 +1,5 @@
-//! `-w` without `-i`: writes the frames that pass the filter, and all other frames that weft needs
-//! to judge these frames again.
+//! `-w` without `-i`: writes the frames that pass the filter, and all other frames that are
+//! necessary for judging these frames again.
 //!
 //! A finding depends on earlier frames of its connection, and FPDUs are unreadable without the
 //! start-up frames. So weft writes either all frames of a connection or none of these frames. weft
@@ -123,9 +123,9 @@ impl FrameSelection {
         Ok(chosen)
     }
 
-    /// Returns whether weft needs the frame to judge the frames that pass. weft needs port mapper
-    /// messages, because they name addresses of iWARP and SDP connections. weft also needs IP
-    /// fragments, because it does not know their connection.
+    /// Returns whether the frame is necessary for judging the frames that pass the filter. Port
+    /// mapper messages are necessary, because they name addresses of iWARP and SDP connections. IP
+    /// fragments are necessary, because weft does not know their connection.
     fn has(&self, record: &Record) -> bool {
         let is_port_mapper = || {
             record.facts.packet.is_some_and(|packet| {

@@ -23,8 +23,8 @@ use super::events::Events;
 use super::order::{LineSorter, Rank, UnitKey};
 use super::{Arguments, Out, no_match};
 
-/// Number of newest frames whose facts (time, length, addresses) are stored. The filter needs the
-/// facts of a unit's frame.
+/// weft stores the facts (time, length, addresses) of this number of newest frames. The filter
+/// needs the facts of a unit's frame.
 const REMEMBERED: usize = 4096;
 /// Maximum number of units for which weft stores whether the unit passed the filter. weft needs
 /// this result for a later finding of the unit, if the dissector reports other units before the

@@ -1,4 +1,4 @@
-//! Names the bytes of a frame that a finding is about.
+//! Names the bytes that a finding is about, by their offsets in the frame.
 
 use weft_dissector::Finding;
 

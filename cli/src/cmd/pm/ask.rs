@@ -32,7 +32,7 @@ use crate::watch::WatchArguments;
     weft pm ask 192.0.2.17:80 --connect    query the SDP Address, and connect to it"
 )]
 pub(crate) struct Arguments {
-    /// Query the SDP Address of the service with this TCP address (HOST:PORT)
+    /// Query the SDP Address of the service that has this TCP address (HOST:PORT)
     #[arg(value_name = "SERVICE")]
     service: String,
     /// Use this port mapper

@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     /// Set the permissions of the socket, in octal
     #[arg(long, value_name = "MODE", default_value = "600", value_parser = octal)]
     socket_mode: u32,
-    /// Also run a port mapper at this UDP address, for the services of programs
+    /// Also run a port mapper at this UDP address, for the programs that listen
     #[arg(long, value_name = "ADDRESS:PORT")]
     pm_listen: Option<std::net::SocketAddr>,
     /// Allow at most this many connections at a time, and refuse further connections
@@ -173,7 +173,7 @@ async fn accept(agent: &Arc<Agent>, listener: UnixListener, mut interrupted: imp
     let requests = Arc::new(Semaphore::new(REQUESTS));
     loop {
         let next = async {
-            // The semaphore is never closed.
+            // Acquiring cannot fail, because nothing closes the semaphore.
             let permit = Arc::clone(&requests).acquire_owned().await.ok();
             (permit, listener.accept().await)
         };

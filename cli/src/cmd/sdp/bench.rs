@@ -113,8 +113,9 @@ async fn compare(
                 None => tcp.stream(count, size)?,
                 Some(stream) => {
                     let (stream, round_trips) = (Arc::clone(stream), arguments.latency);
-                    // Use a task, as the peer does. The runtime polls the network before it resumes
-                    // the future of `block_on`, so the future of `block_on` would be slower.
+                    // Use a task, as the peer does. Before the runtime resumes the future of
+                    // `block_on`, it polls the network, which takes a system call. A task resumes
+                    // without this call, so it is faster.
                     tokio::spawn(async move { sample(&stream, count, size, round_trips).await }).await??
                 }
             });
@@ -232,7 +233,7 @@ fn here(settings: SdpSettings) -> anyhow::Result<SocketAddr> {
             sender.send(listener.local_addr()?)?;
             loop {
                 let incoming = listener.incoming().await?;
-                // The measuring side reports errors of the connection.
+                // Ignore errors here, because the measuring side reports them.
                 tokio::spawn(async move { serve(incoming.start().await?).await });
             }
         })
@@ -248,8 +249,9 @@ async fn serve(mut stream: SdpStream) -> anyhow::Result<()> {
     loop {
         let (mut left, part) = (stream.read_u64().await?, stream.read_u64().await?);
         let part = part.min(LONGEST_PART.into()) as usize;
-        // Receive a complete part before sending it back: the measuring side writes the complete
-        // part before it reads.
+        // Receive a complete part before sending it back. The measuring side writes the complete
+        // part before it reads. If both sides wrote at the same time, full buffers could block
+        // both.
         buffer.resize(part.max(1 << 20), 0);
         while left > 0 {
             let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());

@@ -184,8 +184,8 @@ fn pattern(octets: usize) -> Vec<u8> {
     (0..octets).map(|n| (n ^ (n >> 8) ^ (n >> 16)) as u8).collect()
 }
 
-/// Runs `up`, which sends the bytes `sent`, and reads until the peer closes. Then compares `sent`
-/// with the bytes that the echo returned.
+/// Runs `up`, which sends the bytes `sent`. At the same time, reads until the peer closes. Then
+/// compares `sent` with the bytes that the echo returned.
 async fn compare(
     reader: &mut (impl AsyncRead + Unpin),
     up: impl Future<Output = std::io::Result<()>>,

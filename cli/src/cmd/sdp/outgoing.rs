@@ -98,7 +98,8 @@ impl Connector {
                 let stream = match socket.connect(address).await {
                     Ok(stream) => stream,
                     Err(error) => {
-                        // Remove the answer of the port mapper from the cache.
+                        // Remove the port mapper's answer from the cache, because its address did
+                        // not work.
                         let _ = self.client.reset(query, address).await;
                         return Err(tcp(address)(error));
                     }

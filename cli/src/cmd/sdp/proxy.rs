@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     /// Also run a port mapper at this UDP address, which maps --service to --listen
     #[arg(long, value_name = "ADDRESS:PORT", requires = "service")]
     pm_listen: Option<SocketAddr>,
-    /// With --pm-listen: map the service with this TCP address
+    /// With --pm-listen: map the service that has this TCP address
     ///
     /// The addresses 0.0.0.0 and :: match all addresses.
     #[arg(long, value_name = "ADDRESS:PORT", requires = "pm_listen")]
@@ -157,7 +157,7 @@ async fn accept(
     let mut connections = JoinSet::new();
     loop {
         let next = async {
-            // The semaphore is never closed.
+            // Acquiring cannot fail, because nothing closes the semaphore.
             let permit = Arc::clone(&room).acquire_owned().await.ok();
             (permit, listener.next().await)
         };

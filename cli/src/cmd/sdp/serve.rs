@@ -118,7 +118,7 @@ async fn serve(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::Re
     let (service, quiet) = (Arc::new(service), arguments.quiet);
     let room = Arc::new(Semaphore::new(arguments.most as usize));
     loop {
-        // The semaphore is never closed.
+        // Acquiring cannot fail, because nothing closes the semaphore.
         let permit = Arc::clone(&room).acquire_owned().await.ok();
         let incoming = match listener.incoming().await {
             Ok(incoming) => incoming,

@@ -42,7 +42,8 @@ pub(super) fn start(
         let permits = Arc::new(Semaphore::new(CONNECTIONS));
         let shares = Shares::of(MemorySettings::default().max_octets);
         loop {
-            // The semaphore is never closed. A client above the limit waits for its MPA Reply.
+            // Acquiring cannot fail, because nothing closes the semaphore. A client above the limit
+            // waits for its MPA Reply.
             let permit = Arc::clone(&permits).acquire_owned().await.ok();
             let request = listener.next().await;
             let (device, shares) = (device.clone(), Arc::clone(&shares));

@@ -13,7 +13,7 @@ use weft_peer::soak::play;
 use super::Transport;
 use crate::runtime;
 
-/// Whether any thread or task has panicked, also a task whose result nothing reads.
+/// Whether any thread or task has panicked. This includes tasks whose results weft does not read.
 static PANICKED: AtomicBool = AtomicBool::new(false);
 
 /// The work of a worker thread.

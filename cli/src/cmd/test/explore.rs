@@ -16,7 +16,7 @@ use crate::exit::print_line;
 use crate::results::{make_folder, terminal};
 use crate::select::duration;
 
-/// The option --explore, and its options.
+/// The option --explore, and the options that need it.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Options for exploring")]
 pub(super) struct ExploreArguments {

@@ -68,8 +68,9 @@ impl Operations {
             return self.match_early_response(request, early, at, remarks);
         }
         self.requests.push_back(request);
-        // The zero-length Read that ends the start-up does not count. RFC 6581 section 9.1 allows
-        // the responder to increase its IRD for this Read, but does not require it.
+        // The zero-length Read that ends the start-up is allowed to exceed the limit. RFC 6581
+        // section 9.1 allows the responder to increase its IRD for this Read, but does not require
+        // this increase.
         let is_ready_to_receive = msn == Msn::FIRST && matches!(kind, RequestKind::Read(read) if read.rdmardsz == 0);
         if let Some(limit) = self.limit.filter(|_| self.certain)
             && outstanding > limit

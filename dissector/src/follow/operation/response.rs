@@ -151,9 +151,9 @@ impl Operations {
     /// Requests before the answered request are dropped, because the responses to these requests
     /// are missing in the capture. Requests in frames after the Response are ignored.
     ///
-    /// Several requests can have the same sink. If there was never more than one outstanding
-    /// request at a time, the Response answers the latest of these requests. Otherwise the result
-    /// is `None`.
+    /// If several requests have the sink of the Response, there are two cases. If there was never
+    /// more than one outstanding request at a time, the Response answers the latest of these
+    /// requests. If there was, the result is `None`.
     fn begin_uncertain_response(
         &mut self,
         at: SegmentLocation,
@@ -175,7 +175,7 @@ impl Operations {
     }
 
     /// Records how many requests were outstanding when a response began in frame `first_frame`: the
-    /// requests in the queue, plus `more` requests.
+    /// requests of earlier frames in the queue, plus `more` requests.
     pub(super) fn note_depth(&mut self, first_frame: FrameNumber, more: usize) {
         if self.certain {
             let depth = self.requests.iter().filter(|request| request.frame < first_frame).count() + more;

@@ -60,7 +60,7 @@ pub struct Adverts {
     pub made: u64,
     /// Number of advertisements that RdmaRdCompl or RdmaWrCompl completed.
     pub completed: u64,
-    /// Number of SrcAvails whose remaining octets a SendSm requested as Data.
+    /// Number of SrcAvails that ended because a SendSm requested their remaining octets as Data.
     pub by_data: u64,
     /// Number of SinkAvails that a message with payload made stale.
     pub stale: u64,
@@ -79,7 +79,7 @@ impl Adverts {
         &self.open
     }
 
-    /// Returns the number of octets of all open advertisements that were neither moved by RDMA nor
+    /// Returns how many octets of all open advertisements together were neither moved by RDMA nor
     /// sent as payload.
     pub(super) fn octets(&self) -> u64 {
         self.open.iter().fold(0, |sum, advert| sum.saturating_add(advert.left))

@@ -22,7 +22,7 @@ pub struct Credits {
     /// Number of buffers that the endpoint used. Each message of the endpoint after Hello and
     /// HelloAck uses one buffer.
     pub consumed: u64,
-    /// Number of Data messages without payload from the peer: gratuitous updates (section 10.4).
+    /// Number of the peer's Data messages without payload: gratuitous updates (section 10.4).
     pub gratuitous: u64,
     /// The lowest credit that was left after any message of the endpoint.
     pub min_left: Option<u32>,

@@ -93,7 +93,7 @@ impl Message {
     }
 
     /// Returns whether the message has one of these types: a message by which a Data Sink settles a
-    /// SrcAvailCancel, or a message that only updates credit.
+    /// SrcAvailCancel (see [`super::sdp_peer`]), or a message that only updates credit.
     pub(super) fn is_answer(&self) -> bool {
         matches!(self.mid, Mid::SEND_SM | Mid::RDMA_RD_COMPL) || self.is_gratuitous()
     }

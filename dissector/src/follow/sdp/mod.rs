@@ -3,7 +3,7 @@
 //!
 //! The monitor tracks what each of the two peers can know (sections 12 to 14 of the SDP draft, see
 //! `sdp_peer`). This module does not check rules. In every start-up sequence, the state begins with
-//! the Hello: in streaming mode or in private data.
+//! the Hello. The Hello is in streaming mode or in private data.
 //!
 //! **Uncertain state is not reported.** If an MSeq is not the previous MSeq plus one, or if headers
 //! were not captured, messages may be missing in the capture. In this case, the Modes are unknown
@@ -129,8 +129,9 @@ pub struct SdpState {
     pub peers: [SdpPeer; 2],
     /// The credit of each peer.
     pub credits: [Credits; 2],
-    /// The Mode of each half-connection, as far as the Master of the half-connection knows it;
-    /// `None` if the Mode is not known. The index is the direction of the Data Source.
+    /// The Mode of each half-connection, as far as the Mode Master (the peer that may change the
+    /// Mode) knows it; `None` if the Mode is not known. The index is the direction of the Data
+    /// Source.
     pub modes: [Option<Mode>; 2],
     /// The Mode changes of each half-connection. The index is the direction of the Data Source.
     pub changes: [ModeChanges; 2],
@@ -260,9 +261,9 @@ impl SdpState {
     }
 
     /// A peer must not use a SinkAvail after its own SinkCancelAck has ended this SinkAvail.
-    /// Returns the first RDMA Write of `direction` that does so. Only RDMA Writes after the
-    /// sender's last message are considered. If a later advertisement has the same STag, returns
-    /// `None`, even if the sender did not know this advertisement.
+    /// Returns the first RDMA Write of `direction` that uses such a SinkAvail. Only RDMA Writes
+    /// after the sender's last message are considered. If a later advertisement has the same STag,
+    /// the RDMA Write is not returned, even if the sender did not know this advertisement.
     pub(crate) fn write_after_cancel_ack(&self, direction: Direction) -> Option<RdmaAccess> {
         let (own, peer) = (&self.peers[direction], &self.peers[direction.peer()]);
         let is_open = |stag: u32| {
@@ -298,8 +299,8 @@ impl SdpState {
                 let other = &mut self.peers[direction.peer()];
                 (other.granted, other.sizes.peer) = (Some(message.bufs.into()), Some(setup.receive_size));
                 if message.mid == Mid::HELLO_ACK && self.numbers != [None; 2] {
-                    // The monitor processes the HelloAck only after messages that were sent after
-                    // the HelloAck.
+                    // The HelloAck is late: the monitor has already processed messages that were
+                    // sent after it.
                     self.drop_uncertain_state();
                 } else if message.mid == Mid::HELLO_ACK && self.certain {
                     self.peers.iter_mut().for_each(SdpPeer::start);

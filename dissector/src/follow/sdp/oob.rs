@@ -3,8 +3,8 @@
 //! but not sent (section 9.5.3 of the SDP draft).
 //!
 //! Octets that a SrcAvail advertises count as sent. If a SendSm, a SinkAvail or a cancel ends the
-//! SrcAvail, its remaining octets no longer count as sent. They count when they are sent in another
-//! way.
+//! SrcAvail, its remaining octets no longer count as sent. They count again when they are sent in
+//! another way.
 
 use std::collections::VecDeque;
 

@@ -3,8 +3,8 @@
 //!
 //! An RDMA Write or a Read Request does not show which messages its sender had received. The next
 //! SDP message of the same endpoint shows this. Until this message, at most [`MAX_ACCESSES`]
-//! accesses are kept. The module also keeps why advertisements ended, for the last [`MAX_ENDED`]
-//! ended advertisements of each kind.
+//! accesses are kept. For the last [`MAX_ENDED`] ended advertisements of each kind, the module also
+//! keeps the reason why they ended.
 
 use std::collections::VecDeque;
 

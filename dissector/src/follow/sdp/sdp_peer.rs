@@ -396,9 +396,9 @@ impl Source {
         }
         self.late = self.late.saturating_add(1);
         self.ended_adverts.add(&advert, EndReason::Void);
-        // The SinkAvail was in transit when this peer left Pipelined Mode. The monitor compares its
-        // NonDiscards with the PotentialNonDiscards of that time, and drops the SinkAvail (weft's
-        // interpretation of the draft).
+        // The SinkAvail was in transit when this peer left Pipelined Mode. The monitor compares the
+        // NonDiscards of the SinkAvail with the PotentialNonDiscards of that time, and drops the
+        // SinkAvail (weft's interpretation of the draft).
         let (change, known) = &mut self.left_pipelined;
         if advert.non_discards == *known {
             let change = *change;

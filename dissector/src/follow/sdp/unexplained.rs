@@ -1,9 +1,8 @@
 //! Keeps actions of an endpoint that no message of its peer explains so far.
 //!
-//! The monitor sometimes processes the directions out of order. So it sometimes processes the
-//! message that explains an action later than the action. When the connection ends, rules check the
-//! actions that are still unexplained. For each kind, at most the first [`MAX_ACTIONS`] actions are
-//! kept.
+//! The monitor sometimes processes the directions out of order. So it sometimes processes an action
+//! before the message that explains this action. When the connection ends, rules check the actions
+//! that are still unexplained. For each kind, at most the first [`MAX_ACTIONS`] actions are kept.
 
 use super::credits::reached;
 use crate::parse::Location;

@@ -1,4 +1,4 @@
-//! Checks that the digest is used that RFC 5041 section 3 requires below DDP.
+//! Checks that the layer below DDP uses a digest, as RFC 5041 section 3 requires.
 
 use weft_core::requirement;
 

@@ -37,11 +37,11 @@ fn not_an_fpdu(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings
     findings.report_in_frame(requirement!("RDMAP-6.1-3"), direction, octets, expected, found);
 }
 
-/// Reports a message whose last segment is missing, if the message's sender closed the connection
-/// gracefully. There are two cases. In case 1, an earlier segment with L=1 has the octets that
-/// continue the message, so that segment was sent too early. In case 2, the sender sent another
-/// complete message before the close. So the close did not cut off the unfinished message, and its
-/// segment with L=1 is missing.
+/// Reports a message that does not end with a segment with L=1, if the message's sender closed the
+/// connection gracefully. There are two cases. In case 1, an earlier segment with L=1 has the
+/// octets that continue the message, so that segment was sent too early. In case 2, the sender sent
+/// another complete message before the close. So the close did not cut off the unfinished message:
+/// the last segment of this message has L=0.
 fn unfinished(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
     if traffic.directions.iter().any(|side| side.terminate.is_some()) || connection.rst.iter().any(Option::is_some) {
@@ -57,8 +57,8 @@ fn unfinished(state: &ConnectionState, findings: &mut Findings<'_>) {
         }
         // If octets of the direction are missing (`lost`), they come before this message, because
         // all segments of this message are known. It is possible that the missing octets belong to
-        // a Response that the segment with L=1 ended. In that case, this message is the next
-        // Response, and the close cut it off.
+        // a Response, and that the segment with L=1 is the end of this Response. In that case, this
+        // message is the next Response, and the close cut it off.
         let opcode = message.opcode;
         let is_early = message.has_later_message || opcode == Opcode::READ_RESPONSE && !side.lost;
         if let Some(last) = message.early_last.filter(|_| is_early) {
@@ -134,7 +134,7 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
         let closed = [connection.fin[direction.peer()], connection.rst[direction.peer()]].into_iter().flatten().min();
         let closed = closed.filter(|_| !receiver.lost);
         // MPA forbids a Responder to send a Terminate before the Responder has received a valid
-        // FPDU.
+        // FPDU. So a bad CRC in the first FPDU causes no finding.
         let Some(bad) = own.bad_crc.filter(|bad| own.fpdus.is_some_and(|(first, _)| first < bad.frame)) else {
             continue;
         };

@@ -75,8 +75,8 @@ fn stag(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings:
     }
 }
 
-/// Like [`stag`], but octets before the segment are missing. Therefore the monitor processed the
-/// segment after the Terminate.
+/// Like [`stag`], but octets before the rejected segment are missing. Therefore the monitor
+/// processed this segment only after the Terminate.
 fn late_stag(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.directions) {
         let sender = direction.peer();

@@ -1,5 +1,5 @@
-//! Checks the CRC32c of FPDUs. If a CRC is wrong, the findings also name a probable cause: the
-//! value would be the correct CRC of other octets, or by another algorithm.
+//! Checks the CRC32c of FPDUs. If a CRC is wrong, the findings also name a probable cause. For
+//! example, the value is the correct CRC of other octets, or the result of another algorithm.
 
 use weft_core::requirement;
 use weft_core::wire::mpa::StartupKind;
@@ -220,7 +220,7 @@ mod tests {
         assert!(!found(&testing::startup_frame(0x40, 1, &[])));
     }
 
-    /// Plays Sends with markers, whose ULPDUs have the lengths `ulpdus`. `field` computes the CRC
+    /// Plays Sends with markers. `ulpdus` has the lengths of their ULPDUs. `field` computes the CRC
     /// of FPDU `index`.
     fn marked(ulpdus: &[usize], index: usize, field: impl Fn(&[u8]) -> [u8; 4]) -> Wire {
         let mut wire = Wire::started_with_markers();

@@ -58,8 +58,8 @@ fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
             at(requirement!("MPA-7.1.1-29"), PD_LENGTH_AT, HEADER_LEN, "PD_Length in network byte order", found);
         }
     }
-    // Check whether the two octets are swapped. If so, the first octet is a valid revision, and the
-    // second octet has flags, with reserved bits of zero.
+    // Check whether the octets of the flags and of Rev are swapped. If so, the first octet is a
+    // valid revision, and the second octet has flags, with reserved bits of zero.
     if revision > MAX_REVISION && revision & 0x0f == 0 && flags <= MAX_REVISION {
         let found = format!("byte 16 is {flags:#04x}, byte 17 is {revision:#04x}");
         at(requirement!("MPA-7.1.1-29"), FLAGS_AT, PD_LENGTH_AT, "flags in byte 16, Rev in byte 17", found);

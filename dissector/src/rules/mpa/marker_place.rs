@@ -60,7 +60,7 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
     if !state.markers_are_certain(direction) {
         return;
     }
-    // Offsets within a unit count the markers after the body and the CRC field.
+    // In the offsets within a unit, the markers come after the body and the CRC field.
     let body = fpdu.body.len() + 4;
     let octets = body..body + 4 * fpdu.markers.len();
     let first_fpdu = stream.fpdus == 1 && !stream.broken;

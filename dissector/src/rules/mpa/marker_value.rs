@@ -123,7 +123,7 @@ mod tests {
 
     use crate::testing::{self, Marked, Wire, proves};
 
-    /// Plays Sends with markers, whose ULPDUs have the lengths `ulpdus`. `change` receives the
+    /// Plays Sends with markers. `ulpdus` has the lengths of their ULPDUs. `change` receives the
     /// index and the correct value of a marker, and returns the value to send.
     fn sends(ulpdus: &[usize], change: impl Fn(usize, [u8; 4]) -> [u8; 4]) -> Wire {
         let mut wire = Wire::started_with_markers();

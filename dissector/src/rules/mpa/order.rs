@@ -195,9 +195,9 @@ fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     // so all findings are notes.
     //
     // Other revisions: the capture does not show whether the Private Data was acceptable. Most
-    // likely it was not acceptable, so the finding about rule 2 for this case keeps its severity.
-    // The two other findings are notes: one is about acceptable Private Data, and the other is
-    // about rule 6, which repeats rule 2.
+    // likely it was not acceptable, so the finding about unacceptable Private Data (rule 2) keeps
+    // its severity. The two other findings are notes: one is about acceptable Private Data (also
+    // rule 2), and the other is about rule 6, which repeats rule 2.
     let unacceptable = requirement!("MPA-7.1.2-5");
     for id in [unacceptable, requirement!("MPA-7.1.2-8"), requirement!("MPA-7.1.2-20")] {
         let is_note = request.revision == 0 || id != unacceptable;

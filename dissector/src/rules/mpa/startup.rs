@@ -20,14 +20,14 @@ fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
         let Some(reply) = connection.startup[responder].filter(|s| s.kind == StartupKind::Reply) else { continue };
         let Some(start) = &connection.streaming_start[initiator] else { continue };
         // If the SYN was not captured, it is possible that earlier octets of the direction are
-        // missing. If the parser has found a Request after these octets, the octets are streaming
+        // missing. If the parser has found a Request later in this direction, `start` is streaming
         // data and not a Request with a wrong key.
         if !connection.syn[initiator] || connection.startup[initiator].is_some() || start.head.len() < HEADER_LEN {
             continue;
         }
-        // It is possible that the Request is missing in the capture, and came before these octets.
-        // If the Reply acknowledges more octets, it is also possible that the Request came after
-        // these octets.
+        // It is possible that the Request is missing in the capture, and came before `start`. If
+        // the Reply acknowledges octets after `start`, it is also possible that the Request came
+        // after `start`.
         let tcp = &state.mpa.tcp;
         let had_more = tcp[responder].had_received(reply.frame, &tcp[initiator], start.end + 1) != Some(false);
         let begins_stream = start.position == ORIGIN;

@@ -1,5 +1,5 @@
-//! Checks Terminates with an error of MPA: the error codes, and the end of the connection after the
-//! Terminate.
+//! Checks Terminates that report an MPA error: the error codes, and the end of the connection after
+//! the Terminate.
 
 use weft_core::requirement;
 
@@ -15,14 +15,14 @@ pub(super) static MARKERS_AS_DECLARED: Rule =
 
 pub(super) static ENDS_CONNECTION: Rule = Check::End(ends_connection).covers(requirements!["MPA-8-15"]);
 
-/// The layer of MPA's errors in a Terminate.
+/// The layer number in Terminates that report an MPA error.
 const LLP: u8 = 2;
 /// Error code: marker and ULPDU_Length do not match (RFC 5044 section 8).
 const MARKER_MISMATCH: u8 = 3;
 /// Offset of a Terminate's layer, type and code in the FPDU.
 const CONTROL_AT: usize = ULPDU_AT + 18;
-/// Time in nanoseconds (120 s) within which an endpoint has to close the connection after an error.
-/// No specification defines this time.
+/// Maximum time in nanoseconds (120 s) between an error and the close of the connection. weft chose
+/// this value, because no specification defines a maximum.
 const TEAR_DOWN: u64 = 120_000_000_000;
 
 fn error_is_known(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
@@ -35,8 +35,8 @@ fn error_is_known(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     findings.report(requirement!("MPA-8-5"), unit, CONTROL_AT..CONTROL_AT + 2, expected, found);
 }
 
-/// Reports an error about markers from an endpoint that sent M=0. Such an endpoint receives no
-/// markers.
+/// Reports a Terminate with an error about markers if the sender of the Terminate had sent M=0.
+/// Such an endpoint receives no markers.
 fn markers_as_declared(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(error) = TerminateSummary::read(unit, view) else { return };
     let own = state.connection.startup[unit.direction()];

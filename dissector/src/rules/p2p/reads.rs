@@ -102,7 +102,7 @@ mod tests {
 
     /// Plays start-up frames with these IRD and ORD fields. Then `direction` sends two Read
     /// Requests. If `at_once` is true, the first answer comes after the second Read Request.
-    /// Otherwise it comes before.
+    /// Otherwise the first answer comes before the second Read Request.
     fn reads(request: &str, reply: &str, direction: usize, at_once: bool) -> Wire {
         let request = testing::startup_frame(0x50, 2, &testing::hex(request));
         let mut wire = Wire::started_as(&request, &testing::reply_frame(0x50, 2, &testing::hex(reply)));

@@ -1,8 +1,8 @@
 //! Compares a PMAck with its PMAccept (section 7.4 of the SDP draft).
 //!
-//! Several PMAccepts can answer copies of one PMReq, and can name different SDP Addresses. The
-//! PMAck must match one of these PMAccepts. If the capture has fewer answers than PMReqs, it is
-//! possible that the PMAck matches a missing PMAccept.
+//! Several PMAccepts can answer copies of one PMReq. Each can contain a different SDP Address (the
+//! address for the SDP connection). The PMAck must match one of these PMAccepts. If the capture has
+//! fewer answers than PMReqs, it is possible that the PMAck matches a missing PMAccept.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -47,8 +47,9 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         return;
     }
     if transaction.accepts.is_empty() {
-        // A PMAck with another ApPort belongs to a PMAccept that is missing in the capture or comes
-        // after the PMAck. The ApPort of the PMReq does not identify a PMAccept.
+        // If neither the PMReq nor the PMDeny has the ApPort of the PMAck, the PMAck belongs to a
+        // PMAccept that is missing in the capture or comes after the PMAck. The ApPort of the PMReq
+        // does not identify a PMAccept.
         let requested = transaction.request.raw.ap_port;
         if transaction.deny.is_some_and(|deny| [deny.raw.ap_port, requested].contains(&seen.raw.ap_port)) {
             let found = "a PMAck";

@@ -1,6 +1,6 @@
-//! Checks the port mapper's rules for TCP (sections 7.1 and 7.4 of the SDP draft). No PMReq is sent
-//! over TCP. An SDP Address is the address that a PMAccept contains. On a connection to an SDP
-//! Address, only iWARP follows the Hello.
+//! Checks the port mapper's rules for TCP (sections 7.1 and 7.4 of the SDP draft). A PMReq must not
+//! be sent over TCP. An SDP Address is the address that a PMAccept contains. On a connection to an
+//! SDP Address, only iWARP is allowed after the Hello.
 
 use weft_core::requirement;
 use weft_core::wire::portmap::{Message, MessageType, RawMessage, UDP_PORT};

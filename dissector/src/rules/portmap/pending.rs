@@ -1,13 +1,14 @@
 //! Delays findings about a datagram that a later PMReq can explain.
 //!
-//! AssocHandle, CpPort and CpIPAddr are the key of a transaction. If only some of these fields of a
-//! datagram match a transaction, there are two possible reasons. Either the datagram is wrong, or
-//! it belongs to another transaction, whose PMReq is missing in the capture or comes after the
-//! answer. Section 7.5.2 of the SDP draft allows a new AssocHandle for the same four-tuple. Section
-//! 7.4 allows the same AssocHandle for the next four-tuple, because section 7.4 requires different
-//! AssocHandles only for transactions in flight. UDP has no sequence numbers, so the capture does
-//! not show whether the datagram is wrong. A finding waits for the time [`IN_FLIGHT`], or until the
-//! capture ends. Then the finding
+//! A transaction consists of a PMReq, its answers and the PMAck. AssocHandle, CpPort and CpIPAddr
+//! are the key of a transaction. If only some of these fields of a datagram match a transaction,
+//! there are two possible reasons. Either the datagram is wrong, or it belongs to another
+//! transaction, whose PMReq is missing in the capture or comes after the answer. Section 7.5.2 of
+//! the SDP draft allows a new AssocHandle for the same four-tuple. Section 7.4 allows the same
+//! AssocHandle for the next four-tuple, because section 7.4 requires different AssocHandles only
+//! for transactions in flight. UDP has no sequence numbers, so the capture does not show whether
+//! the datagram is wrong. A finding waits for the time [`IN_FLIGHT`], or until the capture ends.
+//! Then the finding
 //!
 //! * is dropped if a PMReq explains the datagram,
 //! * becomes a note if a message of the peer has the same key as the datagram, if the transaction

@@ -1,5 +1,5 @@
 //! Synthetic datagrams between port 40000 of 10.0.0.2 (endpoint 0) and the port mapper of 10.0.0.1
-//! (endpoint 1), in the layout of Figure 17.
+//! (endpoint 1), in the layout of Figure 17 of the SDP draft.
 
 use std::net::{IpAddr, SocketAddr};
 

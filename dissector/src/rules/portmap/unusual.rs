@@ -4,9 +4,9 @@
 
 use crate::rules::portmap::testing::{ACCEPT, ACK, DENY, Datagrams, REQ, datagram};
 
-/// The sender and the octets of each message. Sender 0 is the client, and sender 3 is the earlier
-/// port of the client. Sender 1 is the server that sends to the client, and sender 2 is the server
-/// that sends to the client's earlier port.
+/// The sender and the octets of each message. Sender 0 is the client, and sender 3 is the client
+/// with its earlier port. Senders 1 and 2 are the same server: sender 1 sends to the client's port,
+/// and sender 2 sends to the client's earlier port.
 type Scenario = Vec<(usize, Vec<u8>)>;
 
 fn with(first: u8, ap_port: u16, cp_port: u16, handle: u8) -> Vec<u8> {
@@ -20,7 +20,7 @@ fn with(first: u8, ap_port: u16, cp_port: u16, handle: u8) -> Vec<u8> {
 
 fn scenarios() -> Vec<Scenario> {
     vec![
-        // The client sends a PMReq twice, and the server answers with different addresses in turn.
+        // The client sends a PMReq twice, and the server answers each PMReq with a different port.
         // The later answer reaches the client first, so the client acknowledges the later answer.
         vec![
             (0, with(REQ, 5001, 1, 1)),

@@ -1,5 +1,6 @@
-//! Checks RDMA messages and their DDP messages. Each RDMA message is one DDP message, messages keep
-//! the order of their queue, and all segments of a message have the same RDMAP fields.
+//! Checks RDMA messages and their DDP messages. Each RDMA message must be one DDP message. Messages
+//! must keep the order of their queue, and all segments of a message must have the same RDMAP
+//! fields.
 
 use weft_core::wire::rdmap::Opcode;
 

@@ -227,7 +227,7 @@ mod tests {
         proves(requirement!("RDMAP-4.8-44"), &protection, &tagged);
         let no_length = about(write, "11004000 000f c140 deadbeef 0000000000002000");
         proves(requirement!("RDMAP-7.1-4"), &no_length, &tagged);
-        // Two segments are wrong. The Terminate reports the segment with this header.
+        // Two segments are wrong. The Terminate reports the segment with the header `header`.
         let two = |header: &str| {
             exchange(&[
                 (0, "4143 00000000 00000009 00000001 00000000 2a"),

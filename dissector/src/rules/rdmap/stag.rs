@@ -37,7 +37,7 @@ fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
             stags.iter().fold((*first, *last), |(low, high), (stag, _)| (low.min(*stag), high.max(*stag)));
         // The key is the low octet of an STag, and the ULP chooses it. If the STags differ only in
         // their keys, and the keys are not in order, all STags belong to one buffer that is
-        // registered repeatedly.
+        // registered repeatedly. So they need not be sparse.
         let ordered = stags.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let one_index = stags.iter().all(|(stag, _)| stag >> 8 == first >> 8);
         if one_index && !ordered {

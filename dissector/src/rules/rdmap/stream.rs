@@ -49,7 +49,7 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
             continue;
         }
         // MPA forbids a Responder to send a Terminate before the Responder has received a valid
-        // FPDU.
+        // FPDU. So a bad CRC in the first FPDU causes no finding.
         let bad_crc = peer.bad_crc.filter(|bad| peer.fpdus.is_some_and(|(first, _)| first < bad.frame));
         let closed = fin.into_iter().chain(rst).min();
         let expected = "a Terminate before the close";

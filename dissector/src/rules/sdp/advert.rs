@@ -60,7 +60,7 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     }
 }
 
-/// Reports RDMA Writes and Reads to a buffer that the peer did not advertise.
+/// Reports an RDMA Write or Read if the peer did not advertise the buffer that it accesses.
 fn not_advertised(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain && sdp.complete) else {
         return;

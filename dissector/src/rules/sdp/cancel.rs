@@ -24,7 +24,8 @@ pub(super) static SINK_CANCEL_ACK: Rule = Check::Sdp(sink_cancel_ack).covers(req
 fn acknowledged(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
     let is_new = sender.cancels.src_avail_received && !sender.cancels.src_avail_was_received;
-    // An RdmaRdCompl itself reports the RDMA Reads, and a SendSm ends the SrcAvail.
+    // An RdmaRdCompl itself reports the RDMA Reads, and a SendSm ends the SrcAvail. So neither of
+    // these messages causes a finding.
     let reports = matches!(view.mid(), Mid::RDMA_RD_COMPL | Mid::SEND_SM);
     let Some(moved) = sender.moved.filter(|moved| sender.certain && is_new && !reports && moved.read > 0) else {
         return;

@@ -34,7 +34,7 @@ fn announced(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findi
     }
     let comes = view.mid() == Mid::DATA && flags & FLAG_OOB_PRES != 0;
     // The octet of the oldest announcement is too late when a message passes the last allowed
-    // position. Only the first such message has the finding.
+    // position. Only the first such message causes a finding.
     let is_late = |position: i64| oob.oldest.is_some_and(|at| position.saturating_sub(at) > MAX_DISTANCE);
     let passed = oob.position.saturating_add(i64::try_from(view.payload_len()).unwrap_or(i64::MAX));
     if !comes && view.mid() == Mid::DATA && is_late(passed) && !is_late(oob.position) {
@@ -107,7 +107,8 @@ mod tests {
     }
 
     /// The distance from the announcement to the Out-Of-Band octet includes advertised octets. In
-    /// this test, it is the octets of the SrcAvails and the first four octets of the last message.
+    /// this test, the distance consists of the octets of the SrcAvails and the first four octets of
+    /// the last message.
     #[test]
     fn it_is_not_announced_too_early() {
         let given_back = |script: &mut SdpScript, way: usize| {

@@ -1,5 +1,5 @@
-//! Checks payload that follows an open SrcAvail, Data that a SendSm requested (sections 9.2, 11.2
-//! and 11.3 of the SDP draft), and Len of Data messages.
+//! Checks the payload after an open SrcAvail, and the Data that a SendSm requested (sections 9.2,
+//! 11.2 and 11.3 of the SDP draft). Also checks Len of Data messages (section 9.1).
 
 use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode};

@@ -1,8 +1,8 @@
 //! Compares RDMA Writes and Read Requests with the advertisements that allow them (sections 9, 11.3
 //! and 12.4, Figure 25 of the SDP draft).
 //!
-//! A rule runs at the next SDP message of the same endpoint, because MSeqAck of that message shows
-//! which advertisements the endpoint had received.
+//! A rule runs at the next SDP message of the endpoint that sent the Write or Read Request. MSeqAck
+//! of that message shows which advertisements the endpoint had received.
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -413,7 +413,8 @@ mod tests {
     }
 
     /// An endpoint sends an RDMA Read although Buffered Mode applies to the data that its peer
-    /// sends. In three rounds, a different Mode applies to the data that the endpoint itself sends.
+    /// sends. There are three rounds. In each round, another Mode applies to the data that the
+    /// endpoint itself sends.
     #[test]
     fn no_read_in_buffered_mode() {
         let reads = |own: &'static [u32], buffered: bool| {

@@ -1,4 +1,4 @@
-//! Steps of SDP connections that the tests of several rules share.
+//! Shared steps for the tests of several rules. Each step sends messages on an SDP connection.
 
 use weft_core::wire::sdp::Mid;
 

@@ -121,7 +121,7 @@ mod tests {
         script.both_receive_all();
     }
 
-    /// Buffers have 4096 octets, of which the BSDH uses 16.
+    /// Buffers have 4096 octets. The BSDH uses 16 of these octets.
     #[test]
     fn no_message_is_larger_than_a_buffer() {
         let data = |payload: usize| move |script: &mut SdpScript, way: usize| script.send(way, Mid::DATA, "", payload);

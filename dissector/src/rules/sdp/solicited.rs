@@ -36,8 +36,8 @@ pub(super) static OPCODE: Rule = Check::Sdp(opcode).covers(requirements![
 /// Returns whether the message must use a Send with Solicited Event, and the requirement that
 /// defines this. `None` if the draft does not define this MID.
 fn due(view: &SdpView<'_>) -> Option<(bool, RequirementId)> {
-    // Only Data uses these flags. In other messages, OOB_PEND has no effect (an interpretation of
-    // the draft).
+    // These are the flags OOB_PRES and OOB_PEND. Only Data uses them. In other messages, OOB_PEND
+    // has no effect (an interpretation of the draft).
     let oob = view.bsdh.flags & 3 != 0;
     Some(match view.mid() {
         Mid::ABORT_CONN => (true, requirement!("SDP-14.2-1")),
@@ -124,7 +124,7 @@ mod tests {
         proves(requirement!("SDP-14.2-11"), with_flags(SEND), with_flags(SEND_SE));
         let acknowledged = |opcode: u8| move |order| SdpScript::acknowledged_in(order, opcode);
         proves_of(requirement!("SDP-14.2-7"), acknowledged(SEND), acknowledged(SEND_SE));
-        // No STag exists yet that the HelloAck could invalidate.
+        // The HelloAck cannot invalidate an STag, because no STag exists yet.
         proves_of(requirement!("SDP-8.1.1-28"), acknowledged(6), acknowledged(SEND_SE));
     }
 

@@ -110,9 +110,9 @@ mod tests {
         proves(requirement!("SDP-6.3.4-1"), written(&[], 300), written(&[300], 300));
     }
 
-    /// One endpoint sends a SrcAvail of 100 octets, which carries the first `payload` octets as
-    /// payload. The other endpoint sends RDMA Reads of these lengths. The first RDMA Read starts at
-    /// the first octet. RdmaRdCompls with the lengths `reported` follow.
+    /// One endpoint sends a SrcAvail of 100 octets. The SrcAvail carries the first `payload` octets
+    /// as payload. The other endpoint sends RDMA Reads of these lengths. The first RDMA Read starts
+    /// at the first octet. RdmaRdCompls with the lengths `reported` follow.
     fn read(payload: usize, reads: &'static [u32], reported: &'static [u32]) -> impl Fn(&mut SdpScript) {
         read_in(5, payload, reads, reported)
     }

@@ -3,9 +3,9 @@
 //!
 //! **Proof**: A Negotiate Request of 20 bytes, or a Negotiate Response of 32 bytes, proves the
 //! protocol if its versions are 0x0100, its reserved fields are zero, and its sizes are not below
-//! the specified minimum. A Data Transfer proves the protocol if its data starts like an SMB
-//! message. In a Data Transfer with data, the sum of DataOffset and DataLength must be the length
-//! of the message.
+//! the specified minimum. (If a Negotiate Response reports an error status, its sizes are not
+//! checked.) A Data Transfer proves the protocol if its data starts like an SMB message. In a Data
+//! Transfer with data, the sum of DataOffset and DataLength must be the length of the message.
 
 use std::fmt;
 

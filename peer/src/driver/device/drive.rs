@@ -1,8 +1,9 @@
 //! The task of one connection. The task reads from TCP, and sends the bytes that could not be sent
 //! at once.
 //!
-//! The task is one hand-written future instead of a loop of awaits. A message that arrives is read,
-//! handled and answered with one poll of the socket, one lock of the device, and no allocation.
+//! The task is one hand-written future instead of a loop of awaits. Therefore one poll of the
+//! socket, one lock of the device, and no allocation are enough to read, handle and answer a
+//! message.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -71,8 +72,8 @@ struct Drive<'a> {
 
 impl Drive<'_> {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // Each poll calls `process` at least once: another task can post work, even if the socket
-        // has no event.
+        // Each poll calls `process` at least once: even if the socket has no event, another task
+        // has possibly posted work.
         let mut processed = false;
         let mut rounds = 0;
         while !self.over {

@@ -1,6 +1,6 @@
 //! Decides whether a stream's task sleeps when it has nothing to do, or polls again at once (busy
-//! polling). Sleeping and waking up can take longer than the wait itself. If the peer runs on the
-//! same machine, the wake-up delays the peer too.
+//! polling). Sleeping and waking up can take longer than the wait for new work. If the peer runs on
+//! the same machine, the wake-up delays the peer too.
 //!
 //! Busy polling saves time only while waits are short. Each stream measures its own waits:
 //!

@@ -137,7 +137,7 @@ impl State {
             Ok(Flushed::Idle) if result == SendResult::Blocked && stream.flush_timeout().is_some() => SendResult::Idle,
             Ok(Flushed::Idle) => result,
             Ok(Flushed::Blocked) => SendResult::Blocked,
-            // The mangler can have added this reset. The RNIC is informed when the stream is
+            // The mangler has possibly added this reset. The RNIC is informed when the stream is
             // detached.
             Ok(Flushed::Reset) => SendResult::Reset,
             Err(_) => {
@@ -189,7 +189,7 @@ impl State {
 
     /// Wakes the tasks that wait for completions, and the tasks that wait for this Queue Pair.
     /// Tasks that wait for other Queue Pairs are woken only after an error of a CQ or of the RNIC.
-    /// Otherwise each call would wake the tasks of all connections.
+    /// Without this rule, each call would wake the tasks of all connections.
     pub(super) fn notify(&mut self, qp: Option<QpHandle>) {
         let mut all = false;
         while let Some(notification) = self.rnic.poll_notification() {

@@ -44,7 +44,7 @@ pub struct PmClient {
 
 impl PmClient {
     /// Creates a client at the unspecified addresses, with ports that the operating system picks.
-    /// The client uses no address family that the host does not support.
+    /// The client uses only the address families that the host supports.
     ///
     /// # Errors
     /// No socket can be bound for either address family.
@@ -84,7 +84,7 @@ impl PmClient {
     }
 
     /// Queries a port mapper, or returns a cached answer. If the port mapper does not answer, this
-    /// function returns only after all repetitions in the settings.
+    /// function returns only after all the repetitions that the settings define.
     ///
     /// # Errors
     /// The client rejected the query, or the client has ended.

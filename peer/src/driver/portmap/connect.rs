@@ -29,7 +29,7 @@ pub enum ConnectError {
     /// TCP could not connect.
     #[error("cannot connect to {address}: {error}")]
     Tcp {
-        /// The address that TCP connected to.
+        /// The address that TCP could not connect to.
         address: SocketAddr,
         /// The error of TCP.
         error: io::Error,
@@ -48,7 +48,7 @@ pub async fn source_for(target: SocketAddr) -> io::Result<IpAddr> {
 }
 
 /// Creates a TCP socket that is bound to `from`. Also returns the address of the socket. Port 0
-/// picks a free port, so the port is known before the socket connects.
+/// picks a free port. The returned address shows this port before the socket connects.
 ///
 /// # Errors
 /// The address cannot be bound.
@@ -60,7 +60,7 @@ pub fn socket_at(from: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
 
 /// Queries the port mapper at `mapper` for `service`, and connects to the SDP Address in the
 /// answer, from the port that the query announced. Connects to `service` itself if the port mapper
-/// denies or does not answer, or if the connection to the SDP Address is reset.
+/// answers with a PMDeny or does not answer, or if the connection to the SDP Address is reset.
 ///
 /// # Errors
 /// See [`ConnectError`]. If the connection to the SDP Address fails without a reset, this function

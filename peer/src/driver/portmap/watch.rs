@@ -2,8 +2,8 @@
 //! of these port mappers. Therefore an ICMP "port unreachable" message ends the wait for an answer
 //! at once.
 //!
-//! The queries themselves are sent from the client's unconnected socket. That socket receives
-//! replies from any address.
+//! The queries themselves are sent from the client's unconnected socket, because only that socket
+//! receives replies from any address.
 
 use std::collections::HashMap;
 use std::io;
@@ -42,7 +42,7 @@ impl Watches {
     }
 
     /// Watches a port mapper until [`keep`](Self::keep) stops watching it. If no socket can be
-    /// opened, only the client's time-out ends the wait for an answer.
+    /// opened, the client does not notice a closed port, and waits until its time-out.
     pub(super) fn begin(&mut self, socket: &Socket, mapper: SocketAddr) {
         if self.tasks.contains_key(&mapper) {
             return;

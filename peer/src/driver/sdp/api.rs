@@ -37,13 +37,13 @@ impl SdpStream {
 }
 
 /// A call that waits until the user's buffer is full (MSG_WAITALL; section 9.3). The user's buffer
-/// is never advertised. The data arrives in receives that are posted ahead. A posted receive can
-/// end before it is full.
+/// is never advertised. The data arrives in receives that are posted ahead, which means before the
+/// user reads. A posted receive can end before it is full.
 impl SdpStream {
     /// Fills `to`, and returns the number of bytes. The number is smaller than the size of `to` if
-    /// the stream ends or breaks, or if an Out-Of-Band byte follows. The next call then continues
-    /// after that byte. If the future is dropped before it completes, the bytes that it has read
-    /// are lost.
+    /// the stream ends or breaks, or if an Out-Of-Band byte follows. The next call then begins at
+    /// the position of that byte. If the future is dropped before it completes, the bytes that it
+    /// has read are lost.
     ///
     /// # Errors
     /// The same errors as reading, if the error occurs before the first byte.
@@ -85,8 +85,8 @@ impl SdpStream {
 }
 
 /// Out-Of-Band data (section 9.5.3), which acts like the Out-Of-Band data of TCP sockets. A read
-/// stops before an Out-Of-Band byte, or before the position from which an Out-Of-Band byte was
-/// removed. The next read continues after that position.
+/// stops before an Out-Of-Band byte, or at the position from which an Out-Of-Band byte was removed.
+/// The next read begins at that position.
 impl SdpStream {
     /// Writes all bytes. The last byte is Out-Of-Band data (MSG_OOB). If the future is dropped
     /// before it completes, some of the bytes are possibly written, but not the Out-Of-Band byte.

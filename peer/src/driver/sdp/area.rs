@@ -1,5 +1,5 @@
-//! Memory of the RNIC that a connection uses. An area is a buffer. While a region is needed, a
-//! zero-based region covers the complete buffer.
+//! The memory that a connection uses on its RNIC. An area is a buffer. While the RNIC has to access
+//! an area, the area is registered: a zero-based region covers the buffer, or a part of the buffer.
 //!
 //! A region that the peer may access is registered when it is advertised, and deregistered when the
 //! peer's access ends. The buffer stays. The STag's key is random, so a peer cannot guess the STag.

@@ -165,7 +165,8 @@ impl Arrived {
         }
     }
 
-    /// Returns how many bytes a read may return: at most `octets`, and no byte after the next mark.
+    /// Returns how many bytes a read may return: at most `octets`, and only bytes before the next
+    /// mark.
     fn room(&self, octets: usize) -> usize {
         let next = self.marks.iter().find(|mark| **mark > self.read);
         let most = next.map_or(u64::MAX, |mark| mark - self.read);

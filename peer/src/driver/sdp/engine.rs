@@ -96,7 +96,8 @@ pub(super) struct Engine {
     pub(super) watches_sends: bool,
     /// A Work Request has completed since the task last checked for unused memory.
     pub(super) busy: bool,
-    /// Number of bytes that this side copied from or to the user, or for Bcopy.
+    /// Number of bytes that this side copied: from the user, to the user, or between its own
+    /// buffers for Bcopy.
     pub(super) copied: u64,
     pub(super) reader: Option<Waker>,
     pub(super) writer: Option<Waker>,

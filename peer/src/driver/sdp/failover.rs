@@ -18,9 +18,9 @@ use crate::driver::Device;
 use crate::driver::stream::Opener;
 use crate::driver::tcp::reusable_socket;
 
-/// How long the peer may take to close the old TCP connection. SuspCommAck is the last message on
-/// the old connection (section 13.1.1), so no data is lost. This time is enough for one
-/// retransmission by TCP.
+/// How long the peer may take to close the old TCP connection. This time is enough for one
+/// retransmission by TCP. If the peer takes longer, no data is lost, because SuspCommAck is the
+/// last message on the old connection (section 13.1.1).
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 impl SdpStream {

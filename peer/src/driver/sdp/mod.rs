@@ -4,12 +4,12 @@
 //! machine ([`Connection`](crate::sdp::Connection)). The modules:
 //!
 //! - `stream`: the socket, its task, reading and writing; `api`: all other calls of a socket;
-//! - `engine`: the state machine with its RNIC objects; `user`: reads and writes of the engine's
-//!   user;
+//! - `engine`: the state machine with its RNIC objects; `user`: the calls of the socket's user on
+//!   the engine, such as reads and writes;
 //! - `area`: memory of the RNIC; `spare_memory`: unused memory, which is kept while the connection
 //!   transfers data;
-//! - `outgoing`, `queue`: written data, which is copied once into memory that Sends, Writes and
-//!   SrcAvails use;
+//! - `outgoing`: written data, which is copied once into memory that Sends, Writes and SrcAvails
+//!   use; `queue`: Work Requests that wait for the Send Queue;
 //! - `posted`, `receive_sizer`: receives that are posted ahead, which means before the user reads.
 //!   Therefore each transfer mechanism finds a posted receive;
 //! - `arrived`: received data. A read copies the data once, from a receive or a Private Buffer;

@@ -13,20 +13,21 @@ use crate::memory::{Access, PdId};
 use crate::sdp::{Piece, SendId};
 use crate::verbs::Sge;
 
-/// Size in bytes of the largest area, and therefore of the largest send. If a user writes more
-/// bytes at once, the write becomes several sends.
+/// Size in bytes of the largest area, and therefore of the largest send (data of one write). If a
+/// user writes more bytes at once, the write becomes several sends.
 pub(super) const MAX_AREA_LEN: usize = 1 << 20;
 /// Size in bytes of the smallest area.
 const MIN_AREA_LEN: usize = 4 << 10;
 
-/// Sends that have not ended, in the order in which they were written.
+/// The sends that have not ended, in the order in which they were written. A send is the data of
+/// one write, or a part of this data. It is not an RDMAP Send.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     chunks: VecDeque<Chunk>,
-    /// Number of the first chunk.
+    /// Running number of the first chunk.
     first_chunk: u64,
     sends: VecDeque<Send>,
-    /// Number of the first send.
+    /// Running number of the first send.
     first_send: u64,
     /// Number of bytes that are not sent yet.
     pub(super) octets: usize,

@@ -51,8 +51,9 @@ impl Posted {
         Ok(self.own.insert(own))
     }
 
-    /// Returns whether the receive may take over a Private Buffer whose bytes begin at `at`. This
-    /// is possible only if these bytes directly follow the last buffer that the receive took over.
+    /// Returns whether the receive may take over a Private Buffer. `at` is the offset of the
+    /// buffer's bytes in the receive. The receive may take over the buffer only if these bytes
+    /// directly follow the bytes of the last buffer that the receive took over.
     pub(super) fn can_take(&self, at: u64) -> bool {
         at == self.in_taken as u64
     }

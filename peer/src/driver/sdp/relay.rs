@@ -3,10 +3,9 @@
 //!
 //! Each direction ends separately: if one side's stream ends, the relay shuts down the sending half
 //! of the other side. If one side is reset, the relay resets the other side too, even if the other
-//! side accepts no data. Before this reset, the relay forwards data that arrived before the reset
-//! of the first side, if the other side accepts it at once. An urgent byte (MSG_OOB) is sent as
-//! urgent on the other side, at the same position of the stream. The module `urgent` handles TCP's
-//! urgent bytes.
+//! side accepts no data. The relay still forwards data that has arrived from the reset side, if the
+//! other side accepts this data at once. An urgent byte (MSG_OOB) is sent as urgent on the other
+//! side, at the same position of the stream. The module `urgent` handles TCP's urgent bytes.
 
 use core::future::Future;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -68,9 +67,8 @@ enum RelayFailure {
 /// Relays data in both directions until both streams end, a side fails, or `stop` completes. Both
 /// connections are over when this function returns.
 pub async fn relay(first: Side, second: Side, stop: impl Future<Output = ()>) -> RelayResult {
-    // If the relay ends before both streams have ended, both sides have to be reset. This includes
-    // the end of the process. Without a reset, a TCP peer would treat the end of the process as the
-    // normal end of the stream.
+    // If the relay or the process ends before both streams have ended, both sides have to be reset.
+    // Without a reset, a TCP peer would treat a FIN as the normal end of the stream.
     for side in [&first, &second] {
         side.set_reset_on_drop(true);
         side.keep_urgent_inline();

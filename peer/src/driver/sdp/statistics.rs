@@ -24,7 +24,8 @@ pub struct Statistics {
     pub unsent: u64,
     /// Number of bytes that have arrived and were not read. Bytes in Private Buffers do not count.
     pub unread: u64,
-    /// Number of bytes that this side copied from or to the user, or for Bcopy.
+    /// Number of bytes that this side copied: from the user, to the user, or between its own
+    /// buffers for Bcopy.
     pub copied: u64,
 }
 

@@ -145,7 +145,8 @@ impl SdpStream {
         self.change(|engine| engine.machine.resize(octets));
     }
 
-    /// Returns the number of bytes that this side copied from or to the user, or for Bcopy.
+    /// Returns the number of bytes that this side copied: from the user, to the user, or between
+    /// its own buffers for Bcopy.
     #[must_use]
     pub fn copied(&self) -> u64 {
         self.shared.lock().copied
@@ -189,7 +190,7 @@ impl Drop for SdpStream {
 }
 
 /// Reading and writing, also through shared references. A completed write only means that the bytes
-/// are in the send buffer. A completed flush or shut-down means that all bytes were sent. The peer
+/// are in the send buffer. A completed flush or shut-down means that all bytes were sent: the peer
 /// has read the bytes by RDMA Read, RDMA Writes have placed them, or TCP has accepted the messages.
 /// If the connection ends before that, flush and shut-down fail. If several tasks poll to read,
 /// only the last of these tasks is woken. The same is true for tasks that poll to write.
@@ -396,7 +397,8 @@ async fn drive(shared: Arc<Shared>) {
             && (idle || disconnect != Some(false))
         {
             if disconnect == Some(false) {
-                // If the connection cannot be closed gracefully, it is reset with its Queue Pair.
+                // If the connection cannot be closed gracefully, it is reset when its Queue Pair is
+                // destroyed.
                 let _ = device.disconnect(qp).await;
             } else if disconnect.is_none() {
                 let _ = device.ended(qp).await;

@@ -50,9 +50,9 @@ impl Engine {
         self.error.clone().unwrap_or(closed)
     }
 
-    /// Returns the maximum size in bytes of a send. The bytes of a small send are still in the
-    /// processor's cache when they go to TCP. A send by SrcAvail costs a round trip, so such a send
-    /// can be larger.
+    /// Returns the maximum size in bytes of a send. Small sends are faster, because their bytes are
+    /// still in the processor's cache when they go to TCP. But each send by SrcAvail costs a round
+    /// trip, so fewer and larger sends are better for SrcAvails.
     fn max_send_len(&mut self, wanted: u64) -> usize {
         let by_src_avail =
             self.machine.mode(Half::Out) == Mode::Combined && wanted > self.machine.policy_mut().source_threshold;

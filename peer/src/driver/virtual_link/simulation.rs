@@ -109,7 +109,7 @@ impl Machine {
                 Some(Transmit::Fin) => Item::Fin,
                 Some(Transmit::Reset) => {
                     if self.mangler.is_some() {
-                        // The mangler can have added this reset, so the state machine has to be
+                        // The mangler has possibly added this reset, so the state machine has to be
                         // informed.
                         self.connection.handle_reset(now);
                     }
@@ -161,7 +161,7 @@ impl Simulation {
     ) -> bool {
         loop {
             // If an event at the target is due at the same time, the simulation handles it first.
-            // This event cannot change what reaches the tester at this time.
+            // Because of the latency, this event cannot change what reaches the tester now.
             if let Some(arrival) = next(self).filter(|at| *at <= latest)
                 && self.next().is_none_or(|at| arrival < at)
             {

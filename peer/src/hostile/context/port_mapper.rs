@@ -87,8 +87,7 @@ pub(crate) struct PmConduct {
     pub(crate) takes_later: bool,
     /// Client: an unsolicited PMAccept is acknowledged.
     pub(crate) takes_unasked: bool,
-    /// Server: a duplicate PMReq gets the first answer again, even if the service does not exist at
-    /// that time.
+    /// Server: a duplicate PMReq gets the first answer again, even if the service no longer exists.
     pub(crate) answers_as_before: bool,
     /// Server: a repeated PMReq is not answered after the server's state for this PMReq has
     /// expired.

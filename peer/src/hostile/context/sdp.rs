@@ -121,7 +121,7 @@ impl<'a> SdpOut<'a> {
     }
 
     /// Sends the messages `more` after the correct output, if this output is a message with this
-    /// MID. Each message in `more` has a MID and the bytes after the BSDH.
+    /// MID. Each message in `more` has a MID and the bytes after the base header (BSDH).
     pub(in crate::hostile) fn follow(&mut self, mid: Mid, more: &[(Mid, &[u8])]) {
         let Some(Output::Send { head, .. }) = self.out.first().filter(|_| self.mid() == Some(mid)) else { return };
         let like = head.clone();

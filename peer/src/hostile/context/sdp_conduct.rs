@@ -4,7 +4,7 @@
 /// [`crate::sdp`], or the driver of the state machine, reads each flag in one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct SdpConduct {
-    /// ChRcvBufAck is sent before all of the smaller Private Buffers are used up.
+    /// ChRcvBufAck is sent although some of the smaller Private Buffers are not used up yet.
     pub(crate) acknowledges_early: bool,
     /// Number of messages that are sent although no credit is available for them.
     pub(crate) overdraws: u16,

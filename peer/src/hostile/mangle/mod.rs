@@ -35,7 +35,7 @@ pub use self::plan::{BadPlan, Frequency, Kind, Plan};
 use crate::connection::Transmit;
 use crate::time::Instant;
 
-/// If the queue has more bytes than this number, [`Mangler::has_room`] returns false.
+/// If the queue has at least this number of bytes, [`Mangler::has_room`] returns false.
 const ROOM: usize = 1 << 20;
 /// How long a write that is held back waits for the next write, which overtakes it.
 const KEPT_FOR: Duration = Duration::from_millis(20);

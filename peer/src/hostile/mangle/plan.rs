@@ -71,10 +71,11 @@ pub enum Frequency {
 
 /// How often each kind of change happens.
 ///
-/// The text of a plan is a list of words, separated by commas. A word is a kind, `mutate` (`flip`,
-/// `edge`, `truncate`, `duplicate`, `insert`) or `all`. `=N` after a word means once in N PDUs or
-/// writes on average. `@N` after a word means only the Nth PDU or write. The start-up frame is the
-/// first PDU. If two words set the rate of the same kind, the last word counts.
+/// The text of a plan is a list of words, separated by commas. A word is a kind, `all`, or
+/// `mutate`. `mutate` means `flip`, `edge`, `truncate`, `duplicate` and `insert`. `=N` after a word
+/// means once in N PDUs or writes on average, and `=0` means never. `@N` after a word means only
+/// the Nth PDU or write. The start-up frame is the first PDU. If two words set the rate of the same
+/// kind, the last word counts.
 ///
 /// ```
 /// use weft_peer::hostile::mangle::Plan;

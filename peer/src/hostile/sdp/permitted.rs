@@ -30,8 +30,8 @@ fn has_payload(arrived: &SdpArrived<'_>) -> bool {
     arrived.octets.len() > BSDH_LEN
 }
 
-/// If a message with this MID is sent, stores the number of bytes that it advertises in `count`.
-/// Bytes in the payload of a SrcAvail do not count.
+/// When a message with this MID is sent, sets `count` to the number of bytes that the message
+/// advertises. Bytes in the payload of a SrcAvail do not count.
 fn note_advertised(out: &mut SdpOut<'_>, mid: Mid) {
     if out.mid() == Some(mid)
         && let Some(Output::Send { head, payload, .. }) = out.out.first()

@@ -7,7 +7,7 @@
 //! 2. bytes that a SendSm requested as Data (`owed`),
 //! 3. bytes that the peer's SrcAvails advertise (`sources`).
 //!
-//! Receives that a SinkAvail advertises precede all other receives. There are two ways to fill an
+//! The receives that SinkAvails advertise precede all other receives. There are two ways to fill an
 //! advertised receive: the peer writes into it, or exactly one message fills it (section 9.5.1 of
 //! the SDP draft).
 //!
@@ -52,7 +52,7 @@ impl Receive {
 #[derive(Debug, Clone, Copy)]
 struct BufferedData {
     buffer: PrivateBuffer,
-    /// Offset in the message of the first byte that no receive has taken.
+    /// Offset of the first byte that no receive has taken, from the start of the message.
     from: u32,
     len: u32,
     /// The last byte is Out-Of-Band data.

@@ -11,7 +11,8 @@
 //! If advertisements become void, `next` moves back to the first advertised byte.
 //!
 //! `read_zcopy` handles this side's SrcAvails. `write_zcopy` handles the peer's SinkAvails, and
-//! decides which of them are stale. `plan` selects the mechanism.
+//! drops those that are stale. A SinkAvail is stale if a message with payload, which this side sent
+//! before the SinkAvail arrived, fills its buffer. `plan` selects the mechanism.
 
 mod plan;
 mod read_zcopy;
@@ -103,8 +104,8 @@ impl Source {
     pub(super) fn next_mode(&mut self) -> Option<Mode> {
         let (from, wanted) = (self.mode, self.wanted?);
         let to = if (from, wanted) == (Mode::Pipelined, Mode::Buffered) { Mode::Combined } else { wanted };
-        // In Buffered Mode the peer is Mode Master. The ModeChange of the peer arrived after the
-        // request of the user, so the request is dropped.
+        // The request is dropped if this side already has the requested Mode. It is also dropped in
+        // Buffered Mode, because only the peer (the Mode Master) can change this Mode.
         if to == from || from == Mode::Buffered {
             self.wanted = None;
             return None;

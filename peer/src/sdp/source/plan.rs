@@ -29,8 +29,8 @@ pub(in super::super) struct Room {
 }
 
 impl Source {
-    /// Returns the next action. `refused` is a send that the RNIC could not register. The bytes of
-    /// this send are sent with Bcopy.
+    /// Returns the next action. If the RNIC could not register the memory of a send, `refused` is
+    /// this send. Bcopy transfers the bytes of this send.
     pub(in super::super) fn plan(&self, policy: &Policy, room: Room, refused: Option<SendId>) -> Plan {
         if let Some((start, left)) = self.owed.front().copied() {
             return self.data(start, left, room);

@@ -86,8 +86,8 @@ impl Source {
         }
     }
 
-    /// Notes that a write is complete. Returns the oldest writes that are complete. Each of these
-    /// writes needs an RdmaWrCompl.
+    /// Notes that a write is complete. Returns the complete writes that precede the oldest
+    /// incomplete write. Each of these writes needs an RdmaWrCompl.
     pub(in super::super) fn written(&mut self, op: OpId) -> Vec<Writing> {
         if let Some(writing) = self.writing.iter_mut().find(|writing| writing.op == op) {
             writing.written = true;

@@ -1,7 +1,7 @@
 //! A state machine that acts as an SDP socket with a simple user. It runs SDP on a Queue Pair of
 //! its own software RNIC.
 //!
-//! [`SdpServer`] creates one socket for each connection. All Private Buffers, receives and
+//! [`SdpServer`] creates one socket for each connection. All Private Buffers, posted receives and
 //! advertised sends of a socket are memory of the socket's RNIC. This module opens no TCP
 //! connections. If the peer suspends a connection, the owner of the socket opens the new TCP
 //! connection. A connection that this side suspends cannot be resumed.
@@ -34,8 +34,8 @@ impl SdpServer {
     /// Size in bytes of a Private Buffer. Small receives are advertised only if this size is small.
     pub const RECV_SIZE: u32 = 1000;
 
-    /// Creates a server. With its settings, sends of a few thousand bytes use every transfer
-    /// mechanism.
+    /// Creates a server. With its settings, the transfer of a few thousand bytes uses every
+    /// transfer mechanism.
     #[must_use]
     pub fn new(user: SdpUser, role: Role, deviations: Deviations) -> Self {
         let policy = Policy { source_threshold: 500, sink_threshold: 0, src_avail_payload: 40, ..Policy::default() };

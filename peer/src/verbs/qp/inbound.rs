@@ -130,7 +130,7 @@ impl DataSink for Sink<'_, '_> {
             *arrived = u32::try_from(end).unwrap_or(u32::MAX);
         }
         match (last, *arrived == local.length) {
-            // The last segment can be empty.
+            // Even if all bytes have arrived, an empty last segment can follow.
             (false, _) => {
                 if hostile::hook::conduct(&shared.deviations).completes_reads_early {
                     qp.sq.answer(CompletionStatus::Success, None);

@@ -206,7 +206,7 @@ impl Qp {
         Accessor { pd: self.receive_pd, ..self.accessor() }
     }
 
-    /// Returns whether all local work and all requests of the peer are finished.
+    /// Returns whether all work of the Send Queue and all requests of the peer are finished.
     pub(super) fn is_idle(&self) -> bool {
         self.sq.is_empty() && self.irrq.is_empty() && self.response.is_none()
     }

@@ -1,10 +1,10 @@
 //! Selects the next outbound segment. The segment comes from the message in progress, the
 //! Terminate, a response, or the next Work Request.
 //!
-//! The segments of different messages are never mixed. Between two messages, responses and Work
-//! Requests alternate. Bind, Fast-Register and Invalidate send nothing. Each of these operations is
-//! executed at its position in the Send Queue, before the next Work Request begins (VERBS-8.2.2.1-5
-//! to -7).
+//! The segments of different messages are never mixed. If both are due, responses and the messages
+//! of Work Requests alternate. Bind, Fast-Register and Invalidate send nothing. Each of these
+//! operations is executed at its position in the Send Queue, before the next Work Request begins
+//! (VERBS-8.2.2.1-5 to -7).
 
 use bytes::Bytes;
 use weft_core::wire::ddp::{Msn, RawHeader, RawUntagged, queue};

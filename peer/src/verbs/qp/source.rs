@@ -1,12 +1,13 @@
-//! Finds the memory for a range of a message that a scatter/gather list describes.
+//! Finds the memory for a range of a message. A scatter/gather list describes the memory of the
+//! message.
 
 use core::ops::Range;
 
 use crate::memory::{AccessError, Accessor, Memory, MemoryRange, Right};
 use crate::verbs::work_request::Sge;
 
-/// Finds the bytes `range` of the message in the elements `sges`. Checks each part for `right`, and
-/// passes its [`MemoryRange`] to `each`.
+/// Finds the bytes `range` of the message in the elements `sges`. Checks that `right` allows
+/// `accessor` to access each part of them. Passes the [`MemoryRange`] of each part to `each`.
 pub(super) fn walk(
     memory: &Memory,
     accessor: Accessor,

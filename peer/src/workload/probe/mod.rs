@@ -327,7 +327,8 @@ impl Probe {
             if let Some(arrived) = self.arrived.pop_front() {
                 return Ok(Some(arrived));
             }
-            // If a receive is posted, the end of the connection flushes it.
+            // The end of the connection completes a posted receive. Without a posted receive, no
+            // completion would arrive.
             if !self.listens {
                 self.endpoint.ended().await?;
                 return Ok(None);

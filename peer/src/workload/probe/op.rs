@@ -86,7 +86,7 @@ pub enum Target {
     Zero,
 }
 
-/// Changes an STag to a value that neither siwprobe nor this side has registered.
+/// Changes the peer's STag to a value that the peer (siwprobe or weft) has not registered.
 const BAD_KEY: u32 = 0x00ab_cd00;
 
 impl Op {

@@ -9,11 +9,11 @@ use weft_core::wire::mpa::fpdu::pad_len;
 use crate::script::fields::Fields;
 use crate::stage::Message;
 
-/// Fields: `ulpdu` (a message or bytes), `ulpdu_length`, `pad` (bytes), `crc` (`true`, `false` for
-/// a field of zeros, or four bytes). The defaults are correct for the ULPDU. `position` is the byte
-/// of the tester's stream where the FPDU begins (`conn:position()`). With `position`, the FPDU has
-/// the markers that are due there. `fpduptr` then replaces the distance from `ULPDU_Length` in each
-/// marker, and `reserved` is the value of the marker's reserved half.
+/// Fields: `ulpdu` (a message or bytes), `ulpdu_length`, `pad` (bytes), `crc` (`true` for the
+/// correct CRC, `false` for zeros, or four bytes). The defaults are correct for the ULPDU.
+/// `position` is the byte of the tester's stream where the FPDU begins (`conn:position()`). With
+/// `position`, the FPDU has the markers that are due there. `fpduptr` then replaces the distance
+/// from `ULPDU_Length` in each marker, and `reserved` is the value of the marker's reserved half.
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "mpa.fpdu", table);
     let ulpdu = super::from_value(fields.required::<Value>("ulpdu")?)?;
@@ -46,7 +46,7 @@ pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message>
     Ok(Message { has_markers, ..Message::new(format!("FPDU with {}", ulpdu.name), octets) })
 }
 
-/// Inserts the markers that are due into the length field, ULPDU and PAD of an FPDU that begins at
+/// Inserts the due markers into the length field, ULPDU and PAD of an FPDU that begins at
 /// `position`. `marker` returns the marker for a distance from the length field. The positions of
 /// markers do not depend on the values of the fields.
 fn with_markers(position: u64, body: &[u8], marker: impl Fn(u16) -> [u8; MARKER_LEN]) -> Vec<u8> {

@@ -1,5 +1,5 @@
-//! Counts the memory of a script's messages. Lua does not count this memory, and does not collect
-//! it early.
+//! Counts the memory of a script's messages. Lua does not count this memory, so large messages do
+//! not make Lua's garbage collection start earlier.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ pub(super) fn open(lua: &Lua) {
     lua.set_app_data(Account(Arc::default()));
 }
 
-/// Counts a message that a script receives.
+/// Counts a message that a script gets.
 ///
 /// # Errors
 /// The script's messages are too large, even after unreachable messages were collected.

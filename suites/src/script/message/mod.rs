@@ -1,7 +1,7 @@
 //! Messages of scripts: bytes that are correct by default. A script can make them wrong on purpose.
 //!
 //! A constructor reads a table, and uses correct values for missing fields. If a script changes the
-//! bytes afterwards, the message records the range, so that reports show the stimulus.
+//! bytes afterwards, the message records the range, so that reports can mark these bytes.
 
 mod fpdu;
 mod memory_account;

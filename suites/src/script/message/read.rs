@@ -46,8 +46,8 @@ pub(crate) fn operation_table(lua: &Lua, operation: &Operation) -> mlua::Result<
     Ok(table)
 }
 
-/// Returns the fields of an FPDU with a Terminate (RFC 5040 Figure 7). `rest` has the bytes after
-/// the first four.
+/// Returns the fields of an FPDU with a Terminate (RFC 5040 Figure 7). `rest` has the payload
+/// without its first four bytes.
 pub(crate) fn terminate_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     let table = fpdu_table(lua, octets)?;
     let payload = table.get::<Option<mlua::LuaString>>("payload")?;
@@ -88,8 +88,8 @@ pub(crate) fn reply_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     Ok(table)
 }
 
-/// Returns the fields of an FPDU without markers, with the fields of its DDP segment if it contains
-/// a DDP segment.
+/// Returns the fields of an FPDU without markers. If the FPDU contains a DDP segment, also returns
+/// the segment's fields.
 pub(crate) fn fpdu_table(lua: &Lua, octets: &[u8]) -> mlua::Result<Table> {
     let table = lua.create_table()?;
     let ulpdu = ulpdu(octets);

@@ -15,9 +15,9 @@ use crate::stage::Message;
 const ALONE: Counters = Counters { bufs: 16, mseq: 0, mseq_ack: 0, order: FieldOrder::Figure };
 
 /// The table has the fields of the base header (BSDH): `mid`, `bufs`, `len`, `mseq`, `mseq_ack`,
-/// and `flags` or `oob_pres`, `oob_pend` and `req_pipe`. It also has the fields of the extended
-/// header, `payload`, `trailing` (bytes that Len does not count) and `order` (`"figure"` or
-/// `"mirrored"`).
+/// and the flags (either `flags`, or `oob_pres`, `oob_pend` and `req_pipe`). It also has the fields
+/// of the extended header, `payload`, `trailing` (bytes that Len does not count) and `order`
+/// (`"figure"` or `"mirrored"`).
 pub(super) fn from_lua(lua: &Lua, what: &'static str, mid: Mid, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, what, table);
     let mut draft = Draft::new(mid);

@@ -140,8 +140,9 @@ impl AgentSide<'_> {
 
     /// Expects that the target's user is notified of an error of a connection. The notification is
     /// an event of the connection's Queue Pair, or a completion with an error other than a flush.
-    /// With `or_end`, an event about the end of the connection is sufficient, and so is a flushed
-    /// work request. The event remains for later expectations.
+    /// (A work request is flushed if the connection ends before the work request is done.) With
+    /// `or_end`, an event about the end of the connection is sufficient, and so is a flushed work
+    /// request. The notification remains for later expectations.
     pub(crate) async fn expect_error(
         &mut self,
         pair: Object,

@@ -73,7 +73,7 @@ impl AgentSide<'_> {
         result.map_err(|failure| self.fail(&format!("rejects the requested action: {failure}")))
     }
 
-    /// Ends a case whose agent sent the answer to another request.
+    /// Ends the case, because the agent's answer does not fit the request.
     pub(crate) fn wrong_answer(&mut self) -> Stop {
         self.fail("sends an answer that does not fit the request")
     }

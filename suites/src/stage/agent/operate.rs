@@ -318,7 +318,7 @@ impl AgentSide<'_> {
         }
     }
 
-    /// Does a Send in each direction on a new connection, then closes the connection in order.
+    /// Does a Send in each direction on a new connection, then closes the connection gracefully.
     /// Returns the number of the connection.
     pub(in crate::stage) async fn exchange(&mut self, expectation: &Expectation) -> Attempt<u32> {
         let options = PairOptions::default();
@@ -342,8 +342,8 @@ impl AgentSide<'_> {
         self.connections.finish(number).await?;
         let deadline = self.connections.link.now() + expectation.within;
         let ended = |event: &Event| matches!(event, Event::Disconnected { connection } if *connection == pair);
-        // Some devices end the connection only at their next request. Then no event arrives here,
-        // and the next request ends the connection.
+        // Some devices end the connection only when they get their next request. Then no event
+        // arrives here, and the request below ends the connection.
         self.event(deadline, ended).await?;
         self.perform(Action::Destroy { object: pair }).await?;
         Ok(number)

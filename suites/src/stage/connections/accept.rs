@@ -10,7 +10,7 @@ use crate::model::{Direction, Event};
 use crate::stage::{Expectation, Stop};
 use crate::targets::{COMMAND_SECONDS, MANUAL_SECONDS, Start};
 
-/// How often the tester checks whether the command has ended while it waits for a connection.
+/// How often the tester, while it waits for a connection, checks whether the command has ended.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a connection may still arrive after the command has ended. For example, ssh ends before
 /// the program that it started.
@@ -75,8 +75,8 @@ impl Connections {
         Ok(TargetWait { expected, absence, instruction, within, end, now, shown_at: None, ended_since: None })
     }
 
-    /// Returns the time of the next [`check_target`](Self::check_target). Repeats the instruction
-    /// to the user.
+    /// Returns the time of the next [`check_target`](Self::check_target). Shows the instruction to
+    /// the user at the first call, and then every `COUNTDOWN`.
     pub(in crate::stage) fn next_check(&mut self, wait: &mut TargetWait) -> Instant {
         let now = self.link.now();
         wait.now = now;

@@ -17,8 +17,9 @@ use crate::stage::sdp::HELLO_LEN;
 /// One connection of the case.
 pub(in crate::stage) struct Connection {
     pub(in crate::stage) end: TesterConnection,
-    /// Received bytes that no expectation has used yet. In a direction with markers, these bytes
-    /// have their markers, and [`fpdus`](Self::fpdus) moves them to `unmarked`.
+    /// Received bytes that no expectation has used yet. If the target sends markers, these bytes
+    /// include the markers. [`fpdus`](Self::fpdus) moves the bytes without the markers to
+    /// `unmarked`.
     pub(in crate::stage) unread: Vec<u8>,
     /// Received bytes without their markers, that no expectation has used yet.
     pub(super) unmarked: Vec<u8>,
@@ -34,8 +35,8 @@ pub(in crate::stage) struct Connection {
     /// at this position.
     pub(in crate::stage) position: u64,
     pub(in crate::stage) finished: bool,
-    /// Time `settle_ms` after the target's start-up frame. Until then, the target may be busy with
-    /// the new connection.
+    /// The time that is `settle_ms` after the target's start-up frame. Until then, the target may
+    /// be busy with the new connection.
     pub(in crate::stage) settled: Option<Instant>,
     /// State for a plain exchange that continues on this connection.
     pub(in crate::stage) progress: Progress,
@@ -51,8 +52,8 @@ impl Connection {
         &mut self.unmarked
     }
 
-    /// Returns the received bytes that no expectation has used yet: as they were received, or
-    /// without markers.
+    /// Returns the received bytes that no expectation has used yet. With `has_markers`, these are
+    /// the bytes as they were received, otherwise the bytes without markers.
     pub(in crate::stage) fn octets(&mut self, has_markers: bool) -> &mut Vec<u8> {
         if has_markers { &mut self.unread } else { self.fpdus() }
     }
@@ -110,8 +111,8 @@ impl Connection {
     }
 }
 
-/// Returns where the start-up frame of a message is: at the begin of the message, or after a Hello.
-/// `None` if the message has no start-up frame.
+/// Returns where the start-up frame of a message is: at the beginning of the message, or after a
+/// Hello. `None` if the message has no start-up frame.
 fn startup_range(octets: &[u8]) -> Option<Range<usize>> {
     let begin = [0, HELLO_LEN].into_iter().find(|begin| {
         octets.get(*begin..).is_some_and(|octets| octets.starts_with(&REQUEST_KEY) || octets.starts_with(&REPLY_KEY))

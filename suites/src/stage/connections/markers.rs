@@ -8,8 +8,8 @@
 //!
 //! The bytes may be illegal, and they may end in the middle of an FPDU. The positions of markers
 //! depend only on the position in the stream. The FPDUPTR and the CRC depend on the ULPDU_Length of
-//! the FPDU, whatever its value is. Removed markers are not checked, because the monitor checks
-//! them.
+//! the FPDU, whatever its value is. This module does not check the markers that it removes, because
+//! the monitor checks them.
 
 use weft_core::crc::{self, CRC_LEN};
 use weft_core::marker::{self, INTERVAL, MARKER_LEN};
@@ -24,7 +24,7 @@ pub(in crate::stage) struct MarkedStream {
     header: u64,
     /// Number of bytes of the current FPDU so far, without markers.
     read: usize,
-    /// ULPDU_Length, as far as it is complete.
+    /// The bytes of the current FPDU's ULPDU_Length so far.
     length: [u8; LENGTH_LEN],
     /// CRCs of the current FPDU so far, without and with markers.
     plain_crc: u32,
@@ -88,8 +88,8 @@ impl MarkedStream {
     }
 
     fn pass_marker(&mut self, marker: &[u8]) {
-        // A marker after PAD is a part of the FPDU. A marker inside the CRC field, which only an
-        // illegal FPDU can have, is not covered.
+        // A marker after PAD is a part of the FPDU, so the CRC covers it. Only an illegal FPDU can
+        // have a marker inside its CRC field, so this case needs no separate code.
         self.marked_crc = crc::append(self.marked_crc, marker);
         self.position += marker.len() as u64;
         if self.read == 0 {

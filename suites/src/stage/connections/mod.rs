@@ -37,10 +37,10 @@ use crate::targets::{Start, Target};
 const MAX_CONNECTIONS: usize = 1000;
 /// Maximum number of bytes that a case receives. If a target sends more, the case ends.
 const MAX_RECEIVED: usize = 16 << 20;
-/// Maximum number of bytes that a case sends over TCP. All of them are kept as evidence.
+/// Maximum number of bytes that a case sends over TCP and UDP. All of them are kept as evidence.
 const MAX_SENT: usize = 64 << 20;
-/// Seconds to wait after the tester's FIN until the target closes its direction. Then the tester
-/// resets.
+/// Time limit in seconds for the target to close its direction after the tester's FIN. After this
+/// time, the tester resets the connection.
 const CLOSING_SECONDS: f64 = 2.0;
 
 /// The event on the receiving side of a connection.
@@ -179,7 +179,7 @@ impl Connections {
         number
     }
 
-    /// Sends the bytes of a script unchanged.
+    /// Sends a message of a script as a stimulus.
     pub(crate) async fn send(&mut self, number: u32, message: &Message) -> Result<(), Stop> {
         self.stimulate(number);
         self.put(number, message).await
@@ -278,8 +278,9 @@ impl Connections {
         let (octets, is_bad) = conn.framed(message);
         let sent = conn.end.send(&octets).await;
         if is_bad {
-            // An FPDU with a wrong CRC does not permit the Responder to send. Cases about CRCs
-            // judge whether the target checks the CRC.
+            // A Responder must not send before a correct FPDU arrives. But this requirement does
+            // not count after an FPDU with a wrong CRC, because cases about CRCs judge whether the
+            // target checks the CRC.
             self.log.exempt.push(requirement!("MPA-7.1.2-17"));
         }
         // The positions of changed bytes are known only without inserted markers.

@@ -154,8 +154,8 @@ impl MapperServerSide<'_> {
         Ok((from, octets))
     }
 
-    /// Connects to the address of an answer, from the port in the Request. Returns the number of
-    /// the connection.
+    /// Opens a TCP connection to `address`, the address in an answer. The tester connects from the
+    /// address `from`. Returns the number of the connection.
     pub(crate) async fn connect(
         &mut self,
         (from, address): (SocketAddr, SocketAddr),
@@ -198,8 +198,8 @@ impl MapperServerSide<'_> {
         Ok(())
     }
 
-    /// Requests a service from a new socket, and acknowledges a PMAccept. Returns `None` if there
-    /// is no answer. An inner error describes what arrived instead.
+    /// Sends a PMReq for a service from a new socket, and acknowledges a PMAccept. Returns `None`
+    /// if there is no answer. An inner error describes a datagram that is not the answer.
     pub(crate) async fn query(
         &mut self,
         service: SocketAddr,

@@ -28,8 +28,8 @@ pub(crate) struct ExpectedOctets {
     pub(crate) begins: Vec<u8>,
     /// Whether the bytes remain for the next expectation.
     pub(crate) keep: bool,
-    /// Whether the bytes include the markers of the stream. Then they are the last bytes that an
-    /// expectation can use on the connection, except if `keep` is set.
+    /// Whether the bytes include the markers of the stream. If so, no later expectation can use
+    /// bytes of this connection, except if `keep` is set.
     pub(crate) has_markers: bool,
 }
 
@@ -90,7 +90,7 @@ impl std::fmt::Display for HeaderFields {
     }
 }
 
-/// Writes the expected fields of a message that have a value.
+/// Writes those expected fields of a message that have a value.
 pub(in crate::stage) fn write_wanted(
     f: &mut std::fmt::Formatter<'_>,
     fields: &[(&str, Option<u64>)],

@@ -9,7 +9,8 @@ use crate::correct::{self, StartupFields};
 use crate::stage::{Arrival, Attempt, Expectation, Message, Stop};
 
 impl RdmaSide<'_> {
-    /// Sends a Request, and resets the connection. Returns the Reply, or what arrived instead.
+    /// Sends a Request, waits for the Reply, and then resets the connection. Returns the Reply, or
+    /// what arrived instead.
     pub(in crate::stage) async fn probe(&mut self, request: &StartupFields, within: Duration) -> Attempt<Vec<u8>> {
         let expectation = Expectation::preparation(within);
         self.connections.put(self.number, &Message::new("MPA Request", correct::startup(request))).await?;

@@ -48,8 +48,8 @@ pub(crate) struct Operation {
     pub(crate) msn: u32,
     /// A tagged buffer of the target: the sink of rping's Read.
     pub(crate) buffer: Option<TaggedBuffer>,
-    /// IRD of the target's enhanced Reply: the number of RDMA Reads that the target accepts at a
-    /// time.
+    /// IRD of the target's enhanced Reply or Request: the number of RDMA Reads that the target
+    /// accepts at a time.
     pub(crate) ird: Option<u16>,
 }
 

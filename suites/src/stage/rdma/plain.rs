@@ -1,4 +1,5 @@
-//! Parts that the plain exchanges of all services share.
+//! Parts that the plain exchanges of all services share. In the control of a failed case, a plain
+//! (correct) exchange replaces the step that deviates.
 
 use super::{Progress, RdmaSide, StartUpResult};
 use crate::stage::{Attempt, Stop};

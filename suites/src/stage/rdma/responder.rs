@@ -91,8 +91,8 @@ impl RdmaSide<'_> {
         Ok(AcceptedStartUp { started, buffer })
     }
 
-    /// Does start-up with a target that connects, and answers with `reply`. If start-up fails, the
-    /// case is inconclusive.
+    /// Does start-up with a target that connects. The tester answers with `reply`. If start-up
+    /// fails, the case is inconclusive.
     pub(crate) async fn operate_as_responder(
         &mut self,
         reply: &Message,

@@ -7,7 +7,7 @@ use weft_core::wire::mpa::{Startup, StartupKind};
 
 use crate::model::{Mark, MarkKind, Octets};
 
-/// Returns the name and the number of the bytes.
+/// Returns the number of bytes and, for a start-up frame or an FPDU, its name.
 pub(in crate::stage) fn stream(octets: &[u8]) -> String {
     let len = match octets.len() {
         1 => "1 byte".to_owned(),
@@ -27,7 +27,7 @@ pub(in crate::stage) fn name(octets: &[u8]) -> Option<String> {
     Some(format!("FPDU with {}", segment.ulp_control().opcode().name()))
 }
 
-/// Returns the bytes with marks of their fields, then `marks`.
+/// Returns the bytes, with marks for their fields, followed by `marks`.
 pub(in crate::stage) fn octets(octets: &[u8], marks: &[Mark]) -> Octets {
     let mut shown = Octets::new(octets);
     let mut field = |start: usize, end: usize, label: &str| {

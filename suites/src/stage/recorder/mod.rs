@@ -32,8 +32,8 @@ pub(crate) struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// Ends the case as unimplemented, because the target does not implement the optional subject
-    /// of the case.
+    /// Ends the case as unimplemented, because the case is about an optional feature that the
+    /// target does not implement.
     pub(crate) fn unimplemented(&mut self, why: &str) -> Stop {
         self.step(0, Direction::Observed, StepKind::Note, format!("unimplemented: {why}"), None);
         self.decide(Verdict::Unimplemented, why.to_owned())
@@ -69,8 +69,8 @@ impl Recorder<'_> {
         }
     }
 
-    /// Records that the target behaved differently. This is a failure if the expectation names a
-    /// requirement.
+    /// Records that the target behaved differently than expected. This is a failure if the
+    /// expectation names a requirement.
     pub(in crate::stage) fn unmet(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
         if expectation.requirements.is_empty() {
             return self.undecided(expectation, expected, actual);

@@ -146,8 +146,8 @@ pub(crate) trait ServiceDriver: Sync {
         })
     }
 
-    /// Sends one message and waits for its answer. The ULPDU has about `length` bytes, and the PAD
-    /// of a ULPDU of exactly `length` bytes.
+    /// Sends one message and waits for its answer. The ULPDU has about `length` bytes. Its PAD is
+    /// as long as that of a ULPDU with exactly `length` bytes.
     fn plain_exchange<'s>(&'s self, _: &'s mut Stage, _: u32, _length: u16, _: &'s Expectation) -> Outcome<'s> {
         Box::pin(std::future::ready(Ok(())))
     }

@@ -224,8 +224,8 @@ impl Exchange<'_> {
 }
 
 impl RdmaSide<'_> {
-    /// Returns whether a server of rping accepts a byte after the end of the buffer that the target
-    /// file describes. `within` is the time for each answer.
+    /// Returns whether a server of rping accepts a Write of one byte after the end of the buffer
+    /// that the target file describes. `within` is the time for each answer.
     pub(in crate::stage) async fn takes_byte_after_buffer(&mut self, within: Duration) -> Attempt<bool> {
         let expectation = Expectation::preparation(within);
         let request = Message::new("MPA Request", correct::startup(&self.connections.target.description.request));

@@ -44,7 +44,7 @@ impl Observer {
     }
 }
 
-/// Describes the properties of a device that cases use, in one line.
+/// Describes a device in one line, with the properties that cases use.
 fn text_of(device: &Device) -> String {
     let Device { name, driver, firmware, max_ird, max_ord, max_shared, max_windows, max_parts, .. } = device;
     let driver = driver.as_deref().unwrap_or("an unknown driver");

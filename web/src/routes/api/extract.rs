@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::failure::ApiFailure;
 use crate::failure::Failure;
 
-/// An extractor of the pages.
+/// Wraps an extractor of the pages, and reports its errors as JSON.
 pub(super) struct Api<E>(pub(super) E);
 
 impl<S: Send + Sync, E: FromRequestParts<S, Rejection = Failure>> FromRequestParts<S> for Api<E> {

@@ -40,7 +40,7 @@ pub(in crate::routes) async fn page(
 /// Starts to read the newest unread captures in the background. A capture that could not be read,
 /// or that killed the server, is read only when a user opens it.
 pub(in crate::routes) async fn read_some(app: &App, entries: &[Entry]) {
-    // If memory is short, read nothing. Otherwise many large captures would evict each other again
+    // Read nothing while memory is short, so that many large captures do not evict each other again
     // and again.
     if !app.captures.memory.is_free() {
         return;

@@ -1,4 +1,4 @@
-//! Connects by SDP for a program.
+//! Opens the SDP connections that programs request.
 //!
 //! The agent first connects to the peer by SDP. Then the program's socket connects to the agent on
 //! the loopback interface. In this order, the program's call can return the result of the SDP
@@ -28,7 +28,7 @@ pub(super) struct ConnectRequest {
 }
 
 impl Agent {
-    /// Handles a connection from the request to its end.
+    /// Handles a connection, from the program's request to the end of the connection.
     pub(super) async fn connect(self: &Arc<Self>, mut shim: UnixStream, request: ConnectRequest, no_wait: bool) {
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
             let message = "the agent already has the maximum number of connections (--most)".to_owned();

@@ -1,8 +1,8 @@
-//! Listens by SDP for a program. For each accepted SDP connection, the agent opens a TCP connection
-//! to the program's TCP listener.
+//! Opens the SDP listeners that programs request. For each accepted SDP connection, the agent opens
+//! a TCP connection to the program's TCP listener.
 //!
 //! The agent gets no message when a program ends. If the program's TCP listener refuses a
-//! connection, the agent stops listening for this program.
+//! connection, the agent closes the SDP listener of this program.
 
 use std::collections::HashMap;
 use std::io;
@@ -29,8 +29,9 @@ const MAX_LISTENERS: usize = 1024;
 pub(super) struct Listeners(Mutex<HashMap<SocketAddr, SocketAddr>>);
 
 impl Agent {
-    /// Listens by SDP at `sdp` for the program at `service`. Port 0 means a free port. Does nothing
-    /// if the agent already listens for this program.
+    /// Opens an SDP listener at `sdp` for the program whose TCP listener is at `service`. Port 0
+    /// means a free port. Does nothing if this program already has an SDP listener at `sdp` or, for
+    /// port 0, at any address.
     pub(super) fn listen(self: &Arc<Self>, service: SocketAddr, sdp: SocketAddr, only_v6: bool) -> Result<(), Refusal> {
         let mut listeners = locked(&self.listeners.0);
         if sdp.port() == 0 && self.mapper.is_none() {

@@ -100,7 +100,8 @@ impl Memory for Buffers<'_> {
         }
     }
 
-    /// Passes only the headers to the state machine. `place` handles the payload.
+    /// Passes the complete message to the state machine, which reads only the headers. `place`
+    /// handles the payload.
     fn arrived(&mut self, buffer: PrivateBuffer, octets: u32, handle: &mut dyn FnMut(&[u8])) {
         let Some(private) = self.private.get_mut(&buffer) else { return };
         private.filled = octets;

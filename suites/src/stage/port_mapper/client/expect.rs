@@ -77,7 +77,7 @@ impl MapperClientSide<'_> {
         }
     }
 
-    /// Expects that the connection came from this address or port.
+    /// Expects that the connection came from this address and this port, if they are given.
     pub(crate) fn expect_source(
         &mut self,
         number: u32,

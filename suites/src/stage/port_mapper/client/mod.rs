@@ -26,8 +26,9 @@ use crate::stage::{Connections, Message, Recorder, Stop};
 
 /// Maximum number of TCP addresses of one case.
 const MAX_ADDRESSES: usize = 64;
-/// Number of repetitions after an answer that packet loss can explain. For the time `CROSSING`
-/// after the answer, repetitions are not counted, because the answer may still be in flight.
+/// Packet loss can explain this number of repetitions of a PMReq that was answered. For the time
+/// `CROSSING` after the answer, repetitions are not counted, because the answer may still be in
+/// flight.
 const MAX_EXPLAINED_REPETITIONS: u32 = 2;
 const CROSSING: Duration = Duration::from_secs(1);
 
@@ -51,7 +52,8 @@ struct Answer {
     other_port: bool,
     /// Time when the answer was first sent.
     since: Instant,
-    /// Number of repetitions that were answered after the answer should have arrived.
+    /// Number of repetitions that arrived at least `CROSSING` after the first answer, and were
+    /// answered again.
     again: u32,
 }
 
@@ -77,7 +79,8 @@ pub(crate) struct SendOptions {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DatagramFields {
     pub(crate) message: MapperFields,
-    /// Whether the datagram arrives at the second port, from which answers with `aside` are sent.
+    /// Whether the datagram arrives at the port mapper's second port. With the option `aside`, the
+    /// tester's answers come from this port.
     pub(crate) other_port: bool,
     /// Whether a connection that arrives first violates the expectation.
     pub(crate) no_connection: bool,
@@ -107,7 +110,8 @@ impl MapperClientSide<'_> {
         self.connections.recorder()
     }
 
-    /// Returns the Conventional Address of a service, which is reserved for the tester.
+    /// Returns the Conventional Address of a service. It is an address of the tester, reserved for
+    /// this service.
     pub(crate) fn service(&mut self, number: u32, v6: bool) -> Result<SocketAddr, Stop> {
         if let Some(service) = self.state.services.get(&(number, v6)) {
             return Ok(*service);
