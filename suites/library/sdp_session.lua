@@ -8,6 +8,10 @@ local ANSWER = 10
 --- the tester waits until the target reads, both wait for ever.
 local MAX_WAITING = 262144
 
+--- Number of bytes that the tester takes from a source before it closes its own half. A source may
+--- have data without end.
+local SOURCED = 1 << 20
+
 --- All bytes are delivered, in order, before the end of the connection.
 local DELIVERED = "SDP-8.2-1"
 --- The target answers a DisConn with its own, and then ends TCP.
@@ -40,6 +44,7 @@ local function sdp_session(t, service)
     fields = fields or {}
     if not opened[number] then
       local mode = fields.mode
+      if service == "source" then fields.max_received = SOURCED end
       fields.mode = nil
       local c = { socket = t:sdp_socket(fields), waiting = "", queued = {} }
       if mode then c.socket:mode(mode) end

@@ -105,7 +105,7 @@ surface! {
     };
 
     /// Closes the sending half-connection after all queued bytes.
-    async shut() => stage.sdp_endpoint(s.number)?.machine_mut().shut_down();
+    async shut() => stage.shut_sdp_socket(s.number)?;
 
     /// Closes the connection abortively.
     async abort() => {
@@ -190,6 +190,7 @@ impl Reader<'_> {
             sdp,
             receive: fields.or("receive", 16384)?,
             receives: fields.or("receives", 2)?,
+            max_received: fields.or("max_received", u64::MAX)?,
             buffers_at: fields.optional("buffers_at")?,
             cut,
         })

@@ -158,6 +158,9 @@ pub struct SdpState {
     canceled: [Option<u32>; 2],
     /// For each direction, whether its first MSeq was 0 and not 1.
     counts_from_zero: [bool; 2],
+    /// Whether the effect of an MSeqAck of 0 is not known: a peer counts from 0, and its first message
+    /// changed more than the number of received bytes.
+    zero_is_unclear: bool,
     sends: [Sends; 2],
     /// For each peer: accesses and messages that no message of the other peer explains so far.
     pub(crate) unexplained: [UnexplainedActions; 2],
@@ -433,17 +436,20 @@ impl SdpState {
         // the sender had received.
         let held = |cancel: u32| self.latest.sender_state.mseq_ack.is_some_and(|ack| ack.wrapping_add(1) == cancel);
         let held = self.canceled[peer].filter(|cancel| held(*cancel));
+        // If the peer counts MSeq from 0, an MSeqAck of 0 can mean that one message is acknowledged,
+        // or none. Data has the same effect in both cases, as long as this side sends only Data.
+        let is_ambiguous = self.counts_from_zero[peer] && message.mseq_ack == 0;
+        self.zero_is_unclear |= is_ambiguous && message.mid != Mid::DATA;
         while let Some(first) = self.unacknowledged[peer].front().copied()
             && reached(message.mseq_ack, first.message.mseq)
         {
+            self.zero_is_unclear |= is_ambiguous && first.message.mid != Mid::DATA;
             self.unacknowledged[peer].pop_front();
             let held = held.is_some_and(|cancel| reached(first.message.mseq, cancel));
             self.peers[direction].apply_received(&first.message, if held { first.edge } else { edge })?;
         }
         self.latest.sender_state.record(&self.peers[direction]);
-        // If a peer counts MSeq from 0, an MSeqAck of 0 can mean that one message is acknowledged,
-        // or none.
-        self.latest.sender_state.certain = self.counts_from_zero == [false; 2];
+        self.latest.sender_state.certain = !is_ambiguous && !self.zero_is_unclear;
         if self.holds_back(direction, message) {
             // It is possible that the sender has received more messages than it acknowledges.
             self.latest.sender_state.certain = false;

@@ -38,6 +38,9 @@ pub(crate) struct SocketSettings {
     /// Size in bytes of each posted receive, and number of receives that stay posted.
     pub(crate) receive: u64,
     pub(crate) receives: usize,
+    /// After this number of bytes, the socket posts no more receives until it closes its own half. A
+    /// target that sends without end then waits.
+    pub(crate) max_received: u64,
     /// Virtual address of the buffers that the target may read or write. `None`: weft's choice.
     pub(crate) buffers_at: Option<u64>,
     pub(crate) cut: Cut,
@@ -82,6 +85,8 @@ pub(crate) struct SdpSocket {
     endpoint: Endpoint,
     receive: u64,
     receives: usize,
+    /// Number of bytes that the socket may still receive before it closes its own half.
+    receivable: u64,
     cut: Cut,
     /// Number of pauses that the socket may still make between TCP segments.
     cuts_left: usize,
@@ -123,7 +128,8 @@ impl SdpSocket {
 
     /// Keeps receives posted.
     fn post(&mut self) {
-        while self.end.is_none() && !self.has_peer_closed && self.endpoint.receives() < self.receives {
+        let may_post = self.end.is_none() && !self.has_peer_closed && self.receivable > 0;
+        while may_post && self.endpoint.receives() < self.receives {
             if !self.endpoint.receive(self.receive, false) {
                 return;
             }
@@ -133,6 +139,7 @@ impl SdpSocket {
     fn event(&mut self, event: &Event, octets: Vec<u8>) {
         match event {
             Event::Received { end, .. } => {
+                self.receivable = self.receivable.saturating_sub(octets.len() as u64);
                 self.received.extend(octets);
                 self.has_peer_closed |= matches!(end, ReceiveOutcome::EndOfStream | ReceiveOutcome::Aborted);
             }
@@ -180,6 +187,7 @@ impl Stage {
             endpoint,
             receive: settings.receive,
             receives: settings.receives,
+            receivable: settings.max_received,
             cut: settings.cut,
             cuts_left: MAX_CUTS,
             deaf_until: None,
@@ -237,6 +245,14 @@ impl Stage {
     /// Returns how the connection of a socket ended.
     pub(crate) fn sdp_socket_end(&mut self, number: u32) -> Result<Option<SocketEnd>, Stop> {
         Ok(self.sdp_socket(number)?.end.clone())
+    }
+
+    /// Closes the sending half-connection of a socket after all queued bytes.
+    pub(crate) fn shut_sdp_socket(&mut self, number: u32) -> Result<(), Stop> {
+        let socket = self.sdp_socket(number)?;
+        socket.receivable = u64::MAX;
+        socket.endpoint.machine_mut().shut_down();
+        Ok(())
     }
 
     /// Resets the connection of a socket.
