@@ -131,18 +131,24 @@ local function sdp_session(t, service)
   --- Requests another size of the target's Private Buffers.
   function self:resize(number, size) connection(number).socket:resize(size) end
 
-  --- Requests `count` times another size of the target's Private Buffers, and sends a byte after each
-  --- request: `size`, and one byte less or more.
+  --- Requests `count` times another size of the target's Private Buffers: `size`, and then one byte
+  --- less each time. After each request, sends 20 messages, so that the target can use up its old
+  --- buffers.
   function self:resizes(number, count, size)
     for round = 1, count do
-      self:resize(number, size + round % 2)
-      self:send(number, { size = 1 })
-      connection(number).socket:wait { within = 0 }
+      self:resize(number, size + 1 - round)
+      self:burst(number, 20, 1)
+      settle(connection(number))
     end
   end
 
   --- Leaves the target's bytes of a connection unread for a time. The tester still sends.
-  function self:stop_reading(number, seconds) connection(number).socket:stop_reading(seconds) end
+  function self:stop_reading(number, seconds)
+    local c = connection(number)
+    -- A tester that does not read the HelloAck cannot send either.
+    c.socket:wait { open = true, within = ANSWER }
+    c.socket:stop_reading(seconds)
+  end
 
   --- Changes how the tester answers a SrcAvail.
   function self:answer(number, how) connection(number).socket:answer(how) end

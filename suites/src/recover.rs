@@ -107,7 +107,10 @@ impl RecoveredData {
             // The process may have been killed while it wrote this file.
             let read = fs::read(&file).map_err(|error| error.to_string());
             match read.and_then(|text| serde_json::from_slice::<CaseResult>(&text).map_err(|error| error.to_string())) {
-                Ok(result) => drop(self.results.entry(result.key.clone()).or_insert(result)),
+                Ok(mut result) => {
+                    result.shorten_steps();
+                    self.results.entry(result.key.clone()).or_insert(result);
+                }
                 Err(error) => tracing::warn!("ignoring {}, because it cannot be read: {error}", file.display()),
             }
         }

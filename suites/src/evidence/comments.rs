@@ -31,8 +31,12 @@ pub(super) fn of_events(result: &CaseResult, traffic: &[TrafficEvent]) -> Vec<Ve
     // Steps and events have the same order. Each step belongs to the first unused event of its
     // kind.
     let mut last = None;
+    // All events before this one are used.
+    let mut begin = 0;
     for step in &result.steps {
-        let event = traffic.iter().enumerate().position(|(i, event)| !used[i] && is_of(step, event));
+        begin += used[begin..].iter().take_while(|used| **used).count();
+        let is_next = |index: &usize| !used[*index] && is_of(step, &traffic[*index]);
+        let event = (begin..traffic.len()).find(is_next);
         match (event, step.kind) {
             (Some(index), _) => {
                 used[index] = true;

@@ -37,7 +37,7 @@ pub enum Event {
         index: u64,
     },
     /// Something happened between tester and target. A reader that needs only results may ignore
-    /// this event, because [`CaseResult::steps`] has all steps again.
+    /// this event, because [`CaseResult::steps`] has the steps again.
     CaseStep {
         /// The case.
         key: CaseKey,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_core::RequirementId;
 
-use super::{CaseKey, MonitorFinding, ProgramEnd, SourceLocation, Step, Verdict, stable};
+use super::{CaseKey, Direction, MonitorFinding, ProgramEnd, SourceLocation, Step, StepKind, Verdict, stable};
 
 /// The result of one variant of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,7 +31,8 @@ pub struct CaseResult {
     /// The line of the script that decided the verdict, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<SourceLocation>,
-    /// The transcript of the case.
+    /// The transcript of the case. In reports and in the results store, a note replaces the middle of
+    /// a long transcript. The evidence file `transcript.json` has all steps.
     pub steps: Vec<Step>,
     /// The monitor's findings.
     #[serde(rename = "seen")]
@@ -48,7 +49,28 @@ pub struct CaseResult {
     pub duration_us: u64,
 }
 
+/// Number of steps that a report keeps of the begin of a long transcript.
+const FIRST_STEPS: usize = 50;
+/// Number of steps that a report keeps of the end of a long transcript. Failures are usually there.
+const LAST_STEPS: usize = 100;
+
 impl CaseResult {
+    /// Replaces the middle of a long transcript by a note, so that reports stay short.
+    pub(crate) fn shorten_steps(&mut self) {
+        let Some(left_out) = self.steps.len().checked_sub(FIRST_STEPS + LAST_STEPS).filter(|count| *count > 1) else {
+            return;
+        };
+        let note = Step {
+            at_ns: self.steps[FIRST_STEPS].at_ns,
+            connection: 0,
+            direction: Direction::Observed,
+            kind: StepKind::Note,
+            text: format!("{left_out} steps are left out here; transcript.json has them"),
+            octets: None,
+        };
+        self.steps.splice(FIRST_STEPS..FIRST_STEPS + left_out, [note]);
+    }
+
     /// Returns the violated requirements: requirements of the case, and other requirements whose
     /// violation the monitor observed.
     pub fn failing(&self) -> impl Iterator<Item = RequirementId> {

@@ -35,6 +35,9 @@ const MAX_PLAIN: usize = 50;
 /// Maximum size in bytes of a capture that the page includes. A larger capture stays next to the
 /// page.
 const MAX_CAPTURE: u64 = 4 << 20;
+/// Maximum size in bytes of the capture of a passed case that the page contains. Long sessions that
+/// pass would make the page larger than all other cases together.
+const MAX_PASSED_CAPTURE: u64 = 64 << 10;
 /// The script that unpacks the packs.
 const SCRIPT: &str = include_str!("../../templates/report.js");
 
@@ -240,7 +243,8 @@ impl<'a> PageBuilder<'a> {
     fn capture(&mut self, result: &CaseResult) -> io::Result<Option<Capture>> {
         let Some(path) = result.evidence.path(EvidenceKind::Pcapng) else { return Ok(None) };
         let file = self.out.join(path);
-        let fits = fs::metadata(&file).is_ok_and(|file| file.is_file() && file.len() <= MAX_CAPTURE);
+        let most = if has_violation(result) { MAX_CAPTURE } else { MAX_PASSED_CAPTURE };
+        let fits = fs::metadata(&file).is_ok_and(|file| file.is_file() && file.len() <= most);
         let octets = if fits { fs::read(&file).ok() } else { None };
         let packed = octets.map(|octets| self.captures.put(&octets)).transpose()?;
         Ok(Some(Capture { href: link(path), packed }))

@@ -135,7 +135,7 @@ impl RunContext {
             explanation.push_str(&self.basics.named());
         }
         explanation.push_str(&recovery.sentence);
-        let result = CaseResult {
+        let mut result = CaseResult {
             key: key.clone(),
             version: case.info.version,
             title: case.info.title.clone(),
@@ -156,6 +156,7 @@ impl RunContext {
         let failed = |error| RunError::Write { path: self.out.join(&result.evidence.folder), error };
         let written =
             evidence::write(&self.out, &self.run, &result, &traffic, &frames, began_unix_ns).map_err(failed)?;
+        result.shorten_steps();
         Ok(FinishedCase { result, evidence: Some((self.out.clone(), written)) })
     }
 

@@ -58,8 +58,8 @@ surface! {
         stage.sdp_socket_send(s.number, octets.as_bytes().to_vec(), urgent)?;
 
     /// Runs all sockets of the case until the condition is met: a number of received bytes that the
-    /// script has not taken yet (`octets`), the end of all sends (`sent`), or the end of the
-    /// connection (`ended`). Gives up if the connection receives no byte for `within` seconds. Without
+    /// script has not taken yet (`octets`), the HelloAck (`open`), the end of all sends (`sent`), or
+    /// the end of the connection (`ended`). Gives up if the connection receives no byte for `within` seconds. Without
     /// a condition, waits for this time. Returns whether the condition is met.
     async wait() { sdp_socket_wait as (wait, within) } -> "boolean" =>
         stage.sdp_socket_wait(s.number, wait, within).await?;
@@ -209,14 +209,18 @@ impl Reader<'_> {
     /// The condition to wait for, and the time `within` in seconds.
     pub(super) fn sdp_socket_wait(&self, fields: &mut Fields<'_>) -> mlua::Result<(SocketWait, Duration)> {
         let octets: Option<usize> = fields.optional("octets")?;
-        let (sent, ended) = (fields.or("sent", false)?, fields.or("ended", false)?);
+        let flags = [("open", SocketWait::Open), ("sent", SocketWait::Sent), ("ended", SocketWait::End)];
+        let mut waits: Vec<SocketWait> = octets.map(SocketWait::Octets).into_iter().collect();
+        for (name, wait) in flags {
+            if fields.or(name, false)? {
+                waits.push(wait);
+            }
+        }
         let within = self.within(fields, WAIT_SECONDS)?;
-        let wait = match (octets, sent, ended) {
-            (Some(octets), false, false) => SocketWait::Octets(octets),
-            (None, true, false) => SocketWait::Sent,
-            (None, false, true) => SocketWait::End,
-            (None, false, false) => SocketWait::Time,
-            _ => return Err(fields.wrong("octets", "set only one of octets, sent and ended")),
+        let wait = match waits[..] {
+            [] => SocketWait::Time,
+            [wait] => wait,
+            _ => return Err(fields.wrong("octets", "set only one of octets, open, sent and ended")),
         };
         Ok((wait, within))
     }

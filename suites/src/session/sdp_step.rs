@@ -38,6 +38,9 @@ pub(crate) struct SocketFields {
     pub(crate) receive: u32,
     pub(crate) receives: u32,
     pub(crate) max_adverts: u32,
+    pub(crate) src_avails: u32,
+    pub(crate) sink_avails: u32,
+    pub(crate) ird: u32,
     pub(crate) wants_pipelined: bool,
     pub(crate) follows_hints: bool,
     /// Virtual address of the tester's buffers. 0: weft's choice.
@@ -64,6 +67,9 @@ impl Default for SocketFields {
             receive: 16384,
             receives: 2,
             max_adverts: 16,
+            src_avails: 4,
+            sink_avails: 4,
+            ird: 16,
             wants_pipelined: false,
             follows_hints: false,
             buffers_at: 0,
@@ -90,6 +96,9 @@ impl SocketFields {
             ("receive", self.receive, usual.receive),
             ("receives", self.receives, usual.receives),
             ("max_adverts", self.max_adverts, usual.max_adverts),
+            ("src_avails", self.src_avails, usual.src_avails),
+            ("sink_avails", self.sink_avails, usual.sink_avails),
+            ("ird", self.ird, usual.ird),
             ("cut", self.cut, usual.cut),
         ];
         fields.extend(numbers.iter().filter(|(_, is, was)| is != was).map(|(name, is, _)| format!("{name} = {is}")));
@@ -125,6 +134,8 @@ impl SocketFields {
             SocketFields { max_read: usual.max_read, read_batch: usual.read_batch, ..self },
             SocketFields { receive: usual.receive, receives: usual.receives, ..self },
             SocketFields { max_adverts: usual.max_adverts, ..self },
+            SocketFields { src_avails: usual.src_avails, sink_avails: usual.sink_avails, ..self },
+            SocketFields { ird: usual.ird, ..self },
             SocketFields { wants_pipelined: false, follows_hints: false, ..self },
             SocketFields { buffers_at: usual.buffers_at, ..self },
             SocketFields { cut: usual.cut, cut_fpdus: usual.cut_fpdus, ..self },
@@ -259,7 +270,11 @@ pub(crate) fn steps(rng: &mut Rng, connections: u32) -> Vec<Step> {
             40 => SdpAction::Resizes { count: rng.u32(2..=30), size: *pick(rng, SIZES) },
             41..45 => SdpAction::Answer(ANSWERS[rng.usize(..ANSWERS.len())]),
             45..50 => SdpAction::Cancel,
-            50..55 => SdpAction::StopReading(*pick(rng, &[1, 5, 30, 100, 300])),
+            50..53 => SdpAction::StopReading(*pick(rng, &[1, 5, 30, 100, 300])),
+            53..55 if !is_small => {
+                steps.extend(pattern(rng, connection));
+                continue;
+            }
             55..58 => {
                 steps.push(Step::Burst { connection, count: rng.u32(2..=400), size: rng.u32(1..=16) });
                 continue;
@@ -276,6 +291,55 @@ pub(crate) fn steps(rng: &mut Rng, connections: u32) -> Vec<Step> {
         steps.push(of(connection, action));
     }
     steps
+}
+
+/// Returns a sequence of steps that single drawn steps rarely produce: the tester's messages cross
+/// those of the target, or a Mode ends soon after it began.
+fn pattern(rng: &mut Rng, connection: u32) -> Vec<Step> {
+    let of = |action| Step::Sdp(SdpStep { connection, action });
+    let send = |size| of(SdpAction::Send { size, urgent: false });
+    let urgent = |size| of(SdpAction::Send { size, urgent: true });
+    let deaf = |ms| of(SdpAction::StopReading(ms));
+    let run = |ms| of(SdpAction::Run(ms));
+    let answers = Step::Answers { connection };
+    match rng.u32(..6) {
+        // A SrcAvailCancel crosses the target's completion, or its RDMA Reads.
+        0 => {
+            let size = *pick(rng, &[400, 600, 2000, 9000, 30_000]);
+            vec![deaf(100), send(size), run(20), of(SdpAction::Cancel), send(20), answers]
+        }
+        // Many SrcAvails at once.
+        1 => {
+            let (count, size) = (rng.usize(2..=32), *pick(rng, &[600, 3000, 9000]));
+            let sends = std::iter::repeat_n(send(size), count);
+            let before = [of(SdpAction::Mode("pipelined")), deaf(100)];
+            before.into_iter().chain(sends).chain([run(20), answers]).collect()
+        }
+        2 => vec![
+            of(SdpAction::Mode("pipelined")),
+            send(3000),
+            answers,
+            run(30),
+            of(SdpAction::Mode("combined")),
+            send(100),
+            answers,
+            of(SdpAction::Mode("pipelined")),
+            send(30_000),
+            answers,
+        ],
+        3 => {
+            let pair = [urgent(30), run(30), send(30_000)];
+            let pairs = std::iter::repeat_n(pair, rng.usize(1..=4)).flatten();
+            [of(SdpAction::Mode("pipelined"))].into_iter().chain(pairs).chain([answers]).collect()
+        }
+        // The target's Out-Of-Band byte waits after many other bytes.
+        4 => vec![deaf(200), send(100_000), urgent(20), urgent(20), run(50), answers],
+        // SinkAvails cross SrcAvails.
+        _ => {
+            let sends = std::iter::repeat_n(send(8000), rng.usize(3..=6));
+            [deaf(50)].into_iter().chain(sends).chain([run(100), answers]).collect()
+        }
+    }
 }
 
 /// Draws the size of a send in bytes, at least 1.
@@ -311,6 +375,9 @@ fn fields(rng: &mut Rng) -> SocketFields {
     rarely(&mut fields, &|rng, fields| fields.receive = *pick(rng, &[50, 1000, 4000, 40_000, 200_000]));
     rarely(&mut fields, &|rng, fields| fields.receives = *pick(rng, &[1, 4, 16]));
     rarely(&mut fields, &|rng, fields| fields.max_adverts = *pick(rng, &[1, 2, 32]));
+    rarely(&mut fields, &|rng, fields| fields.src_avails = *pick(rng, &[1, 2, 20, 32]));
+    rarely(&mut fields, &|rng, fields| fields.sink_avails = *pick(rng, &[0, 1, 8]));
+    rarely(&mut fields, &|rng, fields| fields.ird = *pick(rng, &[1, 2, 4]));
     rarely(&mut fields, &|rng, fields| fields.wants_pipelined = rng.bool());
     rarely(&mut fields, &|rng, fields| fields.follows_hints = rng.bool());
     rarely(&mut fields, &|rng, fields| fields.buffers_at = *pick(rng, ADDRESSES));

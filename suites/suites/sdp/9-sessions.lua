@@ -96,7 +96,7 @@ end)
 
 with("echo", "resized-often", "The target keeps its Private Buffers after many changes of their size", {}, function(s)
   s:open(1, { source_threshold = 1 << 30 })
-  s:resizes(1, 40, 4096)
+  s:resizes(1, 40, 8192)
   s:burst(1, 40, 9)
   s:answers(1)
 end)
@@ -121,12 +121,98 @@ with("echo", "addresses", "The target reads and writes buffers at addresses acro
 
 with("echo", "parts", "The target sends the rest of data that the tester has read in part, and nothing twice",
   { mode = { "combined", "pipelined" } }, function(s, p)
-    s:open(1, { mode = p.mode, answer = "both", max_read = 3000, read_batch = 1, receive = 20000, source_threshold = 500 })
-    for _, size in ipairs { 9000, 20001, 70000 } do
+    s:open(1, { mode = p.mode, answer = "both", max_read = 3000, read_batch = 1, receive = 20000 })
+    for _, size in ipairs { 20000, 40000, 70001 } do
       s:send(1, { size = size })
       s:answers(1)
     end
   end)
+
+with("echo", "crossing", "The target keeps its data if SinkAvails cross its SrcAvails", {}, function(s)
+  s:open(1, { sink_threshold = 500, receives = 1, receive = 30000, wants_pipelined = true, source_threshold = 1 << 30 })
+  for round = 1, 3 do
+    s:send(1, { size = 10000 })
+    s:answers(1)
+    s:stop_reading(1, 0.1)
+    for _ = 1, 6 do s:send(1, { size = 8000 }) end
+    s:run(1, 0.15)
+    s:answers(1)
+  end
+end)
+
+with("echo", "urgent-late", "The target announces Out-Of-Band data that waits after much other data in time, and once", {}, function(s)
+  s:open(1, { source_threshold = 1 << 30, bufs = 8 })
+  for _, size in ipairs { 100000, 30000 } do
+    s:send(1, { size = size })
+    s:run(1, 0.05)
+    s:stop_reading(1, 0.2)
+    s:send(1, { size = size })
+    s:send(1, { size = 20, urgent = true })
+    s:send(1, { size = 20, urgent = true })
+    s:run(1, 0.1)
+    s:answers(1)
+  end
+end)
+
+for _, service in ipairs { "echo", "sink" } do
+  with(service, "cancelled-late", "The target goes on after a SrcAvailCancel that crosses its completion or its RDMA Reads",
+    { size = { 600, 30000 } }, function(s, p)
+      s:open(1, { source_threshold = 60 })
+      for _ = 1, 3 do
+        s:stop_reading(1, 0.1)
+        s:send(1, { size = p.size })
+        s:run(1, 0.02)
+        s:cancel(1)
+        s:send(1, { size = 20 })
+        s:answers(1)
+      end
+    end)
+
+  with(service, "many-sources", "The target transfers the data of many SrcAvails at a time, within the limits of the tester",
+    { sources = { 30 }, ird = { 1, 16 } }, function(s, p)
+      s:open(1, { mode = "pipelined", source_threshold = 60, src_avails = p.sources, max_adverts = 32, ird = p.ird })
+      s:stop_reading(1, 0.1)
+      for _ = 1, p.sources do s:send(1, { size = 600 }) end
+      s:run(1, 0.02)
+      s:answers(1)
+    end)
+
+  with(service, "modes", "The target follows many changes of the Mode", {}, function(s)
+    s:open(1, { source_threshold = 500 })
+    for _ = 1, 3 do
+      s:mode(1, "pipelined")
+      s:send(1, { size = 3000 })
+      s:answers(1)
+      s:run(1, 0.05)
+      s:mode(1, "combined")
+      s:send(1, { size = 100 })
+      s:answers(1)
+      s:mode(1, "pipelined")
+      s:send(1, { size = 30000 })
+      s:answers(1)
+    end
+  end)
+
+  with(service, "urgent-modes", "The target counts Out-Of-Band data in Pipelined Mode", {}, function(s)
+    s:open(1, { source_threshold = 500 })
+    s:mode(1, "pipelined")
+    for _ = 1, 5 do
+      s:send(1, { size = 30, urgent = true })
+      s:run(1, 0.03)
+      s:send(1, { size = 30000 })
+      s:answers(1)
+    end
+  end)
+end
+
+with("source", "stalled", "The target keeps two credits in reserve while the tester does not read", { bufs = { 8, 16 } }, function(s, p)
+  s:open(1, { bufs = p.bufs })
+  for _ = 1, 3 do
+    s:run(1, 0.05)
+    s:stop_reading(1, 0.1)
+    s:run(1, 0.2)
+  end
+end)
 
 with("echo", "many-messages", "The target returns 66,000 messages on one connection", {}, function(s)
   s:open(1, { bufs = 64 })

@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use weft_suites::model::RunReport;
 use weft_suites::report;
@@ -49,25 +50,28 @@ pub(super) async fn zip(State(app): State<App>, Address(run): Address<String>) -
     };
     let report = app.store.report(&run).await?.ok_or(Failure::NotFound("The store has no such run."))?;
     let (sender, receiver) = mpsc::channel(PIECES);
+    // The queue of pieces may be full, so an error has a queue of its own.
+    let (error_sender, error_receiver) = mpsc::channel(1);
     let (folder, piece_timeout) = (app.folder.clone(), app.exports.piece_timeout);
     tokio::task::spawn_blocking(move || {
-        let pieces = Pieces { sender: sender.clone(), piece_timeout, piece: Vec::new(), is_over: false };
+        let pieces = Pieces { sender, piece_timeout, piece: Vec::new(), is_over: false };
         let written = write(report, &folder, pieces);
         drop(permit);
         if let Err(error) = written {
             tracing::warn!("cannot send the zip file of a run: {error}");
             // The error resets the connection. The client then notices that the file is incomplete.
             // If the client is gone, sending fails.
-            let _ = sender.try_send(Err(error));
+            let _ = error_sender.try_send(Err(error));
         }
     });
+    let pieces = ReceiverStream::new(receiver).chain(ReceiverStream::new(error_receiver));
     let safe = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '_' };
     let name: String = record.info.id.chars().map(safe).collect();
     let headers = [
         (header::CONTENT_TYPE, "application/zip".to_owned()),
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"weft-{name}.zip\"")),
     ];
-    Ok((headers, Body::from_stream(ReceiverStream::new(receiver))).into_response())
+    Ok((headers, Body::from_stream(pieces)).into_response())
 }
 
 fn write(mut report: RunReport, folder: &Path, pieces: Pieces) -> io::Result<()> {

@@ -17,7 +17,11 @@ use crate::model::{
 };
 
 /// Maximum number of steps in a transcript.
-pub(in crate::stage) const MAX_STEPS: usize = 10_000;
+pub(in crate::stage) const MAX_STEPS: usize = 100_000;
+/// A longer transcript keeps the bytes of this number of steps at its begin, and of the same number of
+/// steps at its end. The steps between them keep only the number of their bytes, and the pcapng file
+/// has the bytes.
+const STEPS_WITH_OCTETS: usize = 2_000;
 
 /// Adds to the log of a case.
 pub(crate) struct Recorder<'a> {
@@ -193,6 +197,11 @@ impl Recorder<'_> {
         let step = Step { at_ns, connection, direction, kind, text, octets };
         self.sink.event(&Event::CaseStep { key: self.key.clone(), step: step.clone() });
         self.log.steps.push(step);
+        let older = self.log.steps.len().checked_sub(STEPS_WITH_OCTETS + 1).filter(|index| *index >= STEPS_WITH_OCTETS);
+        let octets = older.and_then(|index| self.log.steps[index].octets.as_mut());
+        if let Some(octets) = octets.filter(|octets| octets.marks.is_empty()) {
+            octets.hex = String::new();
+        }
     }
 
     /// Notes that nothing arrived within the time of an expectation. Returns the text of the note.

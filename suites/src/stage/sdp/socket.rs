@@ -70,6 +70,8 @@ pub(crate) struct SocketEnd {
 /// What a script waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SocketWait {
+    /// The HelloAck, or the end of the connection.
+    Open,
     /// The end of the connection.
     End,
     /// This number of received bytes that the script has not taken yet.
@@ -108,6 +110,7 @@ pub(crate) struct SdpSocket {
 impl SdpSocket {
     fn is_met(&self, wait: SocketWait) -> bool {
         match wait {
+            SocketWait::Open => self.endpoint.machine().is_open() || self.end.is_some(),
             SocketWait::End => self.end.is_some() && self.endpoint.is_over(),
             SocketWait::Octets(octets) => self.received.len() >= octets || self.end.is_some(),
             SocketWait::Sent => self.open_sends == 0 || self.end.is_some(),
