@@ -28,8 +28,8 @@ local function sends(name, title, parameters, fields)
       until last
       local event, fpdu = conn:next { within = 5 }
       if event == "fpdu" and fpdu.opcode == 7 then
-        local first, code = fpdu.payload:byte(1, 2)
-        refused = first == 0x12 and (code == 4 or code == 5)
+        -- Another case judges the error code. Only an error of MPA is no refusal of the Send.
+        refused = fpdu.payload:byte(1) ~= 0x20
       end
       conn:reset()
       if refused or event == "close" then

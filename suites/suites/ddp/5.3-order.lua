@@ -115,7 +115,8 @@ case(with_echo("read-between", "The target receives a Read Request between two s
     local is_response = event == "fpdu" and fpdu.opcode == 2
     if is_response then response = response + 1 else echo = echo .. (event == "fpdu" and fpdu.payload or "") end
   until event ~= "fpdu" or response == 1 and echo == payload
-  t:check(echo == payload, { requirement = PLACED, expected = "the echo of the Send", actual = #echo .. " bytes" })
+  local got = ("%d bytes, then %s"):format(#echo, event == "close" and "a close" or event or "nothing")
+  t:check(echo == payload, { requirement = PLACED, expected = "the echo of the Send", actual = got })
   t:check(response == 1, { requirement = "RDMAP-5.2.1-18", expected = "a Read Response", actual = response .. " Read Responses" })
   conn:close()
 end))
