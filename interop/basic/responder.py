@@ -81,7 +81,7 @@ class Connection:
         self.markers, self.position = False, 0
         self.sent = self.received = self.reads = 0
         self.spoken_to = False
-        self.message, self.taken = bytearray(), 0
+        self.message, self.taken, self.placed = bytearray(), 0, 0
 
     def exactly(self, count):
         octets = b""
@@ -236,10 +236,15 @@ class Connection:
         self.message.extend(bytes(max(0, offset + len(payload) - len(self.message))))
         self.message[offset : offset + len(payload)] = payload
         self.taken = offset + len(payload)
+        self.placed += len(payload)
         if last:
+            # A message whose segments leave a gap is incomplete (RFC 5041, section 5.4).
+            if self.placed != self.taken:
+                raise Refused((0x12, 0x04), ulpdu)
             if ulpdu[1] & 0x0F in (4, 6):
                 raise Refused((0x01, 0x00), ulpdu)
             message, self.message, self.taken = bytes(self.message[: self.taken]), bytearray(), 0
+            self.placed = 0
             self.received += 1
             self.send(message)
 

@@ -254,9 +254,9 @@ end
 function session.echo(t)
   local sent = 0
 
-  --- Fails the case if `ok` is false.
-  local function check(ok, requirement, expected, actual)
-    t:check(ok, { requirement = requirement, expected = expected, actual = actual })
+  --- Fails the case if `ok` is false. `missing`: because an answer is missing.
+  local function check(ok, requirement, expected, actual, missing)
+    t:check(ok, { requirement = requirement, expected = expected, actual = actual, missing = missing })
   end
 
   --- Opens a connection.
@@ -319,7 +319,7 @@ function session.echo(t)
     repeat
       local event, fpdu = c.conn:next { within = ANSWER }
       local is_send = event == "fpdu" and (fpdu.opcode == 3 or fpdu.opcode == 5)
-      check(is_send, DELIVERED, ("the echo of a Send of %d bytes"):format(#want), describe(event, fpdu))
+      check(is_send, DELIVERED, ("the echo of a Send of %d bytes"):format(#want), describe(event, fpdu), true)
       -- The monitor judges the other fields of each segment.
       got[#got + 1] = fpdu.payload
     until fpdu.last
@@ -385,9 +385,9 @@ end
 function session.rping(t)
   local written, rounds = 0, 0
 
-  --- Fails the case if `ok` is false.
-  local function check(ok, requirement, expected, actual)
-    t:check(ok, { requirement = requirement, expected = expected, actual = actual })
+  --- Fails the case if `ok` is false. `missing`: because an answer is missing.
+  local function check(ok, requirement, expected, actual, missing)
+    t:check(ok, { requirement = requirement, expected = expected, actual = actual, missing = missing })
   end
 
   --- Sends a Write in segments.
@@ -409,7 +409,7 @@ function session.rping(t)
     repeat
       local event, fpdu = c.conn:next { within = ANSWER }
       local is_response = event == "fpdu" and fpdu.opcode == 2
-      check(is_response, ANSWERED, ("the Response to a Read of %d bytes"):format(#read.want), describe(event, fpdu))
+      check(is_response, ANSWERED, ("the Response to a Read of %d bytes"):format(#read.want), describe(event, fpdu), true)
       for _, later in ipairs(c.reads) do
         local is_later = #fpdu.payload > 0 and fpdu.stag == later.stag
         check(not is_later, ANSWERED_IN_ORDER, ("the Response to STag %#x"):format(read.stag), "the Response to a later Read")
@@ -499,7 +499,7 @@ function session.rping(t)
   --- Receives a Send of the target.
   local function go_ahead(c, what)
     local event, fpdu = c.conn:next { within = ANSWER }
-    check(event == "fpdu" and fpdu.opcode == 3, DELIVERED, "a Send after the " .. what, describe(event, fpdu))
+    check(event == "fpdu" and fpdu.opcode == 3, DELIVERED, "a Send after the " .. what, describe(event, fpdu), true)
   end
 
   --- The first half of rping's round: the target reads `text` from the tester.
@@ -508,7 +508,7 @@ function session.rping(t)
     advertise(c, source, 0x77670001, #text, fields.between)
     local event, request = c.conn:next { within = ANSWER }
     local is_request = event == "fpdu" and request.opcode == 1 and #request.payload == 28
-    check(is_request, DELIVERED, "a Read Request for the advertised buffer", describe(event, request))
+    check(is_request, DELIVERED, "a Read Request for the advertised buffer", describe(event, request), true)
     local stag, to, size, src_stag, src_to = string.unpack(">I4i8I4I4i8", request.payload)
     check(size == #text and src_stag == 0x77670001 and src_to == source, REQUESTED,
       ("a Read of %d bytes at TO %#x"):format(#text, source), ("a Read of %d bytes at TO %#x"):format(size, src_to))
@@ -532,7 +532,7 @@ function session.rping(t)
     local event, fpdu
     repeat
       event, fpdu = c.conn:next { within = ANSWER }
-      check(event == "fpdu" and fpdu.opcode == 0, DELIVERED, "a Write to the advertised buffer", describe(event, fpdu))
+      check(event == "fpdu" and fpdu.opcode == 0, DELIVERED, "a Write to the advertised buffer", describe(event, fpdu), true)
       local is_next = fpdu.stag == 0x77670002 and (fpdu.tagged_offset == next or #fpdu.payload == 0)
       check(is_next, OFFSET, ("TO %#x"):format(next), ("TO %#x"):format(fpdu.tagged_offset))
       next = next + #fpdu.payload

@@ -22,6 +22,11 @@ impl Basics {
         }
     }
 
+    /// Returns whether a basic case failed.
+    pub(super) fn has_failed(&self) -> bool {
+        !self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
     /// Returns a sentence about the failed basic cases, for a case that is inconclusive. The
     /// sentence is empty if no basic case failed.
     pub(super) fn named(&self) -> String {

@@ -128,6 +128,9 @@ impl RunContext {
         let (frames, without) = self.frames(&traffic, began_unix_ns).await;
         let (findings, lost_findings) = evidence::watch(&traffic, &frames);
         let control = self.control(case, key, &target, seed, &mut stage).await?;
+        if self.basics.has_failed() {
+            stage.log_mut().doubt_missing_answer();
+        }
         let Judgement { verdict, requirements, expected, actual, mut explanation, at } =
             judge::judge(&case.info, stage.log(), fault.as_ref(), &findings, [lost, lost_findings]);
         explanation.push_str(&control);

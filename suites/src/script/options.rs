@@ -228,10 +228,12 @@ impl Reader<'_> {
         Ok((expectation, ExpectedOctets { begins, keep, has_markers }))
     }
 
-    pub(super) fn check(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, String, String)> {
+    /// The condition of a script. With `missing`, a violation means that an answer is missing. After a
+    /// failed basic case, such a violation shows nothing about the requirement.
+    pub(super) fn check(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, String, String, bool)> {
         let expectation = self.expectation(fields, 0.0)?;
         let (expected, actual) = (fields.required("expected")?, fields.required("actual")?);
-        Ok((expectation, expected, actual))
+        Ok((expectation, expected, actual, fields.or("missing", false)?))
     }
 
     pub(super) fn send(&self, fields: &mut Fields<'_>) -> mlua::Result<SendSettings> {

@@ -63,8 +63,11 @@ surface! {
     fn request() { "mpa.request" as table } -> "weft.Message" => startup_from_lua(lua, t.context.target.description.request.clone(), table)?;
 
     /// Judges a condition of the script.
-    async check(holds: bool = "boolean") { check as (expectation, expected, actual) } =>
-        stage.recorder().check(holds, &expectation, &expected, &actual)?;
+    async check(holds: bool = "boolean") { check as (expectation, expected, actual, missing) } => {
+        let mut recorder = stage.recorder();
+        recorder.note_missing_answer(!holds && missing);
+        recorder.check(holds, &expectation, &expected, &actual)?;
+    };
 
     /// Ends the case as unimplemented, because the case is about an optional feature that the
     /// target does not implement.

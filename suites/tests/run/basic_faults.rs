@@ -96,8 +96,9 @@ const LENGTH: Fault = ("length", "mpa/4-basic/length", &["MPA-4.1-1", "MPA-5.2-1
 const MSN: Fault = ("msn", "ddp/4.3-basic/first-number", &["DDP-4.3-7"]);
 const CRC: Fault = ("crc", "mpa/4-basic/crc", &["MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19"]);
 /// This responder ignores MO. The segments of a message normally arrive in order, so only a case
-/// that sends a wrong MO shows the fault.
-const MO: Fault = ("mo", "ddp/7.1-untagged/mo", &["DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1"]);
+/// that sends a wrong MO, or segments in another order, shows the fault.
+const MO: Fault =
+    ("mo", "ddp/7.1-untagged/mo", &["DDP-5.2-4", "DDP-5.4-3", "DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1"]);
 
 /// Runs [`CASES`] against a responder with this fault. Checks that the basic case names the fault,
 /// and that only its requirements fail. A case that depends on the basic case must be inconclusive

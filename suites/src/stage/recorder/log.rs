@@ -36,6 +36,8 @@ pub(crate) struct Log {
     pub(crate) has_worked: bool,
     /// Whether the failure does not depend on the target.
     pub(crate) is_excused: bool,
+    /// Whether the decision is about an answer that is missing.
+    pub(crate) is_answer_missing: bool,
     stimulated: bool,
     expected: bool,
     /// Whether a good exchange after the stimulus failed.
@@ -74,6 +76,17 @@ impl Log {
         decision: Option<Decision>,
     ) -> Self {
         Log { met, alive_before, alive_after, decision, ..Log::default() }
+    }
+
+    /// Takes back a failure because of a missing answer. After a failed basic case, the answer may be
+    /// missing because of the fault that the basic case found.
+    pub(crate) fn doubt_missing_answer(&mut self) {
+        if let Some(decision) = self.decision.as_mut().filter(|decision| decision.verdict == Verdict::Fail)
+            && self.is_answer_missing
+        {
+            decision.verdict = Verdict::Inconclusive;
+            decision.explanation = "An answer is missing. The reason may be the fault of a basic case.".to_owned();
+        }
     }
 
     /// Returns whether the script decided that the target fails.

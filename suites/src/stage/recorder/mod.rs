@@ -17,7 +17,7 @@ use crate::model::{
 };
 
 /// Maximum number of steps in a transcript.
-pub(in crate::stage) const MAX_STEPS: usize = 100_000;
+pub(in crate::stage) const MAX_STEPS: usize = 50_000;
 /// A longer transcript keeps the bytes of this number of steps at its begin, and of the same number of
 /// steps at its end. The steps between them keep only the number of their bytes, and the pcapng file
 /// has the bytes.
@@ -57,6 +57,11 @@ impl Recorder<'_> {
         }
         self.met(expectation, expected, expected);
         Ok(())
+    }
+
+    /// Notes whether the next violation means that an answer is missing.
+    pub(crate) fn note_missing_answer(&mut self, is_missing: bool) {
+        self.log.is_answer_missing = is_missing;
     }
 
     /// Records that an expectation is met.
