@@ -105,7 +105,7 @@ impl SdpScript {
         extension: &str,
         change: impl FnOnce(&mut Vec<u8>),
     ) {
-        self.mseq[direction] += 1;
+        self.mseq[direction] = self.mseq[direction].wrapping_add(1);
         let mut message = self.message(direction, mid, extension, 0);
         change(&mut message);
         self.send_octets(solicited(mid, self.flags), direction, &message);
@@ -113,7 +113,7 @@ impl SdpScript {
 
     /// Sends a Data message with `payload` octets of payload in two segments.
     pub(crate) fn send_in_two(&mut self, direction: usize, payload: usize) {
-        self.mseq[direction] += 1;
+        self.mseq[direction] = self.mseq[direction].wrapping_add(1);
         self.msn[direction] += 1;
         let message = ordered(self.order, self.message(direction, Mid::DATA, "", payload));
         let (first, second) = message.split_at(20);
@@ -127,7 +127,7 @@ impl SdpScript {
 
     /// Like [`SdpScript::send`], but the message is not captured.
     pub(crate) fn lose(&mut self, direction: usize, mid: Mid, extension: &str, payload: usize) {
-        self.mseq[direction] += 1;
+        self.mseq[direction] = self.mseq[direction].wrapping_add(1);
         self.msn[direction] += 1;
         let message = ordered(self.order, self.message(direction, mid, extension, payload));
         let octets = self.send_of(solicited(mid, self.flags), direction, &message);

@@ -446,7 +446,11 @@ impl SdpState {
             self.zero_is_unclear |= is_ambiguous && first.message.mid != Mid::DATA;
             self.unacknowledged[peer].pop_front();
             let held = held.is_some_and(|cancel| reached(first.message.mseq, cancel));
-            self.peers[direction].apply_received(&first.message, if held { first.edge } else { edge })?;
+            let edge = if held { first.edge } else { edge };
+            // If the peer counts from 0, its last message that finds a buffer may have an MSeq that is
+            // lower by one.
+            let edge = edge.wrapping_sub(self.counts_from_zero[peer].into());
+            self.peers[direction].apply_received(&first.message, edge)?;
         }
         self.latest.sender_state.record(&self.peers[direction]);
         self.latest.sender_state.certain = !is_ambiguous && !self.zero_is_unclear;

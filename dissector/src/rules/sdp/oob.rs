@@ -106,6 +106,24 @@ mod tests {
         proves_each_way(requirement!("SDP-9.5.3-4"), with(&[PEND, PEND], PRES), with(&[PEND], PRES));
     }
 
+    /// By another interpretation of section 6.1.5, the first MSeq is 0. Then it is not clear what an
+    /// MSeqAck of 0 acknowledges, but each later MSeqAck is clear.
+    #[test]
+    fn peers_that_count_from_0_are_judged() {
+        let announced = |flags: u8| {
+            move |script: &mut SdpScript, way: usize| {
+                script.mseq = [u32::MAX; 2];
+                for _ in 0..2 {
+                    send(script, 0, 0, 1);
+                    send(script, 1, 0, 1);
+                }
+                send(script, way, flags, 0);
+                send(script, way, PRES, 5);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.3-5"), announced(0), announced(PEND));
+    }
+
     /// The distance from the announcement to the Out-Of-Band octet includes advertised octets. In
     /// this test, the distance consists of the octets of the SrcAvails and the first four octets of
     /// the last message.
