@@ -590,6 +590,7 @@
 
 ---@class weft.fields.sdp_socket_wait
 ---@field octets? integer
+---@field open? boolean
 ---@field sent? boolean
 ---@field ended? boolean
 ---@field within? number
@@ -872,6 +873,7 @@
 ---@field within? number
 ---@field expected string
 ---@field actual string
+---@field missing? boolean
 
 ---@class weft.fields.sdp
 ---@field requirement? string|(string|string[])[]
@@ -910,8 +912,12 @@
 ---@field max_adverts? integer
 ---@field ird? integer
 ---@field crc? boolean
+---@field cut_fpdus? boolean
+---@field cut? integer
 ---@field receive? integer
 ---@field receives? integer
+---@field max_received? integer
+---@field buffers_at? integer
 
 ---@class weft.fields.mapper
 ---@field v6? boolean
@@ -1117,7 +1123,7 @@ function Connection:reply(options) end
 ---@return weft.Fpdu
 function Connection:expect_fpdu(options) end
 
----Expects that the target refuses the message: it sends a Terminate with one of these errors, or closes. `requirement` names requirements about the refusal, `terminate` names requirements about the Terminate, and `code` names requirements about the error in the Terminate.
+---Expects that the target refuses the message: it sends a Terminate with one of these errors, or closes the connection. `requirement` names requirements about the refusal, `terminate` names requirements about the Terminate, and `code` names requirements about the error in the Terminate.
 ---@param options? weft.fields.expect_terminate
 ---@return weft.Terminate?
 function Connection:expect_terminate(options) end
@@ -1140,7 +1146,7 @@ function Connection:expect_close(options) end
 ---@param options? weft.fields.expect_sdp
 function Connection:expect_sdp(options) end
 
----Expects that the connection came from this address or port.
+---Expects that the connection came from this address and this port, if they are given.
 ---@param options? weft.fields.expect_from
 function Connection:expect_from(options) end
 
@@ -1148,7 +1154,7 @@ function Connection:expect_from(options) end
 ---@param options? weft.fields.expect_plain
 function Connection:expect_plain(options) end
 
----Returns the next event, and judges nothing. The event is a start-up frame or an FPDU with its fields, other bytes, or the end of the connection. Returns nil if nothing arrives.
+---Returns the next event, and judges nothing. The event is a start-up frame, an FPDU, other bytes, or the end of the connection. For a start-up frame or an FPDU, also returns its fields. Returns nil if nothing arrives.
 ---@param options? weft.fields.waiting
 ---@return "reply"|"request"|"fpdu"|"octets"|"close"|nil, weft.Reply|weft.Fpdu|nil
 function Connection:next(options) end
@@ -1174,7 +1180,7 @@ local Sdp = {}
 ---@param options? weft.fields.carrier
 function Sdp:send(message, options) end
 
----Sends Data with a line of commands for a socket that text commands control.
+---Sends a line of text commands as Data. The target's socket must be one that text commands control.
 ---@param line string
 function Sdp:command(line) end
 
@@ -1183,7 +1189,7 @@ function Sdp:command(line) end
 ---@return weft.Message
 function Sdp:fill(message) end
 
----Expects that the next message of the target has this name. Updates may arrive before it.
+---Expects that the next message of the target has this name. Updates (Data that only update counters) and ModeChanges may arrive before it.
 ---@param name string|string[]
 ---@param options? weft.fields.sdp_expect
 ---@return weft.SdpMessage
@@ -1213,7 +1219,7 @@ function Sdp:read(options) end
 ---@return string
 function Sdp:expect_response(options) end
 
----Reads the part of a SrcAvail that is not in its payload, and sends the RdmaRdCompl.
+---Reads the bytes that a SrcAvail advertises but does not carry as payload, and sends the RdmaRdCompl.
 ---@param src_avail weft.SdpMessage
 ---@param options? weft.fields.fetch
 ---@return string
@@ -1275,7 +1281,7 @@ local SdpSocket = {}
 ---@return boolean
 function SdpSocket:send(octets, options) end
 
----Runs all sockets of the case until the condition is met: a number of received bytes that the script has not taken yet (`octets`), the end of all sends (`sent`), or the end of the connection (`ended`). Gives up if the connection receives no byte for `within` seconds. Without a condition, waits for this time. Returns whether the condition is met.
+---Runs all sockets of the case until the condition is met: a number of received bytes that the script has not taken yet (`octets`), the HelloAck (`open`), the end of all sends (`sent`), or the end of the connection (`ended`). Gives up if the connection receives no byte for `within` seconds. Without a condition, waits for this time. Returns whether the condition is met.
 ---@param options? weft.fields.sdp_socket_wait
 ---@return boolean
 function SdpSocket:wait(options) end
@@ -1284,7 +1290,7 @@ function SdpSocket:wait(options) end
 ---@return string
 function SdpSocket:received() end
 
----Returns how many bytes each send has sent that ended since the last call.
+---Takes the sends that have ended since the last call. Returns how many bytes each of these sends has sent.
 ---@return integer[]
 function SdpSocket:sent() end
 
@@ -1299,6 +1305,10 @@ function SdpSocket:resize(octets) end
 
 ---Cancels the sends that have not ended.
 function SdpSocket:cancel() end
+
+---Leaves the target's bytes unread for this number of seconds. Until then, the socket only sends, so its messages cross messages of the target.
+---@param seconds number
+function SdpSocket:stop_reading(seconds) end
 
 ---Changes how the socket answers a SrcAvail: `"read"`, `"send-sm"` or `"both"`.
 ---@param how string
@@ -1373,7 +1383,7 @@ function PortMapper:start(options) end
 ---@return weft.PortMapperMessage
 function PortMapper:expect(options) end
 
----Builds the correct PMAccept to a PMReq. `at` is the place whose address the PMAccept has.
+---Builds the correct PMAccept to a PMReq. The PMAccept contains the address of the place `at`.
 ---@param request weft.PortMapperMessage
 ---@param options? weft.fields.portmap_message
 ---@return weft.Message
@@ -1397,7 +1407,7 @@ function PortMapper:answer(request, message, options) end
 ---@param options? weft.fields.port_mapper_send
 function PortMapper:send(message, request, options) end
 
----Returns whether a connection or a datagram has already arrived for the next expectation.
+---Returns what has already arrived for the next expectation: a connection or a datagram. Returns nil if nothing has arrived.
 ---@return "connection"|"datagram"|nil
 function PortMapper:waiting() end
 
@@ -1455,7 +1465,7 @@ function Agent:operate(options) end
 ---@return weft.Connection, weft.Pair
 function Agent:connect(options) end
 
----Expects that the Responder's user is notified of the Request, with these private data. Also returns the notification.
+---Expects that the Responder's user is notified of a Request that has these private data. Also returns the notification.
 ---@param options? weft.fields.agent_request
 ---@return weft.Pair, table
 function Agent:expect_request(options) end
@@ -1507,7 +1517,7 @@ function Pair:post_write(options) end
 ---@return integer?, string?
 function Pair:post_read(options) end
 
----Posts an Atomic Operation on the eight bytes at `stag` and `to`. The operation is `add`, or `compare` and `swap`.
+---Posts an Atomic Operation on the eight bytes at `stag` and `to`. The operation is `add` alone, or `compare` together with `swap`.
 ---@param options? weft.fields.post_atomic
 ---@return integer?, string?
 function Pair:post_atomic(options) end
@@ -1532,7 +1542,7 @@ function Pair:expect_completion(options) end
 ---@return weft.Event
 function Pair:expect_event(options) end
 
----Expects that the user is notified of an error: an event of the Queue Pair, or a completion with an error other than a flush.
+---Expects that the user is notified of an error: an event of the Queue Pair, or a completion with an error. A work request that fails only because the connection has ended (a flush) does not count, except if `or_end` is set.
 ---@param options? weft.fields.expect_error
 function Pair:expect_error(options) end
 
@@ -1596,12 +1606,12 @@ function Tester:liveness(options) end
 ---@return weft.Connection
 function Tester:connect() end
 
----Opens a connection on which the target has accepted the Request. The next message is the first FPDU. With an Initiator, the second value is its Request.
+---Opens a connection and does MPA start-up, so that the tester may send FPDUs. The second value is the target's Reply. If the target is an Initiator, the second value is its Request.
 ---@param options? weft.fields.mpa_request
 ---@return weft.Connection, weft.Reply
 function Tester:start_up(options) end
 
----Opens a connection and brings it to Full Operation. Does the first exchange of the service, so that FPDUs were sent in both directions.
+---Opens a connection and brings it to Full Operation. If the target is a Responder, does the first exchange of the service, so that both sides have sent FPDUs. If the target is an Initiator, waits for its first message.
 ---@param options? weft.fields.mpa_request
 ---@return weft.Connection, weft.Operation
 function Tester:operate(options) end
@@ -1616,7 +1626,7 @@ function Tester:request(options) end
 ---@param options? weft.fields.check
 function Tester:check(holds, options) end
 
----Ends the case as unimplemented, because the target does not implement the optional subject of the case.
+---Ends the case as unimplemented, because the case is about an optional feature that the target does not implement.
 ---@param why string
 function Tester:unimplemented(why) end
 
@@ -1651,6 +1661,12 @@ function Tester:greet(options) end
 ---@param options? weft.fields.sdp_socket
 ---@return weft.SdpSocket
 function Tester:sdp_socket(options) end
+
+---Draws steps at random for a session with an SDP socket, adds them to the transcript, and returns a function that plays them. The parameter of this function is the session. `number` is the seed of the random steps, and `connections` is the maximum number of connections at a time.
+---@param number integer
+---@param connections integer
+---@return fun(session: table)
+function Tester:drawn_sdp_session(number, connections) end
 
 ---Opens a socket for datagrams to the target's port mapper.
 ---@param options? weft.fields.mapper

@@ -108,8 +108,13 @@ impl Connection {
         self.peer_max_adverts = agreed.peer_max_adverts;
         self.resize.begin(agreed.peer_recv_size);
         self.credits.begin(self.settings.bufs, agreed.peer_bufs, self.settings.first_mseq);
-        self.credits.posted = self.pool.posted();
+        self.credits.posted = self.pool.announced();
         self.phase = Phase::Open;
+        if self.settings.first_mseq == 0 {
+            // A peer that counts from 0 takes MSeqAck 0 as the acknowledgement of its first message. So
+            // it sends one message more than Bufs before this side acknowledges anything else.
+            self.pool.post_unannounced(&mut self.out);
+        }
         let resumed = self.suspension.restarted;
         self.out.push_back(Output::Event(if resumed { Event::Resumed(agreed) } else { Event::Opened(agreed) }));
     }
@@ -128,7 +133,7 @@ impl Connection {
         if !self.pool.filled(buffer) || self.is_over() {
             return;
         }
-        self.credits.posted = self.pool.posted();
+        self.credits.posted = self.pool.announced();
         let judged = match &mut self.hostile {
             Some(hostile) => {
                 let (octets, invalidated) = hook::sdp_arrived(hostile, self.order, octets, arrival.invalidated);

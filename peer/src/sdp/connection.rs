@@ -57,7 +57,8 @@ pub struct Connection {
     pub(super) credit_request: CreditRequest,
     /// Timer for updates (Data without payload) that only answer an update of the peer.
     pub(super) echo: CreditRequest,
-    /// The first of these updates has been sent. Each later update of this kind waits for `echo`.
+    /// An update that only answers an update of the peer has been sent. Each later update of this
+    /// kind waits for the timer `echo`, until this side sends a message with `credits.news` set.
     pub(super) echoed: bool,
     pub(super) moved_out: TransferCounts,
     pub(super) moved_in: TransferCounts,
@@ -145,7 +146,7 @@ impl Connection {
     pub(super) fn post_buffers(&mut self, size: u32) {
         self.pool.restart(size, self.settings.bufs);
         self.pool.fill(&mut self.out);
-        self.credits.posted = self.pool.posted();
+        self.credits.posted = self.pool.announced();
     }
 }
 
@@ -255,7 +256,7 @@ impl Connection {
         if !self.is_over() {
             loop {
                 if self.sink.advance(&mut self.pool, &mut self.out) {
-                    self.credits.posted = self.pool.posted();
+                    self.credits.posted = self.pool.announced();
                     self.credits.news = true;
                 }
                 let next_op = || self.ops.assign(Op::Read);
@@ -277,7 +278,7 @@ impl Connection {
         for _ in 0..count {
             self.pool.post_extra(&mut self.out);
         }
-        self.credits.posted = self.pool.posted();
+        self.credits.posted = self.pool.announced();
     }
 
     /// Returns whether there is a deadlock (section 9.2). In a deadlock, each side has sent a

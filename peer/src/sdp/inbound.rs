@@ -91,7 +91,7 @@ impl Inbound<'_> {
     /// Returns the Private Buffer to the pool, because its bytes are not needed any more.
     fn free_buffer(&mut self) {
         self.connection.pool.free(self.buffer, &mut self.connection.out);
-        self.connection.credits.posted = self.connection.pool.posted();
+        self.connection.credits.posted = self.connection.pool.announced();
     }
 
     /// Processes the payload and the extended header. `from` and `payload` are the offset and the
@@ -201,7 +201,7 @@ impl Inbound<'_> {
         }
         let size = resize::granted(wanted, connection.pool.size, connection.settings.max_recv_size);
         connection.pool.resize(size, &mut connection.out);
-        connection.credits.posted = connection.pool.posted();
+        connection.credits.posted = connection.pool.announced();
         connection.resize.answer = Some(size);
         Ok(())
     }

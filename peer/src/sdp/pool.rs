@@ -21,6 +21,8 @@ pub(super) struct Pool {
     /// Number of additional buffers beyond `target`. They are needed while MSeqAck is held back for
     /// a SrcAvailCancel, and at the start of a suspension.
     extra: u16,
+    /// One of the additional buffers is not announced to the peer.
+    has_unannounced: bool,
     pub(super) conduct: SdpConduct,
 }
 
@@ -33,12 +35,23 @@ struct Slot {
 impl Pool {
     pub(super) fn new(size: u32, target: u16) -> Self {
         let (posted, kept, conduct) = (VecDeque::new(), Vec::new(), SdpConduct::default());
-        Pool { size, target, posted, kept, next: 0, extra: 0, conduct }
+        Pool { size, target, posted, kept, next: 0, extra: 0, has_unannounced: false, conduct }
     }
 
     /// Number of posted buffers.
     pub(super) fn posted(&self) -> u16 {
         u16::try_from(self.posted.len()).unwrap_or(u16::MAX)
+    }
+
+    /// Number of posted buffers that the peer may know.
+    pub(super) fn announced(&self) -> u16 {
+        self.posted() - u16::from(self.has_unannounced && self.extra > 0 && !self.posted.is_empty())
+    }
+
+    /// Posts one more buffer that is not announced to the peer.
+    pub(super) fn post_unannounced(&mut self, out: &mut VecDeque<Output>) {
+        self.has_unannounced = true;
+        self.post_extra(out);
     }
 
     /// Posts one more buffer for a message that arrived while MSeqAck is held back (section 9.5.4).

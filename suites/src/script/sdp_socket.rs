@@ -40,12 +40,15 @@ surface! {
     async sdp_socket() { sdp_socket as settings } -> "weft.SdpSocket" =>
         SdpSocket { context: t.context.clone(), number: stage.open_sdp_socket(settings).await? };
 
-    /// Draws steps at random for a session with an SDP socket, and returns a function that plays them.
+    /// Draws steps at random for a session with an SDP socket, adds them to the transcript, and returns
+    /// a function that plays them.
     /// The parameter of this function is the session. `number` is the seed of the random steps, and
     /// `connections` is the maximum number of connections at a time.
-    fn drawn_sdp_session(number: u64 = "integer", connections: u32 = "integer") -> "fun(session: table)" => {
+    async drawn_sdp_session(number: u64 = "integer", connections: u32 = "integer") -> "fun(session: table)" => {
         let steps = session::sdp_steps(&mut Rng::with_seed(number), connections.max(1));
-        let text = format!("local s = ...\n{}", session::lua_steps(&steps));
+        let text = session::lua_steps(&steps);
+        text.lines().for_each(|step| stage.recorder().note(step.trim()));
+        let text = format!("local s = ...\n{text}");
         lua.load(text).set_name(format!("=drawn session {number}")).into_function()?
     };
 }

@@ -374,7 +374,8 @@ fn fields(rng: &mut Rng) -> SocketFields {
     rarely(&mut fields, &|rng, fields| fields.read_batch = *pick(rng, &[1, 2000, 10_000]));
     rarely(&mut fields, &|rng, fields| fields.receive = *pick(rng, &[50, 1000, 4000, 40_000, 200_000]));
     rarely(&mut fields, &|rng, fields| fields.receives = *pick(rng, &[1, 4, 16]));
-    rarely(&mut fields, &|rng, fields| fields.max_adverts = *pick(rng, &[1, 2, 32]));
+    // With fewer, the SinkAvails of a target may use up the advertisements that its SrcAvails need.
+    rarely(&mut fields, &|rng, fields| fields.max_adverts = *pick(rng, &[4, 8, 32]));
     rarely(&mut fields, &|rng, fields| fields.src_avails = *pick(rng, &[1, 2, 20, 32]));
     rarely(&mut fields, &|rng, fields| fields.sink_avails = *pick(rng, &[0, 1, 8]));
     rarely(&mut fields, &|rng, fields| fields.ird = *pick(rng, &[1, 2, 4]));

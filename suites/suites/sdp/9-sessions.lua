@@ -8,6 +8,9 @@ local SIZES = { 1, 600, 8175, 8176, 8177, 20001, 65537, 131075 }
 --- Number of drawn sessions of a case.
 local DRAWN = 20
 
+--- Number of the connection with the last sends of a case.
+local LAST = 100
+
 --- Returns the numbers from `first` to `last`.
 local function numbers(first, last)
   local list = {}
@@ -28,6 +31,11 @@ local function with(service, name, title, parameters, run)
     run = function(t, p)
       local s = session["sdp_" .. service](t)
       run(s, p, t)
+      -- The target still serves a new connection.
+      for _, size in ipairs(service == "echo" and { 600 } or { 30000, 30000, 30000 }) do
+        s:send(LAST, { size = size })
+        s:answers(LAST)
+      end
       s:finish()
     end,
   }
@@ -111,9 +119,11 @@ with("echo", "cut", "The target receives messages and Read Responses that TCP de
   end)
 
 with("echo", "addresses", "The target reads and writes buffers at addresses across bit 31 and bit 32",
-  { address = { 0x7ffff007, 0xfffff001, 0x12345678fffffe05 } }, function(s, p)
-    s:open(1, { source_threshold = 500, sink_threshold = 500, receive = 20000, buffers_at = p.address, max_read = 1000 })
-    for _, size in ipairs { 5000, 20001, 70000 } do
+  { address = { 0x7fffe007, 0xffffe001, 0x12345678ffffee05 } }, function(s, p)
+    s:open(1, {
+      source_threshold = 500, src_avail_payload = 1, sink_threshold = 500, receive = 20000, buffers_at = p.address, max_read = 1000,
+    })
+    for _, size in ipairs { 9000, 20001, 140000 } do
       s:send(1, { size = size })
       s:answers(1)
     end

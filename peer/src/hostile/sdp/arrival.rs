@@ -61,6 +61,12 @@ deviations! {
         arrived.octets.truncate(16);
         arrived.set_word(4, 16);
     })] ["SDP-8.2-1"] "loses the payload of a Data message if it has more than 244 bytes";
+    "sdp.ignores-later-src-avails" [SdpArrived(|arrived| if arrived.is(Mid::SRC_AVAIL) {
+        arrived.state.count += 1;
+        if arrived.state.count > 2 {
+            ignore(arrived, Mid::SRC_AVAIL);
+        }
+    })] ["SDP-8.2-1"] "ignores each SrcAvail of a connection after the second";
     "sdp.forgets-acknowledgements" [SdpArrived(|arrived| if arrived.is(Mid::DATA) && arrived.octets.len() == 16 {
         arrived.set_word(12, 0);
     })] ["SDP-10.2-2", "SDP-6.3.1-4", "SDP-10.3-4"] "ignores MSeqAck of Data without payload and gains no credit";

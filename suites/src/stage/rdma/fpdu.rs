@@ -28,8 +28,9 @@ pub(crate) struct ExpectedOctets {
     pub(crate) begins: Vec<u8>,
     /// Whether the bytes remain for the next expectation.
     pub(crate) keep: bool,
-    /// Whether the bytes include the markers of the stream. If so, no later expectation can use
-    /// bytes of this connection, except if `keep` is set.
+    /// Whether the bytes include the markers of the stream. If so, and if `keep` is not set, a
+    /// script must not expect FPDUs on this connection later. The expectation takes all received
+    /// bytes, so weft no longer knows the positions of the markers in later bytes.
     pub(crate) has_markers: bool,
 }
 

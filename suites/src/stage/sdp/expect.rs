@@ -7,6 +7,7 @@ use super::SdpSide;
 use super::connection::Item;
 use crate::sdp::{ReceivedMessage, observed_rules};
 use crate::stage::{Expectation, NoFrame, Stop};
+use crate::targets::Service;
 
 /// A value that a field must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,8 +79,9 @@ impl std::fmt::Display for MessageFields {
 }
 
 impl SdpSide<'_> {
-    /// Expects a message of these types with these fields. Updates, changes of a Mode, and messages in
-    /// `past`, may arrive before it.
+    /// Expects a message of these types with these fields. Updates and messages in `past` may arrive
+    /// before it. A target that is not driven decides when it changes a Mode, so ModeChanges may arrive
+    /// too.
     pub(crate) async fn expect(
         &mut self,
         expectation: &Expectation,
@@ -87,11 +89,12 @@ impl SdpSide<'_> {
     ) -> Result<ReceivedMessage, Stop> {
         let expected = wanted.to_string();
         let deadline = self.connections.link.now() + expectation.within;
+        let is_driven = matches!(self.connections.target.service(), Service::SdpDrive | Service::SdpConnect);
         loop {
             match self.next_item(deadline).await? {
                 Ok(Item::Message(received)) => {
                     let wants_it = wanted.mids.contains(&received.mid) && (wanted.updates || !received.is_update());
-                    let may_precede = received.is_update() || received.mid == Mid::MODE_CHANGE;
+                    let may_precede = received.is_update() || !is_driven && received.mid == Mid::MODE_CHANGE;
                     if !wants_it && (may_precede || wanted.past.contains(&received.mid)) {
                         continue;
                     }

@@ -276,6 +276,7 @@ impl Stage {
         let mut deadline = self.connections.link.now() + within;
         let last = deadline + self.connections.target.scaled(MAX_WAIT_SECONDS);
         let is_condition = wait != SocketWait::Time;
+        let mut has_tried = false;
         loop {
             let open: Vec<u32> = self.sdp_sockets.keys().copied().collect();
             for number in &open {
@@ -285,9 +286,11 @@ impl Stage {
                 return Ok(true);
             }
             let now = self.connections.link.now();
-            if now >= deadline {
+            // Bytes that have arrived are handled even if there is no time to wait for more.
+            if now >= deadline && has_tried {
                 return Ok(false);
             }
+            has_tried = true;
             let deaf_until =
                 self.sdp_sockets.values().filter_map(|socket| socket.deaf_until).filter(|until| *until > now);
             let next = self.sdp_sockets.values().filter_map(SdpSocket::deadline).chain(deaf_until).min();
@@ -337,17 +340,12 @@ impl Stage {
                     None => break,
                 }
             }
-            let cut = if socket.cuts_left > 0 { socket.cut } else { Cut::None };
+            let cut = if socket.cuts_left > 0 && socket.endpoint.machine().is_open() { socket.cut } else { Cut::None };
             let mut octets = Vec::new();
             let mut last = None;
             while octets.len() < MAX_WRITE {
                 match socket.endpoint.poll_transmit(now) {
-                    Some(Transmit::Octets(more)) => {
-                        octets.extend_from_slice(&more);
-                        if cut == Cut::Fpdus {
-                            break;
-                        }
-                    }
+                    Some(Transmit::Octets(more)) => octets.extend_from_slice(&more),
                     other => {
                         last = other;
                         break;
@@ -374,15 +372,18 @@ impl Stage {
     /// Sends bytes in the TCP segments that `cut` describes.
     async fn put_cut(&mut self, number: u32, octets: Vec<u8>, cut: Cut) -> Result<(), Stop> {
         let bytes = |octets| Message::new("bytes of weft's SDP", octets);
-        let size = match cut {
-            Cut::None => return self.connections.put(number, &bytes(octets)).await,
-            Cut::Fpdus => octets.len(),
-            Cut::Octets(size) => size,
-        };
+        if cut == Cut::None {
+            return self.connections.put(number, &bytes(octets)).await;
+        }
         let mut rest = &octets[..];
         while !rest.is_empty() {
             let left = self.sdp_socket(number)?.cuts_left;
-            let (piece, after) = rest.split_at(if left == 0 { rest.len() } else { size.min(rest.len()) });
+            let size = match cut {
+                _ if left == 0 => rest.len(),
+                Cut::Octets(size) => size,
+                Cut::None | Cut::Fpdus => fpdu_len(rest),
+            };
+            let (piece, after) = rest.split_at(size.min(rest.len()));
             self.connections.put(number, &bytes(piece.to_vec())).await?;
             self.sdp_socket(number)?.cuts_left = left.saturating_sub(1);
             if left > 0 {
@@ -411,5 +412,23 @@ impl Stage {
         }
         socket.is_tcp_over |= arrival != Arrival::Octets;
         Ok(true)
+    }
+}
+
+/// Returns the length in bytes of the FPDU at the begin of `octets`, with padding and CRC field. An
+/// endpoint writes only complete FPDUs without markers.
+fn fpdu_len(octets: &[u8]) -> usize {
+    let [high, low, ..] = *octets else { return octets.len() };
+    (2 + usize::from(u16::from_be_bytes([high, low]))).next_multiple_of(4) + 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fpdu_len;
+
+    #[test]
+    fn the_length_of_an_fpdu_includes_padding_and_crc() {
+        assert_eq!([0u8, 1, 2, 3, 18].map(|len| fpdu_len(&[0, len, 9])), [8, 8, 8, 12, 24]);
+        assert_eq!(fpdu_len(&[7]), 1);
     }
 }
