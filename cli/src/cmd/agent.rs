@@ -69,7 +69,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     report: bool,
 
-    /// With --report: print JSON, as in the answer to the tester's request `device`
+    /// With --report: print JSON
+    ///
+    /// The JSON has the same fields as the agent's answer to the request named `device`.
     #[arg(long, requires = "report")]
     json: bool,
 }

@@ -48,9 +48,9 @@ impl FilteredFrames {
         self.drain();
     }
 
-    /// Frames that passed so far. The caller may remove frames from the list. A removed frame
-    /// returns to the list only if a further unit or finding of the frame arrives after later
-    /// frames.
+    /// Frames that passed so far. The caller may remove frames from the list. A removed frame can
+    /// return to the list in only one case: the dissector first reads later frames, and then
+    /// delivers another unit or finding of the removed frame.
     pub fn passed(&mut self) -> &mut Vec<FrameNumber> {
         &mut self.passed
     }

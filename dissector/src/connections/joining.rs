@@ -25,7 +25,8 @@ impl Connections {
                     return Owner::New(own, self.syns(connection, segment));
                 }
             }
-            // A closed connection releases its ports, so the segment may start a new connection.
+            // With `Some(false)`, the known connection is no longer open. If the segment starts a
+            // new connection, the caller opens the new connection in the same network.
             Some(false) | None => {}
         }
         Owner::Known(network, connection)
@@ -36,8 +37,9 @@ impl Connections {
         self.slots.get(slot).and_then(Option::as_ref).is_some_and(|connection| !connection.closed)
     }
 
-    /// Finds the connection that owns a segment. Call this only if the ports of the segment are
-    /// known, and the segment is the first segment from its network.
+    /// Finds the connection that owns a segment. Call this only for [`Lookup::UnknownPath`]: an
+    /// earlier connection has the ports of the segment, but no earlier segment with these ports has
+    /// the same path.
     fn owner_elsewhere(&mut self, segment: &Segment<'_>) -> Owner {
         for (network, connection) in self.table.networks(segment) {
             let is_copy = self.recognises(&connection, segment);

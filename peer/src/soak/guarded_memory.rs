@@ -69,7 +69,7 @@ pub enum MemoryViolation {
         part: &'static str,
     },
     /// The pattern was sent. The value is the position in the sent bytes.
-    #[error("the sent bytes contain the pattern of memory that no peer may read, at byte {0}")]
+    #[error("the sent bytes contain, at byte {0}, the fill pattern of memory that no peer may read")]
     Sent(usize),
 }
 

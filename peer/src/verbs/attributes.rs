@@ -55,9 +55,9 @@ pub struct RnicSettings {
     pub close_timeout: Duration,
     /// The RNIC supports RFC 7306: Atomic Operations and Immediate Data. Default true.
     pub extensions: bool,
-    /// Order in which messages use receives of an S-RQ. The models differ only if messages of a
-    /// stream arrive out of order, and TCP prevents this. The RNIC reports this setting, but the
-    /// setting has no other effect (VERBS-6.3.5-19 to -21). Default arrival.
+    /// Order in which messages take the posted receives from an S-RQ. The models differ only if
+    /// messages of a stream arrive out of order, and TCP prevents this. The RNIC reports this
+    /// setting, but the setting has no other effect (VERBS-6.3.5-19 to -21). Default arrival.
     pub dequeue: DequeueModel,
 }
 
@@ -89,7 +89,7 @@ impl Default for RnicSettings {
     }
 }
 
-/// Order in which messages use receives of an S-RQ (draft section 6.3.5).
+/// Order in which messages take the posted receives from an S-RQ (draft section 6.3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DequeueModel {
     /// In the order of the MSNs. A message also reserves receives for missing messages with lower

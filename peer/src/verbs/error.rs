@@ -12,7 +12,7 @@ pub enum RnicError {
     #[error("invalid RNIC handle")]
     InvalidRnicHandle,
     /// No RNIC has this name.
-    #[error("invalid modifier: no RNIC has this name")]
+    #[error("no RNIC has this name (invalid modifier)")]
     InvalidName,
     /// The RNIC is already open.
     #[error("the RNIC is in use")]

@@ -25,11 +25,11 @@ pub(super) struct ExploreArguments {
     /// A session consists of random steps: messages of many sizes, segments, pauses, several
     /// connections, and illegal messages that the target must reject. weft compares all data that
     /// the target returns with the sent data, and checks each message of the target against the
-    /// rules of the protocols. If a session fails, weft removes steps as long as the session still
-    /// violates one of the same requirements. Then weft saves the session as a Lua case in the
-    /// folder `explored` of --out. At the end, weft runs all saved cases. The target needs the
-    /// service echo or rping, or an SDP socket that echoes, discards or sends data. --seed repeats
-    /// the sessions of an earlier exploration.
+    /// rules of the protocols. If a session fails, weft removes steps as long as the shorter
+    /// session violates at least one requirement that the original session violated. Then weft
+    /// saves the session as a Lua case in the folder `explored` of --out. At the end, weft runs all
+    /// saved cases. The target needs the service echo or rping, or an SDP socket that echoes,
+    /// discards or sends data. --seed repeats the sessions of an earlier exploration.
     #[arg(long, conflicts_with_all = ["select", "suites", "tier", "shard", "rerun", "repeat", "until_fail", "jobs", "resume", "tui", "web"])]
     pub(super) explore: bool,
     /// Explore this long: a number of seconds (s), minutes (m) or hours (h), such as 90s

@@ -133,7 +133,7 @@ pub enum BadPlan {
     #[error("{0:?} mangles nothing; use a number from 1")]
     Nothing(String),
     /// The text after `=` is not a number.
-    #[error("{0:?} is not a number; write =N to mangle one in N PDUs or writes")]
+    #[error("{0:?} is not a number; use =N to mangle, on average, 1 of N PDUs or 1 of N writes")]
     Number(String),
     /// The text after `@` is not a number of at least 1.
     #[error("{0:?} is not a number of at least 1; write @N to mangle only the Nth PDU or write")]

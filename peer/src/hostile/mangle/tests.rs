@@ -200,5 +200,5 @@ fn plans_are_printed_and_rejected_with_a_reason() {
          delay, half-close, reset"
     );
     let error = "flip=often".parse::<Plan>().unwrap_err().to_string();
-    assert_eq!(error, "\"often\" is not a number; write =N to mangle one in N PDUs or writes");
+    assert_eq!(error, "\"often\" is not a number; use =N to mangle, on average, 1 of N PDUs or 1 of N writes");
 }

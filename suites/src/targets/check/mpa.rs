@@ -31,7 +31,8 @@ impl Observer {
         let (mut speaks_mpa, mut accepts) = (works, works);
         let mut silent = 0;
         let mut shown = BTreeSet::new();
-        // If these conditions are met, the good exchange had FPDUs, and their CRCs were checked.
+        // Before this probe, weft ran a correct exchange with the service. If these conditions are
+        // met, the exchange worked, the target sent FPDUs in it, and weft checked their CRCs.
         if works && self.target.description.request.crc && self.target.service().driver().facts().operates {
             shown.insert(Capability::Crc);
         }
@@ -70,7 +71,7 @@ impl Observer {
         }
         let text = match speaks_mpa || self.profiles().await? {
             true => {
-                "the target uses SDP; set service to \"sdp-echo\", \"sdp-sink\" or \"sdp-source\", and start in [sdp] to its profile"
+                "the target uses SDP; set service to \"sdp-echo\", \"sdp-sink\" or \"sdp-source\", and set the field `start` in [sdp] to the target's start-up profile"
             }
             false => "it accepts connections, but answers neither an MPA Request nor a Hello",
         };
