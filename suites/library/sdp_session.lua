@@ -176,6 +176,8 @@ local function sdp_session(t, service)
   --- Closes a connection gracefully. All data arrives before the close.
   function self:close(number)
     local c = connection(number)
+    -- A source may send without end until it receives the DisConn, which follows all data.
+    if service == "source" then settle(c) end
     c.socket:shut()
     local has_ended = c.socket:wait { ended = true, within = ANSWER }
     local ended = c.socket:ended()
