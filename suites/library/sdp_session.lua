@@ -104,7 +104,12 @@ local function sdp_session(t, service)
     for index = 1, count do
       self:send(number, { size = size })
       -- Several messages at once need fewer steps in the transcript.
-      if index % 16 == 0 then connection(number).socket:wait { within = 0 } end
+      if index % 16 == 0 then
+        connection(number).socket:wait { within = 0 }
+        take(connection(number))
+      end
+      -- The time limit of an answer is for a part of a long burst.
+      if index % 2000 == 0 then settle(connection(number)) end
     end
   end
 
@@ -184,7 +189,7 @@ local function sdp_session(t, service)
     check(ended, DISCONNECTS, "a DisConn after the tester's DisConn", state(c), true)
     take(c)
     check(#c.waiting == 0 or service ~= "echo", DELIVERED, "all data before the close", ("%d bytes less"):format(#c.waiting), true)
-    check(ended.graceful, DISCONNECTS, "a graceful close", state(c), true)
+    check(ended.graceful, DISCONNECTS, "a graceful close", state(c))
     check(has_ended, ENDS, "the end of TCP", "TCP stays open", true)
     opened[number] = nil
   end

@@ -50,8 +50,9 @@ impl Pool {
 
     /// Posts one more buffer that is not announced to the peer.
     pub(super) fn post_unannounced(&mut self, out: &mut VecDeque<Output>) {
-        self.has_unannounced = true;
+        let before = self.extra;
         self.post_extra(out);
+        self.has_unannounced = self.extra > before;
     }
 
     /// Posts one more buffer for a message that arrived while MSeqAck is held back (section 9.5.4).
@@ -70,7 +71,7 @@ impl Pool {
     /// Notes that MSeqAck is not held back any more. When messages use up buffers, the number of
     /// buffers returns to `target`.
     pub(super) fn release_ack(&mut self) {
-        self.extra = 0;
+        (self.extra, self.has_unannounced) = (0, false);
     }
 
     fn wanted(&self) -> usize {
@@ -81,6 +82,7 @@ impl Pool {
     /// buffers keep their bytes.
     pub(super) fn restart(&mut self, size: u32, target: u16) {
         (self.size, self.target, self.extra) = (size, target, 0);
+        self.has_unannounced = false;
     }
 
     /// Releases the posted buffers, because their TCP connection has ended.

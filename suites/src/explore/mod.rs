@@ -317,17 +317,12 @@ async fn reduce(
     is_cancelled: &impl Fn() -> bool,
 ) -> Result<Reduced, RunError> {
     let before = steps.len();
-    let mut last = None;
     let fails = async |steps: &[Step]| {
         if is_cancelled() {
             return Ok(false);
         }
         let result = player.play(profile.service, name, steps).await?;
-        let fails = violated(&result).intersection(rows).next().is_some();
-        if fails {
-            last = Some(result);
-        }
-        Ok::<bool, RunError>(fails)
+        Ok::<bool, RunError>(violated(&result).intersection(rows).next().is_some())
     };
     let (mut reduced, _) = shrink::shrink(steps.clone(), fails).await?;
     number_from_1(&mut reduced);
@@ -335,13 +330,16 @@ async fn reduce(
     // depends on the time, a shorter session may have failed only by chance.
     for steps in [&reduced, &steps] {
         for _ in 0..REPLAYS {
+            if is_cancelled() {
+                break;
+            }
             let result = player.play(profile.service, name, steps).await?;
             if violated(&result).intersection(rows).next().is_some() {
                 return Ok(Reduced { steps: [before, steps.len()], reduced: steps.clone(), result });
             }
         }
     }
-    Ok(Reduced { steps: [before, before], reduced: steps, result: last.unwrap_or(first) })
+    Ok(Reduced { steps: [before, before], reduced: steps, result: first })
 }
 
 /// Numbers the connections from 1, in the order of their first steps.

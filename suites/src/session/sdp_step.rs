@@ -16,9 +16,9 @@ const ANSWERS: [&str; 3] = ["read", "send-sm", "both"];
 const SIZES: &[u32] = &[500, 1000, 3000, 8192, 10_000, 20_000, 50_000];
 /// Virtual addresses of the tester's buffers: most buffers end after bit 31 or bit 32 changes.
 const ADDRESSES: &[u64] = &[0xffff_f001, 0xffff_0003, 0x7fff_f007, 0x7fff_fff7_ffff_fc01, 0x1234_5678_ffff_fe05];
-/// Maximum number of steps of a session.
+/// Maximum number of steps of a session. A pattern of steps may exceed it.
 const MAX_STEPS: usize = 30;
-/// Maximum number of bytes that a session sends.
+/// Maximum number of bytes that a session sends in single steps.
 const MAX_OCTETS: u32 = 1 << 20;
 
 /// Fields of a new socket. They are fields of `t:sdp_socket`, except for `mode`.
@@ -164,7 +164,8 @@ pub(crate) enum SdpAction {
     Unbuffer,
     /// Requests another size of the target's Private Buffers.
     Resize(u32),
-    /// Requests `count` times a size, and sends a byte after each request.
+    /// Requests `count` times a size that is one byte less each time, and sends 20 bytes one by one
+    /// after each request.
     Resizes { count: u32, size: u32 },
     /// Leaves the target's bytes unread for this number of milliseconds.
     StopReading(u32),

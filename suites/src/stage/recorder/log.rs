@@ -85,7 +85,7 @@ impl Log {
             && self.is_answer_missing
         {
             decision.verdict = Verdict::Inconclusive;
-            decision.explanation = "An answer is missing. The reason may be the fault of a basic case.".to_owned();
+            decision.explanation.push_str(" The reason may be the fault of a basic case.");
         }
     }
 
