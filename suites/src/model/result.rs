@@ -55,20 +55,23 @@ const FIRST_STEPS: usize = 50;
 const LAST_STEPS: usize = 100;
 
 impl CaseResult {
-    /// Replaces the middle of a long transcript by a note, so that reports stay short.
+    /// Replaces the middle of a long transcript by a note, so that reports stay short. Steps that show
+    /// a violation or the stimulus remain.
     pub(crate) fn shorten_steps(&mut self) {
-        let Some(left_out) = self.steps.len().checked_sub(FIRST_STEPS + LAST_STEPS).filter(|count| *count > 1) else {
-            return;
-        };
+        let Some(end) = self.steps.len().checked_sub(LAST_STEPS).filter(|end| *end > FIRST_STEPS + 1) else { return };
+        let at_ns = self.steps[FIRST_STEPS].at_ns;
+        let mut middle: Vec<Step> = self.steps.drain(FIRST_STEPS..end).collect();
+        let all = middle.len();
+        middle.retain(Step::is_decisive);
         let note = Step {
-            at_ns: self.steps[FIRST_STEPS].at_ns,
+            at_ns,
             connection: 0,
             direction: Direction::Observed,
             kind: StepKind::Note,
-            text: format!("{left_out} steps are left out here; transcript.json has them"),
+            text: format!("{} steps are left out here; transcript.json has them", all - middle.len()),
             octets: None,
         };
-        self.steps.splice(FIRST_STEPS..FIRST_STEPS + left_out, [note]);
+        self.steps.splice(FIRST_STEPS..FIRST_STEPS, std::iter::once(note).chain(middle));
     }
 
     /// Returns the violated requirements: requirements of the case, and other requirements whose

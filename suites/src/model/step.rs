@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Octets;
+use super::{Mark, MarkKind, Octets};
 
 /// Something that happened between tester and target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +22,14 @@ pub struct Step {
     /// The bytes, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub octets: Option<Octets>,
+}
+
+impl Step {
+    /// Returns whether the step shows a violation, or the bytes in which the tester deviates.
+    pub(crate) fn is_decisive(&self) -> bool {
+        let is_loud = |mark: &Mark| matches!(mark.kind, MarkKind::Stimulus | MarkKind::Wrong);
+        self.kind == StepKind::Unmet || self.octets.iter().flat_map(|octets| &octets.marks).any(is_loud)
+    }
 }
 
 /// Direction of an arrow in the ladder diagram.

@@ -138,6 +138,19 @@ async fn violations_by_the_tester_are_not_attributed_to_the_target() {
     assert_eq!(result.requirements.len(), 1);
 }
 
+/// Reports keep the begin and the end of a long transcript, and the steps that decide.
+#[tokio::test]
+async fn a_long_transcript_keeps_its_stimulus() {
+    let body = "t:good_exchange()\nlocal c = t:connect()\nfor i = 1, 200 do t:note('before') end\n\
+                c:send(t:request():flip(1))\nc:expect_close { requirement = 'MPA-7.1.1-2' }\n\
+                for i = 1, 200 do t:note('after') end";
+    let result = result_of(body).await;
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+    let left_out = result.steps.iter().position(|step| step.text.ends_with("transcript.json has them")).unwrap();
+    assert_eq!((left_out, result.steps.len()), (50, 152));
+    assert!(result.steps[left_out + 1].octets.as_ref().is_some_and(|octets| !octets.marks.is_empty()));
+}
+
 #[tokio::test]
 async fn a_flood_of_notes_is_bounded_and_reported() {
     let result = result_of("for i = 1, 50100 do t:note('x') end").await;
