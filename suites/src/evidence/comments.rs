@@ -36,7 +36,8 @@ pub(super) fn of_events(result: &CaseResult, traffic: &[TrafficEvent]) -> Vec<Ve
     for step in &result.steps {
         begin += used[begin..].iter().take_while(|used| **used).count();
         let is_next = |index: &usize| !used[*index] && is_of(step, &traffic[*index]);
-        let event = (begin..traffic.len()).find(is_next);
+        let has_event = step.direction != Direction::Observed;
+        let event = if has_event { (begin..traffic.len()).find(is_next) } else { None };
         match (event, step.kind) {
             (Some(index), _) => {
                 used[index] = true;
