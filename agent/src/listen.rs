@@ -41,7 +41,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 /// Serves all testers that connect. Returns only when the listener itself fails. The agent calls
 /// `backend` once for each tester with a valid hello. The agent calls `report` with the address of
 /// a peer. When the agent begins to serve the peer, the second argument is `None`. When the agent
-/// has served the peer, the second argument is the result.
+/// has served the peer, or cannot serve it, the second argument is the result. If `accept` fails,
+/// the first argument is "a tester" instead of an address.
 pub fn listen<C: Backend>(
     listener: &TcpListener,
     token: Option<&str>,

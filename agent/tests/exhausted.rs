@@ -64,8 +64,8 @@ fn keeps_listening_without_descriptors_or_threads() {
     setrlimit(Resource::Nofile, limit).unwrap();
     assert!(line(&mut waits).contains("\"done\""));
 
-    // The agent has one thread for each tester, and the system reuses the stacks of ended threads.
-    // These four testers use up such stacks.
+    // The agent has one thread for each tester. A new thread can reuse the stack of an ended
+    // thread, and then needs no more address space. So these four testers first use up such stacks.
     let there: Vec<_> = (0..4).map(|_| tester(address)).map(|mut tester| (line(&mut tester), tester)).collect();
     assert!(there.iter().all(|(answer, _)| answer.contains("\"done\"")), "{there:?}");
     // The stack of a thread needs 2 MiB of address space. Allow less.

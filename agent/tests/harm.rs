@@ -278,8 +278,8 @@ fn the_longest_lines_take_little_memory_and_short_answers() {
     let before = most_resident();
     play(input.as_bytes(), || 1 << 16, Some(TOKEN));
     // From here on, the test itself uses no more memory. The agent uses memory for a line, for the
-    // values parsed from it (twice its length, because a part of 24 characters takes 40 bytes), and
-    // for the old copies of a growing list.
+    // values in the line, and for the old copies of a growing list. The values need about as much
+    // memory as the line: a part of a work request has 24 characters, and its value has 24 bytes.
     let more = most_resident().saturating_sub(before);
     assert!(more < 16 << 20, "{more} bytes for lines of {LONGEST_LINE}");
 }

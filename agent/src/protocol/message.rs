@@ -95,7 +95,7 @@ pub enum Success {
         /// Number of the shared receive queue.
         shared: Object,
     },
-    /// STag of a window that the requested work request binds.
+    /// A window has a new STag, because the request binds this window.
     Bound {
         /// New STag of the window.
         remote_key: u32,
@@ -213,12 +213,13 @@ pub struct Completion {
     /// STag that the received message invalidated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub invalidated: Option<u32>,
-    /// The eight bytes of Immediate Data (RFC 7306), as a number in network byte order, if
-    /// Immediate Data arrived instead of a Send. libibverbs has no field for this value.
+    /// If Immediate Data (RFC 7306) arrived instead of a Send: its eight bytes, as a number in
+    /// network byte order. libibverbs has no field for this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub immediate: Option<u64>,
-    /// Value before the Atomic Operation. With libibverbs this field is `None`: libibverbs only
-    /// stores the value in the part (memory) of the work request, in the byte order of the host.
+    /// Value before the Atomic Operation. With libibverbs this field is `None`, because libibverbs
+    /// stores the value in the memory (part) of the work request. The stored value has the byte
+    /// order of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<u64>,
 }

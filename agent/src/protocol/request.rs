@@ -306,7 +306,7 @@ pub enum Operation {
         /// Whether this is a Send with Solicited Event.
         #[serde(default)]
         solicited: bool,
-        /// STag of the peer to invalidate.
+        /// STag that the peer invalidates when it receives this Send.
         #[serde(default)]
         invalidate: Option<u32>,
     },

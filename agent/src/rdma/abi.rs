@@ -29,7 +29,7 @@ pub struct Context {
 
 type Unused = Option<unsafe extern "C" fn()>;
 
-/// `struct ibv_context_ops`: the functions that inline functions of `verbs.h` call.
+/// `struct ibv_context_ops`: functions of the driver. The inline functions in `verbs.h` call them.
 #[repr(C)]
 pub struct Ops {
     unused_0: [Unused; 7],

@@ -122,8 +122,8 @@ impl Nic {
             .map(|connection| Success::Connection { connection })
     }
 
-    /// Waits for the `wanted` event of an identifier that is in no table yet. Stores all other
-    /// events for later.
+    /// Waits for the `wanted` event of an identifier that is in no table yet. Fails if the
+    /// identifier has any other event. Stores the events of other identifiers for later.
     fn wait_for_event(&mut self, id: *mut CmId, wanted: c_int) -> Result<(), Failure> {
         let until = Instant::now() + 2 * RESOLVED_WITHIN;
         loop {
@@ -307,11 +307,11 @@ impl Nic {
     }
 
     pub(super) fn destroy_connection(&mut self, connection: &Connection) -> Result<(), Failure> {
-        // SAFETY: the identifier is in the table, or was removed just now. If it has no Queue Pair,
-        // the pointer is null.
+        // SAFETY: the identifier exists, because only the code below destroys it. If it has no
+        // Queue Pair, the pointer is null.
         unregister(unsafe { (*connection.id).qp }.addr(), connection.cq.addr());
-        // SAFETY: the identifier is out of the table. Its Queue Pair is destroyed before the queue
-        // that it used.
+        // SAFETY: no table has the identifier. Its Queue Pair is destroyed before the completion
+        // queue that the Queue Pair used.
         unsafe {
             if !(*connection.id).qp.is_null() {
                 (self.lib.rdma_destroy_qp)(connection.id);
@@ -399,7 +399,8 @@ impl CmEvent {
     }
 }
 
-/// Removes both queues from the router. The router then drops later events of these queues.
+/// Removes a Queue Pair and its completion queue from the router. The router then drops their later
+/// events.
 fn unregister(qp: usize, cq: usize) {
     let mut router = router();
     router.unregister(qp);

@@ -105,7 +105,8 @@ fn open(library: &'static str) -> Result<Library, LibraryError> {
 }
 
 fn missing(library: &'static str, why: &libloading::Error) -> LibraryError {
-    // The loader's message begins with the name of the library, which the error states already.
+    // The loader's message begins with the name of the library. The error already has this name, so
+    // remove the name from the message.
     let why = why.to_string();
     let why = why.strip_prefix(library).map_or(why.as_str(), |rest| rest.trim_start_matches(": "));
     LibraryError { library, why: why.to_owned() }

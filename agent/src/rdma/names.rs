@@ -3,7 +3,7 @@
 
 use core::ffi::c_int;
 
-/// Returns the name of `value`. `names` are the names of the values from 0.
+/// Returns the name of `value`. `names` has the names of the values 0, 1, 2 and so on, in order.
 fn name(names: &str, value: c_int) -> String {
     let named = usize::try_from(value).ok().and_then(|value| names.split_ascii_whitespace().nth(value));
     named.map_or_else(|| value.to_string(), str::to_owned)

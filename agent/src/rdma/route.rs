@@ -44,9 +44,10 @@ struct EventQueue {
 /// The router of this process.
 static ROUTER: Mutex<Router> = Mutex::new(Router { last: 0, testers: BTreeMap::new(), elements: BTreeMap::new() });
 
-/// Locks the router. A thread with this lock must not call a function of the device that waits. For
-/// example, destroying a queue waits until its events are acknowledged, and a thread that
-/// acknowledges events needs this lock.
+/// Locks the router. A thread with this lock must not call a function that waits for the device,
+/// such as the function that destroys a queue. That function returns only after all events of the
+/// queue are acknowledged. The thread that acknowledges events needs this lock, so both threads
+/// would wait forever.
 pub(super) fn router() -> MutexGuard<'static, Router> {
     ROUTER.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -167,7 +167,8 @@ impl Nic {
         let posted = unsafe { (*(*pair).context).ops.post_send.map(|post| post(pair, &raw mut request, &raw mut bad)) };
         check("ibv_post_send", posted.unwrap_or(libc::EOPNOTSUPP))?;
         if request.opcode == BIND_MW {
-            // SAFETY: the window exists. `ibv_bind_mw` sets this field in windows of type 1.
+            // SAFETY: the window exists. Its type is 2, so this function must set the field. (For a
+            // window of type 1, `ibv_bind_mw` sets the field.)
             unsafe { (*request.bind_mw.mw).rkey = request.bind_mw.rkey };
         }
         Ok(done)

@@ -115,8 +115,8 @@ impl Inner {
         Ok(Payload::Inline(Bytes::from(octets)))
     }
 
-    /// Returns the work request that binds a window to a range of a region. The window gets its
-    /// next key.
+    /// Returns the work request that binds a window to a range of a region. In the new STag of the
+    /// window, the key (the lowest byte) is one higher than before.
     fn bind(
         &self,
         window: Object,

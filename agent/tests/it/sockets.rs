@@ -64,7 +64,7 @@ fn two_agents_connect_and_report_every_event() {
     other.done(&json!({"disconnect": {"connection": way}}));
     assert_eq!(other.event("disconnected")["connection"], way);
     assert_eq!(one.event("disconnected")["connection"], end);
-    // A finished object exists until it is destroyed.
+    // The connection has ended, but its object exists until a request destroys the object.
     one.done(&json!({"destroy": {"object": end}}));
     assert!(one.failed(&json!({"destroy": {"object": end}})).contains("has no object"));
     one.end();

@@ -241,7 +241,7 @@ impl Looped {
                 moved |= carry(left, right) | carry(right, left);
             }
             if !moved {
-                // Finished objects exist until they are destroyed.
+                // Keep the ended connections, because they exist until a request destroys them.
                 return;
             }
         }
