@@ -54,7 +54,7 @@ impl Colour {
         }
     }
 
-    /// Dims less important text.
+    /// Makes text dim. This function is for less important text.
     pub(crate) fn faint(self, text: &str) -> String {
         self.paint(Style::new().dimmed(), text)
     }

@@ -150,7 +150,8 @@ pub(crate) fn write_file(path: &Path, contents: impl AsRef<[u8]>) -> Result<(), 
         .map_err(|error| BadInput(format!("{}: {}", path.display(), unwritable(path, &error))))
 }
 
-/// Prints a JSON object as one line on standard output. [`print_line`] explains a failed write.
+/// Prints a JSON object as one line on standard output. If the write fails, does the same as
+/// [`print_line`].
 pub(crate) fn print_json(object: &serde_json::Value) {
     print_line!("{object}");
 }

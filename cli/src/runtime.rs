@@ -12,8 +12,8 @@ use crate::exit::{CommandFailure, HARNESS};
 /// immediate retry would waste CPU time.
 pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Raises the limit of file descriptors to the maximum. The default is often 1024, because programs
-/// that use `select` support no more. A relay needs two descriptors per connection.
+/// Raises the limit of file descriptors to the maximum. The default is often 1024, because `select`
+/// cannot handle more descriptors. A relay needs two descriptors per connection.
 pub(crate) fn take_all_descriptors() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // Ignore a failure, because the existing limit can be enough.

@@ -1,4 +1,4 @@
-//! Warns about files with secrets that other users can read.
+//! Warns if all users of this machine can read a file with secrets.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;

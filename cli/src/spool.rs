@@ -13,7 +13,7 @@ const IN_MEMORY: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Spool {
     text: String,
-    /// The lines before those of `text`.
+    /// The temporary file. Its lines come before the lines in `text`.
     file: Option<BufWriter<File>>,
     lines: u64,
 }

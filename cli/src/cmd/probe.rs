@@ -187,7 +187,8 @@ async fn serve(probe: &mut Probe, report: &Report) -> Result<weft_peer::workload
     probe.finish().await
 }
 
-/// Part of the message if a signal stops the server: the event that did not happen.
+/// The event that the server waits for. If a signal stops the server before this event, the error
+/// message names the event.
 const ALL_SERVED: &str = "all connections were served";
 
 /// Serves `--connections` connections, one after the other.

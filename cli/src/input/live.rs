@@ -73,8 +73,8 @@ impl LiveArguments {
     }
 
     /// If there is no interface, rejects the options that need an interface. clap cannot do this
-    /// check: with a file on the command line, clap never requires an interface, because the two
-    /// exclude each other.
+    /// check. A file and an interface exclude each other, so clap does not require an interface if
+    /// the command line has a file.
     pub(crate) fn reject_without_interface(&self) -> Result<(), BadInput> {
         let letter = match () {
             () if self.capture_filter.is_some() => "-f",

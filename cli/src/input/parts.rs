@@ -56,8 +56,8 @@ pub(super) struct MergedCaptures {
 }
 
 impl MergedCaptures {
-    /// Reads the first frame of each file. If the files are not in the order of these frames, a
-    /// note on standard error reports the order in which weft reads the files.
+    /// Reads the first frame of each file, and sorts the files by the times of these frames. If
+    /// `paths` has another order, a note on standard error reports the new order.
     pub(super) fn open(paths: &[PathBuf]) -> anyhow::Result<Self> {
         let mut files = Vec::new();
         for path in paths {

@@ -128,8 +128,8 @@ fn a_folder_that_takes_no_files_is_not_called_missing() {
     assert_eq!(write("/no/x"), (2, vec!["weft: /no/x: cannot be written: its folder does not exist".to_owned()]));
 }
 
-/// `weft follow -` reads a capture that never ends. It stops when the reader of its output goes
-/// away, as in `weft follow - | head`.
+/// `weft follow -` reads a capture that never ends. The command stops when the reader of its output
+/// goes away, as in `weft follow - | head`.
 #[test]
 fn follow_stops_when_its_reader_goes_away() {
     let octets = fs::read(capture()).unwrap();

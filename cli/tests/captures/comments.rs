@@ -9,8 +9,8 @@ use std::process::Command;
 use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
 use weft_dissector::source::Capture;
 
-/// The evidence of a case has this comment at the packet with the stimulus, which is the packet
-/// with which the tester provokes the target.
+/// In the evidence of a case, one packet has this comment: the packet with the stimulus. With the
+/// stimulus, the tester provokes the target.
 const STIMULUS: &str = "stimulus, bytes 27 to 27: octet 27 changed";
 
 /// Makes a capture with these comments at frame 13.

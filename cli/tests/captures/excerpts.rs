@@ -69,7 +69,8 @@ fn an_excerpt_has_the_findings_of_the_capture() {
             with_findings += 1;
             write(&capture, "finding", &one);
             assert_eq!(total(&lint(&one)), total(&expected), "{}", capture.display());
-            // An excerpt of the excerpt also has these findings. weft copies it block by block.
+            // An excerpt of the excerpt also has these findings. Its input is a pcapng file, so
+            // weft copies the input block by block.
             write(&one, "finding", &other);
             assert_eq!(total(&lint(&other)), total(&expected), "{}", capture.display());
         }

@@ -32,8 +32,8 @@ impl Serving {
     }
 }
 
-/// Opens a connection, sends `octets`, and closes its half. Returns all bytes that the responder
-/// sends.
+/// Opens a connection, sends `octets`, and closes the sending half of the connection. Returns all
+/// bytes that the responder sends.
 fn connection(address: &str, octets: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(octets).unwrap();

@@ -136,8 +136,7 @@ fn impure_line_is_found_and_a_comment_is_not() {
 }
 
 /// Compares the packages with `table`. Returns a sorted list of messages: one for each forbidden
-/// dependency, and one for each row or package that does not match. The list is empty if there are
-/// none.
+/// dependency, one for each row without a package, and one for each package without a row.
 fn violations(metadata: &Value, table: &Table) -> Vec<String> {
     let packages = metadata["packages"].as_array().unwrap();
     let members: BTreeSet<&str> = packages.iter().map(|package| package["name"].as_str().unwrap()).collect();

@@ -28,8 +28,8 @@ struct Count {
 }
 
 /// Writes cases whose variants pass, fail, are inconclusive or do not apply. If `all_pass` is true,
-/// all variants that apply pass. The target commits a deviation (a named fault), so in each variant
-/// it also violates two requirements that the case does not test.
+/// each variant either passes or does not apply. The target commits a deviation (a named fault). So
+/// in each variant, the target also violates two requirements that the case does not test.
 fn scripts(folder: &Path, all_pass: bool) {
     let close = "
 case { id = 'mpa/x/close', version = 1, title = 'Close', requirements = { 'MPA-7.1.1-2' }, roles = { 'responder' },
@@ -91,7 +91,7 @@ fn count(cases: Option<usize>, variants: usize, by: &BTreeMap<String, u64>, must
     }
 }
 
-/// Returns the counts that the reports must have, from the results in the report.
+/// Computes the counts from the results in `report`. All reports and pages must show these counts.
 fn of_results(report: &RunReport) -> Count {
     let mut by: BTreeMap<String, u64> = BTreeMap::new();
     let mut worst: BTreeMap<RequirementId, Verdict> = BTreeMap::new();
@@ -234,7 +234,8 @@ fn every_report_and_page_counts_the_same_where_no_case_fails() {
     assert_eq!((wanted.passed, wanted.failed, wanted.skipped, wanted.undecided), (5, 0, 3, 0));
 }
 
-/// Performs a run that fails, compares the counts of its reports and pages, and returns its report.
+/// Performs a run, compares the counts of its reports and pages, and returns its report. The run
+/// fails even if `all_pass` is true, because the target violates other requirements.
 fn all_count_the_same(all_pass: bool) -> RunReport {
     let folder = tempfile::tempdir().unwrap();
     let (out, suites) = (folder.path().join("out"), folder.path().join("suites"));

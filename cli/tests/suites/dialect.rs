@@ -1,5 +1,5 @@
-//! weft once used certain words with a private meaning. This test checks that prose, help, messages
-//! and identifiers no longer contain these words. They use the technical terms instead.
+//! weft once used certain words with a private meaning instead of the technical terms. This test
+//! checks that prose, help, messages and identifiers no longer contain these words.
 //!
 //! The only exceptions are the files in [`FILES`] and the texts in [`TEXTS`]. The test prints them.
 #![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]

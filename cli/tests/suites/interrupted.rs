@@ -25,8 +25,9 @@ const INSIDE: &str = "WEFT_LOST_LINK";
 /// The target's address in the network namespace.
 const ADDRESS: &str = "10.77.0.1";
 
-/// A case, and the point at which it is interrupted: the number of the connection, and the number
-/// of the piece of the tester's bytes.
+/// A case, and the point at which it is interrupted. `connection` is the number of the connection,
+/// from 0. On this connection, the relay receives the tester's bytes in pieces. `piece` is the
+/// number of the first piece that the relay does not pass on, from 1.
 struct Interrupted {
     case: &'static str,
     connection: usize,
@@ -187,8 +188,8 @@ fn a_lost_link_is_no_failure() {
     if env::var_os(INSIDE).is_none() {
         return in_a_network_namespace("interrupted::a_lost_link_is_no_failure");
     }
-    // Interrupt the second case at its last segment, after which the case fails if the target is
-    // silent.
+    // Interrupt the second case at its last segment. If the target is silent after this segment,
+    // the case fails.
     for case in [SPLIT_REQUEST, Interrupted { piece: 4, ..LAST }] {
         let relay = Relay::start(ADDRESS, &case, |_, _| {});
         let (verdict, explanation) = relay.verdict(case.case);

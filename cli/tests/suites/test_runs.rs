@@ -139,9 +139,9 @@ fn failed_cases_are_run_again_and_two_runs_are_compared() {
     assert!(code == 0 && added > 20 && text.contains(&format!("and {} more; --json lists all", added - 20)), "{text}");
     assert_eq!(text.matches("  mpa/7.1.1-pd-length/").count(), 20, "{text}");
     assert!(text.contains("Use the same --seed for both"), "{text}");
-    // `--rerun failed` runs all sixteen failed variants, and no others. The second time, it runs
-    // them again: the reruns are against a target without the deviation, which is a different
-    // target, so the failures of the first run stay.
+    // `--rerun failed` runs all sixteen failed variants, and no others. The reruns use a target
+    // without the deviation. This is a different target, so a pass does not replace the failures of
+    // the first run. Therefore the second `--rerun failed` runs the same variants again.
     for _ in 0..2 {
         let (code, text) = weft(&["test", "builtin", "--rerun", "failed", "--out", &bad]);
         assert!(code == 0 && text.contains("16 cases: 16 pass"), "{text}");

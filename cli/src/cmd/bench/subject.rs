@@ -50,8 +50,8 @@ impl MeasuredOperation {
     pub(super) async fn sample(&self, count: u64) -> anyhow::Result<Duration> {
         let Some(back) = &self.back else {
             let forth = Arc::clone(&self.forth);
-            // Use a task, as the peer does. Before the runtime resumes the future of `block_on`, it
-            // polls the network, which takes a system call. A task resumes without this call, so it
+            // Use a task, as the peer does. The runtime polls the network with a system call before
+            // it resumes the future of `block_on`. It resumes a task without this call, so a task
             // is faster.
             return tokio::spawn(async move {
                 let begin = Instant::now();

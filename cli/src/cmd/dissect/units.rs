@@ -146,8 +146,8 @@ struct Printer<'o> {
 
 /// Selects units by a filter.
 ///
-/// The dissector reports the findings of a unit after the unit. If the filter depends on findings,
-/// such as the filter `finding`, a unit waits until the next unit.
+/// The dissector reports the findings of a unit after the unit. If the filter depends on findings
+/// (for example, the filter `finding`), a unit waits until the dissector reports the next unit.
 struct Selection<'f> {
     filter: &'f Filter,
     wanted: &'f WantedFields,

@@ -113,9 +113,9 @@ async fn compare(
                 None => tcp.stream(count, size)?,
                 Some(stream) => {
                     let (stream, round_trips) = (Arc::clone(stream), arguments.latency);
-                    // Use a task, as the peer does. Before the runtime resumes the future of
-                    // `block_on`, it polls the network, which takes a system call. A task resumes
-                    // without this call, so it is faster.
+                    // Use a task, as the peer does. The runtime polls the network with a system
+                    // call before it resumes the future of `block_on`. It resumes a task without
+                    // this call, so a task is faster.
                     tokio::spawn(async move { sample(&stream, count, size, round_trips).await }).await??
                 }
             });

@@ -35,8 +35,8 @@ impl<T: Clone> ExpiringCache<T> {
         self.insert_at(Instant::now(), address, value);
     }
 
-    /// Returns the stored value of an address. Returns `None` without a stored value, or if the
-    /// value is too old.
+    /// Returns the stored value of an address. Returns `None` if there is no value, or if the value
+    /// is too old.
     pub(super) fn find(&self, address: SocketAddr) -> Option<T> {
         self.find_at(Instant::now(), address)
     }

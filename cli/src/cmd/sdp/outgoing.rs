@@ -110,8 +110,9 @@ impl Connector {
         }
     }
 
-    /// Queries the port mapper, unless the mapper recently did not answer. The draft allows only
-    /// PMAccepts in a cache, so this side never caches a PMDeny.
+    /// If the port mapper recently left a query without an answer, returns the address for plain
+    /// TCP at once. Otherwise queries the port mapper. The draft allows only PMAccepts in a cache,
+    /// so this side never caches a PMDeny.
     async fn resolve(&self, query: Query) -> Result<Resolution, ConnectorError> {
         if let Some(why) = self.silent.find(query.mapper) {
             return Ok(Resolution::Conventional { address: query.service, why });
@@ -137,7 +138,8 @@ impl Connector {
         self.start(address, SdpStream::over(&self.device, stream, self.settings)).await.map(Side::Sdp)
     }
 
-    /// Awaits the start of SDP, unless a connection to `address` recently timed out.
+    /// If a connection to `address` recently timed out, fails at once with the same error.
+    /// Otherwise awaits the start of SDP.
     async fn start(
         &self,
         address: SocketAddr,

@@ -69,8 +69,8 @@ pub(super) fn start(work: Work, sender: Sender<Outcome>) -> io::Result<()> {
 }
 
 impl Work {
-    /// Returns the seeds of the runs. Ends when the time is over. A single run (`--runs 1`) always
-    /// starts.
+    /// Returns the seeds of the runs. When the time is over, the iterator returns no more seeds. A
+    /// single run (`--runs 1`) always starts.
     fn seeds(&self) -> impl Iterator<Item = u64> + use<'_> {
         let all = 0..self.runs.unwrap_or(u64::MAX);
         all.map(|run| self.first.wrapping_add(run)).take_while(|_| self.runs == Some(1) || Instant::now() < self.until)

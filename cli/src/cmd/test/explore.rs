@@ -80,7 +80,7 @@ impl TerminalLine {
     /// Replaces the line.
     fn show(&mut self, text: &str) {
         if self.0 {
-            // A terminal that is closed needs no progress.
+            // Ignore an error: if the terminal is closed, nobody can read the progress.
             let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
         }
     }

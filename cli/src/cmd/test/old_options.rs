@@ -49,8 +49,8 @@ impl Options {
     }
 }
 
-/// Runs the command of a former option. Returns `None` if the command line has no such option, and
-/// for `--history`, which runs later because it needs the target.
+/// Runs the command of a former option. Returns `None` if the command line has no such option. Also
+/// returns `None` for `--history`: this command needs the target, so it runs later.
 pub(super) fn run(arguments: &Arguments, suites: &Suites) -> anyhow::Result<Option<ExitCode>> {
     let options = &arguments.former;
     if let Some((option, command)) = options.replaced() {

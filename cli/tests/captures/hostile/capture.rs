@@ -1,5 +1,5 @@
 //! Makes a capture from the traffic of a test. The capture has the handshake, the segments, and the
-//! FIN or RST of each connection. The monitor (weft's dissector with its rules) reads it.
+//! FIN or RST of each connection. The monitor (weft's dissector with its rules) reads the capture.
 
 use std::net::Ipv4Addr;
 
@@ -64,8 +64,8 @@ impl Capture {
 
     /// Replaces the connection. `opener` opens a new connection to `port` of the other end.
     pub(crate) fn reconnected(&mut self, opener: usize, port: u16) {
-        // If `opener` also opened the first connection, it uses the same port again. Otherwise, it
-        // uses a different port.
+        // If the last port of `opener` is the port that opened the first connection, `opener` uses
+        // this port again. Otherwise, it uses the next port.
         let from = if self.ports[opener] == PORTS[0] { PORTS[0] } else { PORTS[0] + 1 };
         self.ports[opener] = from;
         self.ports[1 - opener] = port;
@@ -81,7 +81,7 @@ impl Capture {
         self.frame(opener, ACK, &[]);
     }
 
-    /// Adds bytes that end `from` sent and that arrive at once.
+    /// Adds bytes that `from` (0 or 1) sends. The bytes arrive at once.
     pub(crate) fn octets(&mut self, from: usize, octets: &[u8]) {
         for segment in octets.chunks(usize::from(self.mss)) {
             self.frame(from, ACK, segment);
@@ -112,7 +112,7 @@ impl Capture {
         }
     }
 
-    /// Lets the oldest output of `from` that is in flight arrive.
+    /// Lets output of `from` arrive. `put` must be the oldest output that is in flight.
     pub(crate) fn arrived(&mut self, from: usize, put: &Put) {
         match put {
             Put::Octets(octets) => self.on_their_way[1 - from] -= u32::try_from(octets.len()).unwrap(),
@@ -160,7 +160,8 @@ impl Capture {
         pcapng((1..).map(|number| number * GAP).zip(self.frames.iter().map(Vec::as_slice)))
     }
 
-    /// Returns the monitor's findings. A direction of a finding is the number of the end.
+    /// Returns the monitor's findings. The direction of a finding is the number of the end that the
+    /// finding is about.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let (mut dissector, mut found) = (Dissector::default(), Findings(Vec::new()));
         for (number, octets) in (1..).zip(&self.frames) {

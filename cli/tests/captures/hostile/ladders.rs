@@ -3,7 +3,7 @@
 //!
 //! The test compares the messages and their senders with the draft's figures. The user's guide
 //! contains the pictures, as text and as SVG. The test also compares the pictures in the guide with
-//! weft's current output. With `WEFT_BLESS=1`, it replaces them with this output.
+//! weft's current output. With `WEFT_BLESS=1`, the test replaces the pictures in the guide.
 
 use std::fs;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! A [`Pair`] is two endpoints without RNICs, which test MPA, and a capture of their traffic. A
-//! [`Scene`] has their settings and the actions of their users.
+//! Tests MPA. A [`Pair`] has two endpoints without RNICs, and a capture of their traffic. A
+//! [`Scene`] has the settings of both endpoints, and the actions of their users.
 
 use std::time::Duration;
 

@@ -45,8 +45,9 @@ pub(crate) fn ends<'a>(end: usize, own: &'a Deviations, other: &'a Deviations) -
     if end == 0 { [own, other] } else { [other, own] }
 }
 
-/// Returns the errors that are not about the deviation's requirements, as lines of [`ALSO`]. These
-/// are errors of the deviating end, and errors of the other end if that end is correct.
+/// Compares `run` with `right`, the same run without the deviation. Returns the new errors as lines
+/// of [`ALSO`]. New errors of the deviating end are listed if they are not about the deviation's
+/// requirements. If the other end is correct, all new errors of the other end are listed.
 pub(crate) fn beside(deviation: &Deviation, end: usize, run: &Run, right: &Run, other_is_correct: bool) -> Vec<String> {
     let errors = |run: &Run, end| run.found(end, Severity::Error);
     let errors = [0, 1].map(|end| errors(run, end).difference(&errors(right, end)).copied().collect());
@@ -119,8 +120,8 @@ fn each_deviation_of_ddp_and_rdmap_is_caught() {
     }
 }
 
-/// Checks that each deviation is caught, and prints their number. Fails with the list of deviations
-/// that were not caught.
+/// Checks that each deviation is caught. Prints how many deviations were caught in each way. If a
+/// deviation was not caught, fails with the list of these deviations.
 pub(crate) fn all_are_caught(
     deviations: impl Iterator<Item = &'static Deviation>,
     catch: impl Fn(&'static Deviation, &mut Vec<String>) -> Result<By, String>,

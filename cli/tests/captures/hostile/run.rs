@@ -37,7 +37,7 @@ impl Run {
             Some(wrong) => world.goes_wrong(wrong),
         }
         world.end();
-        // If a Terminate was not sent, the other end has not received it.
+        // A Terminate counts only if it arrived: then both ends have a record of it.
         let is_exchanged = world.sides.iter().all(|side| side.terminate().is_some());
         let terminates = [0, 1].map(|end| {
             let (error, local) = world.sides[end].terminate()?;

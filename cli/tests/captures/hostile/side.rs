@@ -101,7 +101,8 @@ impl Side {
         RemoteAddress { stag: self.stag.to_bits(), tagged_offset: VA + u64::from(offset) }
     }
 
-    /// Posts an operation. A Queue Pair in the Error state rejects it, which is ignored.
+    /// Posts an operation. If the Queue Pair is in the Error state, it rejects the operation. This
+    /// method ignores the rejection.
     pub(crate) fn post(&mut self, operation: Operation) {
         let _ = self.rnic.post_send(self.qp, vec![SendWr::new(1, operation)]);
     }

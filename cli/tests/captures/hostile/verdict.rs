@@ -70,12 +70,13 @@ fn judged(filter: Filter, target: Target) -> RunReport {
     runtime.block_on(run(options, Arc::new(|_: &Event| {}))).unwrap()
 }
 
-/// Checks that the case of a deviation fails because of the deviation. `seen` is true if a user
-/// noticed the deviation. Adds the other errors that the case reports to `unasked`, as lines of
-/// `also.csv`.
+/// Checks that the case of a deviation fails because of the deviation. If the deviation is in
+/// [`UNSEEN`], checks instead that `seen` is true: a user noticed the deviation. If the case also
+/// reports errors about other requirements, adds these errors to `unasked`, as lines of `also.csv`.
 ///
-/// # Errors Returns a text that explains why the case does not catch the deviation, or that there
-/// is no case.
+/// # Errors
+/// The case does not catch the deviation, there is no case, or no user noticed the deviation. The
+/// text has the reason.
 pub(crate) fn names(deviation: &Deviation, seen: bool, unasked: &mut Vec<String>) -> Result<By, String> {
     if UNSEEN.iter().any(|(name, _)| *name == deviation.name) {
         return seen.then_some(By::Users).ok_or_else(|| format!("{}: not even users see it", deviation.name));
@@ -110,8 +111,8 @@ pub(crate) fn names(deviation: &Deviation, seen: bool, unasked: &mut Vec<String>
     Ok(By::Case)
 }
 
-/// Returns the deviations that are in one of the lists but were caught in another way. `these`
-/// selects the deviations.
+/// Returns the deviations in [`CASES`] and [`UNSEEN`] that were caught in another way, so their
+/// entries are not needed. `these` selects the deviations.
 pub(crate) fn stale(these: impl Fn(&str) -> bool, caught: &[(&'static str, By)]) -> Vec<&'static str> {
     let listed = lines().map(|line| line.deviation).chain(UNSEEN.iter().map(|(name, _)| *name));
     let otherwise = |name: &&str| caught.iter().any(|(it, by)| it == name && !matches!(by, By::Case | By::Users));

@@ -279,9 +279,9 @@ fn started_connections() -> u64 {
     values.nth(names.position(|name| name == "ActiveOpens").unwrap()).unwrap().parse().unwrap()
 }
 
-/// If no machine has an address, the kernel needs 3 s to detect this for each connection. A program
-/// with a non-blocking socket does not wait for these 3 s, and the agent waits only for the first
-/// connection.
+/// If no machine on the link has the destination address, the kernel needs 3 s for each connection
+/// to detect this. A program with a non-blocking socket does not wait for these 3 s. The agent
+/// waits only for the first connection.
 ///
 /// The test checks the order of events instead of their times. The agent's first answer is the
 /// address to which the program connects. If the agent waited for the host, its first answer would

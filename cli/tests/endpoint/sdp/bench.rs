@@ -46,7 +46,7 @@ fn bench_measures_the_same_messages_over_tcp_and_sdp() {
         ("--total 1 --samples 2 --size 3000", "MB/s", 3000, 350, 2),
         ("--latency --rounds 20 --samples 3", "us", 1, 20, 3),
         ("--latency --rounds 10 --samples 1 --size 5000", "us", 5000, 10, 1),
-        // The message has more bytes than the end that returns it reads at one time.
+        // The message is so large that the other end needs several reads before it can return it.
         ("--latency --rounds 2 --samples 1 --size 3000000", "us", 3_000_000, 2, 1),
     ] {
         let (lines, took) = bench(options);

@@ -130,7 +130,7 @@ fn a_server_that_is_not_there_resets_the_client() {
     assert!(report["error"].as_str().unwrap().contains("refused"), "{report}");
     // The near proxy reports a connection that was established and then broke.
     assert_eq!(near.next_report()["end"], "reset by the second side");
-    // In the second case, the far proxy does not exist.
+    // Above, the server did not exist. Now the far proxy does not exist either.
     drop(far);
     let client = TcpStream::connect(&near.at).unwrap();
     assert_eq!(read_error(client), ErrorKind::ConnectionReset);

@@ -95,7 +95,8 @@ fn program_headers(octets: &[u8]) -> Option<Vec<(u32, &[u8])>> {
     (0..count).map(header).collect()
 }
 
-/// Returns whether the note is the build ID of Go's linker, which has the name "Go".
+/// Returns whether the note has the name "Go". Go's linker gives this name to the note that
+/// contains the build ID.
 fn is_go(note: &[u8]) -> bool {
     note.get(12..16) == Some(b"Go\0\0")
 }

@@ -1,5 +1,5 @@
-//! A [`Net`] has a PM Client and a PM Server with a virtual clock, the TCP listeners of the
-//! services, and a capture of all traffic.
+//! A [`Net`] has a PM Client, a PM Server, a virtual clock, and a capture of all datagrams. It also
+//! knows the ports on which the services listen for SDP.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -51,7 +51,7 @@ pub(crate) struct Net {
 /// The results of a run.
 pub(crate) struct Run {
     pub(crate) findings: Vec<Finding>,
-    /// The traffic as pcapng.
+    /// The datagrams as pcapng.
     pub(crate) capture: Vec<u8>,
     pub(crate) outcome: String,
 }
@@ -71,8 +71,8 @@ impl Net {
         let hosts = hosts.map(|host| host.parse().unwrap());
         let mut table = Table::default();
         let at = |port| SocketAddr::new(hosts[1], port);
-        // The services have different kinds of targets: a fixed port, a range of two ports of which
-        // each connection gets one, and a port without a listener.
+        // The services have different kinds of targets: a fixed port, a range of two ports, and a
+        // port without a listener. Each connection gets one port of the range.
         for (port, target) in [
             (5001, Target::Fixed(vec![at(7001)])),
             (5002, Target::PortRange { at: at(0), ports: 9001..=9002 }),
@@ -190,8 +190,9 @@ impl Net {
         }
     }
 
-    /// Connects to the result of a query. SDP listens at 7001, at 7004 and at the ports that the
-    /// server assigns. Plain TCP listens at the ports 5000 to 5999.
+    /// Simulates a connection to the address that a query returned, and notes the outcome. SDP
+    /// listens at 7001, at 7004 and at the ports that the server assigns. A connection by plain TCP
+    /// always succeeds.
     fn connect(&mut self, query: Query, resolution: Resolution) {
         let address = resolution.address();
         let listens = [7001, 7004, 9001, 9002].contains(&address.port());

@@ -21,7 +21,8 @@ pub(crate) enum Scene {
     Silent,
     RequestLost,
     AcceptLost,
-    /// The PMAck for a new port is lost. Another client gets the port after its time is over.
+    /// The PMAck for a new port is lost. After the server's time limit for the PMAck, a request for
+    /// another connection gets this port.
     AckLost,
     /// The client opens two connections. PmTime is 0.
     Twice,

@@ -187,7 +187,7 @@ impl Scene {
                 for size in [2000, 2500] {
                     net.ends[from].machine.resize(size);
                     net.settle();
-                    // Send more messages than there were buffers at first.
+                    // Send more messages than the initial number of Private Buffers.
                     for _ in 0..24 {
                         net.ends[from].send(vec![9; 100], false);
                     }

@@ -110,7 +110,7 @@ fn everything(net: &mut Net) {
             transfer(net, from, 2900, true);
             net.wait(1000);
         }
-        // Revoke sends and receives in two Modes.
+        // In two Modes, first cancel an advertised send, and then cancel an advertised receive.
         for mode in [Mode::Combined, Mode::Pipelined] {
             let _ = net.ends[from].machine.set_mode(Half::Out, mode);
             net.ends[from].send(octets(9000, 0x33), false);

@@ -115,7 +115,7 @@ impl End {
         }
     }
 
-    /// Handles output of the other end that arrives.
+    /// Handles output that arrives from the other end.
     pub(crate) fn take(&mut self, now: Instant, put: &Put) {
         match put {
             Put::Octets(octets) => self.machine.0.handle_octets(now, octets),

@@ -3,8 +3,9 @@
 //!
 //! The test tries each deviation in every scene, first at one end and then at the other. It first
 //! searches for a finding about the requirement that the deviation violates. The finding must
-//! appear with both orders of fields. If there is no finding, it searches for a refusal with this
-//! requirement as the reason, and then for a case that fails.
+//! appear with both orders of fields. If there is no finding, the test searches for a run in which
+//! the other end closes the connection because of this requirement. If there is no such run, the
+//! test searches for a case that fails.
 
 mod act;
 mod clean;

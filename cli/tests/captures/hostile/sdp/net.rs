@@ -114,8 +114,8 @@ impl Net {
         }
     }
 
-    /// Lets time pass up to the next deadline, but not beyond `end`. Returns `false` if there is no
-    /// deadline before `end`.
+    /// Lets time pass up to the next deadline. If there is no deadline up to `end`, lets time pass
+    /// up to `end` and returns `false`.
     pub(crate) fn tick(&mut self, end: Instant) -> bool {
         let next = self.ends.iter().filter_map(End::deadline).min().filter(|next| *next <= end);
         self.now = self.now.max(next.unwrap_or(end));

@@ -19,7 +19,7 @@ const SIZE: u32 = 1000;
 pub(crate) enum Scene {
     /// Small sends.
     Bcopy,
-    /// In Combined Mode, a send is advertised with a SrcAvail. The peer reads its data
+    /// In Combined Mode, a send is advertised with a SrcAvail. The peer reads the advertised data
     /// (`Combined`), or answers with a SendSm (`CombinedBySendSm`).
     Combined,
     CombinedBySendSm,
@@ -27,7 +27,7 @@ pub(crate) enum Scene {
     /// reads one part for each receive of its user (`CombinedByReads`).
     CombinedInParts,
     CombinedByReads,
-    /// Several SrcAvails in Pipelined Mode.
+    /// Several SrcAvails in Pipelined Mode. In `PipelinedBySendSm`, the peer answers with SendSms.
     Pipelined,
     PipelinedBySendSm,
     /// The receives are posted first, so the receiver sends SinkAvails.
@@ -63,8 +63,8 @@ pub(crate) enum Scene {
     /// Hello and the MPA Request arrive together.
     Natural,
     /// The socket is duplicated. This happens without other traffic (`Suspended`), while the
-    /// requesting side reads, while the other side reads, or on request of both sides at the same
-    /// time.
+    /// requesting side reads (`SuspendedReading`), or while the other side reads
+    /// (`SuspendedRead`). In `SuspendsCrossing`, both sides request this at the same time.
     Suspended,
     SuspendedReading,
     SuspendedRead,
@@ -73,7 +73,7 @@ pub(crate) enum Scene {
     Hints,
     /// One side requests Pipelined Mode while the other side enters Buffered Mode.
     HintsCrossing,
-    /// A SinkAvail crosses a SrcAvail and the ModeChange after it.
+    /// A SinkAvail crosses a SrcAvail and the ModeChange that follows the SrcAvail.
     Leaving,
     /// A SrcAvail is revoked after its data was read (`RevokedLate`). A SinkAvail is revoked while
     /// its buffer is written (`RevokedWrite`).
