@@ -25,8 +25,8 @@ const CLASS_COLUMNS: [&str; 3] = ["id", "class", "reason"];
 /// `requirements/classes/*.csv`. A catalogue may have no such file.
 fn classes() -> BTreeMap<String, String> {
     let mut classes = BTreeMap::new();
-    // This names the folder, not its files. If a named file were missing, cargo would run this
-    // script again in each build.
+    // The next line names the folder, not its files. If a named file were missing, cargo would run
+    // this script again in each build.
     println!("cargo::rerun-if-changed=requirements/classes");
     for (stem, _) in CATALOGUES {
         let path = format!("requirements/classes/{stem}.csv");

@@ -9,7 +9,7 @@
 //! +-------------------------------------------------------+-----+-+
 //! ```
 //!
-//! Which Modes a peer may request depends on the current Mode. This module does not know the
+//! The current Mode determines which Modes a peer may request. This module does not know the
 //! current Mode, and accepts all requests.
 
 use std::fmt;
