@@ -15,15 +15,17 @@
 //!   connections together use more than [`MAX_MEMORY`] octets of memory. If the second limit is
 //!   exceeded, the connection of the current segment is not evicted.
 //!
-//! Connections with neither MPA nor SDP are evicted first. Of these connections, the connection
-//! that was idle for the longest time is evicted first. If an evicted connection has MPA or SDP, a
-//! [`Record`] is stored. The connection can resume from its record.
+//! If a memory limit is exceeded, closed connections and connections with neither MPA nor SDP lose
+//! their slots first. Of these connections, the connection that was idle for the longest time comes
+//! first. If an evicted connection has MPA or SDP, a [`Record`] is stored. The connection can
+//! resume from its record.
 //!
 //! If a connection without a slot receives new octets, it keeps its number. If it has a record, it
 //! resumes from the record. If it has no record, it resumes like a connection whose start was not
-//! captured. [`DroppedState`] counts the lost state. If a segment does not fit a connection that
-//! was evicted with a record, no new connection replaces this connection at once. The segment only
-//! starts a possible [`replacement`], as for an open connection.
+//! captured. [`DroppedState`] counts the lost state. Suppose that a connection was evicted with a
+//! record, and that a later segment does not fit this connection. weft then does not replace the
+//! connection at once. The segment only starts a possible [`replacement`], as for an open
+//! connection.
 //!
 //! **Equal ports in several networks.** A network is a VLAN, a tunnel or an interface. The first
 //! segment from another network can have the ports of a known connection. There are three cases:

@@ -438,14 +438,14 @@ impl Wire {
         self.segment(direction, etherparse::PacketBuilderStep::rst, &[], true);
     }
 
-    /// The findings of the monitor that are warnings or errors.
+    /// The findings of the dissector that are warnings or errors.
     pub(crate) fn errors(&self) -> Vec<Finding> {
         let mut found = self.findings();
         found.retain(|finding| finding.severity > weft_core::requirement::Severity::Note);
         found
     }
 
-    /// The findings of the monitor.
+    /// The findings of the dissector.
     pub(crate) fn findings(&self) -> Vec<Finding> {
         struct Collect(Vec<Finding>);
         impl Sink for Collect {
@@ -485,9 +485,9 @@ pub(crate) fn exchange(ulpdus: &[(usize, &str)]) -> Wire {
     wire
 }
 
-/// Proves that a rule checks the requirement `id`: the monitor must report a violation of `id` in
-/// the capture `bad`, and must not report one in the capture `good`. The two captures should differ
-/// as little as possible.
+/// Proves that a rule checks the requirement `id`. The dissector must report a violation of `id` in
+/// the capture `bad`, and no violation of `id` in the capture `good`. The two captures should
+/// differ as little as possible.
 pub(crate) fn proves(id: RequirementId, bad: &Wire, good: &Wire) {
     let names = |wire: &Wire| wire.findings().iter().any(|finding| finding.requirement == id);
     let mut proof = Coverage::new(CoverageKind::Rule);

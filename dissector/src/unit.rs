@@ -11,12 +11,12 @@ pub use crate::parse::{
     StreamOrigin,
 };
 
-/// A protocol unit with the state that the monitor knows of its connection.
+/// A protocol unit with the state that the dissector knows of its connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Unit<'a> {
     /// The unit without the state. This type dereferences to `parsed`.
     pub parsed: &'a parse::Unit<'a>,
-    /// The state that the monitor knows of the connection; `None` if this state does not concern
+    /// The state that the dissector knows of the connection; `None` if this state does not concern
     /// the unit.
     pub context: Option<&'a Context>,
 }

@@ -104,8 +104,8 @@ impl Index {
         self.pairs.get(row.pair? as usize).copied()
     }
 
-    /// The text of a frame: the summaries of its units, or for a frame without units the summary of
-    /// its transport header.
+    /// The text of a frame: the summaries of its units. If the frame has no units, the text is the
+    /// summary of its transport header.
     #[must_use]
     pub fn text(&self, row: &Row) -> String {
         match self.text.get(row.text.clone()) {

@@ -14,9 +14,9 @@ use crate::frame_number::FrameNumber;
 
 /// Number of rows in a page.
 const PAGE: usize = 1024;
-/// Maximum number of open (unpacked) pages. The most recently used pages are open: the newest page,
-/// pages on the screen, and older pages with a row that changed because the dissector delivered a
-/// unit or finding of the row's frame late.
+/// Maximum number of open (unpacked) pages. The most recently used pages are open. These are the
+/// newest page, the pages on the screen, and older pages with a changed row. A row changes if the
+/// dissector delivers a unit or finding of the row's frame late.
 const OPEN: usize = 12;
 /// The compression level of zstd. Higher levels are slower and hardly reduce the size.
 const LEVEL: i32 = 1;

@@ -132,8 +132,8 @@ impl OwnedRow {
         Row::of(frame).into()
     }
 
-    /// The text of the frame: the summaries of its units, or for a frame without units the summary
-    /// of its transport header.
+    /// The text of the frame: the summaries of its units. If the frame has no units, the text is
+    /// the summary of its transport header.
     #[must_use]
     pub fn text(&self) -> String {
         if self.units > 0 { self.summary.clone() } else { self.transport_summary() }

@@ -140,10 +140,10 @@ pub(super) struct Connection {
     pub(super) incomplete_units: u64,
     /// Another connection that possibly replaces this connection.
     pub(super) replacement: Option<Replacement>,
-    /// The counts to add to [`DroppedState`] because this connection was evicted and resumed;
-    /// `None` if it was not evicted, or if the counts are already added. The counts are added when
-    /// the first segment with new octets arrives after the connection resumed. Before this segment,
-    /// the connection has nothing to deliver.
+    /// If this connection was evicted and resumed: the counts that will be added to
+    /// [`DroppedState`]. weft adds them when the first segment with new octets arrives after the
+    /// connection resumed. Before this segment, the connection has nothing to deliver. `None` if
+    /// the connection was not evicted, or if the counts are already added.
     pub(super) pending_cost: Option<DroppedState>,
 }
 
@@ -319,8 +319,8 @@ impl Connection {
         self.directions.iter().any(|direction| direction.reader.is_mpa())
     }
 
-    /// Returns the addresses with which the connection will resume; `None` unless both endpoints
-    /// have agreed to suspend the connection.
+    /// If both endpoints have agreed to suspend the connection, returns the addresses with which
+    /// the connection will resume. Otherwise returns `None`.
     pub(super) fn suspended(&self) -> Option<SuspendedConnection> {
         let (local, port) = self.monitor.as_ref()?.suspended()?;
         let address = |direction: Direction| self.directions[direction].ends.src.ip();
@@ -353,9 +353,9 @@ fn deliver(monitor: &mut Option<Monitor>, unit: &Unit<'_>, sink: &mut dyn Sink) 
     }
 }
 
-/// Returns whether `unit` is an SDP message of a connection whose Hello was not captured. The
-/// monitor must not process such a message, because the negotiated settings are unknown. The caller
-/// has already checked that the connection is read as SDP only because of its port.
+/// Returns whether `unit` is an SDP message in a Send. The caller has already checked that the
+/// connection is read as SDP only because of its port. So the Hello of the connection was not
+/// captured, and the negotiated settings are unknown. The monitor must not process such a message.
 fn is_assumed(unit: &Unit<'_>) -> bool {
     matches!(unit.kind, Kind::Sdp(Carrier::Send, ..))
 }

@@ -37,9 +37,9 @@ impl Connections {
         self.slots.get(slot).and_then(Option::as_ref).is_some_and(|connection| !connection.closed)
     }
 
-    /// Finds the connection that owns a segment. Call this only for [`Lookup::UnknownPath`]: an
-    /// earlier connection has the ports of the segment, but no earlier segment with these ports has
-    /// the same path.
+    /// Finds the connection that owns a segment. Call this only for [`Lookup::UnknownPath`]. In
+    /// this case, an earlier connection has the ports of the segment. But each earlier segment with
+    /// these ports came from another VLAN, tunnel or interface.
     fn owner_elsewhere(&mut self, segment: &Segment<'_>) -> Owner {
         for (network, connection) in self.table.networks(segment) {
             let is_copy = self.recognises(&connection, segment);

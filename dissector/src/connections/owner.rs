@@ -41,9 +41,9 @@ impl Connection {
         if fits { None } else { Some(false) }
     }
 
-    /// The sequence numbers of SYNs that weft at first assigned to this connection, but that belong
-    /// to another connection. `segment` is the segment that showed that the other connection
-    /// exists.
+    /// weft possibly assigned the SYNs of another connection to this connection at first. Returns
+    /// the sequence numbers of these SYNs. `segment` is the segment that showed that the other
+    /// connection exists.
     pub(super) fn syns(&self, segment: &Segment<'_>) -> [Option<u32>; 2] {
         let mine = self.direction_of(segment);
         let near = |direction: Direction, number: u32| {

@@ -100,8 +100,9 @@ impl Connection {
         }
     }
 
-    /// Returns whether `segment` is a SYN with another sequence number, or has sequence numbers
-    /// that are far from the sequence numbers of this connection.
+    /// Returns whether `segment` does not fit this connection: it is a SYN with another sequence
+    /// number, or its sequence number is far from the numbers of this connection. A RST without
+    /// SYN always fits.
     fn is_foreign(&self, segment: &Segment<'_>) -> bool {
         let mine = self.direction_of(segment);
         if !segment.syn {

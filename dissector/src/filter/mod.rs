@@ -7,10 +7,10 @@
 //! iwarp_mpa.privatedata contains 72:65:76 or payload matches "^GET "
 //! ```
 //!
-//! A field can occur several times, with different values. A test passes if it is true for at least
-//! one of these values. But the tests `!=` and `not in` pass only if they are true for all values,
-//! as in tshark 4. A test of an absent field fails. A filter can contain the name of a value
-//! instead of its number.
+//! A field can occur several times, with different values. As in tshark 4, the tests `===`, `!=`
+//! and `not in` pass only if they are true for all of these values. All other tests pass if they
+//! are true for at least one of these values. A test of an absent field fails. A filter can contain
+//! the name of a value instead of its number.
 //!
 //! | file | purpose |
 //! | --- | --- |

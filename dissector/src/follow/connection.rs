@@ -36,8 +36,8 @@ pub(crate) struct Connection {
     pub rst: [Option<FrameNumber>; 2],
     /// The start-up frame of each direction.
     pub startup: [Option<StartupFrame>; 2],
-    /// The first octets of each direction that began outside MPA; `None` for other directions, and
-    /// if some of these octets were not captured.
+    /// The first octets of each direction that began outside MPA. `None` if the direction did not
+    /// begin outside MPA, or if some of these octets were not captured.
     pub streaming_start: [Option<StreamingStart>; 2],
     /// The direction that sent an SDP Hello in streaming mode. If there is such a Hello, the
     /// connection may have no start-up frames.

@@ -64,8 +64,8 @@ pub struct Exchange {
     pub handle: u64,
     /// CpIPAddr and CpPort.
     pub connecting: SocketAddr,
-    /// The address from which the client of a Linux daemon will connect, if the Request has this
-    /// address.
+    /// The mapped address in the Request of a Linux daemon. The client will connect from this
+    /// address. `None` if the Request does not contain it.
     pub connecting_mapped: Option<SocketAddr>,
     /// ApIPAddr and ApPort of the Request.
     #[serde(rename = "asked")]

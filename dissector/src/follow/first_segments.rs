@@ -82,8 +82,8 @@ impl FirstSegment {
     }
 }
 
-/// The first segments of one direction. A segment is recorded only if no octets before it are
-/// missing.
+/// The first segments of one direction. If octets before a segment are missing, the segment is not
+/// recorded.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FirstSegments {
     /// The first segment.

@@ -120,8 +120,9 @@ pub(crate) struct UnfinishedMessage {
     pub control: Location,
     /// Whether another message began and ended after the latest segment of this message.
     pub has_later_message: bool,
-    /// If the payload of the previous message begins exactly where this message ends: location of
-    /// the DDP control octet in the last segment (L=1) of the previous message.
+    /// Set if the payload of the previous message begins exactly where this message ends. Then both
+    /// are possibly parts of one message, and the sender sent the segment with L=1 too early. The
+    /// value is the location of the DDP control octet in that segment.
     pub early_last: Option<Location>,
 }
 

@@ -49,10 +49,11 @@ impl MpaState {
         self.windows[direction].record_segment(segment, scale);
     }
 
-    /// Returns whether it is possible that the sender of `direction` had received certain octets of
-    /// its peer when it sent frame `at`. These octets are in frame `frame`, and end at stream
-    /// position `end`. The result is `false` if frame `at` does not acknowledge all these octets.
-    /// If the acknowledgement of frame `at` is not known, the order of the two frames decides.
+    /// Returns whether it is possible that the sender of `direction` sent frame `at` after it had
+    /// received certain octets from its peer. These octets are in frame `frame`, and end at stream
+    /// position `end`. If frame `at` is not later than `frame`, the result is `false`. If frame
+    /// `at` does not acknowledge all these octets, the result is also `false`. If the
+    /// acknowledgement of frame `at` is not known, only the order of the two frames decides.
     pub(crate) fn may_know(&self, direction: Direction, at: FrameNumber, frame: FrameNumber, end: u64) -> bool {
         at > frame && self.tcp[direction].had_received(at, &self.tcp[direction.peer()], end) != Some(false)
     }

@@ -4,8 +4,8 @@
 //! Responses come in the order of the requests. Therefore one queue for each requester is enough.
 //! The queue has at most [`MAX_REQUESTS`] requests. If more requests are unanswered, or if octets
 //! are missing in the capture, the queue is uncertain. While it is uncertain, a Response is matched
-//! by its sink, and rules do not check the match, because several requests can have the same sink.
-//! If a response is processed before its request, it is kept until the request arrives
+//! by its sink. Several requests can have the same sink, so rules do not check this match. If a
+//! response is processed before its request, it is kept until the request arrives
 //! ([`EarlyResponse`]). [`Backlog`] finds out when all requests are answered. From this moment on,
 //! the queue is certain again.
 
@@ -162,14 +162,14 @@ impl Operations {
         *self = Operations { requests, early_responses, limit, max_outstanding, backlog, ..Operations::default() };
     }
 
-    /// Returns the requests without a complete response, oldest first. The iterator is empty if not
-    /// all of these requests are known.
+    /// Returns the requests without a complete response, oldest first. If some of these requests
+    /// may be unknown, the iterator is empty.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = &Request> {
         self.requests.iter().filter(|_| self.certain)
     }
 
-    /// Returns the number of requests without a complete response; `None` if not all of these
-    /// requests are known.
+    /// Returns the number of requests without a complete response; `None` if some of these requests
+    /// may be unknown.
     pub(crate) fn outstanding(&self) -> Option<usize> {
         self.certain.then_some(self.requests.len())
     }

@@ -60,8 +60,8 @@ fn field(ipv: u8, field: [u8; 16]) -> [u8; 16] {
 }
 
 impl PmDatagram {
-    /// Returns the role of the sender. Returns `None` unless exactly one of the two ports is the
-    /// port of port mappers.
+    /// Returns the role of the sender. If both ports or neither port is the port of port mappers,
+    /// returns `None`.
     pub(crate) fn role(&self) -> Option<Role> {
         match (self.src.port() == UDP_PORT, self.dst.port() == UDP_PORT) {
             (true, false) => Some(Role::Server),

@@ -3,8 +3,9 @@
 //!
 //! The monitor does not always process the FPDUs of both directions in the order of the capture. If
 //! octets are lost in the network, the monitor processes later responses of the same direction only
-//! when these octets are retransmitted. Therefore an excess is at first only suspected. It is
-//! confirmed if the monitor later processes no response from an earlier frame. If octets of a
+//! when these octets are retransmitted. Therefore the monitor at first only suspects that a limit
+//! was exceeded. If it later processes a response from an earlier frame, it corrects the count. If
+//! the corrected count is within the limit, the monitor drops the suspicion. If octets of a
 //! direction are missing in the capture, the count is invalid until the connection ends.
 
 use weft_core::wire::rdmap::Opcode;

@@ -110,8 +110,8 @@ impl Stags {
 
     /// Records that a segment uses an STag of the peer. If the STag was invalidated, and its owner
     /// has sent nothing after that, returns a remark about `range`. After any message of the owner,
-    /// the STag is possibly valid again: a message of the ULP can advertise it, and the monitor
-    /// does not read the messages of the ULP.
+    /// the STag is possibly valid again. For example, a message of the ULP can advertise the STag,
+    /// but the monitor does not read such messages.
     fn record_use(
         &mut self,
         at: SegmentLocation,

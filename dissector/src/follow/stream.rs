@@ -54,8 +54,9 @@ impl TerminateSummary {
         )
     }
 
-    /// Returns whether the sender probably exchanged layer and type: no specification assigns the
-    /// reported error, but a specification assigns the error with layer and type exchanged.
+    /// Returns whether the sender probably exchanged layer and type. This is probable if no
+    /// specification assigns the reported error, but a specification assigns the error with
+    /// exchanged layer and type.
     pub(crate) fn has_swapped_layer_and_type(&self) -> bool {
         let TerminateSummary { layer, etype, code, .. } = *self;
         !TerminateError::new(layer, etype, code).is_assigned() && TerminateError::new(etype, layer, code).is_assigned()
@@ -85,7 +86,7 @@ pub(crate) struct Stream {
     pub first: Option<FrameNumber>,
     /// Location of the first octets of the first FPDU.
     pub first_octets: Location,
-    /// The frame of the first FPDU whose CRC is not known to be bad.
+    /// The frame of the first FPDU. FPDUs with a bad CRC do not count.
     pub first_valid: Option<FrameNumber>,
     /// Stream position after the FPDU of `first_valid`.
     pub first_valid_end: u64,
@@ -126,9 +127,9 @@ pub(crate) struct Stream {
     /// The capacity of a full TCP segment; `None` if the SYNs do not show it.
     pub capacity: Option<SegmentCapacity>,
     /// Two numbers about DDP segments that are not the last segment of their message. The first
-    /// number counts such DDP segments at the start of a TCP segment. If a DDP segment comes after
-    /// another FPDU in a TCP segment, it does not count, because MPA possibly offered only the rest
-    /// of the TCP segment (RFC 5044 section 4.5). The second number is the length in octets of the
+    /// number counts such DDP segments at the start of a TCP segment. A DDP segment after another
+    /// FPDU in the same TCP segment does not count, because MPA possibly offered only the rest of
+    /// that TCP segment (RFC 5044 section 4.5). The second number is the length in octets of the
     /// longest ULPDU of all DDP segments that are not the last segment of their message.
     pub non_last_segments: (u64, u16),
     /// Length of the longest ULPDU in octets.
@@ -290,7 +291,8 @@ impl Stream {
         }
         let Some((begins, to)) = unit.in_segment() else { return };
         if to - layout.start > u64::from(capacity.emss) {
-            // The capture was taken before the network card segmented the packet.
+            // The captured segment is longer than EMSS: the network card split it after the
+            // capture.
             return;
         }
         let complete = layout.end <= to;

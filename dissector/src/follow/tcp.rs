@@ -78,8 +78,8 @@ pub(crate) struct TcpFacts {
     /// The peer's acknowledgements that were captured before the first segment of this endpoint,
     /// each with its frame.
     acked_before: Vec<(u32, FrameNumber)>,
-    /// Whether the sequence number of the first RST is not the sequence number after the captured
-    /// octets.
+    /// Whether the first RST has an unexpected sequence number. The expected number is the sequence
+    /// number after the captured octets.
     pub has_unexpected_reset: bool,
     /// Frame and acknowledgement number of some segments: of the first segments with payload, of
     /// the first FIN, and of the first RST.
@@ -162,8 +162,9 @@ impl TcpFacts {
             (self.last_ack, self.has_new_ack) = (Some(ack), true);
         }
         if self.next.is_none() && self.fin.is_none() {
-            // It is possible that the first acknowledgement acknowledges only the SYN. So later
-            // acknowledgements are also needed.
+            // It is possible that the first acknowledgement acknowledges only the SYN. Then a later
+            // acknowledgement can show that octets are missing. So later acknowledgements are
+            // stored, too.
             let is_new = self.acked_before.last().is_none_or(|(last, _)| before(*last, ack));
             if is_new && self.acked_before.len() < FIRST_ACKS {
                 self.acked_before.push((ack, frame));
@@ -222,8 +223,9 @@ impl TcpFacts {
         Some(before(peer.fin?, *ack))
     }
 
-    /// Records that the octets `start..end` were captured. If the first missing octet is one of
-    /// these octets, the gap now begins at `end`, or the complete gap is filled.
+    /// Records that the octets `start..end` were captured. If these octets include the first
+    /// missing octet, the gap becomes shorter and begins at `end`. If they include the complete
+    /// gap, the gap is removed.
     fn fill_gap(&mut self, start: u32, end: u32) {
         if let Some((first, after)) = self.gap
             && !before(first, start)

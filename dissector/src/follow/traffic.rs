@@ -283,9 +283,9 @@ impl Traffic {
             }
             (Opcode::READ_RESPONSE, Segment::Tagged(header, _)) => {
                 let (stag, to) = (header.stag.get(), header.tagged_offset.get());
-                // The peer can have sent a Read Request for the same sink. It is possible that this
-                // Request is missing, or is processed later. So the remark is made only if the
-                // order is certain.
+                // It is possible that the peer sent a Read Request for the same sink, and that this
+                // Response answers it. The monitor does not know this Request if it is missing or
+                // is processed later. So the remark is made only if the order is certain.
                 let is_own_request =
                     position.first && peer.operations.is_idle() && own.operations.is_awaiting(stag, to);
                 if is_own_request && self.in_send_order {

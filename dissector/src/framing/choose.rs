@@ -156,7 +156,8 @@ impl Reader {
         let rfc = self.layout(start, ulpdu_length, self.phase, self.without_crc);
         let captured = half.octets(start, rfc.end)?;
         let crc_on = self.settings.crc == Some(true);
-        // The fast path for nearly every FPDU.
+        // If CRC is in use, nearly every FPDU has a correct CRC. Then only its marker phase has to
+        // be found.
         if crc_on && captured.is_some_and(crc_good) {
             return Ok(Some(ChosenLayout::new(self.find_marker_phase(half, rfc)?, captured, Some(true))));
         }
@@ -217,7 +218,8 @@ impl Reader {
         Ok(is_accepted.then(|| ChosenLayout::new(rfc, captured, is_crc_good)))
     }
 
-    /// Returns whether the phase of markers, or the absence of markers, is only a guess.
+    /// Returns whether the marker phase (the remainder of marker positions modulo 512), or the
+    /// absence of markers, is only a guess.
     pub(super) fn guesses_markers(&self) -> bool {
         self.guesses_phase || self.guesses_no_markers && self.phase.is_none()
     }
@@ -243,8 +245,9 @@ impl Reader {
 
     /// The layout of the FPDU at `start` if the FPDU has markers although markers were not
     /// negotiated. Returns this layout only if it is proven and all markers are recognised. With
-    /// CRC, a correct CRC proves the layout. Without CRC, the layout is proven if the FPDU can end
-    /// there ([`Reader::may_end_at`]), and if a marker is in the FPDU or directly after the FPDU.
+    /// CRC, a correct CRC proves the layout. Without CRC, two conditions together prove the layout.
+    /// An FPDU can end at the end of this layout ([`Reader::may_end_at`]), and a marker is in the
+    /// FPDU or directly after the FPDU.
     fn with_unrequested_markers(&self, half: &DirectionStream, start: u64) -> Result<Option<Layout>, Pending> {
         if self.phase.is_some() || self.settings.markers != Some(false) {
             return Ok(None);

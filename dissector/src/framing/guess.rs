@@ -8,8 +8,9 @@ use super::unit_output::UnitOutput;
 use crate::tcp::{DirectionStream, Pending};
 
 impl Reader {
-    /// From now on, reads the direction with markers at `phase`, or without markers if `phase` is
-    /// `None`. `crc` determines whether CRCs are checked.
+    /// Sets how the reader reads FPDUs from now on: with markers at `phase` (the remainder of
+    /// marker positions modulo 512), or without markers if `phase` is `None`. `crc` determines
+    /// whether CRCs are checked.
     pub(super) fn assume(&mut self, phase: Option<u16>, crc: bool) {
         self.phase = phase;
         self.guesses_no_markers = phase.is_none() && self.settings.markers.is_none();

@@ -230,8 +230,8 @@ impl Reader {
 mod tests {
     use crate::testing::{Marked, Wire, send_of};
 
-    /// An FPDU with MSN 12 has its marker in the payload. The MSN is at offset 12. Therefore the
-    /// MSN also looks like a marker.
+    /// The FPDU with MSN 12 has its marker in the payload. But its MSN field at offset 12 also
+    /// looks like a marker: it has the value 12, as the FPDUPTR of a marker at this offset.
     #[test]
     fn an_msn_that_looks_like_a_marker_is_none() {
         let (mut wire, mut marked) = (Wire::started_with_markers(), Marked::default());

@@ -77,7 +77,7 @@ pub(crate) struct Reader {
     pub(super) budget: SearchBudget,
     /// Position up to which octets were searched for a start-up key.
     pub(super) searched: u64,
-    /// Whether all octets have arrived without a start-up key.
+    /// Whether all octets have arrived and contain no start-up key.
     pub(super) keyless: bool,
     /// The event that the last step waits for. The step is repeated after this event.
     pub(super) blocked: Option<Pending>,

@@ -112,10 +112,10 @@ impl Collector {
     }
 }
 
-/// Derives the field order from a message. A field order is plausible if the message, read with
-/// this field order, meets these conditions: the MID is assigned and is not Hello, Len is the
-/// length of the message, the headers fit, and reserved flags are clear. If both orders are
-/// plausible, returns the order with the smaller Bufs, which is more likely.
+/// Derives the field order from a message. The function reads the message with both field orders.
+/// An order is plausible if the MID is assigned and is not Hello, Len is the length of the message,
+/// and reserved flags are clear. The headers must also fit, and only some MIDs allow payload. If
+/// both orders are plausible, returns the order with the smaller Bufs, which is more likely.
 fn order_of(part: Part<'_>) -> Option<FieldOrder> {
     let octets = part.get(0..RawBsdh::LEN)?;
     let orders = [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().filter_map(|order| {
@@ -150,8 +150,9 @@ mod tests {
         // In figure order, the octets of the previous line would be an RdmaRdCompl with 65280
         // Private Buffers.
         assert_eq!(order("0006 00 06 00000014 00000001 00000002 00001000"), Some(FieldOrder::Figure));
-        // In these messages, Len differs from the length, the MID is unassigned, a reserved flag is
-        // set, or the MID allows no payload.
+        // Each of these messages has one error. In this order: Len differs from the length, the MID
+        // is unassigned, a reserved flag is set, the MID allows no payload, and the header is
+        // incomplete.
         for octets in [
             "0006 00 ff 00000015 00000001 00000002 01020304",
             "0006 00 40 00000014 00000001 00000002 01020304",

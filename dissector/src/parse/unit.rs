@@ -317,8 +317,8 @@ impl Unit<'_> {
         self.stream_origin()?.octets(start, end)
     }
 
-    /// Returns whether the unit is an FPDU, the data of its direction ends inside this FPDU, and
-    /// all octets from the start of the FPDU to the end of the data were captured.
+    /// Returns whether the unit is an FPDU, and the data of its direction ends inside this FPDU.
+    /// All octets from the start of the FPDU to the end of the data must also have been captured.
     pub(crate) fn ends_with_data(&self) -> bool {
         let (Kind::Fpdu(fpdu), Origin::Stream(origin)) = (&self.kind, self.origin) else { return false };
         let end = origin.half.end();

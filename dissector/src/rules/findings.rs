@@ -16,10 +16,10 @@ use crate::stream_id::StreamId;
 /// severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SeverityPolicy {
-    /// For requirements that define a format or a value. The severity depends on the level, and a
-    /// lower-case "must" is an error.
+    /// For requirements that define a format or a value. The severity depends on the level. A
+    /// violated lower-case "must" is an error.
     Format,
-    /// For requirements that describe behaviour. The severity depends on the level, and a
+    /// For requirements that describe behaviour. The severity depends on the level. A violated
     /// lower-case "must" is a warning.
     Behaviour,
     /// For ambiguous or informative requirements, and for requirements about defaults. The severity

@@ -36,7 +36,7 @@ pub(crate) enum Check {
     Opcode(u16, fn(&ConnectionState, &Unit<'_>, &SegmentView<'_>, &mut Findings<'_>)),
     /// At each remark. A remark reports that a unit does not fit earlier units.
     Remark(fn(&ConnectionState, &Unit<'_>, &Remark, &mut Findings<'_>)),
-    /// At each unit that is neither a start-up frame nor an FPDU nor an SDP message.
+    /// At each unit with streaming octets, missing octets, or octets in which no FPDU was found.
     Other(fn(&ConnectionState, &Unit<'_>, &mut Findings<'_>)),
     /// At each SDP message with a completely captured BSDH and trustworthy octets (see
     /// [`SdpView`]).

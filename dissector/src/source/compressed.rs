@@ -149,7 +149,8 @@ impl<D: Decoder> Read for Decompressed<D> {
         let mut was_idle = false;
         while !self.is_finished && self.failed.is_none() && filled < output.len() {
             if self.start == self.input.len() && !self.at_end {
-                // It is possible that a live source has no further octets yet.
+                // The next read possibly waits for a live source. So first return the octets that
+                // are already decompressed.
                 if filled > 0 {
                     break;
                 }

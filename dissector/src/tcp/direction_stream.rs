@@ -216,8 +216,8 @@ impl DirectionStream {
     }
 
     /// Stores the unread octets of `segment`, which [`DirectionStream::arrive`] returned as
-    /// `arrived`. Octets that are already stored do not change, unless they are doubted or possibly
-    /// come from a keep-alive.
+    /// `arrived`. Octets that are already stored change only if they are doubted or possibly come
+    /// from a keep-alive.
     pub(crate) fn keep(&mut self, arrived: &SegmentOctets<'_>, segment: &Segment<'_>) {
         if !self.has_unread() {
             return;

@@ -137,9 +137,10 @@ impl ConnectionSummary {
         }
     }
 
-    /// Returns whether a segment from another network possibly belongs to this connection. This is
-    /// possible if its sequence and acknowledgement numbers differ by at most `most` from the known
-    /// numbers.
+    /// Returns whether a segment from another network possibly belongs to this connection. A SYN
+    /// must repeat the SYN of its direction, or answer the SYN of the other direction. For other
+    /// segments, the sequence and acknowledgement numbers must be close to the known numbers. They
+    /// may differ by at most `most`.
     pub(crate) fn is_near(&self, segment: &Segment<'_>, most: u32) -> bool {
         let direction = Direction::sent_by(segment.src, self.first);
         let near = |direction: Direction, number: u32| self.end[direction].is_none_or(|end| !is_far(end, number, most));

@@ -75,8 +75,8 @@ impl<M> Verdict<M> {
     }
 }
 
-/// A condition for the length of a message in bytes. A message that does not meet it does not
-/// belong to the protocol.
+/// A condition for the length of a message in bytes. Each message of the protocol meets this
+/// condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Len {
     Exactly(u64),

@@ -248,8 +248,8 @@ fn a_port_scan_costs_the_connection_beside_it_nothing() {
     crowd.handshake(mine);
     crowd.start(mine, 0x40);
     for msn in 1..=50 {
-        // A scan starts twice. At that time, no other connection has been idle for longer than this
-        // connection.
+        // Two scans open very many connections. When a scan starts, no other connection has been
+        // idle for longer than `mine`.
         if msn % 20 == 0 {
             (0..CROWD).for_each(|n| crowd.segment((u8::try_from(msn).unwrap(), 10_000 + n), 0, 7, SYN, &[]));
         }
@@ -319,8 +319,8 @@ fn without_crc_a_connection_that_gave_up_its_hole_goes_on() {
     assert_eq!((dropped.other_interruptions, dropped.forgotten), (0, 0));
 }
 
-/// Opens more connections with MPA after `mine` than the dissector reads at the same time, so that
-/// it evicts `mine`.
+/// Opens `mine`, and then more connections with MPA than the dissector reads at the same time. So
+/// the dissector evicts `mine`.
 fn evict(crowd: &mut Crowd, mine: (u8, u16)) {
     crowd.handshake(mine);
     crowd.start(mine, 0);

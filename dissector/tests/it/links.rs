@@ -85,8 +85,8 @@ fn options_of_ip_and_tcp_are_passed() {
     assert_eq!(read(RAW, &[tcp(0, 999, SYN, b""), packet]), READ);
 }
 
-/// Splits an IPv4 packet into fragments. `cuts` are offsets in its payload, which must be multiples
-/// of 8.
+/// Splits an IPv4 packet into fragments. `cuts` are offsets in its payload. Each offset must be a
+/// multiple of 8.
 fn fragments(packet: &[u8], identification: u16, cuts: &[usize]) -> Vec<Vec<u8>> {
     let payload = &packet[20..];
     let ends = cuts.iter().copied().chain([payload.len()]);

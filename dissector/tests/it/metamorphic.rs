@@ -162,7 +162,7 @@ fn trials(captures: &[Original], seeds: u64, compositions: usize) -> Vec<Trial<'
     for seed in 0..compositions as u64 {
         let count = 2 + dice.below(2);
         let mut habits: Vec<&Habit> = (0..count).map(|_| &HABITS[dice.below(HABITS.len())]).collect();
-        // Apply the habits that turn CRC off first. They change what the endpoints send, and all
+        // First apply the habits that turn CRC off. They change what the endpoints send, and all
         // other habits change frames after the endpoints have sent them.
         habits.sort_by_key(|habit| !habit.name.starts_with("CRC off"));
         trials.push(Trial { original: &captures[dice.below(captures.len())], habits, seed });
@@ -175,8 +175,8 @@ fn quiet(accused: impl Iterator<Item = String>) {
     assert!(lines.is_empty(), "{} false accusations:\n{}", lines.len(), lines.join("\n"));
 }
 
-/// Cuts a capture before each frame. Returns the findings that only one of the two parts has, and
-/// not the complete capture.
+/// Cuts a capture before each frame. Returns the findings that one of the two parts has, but that
+/// the complete capture does not have.
 fn cuts(original: &Original) -> impl Iterator<Item = String> {
     let ends = |at| original.accused(&original.frames[..at], &format!("the first {at} frames"));
     let begins = |at| original.accused(&original.frames[at..], &format!("without the first {at} frames"));

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use crate::common::{ACK, SYN, TestDissector, fpdus, hex, send, startup, tcp};
 
-/// A point at which packets are captured. The function converts a packet to the number of the
-/// interface and the captured frame.
+/// A point at which packets are captured. For a packet, the function returns the captured frame,
+/// and the number of the interface that captures it.
 type Network = fn(&[u8]) -> (u32, Vec<u8>);
 
 fn ethernet(tags: &str, packet: &[u8]) -> Vec<u8> {

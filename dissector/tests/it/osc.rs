@@ -16,8 +16,8 @@ use weft_dissector::source::Capture;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, Sink};
 
-/// A departure, with the requirements whose errors and warnings show it, and with requirements
-/// whose errors and warnings can follow from it.
+/// A departure, and the requirements for which the dissector reports errors or warnings because of
+/// this departure.
 struct Departure {
     name: &'static str,
     /// The requirements that have a finding in each capture with the departure.

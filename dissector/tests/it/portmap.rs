@@ -1,5 +1,5 @@
 //! Tests the rules for SDP port mappers (draft-pinkerton-iwarp-sdp-01 section 7). In a real
-//! capture, two port mapper daemons of Linux exchange messages. The monitor must find the
+//! capture, two port mapper daemons of Linux exchange messages. The dissector must find the
 //! violations that `captures/README.md` describes. Other tests build captures in which other
 //! programs use the port of port mappers.
 #![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
@@ -140,8 +140,8 @@ fn dns_datagrams_at_the_port_of_port_mappers_are_not_checked() {
         let found = read_datagrams(datagrams);
         assert_eq!((found.units, found.findings), (0, Vec::new()), "{datagrams:?}");
     }
-    // If a client has sent a PMReq, the monitor expects that its next datagram is also a message of
-    // the port mapper.
+    // If a client has sent a PMReq, the dissector expects that the client's next datagram is also a
+    // message of the port mapper.
     let zeros = "00".repeat(12);
     let request = hex(&format!("0400 0000 1389 9c41 1122334455667788 0a000001 {zeros} 0a000002 {zeros}"));
     let found = read_datagrams(&[(client, odd_server, &request[..]), (client, server, query)]);

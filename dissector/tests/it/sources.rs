@@ -142,8 +142,8 @@ fn a_damaged_length_stops_the_reading_with_a_note() {
     assert!(note.is_some());
 }
 
-/// A length field is larger than any record, but the file has as many octets. The reader
-/// nevertheless treats the record as damaged.
+/// A length field is larger than any record, but the file really has this number of octets. The
+/// reader nevertheless treats the record as damaged.
 #[test]
 fn a_record_that_is_longer_than_any_is_damage_and_no_frame() {
     let mut file = LITTLE.pcap(0xa1b2_c3d4, &[(1, 0, b"abcd", 4), (2, 0, b"efgh", 4)]);

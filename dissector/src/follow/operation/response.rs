@@ -147,13 +147,14 @@ impl Operations {
         Some(index)
     }
 
-    /// Finds the request that a new Response answers, if not all unanswered requests are known.
-    /// Requests before the answered request are dropped, because the responses to these requests
-    /// are missing in the capture. Requests in frames after the Response are ignored.
+    /// Finds the request that a new Response answers. Call this if some unanswered requests may be
+    /// unknown. Requests before the answered request are dropped, because the responses to these
+    /// requests are missing in the capture. Requests in frames after the Response are ignored.
     ///
-    /// If several requests have the sink of the Response, there are two cases. If there was never
-    /// more than one outstanding request at a time, the Response answers the latest of these
-    /// requests. If there was, the result is `None`.
+    /// If several requests have the sink of the Response, there are two cases. If at most one
+    /// request was outstanding at any time, the Response answers the latest of these requests.
+    /// Otherwise, the result is `None`, and the oldest of these requests is dropped. If no request
+    /// has the sink, the Response is kept until its request arrives.
     fn begin_uncertain_response(
         &mut self,
         at: SegmentLocation,

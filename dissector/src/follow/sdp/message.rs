@@ -92,8 +92,8 @@ impl Message {
         })
     }
 
-    /// Returns whether the message has one of these types: a message by which a Data Sink settles a
-    /// SrcAvailCancel (see [`super::sdp_peer`]), or a message that only updates credit.
+    /// Returns whether the message only updates credit, or has a type by which a Data Sink settles
+    /// a SrcAvailCancel (see [`super::sdp_peer`]).
     pub(super) fn is_answer(&self) -> bool {
         matches!(self.mid, Mid::SEND_SM | Mid::RDMA_RD_COMPL) || self.is_gratuitous()
     }

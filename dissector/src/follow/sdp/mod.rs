@@ -117,7 +117,7 @@ struct UnacknowledgedMessage {
 pub struct SdpState {
     /// The direction of the Hello. In this direction, the Connecting Peer sends.
     pub connecting: Direction,
-    /// Whether the Hello came in streaming mode, in private data, or in a Send.
+    /// Whether the Hello came in streaming mode or in private data.
     pub carrier: Carrier,
     /// The start-up sequence; `None` until start-up frames, or the HelloAck, show the sequence.
     pub profile: Option<Profile>,
@@ -158,8 +158,9 @@ pub struct SdpState {
     canceled: [Option<u32>; 2],
     /// For each direction, whether its first MSeq was 0 and not 1.
     counts_from_zero: [bool; 2],
-    /// Whether the effect of an MSeqAck of 0 is not known: a peer counts from 0, and its first message
-    /// changed more than the number of received bytes.
+    /// Whether the effect of an MSeqAck of 0 is unknown. If a peer counts MSeq from 0, an MSeqAck
+    /// of 0 acknowledges either the peer's first message or no message. The effect is unknown if
+    /// the message with this MSeqAck, or the first message, is not Data.
     zero_is_unclear: bool,
     sends: [Sends; 2],
     /// For each peer: accesses and messages that no message of the other peer explains so far.
@@ -436,8 +437,9 @@ impl SdpState {
         // the sender had received.
         let held = |cancel: u32| self.latest.sender_state.mseq_ack.is_some_and(|ack| ack.wrapping_add(1) == cancel);
         let held = self.canceled[peer].filter(|cancel| held(*cancel));
-        // If the peer counts MSeq from 0, an MSeqAck of 0 can mean that one message is acknowledged,
-        // or none. Data has the same effect in both cases, as long as this side sends only Data.
+        // If the peer counts MSeq from 0, an MSeqAck of 0 acknowledges either the peer's first
+        // message or no message. If this message and the peer's first message are both Data, the
+        // later state is the same in both cases.
         let is_ambiguous = self.counts_from_zero[peer] && message.mseq_ack == 0;
         self.zero_is_unclear |= is_ambiguous && message.mid != Mid::DATA;
         while let Some(first) = self.unacknowledged[peer].front().copied()
@@ -447,8 +449,8 @@ impl SdpState {
             self.unacknowledged[peer].pop_front();
             let held = held.is_some_and(|cancel| reached(first.message.mseq, cancel));
             let edge = if held { first.edge } else { edge };
-            // If the peer counts from 0, its last message that finds a buffer may have an MSeq that is
-            // lower by one.
+            // If the peer counts MSeq from 0, its message with MSeq 0 also uses a buffer. So the
+            // highest MSeq that finds a buffer is possibly lower by one.
             let edge = edge.wrapping_sub(self.counts_from_zero[peer].into());
             self.peers[direction].apply_received(&first.message, edge)?;
         }

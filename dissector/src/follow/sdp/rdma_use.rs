@@ -123,8 +123,9 @@ impl RdmaUse {
     }
 }
 
-/// The STags of ended advertisements, each with the reason why the advertisement ended. This is the
-/// knowledge of the endpoint that was allowed to use the advertisements.
+/// The STags of ended advertisements, each with the reason why the advertisement ended. One
+/// endpoint was allowed to use the advertisements. The list contains an advertisement as soon as
+/// this endpoint knows that the advertisement ended.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EndedAdverts(VecDeque<(u32, EndReason)>);
 

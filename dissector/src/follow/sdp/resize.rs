@@ -59,9 +59,10 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Before the endpoint may report a larger `size`, all buffers up to a certain MSeq must be
-    /// used up (SDP-10.6-13). Returns this MSeq. Returns `None` if all buffers that were posted
-    /// before the peer's request already have at least the size `size`.
+    /// All buffers up to a certain MSeq must be used up before the endpoint may answer
+    /// `peer_request` with the larger size `size` (SDP-10.6-13). Returns this MSeq. Returns `None`
+    /// if all buffers that were posted before the peer's request already have at least the size
+    /// `size`.
     pub(crate) fn used_up(&self, peer_request: PeerRequest, size: u32) -> Option<u32> {
         let large = self.larger.is_some_and(|larger| larger.octets >= size && reached(larger.edge, peer_request.edge));
         (!large).then_some(peer_request.edge)

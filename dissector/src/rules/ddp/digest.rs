@@ -9,12 +9,12 @@ use crate::rules::rule::{Check, Findings, Rule};
 pub(super) static DIGEST: Rule = Check::End(digest).covers(requirements!["DDP-3-7"]);
 
 /// Reports each direction that does not use CRC, with one finding. The finding is a note, because
-/// MPA allows peers to agree on no CRC, but DDP requires a digest without exception.
+/// MPA allows peers to turn CRC off, but DDP always requires a digest.
 fn digest(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.directions) {
         let Some((frame, has_field)) = side.unchecked_crc else { continue };
         if has_field && !state.traffic.crc_is_off() {
-            // The start-up frames were not captured, so it is unknown whether the CRCs are valid.
+            // At least one start-up frame was not captured, so it is unknown whether CRC is in use.
             continue;
         }
         let expected = "a digest at least as strong as CRC32c over each DDP segment";

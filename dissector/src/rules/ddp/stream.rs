@@ -37,9 +37,9 @@ fn not_an_fpdu(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings
     findings.report_in_frame(requirement!("RDMAP-6.1-3"), direction, octets, expected, found);
 }
 
-/// Reports a message that does not end with a segment with L=1, if the message's sender closed the
-/// connection gracefully. There are two cases. In case 1, an earlier segment with L=1 has the
-/// octets that continue the message, so that segment was sent too early. In case 2, the sender sent
+/// Reports a message whose latest segment has L=0, if the message's sender closed the connection
+/// gracefully. There are two cases. In case 1, a segment with L=1 continues this message, but was
+/// sent before this message. So the sender sent that segment too early. In case 2, the sender sent
 /// another complete message before the close. So the close did not cut off the unfinished message:
 /// the last segment of this message has L=0.
 fn unfinished(state: &ConnectionState, findings: &mut Findings<'_>) {
@@ -55,10 +55,10 @@ fn unfinished(state: &ConnectionState, findings: &mut Findings<'_>) {
         if message.frame > fin {
             continue;
         }
-        // If octets of the direction are missing (`lost`), they come before this message, because
-        // all segments of this message are known. It is possible that the missing octets belong to
-        // a Response, and that the segment with L=1 is the end of this Response. In that case, this
-        // message is the next Response, and the close cut it off.
+        // All segments of this message are known. So if octets of the direction are missing
+        // (`lost`), they come before this message. It is possible that the missing octets belong to
+        // an earlier Response, and that the segment with L=1 is the end of that Response. In that
+        // case, this message is the next Response, and the close cut it off.
         let opcode = message.opcode;
         let is_early = message.has_later_message || opcode == Opcode::READ_RESPONSE && !side.lost;
         if let Some(last) = message.early_last.filter(|_| is_early) {
@@ -124,9 +124,9 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
 }
 
-/// Reports a receiver that closed after a bad CRC without a Terminate about that CRC. RFC 5041
+/// Reports a receiver that closed after a bad CRC, but sent no Terminate about that CRC. RFC 5041
 /// section 6.2.2 allows the ULP to send more messages after an error, but does not require such
-/// messages, so this rule does not expect them.
+/// messages. So this rule does not expect them.
 fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (connection, traffic) = (&state.connection, &state.traffic);
     for direction in Direction::BOTH {
@@ -278,7 +278,8 @@ mod tests {
         assert!(!unrequested, "the segment with L=0 is not a second Response");
     }
 
-    /// Missing octets prevent the finding only if they can belong to these messages.
+    /// If the missing octets can belong to these messages, there is no finding. Other missing
+    /// octets do not prevent the finding.
     #[test]
     fn the_last_segment_comes_last_after_missing_octets() {
         let missing = testing::fpdu(&testing::hex(SEND));

@@ -191,8 +191,8 @@ fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
     let found = "the connection closed without a Reply";
     let expected = "a Reply with R = 0, or with R = 1 if the Private Data is not acceptable";
-    // Revision 0: whether the Responder must answer depends on the Responder (RFC 5044 Appendix C),
-    // so all findings are notes.
+    // Revision 0: by RFC 5044 Appendix C, only some kinds of Responders must answer. So all
+    // findings are notes.
     //
     // Other revisions: the capture does not show whether the Private Data was acceptable. Most
     // likely it was not acceptable, so the finding about unacceptable Private Data (rule 2) keeps

@@ -151,7 +151,8 @@ mod tests {
         let torn = cut_at_all(&[20, 16]);
         proves(requirement!("MPA-5.1-4"), &torn, &cut_at(36));
         proves(requirement!("MPA-A.1-1"), &torn, &cut_at(36));
-        // No segment has more than one FPDU. A window can cause a few splits.
+        // Each segment has octets of only one FPDU, so there is no finding for MPA-5.1-6. A few
+        // splits cause no finding for MPA-5.1-4, because a window can be their reason.
         let names = |wire: &Wire, id| wire.findings().iter().any(|finding| finding.requirement == id);
         assert!(!names(&torn, requirement!("MPA-5.1-6")));
         assert!(!names(&cut_at_all(&[36, 36, 36, 36, 36, 36, 36, 20, 16]), requirement!("MPA-5.1-4")));

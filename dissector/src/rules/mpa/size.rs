@@ -26,8 +26,8 @@ pub(super) static FITS_SEGMENT: Rule = Check::Fpdu(fits_segment).covers(requirem
 pub(super) static FILLS_SEGMENT: Rule =
     Check::End(fills_segment).covers(requirements!["MPA-3-3", "MPA-4.5-6", "MPA-4.5-8"]);
 
-/// If a ULPDU is at most this number of octets shorter than MULPDU, it still counts as full,
-/// because of TCP options and rounding.
+/// TCP options and rounding can make a ULPDU shorter. So a ULPDU still counts as full if it is at
+/// most this number of octets shorter than MULPDU.
 const SLACK: u16 = 64;
 
 fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {

@@ -177,8 +177,8 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
 }
 
 /// Checks the answer to a Read that is the ready-to-receive message. The answer has to be an empty
-/// Read Response to the Read's sink. A Responder that answers such a Read supports Reads as
-/// ready-to-receive messages, so its Reply should have D = 1 if the Request had D = 1.
+/// Read Response to the Read's sink. If a Responder answers such a Read, it supports Reads as
+/// ready-to-receive messages. So if the Request had D = 1, the Reply should also have D = 1.
 fn is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.startup_pair().filter(StartupPair::is_peer_to_peer) else { return };
     let first_segments = &state.mpa.first_segments;

@@ -79,7 +79,7 @@ fn right_code(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
         }
         // If both frames have a common type, the Initiator MUST send a ready-to-receive message.
         // Error 20 07 means that the Initiator can send no type, but its Request announced the
-        // common type. Error 02 07 is RDMAP's catastrophic error, which can occur at any time.
+        // common type. Error 02 07 is RDMAP's catastrophic error. It does not violate P2P-9.2-9.
         (false, false) if pair.is_peer_to_peer() && ready && code == (2, 0, 7) => {
             let expected = "a ready-to-receive message of a type that Request and Reply have";
             findings.report(requirement!("P2P-9.2-9"), unit, at, expected, found);

@@ -47,9 +47,9 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
         return;
     }
     if transaction.accepts.is_empty() {
-        // If neither the PMReq nor the PMDeny has the ApPort of the PMAck, the PMAck belongs to a
-        // PMAccept that is missing in the capture or comes after the PMAck. The ApPort of the PMReq
-        // does not identify a PMAccept.
+        // A PMAck with the ApPort of the PMDeny or of the PMReq does not show that a PMAccept
+        // exists. A PMAck with another ApPort belongs to a PMAccept that is missing in the capture
+        // or comes after the PMAck.
         let requested = transaction.request.raw.ap_port;
         if transaction.deny.is_some_and(|deny| [deny.raw.ap_port, requested].contains(&seen.raw.ap_port)) {
             let found = "a PMAck";

@@ -13,8 +13,8 @@ pub(super) static IN_IWARP_MODE: Rule = Check::Other(in_iwarp_mode).covers(requi
 
 pub(super) static IN_UDP: Rule = Check::Other(in_udp).covers(requirements!["PM-7.4-3"]);
 
-/// Reports octets other than the Hello in streaming mode, on an SDP connection to an address from a
-/// PMAccept.
+/// Reports octets that belong neither to MPA nor to the Hello, on an SDP connection to an address
+/// from a PMAccept.
 fn in_iwarp_mode(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let (Kind::Streaming { len, .. } | Kind::Unparsed { len }) = unit.kind else { return };
     let context = state.context();

@@ -111,8 +111,8 @@ mod tests {
         proves(requirement!("RDMAP-4.4-8"), &offset, &right);
         let short = answered("c142 00000100 0000000000001000 01020304050607");
         proves(requirement!("RDMAP-4.4-9"), &short, &right);
-        // The same without CRC: the monitor has to process the first Response before the next FPDU
-        // of its direction arrives, because that FPDU comes only after the next Request.
+        // The same test without CRC. The next FPDU of the responder comes only after the next
+        // Request. The monitor has to process the first Response before that FPDU arrives.
         let mut wire = Wire::started_as(&testing::startup_frame(0, 1, &[]), &testing::reply_frame(0, 1, &[]));
         wire.send_ulpdu(0, FIRST);
         wire.send_ulpdu(1, "c142 00010000 0000000000001000 0102030405060708");
@@ -311,7 +311,7 @@ mod tests {
         proves(requirement!("RDMAP-4.4-9"), &wrong_after(1), &wrong_after(2));
     }
 
-    /// The monitor keeps fewer Reads without Response than this requester sends.
+    /// This requester sends more Reads without Response than the monitor keeps.
     #[test]
     fn dropped_requests_are_not_checked() {
         let mut wire = exchange(&[]);

@@ -131,8 +131,8 @@ fn misaligned(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateMessage,
     }
 }
 
-/// Compares the copied Read Request with the original. The copy is allowed to be equal to the
-/// original, or advanced by the number of octets that were already answered.
+/// Compares the copied Read Request with the original. If octets were already answered, the copy
+/// must be advanced by their number. Otherwise the copy must be equal to the original.
 fn read(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit).filter(|seen| seen.control.r()) else { return };
     let requester = &state.traffic.directions[unit.direction().peer()];

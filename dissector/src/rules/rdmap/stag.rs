@@ -53,7 +53,8 @@ fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
 
 fn invalidated(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let RemarkKind::Invalidated { stag, by } = remark.kind else { return };
-    // It is possible that a message that made the STag valid again is missing in the capture.
+    // If the order of the units is not certain, the monitor possibly does not know a message that
+    // made the STag valid again.
     if !state.is_in_send_order() {
         return;
     }

@@ -60,7 +60,7 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     }
 }
 
-/// Reports an RDMA Write or Read if the peer did not advertise the buffer that it accesses.
+/// Reports an RDMA Write or Read that accesses a buffer which the peer did not advertise.
 fn not_advertised(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(sdp) = state.context().sdp.as_deref().filter(|sdp| sdp.certain && sdp.complete) else {
         return;

@@ -55,8 +55,8 @@ mod tests {
     use crate::rules::sdp::testing::proves_of;
     use crate::testing::sdp::{SdpScript, hello_ack, word};
 
-    /// Plays a connection with `octets` at offset `at` of the Hello if `hello` is true, and of the
-    /// HelloAck otherwise.
+    /// Plays a connection whose Hello or HelloAck has `octets` at offset `at`. If `hello` is true,
+    /// it is the Hello.
     fn begins(hello: bool, at: usize, octets: &'static [u8]) -> impl Fn(weft_core::wire::sdp::FieldOrder) -> SdpScript {
         move |order| {
             let put = |message: &mut Vec<u8>| message[at..at + octets.len()].copy_from_slice(octets);

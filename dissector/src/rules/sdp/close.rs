@@ -41,7 +41,7 @@ fn after_dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, find
     }
 }
 
-/// Reports a second DisConn of an endpoint, or a DisConn before the end of its data.
+/// Reports an endpoint that sends a second DisConn, or a DisConn before it has sent all its data.
 fn dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
     if view.mid() != Mid::DIS_CONN {
@@ -167,7 +167,7 @@ mod tests {
         };
         let id = requirement!("SDP-8.2.2-13");
         proves(id, aborts(&[Mid::ABORT_CONN, Mid::DATA]), aborts(&[Mid::DATA, Mid::ABORT_CONN]));
-        // It is possible that the peer has not received the AbortConn yet.
+        // The peer is allowed to send Data before it has received the AbortConn.
         let crossed = |script: &mut SdpScript| {
             aborts(&[Mid::ABORT_CONN])(script);
             script.send(1, Mid::DATA, "", 1);

@@ -31,7 +31,7 @@ pub(super) fn pair(sender: &SenderState) -> Option<RequirementId> {
 pub(super) const FIRST_MODE: [RequirementId; 3] =
     [requirement!("SDP-11-2"), requirement!("SDP-12-2"), requirement!("SDP-12-23")];
 
-/// Returns whether the sender has sent and received no ModeChange so far.
+/// Returns whether the sender has neither sent nor received a ModeChange so far.
 pub(super) fn is_first(sender: &SenderState) -> bool {
     !sender.sent.has(Mid::MODE_CHANGE) && !sender.received.has(Mid::MODE_CHANGE)
 }

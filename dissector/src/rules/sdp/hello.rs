@@ -102,8 +102,8 @@ impl FieldCheck<'_, '_, '_> {
         self.require(bsdh.mseq_ack.get() == 0, mseq_ack, 12..16, "MSeqAck 0", bsdh.mseq_ack.get());
     }
 
-    /// Checks the 32-bit word with MaxAdverts and the version. `ids` are the requirements for the
-    /// layout of the word, MaxAdverts, Rsvd, MajV and MinV.
+    /// Checks the 32-bit word with MaxAdverts and the version. The first of `ids` is about the
+    /// layout of the word. The others are about MaxAdverts, Rsvd, MajV and MinV.
     fn adverts(&mut self, adverts: &RawAdverts, ids: [RequirementId; 5]) {
         let [layout, max, rsvd, majv, minv] = ids;
         let version = adverts.version;

@@ -91,8 +91,8 @@ fn begins_with_bsdh(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView
     }
 }
 
-/// Returns the allowed size as text if a message with this MID must not have `size` octets. `None`
-/// if the size is allowed.
+/// Checks whether a message with this MID may have `size` octets. If not, returns the allowed size
+/// as text. Otherwise returns `None`.
 fn size_violation(mid: Mid, size: usize) -> Option<String> {
     let least = RawBsdh::LEN + mid.extension_len()?;
     match (mid.may_carry_payload(), size) {
@@ -181,8 +181,8 @@ fn lengths(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     let expected = format!("{expected} bytes in a {mid}");
     findings.report(requirement!("SDP-6.1.1-1"), unit, range.clone(), &expected, found.clone());
     findings.report_each(rows(mid), unit, range, &expected, &found);
-    // The extended header has to follow the BSDH directly, without octets after the extended
-    // header.
+    // The extended header has to follow the BSDH. If the MID allows no payload, no octets are
+    // allowed after the extended header.
     if mid.extension_len().is_some_and(|len| len > 0) && size_violation(mid, size).is_some() {
         findings.report(requirement!("SDP-6-2"), unit, 0..size, &expected, format!("{size} bytes"));
     }

@@ -81,7 +81,7 @@ fn invalidate(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
         }
         Some(stag) if stag != source.stag => {
             let found = format!("Invalidate STag {stag:#010x}");
-            // It is possible that the STag is the STag of a newer SrcAvail.
+            // If the STag belongs to a newer SrcAvail, the message violates two more requirements.
             let sources = &view.state.peers[view.direction].sink.sources;
             if sources.iter().any(|newer| newer.stag == stag && newer.mseq != source.mseq) {
                 let ids = requirements!["SDP-9.2-15", "SDP-9.5.2.1-3"];

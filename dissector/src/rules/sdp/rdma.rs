@@ -204,8 +204,8 @@ mod tests {
         proves_each_way(requirement!("SDP-9.3-1"), writes(OTHER), writes(STAG));
     }
 
-    /// An endpoint accesses up to all octets of the buffer, or one octet before or after the
-    /// buffer. For the first Writes, there are two equal SinkAvails.
+    /// The correct accesses stay inside the buffer. Each wrong access includes one octet before the
+    /// buffer, or one octet after the buffer. For the first Writes, there are two equal SinkAvails.
     #[test]
     fn access_stays_inside_the_buffer() {
         let reads = |from: u64, len: u32| {

@@ -29,7 +29,8 @@ pub(crate) fn proves_of(
     proof.verify(id, || ORDERS.into_iter().for_each(|order| differ(id, &bad(order), &good(order))));
 }
 
-/// Like [`proves`], in both directions: the second argument is the direction under test.
+/// Like [`proves`], but in both directions. The second argument of `bad` and of `good` is the
+/// direction under test.
 pub(crate) fn proves_each_way(
     id: RequirementId,
     bad: impl Fn(&mut SdpScript, usize),

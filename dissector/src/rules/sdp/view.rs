@@ -65,7 +65,7 @@ impl<'a> SdpView<'a> {
         self.direction.peer()
     }
 
-    /// The length of the complete message in octets, captured or not.
+    /// The length of the complete message in octets. Octets that were not captured count, too.
     pub(crate) fn size(&self) -> usize {
         self.part.len()
     }

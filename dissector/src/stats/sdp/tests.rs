@@ -3,7 +3,7 @@
 //!
 //! At the end of a correct connection, NonDiscards of a Data Sink equals PotentialNonDiscards of
 //! its Data Source (section 9.5.1 of the SDP draft). No message contains PotentialNonDiscards. The
-//! monitor computes this value. So if the two values are equal, the monitor tracks stale and
+//! dissector computes this value. So if the two values are equal, the dissector tracks stale and
 //! crossing advertisements correctly.
 
 use std::path::Path;

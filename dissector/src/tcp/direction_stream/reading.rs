@@ -8,7 +8,7 @@ use super::super::run::Run;
 use super::super::segment_octets::SegmentOctets;
 use super::{AwaitedEvent, DirectionStream, Pending};
 
-/// A range of positions. Either all octets in the range were captured, or none of these octets.
+/// A range of positions. The octets in the range were either all captured, or are all missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StreamSpan {
     /// First position.

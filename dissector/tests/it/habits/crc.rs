@@ -1,5 +1,5 @@
-//! These habits (changes of a capture) make a capture of endpoints that do not use CRC. Bit C of
-//! the start-up frames is clear, and the CRC fields have no meaning.
+//! These habits (changes of a capture) change a capture as if its endpoints did not use CRC. Bit C
+//! of the start-up frames is clear, and the CRC fields have no meaning.
 //!
 //! To find the CRC fields, these habits dissect the original frames, in which the CRCs are still
 //! valid.

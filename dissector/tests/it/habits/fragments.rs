@@ -3,7 +3,7 @@
 use super::packet::{ipv4_at, set_ip_length, tcp_at};
 use super::{CapturedFrame, Dice, Frames};
 
-/// The flag that all fragments of a packet have except the last fragment.
+/// The flag "More Fragments". All fragments of a packet except the last fragment have this flag.
 const MORE: u8 = 0x20;
 
 /// Splits a frame into two fragments if it has at least 64 octets after its IPv4 header. Otherwise

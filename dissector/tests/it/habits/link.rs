@@ -31,7 +31,7 @@ pub(super) fn interface_each_way(frames: &mut Frames, _: &mut Dice) {
     frames.iter_mut().zip(sides).for_each(|(frame, side)| frame.interface = u32::from(side == Some(1)));
 }
 
-/// Adds a copy of each frame in a VLAN, as a capture on both ports of a router has it.
+/// Adds a copy of each frame in a VLAN. A capture on both ports of a router has such copies.
 pub(super) fn copied_to_vlan(frames: &mut Frames, _: &mut Dice) {
     let twice = |frame: &CapturedFrame| {
         let mut copy = frame.clone();

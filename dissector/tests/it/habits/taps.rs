@@ -31,10 +31,10 @@ pub(super) fn appended<const FIRST: usize>(frames: &mut Frames, _: &mut Dice) {
     *frames = numbered.into_iter().map(|(frame, _)| frame).collect();
 }
 
-/// Repeats all connections with the same ports and different sequence numbers.
+/// Repeats all connections. The repetitions have the same ports and other sequence numbers.
 pub(super) fn ports_again(frames: &mut Frames, _: &mut Dice) {
     // The differences between the initial sequence numbers of the original and of the repetition.
-    // Any values would do.
+    // The values are arbitrary.
     const APART: [u32; 2] = [0x2345_6789, 0x5432_1987];
     let sides = sides(frames);
     let minute = 60_000_000_000 + frames.last().map_or(0, |last| last.time - frames[0].time.min(last.time));

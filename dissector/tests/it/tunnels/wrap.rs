@@ -107,12 +107,12 @@ pub(crate) const TUNNELS: &[Tunnel] = &[
     }),
 ];
 
-/// Returns a packet after a PPP protocol number.
+/// Puts a PPP protocol number before a packet.
 fn ppp(packet: &[u8]) -> Vec<u8> {
     join(if packet[0] >> 4 == 6 { "0057" } else { "0021" }, packet)
 }
 
-/// Returns a packet after an LLC header and a SNAP header.
+/// Puts an LLC header and a SNAP header before a packet.
 fn snap(packet: &[u8]) -> Vec<u8> {
     [&hex("aaaa03 000000")[..], &ether_type(packet), packet].concat()
 }
