@@ -90,7 +90,8 @@ pub enum CloseCause {
     /// The peer closed its direction of the connection in the middle of an FPDU or of a message.
     #[error("the peer closed the connection in the middle of a message")]
     CutShort,
-    /// The peer violated the protocol, or a local error occurred. A Terminate reported the error.
+    /// The peer violated the protocol, or a local error occurred. If this endpoint could still send
+    /// an FPDU, a Terminate reported the error.
     #[error("this endpoint sent a Terminate: {0}")]
     Fault(StreamError),
     /// The peer closed its direction of the connection gracefully.

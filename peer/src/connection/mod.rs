@@ -322,8 +322,8 @@ impl Connection {
     }
 
     /// Closes gracefully: sends everything that is posted, then FIN (DDP-6.2.1-1). Data that
-    /// arrives before the peer's FIN is still delivered. Before start-up is complete, only FIN is
-    /// sent. Does nothing if the connection is already closing.
+    /// arrives before the peer's FIN is still delivered. If this endpoint is not yet allowed to
+    /// send FPDUs, it sends only FIN. Does nothing if the connection is already closing.
     pub fn close(&mut self, now: Instant) {
         if self.fin != Fin::Open || matches!(self.state, State::Closed) {
             return;

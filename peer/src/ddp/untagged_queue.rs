@@ -40,7 +40,7 @@ pub enum QueueError {
     #[error("a new message started before the last segment of the current message")]
     MissingLast,
     /// The MO is outside the buffer, overlaps an earlier segment, or leaves a gap before the last
-    /// segment.
+    /// segment. Or too many separate parts of the message already wait.
     #[error("invalid MO")]
     MessageOffset,
     /// The MSN is too high: at least one message before this message has not arrived.

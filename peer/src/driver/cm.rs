@@ -2,7 +2,7 @@
 //! disconnect. It supports private data, IPv4 and IPv6.
 //!
 //! The connecting side is MPA's Initiator. The listening side is MPA's Responder. The Responder's
-//! Queue Pair sends the Reply as its stream message, which means before all FPDUs.
+//! Queue Pair sends the Reply as its stream message. This message precedes all FPDUs.
 
 use core::time::Duration;
 use std::io;
@@ -51,8 +51,8 @@ impl Default for CmSettings {
 }
 
 impl CmSettings {
-    /// Settings for the second Request, after the peer did not answer the first Request. `None` if
-    /// this side must not send a second Request.
+    /// Settings for the second Request, after the first Request got no answer. `None` if this side
+    /// must not send a second Request.
     fn fall_back_settings(self) -> Option<Self> {
         let mpa = MpaSettings { enhanced: EnhancedUse::Answer, ..self.mpa };
         let suits = mpa.enhanced_settings.model == Model::ClientServer || mpa.agreed_rtr.is_some();

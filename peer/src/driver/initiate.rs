@@ -64,7 +64,8 @@ pub async fn initiate(
 }
 
 /// Connects to `address`, sends one message, and then sends back each Send that it receives, until
-/// the responder closes. In all other respects this function acts like [`initiate`].
+/// the responder closes. There is no time limit. In all other respects this function acts like
+/// [`initiate`].
 ///
 /// # Errors
 /// TCP did not connect, or the private data is too long.

@@ -5,10 +5,10 @@
 //!   answers. A link works over [TCP](TcpLink) or over the [virtual link](VirtualLink). It also
 //!   works with a target that [connects](AcceptLink) to the tester, and with a target that first
 //!   [queries](MapperLink) a port mapper;
-//! - [`TrafficLog`]: the record of all traffic on a link, for the monitor and for saved evidence;
+//! - [`TrafficLog`]: the record of all traffic on a link, for the dissector and for saved evidence;
 //! - [`Device`], [`cm`]: an RNIC in real time, and connections for its Queue Pairs;
 //! - [`portmap`]: the SDP port mapper over UDP;
-//! - [`sdp`]: SDP sockets on such an RNIC;
+//! - [`sdp`]: SDP sockets on an RNIC in real time;
 //! - [`serve`]: the builtin responder on a TCP port; [`initiate`](fn@initiate): the builtin
 //!   initiator;
 //! - [`soak`]: mangled connections between two RNICs, one connection after another.

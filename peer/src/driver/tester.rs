@@ -47,12 +47,12 @@ impl TesterConnection {
         TesterConnection { side, number, traffic: traffic.clone(), tester, target, finished: false, over: None }
     }
 
-    /// Sends bytes unchanged. All bytes are passed to TCP in one write, and therefore leave in one
-    /// TCP segment if they fit in a segment.
+    /// Sends bytes unchanged. The first write passes all bytes to TCP. Therefore the bytes leave in
+    /// one TCP segment if they fit in a segment.
     ///
     /// # Errors
-    /// The tester has already closed or reset the connection, the target reset it, or the target
-    /// accepted no bytes for the link's send time-out.
+    /// The tester has already closed or reset the connection, or the target has reset it. It is
+    /// also an error if the target accepts no bytes within the send time-out of the link.
     pub async fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
         reject_if(self.finished, LinkError::Finished)?;
         reject_if(self.over == Some(Received::Reset), LinkError::Reset)?;

@@ -65,8 +65,8 @@ impl VirtualLink {
     pub const TARGET: SocketAddr = network::TARGET;
     /// Maximum number of connections that are open at the same time.
     pub const MAX_CONNECTIONS: usize = 1024;
-    /// Maximum number of bytes in flight in one direction, if the receiver does not read. At this
-    /// limit the sender has to wait, like a TCP sender with a full window.
+    /// Limit of the unread bytes in one direction. At this limit the sender has to wait, like a TCP
+    /// sender with a full window. The last write before the wait can exceed the limit.
     pub const WINDOW: usize = network::WINDOW;
 
     /// Returns the address of the target's port mapper. If `other_port` is set, the address has a

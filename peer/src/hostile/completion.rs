@@ -7,8 +7,8 @@ use super::context::completion::is_receive;
 use crate::verbs::{CompletedOperation, CompletionStatus, EventId, WorkCompletion};
 
 /// `rdmap.swaps-received` swaps only received Sends that are shorter than this number of bytes. It
-/// holds back the first Send of a pair until the second Send of the pair arrives. Therefore a Send
-/// without a second Send is never reported.
+/// groups these Sends into pairs, and holds back the first Send of a pair until the second Send
+/// arrives. If no second Send arrives, the first Send is never reported.
 const SHORT: u32 = 8;
 
 fn is_atomic(completion: &WorkCompletion) -> bool {

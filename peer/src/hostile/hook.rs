@@ -153,7 +153,8 @@ pub(crate) fn sdp_arrived(
 }
 
 /// Called for each output of an SDP state machine. Queues the outputs that replace this output.
-/// `sent` is MSeq of the last message, including this output if it is a message.
+/// `sent` is MSeq of the last message. If this output is a message with MSeq, `sent` is the MSeq of
+/// this output.
 pub(crate) fn sdp_out(hostile: &mut SdpHostile, order: FieldOrder, output: Output, sent: &mut u32) {
     let right = is_counted(&output, order);
     let mut out = SdpOut::right(order, output, &mut hostile.state);

@@ -146,8 +146,8 @@ pub enum InvalidateError {
     /// right.
     #[error("the STag or the Queue Pair has no remote access right")]
     NoRight,
-    /// The region or Invalid window belongs to another PD than the Queue Pair, or the Valid window
-    /// is bound to another Queue Pair.
+    /// For a region or an Invalid window: the PD differs from the PD of the Queue Pair. For a Valid
+    /// window: it is bound to another Queue Pair.
     #[error("the STag belongs to another PD or QP")]
     NotAssociated,
     /// Windows are bound to the region.

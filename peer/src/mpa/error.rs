@@ -85,7 +85,7 @@ pub enum FpduError {
 }
 
 impl FpduError {
-    /// The requirement that a receiver must detect this fault.
+    /// The requirement that obliges a receiver to detect this fault.
     #[must_use]
     pub fn requirement(&self) -> RequirementId {
         match self {

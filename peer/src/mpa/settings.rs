@@ -91,9 +91,9 @@ pub struct EnhancedSettings {
     /// negotiated.
     pub ord: Depth,
     /// If the peer's ORD is higher than `ird`, this endpoint raises its IRD, but at most to this
-    /// limit. If the peer's ORD is above the limit, a Responder sends the limit in its Reply, but
-    /// an Initiator ends the connection with a Terminate (20 06: insufficient IRD). Default 128.
-    /// Values below `ird` count as `ird`.
+    /// limit. If the peer's ORD is above the limit, a Responder sends the limit in its Reply. In
+    /// the same case, an Initiator ends the connection with a Terminate (20 06: insufficient IRD).
+    /// Default 128. Values below `ird` count as `ird`.
     pub max_ird: u16,
     /// Least ORD that a Responder's ULP needs. If the IRD of the Request is lower, the Responder
     /// sends a rejecting Reply with `min_ord` as ORD (P2P-9.1-21). Default 0: the Responder rejects
@@ -179,8 +179,8 @@ impl MpaSettings {
         self.enhanced == EnhancedUse::Request && self.rnic != Rnic::Rdmac
     }
 
-    /// Revision of an Initiator's Request. An Initiator that does not request the enhanced set-up
-    /// does not use revision 2 (P2P-10-1).
+    /// Revision of an Initiator's Request. Only an Initiator that requests the enhanced set-up uses
+    /// revision 2 (P2P-10-1).
     pub(super) fn request_revision(&self) -> u8 {
         match (self.rnic, self.requests_enhanced()) {
             (Rnic::Rdmac, _) => 0,

@@ -41,14 +41,14 @@ pub struct ClientSettings {
     pub repeats: u32,
     /// Maximum number of open queries. Default 1024.
     pub max_open: usize,
-    /// For one minute after the first PMAck, send a PMAck for each repeated PMAccept. The draft
-    /// forbids these further PMAcks (section 7.5.1). But the Linux daemon repeats its PMAccept
-    /// until a PMAck arrives, and a PMAck can be lost. Default false.
+    /// If true, the client sends a PMAck for each repeated PMAccept that arrives within one minute
+    /// after the first PMAck. The draft forbids these further PMAcks (section 7.5.1). But the Linux
+    /// daemon repeats its PMAccept until a PMAck arrives, and a PMAck can be lost. Default false.
     pub acknowledges_repeats: bool,
-    /// Send PMReqs in the format of the Linux daemon: 64 bytes, with a second copy of the
-    /// connecting port and address. The daemon passes the second copy to its kernel. If the PMReq
-    /// has the format of the draft, the daemon passes undefined bytes to its kernel. This setting
-    /// violates the format of the draft (section 7.3). Default false.
+    /// If true, the client sends PMReqs in the format of the Linux daemon: 64 bytes, with a second
+    /// copy of the connecting port and address. The daemon passes the second copy to its kernel. If
+    /// the PMReq has the format of the draft, the daemon passes undefined bytes to its kernel. This
+    /// setting violates the format of the draft (section 7.3). Default false.
     pub linux_format: bool,
     /// Deviations that the client commits.
     pub deviations: Deviations,

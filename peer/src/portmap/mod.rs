@@ -51,7 +51,7 @@ pub struct Datagram {
     pub to: SocketAddr,
     /// Content of the datagram.
     pub octets: Vec<u8>,
-    /// Send the datagram from a port that is not the port of the client or server. Only a deviation
-    /// (a deliberate protocol violation) sets this field.
+    /// True if the datagram is sent from a port that is not the port of the client or server. Only
+    /// a deviation (a deliberate protocol violation) sets this field.
     pub from_other_port: bool,
 }

@@ -42,8 +42,9 @@ pub struct ServerSettings {
     /// The server raises [`ServerEvent::Alarm`] if more than this number of Requests arrive in one
     /// second. Default 1000.
     pub alarm: u32,
-    /// The ApPort in a PMDeny. The draft contradicts itself. If true, send the requested ApPort, as
-    /// section 7.4 requires. If false, send 0, as section 7.3.1.6 requires. Default false.
+    /// The ApPort in a PMDeny, for which the draft has two rules that contradict each other. If
+    /// true, the server sends the requested ApPort, as section 7.4 requires. If false, it sends 0,
+    /// as section 7.3.1.6 requires. Default false.
     pub denies_with_port: bool,
     /// Deviations (deliberate protocol violations) that the server commits.
     pub deviations: Deviations,
@@ -186,8 +187,8 @@ impl Server {
     ///
     /// Returns `None` if no Request matches. Section 7.4 then permits a listener to reject the
     /// connection. If a mapping has the PmTime "for ever", the listener should accept the
-    /// connection: the server does not store Requests for ever, so the Request is possibly already
-    /// removed.
+    /// connection. The server does not store Requests for ever, so it has possibly already removed
+    /// the Request.
     pub fn handle_connection(
         &mut self,
         now: Instant,

@@ -38,7 +38,7 @@ pub enum Fault {
     /// The address of an Atomic Request is not aligned to 64 bits.
     #[error("the address of an atomic operation is misaligned")]
     Misaligned,
-    /// No receive is posted, or this endpoint accepts no requests.
+    /// No receive is posted, or this endpoint accepts no Read Requests and Atomic Requests.
     #[error("no receive buffer is available")]
     NoBuffer,
     /// The opcode is unknown, reserved, or does not belong to the segment's queue or buffer model.

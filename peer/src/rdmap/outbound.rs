@@ -162,7 +162,8 @@ impl Outbound {
         Some(Current { id: None, payload, message })
     }
 
-    /// The caller ensures that the message has at most 2^32 - 1 bytes (DDP-5.2-2).
+    /// Returns the segmenter of a message to queue `qn`. The caller ensures that the message has at
+    /// most 2^32 - 1 bytes (DDP-5.2-2).
     fn message(&self, qn: u32, msn: Msn, opcode: Opcode, payload: &Bytes) -> Segmenter {
         let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
         let destination = Destination::Untagged { qn, msn, word: 0 };

@@ -222,7 +222,8 @@ fn single(queue: &mut UntaggedQueue, qn: u32, header: &RawUntagged) -> Result<()
     Ok(())
 }
 
-/// The Terminate queue has one buffer, for one message of one segment (RDMAP-5.4-2, RDMAP-5.4-3).
+/// Checks and parses a segment of the Terminate queue. This queue has one buffer, for one message
+/// of one segment (RDMAP-5.4-2, RDMAP-5.4-3).
 fn terminate(header: &RawUntagged, payload: &[u8]) -> Result<Terminate, Fault> {
     let of_queue = |error| Fault::of_queue(queue::TERMINATE, error);
     let queue = UntaggedQueue::default();

@@ -21,8 +21,8 @@ pub enum CommandError {
     /// The send or receive has zero bytes.
     #[error("a send or receive must have at least one byte")]
     Empty,
-    /// The half-connection cannot change from its current Mode to the requested Mode, or only the
-    /// peer may change the Mode (the peer is the Mode Master, section 12).
+    /// The half-connection cannot change from its current Mode to the requested Mode. Or the peer
+    /// is the Mode Master, the only side that may change the Mode (section 12).
     #[error("this side cannot change the half-connection to this Mode")]
     NotMaster,
     /// The connection is being suspended (section 13).

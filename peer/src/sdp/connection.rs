@@ -51,14 +51,15 @@ pub struct Connection {
     /// The RNIC could not register the memory of this send.
     pub(super) unregistered: Option<SendId>,
     /// Number of receives that had ended when the RNIC failed to register a receive. `None` if no
-    /// registration has failed. After the failure, no receive is advertised until another receive
-    /// has ended.
+    /// registration has failed. After the failure, this side advertises receives again only when
+    /// another receive has ended.
     pub(super) sinks_refused: Option<u64>,
     pub(super) credit_request: CreditRequest,
     /// Timer for updates (Data without payload) that only answer an update of the peer.
     pub(super) echo: CreditRequest,
-    /// An update that only answers an update of the peer has been sent. Each later update of this
-    /// kind waits for the timer `echo`, until this side sends a message with `credits.news` set.
+    /// True after this side has sent an update that only answers an update of the peer. While this
+    /// field is true, each update of this kind waits for the timer `echo`. The field becomes false
+    /// when this side sends a message while `credits.news` is set.
     pub(super) echoed: bool,
     pub(super) moved_out: TransferCounts,
     pub(super) moved_in: TransferCounts,

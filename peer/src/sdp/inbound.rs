@@ -193,7 +193,8 @@ impl Inbound<'_> {
     fn ch_rcv_buf(&mut self, wanted: u32, mseq_ack: u32) -> Result<(), Violation> {
         let connection = &mut *self.connection;
         if connection.resize.answer.is_some() {
-            // SDP-10.6-19.
+            // The peer must not send a ChRcvBuf before this side has answered the previous ChRcvBuf
+            // (SDP-10.6-19).
             return Err(Violation::OutOfPlace(Mid::CH_RCV_BUF));
         }
         if !connection.resize.answers(connection.role, mseq_ack) {

@@ -265,7 +265,7 @@ impl Producer<'_> {
         // A receive must be larger than the Private Buffers. If their size shrinks, the old size
         // applies until ChRcvBufAck is sent (SDP-10.6-15). If their size grows, the new size
         // applies at once. If the old size still applied, this side could advertise receives that
-        // are not larger than the new size, and ChRcvBufAck would have to wait for these receives.
+        // are not larger than the new size. ChRcvBufAck would then have to wait for these receives.
         let least = connection.sink_threshold();
         let fits = u64::from(payload_room(Mid::SINK_AVAIL, room));
         if !connection.credits.allow(payload.is_some()) || payload.is_some_and(|(_, len)| len > fits) {

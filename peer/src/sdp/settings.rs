@@ -49,13 +49,13 @@ pub struct Settings {
     /// received. It is also the maximum time from a suspension until the next TCP connection.
     /// Default 10 s.
     pub startup_timeout: Duration,
-    /// How long an Accepting Peer that has received the Hello waits for an MPA Request. After this
+    /// How long an Accepting Peer waits for an MPA Request after the Hello has arrived. After this
     /// time it sends its own Request (`swapped`) or starts iWARP (`bare`). If the peer's Request
     /// arrives after the end of the wait, start-up fails. Default 0.
     pub request_wait: Duration,
-    /// How long an Accepting Peer does not use one of the credits that the Hello granted. The
-    /// reason is that HelloAck uses a buffer that the formula of section 10.2 does not count. The
-    /// wait also ends when the peer's first message arrives. Default 30 ms.
+    /// How long an Accepting Peer keeps back one of the credits that the Hello granted. The reason
+    /// is that HelloAck uses a buffer that the formula of section 10.2 does not count. The wait
+    /// also ends when the peer's first message arrives. Default 30 ms.
     pub credit_wait: Duration,
     /// Time without progress after which a close becomes abortive (section 8.2.1). Default 30 s.
     pub close_timeout: Duration,
@@ -94,8 +94,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns the settings, in which valid values replace the invalid sizes, buffer counts, `ird`
-    /// and `ord`. A connection could not work with the invalid values.
+    /// Returns the settings with valid values in place of invalid sizes, `bufs`, `max_adverts`,
+    /// `ird` and `ord`. A connection could not work with the invalid values.
     pub(super) fn clamped(mut self) -> Self {
         use weft_core::wire::sdp::{MIN_INITIAL_BUFS, MIN_PRIVATE_BUFFER};
         self.bufs = self.bufs.max(MIN_INITIAL_BUFS);

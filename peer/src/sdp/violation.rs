@@ -30,9 +30,9 @@ pub enum Violation {
     /// DisConn, or a ChRcvBuf before the answer to the previous ChRcvBuf.
     #[error("{0} is not allowed in the current state of the connection")]
     OutOfPlace(Mid),
-    /// The peer sent DisConn before it had transferred all bytes that its SrcAvails advertised or
-    /// this side's SendSms requested (section 8.2.1, step 1). The value is the number of missing
-    /// bytes.
+    /// The peer sent DisConn too early. Bytes that its SrcAvails advertised, or that this side's
+    /// SendSms requested, have not arrived (section 8.2.1, step 1). The value is the number of
+    /// missing bytes.
     #[error("the peer sent DisConn, but {0} advertised or requested bytes are missing")]
     Owed(u64),
     /// The Mode of the half-connection does not allow the message.
@@ -60,7 +60,8 @@ pub enum Violation {
     /// The peer sent a completion or SendSm that matches no open advertisement.
     #[error("{0} has no matching open advertisement")]
     Unmatched(Mid),
-    /// A completion reports zero bytes, or more bytes than the oldest advertisement has left.
+    /// A completion reports more bytes than the oldest advertisement has left. Or it reports zero
+    /// bytes, although the advertisement has bytes left.
     #[error("{mid} reports {found} bytes, but the advertisement has {left} bytes left")]
     Length {
         /// The message.

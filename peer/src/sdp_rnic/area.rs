@@ -5,7 +5,7 @@ use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, Registration, Stag
 use crate::verbs::{Rnic, Sge};
 use crate::workload::WorkloadError;
 
-/// The virtual address of each area, unless the owner of the memory chooses another.
+/// The default virtual address of each area. The owner of the memory can choose another address.
 pub(super) const VA: u64 = 0x0000_0007_1000_0003;
 const PAGE: u32 = 4096;
 
@@ -18,8 +18,8 @@ pub(super) struct Keys(u8);
 /// spread sparsely (RDMAP-8.1.1-9). Therefore the number of keys is small.
 const KEYS: u8 = 7;
 
-/// Returns the number of unused bytes at the start of a buffer: its pages begin at multiples of the
-/// page size in virtual memory too.
+/// Returns the number of unused bytes at the start of a buffer. Because of these bytes, each page
+/// of the buffer begins at a multiple of the page size in virtual memory, too.
 const fn shift(va: u64) -> usize {
     (va % PAGE as u64) as usize
 }
@@ -75,7 +75,7 @@ impl Area {
         }
     }
 
-    /// Ends the peer's access, because the area gets another STag.
+    /// Ends the peer's access through the current STag. The area then gets another STag.
     pub(super) fn withdraw(
         &mut self,
         rnic: &mut Rnic,
@@ -89,7 +89,8 @@ impl Area {
     }
 
     pub(super) fn free(self, rnic: &mut Rnic) {
-        // Ignore an error, because the peer can invalidate the STag.
+        // Ignore errors: an STag or a buffer that cannot be freed stays in the RNIC. It is not an
+        // error if the peer has already invalidated the STag.
         let _ = rnic.memory_mut().deallocate_stag(self.stag.index);
         let _ = rnic.memory_mut().free_buffer(self.buffer);
     }

@@ -59,7 +59,8 @@ pub(crate) trait Memory {
 pub(crate) enum Step {
     /// This output needs no action from the owner.
     Done,
-    /// Post `wr` to the Send Queue. If the payload is gathered, `head` precedes it.
+    /// Post `wr` to the Send Queue. If `wr` gathers its payload from memory, `head` precedes the
+    /// payload. Otherwise `head` is empty.
     Send { wr: SendWr, head: Vec<u8> },
     /// Post the receive to the Receive Queue.
     Receive(ReceiveWr),

@@ -170,8 +170,8 @@ impl Endpoint {
     }
 
     /// Sets the virtual address of the buffers that the peer may read or write. The address is for
-    /// buffers that are registered afterwards. An address near the end of 64 bits is wrong: a buffer
-    /// must end before 2^64.
+    /// buffers that are registered afterwards. Each buffer must end before 2^64, so `va` must not
+    /// be too close to 2^64.
     pub fn place_buffers_at(&mut self, va: u64) {
         self.buffers.va = va;
     }
@@ -443,7 +443,8 @@ impl Memory for Buffers {
     }
 
     fn arrived(&mut self, buffer: PrivateBuffer, octets: u32, handle: &mut dyn FnMut(&[u8])) {
-        // A suspension releases Private Buffers whose receives are still posted.
+        // A suspension releases Private Buffers whose receives are still posted. A message that
+        // arrives in a released buffer is ignored.
         if let Some(area) = self.private.get(&buffer) {
             handle(&area.octets(&self.rnic, 0, octets as usize));
         }

@@ -83,7 +83,7 @@ pub enum Request {
 /// The agent's answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// Connect to this address.
+    /// The program's descriptor has to connect to this address.
     At(SocketAddr),
     /// The agent has done what was requested.
     Done,

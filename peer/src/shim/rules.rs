@@ -46,7 +46,7 @@ pub enum Route {
     Sdp(SocketAddr),
     /// By SDP at this address, or by plain TCP if SDP fails.
     Both(SocketAddr),
-    /// By the answer of a port mapper.
+    /// By SDP at the address that a port mapper returns.
     Mapper {
         /// Address of the port mapper.
         mapper: SocketAddr,

@@ -21,7 +21,8 @@ use crate::time::Instant;
 #[derive(Debug)]
 pub(super) struct Llp {
     pub(super) settings: LlpSettings,
-    /// If the stream has [deviations](crate::hostile), builds its FPDUs. Otherwise `None`.
+    /// Builds the FPDUs of a stream with [deviations](crate::hostile). `None` for a stream without
+    /// deviations.
     hostile: Option<FpduSender>,
     /// Deviations in the processing of FPDUs.
     pub(super) conduct: Conduct,

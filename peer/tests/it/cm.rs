@@ -81,8 +81,8 @@ fn data(octets: &'static [u8]) -> PrivateData {
     PrivateData::new(octets).unwrap()
 }
 
-/// Connects two sides. Returns the connecting side and the listening side. Then returns the data
-/// that the connecting side got about its peer, and the data that the listening side got.
+/// Connects two sides. Returns the connecting side and the listening side. Also returns the data
+/// that each of them got about its peer, in the same order.
 async fn connect(address: &str, settings: CmSettings) -> (Side, Side, Connected, Connected) {
     let (a, b) = (side(), side());
     b.post_receive();

@@ -329,7 +329,7 @@ async fn a_connection_follows_the_pm_ack() {
     mapper.send_to(&octets[..48], from).await.unwrap();
     let (len, _) = mapper.recv_from(&mut octets).await.unwrap();
     let acknowledged = (len, octets[0]);
-    // No other step must happen first.
+    // The client connects without any further step of the port mapper.
     let (_, peer) = sdp.accept().await.unwrap();
     let mapped = connecting.await.unwrap();
     proof.verify(requirement!("PM-7.3.1.4-6"), || {

@@ -58,9 +58,10 @@ pub fn socket_at(from: SocketAddr) -> io::Result<(TcpSocket, SocketAddr)> {
     Ok((socket, local))
 }
 
-/// Queries the port mapper at `mapper` for `service`, and connects to the SDP Address in the
-/// answer, from the port that the query announced. Connects to `service` itself if the port mapper
-/// answers with a PMDeny or does not answer, or if the connection to the SDP Address is reset.
+/// Queries the port mapper at `mapper` for `service`. Then connects from the port that the query
+/// announced to the SDP Address in the answer. If the port mapper answers with a PMDeny or does not
+/// answer, connects to `service` itself. If the connection to the SDP Address is reset, also
+/// connects to `service`.
 ///
 /// # Errors
 /// See [`ConnectError`]. If the connection to the SDP Address fails without a reset, this function

@@ -202,9 +202,9 @@ impl SdpStream {
         engine.settings.receives.saturating_mul(engine.settings.receive)
     }
 
-    /// Sets [`receive_buffer`](Self::receive_buffer), rounded up to a multiple of
-    /// [`receive`](super::SdpSettings::receive), from 1 to 4096 receives. A smaller value takes
-    /// effect when posted receives end.
+    /// Sets [`receive_buffer`](Self::receive_buffer). The value is rounded up to a multiple of
+    /// [`receive`](super::SdpSettings::receive). The minimum is 1 receive, and the maximum is 4096
+    /// receives. If the value is smaller than before, it takes effect when posted receives end.
     pub fn set_receive_buffer(&self, octets: usize) {
         self.change(|engine| engine.set_receive_buffer(octets));
     }

@@ -388,7 +388,8 @@ impl Engine {
 
 /// Creates a Queue Pair for an SDP connection, and its CQs.
 pub(super) fn queue_pair(device: &Device, pd: PdId, sdp: &Settings) -> Result<(Cqs, QpHandle), SdpError> {
-    // While the Private Buffers are resized, their number can be twice `bufs`.
+    // While the Private Buffers are resized, their number can be twice `bufs`. The queues have room
+    // for twice that number.
     let receives = u32::from(sdp.bufs).saturating_mul(4).max(64);
     let cqs = Cqs { send: device.create_cq(queue::SENDS)?, receive: device.create_cq(receives)? };
     let init = QpInit {

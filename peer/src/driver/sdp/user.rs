@@ -14,9 +14,9 @@ use crate::sdp::{CommandError, Half};
 const PART: usize = 256 << 10;
 
 impl Engine {
-    /// Accepts bytes of the user, at most the number that fits in the send buffer. Returns `None`
-    /// if the buffer is already full. If `urgent` is set and all bytes are accepted, the last byte
-    /// is Out-Of-Band data.
+    /// Accepts bytes of the user, at most the number that fits in the send buffer and in one send.
+    /// Returns `None` if the buffer or the queue is already full. If `urgent` is set and all bytes
+    /// are accepted, the last byte is Out-Of-Band data.
     pub(super) fn write(&mut self, octets: &[IoSlice<'_>], urgent: bool) -> Option<Result<usize, SdpError>> {
         if self.gone || self.machine.is_over() {
             return Some(Err(self.broken_pipe()));

@@ -9,8 +9,8 @@ use weft_core::wire::portmap::UDP_PORT;
 pub(super) const LATENCY: Duration = Duration::from_micros(20);
 /// The target's address for TCP connections.
 pub(super) const TARGET: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 7174);
-/// Maximum number of bytes in flight in one direction, if the receiver does not read. At this limit
-/// the sender has to wait, like a TCP sender with a full window.
+/// Limit of the unread bytes in one direction. At this limit the sender has to wait, like a TCP
+/// sender with a full window. The last write before the wait can exceed the limit.
 pub(super) const WINDOW: usize = 1 << 20;
 /// How long a send of the tester waits for a target that does not read.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);

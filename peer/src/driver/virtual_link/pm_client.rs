@@ -37,7 +37,7 @@ struct Attempt {
     from: SocketAddr,
     to: SocketAddr,
     sdp: bool,
-    /// This is the second attempt for its query, after a reset at the SDP Address.
+    /// True for the second attempt of a query. The SDP Address has reset the first attempt.
     again: bool,
     refused: bool,
 }

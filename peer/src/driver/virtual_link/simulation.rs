@@ -109,8 +109,8 @@ impl Machine {
                 Some(Transmit::Fin) => Item::Fin,
                 Some(Transmit::Reset) => {
                     if self.mangler.is_some() {
-                        // The mangler has possibly added this reset, so the state machine has to be
-                        // informed.
+                        // If the mangler has added this reset, the state machine does not know
+                        // about it. Therefore this call informs the state machine.
                         self.connection.handle_reset(now);
                     }
                     Item::Reset

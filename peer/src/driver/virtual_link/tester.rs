@@ -19,8 +19,9 @@ pub(in crate::driver) struct VirtualTester {
 }
 
 impl VirtualTester {
-    /// Sends bytes. If the target does not read, the call waits in virtual time. After the wait,
-    /// the call fails with the same time-out as over real TCP.
+    /// Sends bytes. If the target has too many unread bytes, the call first waits in virtual time.
+    /// If the target still has too many unread bytes after the wait, the call fails with the same
+    /// time-out as over real TCP.
     pub(in crate::driver) fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
         let mut simulation = lock(&self.simulation);
         for wait in [LATENCY, SEND_TIMEOUT] {

@@ -16,7 +16,7 @@ pub(crate) struct Conduct {
     pub(crate) answers_malformed: bool,
     /// An Initiator sends an FPDU right after its Request.
     pub(crate) begins_without_reply: bool,
-    /// After a malformed start-up frame, the connection does not close until start-up times out.
+    /// After a malformed start-up frame, the connection stays open until start-up times out.
     pub(crate) closes_late: bool,
     /// The end of start-up is reported as the completion of a receive, but the receive remains
     /// posted.
@@ -27,7 +27,8 @@ pub(crate) struct Conduct {
     pub(crate) drops_after_first: bool,
     /// The Terminate for a rejected segment is not sent before the peer closes.
     pub(crate) delays_terminate: bool,
-    /// A Send is delivered when its last segment arrives, although bytes before it are missing.
+    /// A Send is delivered when its last segment arrives, even if earlier bytes of the Send are
+    /// missing.
     pub(crate) delivers_gaps: bool,
     /// When the user closes, posted messages and the remaining part of a partly sent message are
     /// dropped.

@@ -22,7 +22,7 @@ pub(crate) struct PmSent<'a> {
     pub(crate) repeat: u32,
     pub(crate) octets: Vec<u8>,
     pub(crate) to: SocketAddr,
-    /// Send the datagram from another UDP port.
+    /// True if the datagram is sent from another UDP port.
     pub(crate) from_other_port: bool,
     /// Number of times that the datagram is sent. 0 means that it is not sent.
     pub(crate) copies: usize,

@@ -13,7 +13,7 @@ use crate::verbs::RemoteAddress;
 
 /// Offset of the byte with MinV and MajV in a Hello and a HelloAck.
 pub(in crate::hostile) const VERSION: usize = 19;
-/// Id of a Work Request that the state machine does not know.
+/// An id that belongs to no Work Request of the state machine.
 pub(in crate::hostile) const UNKNOWN_OP: OpId = OpId(u64::MAX >> 2);
 /// Four bytes of payload that do not come from a send of the user.
 pub(in crate::hostile) const PAYLOAD: [u8; 4] = [0x5a; 4];
@@ -59,9 +59,10 @@ impl<'a> SdpOut<'a> {
         SdpOut { order, out: vec![output], state }
     }
 
-    /// Returns the outputs. If the only message with MSeq is the correct message, keeps its MSeq.
-    /// Otherwise sets new MSeq values. `right` is true if the correct output is a message with
-    /// MSeq. `sent` is MSeq of the last message that was sent. The function updates `sent`.
+    /// Returns the outputs. `right` is true if the correct output is a message with MSeq. If
+    /// `right` is true and exactly one of the outputs has MSeq, this output keeps its MSeq.
+    /// Otherwise all outputs with MSeq get new values. `sent` is MSeq of the last message before
+    /// these outputs. The function updates `sent`.
     pub(crate) fn numbered(mut self, right: bool, sent: &mut u32) -> Vec<Output> {
         let order = self.order;
         let counted: Vec<&mut Output> = self.out.iter_mut().filter(|output| is_counted(output, order)).collect();
@@ -120,8 +121,8 @@ impl<'a> SdpOut<'a> {
         matches!(self.out.first(), Some(Output::Send { payload: Some(_), .. }))
     }
 
-    /// Sends the messages `more` after the correct output, if this output is a message with this
-    /// MID. Each message in `more` has a MID and the bytes after the base header (BSDH).
+    /// If the correct output is a message with this MID, sends the messages `more` after it. Each
+    /// message in `more` has a MID and the bytes after the base header (BSDH).
     pub(in crate::hostile) fn follow(&mut self, mid: Mid, more: &[(Mid, &[u8])]) {
         let Some(Output::Send { head, .. }) = self.out.first().filter(|_| self.mid() == Some(mid)) else { return };
         let like = head.clone();

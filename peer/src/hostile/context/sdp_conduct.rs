@@ -14,7 +14,7 @@ pub(crate) struct SdpConduct {
     pub(crate) repeats_request: bool,
     /// After a ChRcvBuf for a smaller size, messages keep the larger size until the answer arrives.
     pub(crate) keeps_size: bool,
-    /// SrcAvails that cross a SinkAvail are read.
+    /// If a SrcAvail crosses a SinkAvail, this side reads the bytes that the SrcAvail advertises.
     pub(crate) reads_crossing: bool,
     /// Larger Private Buffers are posted only in place of smaller buffers that are used up.
     pub(crate) renews_late: bool,

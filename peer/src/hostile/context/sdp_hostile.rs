@@ -16,7 +16,8 @@ pub(crate) struct SdpHostile {
 }
 
 impl SdpHostile {
-    /// Returns `None` for the correct endpoint.
+    /// Creates the state for these deviations. `None` for the correct endpoint, which has no
+    /// deviations.
     pub(crate) fn of(deviations: Deviations) -> Option<Box<Self>> {
         (!deviations.is_empty()).then(|| Box::new(SdpHostile { deviations, ..SdpHostile::default() }))
     }

@@ -92,8 +92,8 @@ fn a_chosen_one_alone_is_mangled() {
     }
 }
 
-/// The Send is the FPDU of RFC 5044 Figure 5, which begins with a marker. The FPDUs of the other
-/// stream have no CRC.
+/// The first stream has the FPDU of RFC 5044 Figure 5: a Send that begins with a marker. The FPDUs
+/// of the second stream have no CRC.
 #[test]
 fn markers_and_missing_crcs_are_kept() {
     let send =
@@ -152,7 +152,8 @@ fn half_of_the_changes_reach_ddp() {
         pdus.push(&octets(&mangled(plan("flip=1", seed), &[REQUEST, SEND])));
         assert!(matches!(pdus.next(), Some(Pdu::Startup(_)) | None));
         let Some(Pdu::Ulpdu { ulpdu, framing }) = pdus.next() else { continue };
-        // Two flips of the same bit cancel each other.
+        // Two flips of the same bit cancel each other. Then the ULPDU is unchanged, and does not
+        // count.
         good += u32::from(framing.crc && ulpdu != SEND[2..20]);
         wrong += u32::from(!framing.crc);
     }

@@ -12,8 +12,8 @@ const ORD: usize = 31;
 const ACK_IRD: usize = 25;
 const ACK_ORD: usize = 27;
 
-/// Hides a wrong byte from the state machine: if `bad` returns true for the byte at offset `figure`
-/// of a message with this MID, replaces the byte by `good`.
+/// Hides a wrong byte from the state machine. If `bad` returns true for the byte at offset `figure`
+/// of a message with this MID, `good` replaces the byte.
 fn fix(arrived: &mut SdpArrived<'_>, mid: Mid, figure: usize, bad: impl Fn(u8) -> bool, good: u8) {
     if arrived.is(mid) && bad(arrived.octet(figure)) {
         arrived.set_octet(figure, good);

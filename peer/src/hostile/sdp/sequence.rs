@@ -163,7 +163,7 @@ deviations! {
     "sdp.speaks-before-hello-ack" [SdpOut(|out| if out.mid() == Some(Mid::HELLO) {
         out.state.count = 1;
     } else if let Some(Output::Start(start)) = out.out.first_mut().filter(|_| out.state.count == 1) {
-        // An MPA Responder would hold back the message.
+        // Without this flag, an MPA Responder would hold back the message until an FPDU arrives.
         start.speaks_first = true;
         let early = out.compose(Mid::DATA, &[]);
         out.out.push(early);

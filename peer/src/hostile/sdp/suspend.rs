@@ -36,7 +36,8 @@ fn is_reconnection(out: &SdpOut<'_>) -> bool {
 
 deviations! {
     "sdp.susp-comm-not-repeated" [SdpOut(|out| {
-        // A SuspComm that crossed the peer's SuspComm is void and must be repeated.
+        // A SuspComm that crossed the peer's SuspComm is void and must be repeated. This deviation
+        // drops the repeated SuspComm.
         if out.mid() == Some(Mid::SUSP_COMM) && !out.once() {
             out.suppress(Mid::SUSP_COMM);
         }

@@ -40,7 +40,7 @@ proptest! {
         }
     }
 
-    /// A random STag gives no access to memory, unless it is the STag of the region.
+    /// A random STag gives no access to memory. The only exception is the STag of the region.
     #[test]
     fn arbitrary_names_reach_nothing(stag: u32, to: u64, len in 1usize..100_000) {
         let mut setup = Setup::new();

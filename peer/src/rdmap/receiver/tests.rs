@@ -262,8 +262,8 @@ fn requests_and_immediate_data_have_one_size() {
     assert_eq!(fault(&[gap]), Fault::Queue { qn: 1, error: QueueError::MsnGap });
 }
 
-/// RFC 5040 Figure 10: a Terminate contains the Read Request only if the peer is not allowed to
-/// read the requested memory.
+/// RFC 5040 Figure 10: if the peer has no right to read the requested memory, the Terminate
+/// contains the Read Request. Terminates for other faults do not contain it.
 #[test]
 fn a_refused_read_request_is_given_back() {
     let mut proof = Coverage::new(CoverageKind::Test);

@@ -39,8 +39,8 @@ pub(super) struct Reading {
 /// An answer that the Data Sink sends for a SrcAvail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Answer {
-    /// RdmaRdCompl for `len` bytes. `last` is the STag to invalidate if the message completes its
-    /// SrcAvail.
+    /// RdmaRdCompl for `len` bytes. If the message completes its SrcAvail, `last` is the STag to
+    /// invalidate.
     RdmaRdCompl { len: u32, last: Option<u32> },
     /// SendSm.
     SendSm,

@@ -16,7 +16,8 @@ pub(in super::super) enum Revoke {
     No,
     /// SinkAvailCancel is to be sent.
     Wanted,
-    /// SinkAvailCancel is sent. No new SinkAvail may be sent until the revocation is complete.
+    /// SinkAvailCancel is sent. This side may send a SinkAvail again when the revocation is
+    /// complete.
     Sent,
 }
 
@@ -45,7 +46,7 @@ impl Sink {
             && self.revoke == Revoke::No
             && !self.ended
             && self.buffered.iter().all(|buffered| buffered.len == 0)
-            // Section 11.3, rule 2a.
+            // While a SrcAvail is open, this side sends no SinkAvail (section 11.3, rule 2a).
             && self.sources.is_empty()
             && self.reading.is_none()
             && self.owed == 0;

@@ -11,8 +11,9 @@
 //! If advertisements become void, `next` moves back to the first advertised byte.
 //!
 //! `read_zcopy` handles this side's SrcAvails. `write_zcopy` handles the peer's SinkAvails, and
-//! drops those that are stale. A SinkAvail is stale if a message with payload, which this side sent
-//! before the SinkAvail arrived, fills its buffer. `plan` selects the mechanism.
+//! drops those that are stale. Before a SinkAvail arrives, this side can send a message with
+//! payload that fills the buffer of the SinkAvail. Such a SinkAvail is stale. `plan` selects the
+//! mechanism.
 
 mod plan;
 mod read_zcopy;
@@ -68,8 +69,8 @@ pub(super) struct Source {
     pub(super) conduct: SdpConduct,
 }
 
-/// The user canceled the sends: of the bytes before position `upto`, this side sends only the bytes
-/// that are already assigned to a mechanism.
+/// The user canceled the sends. Before position `upto`, this side sends only the bytes that are
+/// already assigned to a mechanism.
 #[derive(Debug, Clone, Copy)]
 struct Cancel {
     upto: u64,

@@ -77,9 +77,9 @@ impl Source {
     /// Removes the SrcAvails that `which` selects, because the peer has dropped them or will drop
     /// them. Their bytes become unassigned.
     pub(in super::super) fn void(&mut self, which: impl Fn(&OpenSrcAvail) -> bool, out: &mut VecDeque<Output>) {
-        // Either all open SrcAvails are selected or none. SrcAvails from before and after a
-        // ModeChange to Combined Mode are never open at the same time: in Combined Mode, a SrcAvail
-        // is sent only when no older SrcAvail is open. So `next` can move back to the first
+        // Either all open SrcAvails are selected or none. In Combined Mode, a SrcAvail is sent only
+        // when no older SrcAvail is open. Therefore SrcAvails from before and after a ModeChange to
+        // Combined Mode are never open at the same time. So `next` can move back to the first
         // selected SrcAvail.
         let first = self.open.iter().find(|advert| which(advert)).map(|advert| advert.start);
         self.open.retain(|advert| {

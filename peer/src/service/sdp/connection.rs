@@ -10,11 +10,11 @@ use crate::time::Instant;
 use crate::verbs::LateSegment;
 use crate::workload::WorkloadError;
 
-/// The RNIC drops segments that arrive after this side closes, for example the peer's credit
-/// updates. If it reset the connection instead, bytes that TCP has not sent yet would be lost.
+/// After this side closes, segments can still arrive, for example the peer's credit updates. The
+/// RNIC drops them. With a reset instead, bytes that TCP has not sent yet would be lost.
 const QUEUES: Queues = Queues { sends: 256, receives: 256, late: LateSegment::Drop };
 
-/// See the [module](super).
+/// One SDP endpoint and its user. See the [module](super).
 #[derive(Debug)]
 pub(crate) struct SdpConnection {
     endpoint: Endpoint,

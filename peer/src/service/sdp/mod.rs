@@ -31,7 +31,8 @@ pub struct SdpServer {
 }
 
 impl SdpServer {
-    /// Size in bytes of a Private Buffer. Small receives are advertised only if this size is small.
+    /// Size in bytes of a Private Buffer. A receive is advertised only if it is larger than a
+    /// Private Buffer. With this size, receives of a few thousand bytes are advertised.
     pub const RECV_SIZE: u32 = 1000;
 
     /// Creates a server. With its settings, the transfer of a few thousand bytes uses every

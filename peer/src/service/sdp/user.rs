@@ -68,7 +68,7 @@ pub(super) struct UserState {
     receives: usize,
     commanded: usize,
     commands: VecDeque<String>,
-    /// Time before which no command is executed.
+    /// The user executes no command before this time.
     pub(super) wait: Option<Instant>,
     ended: bool,
 }

@@ -1,10 +1,10 @@
 //! Selects the next outbound segment. The segment comes from the message in progress, the
 //! Terminate, a response, or the next Work Request.
 //!
-//! The segments of different messages are never mixed. If both are due, responses and the messages
-//! of Work Requests alternate. Bind, Fast-Register and Invalidate send nothing. Each of these
-//! operations is executed at its position in the Send Queue, before the next Work Request begins
-//! (VERBS-8.2.2.1-5 to -7).
+//! The segments of different messages are never mixed. If a response and a Work Request are both
+//! due, responses and the messages of Work Requests alternate. Bind, Fast-Register and Invalidate
+//! send nothing. Each of these operations is executed at its position in the Send Queue, before the
+//! next Work Request begins (VERBS-8.2.2.1-5 to -7).
 
 use bytes::Bytes;
 use weft_core::wire::ddp::{Msn, RawHeader, RawUntagged, queue};
@@ -31,8 +31,8 @@ use crate::verbs::work_request::{Operation, Payload, length};
 pub(in crate::verbs) enum Step {
     /// An FPDU was added to the batch.
     Added,
-    /// The batch must be sent before `add_fpdu` is called again, because the next operation changes
-    /// memory.
+    /// The next operation can change memory to which the batch refers. Therefore the caller has to
+    /// send the batch before it calls `add_fpdu` again.
     Flush,
     /// Nothing has to be sent.
     Nothing,

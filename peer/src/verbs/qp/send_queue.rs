@@ -121,8 +121,8 @@ impl SendQueue {
         }
     }
 
-    /// Finishes the Read in flight to which `request` belongs. `request` can cover only the last
-    /// part of the Read. Does nothing if no Read matches.
+    /// Finishes the Read in flight to which `request` belongs. `request` is for the complete Read
+    /// or for its last part. Does nothing if no Read matches.
     pub(super) fn fail_read(&mut self, request: &ReadRequest, status: CompletionStatus) {
         let is_it = |wqe: &&mut Wqe| match (&wqe.wr.operation, &wqe.progress) {
             (Operation::Read { local, remote, .. }, Progress::Waiting { .. }) => {

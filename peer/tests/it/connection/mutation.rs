@@ -1,4 +1,5 @@
-//! No octets from the peer cause a panic, or make a connection hold more than its user posted.
+//! Sends arbitrary octets to a connection. They never cause a panic. The connection never delivers
+//! more than the posted receives can hold.
 
 use proptest::prelude::*;
 use std::time::Duration;
@@ -78,7 +79,8 @@ proptest! {
         prop_assert!(machine.sent[fin..].iter().skip(1).all(|sent| *sent == Transmit::Reset));
     }
 
-    /// Deliveries never exceed the posted receives, and nothing is delivered twice.
+    /// The number of delivered messages never exceeds the number of posted receives. Each delivered
+    /// message fits into its receive.
     #[test]
     fn deliveries_fit_the_posted_receives(receives in 0usize..5, pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..20)) {
         let mut machine = Machine::responder(mpa(|mpa| mpa.crc = false));

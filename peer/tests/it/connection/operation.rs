@@ -67,7 +67,7 @@ fn fpdus_fill_the_emss() {
 }
 
 /// MPA-7.1.2-17: the Responder sends no FPDU before the first valid FPDU has arrived, even if its
-/// user posts a Send. A zero-length Write is such an FPDU.
+/// user posts a Send. The first FPDU can be a Write without payload.
 #[test]
 fn the_responder_is_silent_before_the_first_fpdu() {
     let mut responder = Machine::established(1);
@@ -126,8 +126,8 @@ fn pad_is_ignored() {
     assert_eq!(responder.received(), [b"x"]);
 }
 
-/// The first FPDU has a wrong CRC. It does not allow the Responder to send, so the Responder sends
-/// no Terminate.
+/// The first FPDU has a wrong CRC. Such an FPDU does not allow the Responder to send, so the
+/// Responder sends no Terminate.
 #[test]
 fn a_wrong_crc_in_the_first_fpdu_only_closes() {
     for at in 0..SEND.len() {

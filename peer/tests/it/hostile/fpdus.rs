@@ -156,8 +156,8 @@ pub(crate) const CHECKS: &[Check] = &[
     }),
     ("mpa.pad-of-ulpdu", |d| {
         let octets = plain(d);
-        // The ULPDU of 23 octets needs one octet of PAD to become a multiple of four. Together with
-        // ULPDU_Length, three octets would be correct.
+        // The deviating endpoint pads only the ULPDU of 23 octets to a multiple of four, with one
+        // octet of PAD. A correct endpoint also counts ULPDU_Length, so its PAD has three octets.
         octets[..25] == right_plain()[..25] && octets.len() == 2 + 23 + 1 + 4 && sealed(&octets)
     }),
     ("mpa.stops-at-fin", |d| {

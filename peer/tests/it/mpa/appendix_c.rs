@@ -54,9 +54,9 @@ fn result(initiator: Settings, responder: Settings) -> (String, Wire) {
     (format!("V={v} M={to_initiator}/{to_responder}"), wire)
 }
 
-/// Checks the figures cell by cell. The cells with N/A are for a permissive Responder that answers
-/// an RDMAC Initiator with M=0. This Responder answers such an Initiator with M=1, so these cells
-/// have no result.
+/// Checks the figures cell by cell. In the cells with N/A, a permissive Responder sends a Reply
+/// with M=0 to an RDMAC Initiator. weft's Responder sends a Reply with M=1 in this case, so the
+/// test expects M=1 instead of N/A.
 #[test]
 fn figures_15_to_17() {
     let cells: Vec<Vec<&str>> = FIGURES.lines().skip(1).map(|line| line.split(',').collect()).collect();

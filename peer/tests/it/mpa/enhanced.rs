@@ -132,8 +132,9 @@ fn each_flag_and_field_has_its_place() {
             "the private data has 509 bytes, but an enhanced start-up frame can carry at most 508 bytes"
         );
         assert_eq!(Machine::initiator(settings(508)).octets_sent().len(), 532);
-        // If the private data of a Responder is too long for the Reply, the Responder lets its user
-        // decide. It then also rejects private data of the same length from the user.
+        // The private data in this Responder's settings is too long for the Reply. So the Responder
+        // lets its user decide whether to accept. If the user passes private data of the same
+        // length, the call fails.
         let mut responder = Machine::responder(settings(509));
         responder.octets(&request(0x50, 2, &words(1, 1)));
         assert!(matches!(responder.events[..], [Event::Request(_)]));

@@ -140,7 +140,8 @@ fn markers_belong_to_the_fpdu_around_them() {
         assert_eq!(fpdus(&octets, Framing { markers: false, crc: true }).len(), 3);
     });
     proof.verify(requirement!("MPA-7.1.2-21"), || {
-        // For a Responder too, the flag M of its peer decides, and not its own flag M.
+        // The flag M of its peer also decides whether a Responder sends markers. Its own flag M has
+        // no influence.
         for (m, own, first) in [(0x80, false, &b"\0\0\0\0\0\x12"[..]), (0, true, b"\0\x12\x41\x43\0\0")] {
             let mut responder = Machine::responder(mpa(|mpa| mpa.markers = own));
             responder.octets(&[b"MPA ID Req Frame", &[m | 0x40, 1, 0, 0][..]].concat());

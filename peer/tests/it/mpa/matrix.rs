@@ -220,8 +220,8 @@ fn drawn_settings() {
     println!("1500 connections, {octets} bytes");
 }
 
-/// Tests every mode with every combination of flags. In each connection, the output of each side is
-/// split once, at one of the offsets 1 to 90.
+/// Tests every mode with every combination of flags. In each connection, each output of both sides
+/// is split once, at the same offset. The offsets are 1 to 90.
 #[test]
 fn every_offset() {
     let mut runs = 0;

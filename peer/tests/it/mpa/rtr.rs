@@ -301,8 +301,8 @@ fn a_local_failure() {
         let error = StreamError::Setup(SetupError::LocalCatastrophic);
         assert_eq!(initiator.events, [Event::TerminateSent(error)]);
     });
-    // A Responder that is not yet allowed to send only closes. A Responder in start-up also only
-    // closes.
+    // If a Responder is not allowed to send yet, it closes and sends no Terminate. A Responder in
+    // start-up does the same.
     let mut responder = Machine::established(0);
     assert_eq!(terminate(&mut responder), b"");
     let mut waiting = Machine::responder(Settings::default());

@@ -85,8 +85,8 @@ fn octets_that_came_early() {
         assert_eq!(streamed(&machine), b"");
     });
     proof.verify(requirement!("MPA-7.1.2-11"), || {
-        // A Responder sends nothing before the Request arrives. Octets that came with its last
-        // streaming message are not a Reply.
+        // The peer becomes the Responder. A Responder sends no Reply before the Request arrives. So
+        // octets that arrive with the peer's last streaming message are not a Reply.
         let mut machine = streaming();
         machine.octets(&[b"bye", &REPLY[..]].concat());
         machine.connection.start_initiator(machine.now, REPLY).unwrap();

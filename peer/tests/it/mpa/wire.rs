@@ -1,5 +1,5 @@
 //! [`Wire`] joins two machines by octet streams that can be split anywhere. [`fpdus`] reads the
-//! output of the machines. It shares no code with them.
+//! output of the machines. [`fpdus`] shares no code with the machines.
 
 use weft_core::crc;
 use weft_core::wire::mpa::Framing;

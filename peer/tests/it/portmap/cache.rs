@@ -30,8 +30,8 @@ fn asks(client: &mut Client, at_millis: u64) -> bool {
     asks
 }
 
-/// Returns whether the client sends a request `millis` ms after the answer, and whether it sends
-/// one 1 ms earlier.
+/// Returns whether the client sends a request at two times: `millis` - 1 ms after the answer, and
+/// `millis` ms after the answer.
 fn edge(time: u8, millis: u64) -> [bool; 2] {
     [asks(&mut answered(time), 1000 + millis - 1), asks(&mut answered(time), 1000 + millis)]
 }

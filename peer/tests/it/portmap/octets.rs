@@ -178,7 +178,7 @@ pub(crate) fn events(server: &mut Server) -> Vec<ServerEvent> {
     std::iter::from_fn(|| server.poll_event()).collect()
 }
 
-/// Runs each assertion, which proves its requirement.
+/// Runs the assertions. Each assertion proves the requirement in the same row.
 pub(crate) fn proves<const N: usize>(rows: [(RequirementId, &dyn Fn()); N]) {
     let mut proof = Coverage::new(CoverageKind::Test);
     for (id, assertion) in rows {

@@ -169,9 +169,9 @@ fn a_duplicate_gets_the_current_mapping() {
     })]);
 }
 
-/// A PmTime of 20 is 5 s, and a PmTime of 100 is 25 s. A port that was created for a Request stays
-/// for the PmTime, in which the client is allowed to cache the answer, and at least for ten
-/// seconds.
+/// A PmTime of 20 is 5 s, and a PmTime of 100 is 25 s. The client is allowed to cache the answer
+/// during the PmTime. A port that was created for a Request stays during the PmTime, and at least
+/// for ten seconds.
 #[test]
 fn a_port_stays_for_its_pm_time() {
     for (time, millis_kept) in [(0, 10_000), (20, 10_000), (100, 25_000)] {
@@ -204,8 +204,8 @@ fn a_fixed_address_is_known_for_its_pm_time() {
     assert_eq!((connects(24_999), connects(25_000)), (Some(at("10.0.0.1:5001")), None));
 }
 
-/// If the server grants a port again, it waits for another PMAck. Without this PMAck, it frees the
-/// port.
+/// If a duplicate of a Request gets a different answer, the server waits for another PMAck. Without
+/// this PMAck, the Request expires.
 #[test]
 fn another_answer_to_a_duplicate_is_not_acknowledged_yet() {
     let mut server = server();

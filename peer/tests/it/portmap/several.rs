@@ -38,8 +38,8 @@ fn rotates_addresses_and_skips_those_that_are_down() {
     ]);
 }
 
-/// A duplicate of a Request gets the address of the first answer, and not the next address. If this
-/// address has failed in the meantime, the duplicate gets another address.
+/// A duplicate of a Request gets the address of the first answer, and not the next address. If the
+/// address of the first answer has failed in the meantime, the duplicate gets another address.
 #[test]
 fn a_duplicate_keeps_its_turn() {
     let two = ["10.0.0.11:7001", "10.0.0.12:7001"];

@@ -37,8 +37,8 @@ fn each_reserved_credit_serves_its_purpose() {
     };
     let mut mode = Bench::new(BCOPY, 16, 50);
     mode.bufs = 1;
-    // This message stays in its Private Buffer, because no message of this side would widen the
-    // peer's window.
+    // The user does not read, so this message stays in its Private Buffer. Therefore no message of
+    // this side would widen the peer's window.
     mode.deliver(DATA, &[1]);
     mode.host.machine.shut_down();
     let not_at_one = mode.all().is_empty();
@@ -118,8 +118,8 @@ fn a_larger_size_applies_to_advertisements_after_its_acknowledgement() {
 }
 
 /// Each side has three Private Buffers. The user does not read the message in one of them, so two
-/// are free. Each update uses a buffer, so its receiver owes an update too. Nevertheless, the two
-/// sides send only a few messages in ten seconds.
+/// are free. Each update uses a buffer of the side that receives the update, so this side then owes
+/// an update too. Nevertheless, the two sides send only a few messages in ten seconds.
 #[test]
 fn updates_do_not_answer_each_other_forever() {
     let three = || Settings { bufs: 3, recv_size: 64, policy: BCOPY, ..Settings::default() };
@@ -132,8 +132,8 @@ fn updates_do_not_answer_each_other_forever() {
     let begun = peers.now;
     let messages = |peers: &Peers| peers.sent[0].len() + peers.sent[1].len();
     let before = messages(&peers);
-    // The loop has a bound, so that an endless exchange fails the test. `settle` has no bound, and
-    // the test would hang.
+    // The loop has a bound. Therefore an endless exchange fails the test. The test does not use
+    // `settle`, because `settle` has no bound and would hang.
     let mut moved = 0;
     loop {
         (0..2).for_each(|side| peers.run(side));

@@ -246,8 +246,8 @@ fn an_abort_conn_that_fails_ends_the_connection_at_once() {
     assert_eq!(bench.host.machine.poll_timeout(), None);
 }
 
-/// The RNIC can fill the receive by a Read until TCP ends. The machine must report the end of the
-/// receive after that. `Host` checks this order.
+/// Until TCP ends, a Read of the RNIC can still write into the receive. So the machine must report
+/// the end of the receive after the end of TCP. `Host` checks this order.
 #[test]
 fn a_receive_with_a_read_in_progress_ends_after_tcp() {
     for shut_down in [false, true] {

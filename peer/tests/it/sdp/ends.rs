@@ -117,7 +117,8 @@ fn a_failed_completion_makes_the_close_abortive() {
     bench.host.machine.handle_completed(bench.now, op, false);
     let items = bench.all();
     let events = bench.events();
-    // In the second case, the DisConn is the message that could not be sent.
+    // In the first case, the message that could not be sent is the Data. In this second case, it is
+    // the DisConn.
     let mut last = self::bench();
     last.host.machine.shut_down();
     last.host.run(last.now);

@@ -152,8 +152,8 @@ fn messages_with_payload_and_their_advertisements() {
     let mut sink = pipelined(POLICY);
     sink.receive(1, 100);
     let sink_avail = last(&mut sink);
-    // `Host` numbers STags from 0x201. A region begins at the address STag * 2^20 + 3, which is not
-    // aligned.
+    // The first STag of a `Host` is 0x201. A region begins at the address STag * 2^20 + 3, which is
+    // not aligned.
     let (stag, va) = (0x201, 0x2010_0003);
     shows!(proof:
         "SDP-6.1.1-23" => is(&data, 0xff, &[1, 2, 3]);

@@ -56,7 +56,7 @@ fn every_message_begins_with_a_bsdh() {
         // The conversation also has RDMA Reads and Writes between the messages. MSeq does not count
         // them.
         "SDP-5-2" => moved.count() >= 8 && (0..2).all(|side| numbers(side).into_iter().eq(1..=numbers(side).len() as u32));
-        // Hosts number STags from 0x201 on.
+        // The first STag of a host is 0x201. Each next STag is higher by 0x101.
         "SDP-6-2" => all(talk.of(0xfe).iter().chain(&talk.of(0xfd)), |message| message.word(4) % 0x101 == 0x201 % 0x101)
             && all(talk.of(7), |message| message.word(0) <= 4) && octets[1][16..18] == [0, 7];
         "SDP-6.1.1-1" => all(talk.messages(), |(_, message)| figure_3(message.mid).is_some_and(|(header, payload)|

@@ -91,8 +91,8 @@ fn pipelined_to_combined_advertises_dropped_buffers_again() {
     assert_eq!(bench.mids(), [SRC_AVAIL, SRC_AVAIL]);
     bench.host.machine.set_mode(Half::Out, Mode::Combined).unwrap();
     assert_eq!(bench.mids(), [MODE_CHANGE]);
-    // The peer sent this SinkAvail before it received the ModeChange. The SinkAvail is not stale,
-    // so the peer has dropped the SrcAvails that crossed it.
+    // The peer sent this SinkAvail before it received the ModeChange. The SinkAvail crosses the two
+    // SrcAvails and is not stale, so the peer has dropped both SrcAvails.
     bench.deliver_with(0, SINK_AVAIL, 3, &sink_ah(150, 0x55, 0, 0), None);
     let items = bench.all();
     let messages = summaries(&items);

@@ -156,8 +156,8 @@ fn the_sink_treats_revoked_buffers_as_processed() {
     assert!(!written.is_aborted());
 }
 
-/// The machine handles the SrcAvailCancel only when its Read has completed. Until then, MSeqAck
-/// does not advance. So the machine cannot acknowledge a later message earlier.
+/// While its Read is in progress, the machine does not handle the SrcAvailCancel, and MSeqAck does
+/// not advance. So the machine cannot answer the later ChRcvBuf before the SrcAvailCancel.
 #[test]
 fn a_resize_after_a_revocation_is_answered_after_it() {
     let mut bench = bench(POLICY);

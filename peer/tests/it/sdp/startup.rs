@@ -270,8 +270,8 @@ fn each_profile_has_its_sequence() {
 fn streaming_octets_may_come_one_by_one() {
     for profile in PROFILES {
         let other = if profile == Profile::Bare { profile } else { Profile::Swapped };
-        // Without this wait, the machine would handle the Hello before the Request has arrived
-        // octet by octet.
+        // The Request arrives octet by octet after the Hello. Without this wait, the machine would
+        // handle the Hello before the Request is complete.
         let wait = Settings { request_wait: core::time::Duration::from_secs(1), ..with(other) };
         let mut peers = Peers::new(with(profile), wait);
         loop {

@@ -1,5 +1,5 @@
-//! Builds messages octet by octet, as Figures 2 to 15 of draft-pinkerton-iwarp-sdp-01 show them. It
-//! does not use the code under test.
+//! Builds messages octet by octet, as Figures 2 to 15 of draft-pinkerton-iwarp-sdp-01 show them.
+//! This module does not use the code under test.
 
 /// A BSDH (Figure 2) and the octets after it.
 pub(crate) fn message(bufs: u16, flags: u8, mid: u8, mseq: u32, mseq_ack: u32, rest: &[u8]) -> Vec<u8> {

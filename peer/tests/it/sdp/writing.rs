@@ -108,8 +108,8 @@ fn one_message_for_one_advertised_receive() {
     );
 }
 
-/// Returns the STags of the SinkAvails that a Data Source uses. Before, the source has sent
-/// `payloads` messages with payload. `adverts` are the NonDiscards values of the SinkAvails.
+/// Lets a Data Source send `payloads` messages with payload. Then delivers SinkAvails to it, with
+/// the NonDiscards values `adverts`. Returns the STags of the SinkAvails that the source uses.
 fn uses(payloads: u64, adverts: &[u32]) -> Vec<u32> {
     let mut bench = pipelined(POLICY);
     (0..payloads).for_each(|id| bench.send(100 + id, 5));

@@ -199,7 +199,7 @@ fn advertises_receives_only_in_pipelined_mode() {
     let mut bench = pipelined(POLICY);
     bench.receive(1, 64);
     shows!(proof:
-        // The receive is not larger than a Private Buffer.
+        // The receive is not larger than a Private Buffer, so the machine does not advertise it.
         "SDP-9.5.1-1" => bench.all().is_empty();
     );
     let mut bench = pipelined(POLICY);
@@ -271,7 +271,7 @@ fn a_sink_avail_is_written_to() {
     shows!(proof:
         "SDP-9.3-14" => messages[0].0 == RDMA_WR_COMPL && messages[0].1 == word(120);
         "SDP-9.3-9" => messages[0].2 == (true, Some(0x55));
-        // The rest does not exceed the threshold.
+        // The remaining 30 octets do not exceed the threshold, so the machine sends them as Data.
         "SDP-11.3-1" => messages[1].0 == DATA && messages[1].1.len() == 30;
     );
 }
@@ -335,7 +335,7 @@ fn crossing_sink_avails_win() {
         "SDP-11.3-16" => summaries(&items)[0].0 == RDMA_WR_COMPL;
         "SDP-11.3-17" => summaries(&items)[1].0 == SRC_AVAIL && summaries(&items)[1].1[..4] == word(150)[..];
     );
-    // Test the Data Sink of crossing advertisements.
+    // Test how the Data Sink handles advertisements that cross.
     let mut sink = pipelined(POLICY);
     sink.receive(1, 100);
     assert_eq!(sink.mids(), [SINK_AVAIL]);

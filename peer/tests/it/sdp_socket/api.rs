@@ -245,8 +245,8 @@ async fn each_half_ends_by_itself() {
     there.closed().await;
 }
 
-/// If data arrives after the reader shut down, its buffer is free again at once. The socket does
-/// not wait for a timer.
+/// If data arrives after the reader has shut down, the socket frees the buffer of the data at once.
+/// The socket does not wait for a timer.
 #[tokio::test(start_paused = true)]
 async fn unread_octets_do_not_block_the_sender() {
     for mode in [Mode::Combined, Mode::Pipelined, Mode::Buffered] {

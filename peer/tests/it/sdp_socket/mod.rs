@@ -59,7 +59,8 @@ async fn a_listener_of_ipv6_leaves_ipv4_to_another_one() {
     let alone = SdpSettings { only_v6: true, ..both };
     let bind =
         |at: &str, port, settings| SdpListener::bind(&device(), SocketAddr::new(at.parse().unwrap(), port), settings);
-    // It is possible that another program on this host uses the port in one of the two families.
+    // Another program on this host can already use the port for IPv6. The loop then tries another
+    // port.
     let (v4, port) = loop {
         let v4 = bind("0.0.0.0", 0, both).unwrap();
         let port = v4.local_addr().unwrap().port();

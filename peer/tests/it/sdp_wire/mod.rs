@@ -163,7 +163,7 @@ async fn accepts_single_octets_until_so_rcvbuf_is_full() {
     let mut proof = Coverage::new(CoverageKind::Test);
     let (mut stream, mut raw, _) = connected(SdpSettings { receive: 100, receives: 5, ..settings() }, 16).await;
     for octet in 0..500u32 {
-        // Two credits are reserved.
+        // Two credits are reserved, so a message with payload needs a third credit.
         while raw.edge - raw.mseq < 3 {
             assert_eq!(raw.message().await.mid, DATA, "after {octet} bytes");
         }
@@ -177,8 +177,8 @@ async fn accepts_single_octets_until_so_rcvbuf_is_full() {
     proof.verify(requirement!("SDP-9.5.6-3"), || assert_eq!(raw.mseq, 500));
 }
 
-/// After the Hello, an SDP socket sends only iWARP. The section on the port mapper (PM-7.1-3) calls
-/// the address of the peer the SDP Address.
+/// After the Hello, an SDP socket sends only iWARP to the address of the peer. In PM-7.1-3, this
+/// address has the name "SDP Address".
 #[tokio::test]
 async fn only_iwarp_follows_the_hello() {
     let mut proof = Coverage::new(CoverageKind::Test);

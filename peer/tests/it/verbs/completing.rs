@@ -155,8 +155,8 @@ fn notifications() {
             (first, second, calls(&mut peers, false)) == (1, 0, 1)
         };
         // A Consumer polls until the CQ is empty, arms the CQ, and polls once more. A message
-        // arrives before or after one of these steps. The Consumer finds its completion in a poll,
-        // or gets a notification.
+        // arrives before or after one of these steps. The Consumer finds the completion for this
+        // message in a poll, or gets a notification.
         "VERBS-8.2.5-10" => (0..4).all(|moment| {
             let mut peers = watched();
             let mut found = 0;

@@ -235,7 +235,7 @@ fn entries_of_a_cq() {
     shows! { proof:
         "VERBS-5.3-8" => one(&mut peers, 1) && one(&mut peers, 2);
         "VERBS-8.2.4-4" => (0..100).all(|n| one(&mut peers, n)) && peers.a.event_ids().is_empty();
-        // A CQ need not have an entry for each entry of its queues.
+        // A CQ can have fewer entries than the queues that use it.
         "VERBS-5.3.1-11" => {
             let one = peers.a.rnic.create_cq(1, None).unwrap().0;
             let init = QpInit { max_sq_wrs: 100, max_rq_wrs: 100, ..QpInit::new(peers.a.pd, one, one) };
@@ -305,7 +305,8 @@ fn request_completion_notification() {
     let init = QpInit::new(side.pd, cq, cq);
     let mut closed = Side::new(|_| ());
     closed.rnic.close().unwrap();
-    // An error triggers a notification of either kind, but only if it was requested.
+    // If a notification of either kind is requested, a completion with an error triggers it.
+    // Without a request, there is no notification.
     let mut fires = |kind: Option<NotifyKind>| {
         let qp = side.rnic.create_qp(init, None).unwrap().0;
         side.rnic.post_receive(qp, vec![weft_peer::verbs::ReceiveWr { wr_id: 1, scatter: Vec::new() }]).unwrap();

@@ -186,7 +186,8 @@ fn of_bind() {
     }
 }
 
-/// Allocates an STag with two entries, and posts a Fast-Register for it that `change` has modified.
+/// Allocates an STag with two entries, and builds a Fast-Register for this STag. `change` modifies
+/// the Fast-Register before this function posts it.
 fn fast(remote: bool, change: impl FnOnce(&mut FastRegistration, &mut Bench)) -> (CompletionStatus, Stag, Bench) {
     let mut bench = Bench::new();
     let fresh = bench.side.rnic.memory_mut().allocate_stag(bench.side.pd, 2, remote).unwrap().stag;

@@ -200,8 +200,8 @@ fn integrity_of_the_stream() {
     bad_crc.hand_in(&send(|_| ()));
     let crc_events = bad_crc.side.event_ids();
     let mut marked = framed(true, false);
-    // The first octets are a marker. It must point to the FPDU that begins with this marker, and it
-    // does not.
+    // The first octets are a marker, which belongs to the FPDU after it. A correct marker here has
+    // the value 0, but this marker has the value 16.
     let octets = [&[0, 0, 0, 16][..], &crate::verbs::peers::fpdu(&send(|_| ()))].concat();
     marked.side.rnic.handle_octets(Instant::ORIGIN, marked.side.llp, &octets);
     let marker_events = marked.side.event_ids();

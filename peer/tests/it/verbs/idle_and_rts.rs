@@ -89,8 +89,8 @@ fn with_a_stream_message() {
     }
 }
 
-/// The last streaming message of a Responder is MPA's Reply. The Responder sends nothing before it
-/// has received an FPDU.
+/// The last streaming message of a Responder is MPA's Reply. After the Reply, the Responder sends
+/// nothing before it has received an FPDU.
 #[test]
 fn the_side_that_must_receive_first() {
     let mut proof = Coverage::new(CoverageKind::Test);

@@ -229,7 +229,7 @@ fn placed_and_delivered() {
     shows! { proof:
         "VERBS-8.2.4-5" => done == 1 && peers.b.octets()[..3] == *b"old";
         "VERBS-8.1.3.2-3" => {
-            // A request that is posted but not sent reads the buffer only when the request is sent.
+            // The RNIC reads the buffer when it sends the request, not when the request is posted.
             // Until then, the buffer of the region cannot be freed.
             let mut bench = Bench::new();
             let wr = bench.side.send_of(1, 0, 2);

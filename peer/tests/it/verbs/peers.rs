@@ -307,7 +307,7 @@ impl Bench {
         Terminate::parse(&last[18..]).ok()
     }
 
-    /// The code of this Terminate as 0xLTCC (layer, type, code).
+    /// The code of the Terminate that the side sends now, as 0xLTCC (layer, type, code).
     pub(crate) fn code(&mut self) -> Option<u16> {
         self.terminate().map(|terminate| number(terminate.error))
     }

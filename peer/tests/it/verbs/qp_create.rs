@@ -368,8 +368,8 @@ fn a_queue_pair_can_be_destroyed_in_every_state() {
     };
     shows! { proof:
         "VERBS-6.1.4-8" => QpState::ALL.into_iter().all(in_state);
-        // Flushed completions that were not polled belong to no Queue Pair after their Queue Pair
-        // is destroyed.
+        // When a Queue Pair is destroyed, its flushed completions that were not polled are removed
+        // from the CQ.
         "VERBS-6.1.4-12" => {
             let mut side = Side::new(|_| ());
             side.post_receive(1, 0, 1);

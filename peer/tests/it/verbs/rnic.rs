@@ -106,7 +106,8 @@ fn the_mode_lasts_as_long_as_the_rnic_is_open() {
             remote: false,
             access: weft_peer::memory::Access::LOCAL,
         };
-        // Register twice, because the first registration must not fix the mode or the block size.
+        // Register twice. The first registration must not limit the mode or the block size of later
+        // registrations.
         rnic.memory_mut().register(&registration).is_ok() && rnic.memory_mut().register(&registration).is_ok()
     };
     let pages = RnicSettings::default();

@@ -120,7 +120,8 @@ fn an_error_of_a_queue_pair_leaves_the_queue_to_the_others() {
             sharing.side.statuses() == [(0, CompletionStatus::Success)] && sharing.state(1) == QpState::Rts
         };
     }
-    // A receive that a message in progress uses belongs to the Queue Pair.
+    // While a message in progress uses a receive of the S-RQ, this receive belongs to the Queue
+    // Pair.
     let mut sharing = Sharing::new(3);
     let sge = sharing.sge(sharing.stag, 9);
     sharing.post(4, vec![sge]);

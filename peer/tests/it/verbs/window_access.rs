@@ -13,7 +13,8 @@ use crate::verbs::windows::{bind, bound, done, on, sibling, state, window, writt
 #[test]
 fn access_through_a_window() {
     let mut proof = Coverage::new(CoverageKind::Test);
-    // If the Queue Pair and the window allow the Write, the Write is placed without an event.
+    // Delivers a Write to a window. `enabled` decides whether the Queue Pair allows the Write, and
+    // `write` decides whether the window allows it. Returns the place of the Write, and the events.
     let rights = |enabled: bool, write: bool| {
         let mut bench = Bench::with(|init| init.inbound_write = enabled);
         let index = window(&mut bench);
@@ -129,8 +130,8 @@ fn invalidation() {
 #[test]
 fn invalidation_is_the_queue_pairs_own() {
     let mut proof = Coverage::new(CoverageKind::Test);
-    // A window is bound on one Queue Pair and invalidated on another. The PD of the second Queue
-    // Pair is the same or a different one.
+    // Invalidates a window on a second Queue Pair. If `bound_first` is true, the window is bound on
+    // the first Queue Pair. If `foreign` is true, the second Queue Pair has a different PD.
     let from = |foreign: bool, bound_first: bool| {
         let mut bench = Bench::new();
         let index = window(&mut bench);

@@ -76,8 +76,8 @@ async fn every_carrier_both_ways() {
     }
 }
 
-/// If reading from the source fails, the connection ends, and the sink gets an error, because the
-/// data is incomplete.
+/// If the source cannot read its input, the connection ends. The data is then incomplete, so the
+/// sink gets an error.
 #[tokio::test]
 async fn a_source_that_fails() {
     let (here, there) = (device(), device());
