@@ -23,7 +23,7 @@ pub(crate) fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
 fn write(new: &Path, octets: &[u8]) -> io::Result<()> {
     let mut file = File::create(new)?;
     file.write_all(octets)?;
-    // A rename may reach the disk before the content does.
+    // Without this call, the later rename may reach the disk before the content does.
     file.sync_all()
 }
 

@@ -21,7 +21,7 @@ use crate::{Filter, RunError, RunOptions, Schedule, run_with};
 /// The result of a case against a deviation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProofOutcome {
-    /// The case failed, and named a requirement of its own that the deviation violates.
+    /// The case failed. It named a requirement that it is about and that the deviation violates.
     Caught,
     /// The case did not fail, but the monitor observed a violation.
     AlsoObserved,
@@ -47,7 +47,7 @@ impl fmt::Display for CaseInRole {
     }
 }
 
-/// A deviation, and the cases that are about the requirements that it violates.
+/// A deviation and its cases. Each case is about a requirement that the deviation violates.
 #[derive(Debug, Clone)]
 pub struct MatrixRow {
     /// The deviation.
@@ -63,7 +63,7 @@ pub struct Matrix {
     pub cases: Vec<CaseInRole>,
     /// Results that are worse than a pass, although the twin was correct.
     pub not_passed: Vec<(Role, CaseResult)>,
-    /// Cases that do not apply to a twin of the role.
+    /// Cases that do not apply to the twin of their role.
     pub skipped: Vec<CaseInRole>,
     /// Deviations that no twin can show, and the reason.
     pub unprovable: Vec<(&'static Deviation, &'static str)>,

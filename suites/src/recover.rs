@@ -29,7 +29,7 @@ pub enum RecoverError {
     Store(#[from] StoreError),
 }
 
-/// The remaining data of a run.
+/// The data of a run that the store and the run's folder still have.
 #[derive(Default)]
 struct RecoveredData {
     cases: Vec<CaseInfo>,
@@ -133,7 +133,7 @@ impl RecoveredData {
         }
         let planned = self.planned.max(ordered.len() as u64);
         let summary = ended.unwrap_or_else(|| {
-            // If the plan is lost, the number of its cases is unknown.
+            // If the plan is lost, `planned` is 0. A run with results then counts as incomplete.
             let is_complete = self.planned == ordered.len() as u64;
             let status = if is_complete { RunStatus::Done } else { RunStatus::Broken };
             let (expected, stale) = baseline::judge(baseline, &ordered, status, |id| suites.variants_of(id));

@@ -146,7 +146,7 @@ impl Remote {
             .map_err(|error| AgentError(format!("cannot be reached: {error}")))?;
         line.push(b'\n');
         let answered = async {
-            // If the writer has ended, the reader has the reason.
+            // If this send fails, the writer thread has ended. The reader then reports the reason.
             let _ = self.sender.send(line).await;
             loop {
                 match self.received.recv().await {
@@ -276,7 +276,8 @@ fn next_line(input: &mut impl BufRead, runtime: &Handle, room: &Arc<Semaphore>) 
     if matches!(message.what, MessageContent::Event(_)) && line.len() > LONGEST_EVENT {
         return Err(format!("sends an event of {} bytes, but an event may have at most {LONGEST_EVENT}", line.len()));
     }
-    // `room` has more permits than the longest line has bytes, and is never closed.
+    // `room` has more permits than the longest line has bytes, and is never closed. So this call
+    // waits, but does not fail.
     let octets = u32::try_from(line.len()).unwrap_or(u32::MAX);
     let permit = runtime.block_on(Arc::clone(room).acquire_many_owned(octets));
     Ok((message, permit.ok()))

@@ -153,8 +153,9 @@ pub fn count(proofs: &Proofs, by: CoverageKind, named: &BTreeSet<RequirementId>,
     counts
 }
 
-/// Returns the requirements whose violation only the target's user can observe and an agent can
-/// report. Returns none unless `by` is [`CoverageKind::Case`], because only cases use an agent.
+/// Returns the requirements whose violation is visible only to the target's user. An agent can
+/// report such a violation. Returns none unless `by` is [`CoverageKind::Case`], because only cases
+/// use an agent.
 pub fn upper_rows(by: CoverageKind) -> impl Iterator<Item = (RequirementId, &'static Requirement)> {
     let is_upper = |row: &Requirement| row.observe == Observe::Upper && is_driven(row.catalogue);
     requirement::all().filter(move |(_, row)| by == CoverageKind::Case && is_upper(row))
@@ -207,8 +208,8 @@ mod tests {
         );
     }
 
-    /// A proven rule counts in addition to the cases. A case counts only if a deviation makes the
-    /// case fail.
+    /// The proof of a rule counts for cases, too. If a case only names a requirement, the
+    /// requirement is not covered. It is covered if a deviation makes the case fail.
     #[test]
     fn a_case_counts_when_a_deviation_makes_it_fail() {
         let key = requirement!("MPA-7.1.1-2");

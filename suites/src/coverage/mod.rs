@@ -89,7 +89,7 @@ impl Proofs {
     /// Adds the proofs that tests or a kill matrix have written to `folder`.
     ///
     /// # Errors
-    /// The folder cannot be read, or a CSV file in it has other content.
+    /// The folder cannot be read, or a line of a CSV file in the folder is not a proof.
     pub fn add_folder(&mut self, folder: &Path) -> Result<(), CoverageError> {
         let failed = |path: &Path, error| CoverageError::Io { path: path.display().to_string(), error };
         for entry in fs::read_dir(folder).map_err(|error| failed(folder, error))? {

@@ -31,7 +31,7 @@ pub(super) fn of_events(result: &CaseResult, traffic: &[TrafficEvent]) -> Vec<Ve
     // Steps and events have the same order. Each step belongs to the first unused event of its
     // kind.
     let mut last = None;
-    // All events before this one are used.
+    // All events before the index `begin` are used.
     let mut begin = 0;
     for step in &result.steps {
         begin += used[begin..].iter().take_while(|used| **used).count();

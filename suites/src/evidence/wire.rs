@@ -184,8 +184,8 @@ impl DirectionIndex {
             && segment.len > 0
         {
             let begin = segment.seq.wrapping_sub(first.wrapping_add(1));
-            // A keep-alive probe of TCP may have the byte before byte 0, whose number wraps around
-            // to a large number.
+            // A keep-alive probe of TCP may carry the byte before byte 0. The number of that byte
+            // wraps around to a large number.
             if begin < 1 << 31 {
                 self.runs.push((u64::from(begin), u64::from(begin) + u64::from(segment.len), frame));
             }
@@ -228,8 +228,8 @@ fn frames<'s>(
     let connections: Vec<(u32, SocketAddr, SocketAddr)> = connected.collect();
     let mut directions: Vec<[DirectionIndex; 2]> =
         connections.iter().map(|_| <[DirectionIndex; 2]>::default()).collect();
-    // This function runs at each pause of the capture. It copies no frame before all frames have
-    // arrived.
+    // This function runs at each pause of the capture. So it copies frames only when all frames
+    // have arrived.
     let mut list: Vec<(&Segment, bool)> = Vec::new();
     let mut order: Vec<usize> = Vec::new();
     // The first frame of each connection, in the order of `order`.
@@ -256,8 +256,8 @@ fn frames<'s>(
     }
     let captured: Vec<[u64; 2]> =
         directions.iter().map(|directions| directions.each_ref().map(DirectionIndex::contiguous)).collect();
-    // The position of each event is its first byte, or the frame of a FIN or reset. The loop
-    // reports a gap before it searches frames.
+    // The position of each event is its first byte, or the frame of a FIN or reset. If this loop
+    // finds a gap, it returns an error, and the search for the frame of each byte does not start.
     let mut positions = Vec::with_capacity(traffic.len());
     for event in traffic {
         let Some(index) = connections.iter().position(|(number, ..)| *number == event.connection) else {

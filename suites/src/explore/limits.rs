@@ -9,7 +9,8 @@ use crate::run::RunError;
 use crate::session::{Profile, SdpAction, SdpStep, SessionService, SocketFields, Step};
 use crate::targets::Target;
 
-/// Sizes of the first Sends, in bytes. `octets.counted` makes no longer payload than the last.
+/// Sizes of the first Sends, in bytes. The last size is the longest payload that `octets.counted`
+/// can make.
 const SIZES: [u32; 5] = [4000, 16_384, 65_536, 262_144, 1 << 20];
 /// Maximum payload in bytes of a segment on Ethernet.
 const ETHERNET: u32 = 1432;
@@ -54,7 +55,8 @@ pub(super) async fn find(
             descending: true,
         };
         let result = player.play(service, "descending-offsets", &[send]).await?;
-        // A rejection is a limit. An echo with other bytes is a failure, which the sessions will show.
+        // If the target rejects the segments, the order is a limit of the target. If it echoes
+        // other bytes, this is a failure, and the sessions will show it.
         let is_misplaced = result.failing().any(|row| row == requirement!("DDP-5.2-4"));
         profile.any_order = passed(&result) || is_misplaced;
     }

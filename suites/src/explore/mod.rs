@@ -6,8 +6,9 @@
 //! | `limits` | what the target can do: the largest Send, connections at the same time |
 //! | `shrink` | reduces a session that fails |
 //!
-//! The seed determines the sessions, as long as the target has the same limits. A session contains
-//! faults only as steps of its own, so every other refusal by the target is a failure.
+//! The seed determines the sessions, as long as the target has the same limits. Each deliberate
+//! fault in a session is a separate step. So if the target refuses any other step, that is a
+//! failure.
 
 mod limits;
 mod shrink;
@@ -31,10 +32,10 @@ use crate::targets::Target;
 const MAX_UNDECIDED: u32 = 5;
 /// Maximum number of different failures. Then the exploration stops.
 const MAX_FAILURES: usize = 20;
-/// How often a reduced session may be played until it fails again. If it does not, weft saves the
-/// session without the reduction.
+/// Maximum number of times that weft plays a reduced session until it fails again. If it never
+/// fails again, weft saves the session without the reduction.
 const REPLAYS: usize = 3;
-/// Interval between two calls for the progress.
+/// Interval between two reports of the progress. A new failure is also reported at once.
 const PROGRESS: Duration = Duration::from_secs(1);
 
 /// How to explore.
@@ -94,7 +95,7 @@ pub struct Exploration {
     pub progress: ExploreProgress,
     /// The failures, in the order in which they were found.
     pub failures: Vec<ExploredFailure>,
-    /// Why the last session without a verdict has none.
+    /// The reason why the most recent undecided session has no verdict.
     pub undecided: Option<String>,
     /// Why the exploration ended before its time, if it did.
     pub stopped: Option<String>,
@@ -167,7 +168,7 @@ pub async fn explore(
             _ => fs::create_dir_all(&folder).map_err(failed(&folder))?,
         }
     }
-    // Names that begin with a dot are no suites.
+    // weft does not read a folder as suites if its name begins with a dot.
     let scratch = options.out.join(".session");
     let suites = Suites::none();
     let player = Player { runner: CaseRunner::open(target, suites, scratch.clone(), seed).await?, scratch };
@@ -198,7 +199,7 @@ pub async fn explore(
         }
     }
     let mut shown = Instant::now();
-    // The last reduction may need longer than the time, but not much.
+    // A reduction may continue after `options.time`, for at most half of this time.
     let end = began + options.time + options.time / 2;
     let is_cancelled = || options.cancel.as_ref().is_some_and(|cancel| *cancel.borrow());
     let is_over = || is_cancelled() || Instant::now() >= end;
@@ -242,7 +243,8 @@ pub async fn explore(
             if !known.contains(&rows) {
                 let failure = reduce(&player, &profile, &name, steps, result, &rows, &is_over).await?;
                 known.push(rows);
-                // The reduced session may violate less, as an earlier failure did.
+                // The reduced session may violate fewer requirements than the session that was
+                // drawn. An earlier failure may already have violated the same requirements.
                 let rows: BTreeSet<RequirementId> = violated(&failure.result).difference(&always).copied().collect();
                 if known[..known.len() - 1].contains(&rows) {
                     continue;
@@ -326,8 +328,9 @@ async fn reduce(
     };
     let (mut reduced, _) = shrink::shrink(steps.clone(), fails).await?;
     number_from_1(&mut reduced);
-    // The new numbers change the order in which the last connections are closed. And if a failure
-    // depends on the time, a shorter session may have failed only by chance.
+    // The reduced session may not fail again, for two reasons. The new numbers change the order in
+    // which the last connections are closed. If a failure depends on the timing, a shorter session
+    // may have failed only by chance.
     for steps in [&reduced, &steps] {
         for _ in 0..REPLAYS {
             if is_cancelled() {

@@ -1,11 +1,12 @@
-//! Reduces a session that fails: removes steps, then makes steps simpler, while the session fails.
+//! Reduces a session that fails: removes steps, then makes steps simpler. Keeps a change only if
+//! the session still fails.
 
 use super::session::Step;
 
 /// Maximum number of sessions that are played to reduce one session.
 pub(super) const MAX_TRIES: u32 = 300;
 
-/// Maximum number of these sessions that make one step simpler.
+/// Maximum number of these sessions that are played to make one step simpler.
 const MAX_TRIES_OF_STEP: u32 = 60;
 
 /// Returns the reduced steps, and the number of sessions that were played. `fails` plays a session

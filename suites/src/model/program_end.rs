@@ -40,7 +40,7 @@ impl ProgramEnd {
         self.exit_status == Some(0)
     }
 
-    /// Returns whether the program was killed by a signal for its own fault.
+    /// Returns whether the program crashed: its own fault caused the signal that killed it.
     #[must_use]
     pub fn is_crash(&self) -> bool {
         self.signal.is_some_and(|signal| FAULTS.contains(&signal))

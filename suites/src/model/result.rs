@@ -88,7 +88,7 @@ impl CaseResult {
         self.signature_of(self.failing())
     }
 
-    /// Like [`signature`](Self::signature), but without requirements that the case is not about.
+    /// Like [`signature`](Self::signature), but only with the requirements that the case is about.
     pub(crate) fn own_signature(&self) -> String {
         let own = self.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail && !judged.also_observed);
         self.signature_of(own.map(|judged| judged.requirement))

@@ -1,7 +1,7 @@
 //! The words of an enum, in JSON, in output and on the command line.
 
-/// Adds `ALL`, `as_str`, `Display` and `FromStr` to an enum. `all` describes the list of all
-/// values. `unknown` is the error for another word.
+/// Adds `ALL`, `as_str`, `Display` and `FromStr` to an enum. `all` is the doc comment of `ALL`.
+/// `unknown` is the format of the error for an unknown word.
 macro_rules! words {
     ($name:ident, all: $all:literal, unknown: $unknown:literal, { $($value:ident => $word:literal),+ $(,)? }) => {
         impl $name {

@@ -75,8 +75,8 @@ fn without_skipped_sum(text: &str) -> String {
     format!("{}{}{}", &text[..start], attributes.collect::<Vec<_>>().join(" "), &text[end..])
 }
 
-/// Returns the test of a result. `marks` are the causes that make the run fail although no case
-/// fails, and that this result shows.
+/// Returns the test of a result. `marks` are the causes that this result shows. Each of them makes
+/// the run fail, although no case fails.
 fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&OtherCause>>) -> TestCase {
     let status = match result.verdict {
         _ if let Some(marks) = marks => marked(marks),

@@ -17,7 +17,7 @@ pub(super) struct OtherCause {
     pub(super) class: &'static str,
     /// One line about the cause.
     pub(super) line: String,
-    /// The line, the rule and the cases.
+    /// The details: `line`, then the rule and the cases if a rule is violated.
     pub(super) text: String,
     /// Index of the result that shows the cause. `None` if nothing was run.
     shown_by: Option<usize>,

@@ -112,7 +112,8 @@ impl RunContext {
         let mut script_run = self.run_script(case, key, &target, seed, self.stage(key, &target)?).await?;
         let mut recovery = self.restart_if_dead(script_run.stage.log(), key, &target).await?;
         if recovery.restarted && !script_run.stage.log().alive_before {
-            // The target was dead before this case began, which is no evidence about the case.
+            // The target was dead before this case began. So the failure is no evidence, and the
+            // script runs again on the restarted target.
             if let Some(wire) = &self.wire {
                 wire.begin();
             }

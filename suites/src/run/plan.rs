@@ -219,8 +219,8 @@ mod tests {
         assert_eq!(keys(&Filter::everything().only([full[5].clone()])), [full[5].clone()]);
     }
 
-    /// If another case fails, the basic cases show whether the reason is basic. So basic cases must
-    /// also run on a target without CRC.
+    /// If another case fails, the basic cases show whether a basic fault is the reason. So basic
+    /// cases must also run on a target without CRC.
     #[test]
     fn basic_cases_come_before_all_others_and_need_no_crc() {
         let suites = Suites::embedded().unwrap();

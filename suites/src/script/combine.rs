@@ -45,8 +45,8 @@ fn split_mix(state: &mut u64) -> u64 {
 /// Pairs of values of two parameters that no selected variant has yet.
 struct UncoveredPairs {
     sizes: Vec<usize>,
-    /// Whether a pair is missing. The indices are the two parameters, then the two values as one
-    /// number.
+    /// Whether a pair is not covered yet. The indices are the two parameters, then the two values
+    /// as one number.
     open: Vec<Vec<Vec<bool>>>,
 }
 

@@ -228,8 +228,9 @@ impl Reader<'_> {
         Ok((expectation, ExpectedOctets { begins, keep, has_markers }))
     }
 
-    /// The condition of a script. With `missing`, a violation means that an answer is missing. After a
-    /// failed basic case, such a violation shows nothing about the requirement.
+    /// Reads the texts for a condition of a script. If `missing` is set, a violation means that an
+    /// answer is missing. After a failed basic case, such a violation shows nothing about the
+    /// requirement.
     pub(super) fn check(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, String, String, bool)> {
         let expectation = self.expectation(fields, 0.0)?;
         let (expected, actual) = (fields.required("expected")?, fields.required("actual")?);

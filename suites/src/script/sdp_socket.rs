@@ -176,7 +176,8 @@ impl Reader<'_> {
             max_adverts: fields.or("max_adverts", 16)?,
             ird: fields.or("ird", 16)?,
             policy,
-            // If the target does not close, a time limit of the script fails first.
+            // If the target does not close, a time limit of the script ends the wait before this
+            // time.
             close_timeout: Duration::from_secs(300),
             ..Settings::default()
         };

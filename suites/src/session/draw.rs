@@ -48,13 +48,13 @@ pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     // Many sessions have one connection, because some faults need many steps on one connection.
     let connections = rng.u32(1..=profile.connections);
     let connections = rng.u32(1..=connections);
-    // A connection without this step has the fields of the target file.
+    // If a connection has no `Open` step, its start-up frame has the values of the target file.
     for connection in 1..=connections {
         if rng.bool() {
             steps.push(open(rng, profile, connection));
         }
     }
-    // Sessions with few steps, and sessions with many steps.
+    // The number of steps varies: some sessions have few steps, others have many.
     let count = steps.len() + 1 + rng.usize(..MAX_STEPS) * rng.usize(1..=4) / 4;
     while steps.len() < count {
         let connection = rng.u32(1..=connections);
@@ -75,7 +75,8 @@ pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
 fn open(rng: &mut Rng, profile: &Profile, connection: u32) -> Step {
     let crc = (profile.crc_is_optional && rng.bool()).then(|| rng.bool());
     let private = if rng.u32(..4) == 0 { *pick(rng, &[1, 3, 4, 64, 252, 255, 256]) } else { 0 };
-    // rping's server may expect private data of its own client.
+    // Only sessions with the echo service send drawn private data. The server of rping may expect
+    // the private data of its own client.
     let markers = profile.markers && rng.u32(..3) == 0;
     let enhanced = profile.enhanced && rng.bool();
     Step::Open {
@@ -88,7 +89,8 @@ fn open(rng: &mut Rng, profile: &Profile, connection: u32) -> Step {
 }
 
 fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
-    // Connections without CRC cannot show a wrong CRC.
+    // A fault with a wrong CRC needs a connection with CRC. If CRC is optional, a connection may be
+    // without it.
     let with_crc = profile.crc && !profile.crc_is_optional && rng.bool();
     let (common, own): (&[Fault], &[Fault]) = match (with_crc, profile.service) {
         (true, SessionService::Echo) => (&CRC_FAULTS, &ECHO_CRC_FAULTS),

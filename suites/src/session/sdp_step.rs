@@ -14,7 +14,8 @@ const MODES: [&str; 3] = ["combined", "pipelined", "buffered"];
 const ANSWERS: [&str; 3] = ["read", "send-sm", "both"];
 /// Sizes in bytes of Private Buffers to request.
 const SIZES: &[u32] = &[500, 1000, 3000, 8192, 10_000, 20_000, 50_000];
-/// Virtual addresses of the tester's buffers: most buffers end after bit 31 or bit 32 changes.
+/// Virtual addresses of the tester's buffers. In most buffers, bit 31 or bit 32 of the address
+/// changes between the first and the last byte.
 const ADDRESSES: &[u64] = &[0xffff_f001, 0xffff_0003, 0x7fff_f007, 0x7fff_fff7_ffff_fc01, 0x1234_5678_ffff_fe05];
 /// Maximum number of steps of a session. A pattern of steps may exceed it.
 const MAX_STEPS: usize = 30;
@@ -117,7 +118,8 @@ impl SocketFields {
         fields
     }
 
-    /// The fields with one more field at its default.
+    /// Returns simpler fields: first the defaults of all fields, then variants in which one field,
+    /// or a group of related fields, has its default.
     fn simpler(self) -> Vec<SocketFields> {
         let usual = SocketFields::default();
         let tried = [
@@ -164,8 +166,8 @@ pub(crate) enum SdpAction {
     Unbuffer,
     /// Requests another size of the target's Private Buffers.
     Resize(u32),
-    /// Requests `count` times a size that is one byte less each time, and sends 20 bytes one by one
-    /// after each request.
+    /// Sends `count` requests for other sizes of the target's Private Buffers. Each size is one
+    /// byte less than the previous size. After each request, sends 20 bytes one by one.
     Resizes { count: u32, size: u32 },
     /// Leaves the target's bytes unread for this number of milliseconds.
     StopReading(u32),
@@ -243,7 +245,8 @@ pub(crate) fn steps(rng: &mut Rng, connections: u32) -> Vec<Step> {
     let opened: Vec<SocketFields> = (1..=connections).map(|_| fields(rng)).collect();
     let mut steps: Vec<Step> =
         (1..).zip(&opened).map(|(number, fields)| of(number, SdpAction::Open(*fields))).collect();
-    // Small buffers need many messages.
+    // With small buffers, the same number of bytes needs more messages. So a session with small
+    // buffers sends fewer bytes.
     let is_small = opened.iter().any(|fields| fields.recv_size < 1000 || fields.bufs < 5);
     let (most, mut left) = if is_small { (4000, MAX_OCTETS / 40) } else { (u32::MAX, MAX_OCTETS) };
     let count = steps.len() + 1 + rng.usize(..MAX_STEPS) * rng.usize(1..=4) / 4;
@@ -375,7 +378,8 @@ fn fields(rng: &mut Rng) -> SocketFields {
     rarely(&mut fields, &|rng, fields| fields.read_batch = *pick(rng, &[1, 2000, 10_000]));
     rarely(&mut fields, &|rng, fields| fields.receive = *pick(rng, &[50, 1000, 4000, 40_000, 200_000]));
     rarely(&mut fields, &|rng, fields| fields.receives = *pick(rng, &[1, 4, 16]));
-    // With fewer, the SinkAvails of a target may use up the advertisements that its SrcAvails need.
+    // The smallest value is 4. With fewer advertisements, the SinkAvails of a target may use up the
+    // advertisements that its SrcAvails need.
     rarely(&mut fields, &|rng, fields| fields.max_adverts = *pick(rng, &[4, 8, 32]));
     rarely(&mut fields, &|rng, fields| fields.src_avails = *pick(rng, &[1, 2, 20, 32]));
     rarely(&mut fields, &|rng, fields| fields.sink_avails = *pick(rng, &[0, 1, 8]));

@@ -1,8 +1,8 @@
 //! A session: the steps of a tester, and the Lua case that plays them.
 //!
 //! The case calls the functions of the Lua module `session` (`suites/library/session.lua`, and
-//! `sdp_session.lua` for SDP), which keep every sequence of steps legal. So steps may be removed, and
-//! numbers made smaller.
+//! `sdp_session.lua` for SDP). These functions keep every sequence of steps legal. So weft may
+//! remove steps and make numbers smaller when it reduces a session.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 
@@ -52,7 +52,7 @@ impl SessionService {
         self.name().replace('-', "_")
     }
 
-    /// Name in the Lua module of the requirements that each session tests.
+    /// Name, in the Lua module, of the list of requirements that each session tests.
     fn rows(self) -> &'static str {
         match self {
             SessionService::Echo => "ECHO",
@@ -94,10 +94,11 @@ pub(crate) enum Step {
     /// tester requests markers. With `enhanced`, it uses the enhanced set-up of RFC 6581, so that the
     /// target may permit several Reads at a time.
     Open { connection: u32, crc: Option<bool>, private: u32, markers: bool, enhanced: bool },
-    /// Begins a Send of `size` bytes in segments of at most `segment` bytes. `every` cuts its FPDUs
-    /// into TCP segments of this size; 0 does not cut them. `stall` waits after this number of bytes;
-    /// 0 does not wait. With `empty`, the last segment has no payload. With `descending`, the segments
-    /// before the last are sent in descending order of their offsets, and all at once.
+    /// Begins a Send of `size` bytes in segments of at most `segment` bytes. `every` is the size of
+    /// the TCP segments into which the FPDUs are cut, or 0 for no cuts. `stall` is the number of
+    /// bytes after which the tester waits, or 0 for no wait. With `empty`, the last segment has no
+    /// payload. With `descending`, the segments before the last are sent in descending order of
+    /// their offsets, and all at once.
     Message {
         connection: u32,
         size: u32,
@@ -162,7 +163,8 @@ impl Step {
 
     /// Returns simpler steps of the same kind, the simplest first.
     pub(crate) fn simpler(self) -> Vec<Step> {
-        // With these differences, a few tries lead near the smallest value that still fails.
+        // These values become denser near `value`. So a few tries find a value near the smallest
+        // value with which the session still fails.
         let smaller = |value: u32| {
             let tried = [1, value / 2, value - value / 4, value - value / 16, value.saturating_sub(1)];
             tried.into_iter().filter(move |less| *less < value)

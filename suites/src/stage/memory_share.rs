@@ -15,7 +15,7 @@ impl MemoryShare {
     }
 }
 
-/// A copy is not counted until a script gets it.
+/// A copy counts no bytes. Its bytes are counted when a script gets it.
 impl Clone for MemoryShare {
     fn clone(&self) -> Self {
         MemoryShare::default()

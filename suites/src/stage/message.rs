@@ -12,8 +12,8 @@ pub(crate) struct Message {
     pub(crate) name: String,
     pub(crate) octets: Vec<u8>,
     pub(crate) marks: Vec<Mark>,
-    /// Whether the bytes are FPDUs with markers. If the target requests markers, the connection
-    /// inserts them into other messages.
+    /// Whether the bytes are FPDUs with markers. If they are not, and the target requests markers,
+    /// the connection inserts markers.
     pub(crate) has_markers: bool,
     /// An SDP message. The connection that sends it fills in the missing counters.
     pub(crate) draft: Option<Box<Draft>>,

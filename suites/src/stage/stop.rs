@@ -13,7 +13,7 @@ pub(crate) type Attempt<T = ()> = Result<T, StepFailure>;
 pub(crate) enum StepFailure {
     /// The step has decided the case. The log contains the decision.
     Decided,
-    /// The reason. It does not decide the case.
+    /// The reason for a failure that does not decide the case.
     Reason(String),
 }
 

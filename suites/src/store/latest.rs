@@ -1,9 +1,9 @@
 //! The results that represent a target: those of its newest complete run, with later reruns of some
 //! cases.
 //!
-//! A complete run has a verdict for all cases of the suites. A selection or a stopped run
-//! represents a target only while the target has no complete run. Such a run is marked as partial
-//! wherever it is shown.
+//! A complete run has a verdict for all cases of the suites. A run of selected cases, or a stopped
+//! run, is partial. It represents a target only while the target has no complete run. It is marked
+//! as partial wherever it is shown.
 //!
 //! A rerun names the run whose cases it repeats, and replaces the results of these cases. It
 //! replaces nothing if the description of the target has changed, so that the results of two
@@ -105,7 +105,7 @@ impl Store {
     }
 
     /// Returns a finished run in which the results of its reruns replace its own results. `None` if
-    /// the run has no reruns.
+    /// the run is not finished, or if no finished rerun has the same description of the target.
     async fn with_reruns(&self, of: &RunRecord) -> Result<Option<(RunReport, RerunIds)>, StoreError> {
         let query = self.records("WHERE rerun_of = $1 AND summary IS NOT NULL ORDER BY sequence, id");
         let rows = sqlx::query(query).bind(&of.info.id).fetch_all(&self.pool).await?;

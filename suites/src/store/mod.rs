@@ -55,8 +55,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Returns whether the same write may succeed later. A write that the database rejects, or that
-    /// is itself wrong, cannot succeed later.
+    /// Returns whether the same write may succeed later. A write that violates a constraint of the
+    /// database, or that is itself wrong, cannot succeed later.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             StoreError::Database(sqlx::Error::Database(error)) => matches!(error.kind(), sqlx::error::ErrorKind::Other),

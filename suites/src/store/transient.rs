@@ -3,8 +3,8 @@
 
 use super::StoreError;
 
-/// The beginnings of the SQLSTATE codes that report temporary failures: of connections, of
-/// resources, and because of an operator (for example a restart).
+/// The beginnings of the SQLSTATE codes that report temporary failures. In this order, the causes
+/// are the connection, missing resources, and an operator (for example, a restart).
 const CLASSES: [&str; 3] = ["08", "53", "57P"];
 /// `SQLITE_BUSY` and `SQLITE_LOCKED`. The low byte of an extended code has one of these values.
 const LOCKS: [u32; 2] = [5, 6];

@@ -54,7 +54,8 @@ impl Store {
         Ok(())
     }
 
-    /// Changes the status of a run. Deletes the summary of a run that had ended and is resumed.
+    /// Changes the status of a run. If the run had ended and is now resumed, also deletes its
+    /// summary.
     ///
     /// # Errors
     /// The database fails.

@@ -76,7 +76,7 @@ pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Prob
     Ok(observer.probes)
 }
 
-/// Seconds to wait for an answer. `TRY_SECONDS` is for a series of attempts that cannot all work.
+/// Seconds to wait for an answer. `TRY_SECONDS` is for attempts that often get no answer.
 const ANSWER_SECONDS: f64 = 5.0;
 const TRY_SECONDS: f64 = 2.0;
 
@@ -93,7 +93,7 @@ impl Observer {
         self.stage_for(self.target.clone())
     }
 
-    /// Returns a stage for the target with another description.
+    /// Returns a stage for the open target, but with the description in `target`.
     fn stage_for(&self, target: Arc<Target>) -> Result<Stage, OpenError> {
         let link = self.live.link(&target)?;
         Ok(Stage::new(target, link, CaseKey::new("target/check"), self.sink.clone()))

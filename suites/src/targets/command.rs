@@ -1,5 +1,5 @@
-//! Runs a command of a target file until it ends. The command restarts a dead target, or reports
-//! whether the target has crashed.
+//! Runs a command of a target file until the command ends. The command restarts a dead target, or
+//! reports whether the target has crashed.
 //!
 //! The command may use a power switch, a virtual machine or a service manager. The run
 //! ([`crate::run`]) decides when to execute it.
@@ -40,7 +40,8 @@ impl LocalCommand {
         self.wait(KilledOnDrop(child.map_err(|error| self.failed(&error))?), limit).await
     }
 
-    /// Runs the command as [`run`](Self::run) does, and returns the last lines of its output.
+    /// Runs the command as [`run`](Self::run) does, but does not print its standard output. Returns
+    /// the last lines of the standard output.
     pub(crate) async fn run_and_read(&self, limit: Duration) -> (Result<(), String>, Vec<String>) {
         let mut child = match self.command().stdout(Stdio::piped()).spawn() {
             Ok(child) => child,
@@ -52,7 +53,8 @@ impl LocalCommand {
         let reader = std::thread::spawn(move || last_lines(output));
         let ended = self.wait(KilledOnDrop(child), limit).await;
         let until = Instant::now() + LOOK * 10;
-        // A program that the command started may still run and keep the pipe open.
+        // Wait for the reader only for a short time. A program that the command started may still
+        // run and keep the pipe open.
         while !reader.is_finished() && Instant::now() < until {
             tokio::time::sleep(LOOK).await;
         }

@@ -44,7 +44,7 @@ impl Target {
     /// The text is not TOML, or its fields are wrong.
     pub fn from_toml(file: &str, text: &str) -> Result<Self, TargetError> {
         let wrong = |message: String| TargetError::Sense { file: file.to_owned(), message };
-        // Serde would name one missing field at a time.
+        // Report all missing fields together. Serde would report only the first missing field.
         if let Some(missing) = toml::from_str(text).ok().and_then(|table| missing_fields(&table)) {
             return Err(wrong(missing));
         }

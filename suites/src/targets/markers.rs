@@ -19,7 +19,7 @@ impl Target {
     /// the results do not replace the results without markers.
     ///
     /// # Errors
-    /// The target does not declare that it sends markers, or that it requests them.
+    /// The target does not declare a capability that one of the directions needs.
     pub fn with_markers(mut self, directions: MarkerDirections) -> Result<Self, TargetError> {
         let is_builtin = self.access.builtin().is_some();
         if is_builtin && !self.capabilities().contains(&Capability::AsksForMarkers) {

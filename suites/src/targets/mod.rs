@@ -254,8 +254,8 @@ impl Target {
         self.remote().and_then(|remote| remote.agent.as_ref()).is_some_and(|agent| agent.token_in_file)
     }
 
-    /// Returns the commands that a run or a check of this target executes on this machine. Each has
-    /// the field of the target file, and the command line.
+    /// Returns the commands that a run or a check of this target executes on this machine. Each
+    /// entry has the name of the field in the target file, and the command line.
     #[must_use]
     pub fn commands(&self) -> Vec<(&'static str, String)> {
         self.access.commands()

@@ -60,7 +60,8 @@ impl Start {
     /// queries that port mapper first.
     ///
     /// # Errors
-    /// The command does not start. The text contains the reason.
+    /// The command does not start, or there is no port mapper to query. The text contains the
+    /// reason.
     pub(crate) async fn start(&self, there: SocketAddr, mapper: Option<SocketAddr>) -> Result<Running, String> {
         match self {
             Start::Virtual | Start::Manual { .. } => Ok(Running::Nothing),
@@ -168,8 +169,9 @@ fn descendants(process: u32) -> Vec<Pid> {
 }
 
 /// Returns an error if a command line has a name in braces that is not a placeholder. Such a name
-/// is most likely a typing error. `${NAME}` is left for the shell, and braces around other text are
-/// left for the program. `has_port_mapper` allows the placeholders of a port mapper.
+/// is most likely a typing error. `${NAME}` is allowed, because a shell replaces it. Braces around
+/// other text are allowed, because the program may need them. `has_port_mapper` allows the
+/// placeholders of a port mapper.
 pub(super) fn wrong_placeholder(argv: &[String], has_port_mapper: bool) -> Option<String> {
     let known = if has_port_mapper { &PLACEHOLDERS[..] } else { &PLACEHOLDERS[..WHERE_TO_CONNECT] };
     let placeholder = argv.iter().find_map(|word| unknown(word, known))?;

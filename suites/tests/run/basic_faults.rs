@@ -19,7 +19,7 @@ use weft_suites::targets::Target;
 /// Words that select all cases that can apply to the responder.
 const ALL: [&str; 4] = ["mpa", "mpa-p2p", "ddp", "rdmap"];
 
-/// Cases that depend on a behaviour with which one of the responders has a fault.
+/// These cases test or use a behaviour that one of the faults changes.
 const CASES: [&str; 13] = [
     "basic",
     "ddp/4.1-control/last",
@@ -88,7 +88,7 @@ fn failed(report: &RunReport) -> Vec<&CaseResult> {
     report.results.iter().filter(|result| result.verdict >= Verdict::Fail).collect()
 }
 
-/// A fault, the case that names it, and the requirements that it violates.
+/// A fault, the case that names the fault, and the requirements that the fault violates.
 type Fault = (&'static str, &'static str, &'static [&'static str]);
 
 const PAD: Fault = ("pad", "mpa/4-basic/pad", &["MPA-4.1-5"]);
@@ -100,9 +100,9 @@ const CRC: Fault = ("crc", "mpa/4-basic/crc", &["MPA-4.1-6", "MPA-4.4-14", "MPA-
 const MO: Fault =
     ("mo", "ddp/7.1-untagged/mo", &["DDP-5.2-4", "DDP-5.4-3", "DDP-7.1-7", "DDP-7.2-11", "RDMAP-6.2.1-1"]);
 
-/// Runs [`CASES`] against a responder with this fault. Checks that the basic case names the fault,
-/// and that only its requirements fail. A case that depends on the basic case must be inconclusive
-/// and name the basic case.
+/// Runs [`CASES`] against a responder with this fault. Checks that the case of the fault fails, and
+/// that only the requirements of the fault fail. If another case is inconclusive, it must name the
+/// case of the fault. This does not apply to other basic cases.
 async fn is_named(fault: Fault) {
     if let Some(report) = report_of(fault.0).await {
         blames_no_other(&report, fault);

@@ -33,12 +33,12 @@ pub async fn run(target: Target, suites: Suites, filter: Filter, out: &Path) -> 
     (report, events)
 }
 
-/// Runs the case about the key against a target.
+/// Runs [`CASE`], the case about the key of an MPA Request, against a target.
 pub async fn key_case(target: Target, out: &Path) -> RunReport {
     run(target, Suites::embedded().unwrap(), Filter::of([CASE]), out).await.0
 }
 
-/// The builtin target with a deviation (a named fault) that the case about the key finds.
+/// The builtin target with a deviation (a named fault) that [`CASE`] finds.
 pub fn deviating() -> Target {
     Target::builtin().with_deviations(["mpa.accepts-wrong-key"]).unwrap()
 }

@@ -62,8 +62,8 @@ async fn a_port_mapper_that_answers_nothing_breaks_no_rule_about_a_field() {
     assert!(result.explanation.contains(expected), "{}", result.explanation);
 }
 
-/// A sink and a source do not answer Data, so they cannot have a control. They answer only the
-/// DisConn of the good exchange, which the failed case has already performed.
+/// A sink and a source do not answer Data. They answer only a DisConn, and the good exchange of the
+/// failed case already contains a DisConn. So a control would show nothing new.
 #[tokio::test]
 async fn a_failure_of_a_sink_or_source_has_no_control() {
     for service in ["sdp-sink", "sdp-source"] {

@@ -142,8 +142,9 @@ impl Drop for Endpoint {
     }
 }
 
-/// Explores the endpoint with each bug, and expects that a session violates the row. Without a bug,
-/// no session may fail.
+/// Explores the endpoint once without a bug, and once with each bug. `bugs` has pairs of a bug and
+/// a requirement. With a bug, a session must violate the requirement. Without a bug, no session may
+/// fail.
 async fn finds(start: impl Fn(Option<&str>) -> Endpoint, sessions: u64, bugs: &[(&str, &str)]) {
     let bugs = bugs.iter().map(|(bug, row)| (Some(*bug), *row));
     for (bug, row) in std::iter::once((None, "")).chain(bugs) {

@@ -270,7 +270,7 @@ async fn a_stale_entry_fails_the_run() {
     let target = Target::builtin().with_baseline(vec![entry(CASE, Verdict::Fail, "MPA-7.1.1-2")]);
     let fixed = key_case(target, out.path()).await;
     assert_eq!((fixed.summary.counts.pass, fixed.summary.exit_code), (16, ExitCode::Unexpected));
-    // An entry does not concern a target to which its case does not apply.
+    // If the case of an entry does not apply to the target, the entry is not stale.
     let enhanced = vec![entry("mpa-p2p/6-frames/reply", Verdict::Fail, "P2P-10-2")];
     let target = Target::builtin_plain().with_baseline(enhanced);
     let filter = Filter::of(["mpa-p2p/6-frames/reply", CASE]);
@@ -288,7 +288,7 @@ async fn a_stale_entry_fails_the_run() {
         "{:?}",
         report.summary.stale
     );
-    // A case that is inconclusive proves nothing about its entry.
+    // An inconclusive case proves nothing about its entry, so the entry is not stale.
     let folder = crate::common::one_case(out.path(), "local c = t:connect() c:expect_close { within = 1 }");
     let target = Target::builtin().with_baseline(vec![entry("mpa/x/one", Verdict::Fail, "MPA-7.1.1-2")]);
     let suites = Suites::from_folder(&folder).unwrap();

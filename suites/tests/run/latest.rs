@@ -116,7 +116,8 @@ async fn replaces(lab: &Lab) {
     // nothing.
     lab.play(crate::common::deviating(), "false", rerun(4)).await;
     assert_eq!(lab.latest().await, latest);
-    // In the rerun, the cases that passed fail, and the cases that failed pass.
+    // Variant 1 passed earlier and fails in its rerun. Variant 4 failed earlier and passes in its
+    // rerun.
     lab.play(Target::builtin(), "true", rerun(1)).await;
     lab.play(Target::builtin(), "false", rerun(4)).await;
     assert_eq!(sum(&lab.latest().await), (3, 1, ExitCode::Unexpected));

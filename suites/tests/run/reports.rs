@@ -224,7 +224,8 @@ async fn summaries_give_also_observed_violations_as_the_reason() {
     );
 }
 
-/// If cases fail because of a requirement, it is not reported again as also observed.
+/// If a requirement makes a case fail, the summary does not report the same requirement again as
+/// "also observed".
 #[tokio::test]
 async fn a_requirement_of_a_failing_case_is_not_reported_again() {
     let out = tempfile::tempdir().unwrap();

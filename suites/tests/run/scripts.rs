@@ -77,8 +77,8 @@ async fn a_case_without_evidence_is_an_error_of_the_case() {
     }
 }
 
-/// The script of the case ends without a liveness exchange. weft performs a good exchange after it,
-/// so that it finds a target that dies of the stimulus.
+/// The script of the case ends without a liveness exchange. After the script, weft performs a good
+/// exchange. If the target died of the stimulus, this exchange fails.
 #[tokio::test]
 async fn a_case_ends_with_a_good_exchange() {
     let body = "t:good_exchange() local c = t:connect() c:send(t:request():flip(0)) \
@@ -138,7 +138,7 @@ async fn violations_by_the_tester_are_not_attributed_to_the_target() {
     assert_eq!(result.requirements.len(), 1);
 }
 
-/// Reports keep the begin and the end of a long transcript, and the steps that decide.
+/// Reports keep the first and last steps of a long transcript, and the steps that decide.
 #[tokio::test]
 async fn a_long_transcript_keeps_its_stimulus() {
     let body = "t:good_exchange()\nlocal c = t:connect()\nfor i = 1, 200 do t:note('before') end\n\

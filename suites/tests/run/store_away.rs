@@ -17,7 +17,7 @@ use weft_suites::{Filter, RunOptions, Schedule};
 use crate::common::CASE;
 use crate::warnings;
 
-/// Runs the 16 variants of the case. Each time that a variant finishes, calls `at` with the number
+/// Runs the 16 variants of [`CASE`]. Each time that a variant finishes, calls `at` with the number
 /// of finished variants.
 async fn run(out: &Path, schedule: Schedule, at: impl Fn(usize) + Send + Sync + 'static) -> RunReport {
     let finished = Mutex::new(0);

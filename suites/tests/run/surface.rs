@@ -103,8 +103,8 @@ async fn next_returns_the_event_and_decides_nothing() {
     assert!(result.steps.iter().any(|step| step.kind == StepKind::Silence && step.text == "nothing within 1 s"));
 }
 
-/// If an answer is late, the case is inconclusive. It fails only if the expectation demands this
-/// (`overdue_fails`).
+/// If an answer is late and the expectation has `overdue_fails`, the case fails. Without
+/// `overdue_fails`, the case is inconclusive.
 #[tokio::test]
 async fn lateness_fails_if_the_case_demands_it() {
     let body = |more: &str| {

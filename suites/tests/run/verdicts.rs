@@ -1,5 +1,6 @@
-//! Tests the verdicts. The case about the key gives the right verdict and explains it, over the
-//! virtual link (in one process, with a virtual clock) and over TCP.
+//! Tests the verdicts. The case about the key of an MPA Request gives the right verdict and
+//! explains the verdict. It does so over the virtual link (in one process, with a virtual clock)
+//! and over TCP.
 
 use crate::common::{CASE, deviating, key_case, one_case, run};
 use weft_core::requirement;
@@ -121,8 +122,8 @@ async fn a_target_with_nothing_above_mpa_is_judged() {
     serving.await.unwrap();
 }
 
-/// A target is allowed to split its echo into more segments than the tester's Send had. Its
-/// segments can be shorter, because TCP options use some space.
+/// A target is allowed to split its echo into more segments than the tester's Send had. The
+/// target's segments can be shorter, because TCP options use some space.
 #[tokio::test]
 async fn a_target_with_shorter_segments_passes() {
     let out = tempfile::tempdir().unwrap();
@@ -270,8 +271,8 @@ async fn a_delayed_terminate_comes_when_the_tester_closes() {
     assert_eq!(report.results[0].verdict, Verdict::Pass, "{}", report.results[0].explanation);
 }
 
-/// RFC 6581 replaced the proposal in an e-mail of 2007. So a violation that concerns only the
-/// proposal fails nothing.
+/// An e-mail of 2007 proposed rules that RFC 6581 later replaced. So if a target violates only a
+/// rule of the e-mail, no case fails.
 #[tokio::test]
 async fn a_breach_of_the_proposal_alone_fails_nothing() {
     let target = Target::builtin().with_deviations(["mpa.never-times-out-fpdu"]).unwrap();

@@ -10,7 +10,8 @@ use crate::model::{Direction, Event};
 use crate::stage::{Expectation, Stop};
 use crate::targets::{COMMAND_SECONDS, MANUAL_SECONDS, Start};
 
-/// How often the tester, while it waits for a connection, checks whether the command has ended.
+/// While the tester waits for a connection, it checks at this interval whether the command has
+/// ended.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a connection may still arrive after the command has ended. For example, ssh ends before
 /// the program that it started.

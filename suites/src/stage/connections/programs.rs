@@ -67,7 +67,8 @@ impl Programs {
         }
     }
 
-    /// Notes a stimulus without a connection.
+    /// Notes a stimulus that belongs to no connection. The last started program counts as its
+    /// receiver.
     pub(super) fn stimulate_last(&mut self) {
         if let Some(program) = self.list.last_mut() {
             program.is_stimulated = true;

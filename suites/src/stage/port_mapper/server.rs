@@ -98,8 +98,9 @@ impl MapperServerSide<'_> {
 
     pub(crate) async fn send(&mut self, socket: usize, message: &Message) -> Result<(), Stop> {
         self.connections.log.stimulated();
-        // A target that reflects the received address (draft-pinkerton-iwarp-sdp-01 section
-        // 7.3.1.9) may reflect the complete field.
+        // If the bytes after an IPv4 address are not zero, the target may reflect them with the
+        // address (draft-pinkerton-iwarp-sdp-01 section 7.3.1.9). So the requirement about these
+        // bytes is exempt.
         if let Some(sent) = raw_message(&message.octets)
             && sent.ipv() == 4
             && sent.cp_ip_addr[4..].iter().any(|octet| *octet != 0)

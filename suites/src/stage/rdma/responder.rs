@@ -40,9 +40,9 @@ impl RdmaSide<'_> {
         self.expect_frame(&expectation, StartupKind::Request, &ReplyFields::default()).await
     }
 
-    /// Sends the Reply, and waits until the tester may send. It waits for the ready-to-receive
-    /// message, if the peers have agreed on such a message, and for the first message of the
-    /// target's service.
+    /// Sends the Reply, and waits until the tester may send. If the peers have agreed on a
+    /// ready-to-receive message, waits for this message. If the target's service begins with a
+    /// Send, then waits for this Send.
     pub(in crate::stage) async fn accept(
         &mut self,
         reply: &Message,

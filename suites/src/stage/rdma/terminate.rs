@@ -61,7 +61,8 @@ impl RdmaSide<'_> {
                     let terminate = Expectation { shows: Vec::new(), ..all(&[&fields.terminate]) };
                     return Err(self.recorder().unmet(&terminate, &expected, &actual));
                 }
-                // If the expectation names no requirement, the script needs the Terminate itself.
+                // If the expectation names no requirement, the script needs the Terminate to
+                // continue. So a close without a Terminate does not meet the expectation.
                 if !fields.code.is_empty() || everything.requirements.is_empty() {
                     let code = Expectation { shows: fields.code.clone(), requirements: Vec::new(), ..refused };
                     return Err(self.recorder().undecided(&code, &expected, &actual));

@@ -78,8 +78,8 @@ impl Log {
         Log { met, alive_before, alive_after, decision, ..Log::default() }
     }
 
-    /// Takes back a failure because of a missing answer. After a failed basic case, the answer may be
-    /// missing because of the fault that the basic case found.
+    /// If the case failed because an answer is missing, makes the case inconclusive. After a failed
+    /// basic case, the fault that the basic case found may be the reason for the missing answer.
     pub(crate) fn doubt_missing_answer(&mut self) {
         if let Some(decision) = self.decision.as_mut().filter(|decision| decision.verdict == Verdict::Fail)
             && self.is_answer_missing
@@ -101,8 +101,8 @@ impl Log {
         self.steps.iter().rfind(is_either).is_some_and(|step| step.kind == StepKind::Silence)
     }
 
-    /// Turns a failure into an inconclusive verdict, for this reason. Then findings of the monitor
-    /// about the case's requirements do not fail the case, either.
+    /// Turns a failure into an inconclusive verdict. `why` is the reason. If the case has failed or
+    /// is inconclusive, findings of the monitor no longer fail it, either.
     pub(crate) fn excuse(&mut self, why: &str) {
         let is_open = |decision: &Decision| matches!(decision.verdict, Verdict::Fail | Verdict::Inconclusive);
         self.is_excused |= self.decision.as_ref().is_some_and(is_open);

@@ -138,7 +138,8 @@ impl SdpConnection {
     /// Returns how many messages the tester may still send, by the last announcement of the target.
     fn credit(&self) -> u32 {
         let sent = self.mseq.wrapping_sub(1).wrapping_sub(self.credit.1);
-        // If the first MSeq is 0, MSeqAck 0 also means that nothing was received.
+        // If the first MSeq is 0, MSeqAck 0 may mean that the target has received nothing. Then the
+        // difference is negative and counts as 0.
         let sent = if sent < 1 << 31 { sent } else { 0 };
         u32::from(self.credit.0).saturating_sub(sent)
     }

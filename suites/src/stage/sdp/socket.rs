@@ -49,7 +49,7 @@ pub(crate) struct SocketSettings {
 /// How a socket divides its bytes into TCP segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Cut {
-    /// As many bytes at once as there are.
+    /// No cuts: TCP alone divides the bytes.
     #[default]
     None,
     /// Each FPDU is a TCP segment.

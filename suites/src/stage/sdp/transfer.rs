@@ -1,5 +1,5 @@
-//! Exchanges that need several messages. They receive bytes in any way that the target sends them,
-//! answer the Reads of a SrcAvail, and close gracefully.
+//! Exchanges that need several messages. The tester receives bytes that the target sends as payload
+//! or advertises, answers the Reads of a SrcAvail, and closes gracefully.
 
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::Mid;

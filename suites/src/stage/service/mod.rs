@@ -30,9 +30,9 @@ use super::{Attempt, Expectation, Stage, StepFailure, Stop};
 use crate::model::Capability;
 use crate::targets::{LOOPBACK, OpenError, Service, Start};
 
-/// A step of the tester.
+/// The future of a step of the tester.
 pub(crate) type Outcome<'s, T = ()> = Pin<Box<dyn Future<Output = Attempt<T>> + Send + 's>>;
-/// A step that decides the case if it does not work.
+/// The future of a step. If the step does not work, it decides the case.
 pub(crate) type Decided<'s> = Pin<Box<dyn Future<Output = Result<(), Stop>> + Send + 's>>;
 /// The work of a builtin client, until its server closes.
 pub(crate) type Client = Pin<Box<dyn Future<Output = Result<(), Box<dyn std::error::Error + Send + Sync>>> + Send>>;

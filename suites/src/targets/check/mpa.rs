@@ -64,7 +64,8 @@ impl Observer {
                 break;
             }
         }
-        // An SDP target that expects Hello as private data rejects every Request without a Hello.
+        // If the target rejects every Request, try SDP. An SDP target that expects Hello as private
+        // data rejects Requests without a Hello.
         if speaks_mpa && (accepts || !self.profiles().await?) {
             self.undeclared(shown);
             return Ok(());
@@ -106,8 +107,8 @@ impl Observer {
         })
     }
 
-    /// Sends a Request and returns the answer. `patiently` waits longer, because a Reply is
-    /// expected.
+    /// Sends a Request and returns the answer. `patiently` is `true` if a Reply is expected. The
+    /// function then waits longer.
     async fn answer_to(&mut self, request: &StartupFields, patiently: bool) -> Result<Answer, OpenError> {
         let within = if patiently { self.answer_time() } else { self.try_time() };
         let mut stage = self.stage()?;

@@ -13,7 +13,7 @@ use crate::targets::{OpenError, SdpStart, Service, Target};
 /// Seconds to wait for data from a socket that sends without a request.
 const QUIET_SECONDS: f64 = 1.0;
 
-/// Each start-up profile, in the spelling of a target file.
+/// Each start-up profile in each field order, with the text that the probe reports.
 const STARTS: [(SdpStart, FieldOrder, &str); 10] = [
     (SdpStart::Swapped, FieldOrder::Figure, "start = \"swapped\""),
     (SdpStart::Bare, FieldOrder::Figure, "start = \"bare\""),

@@ -1,4 +1,5 @@
-//! weft's own endpoint on the loopback interface, over real TCP. All cases share one server.
+//! weft's own endpoint on the loopback interface, over real TCP. If the endpoint is a responder,
+//! all cases share its servers.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;

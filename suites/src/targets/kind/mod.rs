@@ -74,7 +74,7 @@ pub(crate) struct KindSettings {
 
 /// A way to reach a target.
 pub(crate) trait TargetAccess: Debug + Send + Sync {
-    /// Describes the way, for reports.
+    /// Describes, for reports, how the tester reaches the target.
     fn description(&self, target: &Description) -> String;
 
     /// weft's own endpoint. `None` for an implementation under test.
@@ -106,8 +106,8 @@ pub(crate) trait TargetAccess: Debug + Send + Sync {
     /// returns whether the client sends its requests over IPv6.
     fn maps_v6(&self, target: &Description) -> bool;
 
-    /// Returns the commands that a run executes on this machine. Each has the field of the target
-    /// file, and the command line.
+    /// Returns the commands that a run executes on this machine. Each entry has the name of the
+    /// field in the target file, and the command line.
     fn commands(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }

@@ -26,7 +26,8 @@ impl Remote {
         Ok(Remote { agent: agent(file)?, restart, crashed })
     }
 
-    /// Returns the commands that a run executes on this machine, each with its field.
+    /// Returns the commands that a run executes on this machine. Each entry has the name of the
+    /// field in the target file, and the command line.
     pub(crate) fn commands(&self) -> Vec<(&'static str, String)> {
         let mut commands = Vec::new();
         for (field, command) in [("restart", &self.restart), ("crashed", &self.crashed)] {

@@ -21,7 +21,7 @@ pub(super) const KIND: Kind = Kind {
     read,
 };
 
-/// Size in bytes of rping's data buffer without its option `-S`.
+/// Size in bytes of rping's data buffer, if rping runs without the option `-S`.
 const RPING_SIZE: u32 = 64;
 
 /// An implementation under test.
@@ -31,7 +31,7 @@ struct Tcp {
     remote: Remote,
 }
 
-/// The side that opens the connection.
+/// Which side opens the connection: the tester or the target.
 #[derive(Debug, Clone)]
 enum Side {
     /// The tester connects to `host:port`.

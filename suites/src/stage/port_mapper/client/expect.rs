@@ -46,7 +46,8 @@ impl MapperClientSide<'_> {
         within: Duration,
         most: usize,
     ) -> Result<(usize, RepetitionEnd), Stop> {
-        /// A client that doubles its timer reaches four times the previous gap after two steps.
+        /// The wait is at least this factor times the longest gap. If a client doubles its timer,
+        /// the timer grows by this factor in two steps.
         const LONGER: u32 = 4;
         let (mut count, mut longest, mut last) = (0, Duration::ZERO, self.connections.link.now());
         loop {

@@ -203,8 +203,8 @@ impl MapperClientSide<'_> {
         request: Option<Vec<u8>>,
     ) -> Result<(), Stop> {
         self.connections.stimulate_last();
-        // A target that reflects the received addresses may reflect their complete fields (section
-        // 7.3.1.9).
+        // If the bytes after an IPv4 address are not zero, the target may reflect them with the
+        // address (section 7.3.1.9). So the requirement about these bytes is exempt.
         if raw_message(&message.octets).is_some_and(|sent| {
             sent.ipv() == 4 && [sent.cp_ip_addr, sent.ap_ip_addr].iter().any(|field| field[4..] != [0; 12])
         }) {
