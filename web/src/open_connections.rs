@@ -124,7 +124,8 @@ mod tests {
         let (busy, first, second) =
             (open_connections.admit().await, open_connections.admit().await, open_connections.admit().await);
         let _request = ActiveRequest::begin(&busy.state);
-        // The first connection had a request after the second one opened.
+        // The first connection has a request after the second connection opens. So the second
+        // connection has been idle longest.
         drop(ActiveRequest::begin(&first.state));
         let left = Arc::clone(&second.state);
         let closing = async {

@@ -351,7 +351,8 @@ async fn rejects_other_names_and_methods() {
     let send = |request: Request<Body>| site.router.clone().oneshot(request);
     let foreign = Request::get("/").header(header::HOST, "rebound.example:80").body(Body::empty()).unwrap();
     assert_eq!(send(foreign).await.unwrap().status(), StatusCode::MISDIRECTED_REQUEST);
-    // Every POST request needs the key of a form, even if the address has no form.
+    // A request for a page needs the key of a form if the method is not GET or HEAD. This is also
+    // true if the page has no form.
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "BREW"] {
         let request = Request::builder().method(method).uri("/").header(header::HOST, "localhost");
         let status = send(request.body(Body::empty()).unwrap()).await.unwrap().status();

@@ -252,7 +252,7 @@ mod tests {
         let rows = survey.index.rows().len();
         assert!((256..12_000).contains(&rows) && progress.share.is_exhausted(), "{rows}");
         assert!(survey.note.as_ref().is_some_and(|note| note.contains("memory")), "{:?}", survey.note);
-        // An incomplete list would look complete.
+        // There is no list, because an incomplete list would look complete.
         let filtered = filter_frames(file.path(), "tcp", &Budget::default(), &Progress::new(memory.share()));
         assert!(filtered.is_err_and(|why| why.contains("memory")));
     }

@@ -27,7 +27,7 @@ pub(super) async fn page(
         Some(result) if result.evidence.path(EvidenceKind::Pcapng).is_some() => {
             evidence::evidence_path(&app, &run.record.info, result, EvidenceKind::Pcapng).await.is_some()
         }
-        // The case is not finished or recorded no packets, so no file is missing.
+        // The case is not finished, or it recorded no packets. So no file is missing.
         _ => true,
     };
     let past = app.store.past(&run.record.info.target.name, &key, PAST).await?;

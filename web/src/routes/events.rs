@@ -131,7 +131,8 @@ impl Stream<'_> {
             for case in part {
                 if let Some(update) = Update::of_case(&case) {
                     self.send_update(&update).await?;
-                    // If the run is over, no line of the journal can repeat a case.
+                    // While the run is in progress, a line of the journal can repeat this case. The
+                    // caller uses the key to skip that line.
                     if record.summary.is_none() {
                         sent.insert(case.key.to_string());
                     }

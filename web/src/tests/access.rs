@@ -182,7 +182,7 @@ async fn rejects_or_ignores_garbage_in_the_query() {
             let answer = ask(&site, &format!("GET {path}{question}"), &[&viewer], "", "192.0.2.9").await;
             let code = answer.status().as_u16();
             assert!(matches!(code, 200 | 400..=499), "{path}{question}: {code}");
-            // A message that is not a page can contain any text.
+            // Check only pages for the script. A message that is not a page can contain any text.
             let is_page = answer
                 .headers()
                 .get(header::CONTENT_TYPE)

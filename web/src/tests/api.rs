@@ -241,7 +241,7 @@ async fn the_checker_rejects_wrong_values() {
     }
 }
 
-/// Sends a request with a JSON body, as a program does, and not a browser.
+/// Sends a request with a JSON body as a program does: without the headers of a browser.
 async fn send(site: &Site, method: &str, path: &str, document: &str) -> (StatusCode, Value) {
     let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
     let request = request.header(header::CONTENT_TYPE, "application/json").body(Body::from(document.to_owned()));

@@ -119,7 +119,7 @@ async fn reports_a_live_run_in_order_also_to_late_clients() {
     assert_eq!(finished(&late_updates), finished(&expected), "each finished case arrives once, and in order");
     assert_eq!(late_updates.last().unwrap(), DONE);
 
-    // After the run, a new client gets the same updates.
+    // After the run, a new client gets only the finished cases and the end of the run.
     let mut afterwards = finished(&expected);
     afterwards.push(DONE.to_owned());
     assert_eq!(Events::new(&site, &report.run.id).await.all().await, afterwards);

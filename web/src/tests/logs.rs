@@ -124,8 +124,8 @@ async fn a_run_that_fails_after_it_began_is_one_line() {
     let mut events = Events::new(&site, &run).await;
     while !events.next().await.expect("it continues").starts_with("finished") {}
     assert_eq!(log.lines(), [""; 0], "the run works");
-    // The run cannot write the evidence of a further case, because a file replaces its folder.
-    // Until the file exists, a case can create the folder again.
+    // Replace the folder `cases` by a file, so that the run cannot write the evidence of a further
+    // case. A running case can create the folder again before the file exists. So try again.
     let cases = folder.path().join("targets/builtin/cases");
     for number in 0.. {
         let _ = std::fs::rename(&cases, folder.path().join(format!("cases-{number}")));

@@ -43,7 +43,8 @@ async fn rejects_fetches_of_other_sites() {
                     "{path}: {text}"
                 );
             }
-            // A page of this server, and a link that the user follows.
+            // These requests come from a page of this server, and from a link that the user
+            // follows.
             for kind in [
                 ["sec-fetch-site: same-origin", "sec-fetch-mode: cors", "sec-fetch-dest: empty"],
                 ["sec-fetch-site: cross-site", "sec-fetch-mode: navigate", "sec-fetch-dest: document"],

@@ -18,7 +18,7 @@ struct Page<'a> {
     last: Option<(String, String, Option<&'static str>)>,
     is_configured: bool,
     entries: Vec<Entry<'a>>,
-    /// Messages of the run in `last` about stale entries that `entries` does not contain.
+    /// Messages of the run in `last` about stale entries, except the messages in `entries`.
     stale: Vec<&'a str>,
 }
 
@@ -29,7 +29,7 @@ struct Entry<'a> {
     reason: &'a str,
     /// The link for details, and whether the page is allowed to make the link clickable.
     link: Option<(&'a str, bool)>,
-    /// The cases whose results, in the run in `last`, the entry expects: key and address.
+    /// The cases of the run in `last` whose results this entry expects: key and address.
     expects: Vec<(String, String)>,
     /// Why the entry is stale, if it is stale.
     stale: Option<&'a str>,

@@ -15,8 +15,8 @@ const BAR: usize = 16;
 /// Distance between the left edges of two bars.
 const STEP: usize = 20;
 
-/// Makes the chart as SVG. The newest run is first in `runs`, and on the right in the chart. Returns
-/// an empty text if there are fewer than two finished runs.
+/// Makes the chart as SVG. The newest run is first in `runs`, and on the right in the chart.
+/// Returns an empty text if fewer than two runs are finished, or if there is no verdict to show.
 pub(super) fn chart(runs: &[RunRecord]) -> String {
     let over: Vec<_> = runs.iter().rev().filter_map(|run| Some((run, run.summary.as_ref()?))).collect();
     let total = |at: usize| shown(&over[at].1.counts).iter().map(|(_, number)| number).sum::<u64>();
