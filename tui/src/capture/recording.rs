@@ -279,7 +279,8 @@ struct Readable {
 
 impl Control for Readable {
     /// Returns the number of bytes after offset `at` that the reader is allowed to read. If the
-    /// reader follows the capture, waits for more bytes. Returns 0 at the end.
+    /// reader follows the capture, waits for more bytes. Returns 0 if the reader must stop, and
+    /// `u64::MAX` if there is no limit.
     fn readable(&mut self, at: u64) -> io::Result<u64> {
         if !self.follows {
             return Ok(self.limit.map_or(u64::MAX, |limit| limit.saturating_sub(at)));

@@ -81,8 +81,8 @@ impl Screen {
         place.is_some()
     }
 
-    /// Selects the next or previous listed row with a finding. `step` returns the place of the next
-    /// row with a finding, with wrap-around.
+    /// Selects the next or previous listed row with a finding. `step` decides the direction: from a
+    /// place, it returns the place of the next or previous row with a finding, with wrap-around.
     pub(super) fn jump(&mut self, step: fn(&PackedIndex, usize) -> Option<usize>) {
         let mut at = self.row().and_then(|row| self.index.find(row.number)).unwrap_or(0);
         // Try each row with a finding at most once.
@@ -136,7 +136,7 @@ impl Screen {
         self.poll_search();
     }
 
-    /// Continues a search. Returns whether a search is in progress.
+    /// Continues the search in progress. Returns `false` if there was no search.
     pub(super) fn poll_search(&mut self) -> bool {
         let Some(mut search) = self.search.take() else { return false };
         let has = |at: usize| {

@@ -16,7 +16,7 @@ pub enum RunnerRequest {
     Stop,
 }
 
-/// The function that starts and stops reruns.
+/// The function that starts and stops reruns, and the name of their folder.
 pub struct RerunStarter {
     /// Name of the folder for reruns, in the folder of the run.
     pub folder: String,
