@@ -109,9 +109,9 @@ fn canonical(name: SocketAddr) -> SocketAddr {
 }
 
 /// Handles listen(2) before the call of the C library. If a rule requires that the agent listens,
-/// but the agent cannot listen, the call fails: this function then returns its result. Otherwise
-/// returns `None`, and the caller calls the C library. Also returns `None` if there is no agent and
-/// the rules then allow plain TCP.
+/// but the agent cannot listen, listen(2) fails, and this function returns the result of listen(2).
+/// Otherwise returns `None`, and the caller calls the C library. If there is no agent, the rules
+/// can allow plain TCP. In this case also returns `None`.
 pub(crate) fn before_listen(fd: c_int) -> Option<c_int> {
     let rules = match rules() {
         RulesState::None => return None,

@@ -210,8 +210,8 @@ fn in_event_loop(work: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap().block_on(work);
 }
 
-/// Returns the script of an agent. It accepts connections of a program, echoes five octets on each,
-/// and answers requests for their names.
+/// Returns the script of an agent. The agent accepts connections of a program, and echoes five
+/// octets on each connection. It also answers requests for the names of these connections.
 fn echoes(ip: &'static str) -> impl FnMut(Conversation) + Send + 'static {
     move |mut it| {
         if !it.first.starts_with("connect") {
@@ -299,8 +299,8 @@ fn a_listener_accepts_connections_of_the_agent_with_the_true_peer() {
             let service: SocketAddr = it.first.split(' ').nth(1).unwrap().parse().unwrap();
             it.send("done");
             thread::spawn(move || {
-                // Connect from the agent's address, as the agent does. Repeat this while the
-                // connection is refused, because the program listens only after its request.
+                // Connect from the agent's address, as the agent does. The program sends its
+                // request before it listens. So repeat this while the connection is refused.
                 in_event_loop(async {
                     let mut one = loop {
                         let one = tokio::net::TcpSocket::new_v4().unwrap();
