@@ -1,6 +1,6 @@
-//! Captures frames from a network interface with libpcap.
+//! Captures frames from a network interface with libpcap, and sends frames.
 //!
-//! [`Live`] captures on an interface. [`interfaces`] lists the interfaces of this machine.
+//! [`Live`] captures on an interface, and can also send frames there. [`interfaces`] lists the interfaces of this machine.
 //! [`privilege::drop_all`] drops the privileges that opening an interface needs. This crate does
 //! not parse frames, does not write files, and does not decide when to stop.
 //!
@@ -45,6 +45,11 @@ pub struct Settings {
     /// value is also the maximum time for which [`Live::next_frame`] waits for a frame. The
     /// resolution is 1 ms.
     pub batch: Duration,
+    /// Whether to capture only frames that the interface received, and no frames that it sent.
+    pub is_inbound_only: bool,
+    /// Whether the kernel passes each frame at once, instead of several frames together. This needs
+    /// more processor time per frame.
+    pub is_immediate: bool,
 }
 
 impl Settings {
@@ -59,6 +64,8 @@ impl Settings {
             promiscuous: true,
             buffer_mib: 32,
             batch: Duration::from_millis(100),
+            is_inbound_only: false,
+            is_immediate: false,
         }
     }
 }

@@ -1,11 +1,12 @@
-//! Live captures with libpcap, through the crate `pcap`.
+//! Live captures and sending with libpcap, through the crate `pcap`.
 
 use std::fmt;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use pcap::{Active, Capture, Device, Error, Precision};
+use pcap::{Active, Capture, Device, Direction, Error, Precision};
 
 use crate::{Drops, Interface, Next, OpenError, Packet, Settings};
 
@@ -42,6 +43,7 @@ impl Live {
             .timeout(clamped(settings.batch.as_millis(), i32::MAX))
             .buffer_size(clamped(settings.buffer_mib.into(), 2047) << 20)
             .precision(Precision::Nano)
+            .immediate_mode(settings.is_immediate)
             .open()
             .map_err(|error| failed(&error))?
             // In blocking mode, libpcap can wait for a frame forever, because its timeout starts
@@ -52,6 +54,9 @@ impl Live {
             capture
                 .filter(filter, true)
                 .map_err(|error| OpenError::Filter { filter: filter.clone(), why: words(&error) })?;
+        }
+        if settings.is_inbound_only {
+            capture.direction(Direction::In).map_err(|error| failed(&error))?;
         }
         // All known link types fit into 16 bits. The reader of the frames reports unknown types.
         let link_type = u16::try_from(capture.get_datalink().0).unwrap_or(u16::MAX);
@@ -94,6 +99,23 @@ impl Live {
             }
             Err(error) => Next::Over(words(&error)),
         }
+    }
+
+    /// Waits until one of `interfaces` has a frame, but not longer than `time_limit`.
+    pub fn wait(interfaces: &[&Live], time_limit: Duration) {
+        let mut polled: Vec<PollFd<'_>> =
+            interfaces.iter().map(|live| PollFd::new(&live.capture, PollFlags::IN)).collect();
+        let time_limit = Timespec::try_from(time_limit).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
+        // A signal or an error ends the wait, too. `next_frame` reports an error of the interface.
+        let _ = poll(&mut polled, Some(&time_limit));
+    }
+
+    /// Sends a frame. The frame begins with its link header.
+    ///
+    /// # Errors
+    /// Returns the system's message, for example if the frame is longer than the interface allows.
+    pub fn send(&mut self, octets: &[u8]) -> Result<(), String> {
+        self.capture.sendpacket(octets).map_err(|error| words(&error))
     }
 
     /// Returns the numbers of received and dropped frames. Call this function at least once per

@@ -2,6 +2,7 @@
 //! function returns an error.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use crate::{Drops, Interface, Next, OpenError, Settings};
 
@@ -26,6 +27,21 @@ impl Live {
 
     /// Returns the next frame.
     pub fn next_frame(&mut self) -> Next<'_> {
+        match self.0 {}
+    }
+
+    /// Waits for a frame.
+    pub fn wait(interfaces: &[&Live], _: Duration) {
+        if let Some(Live(never)) = interfaces.first() {
+            match *never {}
+        }
+    }
+
+    /// Sends a frame.
+    ///
+    /// # Errors
+    /// Never returns.
+    pub fn send(&mut self, _: &[u8]) -> Result<(), String> {
         match self.0 {}
     }
 

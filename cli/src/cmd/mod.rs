@@ -21,6 +21,7 @@ macro_rules! subcommands {
 
 mod agent;
 mod bench;
+mod between;
 mod cat;
 mod completions;
 mod coverage;
@@ -91,6 +92,8 @@ subcommands! {
         Web = web,
         /// Ping over RDMA, with weft or librdmacm's rping as the peer
         Ping = ping,
+        /// Connect two implementations, impair their traffic, and report which side is at fault
+        Between = between,
         /// Measure bandwidth and latency of weft's software RNIC
         Bench = bench,
         /// Run single RDMA operations, valid or invalid, with weft or siwprobe as the peer
@@ -115,7 +118,7 @@ subcommands! {
         Deviations = deviations,
         /// Run a short demonstration that needs only weft itself
         Demo = demo,
-        /// Count the requirements that test cases, lint rules or unit tests cover
+        /// Count requirements that are covered by test cases, lint rules or unit tests
         Coverage = coverage,
         /// List requirements of the specifications, or print how weft checks each of them
         Requirements = requirements,

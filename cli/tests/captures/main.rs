@@ -3,6 +3,7 @@
 //! dissector with its rules) about correct and hostile endpoints.
 
 mod bad_input;
+mod between;
 mod comments;
 #[path = "../../../web/src/tests/crowd.rs"]
 mod crowd;

@@ -1,0 +1,214 @@
+//! Decides which side violated which requirement, and which side was only affected.
+//!
+//! Only the tap of its own side can accuse a side, because only this tap has the frames that the
+//! side really sent and really received. If the tap of the opposite side also finds the violation,
+//! the violation had an effect there. If only the tap of the opposite side finds a violation, the
+//! network between the taps (the injected faults) made it: the side sent something else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use weft_core::requirement::Severity;
+use weft_dissector::FrameNumber;
+
+use crate::fault::{Fault, FaultKind};
+use crate::side::{PerSide, Side};
+use crate::tap::{CorruptedUnit, End, Flow, Observed, Violation};
+
+/// A violation and its cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Attributed {
+    /// The side that violated the requirement. If the network is the cause, the side whose traffic
+    /// looked wrong to its peer.
+    pub side: Side,
+    /// The id of the requirement.
+    pub requirement: &'static str,
+    /// The severity: error, warning or note.
+    pub severity: &'static str,
+    /// The direction of the connection.
+    #[serde(flatten)]
+    pub flow: Flow,
+    /// The tap whose capture shows the violation.
+    pub tap: Side,
+    /// The first frame that shows the violation, in the capture of `tap`.
+    pub frame: FrameNumber,
+    /// Number of findings.
+    pub count: u64,
+    /// The required behaviour.
+    pub expected: String,
+    /// The observed behaviour.
+    pub found: String,
+    /// If the network is the cause: the number of the last fault before the frame in this
+    /// direction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<u32>,
+}
+
+/// What became of an injected fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// TCP repaired the fault, or the fault left the bytes of the stream unchanged.
+    RepairedByTcp,
+    /// The CRC of MPA showed the corrupted byte, and the receiver ended the connection.
+    DetectedByCrc,
+    /// The CRC of MPA showed the corrupted byte, but the receiver did not end the connection.
+    IgnoredByReceiver,
+    /// No CRC covers the corrupted byte, because the connection uses no CRC.
+    UndetectableWithoutCrc,
+    /// No CRC covers the corrupted byte, because it is in a start-up frame.
+    UndetectableInStartup,
+    /// The corrupted byte is in no FPDU and in no start-up frame of the connection, as received. It
+    /// can belong to bytes after the end of iWARP, or to bytes that were already received.
+    OutsideIwarp,
+    /// The CRC was correct in spite of the corrupted byte.
+    UndetectedByCrc,
+}
+
+impl Outcome {
+    /// A short description.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Outcome::RepairedByTcp => "repaired by TCP",
+            Outcome::DetectedByCrc => "detected by the CRC, and the receiver ended the connection",
+            Outcome::IgnoredByReceiver => "the CRC is wrong, but the receiver did not end the connection",
+            Outcome::UndetectableWithoutCrc => "undetectable, because the connection uses no CRC",
+            Outcome::UndetectableInStartup => "undetectable by a CRC, because start-up frames have none",
+            Outcome::OutsideIwarp => "in bytes that are not decoded as iWARP",
+            Outcome::UndetectedByCrc => "the CRC is correct in spite of the change",
+        }
+    }
+}
+
+/// A fault and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Judged {
+    /// The fault.
+    #[serde(flatten)]
+    pub fault: Fault,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// How the receiver of the segment ended the connection afterwards; `None` if it did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver_end: Option<End>,
+}
+
+/// The result of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Attribution {
+    /// Violations of each side itself.
+    pub violations: PerSide<Vec<Attributed>>,
+    /// Violations that the network made.
+    pub network: Vec<Attributed>,
+    /// The injected faults.
+    pub faults: Vec<Judged>,
+    /// Findings of each tap that are not listed, because there are too many different findings.
+    pub omitted: PerSide<u64>,
+}
+
+impl Attribution {
+    /// Compares the results of both taps.
+    #[must_use]
+    pub fn new(observed: &PerSide<Observed>, faults: &[Fault]) -> Self {
+        let own = PerSide::new(|side| own_violations(side, &observed[side]));
+        let network = Side::BOTH.into_iter().flat_map(|tap| network_violations(tap, observed, faults)).collect();
+        let corruptions: BTreeMap<u32, _> = Side::BOTH
+            .into_iter()
+            .flat_map(|side| observed[side].corruptions.iter())
+            .map(|corruption| (corruption.fault, corruption))
+            .collect();
+        let judge = |fault: &Fault| {
+            let corruption = corruptions.get(&fault.number);
+            let tap = &observed[fault.from.peer()];
+            let reverse = |flow: Flow| Flow { sender: flow.receiver, receiver: flow.sender, earlier: flow.earlier };
+            let end = corruption.and_then(|corruption| tap.ends.get(&reverse(corruption.flow?)));
+            let receiver_end =
+                end.filter(|(frame, _)| fault.received.is_some_and(|received| *frame > received)).map(|(_, end)| *end);
+            let outcome = match (fault.kind, corruption.map(|corruption| corruption.unit)) {
+                (FaultKind::Corrupt { .. }, None | Some(CorruptedUnit::Other)) => Outcome::OutsideIwarp,
+                (FaultKind::Corrupt { .. }, Some(CorruptedUnit::DetectableFpdu)) if receiver_end.is_some() => {
+                    Outcome::DetectedByCrc
+                }
+                (FaultKind::Corrupt { .. }, Some(CorruptedUnit::DetectableFpdu)) => Outcome::IgnoredByReceiver,
+                (FaultKind::Corrupt { .. }, Some(CorruptedUnit::UndetectableFpdu)) => Outcome::UndetectableWithoutCrc,
+                (FaultKind::Corrupt { .. }, Some(CorruptedUnit::Startup)) => Outcome::UndetectableInStartup,
+                (FaultKind::Corrupt { .. }, Some(CorruptedUnit::CorrectFpdu)) => Outcome::UndetectedByCrc,
+                _ => Outcome::RepairedByTcp,
+            };
+            Judged { fault: fault.clone(), outcome, receiver_end }
+        };
+        Attribution {
+            violations: own,
+            network,
+            faults: faults.iter().map(judge).collect(),
+            omitted: PerSide::new(|side| observed[side].omitted),
+        }
+    }
+
+    /// Whether a side violated a requirement of severity error or warning.
+    #[must_use]
+    pub fn has_violations(&self) -> bool {
+        Side::BOTH.iter().any(|side| self.violations[*side].iter().any(|violation| violation.severity != "note"))
+    }
+
+    /// Number of faults with each outcome.
+    #[must_use]
+    pub fn outcomes(&self) -> BTreeMap<Outcome, u64> {
+        let mut counts = BTreeMap::new();
+        self.faults.iter().for_each(|judged| *counts.entry(judged.outcome).or_default() += 1);
+        counts
+    }
+}
+
+fn own_violations(side: Side, observed: &Observed) -> Vec<Attributed> {
+    let own = observed.violations.iter().filter(|violation| violation.subject == side);
+    own.map(|violation| attributed(violation, side, None)).collect()
+}
+
+/// The violations that only the tap of the receiver finds.
+fn network_violations(tap: Side, observed: &PerSide<Observed>, faults: &[Fault]) -> Vec<Attributed> {
+    let sender = tap.peer();
+    let own: BTreeSet<_> = observed[sender]
+        .violations
+        .iter()
+        .filter(|violation| violation.subject == sender)
+        .map(|violation| (violation.flow, violation.requirement))
+        .collect();
+    let others = observed[tap].violations.iter().filter(|violation| violation.subject == sender);
+    let made = others.filter(|violation| !own.contains(&(violation.flow, violation.requirement)));
+    made.map(|violation| attributed(violation, tap, cause(violation, tap, faults))).collect()
+}
+
+/// The last fault before the violation that touched the connection.
+fn cause(violation: &Violation, tap: Side, faults: &[Fault]) -> Option<u32> {
+    let Flow { sender, receiver, .. } = violation.flow;
+    let is_before = |fault: &Fault| {
+        // The numbers of both taps count different frames. A fault towards the tap has a number
+        // there. A fault in the other direction was sent by the side of the tap.
+        let frame = if fault.from == tap { Some(fault.sent) } else { fault.received };
+        frame.is_some_and(|frame| frame <= violation.frame)
+    };
+    let touches = |fault: &Fault| [(sender, receiver), (receiver, sender)].contains(&(fault.src, fault.dst));
+    faults.iter().rev().find(|fault| touches(fault) && is_before(fault)).map(|fault| fault.number)
+}
+
+fn attributed(violation: &Violation, tap: Side, fault: Option<u32>) -> Attributed {
+    let Violation { subject, flow, requirement, severity, frame, count, expected, found } = violation;
+    Attributed {
+        side: *subject,
+        requirement: requirement.as_str(),
+        severity: match severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        },
+        flow: *flow,
+        tap,
+        frame: *frame,
+        count: *count,
+        expected: expected.clone(),
+        found: found.clone(),
+        fault,
+    }
+}

@@ -1,0 +1,698 @@
+//! The bridge: takes frames of both sides, impairs them, and releases them to the opposite side.
+//!
+//! The bridge is sans-IO: the caller passes frames and the current time, and sends the frames that
+//! [`Bridge::deliver`] returns. The same seed and the same frames give the same faults. Frames that
+//! are not TCP, and TCP segments with a wrong checksum, are only delayed.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::net::SocketAddr;
+
+use weft_dissector::FrameNumber;
+
+use crate::fault::{Fault, FaultKind};
+use crate::frame::{ChecksumState, TcpFrame};
+use crate::impairments::Impairments;
+use crate::side::{PerSide, Side};
+
+/// If a reordered frame still waits for later frames after this time, it is forwarded. The value is
+/// in nanoseconds.
+const MAX_REORDER_TIME: u64 = 20_000_000;
+/// Maximum number of later frames that a reordered frame waits for.
+const MAX_PASSES: u32 = 3;
+/// Maximum number of bytes that wait in one direction. Further frames are lost.
+const MAX_WAITING: usize = 64 << 20;
+/// Maximum number of connections whose window scale or MTU is stored.
+const MAX_CONNECTIONS: usize = 65_536;
+
+/// A frame that the bridge releases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// The side that receives the frame.
+    pub to: Side,
+    /// The frame.
+    pub octets: Vec<u8>,
+    /// The faults in this frame.
+    pub faults: Vec<FaultInFrame>,
+}
+
+/// A fault that a released frame contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FaultInFrame {
+    /// Number of the fault.
+    pub number: u32,
+    /// Offset in the frame of the byte that the fault changed.
+    pub offset: Option<usize>,
+}
+
+/// Counts of frames.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct FrameCounts {
+    /// Frames from this side.
+    pub frames: u64,
+    /// Frames with a TCP segment.
+    pub tcp: u64,
+    /// TCP segments with a wrong checksum. They are forwarded without an impairment.
+    pub bad_checksums: u64,
+    /// Frames longer than the link allows. The host's offload made them from several segments, and
+    /// the bridge divided them again.
+    pub oversized: u64,
+    /// Frames that were lost because too many bytes waited in the bridge.
+    pub overflow: u64,
+}
+
+/// A frame on its way through the bridge.
+#[derive(Debug)]
+struct Waiting {
+    due: u64,
+    octets: Vec<u8>,
+    faults: Vec<FaultInFrame>,
+}
+
+/// A frame that waits for later frames, so that it arrives after them.
+#[derive(Debug)]
+struct HeldBack {
+    frame: Waiting,
+    fault: Fault,
+    /// Number of later frames of the connection that still have to pass.
+    passes: u32,
+    has_been_passed: bool,
+}
+
+/// The frames from one side.
+#[derive(Debug, Default)]
+struct Lane {
+    queue: VecDeque<Waiting>,
+    waiting: usize,
+    last_due: u64,
+    held_back: Option<HeldBack>,
+    counts: FrameCounts,
+}
+
+impl Lane {
+    /// Appends a frame. A frame is never due before an earlier frame of the same side.
+    fn push(&mut self, mut frame: Waiting) {
+        if self.waiting + frame.octets.len() > MAX_WAITING {
+            self.counts.overflow += 1;
+            return;
+        }
+        frame.due = frame.due.max(self.last_due);
+        self.last_due = frame.due;
+        self.waiting += frame.octets.len();
+        self.queue.push_back(frame);
+    }
+}
+
+/// A part of a segment that is forwarded in its own frame.
+struct Piece {
+    octets: Vec<u8>,
+    tcp: TcpFrame,
+    /// Offset of the first byte in the payload of the original segment.
+    start: usize,
+    faults: Vec<FaultInFrame>,
+}
+
+/// The bridge between two sides.
+#[derive(Debug)]
+pub struct Bridge {
+    impairments: Impairments,
+    random: fastrand::Rng,
+    lanes: PerSide<Lane>,
+    faults: Vec<Fault>,
+    /// Maximum length of an IP packet on the link of each side.
+    link_mtu: PerSide<Option<u16>>,
+    /// The shift counts of the windows, by sender and receiver.
+    window_scales: HashMap<(SocketAddr, SocketAddr), u8>,
+    /// The senders and receivers whose sender received an ICMP error with the MTU of the path.
+    knows_mtu: HashSet<(SocketAddr, SocketAddr)>,
+    began: Option<u64>,
+}
+
+impl Bridge {
+    /// Makes a bridge. `seed` selects the random numbers.
+    #[must_use]
+    pub fn new(impairments: Impairments, seed: u64) -> Self {
+        Bridge {
+            impairments,
+            random: fastrand::Rng::with_seed(seed),
+            lanes: PerSide::default(),
+            faults: Vec::new(),
+            link_mtu: PerSide::default(),
+            window_scales: HashMap::new(),
+            knows_mtu: HashSet::new(),
+            began: None,
+        }
+    }
+
+    /// Sets the maximum length of an IP packet on the link of `side`. A longer segment for this side
+    /// is divided. This division is no fault, because a NIC does the same (segmentation offload).
+    pub fn set_link_mtu(&mut self, side: Side, mtu: u16) {
+        self.link_mtu[side] = Some(mtu);
+    }
+
+    /// The faults so far, in the order of their numbers.
+    #[must_use]
+    pub fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// The counts of the frames from `side`.
+    #[must_use]
+    pub fn counts(&self, side: Side) -> FrameCounts {
+        self.lanes[side].counts
+    }
+
+    /// Takes a frame from side `from`. `now` is in nanoseconds since 1970. `sent` is the number of
+    /// the frame in the capture of this side. The TCP checksum must be complete
+    /// ([`TcpFrame::checksum_state`]).
+    pub fn frame(&mut self, now: u64, from: Side, octets: &[u8], sent: FrameNumber) {
+        let began = *self.began.get_or_insert(now);
+        let lane = &mut self.lanes[from];
+        lane.counts.frames += 1;
+        let Some(tcp) = TcpFrame::find(octets) else { return self.forward(now, from, octets.to_vec(), None) };
+        lane.counts.tcp += 1;
+        if tcp.checksum_state(octets) != ChecksumState::Good {
+            lane.counts.bad_checksums += 1;
+            return self.forward(now, from, octets.to_vec(), None);
+        }
+        let is_impaired = self.impairs(from, &tcp) && now >= began.saturating_add(nanoseconds(self.impairments.after));
+        if !is_impaired {
+            for piece in self.fit(from, Piece { octets: octets.to_vec(), tcp, start: 0, faults: Vec::new() }) {
+                self.forward(now, from, piece.octets, Some(&piece.tcp));
+            }
+            return;
+        }
+        let mut octets = octets.to_vec();
+        self.limit_window(&tcp, &mut octets);
+        self.impair(now, from, tcp, octets, sent);
+    }
+
+    fn impairs(&self, from: Side, tcp: &TcpFrame) -> bool {
+        let Impairments { from: only, ports, .. } = &self.impairments;
+        only.is_none_or(|only| only == from)
+            && (ports.is_empty() || ports.iter().any(|port| [tcp.src.port(), tcp.dst.port()].contains(port)))
+    }
+
+    /// Applies the impairments to a segment, and forwards the result.
+    fn impair(&mut self, now: u64, from: Side, tcp: TcpFrame, mut octets: Vec<u8>, sent: FrameNumber) {
+        let segment = tcp.clone();
+        let fault = |kind| Fault {
+            number: 0,
+            time: now,
+            kind,
+            from,
+            src: segment.src,
+            dst: segment.dst,
+            seq: segment.seq,
+            len: u32::try_from(segment.len()).unwrap_or(u32::MAX),
+            sent,
+            received: None,
+        };
+        if let Some(mtu) = self.impairments.mtu
+            && tcp.packet_len() > usize::from(mtu)
+            && tcp.must_not_be_fragmented()
+            && !(self.is_merged(from, &tcp) && self.knows_mtu.contains(&(tcp.src, tcp.dst)))
+            && self.may_inject()
+        {
+            if self.knows_mtu.len() >= MAX_CONNECTIONS {
+                self.knows_mtu.clear();
+            }
+            self.knows_mtu.insert((tcp.src, tcp.dst));
+            self.record(fault(FaultKind::TooLong { mtu }));
+            if let Some(error) = tcp.too_long(&octets, mtu) {
+                self.forward(now, from.peer(), error, None);
+            }
+            return;
+        }
+        if self.draws(self.impairments.loss) {
+            self.record(fault(FaultKind::Loss));
+            return;
+        }
+        let mut corrupted = None;
+        if !tcp.is_empty() && self.draws(self.impairments.corrupt) {
+            let at = self.random.usize(..tcp.len());
+            let bits = self.random.u8(1..);
+            tcp.corrupt(&mut octets, tcp.payload.start + at, bits);
+            let kind = FaultKind::Corrupt { at: u32::try_from(at).unwrap_or(u32::MAX), bits };
+            corrupted = Some((at, self.record(fault(kind))));
+        }
+        let is_divisible = tcp.is_divisible();
+        let mut pieces = self.fit(from, Piece { octets, tcp, start: 0, faults: Vec::new() });
+        if is_divisible {
+            if let Some(most) = self.impairments.segment {
+                pieces = pieces.into_iter().flat_map(|piece| self.cut(piece, most.into(), &fault)).collect();
+            }
+            if self.draws(self.impairments.split) {
+                let chosen = self.random.usize(..pieces.len());
+                let at = pieces[chosen].tcp.len();
+                if at >= 2 {
+                    let at = self.random.usize(1..at);
+                    let piece = pieces.remove(chosen);
+                    let halves = self.halves(piece, at, &fault);
+                    pieces.splice(chosen..chosen, halves);
+                }
+            }
+        }
+        if let Some((at, number)) = corrupted {
+            let touched = pieces.iter_mut().find(|piece| (piece.start..piece.start + piece.tcp.len()).contains(&at));
+            if let Some(piece) = touched {
+                let offset = Some(piece.tcp.payload.start + (at - piece.start));
+                piece.faults.push(FaultInFrame { number, offset });
+            }
+        }
+        for piece in pieces {
+            self.forward_piece(now, from, piece, &fault);
+        }
+    }
+
+    /// Forwards a piece of a segment, perhaps twice or after later frames.
+    fn forward_piece(&mut self, now: u64, from: Side, piece: Piece, fault: &impl Fn(FaultKind) -> Fault) {
+        let Piece { octets, tcp, faults, .. } = piece;
+        if self.draws(self.impairments.duplicate) {
+            self.enqueue(now, from, octets.clone(), faults.clone(), Some(&tcp));
+            let number = self.record(fault(FaultKind::Duplicate));
+            self.enqueue(now, from, octets, vec![FaultInFrame { number, offset: None }], Some(&tcp));
+        } else if self.lanes[from].held_back.is_none() && self.draws(self.impairments.reorder) {
+            let passes = self.random.u32(1..=MAX_PASSES);
+            let frame = Waiting { due: now.saturating_add(MAX_REORDER_TIME), octets, faults };
+            let fault = fault(FaultKind::Reorder);
+            self.lanes[from].held_back = Some(HeldBack { frame, fault, passes, has_been_passed: false });
+        } else {
+            self.enqueue(now, from, octets, faults, Some(&tcp));
+        }
+    }
+
+    /// Whether the number of faults permits another fault.
+    fn may_inject(&self) -> bool {
+        self.impairments.max_faults.is_none_or(|most| self.faults.len() < most as usize)
+    }
+
+    fn draws(&mut self, probability: crate::Probability) -> bool {
+        self.may_inject() && probability.draw(&mut self.random)
+    }
+
+    /// Records a fault, and returns its number.
+    fn record(&mut self, mut fault: Fault) -> u32 {
+        let number = u32::try_from(self.faults.len() + 1).unwrap_or(u32::MAX);
+        fault.number = number;
+        self.faults.push(fault);
+        number
+    }
+
+    /// Records that the capture of the receiver's side has a fault in frame `received`.
+    pub fn set_received(&mut self, number: u32, received: FrameNumber) {
+        let index = (number as usize).wrapping_sub(1);
+        if let Some(fault) = self.faults.get_mut(index) {
+            fault.received.get_or_insert(received);
+        }
+    }
+
+    /// Whether the sender's host merged several segments (offload). The bridge cannot know their
+    /// lengths.
+    fn is_merged(&self, from: Side, tcp: &TcpFrame) -> bool {
+        self.link_mtu[from.peer()].is_some_and(|mtu| tcp.packet_len() > usize::from(mtu))
+    }
+
+    /// Divides merged segments. If the sender knows a smaller MTU, its segments fit into it.
+    fn fit(&mut self, from: Side, piece: Piece) -> Vec<Piece> {
+        let Some(link_mtu) = self.link_mtu[from.peer()].filter(|_| self.is_merged(from, &piece.tcp)) else {
+            return vec![piece];
+        };
+        let known = self.impairments.mtu.filter(|_| self.knows_mtu.contains(&(piece.tcp.src, piece.tcp.dst)));
+        let headers = piece.tcp.packet_len() - piece.tcp.len();
+        let most = usize::from(known.unwrap_or(link_mtu).min(link_mtu)).saturating_sub(headers).max(1);
+        self.lanes[from].counts.oversized += 1;
+        let mut pieces = Vec::new();
+        let mut rest = piece;
+        while rest.tcp.len() > most {
+            let [first, second] = divided(&rest, most);
+            pieces.push(first);
+            rest = second;
+        }
+        pieces.push(rest);
+        pieces
+    }
+
+    /// Divides `piece` until no part has more than `most` payload bytes.
+    fn cut(&mut self, piece: Piece, most: usize, fault: &impl Fn(FaultKind) -> Fault) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut rest = piece;
+        while rest.tcp.len() > most && self.may_inject() {
+            let [first, second] = self.halves(rest, most, fault);
+            pieces.push(first);
+            rest = second;
+        }
+        pieces.push(rest);
+        pieces
+    }
+
+    fn halves(&mut self, piece: Piece, at: usize, fault: &impl Fn(FaultKind) -> Fault) -> [Piece; 2] {
+        let offset = u32::try_from(piece.start + at).unwrap_or(u32::MAX);
+        let number = self.record(fault(FaultKind::Split { at: offset }));
+        let [mut first, mut second] = divided(&piece, at);
+        first.faults = piece.faults;
+        second.faults.push(FaultInFrame { number, offset: None });
+        [first, second]
+    }
+
+    /// Reduces the window of a segment, and records the window scale of a SYN.
+    fn limit_window(&mut self, tcp: &TcpFrame, octets: &mut [u8]) {
+        let Some(most) = self.impairments.window else { return };
+        if tcp.is_syn() {
+            if self.window_scales.len() >= MAX_CONNECTIONS {
+                self.window_scales.clear();
+            }
+            let shift = tcp.window_scale(octets);
+            self.window_scales.insert((tcp.src, tcp.dst), shift.unwrap_or(0));
+            // Windows are scaled only if both SYNs have the option (RFC 7323 section 2.2).
+            if shift.is_none() {
+                self.window_scales.entry((tcp.dst, tcp.src)).and_modify(|shift| *shift = 0);
+            }
+            // The window of a SYN is never scaled. Without a limit here, the next window would move
+            // the right edge of the window back.
+            let most = u16::try_from(most).unwrap_or(u16::MAX);
+            if tcp.window(octets) > most {
+                tcp.write_window(octets, most);
+            }
+            return;
+        }
+        let Some(shift) = self.window_scales.get(&(tcp.src, tcp.dst)) else { return };
+        let most = u16::try_from((most >> shift).max(1)).unwrap_or(u16::MAX);
+        if tcp.window(octets) > most {
+            tcp.write_window(octets, most);
+        }
+    }
+
+    /// Forwards a frame without a fault.
+    fn forward(&mut self, now: u64, from: Side, octets: Vec<u8>, tcp: Option<&TcpFrame>) {
+        self.enqueue(now, from, octets, Vec::new(), tcp);
+    }
+
+    fn enqueue(&mut self, now: u64, from: Side, octets: Vec<u8>, faults: Vec<FaultInFrame>, tcp: Option<&TcpFrame>) {
+        let Impairments { delay, jitter, from: only, .. } = &self.impairments;
+        let mut due = now;
+        if only.is_none_or(|only| only == from) {
+            let jitter = nanoseconds(*jitter);
+            let random = if jitter == 0 { 0 } else { self.random.u64(..=jitter) };
+            due = now.saturating_add(nanoseconds(*delay)).saturating_add(random);
+        }
+        self.lanes[from].push(Waiting { due, octets, faults });
+        self.pass_held_back(from, due, tcp);
+    }
+
+    /// If a held-back frame waits for later frames of the same connection, counts one of them.
+    fn pass_held_back(&mut self, from: Side, due: u64, tcp: Option<&TcpFrame>) {
+        let lane = &mut self.lanes[from];
+        let Some(held) = &mut lane.held_back else { return };
+        if tcp.is_none_or(|tcp| (tcp.src, tcp.dst) != (held.fault.src, held.fault.dst)) {
+            return;
+        }
+        held.passes -= 1;
+        held.has_been_passed = true;
+        if held.passes == 0 {
+            self.release_held_back(from, due);
+        }
+    }
+
+    /// Forwards the held-back frame of a side. If a later frame has passed it, this is a fault.
+    fn release_held_back(&mut self, from: Side, due: u64) {
+        let Some(HeldBack { mut frame, fault, has_been_passed, .. }) = self.lanes[from].held_back.take() else {
+            return;
+        };
+        if has_been_passed {
+            let number = self.record(fault);
+            frame.faults.push(FaultInFrame { number, offset: None });
+        }
+        self.lanes[from].push(Waiting { due, ..frame });
+    }
+
+    /// The time of the next delivery, in nanoseconds since 1970; `None` if no frame waits.
+    #[must_use]
+    pub fn next_due(&self) -> Option<u64> {
+        let lanes = Side::BOTH.map(|side| &self.lanes[side]);
+        let queued = lanes.iter().filter_map(|lane| lane.queue.front()).map(|frame| frame.due);
+        let held = lanes.iter().filter_map(|lane| lane.held_back.as_ref()).map(|held| held.frame.due);
+        queued.chain(held).min()
+    }
+
+    /// Releases the next frame that is due at `now`.
+    pub fn deliver(&mut self, now: u64) -> Option<Delivery> {
+        for side in Side::BOTH {
+            if self.lanes[side].held_back.as_ref().is_some_and(|held| held.frame.due <= now) {
+                self.release_held_back(side, now);
+            }
+        }
+        let due = |side: &Side| self.lanes[*side].queue.front().map(|frame| frame.due).filter(|due| *due <= now);
+        let from = Side::BOTH.into_iter().filter(|side| due(side).is_some()).min_by_key(|side| due(side))?;
+        let lane = &mut self.lanes[from];
+        let frame = lane.queue.pop_front()?;
+        lane.waiting -= frame.octets.len();
+        Some(Delivery { to: from.peer(), octets: frame.octets, faults: frame.faults })
+    }
+}
+
+/// Divides a piece after `at` payload bytes. The pieces have no faults.
+fn divided(piece: &Piece, at: usize) -> [Piece; 2] {
+    let [first, second] = piece.tcp.divide(&piece.octets, at);
+    let make = |(octets, tcp), start| Piece { octets, tcp, start, faults: Vec::new() };
+    [make(first, piece.start), make(second, piece.start + at)]
+}
+
+fn nanoseconds(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use etherparse::TcpOptionElement;
+
+    use super::*;
+    use crate::impairments::Probability;
+    use crate::testing::{A, B, segment, segment_of};
+
+    const MILLISECOND: u64 = 1_000_000;
+
+    fn always() -> Probability {
+        Probability::from_percent(100.0).unwrap()
+    }
+
+    fn half() -> Probability {
+        Probability::from_percent(50.0).unwrap()
+    }
+
+    /// Passes the frames through a bridge, one millisecond after the other. Returns the frames in
+    /// the order of their arrival, and the bridge.
+    fn passed(impairments: Impairments, frames: &[Vec<u8>]) -> (Vec<Delivery>, Bridge) {
+        let mut bridge = Bridge::new(impairments, 1);
+        let mut deliveries = Vec::new();
+        for (index, frame) in frames.iter().enumerate() {
+            let now = (index as u64 + 1) * MILLISECOND;
+            bridge.frame(now, Side::A, frame, (index as u64 + 1).into());
+            deliveries.extend(std::iter::from_fn(|| bridge.deliver(now)));
+        }
+        deliveries.extend(std::iter::from_fn(|| bridge.deliver(u64::MAX)));
+        (deliveries, bridge)
+    }
+
+    fn payloads(deliveries: &[Delivery]) -> Vec<Vec<u8>> {
+        let payload = |delivery: &Delivery| {
+            let tcp = TcpFrame::find(&delivery.octets).unwrap();
+            delivery.octets[tcp.payload].to_vec()
+        };
+        deliveries.iter().map(payload).collect()
+    }
+
+    fn stream(count: u32) -> Vec<Vec<u8>> {
+        (0..count).map(|index| segment(index * 10, &[index as u8; 10])).collect()
+    }
+
+    #[test]
+    fn without_impairments_every_frame_is_identical() {
+        let mut frames = stream(20);
+        frames.push(vec![0xff; 60]);
+        frames.push(Vec::new());
+        let mut wrong = segment(7, b"wrong checksum");
+        *wrong.last_mut().unwrap() ^= 1;
+        frames.push(wrong);
+        let (deliveries, bridge) = passed(Impairments::default(), &frames);
+        let octets: Vec<_> = deliveries.iter().map(|delivery| delivery.octets.clone()).collect();
+        assert_eq!((octets, bridge.faults()), (frames, &[][..]));
+        assert!(deliveries.iter().all(|delivery| delivery.to == Side::B && delivery.faults.is_empty()));
+        assert_eq!(bridge.counts(Side::A).bad_checksums, 1);
+    }
+
+    #[test]
+    fn lost_segments_do_not_arrive() {
+        let (deliveries, bridge) = passed(Impairments { loss: half(), ..Impairments::default() }, &stream(100));
+        assert_eq!(deliveries.len() + bridge.faults().len(), 100);
+        assert!((20..80).contains(&deliveries.len()), "{}", deliveries.len());
+        assert!(bridge.faults().iter().all(|fault| fault.kind == FaultKind::Loss && fault.received.is_none()));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_faults() {
+        let impairments = || Impairments { loss: half(), split: half(), corrupt: half(), ..Impairments::default() };
+        let [first, second] = [(); 2].map(|()| passed(impairments(), &stream(50)));
+        assert_eq!((first.0, first.1.faults()), (second.0, second.1.faults()));
+    }
+
+    #[test]
+    fn a_duplicate_arrives_directly_after_the_original() {
+        let (deliveries, bridge) = passed(Impairments { duplicate: always(), ..Impairments::default() }, &stream(3));
+        let arrived: Vec<u8> = payloads(&deliveries).iter().map(|payload| payload[0]).collect();
+        assert_eq!((arrived, bridge.faults().len()), (vec![0, 0, 1, 1, 2, 2], 3));
+    }
+
+    #[test]
+    fn a_reordered_segment_arrives_after_later_segments() {
+        let (deliveries, bridge) = passed(Impairments { reorder: half(), ..Impairments::default() }, &stream(100));
+        let mut arrived: Vec<u8> = payloads(&deliveries).iter().map(|payload| payload[0]).collect();
+        assert!(!arrived.is_sorted() && bridge.faults().len() > 5);
+        arrived.sort_unstable();
+        assert_eq!(arrived, (0..100).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn without_later_segments_a_reorder_is_no_fault() {
+        let (deliveries, bridge) = passed(Impairments { reorder: always(), ..Impairments::default() }, &stream(1));
+        assert_eq!((deliveries.len(), bridge.faults()), (1, &[][..]));
+    }
+
+    #[test]
+    fn divided_segments_have_all_bytes() {
+        let stream = stream(100);
+        for impairments in [
+            Impairments { split: always(), ..Impairments::default() },
+            Impairments { segment: Some(3), ..Impairments::default() },
+            Impairments {
+                segment: Some(4),
+                split: half(),
+                duplicate: Probability::default(),
+                ..Impairments::default()
+            },
+        ] {
+            let most = impairments.segment.unwrap_or(9);
+            let (deliveries, bridge) = passed(impairments, &stream);
+            let parts = payloads(&deliveries);
+            assert!(parts.iter().all(|part| (1..=usize::from(most)).contains(&part.len())));
+            assert_eq!(parts.concat(), (0..100).flat_map(|index| [index; 10]).collect::<Vec<u8>>());
+            assert_eq!(bridge.faults().len(), parts.len() - 100);
+        }
+    }
+
+    #[test]
+    fn the_offset_of_a_corrupted_byte_is_known_even_if_the_segment_is_divided() {
+        let impairments = Impairments { corrupt: always(), segment: Some(3), ..Impairments::default() };
+        let (deliveries, bridge) = passed(impairments, &stream(100));
+        let mut corrupted = 0;
+        for delivery in &deliveries {
+            for fault in &delivery.faults {
+                let record = &bridge.faults()[fault.number as usize - 1];
+                let FaultKind::Corrupt { bits, .. } = record.kind else { continue };
+                let index = u8::try_from(record.seq / 10).unwrap();
+                assert_eq!(delivery.octets[fault.offset.unwrap()], index ^ bits);
+                corrupted += 1;
+            }
+        }
+        assert_eq!(corrupted, 100);
+    }
+
+    #[test]
+    fn a_long_packet_is_answered_with_an_icmp_error() {
+        let frames = [segment(0, &[1; 1300]), segment(0, &[1; 100])];
+        let (deliveries, bridge) = passed(Impairments { mtu: Some(1280), ..Impairments::default() }, &frames);
+        let to: Vec<Side> = deliveries.iter().map(|delivery| delivery.to).collect();
+        assert_eq!(to, [Side::A, Side::B]);
+        assert_eq!(bridge.faults()[0].kind, FaultKind::TooLong { mtu: 1280 });
+    }
+
+    #[test]
+    fn merged_segments_fit_the_mtu_that_their_sender_knows() {
+        let mut bridge = Bridge::new(Impairments { mtu: Some(1280), ..Impairments::default() }, 1);
+        bridge.set_link_mtu(Side::B, 1500);
+        for (time, len) in [(1, 4000), (2, 4000), (3, 1300)] {
+            bridge.frame(time, Side::A, &segment(0, &vec![1; len]), time.into());
+        }
+        let deliveries: Vec<_> = std::iter::from_fn(|| bridge.deliver(9)).collect();
+        let icmp = deliveries.iter().filter(|delivery| delivery.to == Side::A).count();
+        let segments: Vec<_> = deliveries.into_iter().filter(|delivery| delivery.to == Side::B).collect();
+        let lengths: Vec<usize> = payloads(&segments).iter().map(Vec::len).collect();
+        assert_eq!((icmp, bridge.faults().len(), lengths), (2, 2, vec![1240, 1240, 1240, 280]));
+    }
+
+    #[test]
+    fn windows_are_reduced_with_their_scale() {
+        let scaled = |frame: &mut etherparse::TcpHeader| {
+            frame.syn = true;
+            frame.set_options(&[TcpOptionElement::WindowScale(4)]).unwrap();
+        };
+        let syn = segment_of(A, B, 0, &[], |tcp| {
+            tcp.ack = false;
+            scaled(tcp);
+        });
+        let window = |most: u32, syn_ack: &dyn Fn(&mut etherparse::TcpHeader)| {
+            let mut bridge = Bridge::new(Impairments { window: Some(most), ..Impairments::default() }, 1);
+            bridge.frame(1, Side::A, &syn, 1.into());
+            bridge.frame(2, Side::B, &segment_of(B, A, 0, &[], syn_ack), 1.into());
+            bridge.frame(3, Side::A, &segment(1, &[]), 2.into());
+            let last = std::iter::from_fn(|| bridge.deliver(u64::MAX)).filter(|delivery| delivery.to == Side::B).last();
+            let octets = last.unwrap().octets;
+            let tcp = TcpFrame::find(&octets).unwrap();
+            assert_eq!(tcp.checksum_state(&octets), ChecksumState::Good);
+            tcp.window(&octets)
+        };
+        assert_eq!(window(4096, &scaled), 256);
+        assert_eq!(window(3, &scaled), 1);
+        assert_eq!(window(1 << 20, &scaled), 1000);
+        // Without the option in the SYN-ACK, no window is scaled.
+        assert_eq!(window(512, &|tcp| tcp.syn = true), 512);
+    }
+
+    #[test]
+    fn delays_keep_the_order() {
+        let impairments = Impairments {
+            delay: Duration::from_millis(10),
+            jitter: Duration::from_millis(50),
+            ..Impairments::default()
+        };
+        let mut bridge = Bridge::new(impairments, 3);
+        for (index, frame) in stream(50).iter().enumerate() {
+            bridge.frame(index as u64, Side::A, frame, (index as u64 + 1).into());
+        }
+        assert_eq!(bridge.deliver(9 * MILLISECOND), None);
+        let (mut now, mut arrived) = (0, Vec::new());
+        while let Some(due) = bridge.next_due() {
+            assert!(due >= now);
+            now = due;
+            arrived.extend(bridge.deliver(now));
+        }
+        assert!(now <= 61 * MILLISECOND);
+        assert!(payloads(&arrived).is_sorted());
+    }
+
+    #[test]
+    fn selections_limit_the_faults() {
+        let all = Impairments { loss: always(), ..Impairments::default() };
+        let count = |impairments| passed(impairments, &stream(20)).1.faults().len();
+        assert_eq!(count(all.clone()), 20);
+        assert_eq!(count(Impairments { from: Some(Side::B), ..all.clone() }), 0);
+        assert_eq!(count(Impairments { ports: vec![1], ..all.clone() }), 0);
+        assert_eq!(count(Impairments { ports: vec![1, 7174], ..all.clone() }), 20);
+        assert_eq!(count(Impairments { max_faults: Some(3), ..all.clone() }), 3);
+        assert_eq!(count(Impairments { after: Duration::from_millis(10), ..all }), 10);
+    }
+
+    #[test]
+    fn merged_segments_are_divided_to_fit_the_link() {
+        let mut bridge = Bridge::new(Impairments::default(), 1);
+        bridge.set_link_mtu(Side::B, 1500);
+        let frame = segment(0, &(0..4000_u32).map(|at| at as u8).collect::<Vec<u8>>());
+        bridge.frame(1, Side::A, &frame, 1.into());
+        let deliveries: Vec<_> = std::iter::from_fn(|| bridge.deliver(1)).collect();
+        let lengths: Vec<usize> = payloads(&deliveries).iter().map(Vec::len).collect();
+        assert_eq!((lengths, bridge.counts(Side::A).oversized), (vec![1460, 1460, 1080], 1));
+        assert_eq!(payloads(&deliveries).concat(), (0..4000_u32).map(|at| at as u8).collect::<Vec<u8>>());
+        assert_eq!(bridge.faults(), []);
+    }
+}
