@@ -181,7 +181,8 @@ class Checker:
             self.open_sinks.clear()                         # 8.2.1-22
         elif m.mid == w.CHRCVBUF_ACK:
             self.my_recv = m.ext["length"]
-            if self.resize and self.resize[1] == self.my_recv:
+            # A refusal is an answer with the old size, if another size was requested.
+            if self.resize and self.resize[0] == self.my_recv != self.resize[1]:
                 self.no_more.add(self.resize[0] > self.resize[1])
             self.resize = None
         if not self.src:
