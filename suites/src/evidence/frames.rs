@@ -175,8 +175,8 @@ impl Flow {
         from.next = from.next.wrapping_add(counted).wrapping_add(len);
         let step = ip_step(from_tester, from.address.ip(), to.address.ip()).tcp_header(tcp);
         let mut octets = Vec::with_capacity(step.size(payload.len()));
-        // A frame of at most `MSS` bytes fits every length field, and writing to memory does not
-        // fail.
+        // The payload has at most `MSS` bytes, so each length field can express its length. And
+        // writing to memory does not fail.
         match step.write(&mut octets, payload) {
             Ok(()) => octets,
             Err(error) => {

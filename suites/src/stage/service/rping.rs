@@ -188,7 +188,7 @@ impl Exchange<'_> {
     async fn serve_rping(&mut self, source: TaggedBuffer) -> Attempt {
         let size = source.length;
         if size > MAX_ROUND {
-            let most = format!("a buffer of rping has {MAX_ROUND} at most");
+            let most = format!("a buffer of rping has at most {MAX_ROUND} bytes");
             return Err(format!("it advertised a buffer of {size} bytes, but {most}").into());
         }
         let read = ReadRequest {
