@@ -148,8 +148,8 @@ impl<C: Backend, F: Fn() -> Result<C, Failure>> Agent<F> {
         control.serve(&hello, &self.backend)
     }
 
-    /// Waits for the delay that earlier wrong tokens of the same origin cause. Then compares the
-    /// token. Returns `None` if the tester closes the connection during the delay.
+    /// If the same origin has sent wrong tokens before, waits for a delay. Then compares the token.
+    /// Returns `None` if the tester closes the connection during the delay.
     fn verify(
         &self,
         control: &Control<&TcpStream, &TcpStream>,

@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     #[arg(long, default_value = "case", value_parser = one_of([
         ("case", "Cases and lint rules that detect violations on the wire or in the target's reaction", CoverageKind::Case),
         ("rule", "Lint rules that detect violations on the wire", CoverageKind::Rule),
-        ("test", "Unit tests that detect violations by weft's endpoint on the wire or at its API", CoverageKind::Test),
+        ("test", "Unit tests of weft's endpoint: they check the wire and the API", CoverageKind::Test),
     ]))]
     by: CoverageKind,
     /// Print one line per section of a specification

@@ -1,4 +1,4 @@
-//! Receives that are posted ahead (before the user reads), and the memory that contains their data.
+//! The receives that a socket posts before its user reads, and the memory that contains their data.
 //!
 //! A receive has no memory until memory is needed. If data that arrives by Bcopy fills at least
 //! half of its Private Buffer, the receive takes over that buffer. Another Private Buffer is posted
