@@ -25,12 +25,23 @@ pub(crate) use named;
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// The numbers 0 to 99 as two decimal digits each.
-const PAIRS: [[u8; 2]; 100] = {
+static PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
     let mut number = 0;
     while number < 100 {
         pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
         number += 1;
+    }
+    pairs
+};
+
+/// The octets 0 to 255 as two hexadecimal digits each.
+static HEX_PAIRS: [[u8; 2]; 256] = {
+    let mut pairs = [[0; 2]; 256];
+    let mut octet = 0;
+    while octet < 256 {
+        pairs[octet] = [HEX[octet >> 4], HEX[octet & 15]];
+        octet += 1;
     }
     pairs
 };
@@ -58,11 +69,11 @@ pub(crate) fn decimal(value: u64, out: &mut Vec<u8>) {
 pub(crate) fn hex_number(value: u64, least: u8, out: &mut Vec<u8>) {
     let needed = (64 - value.leading_zeros()).div_ceil(4) as usize;
     let count = needed.max(usize::from(least)).clamp(1, 16);
+    // With the first digit in the highest bits, no digit depends on another.
+    let octets = (value << (64 - 4 * count)).to_be_bytes();
     let mut digits = [0u8; 16];
-    let mut left = value;
-    for digit in digits[..count].iter_mut().rev() {
-        *digit = HEX[(left & 15) as usize];
-        left >>= 4;
+    for (pair, octet) in digits.as_chunks_mut::<2>().0.iter_mut().zip(octets) {
+        *pair = HEX_PAIRS[usize::from(octet)];
     }
     append(&digits, count, out);
 }
