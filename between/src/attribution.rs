@@ -58,8 +58,11 @@ pub enum Outcome {
     UndetectableWithoutCrc,
     /// No CRC covers the corrupted byte, because it is in a start-up frame.
     UndetectableInStartup,
-    /// The corrupted byte is in no FPDU and in no start-up frame of the connection, as received. It
-    /// can belong to bytes after the end of iWARP, or to bytes that were already received.
+    /// The corrupted byte hides where its FPDU ends, for example because it is in `ULPDU_Length`.
+    /// The receiver waits for more bytes, or finds a wrong CRC.
+    FramingLost,
+    /// The corrupted byte is in no FPDU and in no start-up frame, as received. For example, the
+    /// connection has no FPDUs, or the receiver already had the byte.
     OutsideIwarp,
     /// The CRC was correct in spite of the corrupted byte.
     UndetectedByCrc,
@@ -75,6 +78,7 @@ impl Outcome {
             Outcome::IgnoredByReceiver => "the CRC is wrong, but the receiver did not end the connection",
             Outcome::UndetectableWithoutCrc => "undetectable, because the connection uses no CRC",
             Outcome::UndetectableInStartup => "undetectable by a CRC, because start-up frames have none",
+            Outcome::FramingLost => "the change hides where the FPDU ends",
             Outcome::OutsideIwarp => "in bytes that are not decoded as iWARP",
             Outcome::UndetectedByCrc => "the CRC is correct in spite of the change",
         }
@@ -127,6 +131,7 @@ impl Attribution {
                 end.filter(|(frame, _)| fault.received.is_some_and(|received| *frame > received)).map(|(_, end)| *end);
             let outcome = match (fault.kind, corruption.map(|corruption| corruption.unit)) {
                 (FaultKind::Corrupt { .. }, None | Some(CorruptedUnit::Other)) => Outcome::OutsideIwarp,
+                (FaultKind::Corrupt { .. }, Some(CorruptedUnit::BrokenFraming)) => Outcome::FramingLost,
                 (FaultKind::Corrupt { .. }, Some(CorruptedUnit::DetectableFpdu)) if receiver_end.is_some() => {
                     Outcome::DetectedByCrc
                 }

@@ -77,7 +77,10 @@ pub enum CorruptedUnit {
     CorrectFpdu,
     /// A start-up frame. Start-up frames have no CRC.
     Startup,
-    /// Bytes that are in no FPDU and in no start-up frame.
+    /// Bytes in which no complete FPDU was found, although the connection uses FPDUs. The change
+    /// hides where the FPDU ends.
+    BrokenFraming,
+    /// Bytes of a connection without FPDUs, or bytes that the receiver already had.
     Other,
 }
 
@@ -198,6 +201,7 @@ impl Observer {
         let (len, kind) = match &unit.parsed.kind {
             Kind::Fpdu(fpdu) => (fpdu.body.len() + 4 + 4 * fpdu.markers.len(), of_crc(fpdu)),
             Kind::Startup(_, part) => (part.len(), CorruptedUnit::Startup),
+            Kind::Unparsed { len } => (usize::try_from(*len).unwrap_or(usize::MAX), CorruptedUnit::BrokenFraming),
             // A message of SDP in a Send is a part of its FPDU. All else is decided at the end.
             _ => return,
         };
@@ -220,7 +224,7 @@ fn of_crc(fpdu: &Fpdu<'_>) -> CorruptedUnit {
         CrcStatus::Bad => CorruptedUnit::DetectableFpdu,
         CrcStatus::Good => CorruptedUnit::CorrectFpdu,
         CrcStatus::Unchecked | CrcStatus::Absent => CorruptedUnit::UndetectableFpdu,
-        CrcStatus::Truncated => CorruptedUnit::Other,
+        CrcStatus::Truncated => CorruptedUnit::BrokenFraming,
     }
 }
 
