@@ -26,9 +26,9 @@ use crate::one_of::one_of;
     test  A unit test has an assertion that fails if the endpoint violates the requirement.\n\
     The built-in proofs come from `make coverage`, which runs the unit tests and `weft suite prove`.\n\n\
     The output has these columns, each with a number of requirements:\n  \
-    rows          all requirements about behaviour that the selected kind of proof (--by) can\n                \
-    observe. A unit test of SDP can observe everything that the peer or the user of\n                \
-    the endpoint observes.\n  \
+    rows          all requirements about observable behaviour. The kind of proof (--by)\n                \
+    determines which behaviour is observable. A unit test of SDP can observe everything\n                \
+    that the peer or the user of the endpoint observes.\n  \
     judgeable     requirements whose violation is visible in the bytes or in the target's reaction\n  \
     permission    requirements that permit or define something, so nothing can violate them\n  \
     outside       requirements whose violation depends on facts that neither a capture nor a tester\n                \

@@ -44,8 +44,8 @@ pub(crate) struct Arguments {
     listen: Option<SocketAddr>,
     /// Listen on this address for `weft ping` and other clients
     ///
-    /// This port serves ping, probe, bench and cat (default 127.0.0.1:7174, but with --listen
-    /// and without this option, weft does not open this port).
+    /// This port serves ping, probe, bench and cat. The default is 127.0.0.1:7174. If only --listen
+    /// is given, weft does not open this port.
     #[arg(long, value_name = "ADDRESS")]
     workloads: Option<SocketAddr>,
     /// Violate a rule on purpose, on both ports; repeatable

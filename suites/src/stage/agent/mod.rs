@@ -156,7 +156,8 @@ impl AgentSide<'_> {
         self.state.work
     }
 
-    /// Returns the Protection Domain of all objects for which the script names no domain.
+    /// Returns the default Protection Domain. It is the domain of each object for which the script
+    /// names no domain.
     pub(crate) async fn domain(&mut self) -> Result<Object, Stop> {
         if let Some(domain) = self.state.domain {
             return Ok(domain);
