@@ -18,7 +18,7 @@ use weft_capture::privilege;
 use weft_dissector::output::text::counted;
 use weft_peer::driver::device::random_seed;
 
-use crate::exit::{BadInput, CommandFailure, HARNESS, UNEXPECTED, note, print_line, reject};
+use crate::exit::{BadInput, CommandFailure, HARNESS, UNEXPECTED, USAGE, note, print_line, reject};
 use crate::input::open_error;
 use crate::select::duration;
 
@@ -35,7 +35,7 @@ use crate::select::duration;
     Exit codes:\n  \
     0  no side violated a requirement\n  \
     1  a side violated a requirement\n  \
-    2  the command line is wrong\n  \
+    2  the command line is wrong, or there was nothing to judge\n  \
     4  an interface or the proxy failed\n\n\
     Examples:\n  \
     weft between eth1 eth2 -w results                  forward unchanged, and save both captures\n  \
@@ -224,6 +224,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     match failure {
         Err(text) => Err(CommandFailure { code: HARNESS, text }.into()),
+        Ok(()) if is_unjudged(&results) => Ok(ExitCode::from(USAGE)),
         Ok(()) if results.attribution.has_violations() => Ok(ExitCode::from(UNEXPECTED)),
         Ok(()) => Ok(ExitCode::SUCCESS),
     }
@@ -296,17 +297,23 @@ fn json(results: &Results, seed: u64) -> serde_json::Value {
     })
 }
 
+/// Whether the monitors observed nothing that they could judge.
+fn is_unjudged(results: &Results) -> bool {
+    let Results { attribution, observed, .. } = results;
+    let is_silent =
+        Side::BOTH.iter().all(|side| observed[*side].fpdus == 0 && attribution.violations[*side].is_empty());
+    is_silent && attribution.network.is_empty()
+}
+
 /// Prints the result as text. The first line is the verdict.
 fn print(results: &Results, arguments: &Arguments) {
     let attribution = &results.attribution;
-    let [a, b] = Side::BOTH.map(|side| verdict(&attribution.violations[side]));
-    print_line!("A violated {a}, B violated {b}; {} injected", counted(attribution.faults.len() as u64, "fault"));
-    let observed = &results.observed;
-    if observed.a.fpdus == 0 && observed.b.fpdus == 0 {
-        print_line!(
-            "no FPDU was observed, so nothing was judged ({} TCP)",
-            counted(observed.a.connections, "connection")
-        );
+    if is_unjudged(results) {
+        let connections = results.observed.a.connections.max(results.observed.b.connections);
+        print_line!("nothing was judged, because there was no FPDU (TCP connections: {connections})");
+    } else {
+        let [a, b] = Side::BOTH.map(|side| verdict(&attribution.violations[side]));
+        print_line!("A violated {a}, B violated {b}; {} injected", counted(attribution.faults.len() as u64, "fault"));
     }
     for side in Side::BOTH {
         let violations = &attribution.violations[side];
@@ -346,18 +353,18 @@ fn print(results: &Results, arguments: &Arguments) {
     for side in Side::BOTH {
         let counts = results.counts[side];
         for (count, what) in [
-            (counts.bad_checksums, "had a wrong TCP checksum and was forwarded without an impairment"),
-            (counts.oversized, "was longer than the link allows (offload) and was divided"),
-            (counts.overflow, "was lost, because too many bytes waited in the bridge"),
+            (counts.bad_checksums, "with a wrong TCP checksum, forwarded without an impairment"),
+            (counts.oversized, "with several merged segments (offload), divided again"),
+            (counts.overflow, "that were lost, because too many bytes waited in the bridge"),
         ] {
             if count > 0 {
-                note(&format!(
-                    "{} from {side} {what}",
-                    counted(count, "frame").replace("frames", "frames, each of which")
-                ));
+                note(&format!("frames from {side} {what}: {count}"));
             }
         }
-        observed[side].remarks.iter().for_each(|remark| note(&format!("monitor of {side}: {remark}")));
+        if attribution.omitted[side] > 0 {
+            note(&format!("findings of the monitor of {side} that are not listed: {}", attribution.omitted[side]));
+        }
+        results.observed[side].remarks.iter().for_each(|remark| note(&format!("monitor of {side}: {remark}")));
     }
 }
 

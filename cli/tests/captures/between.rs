@@ -123,6 +123,13 @@ fn a_proxy_without_impairments_is_silent() {
 }
 
 #[test]
+fn a_run_without_traffic_is_no_success() {
+    let (between, _) = Running::start(&mut weft(&["between", "127.0.0.1:0", "127.0.0.1:9"]), "listening on");
+    let (code, stdout, _) = between.interrupt();
+    assert!(code == 2 && stdout.starts_with("nothing was judged"), "{code}: {stdout}");
+}
+
+#[test]
 fn divided_segments_violate_nothing() {
     let (code, json) = ping_through(&["--split", "100", "--delay", "1ms", "--seed", "1"], &[], &[]);
     let faults = outcomes(&json, "split");
