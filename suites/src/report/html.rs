@@ -37,7 +37,7 @@ const MAX_PLAIN: usize = 50;
 const MAX_CAPTURE: u64 = 4 << 20;
 /// The same maximum for a pass in which the monitor observed no violation. Without it, long
 /// sessions that pass would need more space in the page than all other cases together.
-const MAX_PASSED_CAPTURE: u64 = 32 << 10;
+const MAX_PASSED_CAPTURE: u64 = 12 << 10;
 /// The script that unpacks the packs.
 const SCRIPT: &str = include_str!("../../templates/report.js");
 
