@@ -48,8 +48,9 @@ pub struct Attributed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// TCP repaired the fault, or the fault left the bytes of the stream unchanged.
-    RepairedByTcp,
+    /// The fault changes no byte that the receiver accepts. TCP repairs such faults, as long as the
+    /// connection exists.
+    LeftToTcp,
     /// The CRC of MPA showed the corrupted byte, and the receiver ended the connection.
     DetectedByCrc,
     /// The CRC of MPA showed the corrupted byte, but the receiver did not end the connection.
@@ -73,7 +74,7 @@ impl Outcome {
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
-            Outcome::RepairedByTcp => "repaired by TCP",
+            Outcome::LeftToTcp => "left to TCP, which repairs such faults",
             Outcome::DetectedByCrc => "detected by the CRC, and the receiver ended the connection",
             Outcome::IgnoredByReceiver => "the CRC is wrong, but the receiver did not end the connection",
             Outcome::UndetectableWithoutCrc => "undetectable, because the connection uses no CRC",
@@ -127,8 +128,13 @@ impl Attribution {
             let tap = &observed[fault.from.peer()];
             let reverse = |flow: Flow| Flow { sender: flow.receiver, receiver: flow.sender, earlier: flow.earlier };
             let end = corruption.and_then(|corruption| tap.ends.get(&reverse(corruption.flow?)));
-            let receiver_end =
-                end.filter(|(frame, _)| fault.received.is_some_and(|received| *frame > received)).map(|(_, end)| *end);
+            let sender_end = corruption.and_then(|corruption| tap.ends.get(&corruption.flow?));
+            // A FIN after the sender's own end is the normal end of a connection.
+            let is_reaction = |frame: FrameNumber, end: End| {
+                fault.received.is_some_and(|received| frame > received)
+                    && (end != End::Fin || sender_end.is_none_or(|(sender, _)| frame < *sender))
+            };
+            let receiver_end = end.filter(|(frame, end)| is_reaction(*frame, *end)).map(|(_, end)| *end);
             let outcome = match (fault.kind, corruption.map(|corruption| corruption.unit)) {
                 (FaultKind::Corrupt { .. }, None | Some(CorruptedUnit::Other)) => Outcome::OutsideIwarp,
                 (FaultKind::Corrupt { .. }, Some(CorruptedUnit::BrokenFraming)) => Outcome::FramingLost,
@@ -139,7 +145,7 @@ impl Attribution {
                 (FaultKind::Corrupt { .. }, Some(CorruptedUnit::UndetectableFpdu)) => Outcome::UndetectableWithoutCrc,
                 (FaultKind::Corrupt { .. }, Some(CorruptedUnit::Startup)) => Outcome::UndetectableInStartup,
                 (FaultKind::Corrupt { .. }, Some(CorruptedUnit::CorrectFpdu)) => Outcome::UndetectedByCrc,
-                _ => Outcome::RepairedByTcp,
+                _ => Outcome::LeftToTcp,
             };
             Judged { fault: fault.clone(), outcome, receiver_end }
         };

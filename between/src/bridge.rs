@@ -89,16 +89,20 @@ struct Lane {
 }
 
 impl Lane {
-    /// Appends a frame. A frame is never due before an earlier frame of the same side.
-    fn push(&mut self, mut frame: Waiting) {
+    /// Inserts a frame. A delayed frame is never due before an earlier delayed frame.
+    fn push(&mut self, mut frame: Waiting, is_delayed: bool) {
         if self.waiting + frame.octets.len() > MAX_WAITING {
             self.counts.overflow += 1;
             return;
         }
-        frame.due = frame.due.max(self.last_due);
-        self.last_due = frame.due;
+        if is_delayed {
+            frame.due = frame.due.max(self.last_due);
+            self.last_due = frame.due;
+        }
         self.waiting += frame.octets.len();
-        self.queue.push_back(frame);
+        // Frames without a delay pass delayed frames of other connections.
+        let at = self.queue.partition_point(|earlier| earlier.due <= frame.due);
+        self.queue.insert(at, frame);
     }
 }
 
@@ -174,6 +178,7 @@ impl Bridge {
             lane.counts.bad_checksums += 1;
             return self.forward(now, from, octets.to_vec(), None);
         }
+        self.record_window_scale(&tcp, octets);
         let is_impaired = self.impairs(from, &tcp) && now >= began.saturating_add(nanoseconds(self.impairments.after));
         if !is_impaired {
             for piece in self.fit(from, Piece { octets: octets.to_vec(), tcp, start: 0, faults: Vec::new() }) {
@@ -184,6 +189,21 @@ impl Bridge {
         let mut octets = octets.to_vec();
         self.limit_window(&tcp, &mut octets);
         self.impair(now, from, tcp, octets, sent);
+    }
+
+    /// Number of bytes from side `from` that wait.
+    #[must_use]
+    pub fn waiting(&self, from: Side) -> usize {
+        self.lanes[from].waiting
+    }
+
+    /// Whether a frame is delayed. Frames without a TCP segment are delayed if no port is selected.
+    fn delays(&self, from: Side, tcp: Option<&TcpFrame>) -> bool {
+        let Impairments { from: only, ports, .. } = &self.impairments;
+        match tcp {
+            Some(tcp) => self.impairs(from, tcp),
+            None => ports.is_empty() && only.is_none_or(|only| only == from),
+        }
     }
 
     fn impairs(&self, from: Side, tcp: &TcpFrame) -> bool {
@@ -354,10 +374,9 @@ impl Bridge {
         [first, second]
     }
 
-    /// Reduces the window of a segment, and records the window scale of a SYN.
-    fn limit_window(&mut self, tcp: &TcpFrame, octets: &mut [u8]) {
-        let Some(most) = self.impairments.window else { return };
-        if tcp.is_syn() {
+    /// Records the window scale of a SYN.
+    fn record_window_scale(&mut self, tcp: &TcpFrame, octets: &[u8]) {
+        if tcp.is_syn() && self.impairments.window.is_some() {
             if self.window_scales.len() >= MAX_CONNECTIONS {
                 self.window_scales.clear();
             }
@@ -367,6 +386,13 @@ impl Bridge {
             if shift.is_none() {
                 self.window_scales.entry((tcp.dst, tcp.src)).and_modify(|shift| *shift = 0);
             }
+        }
+    }
+
+    /// Reduces the window of a segment.
+    fn limit_window(&self, tcp: &TcpFrame, octets: &mut [u8]) {
+        let Some(most) = self.impairments.window else { return };
+        if tcp.is_syn() {
             // The window of a SYN is never scaled. Without a limit here, the next window would move
             // the right edge of the window back.
             let most = u16::try_from(most).unwrap_or(u16::MAX);
@@ -388,14 +414,15 @@ impl Bridge {
     }
 
     fn enqueue(&mut self, now: u64, from: Side, octets: Vec<u8>, faults: Vec<FaultInFrame>, tcp: Option<&TcpFrame>) {
-        let Impairments { delay, jitter, from: only, .. } = &self.impairments;
+        let is_delayed = self.delays(from, tcp);
+        let Impairments { delay, jitter, .. } = &self.impairments;
         let mut due = now;
-        if only.is_none_or(|only| only == from) {
+        if is_delayed {
             let jitter = nanoseconds(*jitter);
             let random = if jitter == 0 { 0 } else { self.random.u64(..=jitter) };
             due = now.saturating_add(nanoseconds(*delay)).saturating_add(random);
         }
-        self.lanes[from].push(Waiting { due, octets, faults });
+        self.lanes[from].push(Waiting { due, octets, faults }, is_delayed);
         self.pass_held_back(from, due, tcp);
     }
 
@@ -422,7 +449,7 @@ impl Bridge {
             let number = self.record(fault);
             frame.faults.push(FaultInFrame { number, offset: None });
         }
-        self.lanes[from].push(Waiting { due, ..frame });
+        self.lanes[from].push(Waiting { due, ..frame }, false);
     }
 
     /// The time of the next delivery, in nanoseconds since 1970; `None` if no frame waits.
@@ -669,6 +696,18 @@ mod tests {
         }
         assert!(now <= 61 * MILLISECOND);
         assert!(payloads(&arrived).is_sorted());
+    }
+
+    #[test]
+    fn a_delay_applies_only_to_the_selected_connections() {
+        let delay = Duration::from_millis(10);
+        let mut bridge = Bridge::new(Impairments { delay, ports: vec![7174], ..Impairments::default() }, 1);
+        let other = SocketAddr::new(B.ip(), 80);
+        bridge.frame(1, Side::A, &segment(0, b"delayed"), 1.into());
+        bridge.frame(2, Side::A, &segment_of(A, other, 0, b"passes", |_| {}), 2.into());
+        let arrived: Vec<_> = std::iter::from_fn(|| bridge.deliver(2)).collect();
+        assert_eq!(payloads(&arrived), [b"passes"]);
+        assert_eq!((bridge.waiting(Side::A) > 0, bridge.next_due()), (true, Some(1 + 10 * MILLISECOND)));
     }
 
     #[test]

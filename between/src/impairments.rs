@@ -63,7 +63,7 @@ pub struct Impairments {
     /// TCP ports. If the list is not empty, only TCP connections from or to one of these ports are
     /// impaired.
     pub ports: Vec<u16>,
-    /// No impairment happens during this time after the first frame.
+    /// During this time after the first frame, only delays happen, and no other impairment.
     pub after: Duration,
     /// Maximum number of faults; `None` for no limit. A fault is a lost, duplicated, reordered,
     /// divided, corrupted or too long segment.

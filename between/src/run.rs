@@ -88,12 +88,19 @@ impl<W: Write> Run<W> {
         self.bridge.next_due()
     }
 
-    /// Returns the next frame that is due at `now`. The caller sends the frame immediately.
+    /// Number of bytes from side `from` that wait in the bridge.
+    #[must_use]
+    pub fn waiting(&self, from: Side) -> usize {
+        self.bridge.waiting(from)
+    }
+
+    /// Returns the next frame that is due at `until`. The caller sends the frame immediately. `now`
+    /// is the time for the capture. At the end of a run, `until` can be later than `now`.
     ///
     /// # Errors
     /// The capture cannot be written.
-    pub fn deliver(&mut self, now: u64) -> io::Result<Option<Outgoing>> {
-        let Some(delivery) = self.bridge.deliver(now) else { return Ok(None) };
+    pub fn deliver(&mut self, now: u64, until: u64) -> io::Result<Option<Outgoing>> {
+        let Some(delivery) = self.bridge.deliver(until) else { return Ok(None) };
         let comment = |number: u32| {
             let fault = self.bridge.faults().get((number as usize).wrapping_sub(1));
             format!("weft between: fault {number} ({})", fault.map_or("unknown", |fault| fault.kind.name()))

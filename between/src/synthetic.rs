@@ -48,10 +48,21 @@ impl Connection {
     pub fn new(a: SocketAddr, b: SocketAddr, number: u32) -> Self {
         let first = number.wrapping_mul(0x0101_0000);
         let canonical = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
+        let (mut a, mut b) = (canonical(a), canonical(b));
+        // A packet has addresses of one family.
+        if a.is_ipv4() != b.is_ipv4() {
+            [&mut a, &mut b].into_iter().for_each(|address| address.set_ip(v6(address.ip()).into()));
+        }
         Connection {
-            addresses: PerSide { a: canonical(a), b: canonical(b) },
+            addresses: PerSide { a, b },
             next: PerSide { a: first.wrapping_add(0x1000_0000), b: first.wrapping_add(0x5000_0000) },
         }
+    }
+
+    /// The addresses in the frames.
+    #[must_use]
+    pub fn addresses(&self) -> PerSide<SocketAddr> {
+        self.addresses
     }
 
     /// Makes the next frame from side `from`. The payload must have at most [`MAX_PAYLOAD`] bytes.

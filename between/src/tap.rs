@@ -169,6 +169,7 @@ impl Observer {
         }
         self.next = stream.next();
         self.observed.connections += 1;
+        self.side_of(packet);
         if self.connections.len() >= MAX_CONNECTIONS {
             return;
         }
@@ -177,7 +178,6 @@ impl Observer {
         let flow = Flow { sender: packet.src, receiver: packet.dst, earlier: *count };
         *count += 1;
         self.connections.insert(stream, flow);
-        self.side_of(packet);
     }
 
     /// Records the side of the endpoints of a packet.

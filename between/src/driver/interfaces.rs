@@ -102,7 +102,7 @@ impl Interfaces {
             }
             let is_over = end.is_some_and(|end| is_idle || now() >= end);
             let until = if is_over { u64::MAX } else { now() };
-            while let Some(outgoing) = run.deliver(until)? {
+            while let Some(outgoing) = run.deliver(now(), until)? {
                 if let Err(why) = self.live[outgoing.to].send(&outgoing.octets) {
                     tracing::warn!(side = %outgoing.to, len = outgoing.octets.len(), why, "a frame was not sent");
                 }

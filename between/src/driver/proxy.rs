@@ -31,6 +31,9 @@ const DRAIN_TIME: u64 = 500_000_000;
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 /// If this many bytes wait for one side, the proxy stops reading from the other side.
 const MAX_WAITING: usize = 1 << 20;
+/// The same for the bytes that wait in the bridge. TCP cannot repair a loss there, so the value is
+/// less than the maximum of the bridge.
+const MAX_IN_BRIDGE: usize = 16 << 20;
 /// Number of bytes per read.
 const READ_LEN: usize = 64 * 1024;
 
@@ -116,7 +119,10 @@ impl Pair {
             Ok(0) => (SegmentKind::Fin, 0),
             Ok(len) => (SegmentKind::Data, len),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(()),
-            Err(_) => (SegmentKind::Reset, 0),
+            Err(_) => {
+                self.legs[side].reset();
+                (SegmentKind::Reset, 0)
+            }
         };
         if kind != SegmentKind::Data {
             self.legs[side].has_ended = true;
@@ -142,21 +148,30 @@ struct Pairs {
 
 impl Pairs {
     /// Connects a new client with the server.
-    fn open<W: Write>(&mut self, client: TcpStream, server: SocketAddr, run: &mut Run<W>) -> io::Result<()> {
-        let address = client.peer_addr()?;
+    fn open<W: Write>(
+        &mut self,
+        client: TcpStream,
+        address: SocketAddr,
+        server: SocketAddr,
+        run: &mut Run<W>,
+    ) -> io::Result<()> {
         let stream = match TcpStream::connect_timeout(&server, CONNECT_TIME) {
             Ok(stream) => stream,
             Err(error) => {
                 tracing::warn!(%server, client = %address, %error, "cannot connect to the server");
-                SockRef::from(&client).set_linger(Some(Duration::ZERO))?;
+                let _ = SockRef::from(&client).set_linger(Some(Duration::ZERO));
                 return Ok(());
             }
         };
         let number = self.next;
         self.next = self.next.wrapping_add(1);
-        let addresses = PerSide { a: canonical(address), b: canonical(server) };
         let frames = Connection::new(address, server, number);
-        let legs = PerSide { a: Leg::new(client)?, b: Leg::new(stream)? };
+        let addresses = frames.addresses();
+        let (Ok(a), Ok(b)) = (Leg::new(client), Leg::new(stream)) else {
+            tracing::warn!(client = %address, "the connection failed before its first byte");
+            return Ok(());
+        };
+        let legs = PerSide { a, b };
         let mut pair = Pair { legs, frames, addresses };
         let handshake = [(Side::A, SegmentKind::Syn), (Side::B, SegmentKind::SynAck), (Side::A, SegmentKind::Ack)];
         for (side, kind) in handshake {
@@ -168,6 +183,11 @@ impl Pairs {
         }
         self.list.insert(number, pair);
         Ok(())
+    }
+
+    /// Whether bytes wait to be written.
+    fn have_pieces(&self) -> bool {
+        self.list.values().any(|pair| Side::BOTH.iter().any(|side| !pair.legs[*side].pieces.is_empty()))
     }
 
     /// Passes a delivered frame to the connection that it belongs to.
@@ -191,7 +211,7 @@ impl Pairs {
     fn write<W: Write>(&mut self, run: &mut Run<W>) -> io::Result<()> {
         for pair in self.list.values_mut() {
             for side in Side::BOTH {
-                if pair.legs[side].write().is_err() && !pair.legs[side].has_ended {
+                if pair.legs[side].write().is_err() {
                     pair.legs[side].reset();
                     let frame = pair.frames.frame(side, SegmentKind::Reset, &[]);
                     run.frame(now(), side, &frame)?;
@@ -236,7 +256,7 @@ impl Proxy {
     /// Forwards bytes until `stop` is set.
     ///
     /// # Errors
-    /// The proxy cannot accept a connection, or a capture cannot be written.
+    /// A capture cannot be written.
     pub fn forward<W: Write>(&self, run: &mut Run<W>, stop: &AtomicBool) -> io::Result<()> {
         let mut pairs = Pairs::default();
         let mut buffer = vec![0; READ_LEN];
@@ -246,22 +266,26 @@ impl Proxy {
                 end = Some(now().saturating_add(DRAIN_TIME));
             }
             let until = if end.is_some() { u64::MAX } else { now() };
-            while let Some(outgoing) = run.deliver(until)? {
+            while let Some(outgoing) = run.deliver(now(), until)? {
                 pairs.deliver(&outgoing);
             }
             pairs.write(run)?;
             let most = if end.is_some() { Duration::ZERO } else { CHECK_INTERVAL };
-            let ready = self.wait(&pairs, wait_time(run.next_due(), most));
-            if end.is_some_and(|end| ready.legs.is_empty() || now() >= end) {
+            let ready = self.wait(&pairs, run, wait_time(run.next_due(), most));
+            if end.is_some_and(|end| (ready.legs.is_empty() && !pairs.have_pieces()) || now() >= end) {
                 return Ok(());
             }
             if ready.is_listener_ready {
                 match self.listener.accept() {
-                    Ok((client, _)) => pairs.open(client, self.server, run)?,
+                    Ok((client, address)) => pairs.open(client, address, self.server, run)?,
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                     // The client has already closed the connection.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
-                    Err(error) => return Err(error),
+                    // For example, too many open files. The proxy serves the other connections.
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a client");
+                        std::thread::sleep(CHECK_INTERVAL);
+                    }
                 }
             }
             for (number, side) in ready.legs {
@@ -273,14 +297,15 @@ impl Proxy {
     }
 
     /// Waits until a socket is ready.
-    fn wait(&self, pairs: &Pairs, time_limit: Duration) -> Ready {
+    fn wait<W: Write>(&self, pairs: &Pairs, run: &Run<W>, time_limit: Duration) -> Ready {
         let mut keys = Vec::new();
         let mut polled = vec![PollFd::new(&self.listener, PollFlags::IN)];
         for (number, pair) in &pairs.list {
             for side in Side::BOTH {
                 let leg = &pair.legs[side];
                 let mut flags = PollFlags::empty();
-                if !leg.has_ended && pair.legs[side.peer()].waiting < MAX_WAITING {
+                let has_room = pair.legs[side.peer()].waiting < MAX_WAITING && run.waiting(side) < MAX_IN_BRIDGE;
+                if !leg.has_ended && has_room {
                     flags |= PollFlags::IN;
                 }
                 if !leg.pieces.is_empty() {
@@ -306,8 +331,4 @@ impl Proxy {
 struct Ready {
     is_listener_ready: bool,
     legs: Vec<(u32, Side)>,
-}
-
-fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }

@@ -108,7 +108,7 @@ struct ImpairmentArguments {
     /// Impair only TCP connections from or to this port; repeatable
     #[arg(long = "port", value_name = "PORT")]
     ports: Vec<u16>,
-    /// Begin the impairments this long after the first frame
+    /// Begin all impairments except delays this long after the first frame
     #[arg(long, value_name = "TIME", value_parser = short_time)]
     after: Option<Duration>,
     /// Inject at most this many faults

@@ -4,13 +4,15 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use socket2::SockRef;
 use weft_between::frame::TcpFrame;
 use weft_dissector::source::Capture;
 
@@ -134,7 +136,7 @@ fn divided_segments_violate_nothing() {
     let (code, json) = ping_through(&["--split", "100", "--delay", "1ms", "--seed", "1"], &[], &[]);
     let faults = outcomes(&json, "split");
     assert!(code == 0 && faults.len() > 100, "{json}");
-    assert!(faults.iter().all(|outcome| *outcome == "repaired_by_tcp"), "{json}");
+    assert!(faults.iter().all(|outcome| *outcome == "left_to_tcp"), "{json}");
     assert_eq!((&json["fpdus"]["a"], requirements(&json["network"])), (&Value::from(210), Vec::new()));
 }
 
@@ -302,7 +304,7 @@ fn tcp_repairs_what_a_bridge_does_to_segments() {
     assert!(text.contains("between: 0") && !text.contains("client:"), "{text}");
     for kind in ["loss", "duplicate", "reorder", "split"] {
         let outcomes = outcomes(&json, kind);
-        assert!(!outcomes.is_empty() && outcomes.iter().all(|outcome| *outcome == "repaired_by_tcp"), "{kind}: {json}");
+        assert!(!outcomes.is_empty() && outcomes.iter().all(|outcome| *outcome == "left_to_tcp"), "{kind}: {json}");
     }
     assert!(!outcomes(&json, "too_long").is_empty(), "{json}");
     assert_eq!(requirements(&json["network"]), [""; 0], "{json}");
@@ -322,4 +324,51 @@ fn a_bridge_corrupts_bytes_that_only_the_crc_protects() {
     assert!(text.contains("between: 0") && text.contains("client:"), "{text}");
     assert_eq!(outcomes(&json, "corrupt"), ["detected_by_crc"], "{json}");
     assert_eq!((requirements(&json["network"]), &json["network"][0]["tap"]), (vec!["MPA-4.1-6"], &Value::from("A")));
+}
+
+/// Starts a proxy in front of a listener of this test. Returns the listener, the proxy, and the
+/// address for clients.
+fn proxy(listen: &str, options: &[&str]) -> (TcpListener, Running, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = listener.local_addr().unwrap().to_string();
+    let (between, line) = Running::start(&mut weft(&[&["between", listen, &server], options].concat()), "listening on");
+    let address = line.split_once("listening on ").unwrap().1.split(' ').next().unwrap().to_owned();
+    (listener, between, address)
+}
+
+#[test]
+fn a_proxy_forwards_a_reset_and_survives_clients_that_vanish() {
+    let (listener, _between, address) = proxy("127.0.0.1:0", &[]);
+    for _ in 0..20 {
+        let client = TcpStream::connect(&address).unwrap();
+        SockRef::from(&client).set_linger(Some(Duration::ZERO)).unwrap();
+    }
+    let mut client = TcpStream::connect(&address).unwrap();
+    client.write_all(b"bytes").unwrap();
+    let mut served = loop {
+        // Connections of the vanished clients come first, and end without bytes.
+        let (mut server, _) = listener.accept().unwrap();
+        let mut received = [0; 5];
+        if server.read_exact(&mut received).is_ok() {
+            break server;
+        }
+    };
+    SockRef::from(&client).set_linger(Some(Duration::ZERO)).unwrap();
+    drop(client);
+    let ended = served.read(&mut [0; 1]);
+    assert_eq!(ended.unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+}
+
+#[test]
+fn a_proxy_connects_ipv6_with_ipv4() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        return println!("no IPv6 on this machine: not tried");
+    }
+    let (listener, _between, address) = proxy("[::1]:0", &[]);
+    let mut client = TcpStream::connect(&address).unwrap();
+    client.write_all(b"bytes").unwrap();
+    let (mut server, _) = listener.accept().unwrap();
+    let mut received = [0; 5];
+    server.read_exact(&mut received).unwrap();
+    assert_eq!(&received, b"bytes");
 }
