@@ -65,7 +65,7 @@ pub struct Impairments {
     pub ports: Vec<u16>,
     /// During this time after the first frame, only delays happen, and no other impairment.
     pub after: Duration,
-    /// Maximum number of faults; `None` for no limit. A fault is a lost, duplicated, reordered,
+    /// Maximum number of faults; `None` for the maximum of the bridge, 1,000,000. A fault is a lost, duplicated, reordered,
     /// divided, corrupted or too long segment.
     pub max_faults: Option<u32>,
 }

@@ -113,7 +113,7 @@ impl Pair {
         Side::BOTH.iter().all(|side| self.legs[*side].has_ended && self.legs[*side].is_shut)
     }
 
-    /// Reads from one side, and passes the bytes to the bridge. Returns whether there were bytes.
+    /// Reads from one side, and passes the bytes, the end or the reset to the bridge.
     fn read<W: Write>(&mut self, side: Side, buffer: &mut [u8], run: &mut Run<W>) -> io::Result<()> {
         let (kind, len) = match self.legs[side].stream.read(buffer) {
             Ok(0) => (SegmentKind::Fin, 0),
