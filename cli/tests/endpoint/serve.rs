@@ -109,7 +109,7 @@ fn its_clients_connect_to_its_port_by_default() {
         let run = Command::new(env!("CARGO_BIN_EXE_weft")).args([command, "--help"]).output().unwrap();
         String::from_utf8(run.stdout).unwrap()
     };
-    assert!(help("serve").contains("ping, probe, bench and cat (default 127.0.0.1:7174,"));
+    assert!(help("serve").contains("serves ping, probe, bench and cat. The default is 127.0.0.1:7174"));
     for client in ["ping", "probe", "bench", "cat"] {
         let text = help(client);
         let port = text.split("--port").nth(1).and_then(|rest| rest.split("[default: ").nth(1)).unwrap();
