@@ -59,8 +59,8 @@ fn fixed_len(opcode: Opcode) -> Option<usize> {
     }
 }
 
-/// Reports an FPDU that does not contain exactly one DDP segment: either the ULPDU is too short for
-/// a DDP header, or a second segment follows a message of fixed length.
+/// Reports an FPDU with a second DDP segment after a message of fixed length. MPA does not limit
+/// what a ULPDU contains, so a ULPDU that is too short for a DDP header violates DDP only.
 fn one_ulpdu(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     let length = usize::from(fpdu.layout.ulpdu_length);
     if !matches!(fpdu.crc_status, CrcStatus::Good | CrcStatus::Unchecked) || length > 70 + 70 {
@@ -68,13 +68,7 @@ fn one_ulpdu(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &m
     }
     let Some(octets) = fpdu.ulpdu().all() else { return };
     let id = requirement!("MPA-3-7");
-    let header = if octets.first().is_some_and(|octet| octet & 0x80 != 0) { 14 } else { 18 };
-    if length < header {
-        let expected = format!("one ULPDU with a DDP segment of at least {header} bytes");
-        findings.report(id, unit, 0..2 + length, &expected, format!("ULPDU_Length {length}"));
-        return;
-    }
-    let Some(fixed) = fixed_len(Opcode(octets[1] & 0xf)) else { return };
+    let Some(fixed) = octets.get(1).and_then(|octet| fixed_len(Opcode(octet & 0xf))) else { return };
     if let Some(&[ddp, rdmap, ..]) = octets.get(fixed..).filter(|rest| rest.len() >= 14)
         && ddp & 0x3f == octets[0] & 0x3f
         && rdmap & 0xf0 == octets[1] & 0xf0
@@ -188,7 +182,10 @@ mod tests {
         let write = testing::hex("c140 11223344 0000000000001000");
         let two = [testing::hex(read), write].concat();
         proves(requirement!("MPA-3-7"), &one(&two), &one(&testing::hex(read)));
-        proves(requirement!("MPA-3-7"), &one(&[]), &one(&testing::hex(read)));
+        for short in [&[][..], &[0x41], &[0x41, 0x41]] {
+            let read = one(short).findings();
+            assert!(read.iter().all(|finding| finding.requirement != requirement!("MPA-3-7")), "{short:?}");
+        }
     }
 
     #[test]
