@@ -1,6 +1,7 @@
 //! The stream of one connection after start-up: combines MPA framing, DDP and RDMAP.
 
 use weft_core::wire::mpa::Framing;
+use weft_core::wire::rdmap::ReadRequest;
 
 use crate::hostile::{self, Conduct, Deviations};
 use crate::mpa::{ArrivedRtr, Deframer, FpduError, Negotiated, Role, Rtr, RtrKinds, is_read_response, read_response};
@@ -95,28 +96,26 @@ impl Stream {
             }
             if first {
                 match ArrivedRtr::of(ulpdu, self.version) {
-                    // Answer the Read even if no ready-to-receive message was agreed, because some
-                    // Initiators of revision 1 send a Read without such an agreement.
-                    Some(ArrivedRtr::Read { sink_stag, sink_to }) => {
-                        if !self.conduct.withholds_read_response {
-                            self.outbound.send_ahead(read_response(self.version, sink_stag, sink_to));
-                        }
-                        continue;
-                    }
                     // The ULP does not know about this Send, so the Send uses no receive buffer
                     // (RFC 6581 section 4.4.2).
                     Some(ArrivedRtr::Send) if self.rtr.send => {
                         self.inbound.receiver.skip_send();
                         continue;
                     }
-                    // A Write of 0 bytes needs no special treatment.
-                    Some(ArrivedRtr::Send | ArrivedRtr::Write) | None => {}
+                    // A Read or a Write of 0 bytes needs no special treatment.
+                    Some(ArrivedRtr::Send | ArrivedRtr::Write | ArrivedRtr::Read { .. }) | None => {}
                 }
             } else if self.awaits_read_response && is_read_response(ulpdu, self.version) {
                 self.awaits_read_response = false;
                 continue;
             }
-            match self.inbound.handle_segment(ulpdu) {
+            let delivered = self.inbound.handle_segment(ulpdu);
+            if let Some(ReadRequest { sink_stag, sink_to, .. }) = self.inbound.take_empty_read()
+                && !(first && self.conduct.withholds_read_response)
+            {
+                self.outbound.send_ahead(read_response(self.version, sink_stag, sink_to));
+            }
+            match delivered {
                 Ok(None) => {}
                 Ok(Some(delivery)) => return Some(Ok(delivery)),
                 Err(error) => return Some(Err(StreamEnd::Fault(StreamError::Segment(error)))),

@@ -1,4 +1,5 @@
-//! Data Sink of a connection without registered memory. It receives only Sends, and its IRD is 0.
+//! Data Sink of a connection without registered memory. It receives Sends, and Reads of zero bytes.
+//! A Read of zero bytes reads no memory, so its STag is not checked (RDMAP-5.2.1-18).
 //!
 //! A posted receive is only a length. The sink allocates memory when payload arrives, and never in
 //! advance for an announced length.
@@ -7,11 +8,11 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use weft_core::wire::ddp;
-use weft_core::wire::rdmap::Terminate;
+use weft_core::wire::rdmap::{ReadRequest, Terminate};
 
 use super::{DataSink, Fault, Received, Receiver, SegmentError};
 use crate::hostile::Deviations;
-use crate::memory::InvalidateError;
+use crate::memory::{AccessError, InvalidateError};
 use crate::reject::reject_if;
 
 /// The Data Sink of one stream.
@@ -69,6 +70,11 @@ impl Inbound {
         self.receiver.handle_segment(ulpdu, &mut self.receives)?;
         Ok(self.receives.delivery.take())
     }
+
+    /// Returns the Read Request of zero bytes in the last segment, which needs a Read Response.
+    pub(crate) fn take_empty_read(&mut self) -> Option<ReadRequest> {
+        self.receives.empty_read.take()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -78,6 +84,7 @@ struct Receives {
     /// Bytes of the arriving message.
     arrived: Vec<u8>,
     delivery: Option<Delivery>,
+    empty_read: Option<ReadRequest>,
 }
 
 impl DataSink for Receives {
@@ -106,6 +113,17 @@ impl DataSink for Receives {
         self.posted.pop_front();
         let octets = Bytes::from(std::mem::take(&mut self.arrived));
         self.delivery = Some(Delivery::Message { octets, solicited: message.solicited });
+        Ok(())
+    }
+
+    /// The Response is sent at once, so requests never wait.
+    fn request_buffer(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn read_request(&mut self, request: ReadRequest) -> Result<(), Fault> {
+        reject_if(request.rdmardsz > 0, Fault::Source(AccessError::InvalidStag))?;
+        self.empty_read = Some(request);
         Ok(())
     }
 
@@ -169,7 +187,6 @@ mod tests {
         assert_eq!(refusal(&untagged(b"a", |h| h.msn = 2.into())), (0x12, 0x03));
         assert_eq!(refusal(&untagged(b"a", |h| h.mo = 9.into())), (0x12, 0x04));
         assert_eq!(refusal(&untagged(b"nine octe", |_| ())), (0x12, 0x05));
-        assert_eq!(refusal(&untagged(&[0; 28], |h| (h.ulp_control.0, h.qn) = (0x41, 1.into()))), (0x12, 0x02));
         // These errors are from RFC 5040 section 7.2.
         for version in [0x03, 0x83, 0xc3] {
             assert_eq!(refusal(&untagged(b"a", |h| h.ulp_control.0 = version)), (0x02, 0x05));
@@ -183,6 +200,10 @@ mod tests {
         for opcode in [0x44, 0x46] {
             assert_eq!(refusal(&untagged(b"a", |h| h.ulp_control.0 = opcode)), (0x01, 0x00));
         }
+        // This Read Request has the size 1, and no region is registered.
+        let mut of_one_byte = [0; 28];
+        of_one_byte[15] = 1;
+        assert_eq!(refusal(&untagged(&of_one_byte, |h| (h.ulp_control.0, h.qn) = (0x41, 1.into()))), (0x01, 0x00));
         // These segments are tagged.
         assert_eq!(refusal(b"\xc1\x40\0\0\0\x01\0\0\0\0\0\0\0\0x"), (0x11, 0x00));
         assert_eq!(refusal(b"\xc2\x40\0\0\0\x01\0\0\0\0\0\0\0\0x"), (0x11, 0x04));
@@ -196,6 +217,18 @@ mod tests {
     fn no_receive_posted() {
         let refused = Inbound::default().handle_segment(&untagged(b"a", |_| ())).unwrap_err();
         assert_eq!(refused.code(), TerminateError::DDP_UNTAGGED_NO_BUFFER);
+    }
+
+    /// Its STag is not checked (RDMAP-5.2.1-18).
+    #[test]
+    fn a_read_of_zero_bytes_needs_a_response() {
+        let mut inbound = Inbound::default();
+        for msn in 1..=2 {
+            let read = untagged(&[0; 28], |h| (h.ulp_control.0, h.qn, h.msn) = (0x41, 1.into(), msn.into()));
+            assert_eq!(inbound.handle_segment(&read), Ok(None));
+            assert_eq!(inbound.take_empty_read().map(|read| read.rdmardsz), Some(0));
+            assert_eq!(inbound.take_empty_read(), None);
+        }
     }
 
     /// By DDP-5.2-10, the STag and the TO of a zero-length Write are not checked.
