@@ -183,7 +183,6 @@ fn earlier_operations_of_the_peer() {
     }
     shows! { proof:
         "VERBS-8.2.2-10" => seen == b"abc";
-        "VERBS-8.2.2-6" => peers.b.octets()[500..503] == *b"def";
     }
     // A Read Request that arrives after a Write returns the written octets.
     let mut bench = Bench::new();

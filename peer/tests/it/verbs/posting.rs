@@ -268,8 +268,14 @@ fn each_work_request_goes_to_its_queue() {
         "VERBS-6.3-11" => side.rnic.post_srq(srq, (0..4).map(|wr_id| ReceiveWr { wr_id, scatter: Vec::new() }).collect::<Vec<_>>())
             .unwrap_err().posted == 3;
         "VERBS-6.3.5-4" => {
-            let list = vec![ReceiveWr { wr_id: 5, scatter: vec![side.sge(0, 1); 3] }];
-            side.rnic.post_srq(srq, list).unwrap_err() == PostError { posted: 0, status: PostStatus::InvalidSglFormat }
+            let other = side.rnic.create_srq(SrqInit { pd: side.pd, max_wrs: 2, max_sges: 2, limit: 0 }).unwrap().0;
+            let receive = |wr_id, sges| ReceiveWr { wr_id, scatter: vec![side.sge(0, 1); sges] };
+            let (good, bad) = (receive(5, 2), receive(6, 3));
+            // The first is posted, the second is invalid, the third is not posted. Then there is
+            // space for one more.
+            let refused = side.rnic.post_srq(other, vec![good.clone(), bad, good.clone()]).unwrap_err();
+            refused == PostError { posted: 1, status: PostStatus::InvalidSglFormat }
+                && side.rnic.post_srq(other, vec![good.clone(), good]).unwrap_err().posted == 1
         };
     }
 }

@@ -180,6 +180,8 @@ fn local_rights() {
         "VERBS-7.5.1-2" => scatter(W).is_none() && scatter(REMOTE_READ).is_some();
         "VERBS-7.4.1-1" => [gather(R, false), scatter(W), gather(Access::LOCAL, false), scatter(Access::LOCAL)]
             == [None, None, None, None];
+        "VERBS-7.4.2-14" => [gather(R, false), gather(R, true)] == [None, None] && scatter(R).is_some()
+            && !inbound_read(true, R).0 && !inbound_write(true, R).0;
         "VERBS-7.4-1" => inbound_read(true, REMOTE_READ).0 && inbound_write(true, REMOTE_WRITE).0
             && gather(R, false).is_none() && scatter(W).is_none();
         "VERBS-4-7" => gather(R, false).is_none() && !inbound_read(true, R).0 && scatter(W).is_none() && !inbound_write(true, W).0;

@@ -154,11 +154,19 @@ fn query_returns_limits() {
 #[test]
 fn query_returns_read_resources_and_abilities() {
     let mut proof = Coverage::new(CoverageKind::Test);
-    let queried = open(RnicSettings::default()).query().unwrap();
+    let mut rnic = open(RnicSettings::default());
+    let queried = rnic.query().unwrap();
+    let (pd, cq) = (rnic.memory_mut().allocate_pd().unwrap(), rnic.create_cq(9, None).unwrap().0);
+    let mut granted_ird = || {
+        let init = QpInit { ird: queried.settings.max_ird, ..QpInit::new(pd, cq, cq) };
+        rnic.create_qp(init, None).map(|(_, _, allocated)| allocated.ird)
+    };
+    let of_two = [granted_ird(), granted_ird()];
     let less = RnicSettings { modifies_ird: false, raises_ord: false, resizes_queues: false, ..queried.settings };
     let less = open(less).query().unwrap();
     shows! { proof:
-        "VERBS-9.2.1.2-3" => queried.settings.rnic_ird == 0;
+        // Two Queue Pairs get the maximum each, so they do not share their resources.
+        "VERBS-9.2.1.2-3" => queried.settings.rnic_ird == 0 && of_two == [Ok(queried.settings.max_ird); 2];
         "VERBS-9.2.1.2-18" => queried.settings.rnic_ord == 0;
         "VERBS-9.2.1.2-19" => queried.settings.max_ird == 128;
         "VERBS-9.2.1.2-20" => queried.settings.max_ord == 128;

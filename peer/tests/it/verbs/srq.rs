@@ -100,7 +100,8 @@ fn the_rnic_reports_whether_it_supports_srqs() {
     let of_two = srq(&mut two, 8, 0);
     shows! { proof:
         "VERBS-6.3-2" => !queried.srqs && without.create_srq(init).is_err() && two.query().unwrap().srqs;
-        "VERBS-6.3-5" => queried.settings.max_srqs == 0;
+        "VERBS-6.3-5" => (queried.srqs, queried.settings.max_srqs) == (false, 0)
+            && two.query().unwrap().srqs && two.query().unwrap().settings.max_srqs == 2;
         "VERBS-6.3-7" => queried.settings.max_srq_wrs == 0;
         "VERBS-6.3-6" => two.query().unwrap().settings.max_srq_wrs == 8
             && two.create_srq(SrqInit { max_wrs: 9, ..of_two }).is_err();
