@@ -150,9 +150,16 @@ deviations! {
         ["RDMAP-6.2.1-1", "DDP-6.2.2-3", "DDP-6.2-1", "DDP-6.2.2-4", "RDMAP-7.1-2", "DDP-7-1"]
         "ends the connection after a DDP or RDMAP error, but sends no Terminate";
     "rdmap.ignores-terminate" [SegmentArrived(|octets| if opcode(octets) == Opcode::TERMINATE { octets.clear() })]
-        ["RDMAP-5.4-4", "RDMAP-5.4-3"] "ignores the peer's Terminate";
+        ["RDMAP-5.4-4"] "ignores the peer's Terminate";
     "rdmap.numbers-stags" [Conduct(|conduct| conduct.numbers_stags = true)] ["RDMAP-8.1.1-8", "RDMAP-8.1.1-9"]
         "assigns consecutive STags";
+    "rdmap.needs-a-receive-for-terminate" [RefusesSegment(|octets, state| match opcode(octets) {
+        Opcode::TERMINATE if state.count == 0 => Some(Fault::NoBuffer),
+        opcode => {
+            state.count |= u32::from(SENDS.contains(&opcode));
+            None
+        }
+    })] ["RDMAP-5.4-3"] "rejects a Terminate that arrives before the first Send, and reports that no buffer is available";
     "rdmap.one-read" [Depths(|_, ird| *ird = 1)]
         ["RDMAP-6.1-4", "RDMAP-5.2.2-2", "RDMAP-5.2.1-2", "RDMAP-7306.5.2.1-15", "RDMAP-7306.5.2.2-9"]
         "serves only one Read or Atomic Operation at a time, whatever IRD was negotiated";

@@ -83,6 +83,8 @@ deviations! {
     })] ["RDMAP-7306.5-6"] "swaps the original values of two Atomic Operations";
     "rdmap.reports-immediate-late" [Completion(|completed| completed.delay(|completion| completion.immediate.is_some()))]
         ["RDMAP-7306.6.3-7", "RDMAP-7306.7-1"] "reports Immediate Data to the user only after the next Send";
+    "rdmap.reports-short-sends-late" [Completion(|completed| completed.delay(|completion| is_receive(completion) && completion.octets == 9))]
+        ["RDMAP-7306.7-12"] "reports a Send of nine bytes to the user only after the next Send";
     "rdmap.reports-one-byte-more" [Completion(|completed| completed.received(|completion| completion.octets = completion.octets.wrapping_add(1)))]
         ["RDMAP-5.3-13", "RDMAP-3.1-6", "RDMAP-3.2-2", "RDMAP-5.3-3", "DDP-5.4-6", "DDP-3-4", "DDP-3-8", "DDP-1.2-3"]
         "reports to the user that a Send is one byte longer than it is";

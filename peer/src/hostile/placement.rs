@@ -20,7 +20,7 @@ deviations! {
         ["DDP-7.1-16", "DDP-7.1-11", "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1"]
         "places the part of a rejected Write that fits in the region, and then reports the error";
     "ddp.places-sends-late" [Conduct(|conduct| conduct.places_sends_late = true)] [
-        "RDMAP-3.2-2", "DDP-1.2-3", "RDMAP-B-3", "RDMAP-7306.7-12",
+        "RDMAP-3.2-2", "DDP-1.2-3", "RDMAP-B-3",
     ] "places the data of a Send only when the next Send arrives";
     "ddp.places-writes-late" [Conduct(|conduct| conduct.places_writes_late = true)] [
         "DDP-5.2-4", "RDMAP-5.5-11", "RDMAP-5.1-10", "RDMAP-B-4", "RDMAP-7306.5.4-8", "RDMAP-7306.6.4-1", "RDMAP-7306.7-5", "RDMAP-7306.7-13",

@@ -65,8 +65,11 @@ case {
 
     local conn = enhanced(t, p.ird, p.ord)
     local reply = conn:expect_reply { reject = false, enhanced = true }
-    -- This is 3F FF with its bytes in the wrong order.
+    -- FF 3F is 3F FF with its bytes in the wrong order. An ORD of more than the Request's IRD is also
+    -- in the wrong order, if it is at most this IRD in the other order.
+    local other = string.unpack("<I2", reply.octets, 23) & 0x3fff
     local swapped = reply.octets:sub(21, 22) == "\xff\x3f" or reply.octets:sub(23, 24) == "\xff\x3f"
+      or p.ird ~= OPEN and reply.ord > p.ird and other > 0 and other <= p.ird
     t:check(not swapped, {
       requirement = { "P2P-9-1", "P2P-9-2", "P2P-9-7" },
       expected = "IRD and ORD with the most significant byte first",

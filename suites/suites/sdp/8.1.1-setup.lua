@@ -59,32 +59,55 @@ case {
   end,
 }
 
+--- Sends `count` Data messages with `octets` bytes of payload, and expects the echo of all bytes.
+local function credit_accepted(s, count, octets, requirements)
+  local payload = ("c"):rep(octets)
+  for _ = 1, count do
+    s:send(sdp.data { payload = payload })
+  end
+  local got = 0
+  while got < count * octets do
+    local m = s:expect({ "data", "src_avail" }, { requirement = requirements, past = { "ch_rcv_buf", "mode_change" } })
+    got = got + #m.payload
+    if m.name == "src_avail" then
+      got = got + #s:fetch(m)
+    end
+  end
+end
+
 case {
   id = "sdp/8.1.1-setup/full-credit",
+  version = 2,
   title = "The target accepts at once all messages that its HelloAck gives credit for",
-  requirements = { "SDP-8.1.1-23", "SDP-5-1", "SDP-10-3" },
+  requirements = { "SDP-8.1.1-23", "SDP-10-3" },
   capabilities = { "sdp-echo" },
   tags = { "startup", "credit" },
 
   run = function(t)
     t:good_exchange()
     local s, hello_ack = t:sdp {}
-    local payload = ("c"):rep(math.min(hello_ack.act_rcv_sz, 4000) - 16)
     -- The last two credits are for messages without payload.
-    local count = math.min(hello_ack.bufs, 16) - 3
-    for _ = 1, count do
-      s:send(sdp.data { payload = payload })
+    credit_accepted(s, math.min(hello_ack.bufs, 1000) - 3, 4, { "SDP-8.1.1-23", "SDP-10-3" })
+  end,
+}
+
+case {
+  id = "sdp/8.1.1-setup/full-size",
+  title = "The target accepts messages of exactly the advertised buffer size, one for each credit",
+  requirements = { "SDP-5-1" },
+  capabilities = { "sdp-echo" },
+  tags = { "startup", "credit", "sizes" },
+
+  run = function(t)
+    t:good_exchange()
+    -- The control: the target accepts the same number of short messages.
+    local control, of_control = t:sdp {}
+    local function count(hello_ack)
+      return math.min(hello_ack.bufs - 3, math.max(1, 4000000 // hello_ack.act_rcv_sz))
     end
-    local got = 0
-    while got < count * #payload do
-      local m = s:expect({ "data", "src_avail" }, {
-        requirement = { "SDP-8.1.1-23", "SDP-5-1", "SDP-10-3" }, past = { "ch_rcv_buf" },
-      })
-      got = got + #m.payload
-      if m.name == "src_avail" then
-        got = got + #s:fetch(m)
-      end
-    end
+    credit_accepted(control, count(of_control), 4)
+    local s, hello_ack = t:sdp {}
+    credit_accepted(s, count(hello_ack), hello_ack.act_rcv_sz - 16, "SDP-5-1")
   end,
 }
 
