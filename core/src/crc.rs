@@ -3,11 +3,11 @@
 //! The CRC field is the only little-endian field of the stack: the least significant octet comes
 //! first. The module [`crate::wire::mpa::fpdu`] defines which octets the CRC covers.
 //!
-//! This module uses two crates. To continue a CRC with fewer than 256 more octets, it uses crc32c,
-//! which is faster for short input. For everything else, it uses crc-fast. For 700 octets, crc-fast
-//! needs half of the time that crc32c needs. For 1,400 octets, crc-fast needs a quarter of the time
-//! of crc32c. To continue a CRC with 32,748 more octets, crc-fast needs an eighth of the time of
-//! crc32c.
+//! This module uses two crates. To continue a CRC with fewer than 256 more octets, this module uses
+//! crc32c, which is faster for short input. For all other input, this module uses crc-fast. For 700
+//! octets, crc-fast needs half of the time that crc32c needs. For 1,400 octets, crc-fast needs a
+//! quarter of the time of crc32c. To continue a CRC with 32,748 more octets, crc-fast needs an
+//! eighth of the time of crc32c.
 
 use crc_fast::{CrcAlgorithm, Digest};
 

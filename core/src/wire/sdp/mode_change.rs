@@ -119,8 +119,8 @@ impl RawHeader for RawModeChange {
 pub struct ModeChange {
     /// The requested Mode.
     pub mode: Mode,
-    /// S: if set, the Mode applies to the data from the receiver of the ModeChange to its sender. If
-    /// S is clear, the Mode applies to the data from the sender of the ModeChange to its receiver.
+    /// S: if S is set, the Mode applies to the data that the receiver of the ModeChange sends. If S
+    /// is clear, the Mode applies to the data that the sender of the ModeChange sends.
     pub s: bool,
 }
 
