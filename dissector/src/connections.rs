@@ -12,7 +12,7 @@
 //!   [`MAX_LINGERING`](limits::MAX_LINGERING) other connections were closed. Until then,
 //!   the slot stays, because late retransmissions need the full state.
 //! * It is evicted because of a memory limit: more than [`MAX_OPEN`] connections are open, or all
-//!   connections together use more than [`MAX_MEMORY`] octets of memory. If the second limit is
+//!   connections together use more than [`MAX_MEMORY`] octets of memory. If [`MAX_MEMORY`] is
 //!   exceeded, the connection of the current segment is not evicted.
 //!
 //! If a memory limit is exceeded, closed connections and connections with neither MPA nor SDP lose

@@ -40,18 +40,18 @@ impl DroppedState {
     }
 }
 
-/// Formats the counts above zero, for example "reading of connections with iWARP or SDP was
-/// interrupted 3 times; to free memory, weft delivered 1 unit incomplete or as a gap".
+/// Formats the counts above zero, for example "weft interrupted its reading 3 times on connections
+/// with iWARP or SDP; to free memory, weft delivered 1 unit with missing bytes".
 impl fmt::Display for DroppedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
-            (self.interruptions, "time", "reading of connections with iWARP or SDP was interrupted ", ""),
-            (self.incomplete_units, "unit", "to free memory, weft delivered ", " incomplete or as a gap"),
+            (self.interruptions, "time", "weft interrupted its reading ", " on connections with iWARP or SDP"),
+            (self.incomplete_units, "unit", "to free memory, weft delivered ", " with missing bytes"),
             (
                 self.other_interruptions,
                 "time",
-                "reading of connections in which weft had not found iWARP or SDP was interrupted ",
-                ", so weft may miss iWARP there",
+                "weft interrupted its reading ",
+                " on connections without known iWARP or SDP, so weft may miss iWARP there",
             ),
             (self.late, "late segment", "weft did not read ", " of connections without iWARP or SDP"),
             (self.forgotten, "connection", "weft dropped the start-up settings of ", " with iWARP or SDP"),
@@ -77,8 +77,8 @@ mod tests {
     fn names_what_was_given_up_and_nothing_else() {
         assert!(DroppedState::default().is_empty());
         let dropped = DroppedState { interruptions: 3, incomplete_units: 1, ..DroppedState::default() };
-        let text = "reading of connections with iWARP or SDP was interrupted 3 times; \
-                    to free memory, weft delivered 1 unit incomplete or as a gap";
+        let text = "weft interrupted its reading 3 times on connections with iWARP or SDP; \
+                    to free memory, weft delivered 1 unit with missing bytes";
         assert_eq!(dropped.to_string(), text);
         let dropped = DroppedState { other_interruptions: 1, forgotten: 2, ..DroppedState::default() };
         let end = "iWARP there; weft dropped the start-up settings of 2 connections with iWARP or SDP";

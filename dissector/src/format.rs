@@ -69,7 +69,7 @@ pub(crate) fn decimal(value: u64, out: &mut Vec<u8>) {
 pub(crate) fn hex_number(value: u64, least: u8, out: &mut Vec<u8>) {
     let needed = (64 - value.leading_zeros()).div_ceil(4) as usize;
     let count = needed.max(usize::from(least)).clamp(1, 16);
-    // With the first digit in the highest bits, no digit depends on another.
+    // Move the first digit to the highest bits. Then each octet has the next two digits.
     let octets = (value << (64 - 4 * count)).to_be_bytes();
     let mut digits = [0u8; 16];
     for (pair, octet) in digits.as_chunks_mut::<2>().0.iter_mut().zip(octets) {

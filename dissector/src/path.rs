@@ -1,8 +1,8 @@
 //! The network of a packet: the capture interface, VLANs, and virtual networks of tunnels.
 //!
 //! Two connections in different networks can have equal addresses and ports. This module ignores
-//! numbers that do not identify a network: MPLS labels and TEIDs of GTP are different in the two
-//! directions of a connection, and the session numbers of ERSPAN only identify a session of remote
+//! numbers that do not identify a network. MPLS labels and TEIDs of GTP are different in the two
+//! directions of a connection. The session numbers of ERSPAN only identify a session of remote
 //! capture.
 
 /// Maximum number of stored tags. Further tags are hashed into the last tag.

@@ -90,8 +90,8 @@ impl DamagedFpdu {
     }
 }
 
-/// The state of one connection: the FPDUs with delayed findings, in the order of their delivery.
-/// Also the stored segments that can repair later FPDUs.
+/// The state of one connection. The state has the FPDUs with delayed findings, in the order of
+/// their delivery. It also has the stored segments that can repair later FPDUs.
 #[derive(Debug, Default)]
 pub(crate) struct DamagedFpdus {
     waiting: VecDeque<DamagedFpdu>,

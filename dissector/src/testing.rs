@@ -76,8 +76,8 @@ pub(crate) fn send_of(msn: u32, len: usize) -> Vec<u8> {
     ulpdu
 }
 
-/// A sender of FPDUs with correct or wrong markers. To find the positions of the markers, it counts
-/// each octet, as RFC 5044 section 4.3 describes.
+/// A sender of FPDUs with correct or wrong markers. To find the positions of the markers, the
+/// sender counts each octet, as RFC 5044 section 4.3 describes.
 #[derive(Debug, Clone)]
 pub(crate) struct Marked {
     /// Number of octets after the start-up frame so far, in the sender's count.
@@ -284,8 +284,8 @@ impl Wire {
     }
 
     /// Sends the segments of `first` and the segments of `second` at the same time. `first` and
-    /// `second` use different directions. When the endpoints send, they have not received the
-    /// segments of the other endpoint.
+    /// `second` use different directions. When an endpoint sends its segments, it has not received
+    /// the segments of its peer.
     pub(crate) fn at_once(&mut self, first: impl FnOnce(&mut Self), second: impl FnOnce(&mut Self)) {
         let before = self.next;
         first(self);
@@ -301,8 +301,8 @@ impl Wire {
         self.frames.len()
     }
 
-    /// A copy with the frames that `change` returns. If a frame is older than the frame before it,
-    /// it gets the time of the frame before it.
+    /// A copy with the frames that `change` returns. If a frame is older than the previous frame,
+    /// it gets the time of the previous frame.
     pub(crate) fn changed(&self, change: impl FnOnce(Vec<(u64, Vec<u8>)>) -> Vec<(u64, Vec<u8>)>) -> Self {
         let mut frames = change(self.frames.clone());
         for at in 1..frames.len() {

@@ -15,9 +15,8 @@ pub struct FilteredFrames {
     /// Number of frames that [`read`](super::read) may still read.
     left: usize,
     /// Numbers of the frames that passed, without the numbers that the caller has removed. The
-    /// numbers are in capture order, with one exception: if a unit or finding of a frame arrives
-    /// only after later frames, the number of this frame is added after the numbers of later
-    /// frames.
+    /// numbers are in capture order, with one exception. If a unit or finding of a frame arrives
+    /// only after later frames, the number of this frame comes after the numbers of those frames.
     passed: Vec<FrameNumber>,
 }
 

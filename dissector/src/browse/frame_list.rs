@@ -17,8 +17,8 @@ impl From<Vec<FrameNumber>> for FrameList {
 
 impl FrameList {
     /// Adds a frame. Does nothing if the list already has the frame. Frames may be added in any
-    /// order: if a unit of a frame is delivered only after later frames, a filter reports the frame
-    /// after the later frames, or reports it twice.
+    /// order. If a unit of a frame is delivered only after later frames, a filter reports the frame
+    /// after those frames, or a second time.
     pub fn add(&mut self, number: FrameNumber) {
         if let Err(at) = self.0.binary_search(&number) {
             self.0.insert(at, number);

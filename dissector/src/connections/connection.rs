@@ -222,8 +222,8 @@ impl Connection {
         closes
     }
 
-    /// Reads direction `index`. If this shows a start-up frame for which the other direction waits,
-    /// also reads the other direction. Repeats this until neither direction has a new start-up
+    /// Reads direction `index`. If the reader finds a start-up frame for which the other direction
+    /// waits, also reads the other direction. Continues until neither direction has a new start-up
     /// frame.
     fn poll(&mut self, mut index: Direction, sink: &mut dyn Sink) {
         loop {

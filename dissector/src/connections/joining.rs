@@ -25,8 +25,8 @@ impl Connections {
                     return Owner::New(own, self.syns(connection, segment));
                 }
             }
-            // With `Some(false)`, the known connection is no longer open. If the segment starts a
-            // new connection, the caller opens the new connection in the same network.
+            // If the result is `Some(false)` here, the known connection is no longer open. If the
+            // segment starts a new connection, the caller opens it in the same network.
             Some(false) | None => {}
         }
         Owner::Known(network, connection)

@@ -11,8 +11,8 @@ pub(super) const CONNECTION_MEMORY: usize = 8 << 10;
 /// Maximum memory, in bytes, for the octets and the state of all open connections together.
 pub(super) const MAX_MEMORY: usize = 64 << 20;
 /// If sequence numbers in two networks differ by more than this distance, they belong to two
-/// connections. The sequence numbers of two unrelated connections are nearer than this in one of
-/// 2,048 cases. Therefore weft compares the sequence numbers of both directions.
+/// connections. In one of 2,048 cases, the sequence numbers of two unrelated connections also
+/// differ by less. Therefore weft compares the sequence numbers of both directions.
 pub(super) const NEAR: u32 = 1 << 20;
 /// Maximum number of remembered suspended SDP connections.
 pub(super) const MAX_SUSPENDED: usize = 64;

@@ -41,9 +41,9 @@ impl Connection {
         if fits { None } else { Some(false) }
     }
 
-    /// weft possibly assigned the SYNs of another connection to this connection at first. Returns
-    /// the sequence numbers of these SYNs. `segment` is the segment that showed that the other
-    /// connection exists.
+    /// Returns the sequence numbers of the SYNs that weft possibly assigned to this connection by
+    /// mistake. These SYNs belong to another connection. `segment` showed that the other connection
+    /// exists.
     pub(super) fn syns(&self, segment: &Segment<'_>) -> [Option<u32>; 2] {
         let mine = self.direction_of(segment);
         let near = |direction: Direction, number: u32| {

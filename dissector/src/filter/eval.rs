@@ -209,8 +209,8 @@ impl Compiler<'_, '_> {
     }
 
     /// If the literal is the name of a field, returns this field; the filter then compares two
-    /// fields. Returns `None` if the literal is in quotation marks, or if it is the name of a value
-    /// of `known`.
+    /// fields. Returns `None` if the literal is in quotation marks, if the literal is the name of a
+    /// value of `known`, or if `known` is a text field.
     fn field_named(&self, literal: &Literal<'_>, known: &KnownField) -> Option<&'static KnownField> {
         let LiteralKind::Word(word) = literal.kind else { return None };
         let other = known::known(word).filter(|other| other.kind != Kind::Presence)?;

@@ -48,8 +48,8 @@ pub(super) fn numbers(text: &str, literal: &Literal<'_>, known: &KnownField) -> 
     };
     if let Some(names) = known.names {
         let word = word.to_lowercase();
-        // Prefer names that start with the word. If the word is the start of a long name, a
-        // different short name can have a smaller distance from the word.
+        // Prefer names that start with the word. If the word is the start of a long name, the
+        // edit distance to a different, short name can be smaller.
         let near = NAMED_VALUES.filter_map(names).map(|name| (name, name.to_lowercase()));
         let near = near.min_by_key(|(_, name)| (!name.starts_with(&word), distance(&word, name)));
         if let Some((near, _)) = near {

@@ -26,8 +26,8 @@ pub(crate) struct SegmentLocation {
     pub frame: FrameNumber,
     /// When the frame was captured, in nanoseconds since 1970.
     pub time: u64,
-    /// Location of the segment's DDP header. If the header is in several pieces, the location of
-    /// the first piece.
+    /// Location of the segment's DDP header. If the header is in several pieces, this is the
+    /// location of the first piece.
     pub header: Location,
 }
 
@@ -120,9 +120,9 @@ pub(crate) struct UnfinishedMessage {
     pub control: Location,
     /// Whether another message began and ended after the latest segment of this message.
     pub has_later_message: bool,
-    /// Set if the payload of the previous message begins exactly where this message ends. Then both
-    /// are possibly parts of one message, and the sender sent the segment with L=1 too early. The
-    /// value is the location of the DDP control octet in that segment.
+    /// Set if the payload of the previous message begins exactly where this message ends. Then
+    /// these two messages are possibly one message, and the sender sent the segment with L=1 too
+    /// early. The value is the location of the DDP control octet in that segment.
     pub early_last: Option<Location>,
 }
 
@@ -143,15 +143,15 @@ const RESPONSE: usize = 5;
 /// The messages of one direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Messages {
-    /// Whether all octets were captured from the first FPDU on.
+    /// Whether all octets from the first FPDU on were captured.
     complete: bool,
     /// Elements 0 to 3 are the untagged queues with QN 0 to 3. Element 4 is for Writes, and element
     /// 5 is for Read Responses.
     channels: [Channel; 6],
     /// Number of segments so far.
     count: u64,
-    /// The first segment of each message has a number. This is the highest such number of all
-    /// messages that have ended.
+    /// The number of the first segment of an ended message. If several messages have ended, the
+    /// highest of these numbers.
     ended: u64,
 }
 

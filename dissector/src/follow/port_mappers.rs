@@ -25,8 +25,8 @@ const AP_IP_ADDR: usize = 32;
 pub(crate) struct PortMappers(HashSet<SocketAddr>);
 
 impl PortMappers {
-    /// Returns whether a datagram is from or to a port mapper. The content of this datagram, or of
-    /// an earlier datagram of the same endpoint, shows this.
+    /// Returns whether a datagram is from or to a port mapper. This is the case if this datagram,
+    /// or an earlier datagram of the same endpoint, is a port mapper message.
     pub(crate) fn has_endpoint_of(&mut self, datagram: &Datagram<'_>) -> bool {
         let endpoints = [datagram.src, datagram.dst].into_iter().filter(|endpoint| endpoint.port() == UDP_PORT);
         if !is_message(datagram) {
@@ -43,9 +43,8 @@ impl PortMappers {
     }
 }
 
-/// Returns whether a datagram is a port mapper message. If an address field has the address of the
-/// datagram's sender or receiver, the datagram counts as such a message even with a wrong length or
-/// version.
+/// Returns whether a datagram is a port mapper message. A datagram with a wrong length or version
+/// also counts, if an address field has the address of the datagram's sender or receiver.
 fn is_message(datagram: &Datagram<'_>) -> bool {
     let length = datagram.wire_len as usize;
     let head = datagram.octets.first().map(|first| (first >> 6, first & 0xf));

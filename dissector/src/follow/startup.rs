@@ -15,7 +15,8 @@ pub(crate) struct StartupFrame {
     pub kind: StartupKind,
     /// Number of the captured frame that completed the start-up frame.
     pub frame: FrameNumber,
-    /// Location of the header. If the header is in several pieces, the location of the first piece.
+    /// Location of the header. If the header is in several pieces, this is the location of the
+    /// first piece.
     pub header: Location,
     /// The flags (octet 16).
     pub flags: u8,

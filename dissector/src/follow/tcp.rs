@@ -27,10 +27,10 @@ const MAX_UNACKNOWLEDGED: u32 = 1 << 20;
 /// segment has this option (RFC 7323).
 const TIMESTAMPS_LEN: u32 = 12;
 
-/// Number of payload octets that every path can carry in a segment. This is an IP packet of 576
-/// octets (RFC 791 section 3.1) without an IPv4 header of 20 octets and a TCP header of 60 octets.
-/// weft assumes no larger segments, because some paths carry less than the MSS options allow, and
-/// no header shows the limit of the path.
+/// Number of payload octets that every path can carry in a segment. An IP packet of 576 octets (RFC
+/// 791 section 3.1) has 496 octets after an IPv4 header of 20 octets and a TCP header of 60 octets.
+/// weft assumes this number, because some paths carry less than the MSS options allow, and no
+/// header shows the limit of the path.
 pub(crate) const MIN_SEGMENT_LEN: u32 = 496;
 
 /// The range of sequence numbers of a segment with payload.

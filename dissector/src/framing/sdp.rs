@@ -114,8 +114,9 @@ impl Collector {
 
 /// Derives the field order from a message. The function reads the message with both field orders.
 /// An order is plausible if the MID is assigned and is not Hello, Len is the length of the message,
-/// and reserved flags are clear. The headers must also fit, and only some MIDs allow payload. If
-/// both orders are plausible, returns the order with the smaller Bufs, which is more likely.
+/// and reserved flags are clear. The message must also contain all headers of its MID. Octets after
+/// these headers are allowed only if the MID allows payload. If both orders are plausible, returns
+/// the order with the smaller Bufs, which is more likely.
 fn order_of(part: Part<'_>) -> Option<FieldOrder> {
     let octets = part.get(0..RawBsdh::LEN)?;
     let orders = [FieldOrder::Figure, FieldOrder::Mirrored].into_iter().filter_map(|order| {

@@ -8,9 +8,9 @@
 //!
 //! **Offsets in a unit.** The range of a field counts octets from the start of the unit that
 //! contains the field. A start-up frame starts at its key, and an FPDU at `ULPDU_Length`. In an
-//! FPDU, the offsets are not the positions on the wire. `ULPDU_Length`, ULPDU and PAD have the first
-//! offsets, as if there were no markers. The CRC field has the next offsets, and all markers have
-//! the last offsets, in stream order.
+//! FPDU, the offsets are not the positions on the wire. `ULPDU_Length`, ULPDU and PAD have the
+//! first offsets, as if there were no markers. The CRC field has the next offsets, and all markers
+//! have the last offsets, in stream order.
 //! [`Unit::locate`](crate::parse::Unit::locate) converts a range to locations in the capture.
 //!
 //! This module does not check values.

@@ -8,8 +8,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
-/// Maximum number of incomplete packets. The oldest packet is dropped first. For each octet of a
-/// packet, one octet of state is stored. So 256 packets of 65,535 octets take 32 MiB.
+/// Maximum number of incomplete packets. The oldest packet is dropped first. Each octet of a
+/// packet is stored with one octet of state. So 256 packets of 65,535 octets take 32 MiB.
 const MAX_INCOMPLETE: usize = 256;
 const LONGEST: usize = 65535;
 /// Maximum capture time from the first to the last fragment of a packet, in nanoseconds. Linux

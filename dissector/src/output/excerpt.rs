@@ -39,7 +39,7 @@ pub struct Excerpt<R, W> {
     body: Vec<u8>,
     /// Number of packets read so far.
     packets: u64,
-    /// Whether the last block that was read is the last valid block.
+    /// Whether no further block can be read, because the capture ends or a block is invalid.
     is_over: bool,
 }
 

@@ -120,8 +120,8 @@ fn head(unit: &Unit<'_>, frame: FrameNumber, what: &str) -> String {
 
 /// Returns whether the octets of a message are payload of the upper-layer protocol.
 fn carries(message: &Message) -> bool {
-    // RFC 5040 assigns Write 0, Read Response 2, and Sends 3 to 6. RFC 7306 assigns Immediate Data
-    // 8 and 9.
+    // In RFC 5040, Write has opcode 0, Read Response has opcode 2, and Sends have opcodes 3 to 6.
+    // In RFC 7306, Immediate Data has opcodes 8 and 9.
     matches!(message.opcode.0, 0 | 2..=6 | 8 | 9)
 }
 

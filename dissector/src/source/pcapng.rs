@@ -152,9 +152,9 @@ impl PcapNg {
         if major == MAJOR_VERSION { Ok(()) } else { Err((major, minor)) }
     }
 
-    /// Reads the obsolete packet block of early pcapng. Its layout is the layout of the enhanced
-    /// packet block with one exception: the interface number has 16 bits, and a drop count of 16
-    /// bits follows the interface number.
+    /// Reads the obsolete packet block of early pcapng. The layout differs from the enhanced packet
+    /// block in one respect: the interface number has only 16 bits, and a drop count of 16 bits
+    /// follows it.
     fn obsolete_packet(&self, block: &[u8], used: usize) -> Next {
         let body = &block[BLOCK_HEADER_LEN..];
         if body.len() < ENHANCED_LEN + 4 {

@@ -32,7 +32,7 @@
 //!
 //! **Memory.** Waiting octets use at most [`MAX_WAITING_OCTETS`]. Each waiting segment counts as
 //! its octets plus [`SEGMENT_WEIGHT`]. Settled octets stay until the reader consumes them. The
-//! reader leaves at most the octets of the longest sequence of FPDUs that it checks together.
+//! reader checks several consecutive FPDUs together, and leaves at most the octets of these FPDUs.
 
 mod closing;
 mod fin;
@@ -167,9 +167,9 @@ impl DirectionStream {
         DirectionRecord { isn: self.isn, base: self.base, fin: self.fin, end: self.end, seen: self.seen }
     }
 
-    /// Registers a segment. If the segment has unread octets, returns its octets. Next, the caller
-    /// must pass these octets to [`DirectionStream::keep`]. Before this call, the reader can read
-    /// them without a copy.
+    /// Registers a segment. If the segment has unread octets, returns its octets. The reader can
+    /// then read these octets without a copy. After that, the caller must pass them to
+    /// [`DirectionStream::keep`].
     pub(crate) fn arrive<'a>(&mut self, segment: &Segment<'a>) -> Option<SegmentOctets<'a>> {
         let seq = segment.seq.wrapping_add(u32::from(segment.syn));
         if segment.syn {

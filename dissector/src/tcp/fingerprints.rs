@@ -8,11 +8,11 @@ use weft_core::crc::crc32c;
 
 use crate::ip::Segment;
 
-/// The fingerprints of this number of segments at the start of a direction are always stored. If a
-/// user appended a second capture of the same connection to the first capture, these fingerprints
-/// detect this.
+/// Number of segments at the start of a direction whose fingerprints are always stored. A user can
+/// append a second capture of the same connection to the first capture. These fingerprints then
+/// show that the segments are copies.
 const FIRST: usize = 4;
-/// In addition, the fingerprints of this number of latest segments are stored.
+/// Number of latest segments whose fingerprints are stored in addition.
 const LATEST: usize = 16;
 /// Maximum number of octets of a segment in its fingerprint.
 const MAX_COMPARED_OCTETS: usize = 64;

@@ -33,7 +33,7 @@ impl Sink for Units {
     }
 }
 
-/// A start-up frame of RFC 5044 with this key, flags, revision and private data.
+/// A start-up frame of RFC 5044: a Reply if `reply` is true, otherwise a Request.
 pub(crate) fn startup(reply: bool, flags: u8, revision: u8, private_data: &[u8]) -> Vec<u8> {
     let mut frame = if reply { b"MPA ID Rep Frame".to_vec() } else { b"MPA ID Req Frame".to_vec() };
     frame.extend_from_slice(&[flags, revision]);

@@ -137,8 +137,8 @@ fn network_monitor(magic: &[u8; 4], version: [u8; 2], records: &[Record]) -> Vec
             frames.extend(le(&[record.after * 1000, 0, record.wire_len, record.len()]));
         }
         frames.extend(&record.octets);
-        // The trailer has the media type. From version 2.2 on, the process follows it. From version
-        // 2.3 on, the time and the time zone also follow.
+        // The trailer has the media type. From version 2.2 on, it also has the process. From
+        // version 2.3 on, it also has the time and the time zone.
         let trailer = if one { 0 } else { [0, 2, 6, 15][usize::from(version[0])] };
         let mut rest = vec![1, 0];
         rest.resize(15, 0);

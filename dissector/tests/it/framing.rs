@@ -190,8 +190,8 @@ fn framing_lost_by_a_wrong_length_is_found_again_by_crc() {
     dissector.data(0, 0, &startup(false, CRC, 1, b""));
     dissector.data(1, 0, &startup(true, CRC, 1, b""));
     dissector.data(0, 20, &stream);
-    // The FPDU with the wrong length ends within these octets. No FPDU starts at
-    // this end.
+    // According to its wrong length, the FPDU ends within these octets. No FPDU starts at the
+    // position after this end.
     dissector.data(0, 20 + stream.len(), &vec![0xee; 40_000]);
     let units = dissector.finish();
     let lengths = unit_fields(&units, 0, "len");

@@ -39,8 +39,8 @@ const SHORT: usize = 400;
 /// requirement that the capture violates, the test cannot notice false findings.
 const MAX_VIOLATED: usize = 4;
 
-/// The requirements for which errors or warnings were reported, each with the first frame for which
-/// this happened.
+/// The requirements for which errors or warnings were reported, each with the frame of its first
+/// error or warning.
 #[derive(Default)]
 struct Alarms(BTreeMap<String, FrameNumber>);
 
@@ -162,8 +162,8 @@ fn trials(captures: &[Original], seeds: u64, compositions: usize) -> Vec<Trial<'
     for seed in 0..compositions as u64 {
         let count = 2 + dice.below(2);
         let mut habits: Vec<&Habit> = (0..count).map(|_| &HABITS[dice.below(HABITS.len())]).collect();
-        // First apply the habits that turn CRC off. They change what the endpoints send, and all
-        // other habits change frames after the endpoints have sent them.
+        // First apply the habits that turn CRC off. These habits change what the endpoints send.
+        // All other habits change frames after the endpoints have sent them.
         habits.sort_by_key(|habit| !habit.name.starts_with("CRC off"));
         trials.push(Trial { original: &captures[dice.below(captures.len())], habits, seed });
     }
@@ -172,7 +172,7 @@ fn trials(captures: &[Original], seeds: u64, compositions: usize) -> Vec<Trial<'
 
 fn quiet(accused: impl Iterator<Item = String>) {
     let lines: Vec<String> = accused.collect();
-    assert!(lines.is_empty(), "{} false accusations:\n{}", lines.len(), lines.join("\n"));
+    assert!(lines.is_empty(), "{} changed captures have false findings:\n{}", lines.len(), lines.join("\n"));
 }
 
 /// Cuts a capture before each frame. Returns the findings that one of the two parts has, but that
@@ -212,7 +212,7 @@ fn every_habit() {
     assert!(pairs >= 60, "{pairs} pairs");
     let cut: usize = captures.iter().map(|original| 2 * original.frames.len()).sum();
     println!(
-        "{} captures through {} habits with {} seeds each and {pairs} pairs, {compositions} compositions of two or three, {cut} cuts",
+        "{} captures, {} habits with {} seeds each, {pairs} pairs of habits, {compositions} other combinations, {cut} cuts",
         captures.len(),
         HABITS.len(),
         SEEDS[1]

@@ -152,11 +152,11 @@ fn each_departure_is_found_and_nothing_else() {
             names.iter().map(|name| DEPARTURES.iter().find(|d| d.name == *name).unwrap()).collect();
         for departure in &departures {
             let missing = departure.shown.iter().filter(|id| !found.contains(id));
-            wrong.extend(missing.map(|id| format!("{capture}: {} is not found as {id}", departure.name)));
+            wrong.extend(missing.map(|id| format!("{capture}: departure {} has no finding {id}", departure.name)));
         }
         let explained = |id: &RequirementId| departures.iter().any(|d| d.shown.contains(id) || d.follows.contains(id));
         let more = found.iter().filter(|id| !explained(id));
-        wrong.extend(more.map(|id| format!("{capture}: {id} is no departure of this capture")));
+        wrong.extend(more.map(|id| format!("{capture}: the finding {id} belongs to no departure of this capture")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

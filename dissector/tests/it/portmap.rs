@@ -74,8 +74,8 @@ fn its_three_departures_are_found_and_nothing_else() {
     ]);
     assert_eq!(frames(&found, Severity::Error), expected);
     assert_eq!(frames(&found, Severity::Warning), Frames::new());
-    // The PMDeny has the requested port. The draft contradicts itself about this port, and one of
-    // its two sections requires this value.
+    // The PMDeny has the requested port. Two sections of the draft contradict each other about
+    // this port, and one of the sections requires the requested port.
     assert_eq!(
         frames(&found, Severity::Note),
         Frames::from([(requirement!("PM-7.3.1.6-4"), BTreeSet::from([14.into()]))])

@@ -476,8 +476,8 @@ fn network_monitor_is_read() {
     }
 }
 
-/// The file has an Ethernet record with an extension header and padding, a raw IP record, and a
-/// record that describes the capture and is not a frame.
+/// The file has three records: an Ethernet record with an extension header and padding, a raw IP
+/// record, and a record that describes the capture. The last record is not a frame.
 #[test]
 fn erf_is_read() {
     let record = |kind: u8, wire_len: u16, body: &[u8]| {

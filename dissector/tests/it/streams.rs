@@ -1,8 +1,8 @@
 //! Tests the monitor (the dissector with its rules) with the streams of `interop/streams`, which
 //! were written only from the specifications. Some streams are legal but unusual. Each of the other
 //! streams has one fault: it violates one requirement in one place. The monitor must report nothing
-//! about a legal stream. It must find the fault of each other stream. It must also find it in an
-//! incomplete capture, if the capture still contains the evidence.
+//! about a legal stream. It must find the fault of each other stream. It must find the fault even
+//! in an incomplete capture, if the capture still contains the evidence.
 //!
 //! Each capture has the streams of one set and mode, each on its own interface. The table with the
 //! same name has a row for each stream, in the order of the interfaces.
@@ -243,8 +243,8 @@ fn hide_no_fault(is_tried: impl Fn(usize, usize) -> bool, seeds: u64) {
             }
         }
     }
-    println!("{} of {tried} findings lost with their evidence captured", silenced.len());
-    none(&silenced, "findings lost with their evidence captured");
+    println!("{} of {tried} findings lost although their evidence was captured", silenced.len());
+    none(&silenced, "findings lost although their evidence was captured");
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn legal_streams_are_not_accused() {
         }
     }
     let closed: Vec<&str> = OPEN.iter().map(|(number, _)| *number).filter(|it| accused.remove(*it).is_none()).collect();
-    none(&accused.into_values().collect::<Vec<_>>(), "legal streams accused");
+    none(&accused.into_values().collect::<Vec<_>>(), "legal streams with false findings");
     assert!(closed.is_empty(), "remove these streams from OPEN, because they have no findings: {}", closed.join(" "));
 }
 

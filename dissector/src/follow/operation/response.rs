@@ -175,8 +175,8 @@ impl Operations {
         None
     }
 
-    /// Records how many requests were outstanding when a response began in frame `first_frame`: the
-    /// requests of earlier frames in the queue, plus `more` requests.
+    /// Records how many requests were outstanding when a response began in frame `first_frame`. The
+    /// number is the count of queued requests from earlier frames, plus `more`.
     pub(super) fn note_depth(&mut self, first_frame: FrameNumber, more: usize) {
         if self.certain {
             let depth = self.requests.iter().filter(|request| request.frame < first_frame).count() + more;

@@ -1,5 +1,6 @@
 //! The state of an SDP connection. The state contains what each peer knows about the two
-//! half-connections, the credits and the advertisements. It also contains how the connection ends.
+//! half-connections, the credits and the advertisements. The state also contains how the connection
+//! ends.
 //!
 //! The monitor tracks what each of the two peers can know (sections 12 to 14 of the SDP draft, see
 //! `sdp_peer`). This module does not check rules. In every start-up sequence, the state begins with
@@ -433,8 +434,9 @@ impl SdpState {
     fn replay(&mut self, direction: Direction, message: &Message) -> Result<(), ()> {
         let peer = direction.peer();
         let edge = self.latest.sender_state.edge.unwrap_or(self.peers[direction].posted);
-        // It is possible that the sender's previous message did not acknowledge all messages that
-        // the sender had received.
+        // If the sender held MSeqAck back because of a SrcAvailCancel, its previous message
+        // possibly did not acknowledge all received messages. `held` is the MSeq of this
+        // SrcAvailCancel.
         let held = |cancel: u32| self.latest.sender_state.mseq_ack.is_some_and(|ack| ack.wrapping_add(1) == cancel);
         let held = self.canceled[peer].filter(|cancel| held(*cancel));
         // If the peer counts MSeq from 0, an MSeqAck of 0 acknowledges either the peer's first
@@ -450,7 +452,7 @@ impl SdpState {
             let held = held.is_some_and(|cancel| reached(first.message.mseq, cancel));
             let edge = if held { first.edge } else { edge };
             // If the peer counts MSeq from 0, its message with MSeq 0 also uses a buffer. So the
-            // highest MSeq that finds a buffer is possibly lower by one.
+            // highest MSeq that has a buffer is possibly lower by one.
             let edge = edge.wrapping_sub(self.counts_from_zero[peer].into());
             self.peers[direction].apply_received(&first.message, edge)?;
         }

@@ -93,9 +93,9 @@ impl RdmaUse {
         }
     }
 
-    /// Compares the accesses with the advertisements that the endpoint is allowed to use: for RDMA
-    /// Writes the SinkAvails in `sinks`, and for Reads the SrcAvails in `sources`. `ended` has the
-    /// ended SinkAvails and the ended SrcAvails.
+    /// Compares the accesses with the advertisements that the endpoint is allowed to use. For RDMA
+    /// Writes, these are the SinkAvails in `sinks`. For Reads, these are the SrcAvails in
+    /// `sources`. `ended` has the ended SinkAvails and the ended SrcAvails.
     pub(super) fn summary(
         &self,
         sinks: &VecDeque<Advert>,
@@ -123,9 +123,9 @@ impl RdmaUse {
     }
 }
 
-/// The STags of ended advertisements, each with the reason why the advertisement ended. One
-/// endpoint was allowed to use the advertisements. The list contains an advertisement as soon as
-/// this endpoint knows that the advertisement ended.
+/// The STags of ended advertisements that one endpoint was allowed to use. Each STag has the reason
+/// why its advertisement ended. The list contains an advertisement as soon as this endpoint knows
+/// that the advertisement ended.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EndedAdverts(VecDeque<(u32, EndReason)>);
 

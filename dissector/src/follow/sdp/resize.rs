@@ -1,6 +1,6 @@
-//! This module stores what one endpoint knows about the sizes of receive Private Buffers: the size
-//! of the peer's buffers, the endpoint's own open request, and the peer's open request (section
-//! 10.6 of the SDP draft).
+//! This module stores what one endpoint knows about the sizes of receive Private Buffers (section
+//! 10.6 of the SDP draft). An endpoint knows the size of the peer's buffers, its own open request,
+//! and the peer's open request.
 
 use super::credits::reached;
 use super::message::{Extension, Message};

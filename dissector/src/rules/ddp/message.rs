@@ -5,10 +5,10 @@
 //! message, for example a Send in the middle of a Write. These rules allow such messages. RFC 5041
 //! section 5.3 requires messages in the order of their submission, and the segments of one message
 //! in the order of MO or TO. Section 5.3 does not require that the segments of a message are
-//! contiguous. In the example, the Send was submitted after the Write. Its first segment comes after
-//! the first segment of the Write, and the sink delivers the Send after the Write (section 5.4). A stricter interpretation of
-//! section 5.3 would call the example a violation of DDP-5.3-1. But a finding has to be certain, so
-//! there is no finding.
+//! contiguous. In the example, the Send was submitted after the Write. The first segment of the
+//! Send comes after the first segment of the Write, and the sink delivers the Send after the Write
+//! (section 5.4). A stricter interpretation of section 5.3 would call the example a violation of
+//! DDP-5.3-1. But a finding has to be certain, so there is no finding.
 //!
 //! In one queue, a new message ends the previous message. A new Write ends the previous Write, and
 //! a new Read Response ends the previous Read Response. Tagged segments have no message number:

@@ -68,8 +68,9 @@ fn unfinished(state: &ConnectionState, findings: &mut Findings<'_>) {
         } else if message.has_later_message
             && state.mpa.tcp[direction].had_fin(fin, &state.mpa.tcp[direction.peer()]) != Some(true)
         {
-            let found =
-                format!("L=0 in the last segment of the {opcode}, before another message and FIN in frame {fin}");
+            let found = format!(
+                "L=0 in the last segment of the {opcode}, although another message follows before the FIN in frame {fin}"
+            );
             let expected = "L=1 in the last segment";
             findings.report_in_frame(requirement!("DDP-4.1-4"), direction, message.control, expected, found);
         }

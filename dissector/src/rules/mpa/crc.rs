@@ -94,7 +94,7 @@ fn crc_is_right(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
         let mut notes = findings.as_note();
         notes.report(requirement!("MPA-B.1-1"), unit, at.clone(), "a correct CRC32c for each FPDU", hex(field));
         if let Some(pair) = state.connection.startup_pair().filter(StartupPair::is_rdmac) {
-            let found = || format!("{}, to a peer of the RDMA Consortium", hex(field));
+            let found = || format!("{}, sent to a peer that uses the RDMA Consortium's variant", hex(field));
             notes.report(requirement!("MPA-C.1-8"), unit, at.clone(), &expected, found());
             if pair.initiator == direction && pair.request.revision > 0 {
                 notes.report(requirement!("MPA-C.2.5-2"), unit, at.clone(), &expected, found());

@@ -32,8 +32,8 @@ fn pad_is_zero(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: 
     }
 }
 
-/// Reports the first FPDU without CRC field. A sender that omits the field omits it in each FPDU,
-/// so one finding is enough.
+/// Reports the first FPDU without CRC field. If a sender omits the field, all its FPDUs lack the
+/// field. So one finding is enough.
 fn has_crc_field(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
     if fpdu.crc_status != CrcStatus::Absent || state.mpa.streams[unit.direction()].no_field != 1 {
         return;

@@ -195,9 +195,10 @@ fn request_is_answered(state: &ConnectionState, findings: &mut Findings<'_>) {
     // findings are notes.
     //
     // Other revisions: the capture does not show whether the Private Data was acceptable. Most
-    // likely it was not acceptable, so the finding about unacceptable Private Data (rule 2) keeps
-    // its severity. The two other findings are notes: one is about acceptable Private Data (also
-    // rule 2), and the other is about rule 6, which repeats rule 2.
+    // likely it was not acceptable. So the finding with MPA-7.1.2-5, which is about unacceptable
+    // Private Data (rule 2), keeps its severity. The finding with MPA-7.1.2-8 is a note, because it
+    // is about acceptable Private Data. The finding with MPA-7.1.2-20 is a note, because rule 6
+    // repeats rule 2.
     let unacceptable = requirement!("MPA-7.1.2-5");
     for id in [unacceptable, requirement!("MPA-7.1.2-8"), requirement!("MPA-7.1.2-20")] {
         let is_note = request.revision == 0 || id != unacceptable;

@@ -47,7 +47,7 @@ fn complete_fpdus(state: &ConnectionState, findings: &mut Findings<'_>) {
         }
         if let Some(frame) = stream.split_at_start_frame {
             let found = format!(
-                "{} of {} FPDUs begin a segment and continue in the next segment",
+                "{} of {} FPDUs begin at the start of a segment and continue in the next segment",
                 stream.split_at_start, stream.fitting_fpdus
             );
             findings.as_note().report_in_frame(requirement!("MPA-A.1-1"), direction, frame, expected, found);

@@ -178,7 +178,7 @@ mod tests {
         assert!(is_blamed(&wire), "one segment was twice as long");
     }
 
-    /// If a TCP segment already has an FPDU, the room that is left in the segment can limit MULPDU.
+    /// If a TCP segment already has an FPDU, the free space in the segment can limit MULPDU.
     #[test]
     fn the_rest_of_a_packed_segment_may_be_filled() {
         let packed = |packed: bool| {

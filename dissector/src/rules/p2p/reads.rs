@@ -315,8 +315,8 @@ mod tests {
         }
     }
 
-    /// If a gap is filled before the peer acknowledges its octets, the order of the frames is
-    /// known.
+    /// If a retransmission fills a gap before the peer acknowledges the octets of the gap, the
+    /// order of the frames is known.
     #[test]
     fn a_retransmission_before_its_acknowledgement_hides_no_excess() {
         let words = testing::hex("0001 0001");

@@ -170,7 +170,7 @@ impl PendingFindings {
             Some(transaction) if transaction.request.key() == message.key() => return,
             Some(_) => {}
             // If no PMReq was captured so far, it is possible that the capture started after the
-            // PMReq. Then the missing PMReq does not show that the capture lost messages.
+            // PMReq of this message. In this case, the capture has not lost the PMReq.
             None => self.is_imperfect |= transactions.has_any(),
         }
         self.unmatched.push_back((message.key(), message.role()));

@@ -23,7 +23,9 @@ fn conflict(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let frame = earlier.frame;
     match conflict {
         RequestConflict::Changed => {
-            let expected = format!("ApPort and ApIPAddr as in frame {frame}, because this PMReq repeats that PMReq");
+            let expected = format!(
+                "the same ApPort and ApIPAddr as in frame {frame}, because this PMReq repeats the earlier PMReq"
+            );
             let found = "a different ApPort or ApIPAddr";
             findings.report(requirement!("PM-7.5.1-5"), unit, 0..48, &expected, found);
         }

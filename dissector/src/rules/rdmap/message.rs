@@ -31,7 +31,7 @@ fn same(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Fi
             let expected = format!("RDMAP's bytes {expected}, as in the earlier segments");
             findings.report_remark(requirements!["RDMAP-3.1-9"], unit, remark, &expected, &found);
             if Opcode(from.0 & 0xf) != Opcode(to.0 & 0xf) {
-                let expected = format!("{} in all segments up to L=1", Opcode(from.0 & 0xf));
+                let expected = format!("{} in all segments up to the segment with L=1", Opcode(from.0 & 0xf));
                 let found = Opcode(to.0 & 0xf).to_string();
                 findings.report_remark(requirements!["RDMAP-3.1-3"], unit, remark, &expected, &found);
             }

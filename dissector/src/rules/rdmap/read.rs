@@ -37,8 +37,8 @@ fn response(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mu
             let ids = if expected == 0 {
                 requirements!["RDMAP-5.2.1-21"]
             } else if found > u64::from(expected) && (found - u64::from(expected)).is_multiple_of(4) {
-                // The superfluous octets are possibly a repeated header, which consists of 32-bit
-                // words.
+                // A header consists of 32-bit words. If the number of superfluous octets is a
+                // multiple of four, they are possibly a repeated header.
                 requirements!["RDMAP-4.4-9", "RDMAP-4.5-1"]
             } else {
                 requirements!["RDMAP-4.4-9"]

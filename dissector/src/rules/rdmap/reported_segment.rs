@@ -55,8 +55,9 @@ fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findin
     by_opcode(state, unit, seen, findings);
 }
 
-/// Reports a Terminate with a copied header that no segment of the other direction has. This rule
-/// runs when the connection ends, because all segments of the other direction are known only then.
+/// Reports a Terminate with a copied header that no segment of the other direction has. All
+/// segments of that direction are known only when the connection ends, so this rule runs at the
+/// end.
 fn synthetic(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.directions) {
         let Some(seen) = &side.terminate else { continue };

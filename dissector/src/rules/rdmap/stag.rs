@@ -15,7 +15,8 @@ pub(super) static INVALIDATED: Rule = Check::Remark(invalidated).covers(requirem
 
 /// Minimum number of different STags that are needed for a finding about their choice.
 const ENOUGH: usize = 8;
-/// If all STags lie in a range smaller than this factor times their number, they are not sparse.
+/// If the difference between the lowest and the highest STag is less than this factor times the
+/// number of STags, the STags are not sparse.
 const DENSE: u32 = 16;
 
 fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
@@ -29,7 +30,7 @@ fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
         let even = stags.windows(2).all(|pair| step(pair) == step(&stags[..2]));
         let count = stags.len();
         if even {
-            let found = format!("{count} STags at even steps of {:#x}", step(&stags[..2]));
+            let found = format!("{count} STags at equal distances of {:#x}", step(&stags[..2]));
             let expected = "STags that are hard to predict";
             findings.report_in_frame(requirement!("RDMAP-8.1.1-8"), owner, *frame, expected, found);
         }
@@ -37,7 +38,7 @@ fn choice(state: &ConnectionState, findings: &mut Findings<'_>) {
             stags.iter().fold((*first, *last), |(low, high), (stag, _)| (low.min(*stag), high.max(*stag)));
         // The key is the low octet of an STag, and the ULP chooses it. If the STags differ only in
         // their keys, and the keys are not in order, all STags belong to one buffer that is
-        // registered repeatedly. So they need not be sparse.
+        // registered repeatedly. So the STags need not be sparse.
         let ordered = stags.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let one_index = stags.iter().all(|(stag, _)| stag >> 8 == first >> 8);
         if one_index && !ordered {

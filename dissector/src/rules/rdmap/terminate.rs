@@ -177,8 +177,8 @@ fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findi
         }
         (ErrorLayer::RDMAP, error_type @ (1 | 2)) => {
             // Figure 10 contains "if possible", so a Terminate is allowed to omit both length and
-            // header. But it must not have only one of the two. The requirement to set the bits is
-            // only a SHOULD.
+            // header. But a Terminate with only the length, or with only the header, is wrong. The
+            // requirement to set the bits is only a SHOULD.
             if bits.d() && !bits.m() {
                 findings.report(requirement!("RDMAP-4.8-39"), unit, at.clone(), "M=1 with D=1", found.clone());
             }

@@ -97,7 +97,8 @@ fn end_of_tcp(state: &ConnectionState, findings: &mut Findings<'_>) {
         return;
     }
     if closing.dis_conn[first].is_some() {
-        let expected = "the peer's DisConn or the sender's AbortConn between the sender's DisConn and FIN";
+        let expected =
+            "a DisConn from the peer, or an AbortConn from the sender, between the sender's DisConn and its FIN";
         findings.report_in_frame(requirement!("SDP-8.2.1-4"), first, fin, expected, "neither message");
     } else {
         // An endpoint that gives up the connection is allowed to close TCP at once (section 8.2.2).

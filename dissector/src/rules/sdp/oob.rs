@@ -33,8 +33,8 @@ fn announced(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findi
         findings.as_note().report(requirement!("SDP-9.5.3-4"), unit, range.clone(), expected, found);
     }
     let comes = view.mid() == Mid::DATA && flags & FLAG_OOB_PRES != 0;
-    // The octet of the oldest announcement is too late when a message passes the last allowed
-    // position. Only the first such message causes a finding.
+    // The octet of the oldest announcement is too late if a Data message without OOB_PRES contains
+    // the last allowed position. Later messages cause no finding.
     let is_late = |position: i64| oob.oldest.is_some_and(|at| position.saturating_sub(at) > MAX_DISTANCE);
     let passed = oob.position.saturating_add(i64::try_from(view.payload_len()).unwrap_or(i64::MAX));
     if !comes && view.mid() == Mid::DATA && is_late(passed) && !is_late(oob.position) {

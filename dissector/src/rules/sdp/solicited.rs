@@ -89,7 +89,7 @@ mod tests {
     const SEND_SE: u8 = 5;
 
     /// Checks that a message with `mid` causes a finding with `id` in a Send with opcode `bad`.
-    /// With opcode `good`, it must not.
+    /// In a Send with opcode `good`, the message must not cause this finding.
     fn either(id: weft_core::RequirementId, mid: Mid, extension: &str, [bad, good]: [u8; 2]) {
         let send = |opcode: u8| move |script: &mut SdpScript| script.send_in(opcode, 0, mid, extension, 0);
         proves(id, send(bad), send(good));

@@ -47,8 +47,8 @@ impl DirectionStream {
         self.fin_segment.is_some_and(|segment| segment.has_hole) && self.fin_position() == Some(position)
     }
 
-    /// Number and capture time of the frame after a gap that ends at `position`. Both are zero if
-    /// there is no such frame.
+    /// Number and capture time of the frame after a gap that ends at `position`. If there is no
+    /// such frame, the number and the time are zero.
     pub(crate) fn frame_after(&self, position: u64) -> (FrameNumber, u64) {
         let (frame, time) = self.frame_of(position, position + 1);
         match self.fin_segment {

@@ -5,7 +5,7 @@ use crate::frame_number::FrameNumber;
 /// The FIN of a direction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FinSegment {
-    /// Sequence number of the FIN itself. It follows the octets of its segment.
+    /// Sequence number of the FIN itself. The FIN comes after the octets of its segment.
     pub(super) seq: u32,
     pub(super) frame: FrameNumber,
     /// Capture time in nanoseconds since 1970.

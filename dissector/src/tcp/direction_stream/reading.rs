@@ -1,5 +1,5 @@
 //! The methods of [`DirectionStream`] for a reader. These methods return octets, the frames of
-//! octets and the boundaries of segments, and consume octets.
+//! octets, and the boundaries of segments. Other methods consume octets.
 
 use crate::frame_number::FrameNumber;
 use crate::location::StreamLocation;
@@ -74,7 +74,7 @@ impl DirectionStream {
     }
 
     /// Number and capture time of the latest frame that supplied octets at positions `start..end`.
-    /// If no frame supplied octets at these positions, both numbers are zero.
+    /// If no frame supplied octets at these positions, the number and the time are zero.
     #[inline]
     pub(crate) fn frame_of(&self, start: u64, end: u64) -> (FrameNumber, u64) {
         if let Some(run) = self.run_at(start).filter(|run| start < end && end <= run.end()) {

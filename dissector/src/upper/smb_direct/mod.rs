@@ -1,11 +1,11 @@
 //! Recognises SMB Direct (MS-SMBD section 2.2). A connection starts with a Negotiate Request and
 //! Response, and Data Transfer messages follow. All fields are little-endian.
 //!
-//! **Proof**: A Negotiate Request of 20 bytes, or a Negotiate Response of 32 bytes, proves the
-//! protocol if its versions are 0x0100, its reserved fields are zero, and its sizes are not below
-//! the specified minimum. (If a Negotiate Response reports an error status, its sizes are not
-//! checked.) A Data Transfer proves the protocol if its data starts like an SMB message. In a Data
-//! Transfer with data, the sum of DataOffset and DataLength must be the length of the message.
+//! **Proof**: A Negotiate Request of 20 bytes, or a Negotiate Response of 32 bytes, can prove the
+//! protocol. The versions must be 0x0100, the reserved fields must be zero, and each size must be
+//! at least the specified minimum. (If a Negotiate Response reports an error status, its sizes are
+//! not checked.) A Data Transfer proves the protocol if its data starts like an SMB message. In a
+//! Data Transfer with data, the sum of DataOffset and DataLength must be the length of the message.
 
 use std::fmt;
 
@@ -100,8 +100,8 @@ fn long(bytes: &[u8], at: usize) -> u32 {
     u32::from(short(bytes, at)) | u32::from(short(bytes, at + 2)) << 16
 }
 
-/// Returns whether PreferredSendSize, MaxReceiveSize and MaxFragmentedSize at offset `at` are not
-/// below their minimum.
+/// Returns whether PreferredSendSize, MaxReceiveSize and MaxFragmentedSize at offset `at` are at
+/// least their minimum.
 fn sizes_fit(bytes: &[u8], at: usize) -> bool {
     long(bytes, at) >= LEAST_SIZE && long(bytes, at + 4) >= LEAST_SIZE && long(bytes, at + 8) >= LEAST_FRAGMENTED
 }

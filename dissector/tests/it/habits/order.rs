@@ -4,7 +4,8 @@ use super::packet::{SYN, tcp_at};
 use super::{Dice, Frames};
 
 /// Changes the order of the frames. The times stay in order, because each frame gets the time of
-/// its new place. A frame keeps its time if the two times differ too much.
+/// its new place. If that time differs too much from the frame's own time, the frame keeps its own
+/// time.
 fn keep_times(frames: &mut Frames, change: impl FnOnce(&mut Frames)) {
     let times: Vec<u64> = frames.iter().map(|frame| frame.time).collect();
     change(frames);

@@ -14,7 +14,7 @@ use crate::common::{RAW, Units, hex};
 use wrap::{LINKS, authenticated, ipv4, udp};
 pub(crate) use wrap::{TUNNELS, ethernet};
 
-/// Returns the IP packets of a real capture, in which they are in Ethernet frames.
+/// Returns the IP packets of a real capture of Ethernet frames.
 fn packets(name: &str) -> Vec<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name);
     let mut capture = Capture::open(&path).unwrap();
@@ -86,7 +86,7 @@ pub(crate) fn connections(name: &str, fpdus: usize) -> [(Vec<Vec<u8>>, Vec<Value
     let v6 = v4.iter().map(|packet| in_ipv6(packet)).collect::<Vec<_>>();
     [v4, v6].map(|packets| {
         let (units, _) = units(RAW, &complete(packets.iter().cloned()));
-        assert!(units.iter().filter(|unit| unit["kind"] == "fpdu").count() >= fpdus, "{name} is not what it was");
+        assert!(units.iter().filter(|unit| unit["kind"] == "fpdu").count() >= fpdus, "{name} has too few FPDUs");
         (packets, units)
     })
 }
