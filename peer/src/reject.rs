@@ -1,4 +1,4 @@
-//! Checks that end a function with an error.
+//! A check that ends a function with an error.
 
 /// Returns `error` if `condition` is true.
 ///

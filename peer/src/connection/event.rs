@@ -48,8 +48,8 @@ pub enum Event {
     Unusable(PeerFrame),
     /// `poll_transmit` has returned the last bytes of this Send to the driver.
     SendCompleted(SendId),
-    /// The peer closed its direction gracefully, so no more data arrives. Sends can still be posted
-    /// until the user closes the connection (DDP-6.2.1-6).
+    /// The peer closed its direction gracefully, so no more data arrives. Until the user closes the
+    /// connection, the user can still post Sends (DDP-6.2.1-6).
     HalfClosed,
     /// This endpoint has queued a Terminate for the peer. The error is a violation by the peer, or
     /// an error of this endpoint. After this event, the connection closes.
@@ -155,7 +155,7 @@ impl std::fmt::Display for Closed {
         let why = self.why.to_string();
         write!(f, "closed by the {by}: {why}")?;
         match self.why.requirement().map(|id| format!(" ({id})")) {
-            // The texts of some errors already end with the requirement.
+            // The texts of some errors already end with the ID of the requirement.
             Some(id) if !why.ends_with(&id) => f.write_str(&id),
             _ => Ok(()),
         }

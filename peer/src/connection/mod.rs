@@ -9,13 +9,13 @@
 //! - **`poll_*`** return what the driver has to do next.
 //!
 //! After each `handle_*` call and each command, a driver calls
-//! [`poll_event`](Connection::poll_event) until it returns `None`. The driver polls the events
-//! before the transmits, because the user can answer events with commands. Then the driver calls
-//! [`poll_transmit`](Connection::poll_transmit), which can create new events. When both functions
-//! return `None`, the driver waits for input, or for the time that
+//! [`poll_event`](Connection::poll_event) until this function returns `None`. The driver polls the
+//! events before the transmits, because the user can answer events with commands. Then the driver
+//! calls [`poll_transmit`](Connection::poll_transmit), which can create new events. When both
+//! functions return `None`, the driver waits for input, or for the time that
 //! [`poll_timeout`](Connection::poll_timeout) returned. The time that the driver passes as `now`
-//! must never decrease. The driver does not have to poll transmits while TCP accepts no more bytes.
-//! The memory of the connection depends only on the settings and on what the user posts. The peer
+//! must never decrease. The driver may skip `poll_transmit` while TCP accepts no more bytes. The
+//! memory of the connection depends only on the settings and on what the user posts. The peer
 //! cannot increase this memory.
 //!
 //! ```
@@ -56,8 +56,8 @@ use crate::time::Instant;
 pub struct Connection {
     settings: Settings,
     state: State,
-    /// Start-up frames, streaming data and resets for the driver. FPDUs are built when the driver
-    /// polls.
+    /// Start-up frames, streaming data and resets for the driver. Most FPDUs are not in this queue:
+    /// they are built when the driver polls.
     outgoing: VecDeque<Transmit>,
     events: VecDeque<Event>,
     deadline: Option<Instant>,
@@ -469,7 +469,7 @@ impl Connection {
     }
 
     /// Ignores further input and closes this direction. If the end of the connection has no cause
-    /// yet, `by` and `why` become its cause.
+    /// yet, `by` and `why` become the cause.
     fn end(&mut self, now: Instant, by: ClosedBy, why: CloseCause) {
         self.ending.get_or_insert(Closed { by, why });
         self.state = State::Silent;

@@ -39,7 +39,7 @@ impl Connection {
     }
 
     /// Creates a connection in streaming mode on an established TCP connection. Bytes pass through
-    /// unchanged until [`start_initiator`](Self::start_initiator) or
+    /// unchanged until a call of [`start_initiator`](Self::start_initiator) or
     /// [`start_responder`](Self::start_responder) ("delayed start", RFC 5044 section 7.1.3).
     #[must_use]
     pub fn stream(settings: Settings) -> Self {
@@ -103,9 +103,9 @@ impl Connection {
     }
 
     /// Leaves streaming mode as MPA Responder, and then sends `last`, the last streaming message.
-    /// MPA starts before the message is sent, because the Request can arrive right after the
-    /// message (MPA-7.1.5-2). `unread` has the received bytes that the user's streaming protocol
-    /// has not used.
+    /// MPA starts before the message is sent, because the peer can send its Request as soon as it
+    /// has this message (MPA-7.1.5-2). `unread` has the received bytes that the user's streaming
+    /// protocol has not used.
     ///
     /// # Errors
     /// The connection is not in streaming mode, or is closing.

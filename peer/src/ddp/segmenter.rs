@@ -59,7 +59,7 @@ impl Segmenter {
     }
 
     /// Returns the next segment, or `None` after the last segment. Header and payload together have
-    /// at most `mulpdu` bytes, with one exception: if `mulpdu` leaves no room for payload, the
+    /// at most `mulpdu` bytes, with one exception: if `mulpdu` leaves no space for payload, the
     /// segment has its header and one byte of payload (no payload if the message is empty).
     pub fn next_segment(&mut self, mulpdu: u16) -> Option<OutSegment> {
         if self.finished {

@@ -9,7 +9,7 @@
 //! - It does not belong to the current message. MPA delivers segments in the order of the Data
 //!   Source, so the Data Source has violated DDP-5.3-1.
 //! - It has L=1, and a part of the message before it is missing.
-//! - It overlaps earlier segments of the message. No Data Source needs this.
+//! - It overlaps earlier segments of the message. No Data Source needs to send such a segment.
 //!
 //! This module does not contain the buffers. It needs only their lengths.
 

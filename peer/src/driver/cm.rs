@@ -31,13 +31,13 @@ use crate::verbs::{LlpSettings, QpError, QpHandle, QpModify, QpState};
 pub struct CmSettings {
     /// Settings of MPA.
     pub mpa: MpaSettings,
-    /// Time limit for opening the TCP connection. A second wait, for the peer's complete start-up
-    /// frame, has the same limit. Default 10 s.
+    /// Time limit for opening the TCP connection. The same limit applies to the wait for the peer's
+    /// complete start-up frame. Default 10 s.
     pub startup_timeout: Duration,
-    /// Only the connecting side uses this setting. If the peer closes, resets or does not answer
-    /// after an enhanced Request, this side connects again and sends a Request of revision 1
-    /// (P2P-10-5). If the settings require the peer-to-peer model, this side connects again only if
-    /// [`agreed_rtr`](MpaSettings::agreed_rtr) replaces the negotiation of that model. With
+    /// If true, this side connects again when the peer closes, resets or does not answer after an
+    /// enhanced Request. The second Request has revision 1 (P2P-10-5). Only the connecting side
+    /// uses this setting. If the settings require the peer-to-peer model, this side connects again
+    /// only if [`agreed_rtr`](MpaSettings::agreed_rtr) replaces the negotiation of that model. With
     /// revision 1, the two sides do not negotiate IRD and ORD. Each side then uses the values of
     /// its own Queue Pair. Default false, because RFC 6581 section 10 permits the second Request
     /// only if the application can work without the negotiation.
@@ -212,9 +212,8 @@ pub struct Listener {
 
 /// Maximum number of connections that TCP queues while the listener is busy.
 const BACKLOG: u32 = 1024;
-/// Maximum number of start-ups that are in progress. It is also the maximum number of complete
-/// start-ups in the channel, where they wait for a call of `next`. Further connections wait in
-/// TCP's queue.
+/// Maximum number of start-ups that are in progress, and also of complete start-ups that wait in
+/// the channel for a call of `next`. Further connections wait in TCP's queue.
 const MAX_STARTUPS: usize = 256;
 impl Listener {
     /// Listens on `address`. Port 0 picks a free port.

@@ -34,7 +34,8 @@
 //! machine's clock. On the virtual link, time passes only while the tester waits
 //! ([`TesterConnection::receive`], [`Link::pause`], connecting). During a wait, the time jumps.
 //! Several connections can be open at once. Dropping a connection sends FIN, or RST if some bytes
-//! from the target were not read. The operating system does the same when a process ends.
+//! from the target were not read. When a process
+//! ends, the operating system closes its connections in the same way.
 
 use std::io;
 use std::net::SocketAddr;

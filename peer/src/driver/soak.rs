@@ -22,8 +22,8 @@ use crate::soak::{GuardedMemory, RandomWork, Remote, SoakError, draw_mpa};
 use crate::verbs::{CqHandle, Node, QpHandle, QpInit, RnicSettings};
 
 /// If a connection takes longer than this time, the soak reports a hang. Normal connections are
-/// much faster: the start-up of each side takes at most 2 s, a close resets the connection if no
-/// byte moves for 1 s, and the mangler delays a write by at most 50 ms.
+/// much faster. The start-up of each side takes at most 2 s. A close resets the connection if no
+/// byte moves for 1 s. The mangler delays a write by at most 50 ms.
 pub const LIMIT: Duration = Duration::from_secs(60);
 const STARTUP: Duration = Duration::from_secs(2);
 const CLOSE: Duration = Duration::from_secs(1);

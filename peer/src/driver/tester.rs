@@ -51,8 +51,9 @@ impl TesterConnection {
     /// one TCP segment if they fit in a segment.
     ///
     /// # Errors
-    /// The tester has already closed or reset the connection, or the target has reset it. It is
-    /// also an error if the target accepts no bytes within the send time-out of the link.
+    /// - The tester has already closed or reset the connection.
+    /// - The target has reset the connection.
+    /// - The target accepts no bytes within the send time-out of the link.
     pub async fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
         reject_if(self.finished, LinkError::Finished)?;
         reject_if(self.over == Some(Received::Reset), LinkError::Reset)?;

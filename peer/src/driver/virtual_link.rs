@@ -51,8 +51,8 @@ pub struct VirtualLink {
     factory: Factory,
     mangling: Option<Mangling>,
     connections: u32,
-    /// The target is the side that opens connections. It opens a connection each time that the
-    /// tester requests a connection.
+    /// True if the target, not the tester, opens the connections. The target opens one connection
+    /// for each request of the tester.
     pub(super) target_opens: bool,
     /// Number of UDP sockets that the tester has opened.
     sockets: u16,
@@ -251,7 +251,7 @@ impl VirtualLink {
     pub fn echo_client(settings: Settings) -> Result<Self, PrivateDataTooLong> {
         Connection::initiate(Instant::ORIGIN, settings.clone())?;
         Ok(Self::new(move |now| {
-            // The same settings succeeded above, so the fallback is never used.
+            // `initiate` has succeeded with these settings above, so it succeeds again here.
             let connection =
                 Connection::initiate(now, settings.clone()).unwrap_or_else(|_| Connection::stream(Settings::default()));
             (connection, Box::new(EchoClient::default()))

@@ -43,7 +43,7 @@ deviations! {
     })] ["DDP-4.3-4", "DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2", "RDMAP-3.1-10"] "does not invalidate the STag of a Send with Invalidate";
     "ddp.loses-far-segments" [SegmentArrived(|octets| if SENDS.contains(&opcode(octets)) && word(octets, MO) > 60_000 {
         octets.clear();
-    })] ["DDP-5.2-4", "RDMAP-5.3-5"] "loses the bytes of a Send after the first 60,000";
+    })] ["DDP-5.2-4", "RDMAP-5.3-5"] "loses all bytes of a Send after the first 60,000 bytes";
     "ddp.loses-long-segments" [SegmentArrived(|octets| if SENDS.contains(&opcode(octets)) && octets.len() > 32_000 {
         octets.clear();
     })] ["DDP-5.2-4", "RDMAP-5.3-5"] "loses a segment of a Send if its ULPDU has more than 32,000 bytes";
@@ -106,7 +106,7 @@ deviations! {
             (state.count != 0).then_some(Fault::Tagged(AccessError::InvalidStag))
         }),
         Overlooks(|_, state| state.count != 0),
-    ] ["RDMAP-5.2.1-18"] "ignores everything after a tagged segment that has no payload and is not the last segment of its message";
+    ] ["RDMAP-5.2.1-18"] "ignores everything after an empty tagged segment with L=0";
     "ddp.takes-mo-of-16-bits" [SegmentArrived(|octets| if !is_tagged(octets) { change_word(octets, MO, |mo| mo & 0xffff) })]
         ["DDP-7.1-7", "DDP-7.2-11"] "checks only the lower half of MO";
     "ddp.refuses-write-in-send" [RefusesSegment(|octets, state| {
@@ -134,9 +134,9 @@ deviations! {
         if opcode(octets).invalidates() && (!is_last(octets) || word(octets, MO) != 0) {
             octet(octets, 1, |octet| *octet = *octet & 0xf0 | if *octet & 0xf == 4 { 3 } else { 5 });
         }
-    })] ["DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2"] "does not invalidate the STag of a Send with Invalidate that has several segments";
+    })] ["DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2"] "does not invalidate the STag if a Send with Invalidate has several segments";
     "rdmap.holds-one-read-less" [Depths(|_, ird| *ird = ird.saturating_sub(1))]
-        ["P2P-3-1", "P2P-9.1-1", "P2P-9.1-23", "RDMAP-6.1-4"] "accepts one outstanding Read Request less than its IRD allows";
+        ["P2P-3-1", "P2P-9.1-1", "P2P-9.1-23", "RDMAP-6.1-4"] "accepts only IRD minus one outstanding Read Requests";
     "rdmap.keeps-open" [Conduct(|conduct| conduct.keeps_open = true)] ["RDMAP-7-3", "DDP-3-11"]
         "leaves TCP open after a Terminate";
     "rdmap.reads-with-ord-0" [Depths(|ord, _| *ord = (*ord).max(1))] ["P2P-9.1-18", "RDMAP-6.1-7"]
@@ -238,7 +238,7 @@ deviations! {
         let opcode = opcode(octets);
         let ignored = !is_tagged(octets) && !opcode.invalidates() && opcode <= Opcode::TERMINATE;
         (ignored && word(octets, WORD) != 0).then_some(Fault::Opcode)
-    })] ["RDMAP-4.1-17"] "rejects a message that does not invalidate an STag if its Invalidate STag is not zero";
+    })] ["RDMAP-4.1-17"] "rejects a nonzero Invalidate STag in a message that invalidates no STag";
     "rdmap.reports-second-error" [Overlooks(|_, state| std::mem::replace(&mut state.count, 1) == 0)]
         ["RDMAP-7.1-6"] "ignores the first bad segment and reports the second bad segment";
     "rdmap.takes-more-reads" [Depths(|_, ird| *ird = 1000)]

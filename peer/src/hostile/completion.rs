@@ -68,7 +68,7 @@ deviations! {
     "rdmap.immediate-takes-two" [Conduct(|conduct| conduct.immediate_takes_two = true)] ["RDMAP-7306.6.3-2"]
         "uses two receives for Immediate Data and reports only one receive to the user";
     "rdmap.notifies-unsolicited" [Conduct(|conduct| conduct.notifies_unsolicited = true)] ["RDMAP-2.4-1"]
-        "notifies the user of every completion although the user requested this only for solicited completions";
+        "notifies the user of every completion although the user requested notifications only for solicited completions";
     "rdmap.swallows-late-posts" [Conduct(|conduct| conduct.swallows_late_posts = true)] ["DDP-6.2.1-4"]
         "accepts work that is posted after the end of a stream, and never completes this work";
     "rdmap.swaps-received" [Completion(|completed| completed.swap(|completion| is_receive(completion) && completion.octets < SHORT))]

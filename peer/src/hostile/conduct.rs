@@ -9,7 +9,7 @@ deviations! {
     "mpa.begins-without-reply" [Conduct(|conduct| conduct.begins_without_reply = true)] ["MPA-7.1.2-11", "MPA-7.1.2-13"]
         "sends an FPDU right after its Request, before the Reply arrives";
     "mpa.closes-late" [Conduct(|conduct| conduct.closes_late = true)] ["MPA-8-9", "MPA-7.1.2-14", "MPA-7.1.2-4", "MPA-7.1.3-1", "MPA-8-4"]
-        "does not close the connection after a malformed start-up frame until start-up times out";
+        "leaves the connection open after a malformed start-up frame until start-up times out";
     "mpa.cuts-last-fpdu" [Conduct(|conduct| conduct.cuts_last_fpdu = true)] ["MPA-7.2-1", "MPA-A.1-3"]
         "omits the last four bytes of an FPDU that it sends while closing";
     "mpa.drops-after-first-fpdu" [Conduct(|conduct| conduct.drops_after_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5", "MPA-6-4"]

@@ -110,7 +110,7 @@ deviations! {
         ["DDP-4.1-10", "DDP-4.1-1"] "sets the four reserved bits of the first byte";
     "ddp.second-message-first" [Segment(|sent| sent.swap(|octets| SENDS.contains(&opcode(octets)) && octets.len() < 100))]
         ["DDP-5.3-1"] "sends each pair of short Sends in reverse order";
-    "ddp.send-as-tagged" [Segment(|sent| sent.of(SENDS, make_tagged))] ["DDP-4.1-3", "DDP-4.2-2", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9", "RDMAP-5.3-1", "RDMAP-5.3-12"] "sends Sends with a tagged header";
+    "ddp.send-as-tagged" [Segment(|sent| sent.of(SENDS, make_tagged))] ["DDP-4.1-3", "DDP-4.2-2", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9", "RDMAP-5.3-1", "RDMAP-5.3-12"] "sends each Send with a tagged header";
     "ddp.stag-of-nobody" [Segment(|sent| sent.of(&[Opcode::WRITE], |octets| {
         change_word(octets, STAG, |word| word ^ 0x00ff_ff00);
     }))] ["DDP-4.2-5", "DDP-4.2-11"] "writes to an STag that the peer never advertised";
@@ -147,7 +147,7 @@ deviations! {
         octets[TO..14].rotate_left(4);
     }))] ["DDP-4.2-1", "DDP-4.2-9", "DDP-5.2-6"] "swaps the upper and the lower half of the TO of a Write";
     "ddp.unknown-queue" [Segment(|sent| sent.of(SENDS, |octets| set_word(octets, QN, 4)))]
-        ["DDP-4.3-14", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9"] "sends Sends with QN 4";
+        ["DDP-4.3-14", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9"] "sends each Send with QN 4";
     "ddp.untagged-little-endian" [Segment(|sent| sent.each_if(is_untagged, |octets| if octets.len() >= 18 {
         octets[QN..MSN].reverse();
         octets[MSN..MO].reverse();

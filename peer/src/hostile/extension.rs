@@ -22,10 +22,10 @@ fn is_fetch_add(octets: &[u8]) -> bool {
 deviations! {
     "rdmap.atomic-adds-one-more" [Atomic(|operation| if let AtomicOperation::FetchAdd { add_data, .. } = operation {
         *add_data = add_data.wrapping_add(1);
-    })] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.1.1-4"] "adds Add Data plus one in a FetchAdd";
+    })] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.1.1-4"] "adds one more than Add Data in a FetchAdd";
     "rdmap.atomic-always-swaps" [Atomic(|operation| if let AtomicOperation::CmpSwap { compare_mask, .. } = operation {
         *compare_mask = 0;
-    })] ["RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-1"] "swaps in a CmpSwap even if the comparison fails";
+    })] ["RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-1"] "executes the swap of a CmpSwap even if the comparison fails";
     "rdmap.atomic-byte-order" [Atomic(|operation| if let AtomicOperation::FetchAdd { add_data, .. } = operation {
         *add_data = add_data.swap_bytes();
     })] ["RDMAP-7306.5.1.1-8"] "reads Add Data of a FetchAdd in little-endian byte order";
@@ -38,7 +38,7 @@ deviations! {
         "sends Atomic Requests for an address that is not a multiple of eight";
     "rdmap.atomic-never-swaps" [Atomic(|operation| if let AtomicOperation::CmpSwap { swap_mask, .. } = operation {
         *swap_mask = 0;
-    })] ["RDMAP-7306.5.1.2-3", "RDMAP-7306.5.1.2-1"] "never swaps in a CmpSwap";
+    })] ["RDMAP-7306.5.1.2-3", "RDMAP-7306.5.1.2-1"] "never executes the swap of a CmpSwap";
     "rdmap.atomic-request-as-tagged" [Segment(|sent| sent.of(REQUEST, make_tagged))]
         ["RDMAP-7306.5.2.1-6", "RDMAP-7306.5.2.1-14", "RDMAP-7306.4.1-3", "DDP-4.2-2"] "sends Atomic Requests with a tagged header";
     "rdmap.atomic-request-compare-data" [Segment(|sent| sent.of(REQUEST, |octets| if is_fetch_add(octets) {

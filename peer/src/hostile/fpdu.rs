@@ -106,7 +106,7 @@ deviations! {
         ["MPA-3-4", "MPA-3-3", "MPA-3-2", "MPA-3-8", "MPA-4.5-2", "MPA-4.5-3"] "splits messages into ULPDUs of 65,000 bytes";
     "mpa.mulpdu-without-crc" [Mulpdu(|mulpdu| *mulpdu = mulpdu.saturating_add(4))]
         ["MPA-4.5-3", "MPA-4.5-2", "MPA-3-8", "MPA-4.5-1", "MPA-3-2", "MPA-5.1-1"]
-        "sends ULPDUs that are four bytes longer than MULPDU, because it leaves no room for the CRC";
+        "sends ULPDUs that are four bytes longer than MULPDU, because it reserves no bytes for the CRC";
     "mpa.pad-left-out" [Fpdu(|fpdu| fpdu.resize_pad(|_| 0))]
         ["MPA-4.1-5", "MPA-2-5", "MPA-4.1-1"] "sends FPDUs without PAD";
     "mpa.pad-left-out-later" [Fpdu(|fpdu| if !fpdu.begins_stream() { fpdu.resize_pad(|_| 0) })]

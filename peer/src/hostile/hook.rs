@@ -56,38 +56,38 @@ macro_rules! hooks {
 }
 
 hooks! {
-    /// Before the bytes of a received start-up frame are checked.
+    /// Called before the bytes of a received start-up frame are checked.
     arrived: Arrived(receiver: Role, octets: &mut [u8]);
-    /// After a start-up frame is composed.
+    /// Called after a start-up frame is composed.
     frame: Frame(octets: &mut Vec<u8>);
-    /// Before an Atomic Operation is executed.
+    /// Called before an Atomic Operation is executed.
     atomic: Atomic(operation: &mut AtomicOperation);
-    /// When a Queue Pair is connected to its stream.
+    /// Called when a Queue Pair is connected to its stream.
     depths: Depths(ord: &mut u32, ird: &mut u32);
-    /// Before the first FPDU.
+    /// Called before the first FPDU is sent or received.
     framing: Framing(sent: &mut Framing, received: &mut Framing);
-    /// Before the first FPDU.
+    /// Called before the first FPDU is sent.
     mulpdu: Mulpdu(octets: &mut u16);
-    /// After start-up has succeeded.
+    /// Called after start-up has succeeded.
     negotiated: Negotiated(settled: &mut Negotiated);
-    /// Before an Initiator sends its first FPDU.
+    /// Called before an Initiator sends its first FPDU.
     opening: Opening(ulpdus: &mut Vec<Vec<u8>>);
-    /// Before a client sends a new PMReq.
+    /// Called before a client sends a new PMReq.
     pm_request: PmRequest(message: &mut PmMessage);
-    /// Before the Initiator uses IRD, ORD and flags of an accepting Reply.
+    /// Called before the Initiator uses IRD, ORD and flags of an accepting Reply.
     reply_parameters: ReplyParameters(enhanced: &mut Enhanced);
-    /// Before the Reply is composed.
+    /// Called before the Reply is composed.
     reply: Reply(request: &PeerFrame, frame: &mut Startup<'_>);
-    /// Before the Request is composed.
+    /// Called before the Request is composed.
     request: Request(frame: &mut Startup<'_>);
-    /// Before a Terminate is sent.
+    /// Called before a Terminate is sent.
     terminate: Terminate(message: &mut Terminate);
-    /// Before a start-up frame of the peer is reported to the user. Nothing else uses the changed
-    /// frame.
+    /// Called before a start-up frame of the peer is reported to the user. Only this report uses
+    /// the changed frame.
     reported_frame: ReportedFrame(frame: &mut PeerFrame);
 }
 
-/// Called for each completion. Returns the completions to report in its place. `held` contains the
+/// Called for each completion. Returns the completions to report instead. `held` contains the
 /// completions to report later.
 pub(crate) fn completed(
     deviations: &Deviations,
@@ -139,8 +139,8 @@ pub(crate) fn sdp_conduct(deviations: &Deviations) -> SdpConduct {
     conduct
 }
 
-/// Called for each received SDP message. Returns the message to process in its place, and the STag
-/// that this replacement invalidates.
+/// Called for each received SDP message. Returns the message to process instead, and the STag that
+/// this replacement invalidates.
 pub(crate) fn sdp_arrived(
     hostile: &mut SdpHostile,
     order: FieldOrder,
@@ -153,8 +153,7 @@ pub(crate) fn sdp_arrived(
 }
 
 /// Called for each output of an SDP state machine. Queues the outputs that replace this output.
-/// `sent` is MSeq of the last message. If this output is a message with MSeq, `sent` is the MSeq of
-/// this output.
+/// `sent` is the newest MSeq, including the MSeq of this output if this output has an MSeq.
 pub(crate) fn sdp_out(hostile: &mut SdpHostile, order: FieldOrder, output: Output, sent: &mut u32) {
     let right = is_counted(&output, order);
     let mut out = SdpOut::right(order, output, &mut hostile.state);
@@ -168,8 +167,8 @@ pub(crate) fn sdp_overlooks(deviations: &Deviations, violation: &Violation) -> b
     each(deviations).any(|hook| matches!(hook, Hook::SdpOverlooks(overlooks) if overlooks(violation)))
 }
 
-/// Called for each received datagram of a port mapper. Returns the datagram to process in its
-/// place, or `None` to drop the datagram.
+/// Called for each received datagram of a port mapper. Returns the datagram to process instead, or
+/// `None` to drop the datagram.
 pub(crate) fn pm_arrived<'o>(deviations: &Deviations, receiver: PmSide, octets: &'o [u8]) -> Option<Cow<'o, [u8]>> {
     let mut arrived = Cow::Borrowed(octets);
     for hook in each(deviations) {
@@ -202,8 +201,8 @@ pub(crate) fn pm_sent(
     }
 }
 
-/// Called for each FPDU that is sent. Returns the FPDU to send in its place, or `None` if no
-/// deviation changes FPDUs.
+/// Called for each FPDU that is sent. Returns the FPDU to send instead, or `None` if no deviation
+/// changes FPDUs.
 pub(crate) fn fpdu(deviations: &Deviations, position: u64, ulpdu: &[&[u8]], framing: Framing) -> Option<Vec<u8>> {
     each(deviations).find(|hook| matches!(hook, Hook::Fpdu(_)))?;
     let ulpdu = ulpdu.concat();
@@ -217,8 +216,8 @@ pub(crate) fn refuses(deviations: &Deviations, fpdu: &Fpdu<'_>) -> bool {
     each(deviations).any(|hook| matches!(hook, Hook::Refuses(refuses) if refuses(fpdu)))
 }
 
-/// Called for each DDP segment that is sent. Returns the segments to send in its place, or `None`
-/// if no deviation changes segments.
+/// Called for each DDP segment that is sent. Returns the segments to send instead, or `None` if no
+/// deviation changes segments.
 pub(crate) fn segments(deviations: &Deviations, state: &mut DeviationState, octets: &[&[u8]]) -> Option<Vec<Vec<u8>>> {
     each(deviations).find(|hook| matches!(hook, Hook::Segment(_)))?;
     let mut sent = SentSegment::right(octets.concat(), state);
@@ -226,8 +225,8 @@ pub(crate) fn segments(deviations: &Deviations, state: &mut DeviationState, octe
     Some(sent.out)
 }
 
-/// Called for each received DDP segment. Returns the segment to process in its place. `None` means
-/// no change, and an empty segment means that the segment is dropped.
+/// Called for each received DDP segment. Returns the segment to process instead. `None` means no
+/// change. An empty result drops the received segment.
 ///
 /// # Errors
 /// A deviation rejects the segment. The error is the fault to report.

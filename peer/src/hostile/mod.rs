@@ -8,8 +8,8 @@
 //! code calls one function of `hook`. If a deviation adds or omits an action, the correct code
 //! reads a flag of `Conduct` instead. The correct code does not know the effects of deviations.
 //!
-//! [`mangle`] makes random changes. A seed determines these changes. They do not belong to a
-//! requirement.
+//! [`mangle`] makes random changes, which belong to no requirement. A seed determines these
+//! changes.
 //!
 //! The correct code uses only `hook`, [`Deviations`] and `context`, but not the tables of
 //! deviations. Therefore imports run in one direction: from the state machines to `hook`, then to

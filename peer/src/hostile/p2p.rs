@@ -107,12 +107,12 @@ deviations! {
         if request.enhanced.is_some_and(|requested| requested.ird == NOT_NEGOTIATED) {
             change_enhanced(reply, |enhanced| enhanced.ord = 32);
         }
-    })] ["P2P-9.1-14", "P2P-9.1-12", "P2P-9.1-17"] "answers a Request with IRD 0x3FFF by a Reply with another ORD than 0x3FFF";
+    })] ["P2P-9.1-14", "P2P-9.1-12", "P2P-9.1-17"] "answers a Request that has IRD 0x3FFF, but sends an ORD other than 0x3FFF in the Reply";
     "p2p.reply-ignores-open-ord" [Reply(|request, reply| {
         if request.enhanced.is_some_and(|requested| requested.ord == NOT_NEGOTIATED) {
             change_enhanced(reply, |enhanced| enhanced.ird = 32);
         }
-    })] ["P2P-9.1-13", "P2P-9.1-12", "P2P-9.1-17"] "answers a Request with ORD 0x3FFF by a Reply with another IRD than 0x3FFF";
+    })] ["P2P-9.1-13", "P2P-9.1-12", "P2P-9.1-17"] "answers a Request that has ORD 0x3FFF, but sends an IRD other than 0x3FFF in the Reply";
     "p2p.reply-little-endian" [Frame(|octets| if octets[16] & FLAG_S != 0 && octets.len() >= HEADER_LEN + 4 {
         octets[20..22].reverse();
         octets[22..24].reverse();
@@ -123,7 +123,7 @@ deviations! {
     "p2p.reply-names-no-kind" [Reply(|_, reply| change_enhanced(reply, |enhanced| set_kinds(enhanced, false)))]
         ["P2P-9.2-6", "P2P-9.2-20", "P2P-9.2-22", "P2P-9.2-5", "P2P-mail.2-1"] "sends B=0, C=0 and D=0 in a Reply with A=1";
     "p2p.reply-unenhanced" [Reply(|_, reply| reply.enhanced = None)]
-        ["P2P-10-2", "P2P-10-9", "P2P-5-2", "P2P-9.1-3"] "answers an enhanced Request with a Reply that has S=0 and no IRD and ORD";
+        ["P2P-10-2", "P2P-10-9", "P2P-5-2", "P2P-9.1-3"] "answers an enhanced Request with a Reply that has S=0, no IRD and no ORD";
     "p2p.request-claims-peer-to-peer" [Request(|request| change_enhanced(request, |enhanced| enhanced.peer_to_peer =
         true))]
         ["P2P-9.2-24", "P2P-9-3"]
@@ -139,7 +139,7 @@ deviations! {
     "p2p.revision-among-flags" [Frame(|octets| if octets[17] == 2 { octets[16] |= 2 })]
         ["P2P-6-4"] "sends the revision of an enhanced frame in the reserved bits after the flags";
     "p2p.s-bit-moved" [Frame(|octets| if octets[16] & FLAG_S != 0 { octets[16] ^= FLAG_S | 0x08; })]
-        ["P2P-6-1", "P2P-6-4"] "sets the bit after S instead of S in enhanced frames";
+        ["P2P-6-1", "P2P-6-4"] "sets the bit after S, not S itself, in enhanced frames";
     "p2p.takes-enhanced-as-unenhanced" [
         Mpa(|mpa| mpa.enhanced = EnhancedUse::Off),
         Arrived(|receiver, octets| if receiver == Role::Responder && octets.len() >= HEADER_LEN && octets[17] == 2 {

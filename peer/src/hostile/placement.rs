@@ -9,10 +9,10 @@ deviations! {
     "ddp.appends-segments" [Conduct(|conduct| conduct.appends_segments = true)] ["DDP-5.2-4"]
         "places the segments of a Send one after the other, whatever their MO is";
     "ddp.delivers-gaps" [Conduct(|conduct| conduct.delivers_gaps = true)] ["DDP-5.4-3"]
-        "delivers a Send when its last segment arrives, although bytes before it are missing";
+        "delivers a Send when its last segment arrives, although earlier bytes of the Send are missing";
     "ddp.keeps-revoked" [Conduct(|conduct| conduct.keeps_revoked = true)] [
         "DDP-8.3-2", "DDP-8.3-1", "DDP-8.3.1-4", "DDP-8.3.1-6", "DDP-7.1-11", "RDMAP-3.2-9", "RDMAP-8.1.1-4", "RDMAP-8.1.1-6",
-    ] "accepts an STag after its user has invalidated the STag or deregistered the region";
+    ] "accepts an STag after the user has invalidated the STag or deregistered the region";
     "ddp.places-further" [SegmentArrived(|octets| if opcode(octets) == Opcode::WRITE && has_payload(octets) {
         add(octets, TO + 4, 1);
     })] ["DDP-5.1.1-1"] "places the data of a Write one byte after its TO";

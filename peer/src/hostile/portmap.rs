@@ -28,7 +28,7 @@ fn plus_one(port: &mut U16) {
     port.set(port.get() ^ 1);
 }
 
-/// Changes the last byte of an IPv4 address. If the address is IPv6, this byte is its fourth byte.
+/// Changes the fourth byte of an address. In an IPv4 address, this byte is the last byte.
 fn change_address(field: &mut [u8; 16]) {
     field[3] ^= 1;
 }
@@ -111,9 +111,9 @@ deviations! {
     "pm.acknowledges-deny" [PmConduct(|conduct| conduct.acknowledges_deny = true)]
         ["PM-7.4-65", "PM-7.4-63"] "sends a PMAck for a PMDeny";
     "pm.answers-as-before" [PmConduct(|conduct| conduct.answers_as_before = true)]
-        ["PM-7.5.2-7"] "answers a duplicate PMReq with a PMAccept although the service has gone";
+        ["PM-7.5.2-7"] "answers a duplicate PMReq with a PMAccept although the service is no longer mapped";
     "pm.answers-once" [PmConduct(|conduct| conduct.answers_once = true)]
-        ["PM-7.5.2-10"] "ignores a repeated PMReq after its state for the PMReq has expired";
+        ["PM-7.5.2-10"] "ignores a repeated PMReq after the stored state for the PMReq has expired";
     "pm.answers-unknown-ack" [PmConduct(|conduct| conduct.answers_unknown_ack = true)]
         ["PM-7.5.2-6"] "answers a PMAck that belongs to no exchange";
     "pm.checks-ack-time" [PmArrived(|side, octets| if side == PmSide::Server { discard_if(octets, ACK, |raw| raw.pm_time != 0); })]
@@ -177,11 +177,11 @@ deviations! {
     "pm.keeps-once" [PmConduct(|conduct| conduct.keeps_once = true)]
         ["PM-7.3.1.4-4"] "keeps an answer whose PmTime is 0";
     "pm.keeps-time" [PmConduct(|conduct| conduct.keeps_time = true)]
-        ["PM-7.5.2-5"] "does not restart the timer of a mapping on a duplicate PMReq";
+        ["PM-7.5.2-5"] "does not restart the timer of a mapping when a duplicate PMReq arrives";
     "pm.loses-ipv6" [PmArrived(|_, octets| discard_if(octets, REQ, |raw| raw.ipv() == 6))]
         ["PM-7.2-6"] "ignores a PMReq for IPv6";
     "pm.never-expires" [PmConduct(|conduct| conduct.never_expires = true)]
-        ["PM-7.5.2-2", "PM-7.5-2", "PM-15.2.1-1", "PM-15.2.2.1-1"] "never releases a port that it offered and the client did not use";
+        ["PM-7.5.2-2", "PM-7.5-2", "PM-15.2.1-1", "PM-15.2.2.1-1"] "never releases an offered port that the client did not use";
     "pm.never-falls-back" [PmConduct(|conduct| conduct.never_falls_back = true)]
         ["PM-7.5.1-8"] "does not fall back to the Conventional Address if the port mapper does not answer";
     "pm.never-repeats" [PmConduct(|conduct| conduct.never_repeats = true)]
@@ -231,7 +231,7 @@ deviations! {
     "pm.request-version" [PmSent(|sent| sent.change(REQ, version))]
         ["PM-7.4-5", "PM-7.3.1.1-1", "PM-7.4-4"] "sends a PMReq with Ver 1";
     "pm.takes-any-ipv" [PmArrived(|side, octets| if side == PmSide::Server { as_ipv4(octets); })]
-        ["PM-7.4-20", "PM-7.3.1.3-5", "PM-7.4-18"] "answers a PMReq with a reserved IPV as if IPV were 4";
+        ["PM-7.4-20", "PM-7.3.1.3-5", "PM-7.4-18"] "answers a PMReq whose IPV is reserved as if IPV were 4";
     "pm.takes-later-reply" [PmConduct(|conduct| conduct.takes_later = true)]
         ["PM-7.5.1-10", "PM-7.5-4"] "uses a later reply instead of the first reply";
     "pm.takes-unasked" [PmConduct(|conduct| conduct.takes_unasked = true)]

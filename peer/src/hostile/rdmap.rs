@@ -49,7 +49,7 @@ deviations! {
         }
     }))] ["RDMAP-4.6-1", "RDMAP-4.7-1"] "sends four bytes before the data of Sends of more than 1,000 bytes";
     "rdmap.request-of-one-more" [Segment(|sent| sent.of(REQUEST, |octets| add(octets, PAYLOAD + 12, 1)))]
-        ["RDMAP-4.4-2"] "requests one byte more in a Read Request than its user requested";
+        ["RDMAP-4.4-2"] "sends a Read Request for one byte more than its user requested";
     "rdmap.writes-swapped" [Segment(|sent| sent.swap(|octets| opcode(octets) == Opcode::WRITE && octets.len() < 100))]
         ["RDMAP-5.1-9"] "sends each pair of short Writes in reverse order";
     "rdmap.one-read-beyond-ord" [Depths(|ord, _| *ord = ord.saturating_add(1))]
@@ -93,7 +93,7 @@ deviations! {
     "rdmap.reserved-bits" [Segment(|sent| sent.each(|octets| octet(octets, 1, |octet| *octet |= 0x30)))]
         ["RDMAP-4.1-4", "DDP-4.2-2"] "sets the two reserved bits of the RDMAP control byte";
     "rdmap.reserved-opcode" [Segment(|sent| sent.of(SENDS, |octets| octet(octets, 1, |octet| *octet |= 0xc)))]
-        ["RDMAP-4.1-14", "RDMAP-4.1-20"] "sends Sends with a reserved opcode";
+        ["RDMAP-4.1-14", "RDMAP-4.1-20"] "sends each Send with a reserved opcode";
     "rdmap.response-as-untagged" [Segment(|sent| sent.of(RESPONSE, make_untagged))]
         ["RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4"] "sends Read Responses with an untagged header";
     "rdmap.response-as-write" [Segment(|sent| sent.of(RESPONSE, |octets| octet(octets, 1, |octet| *octet ^= 2)))]
@@ -130,7 +130,7 @@ deviations! {
         fpdu.octets.extend([0x40, 1, 0, 0]);
     })] ["RDMAP-6.1-3", "DDP-6.1-2"] "sends a start-up frame after an FPDU";
     "rdmap.send-on-queue-1" [Segment(|sent| sent.of(SENDS, |octets| set_word(octets, QN, 1)))]
-        ["RDMAP-5.3-15", "RDMAP-3.1-2", "RDMAP-4.1-21", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9"] "sends Sends with QN 1";
+        ["RDMAP-5.3-15", "RDMAP-3.1-2", "RDMAP-4.1-21", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9"] "sends each Send with QN 1";
     "rdmap.sends-swapped" [Segment(|sent| sent.swap(|octets| SENDS.contains(&opcode(octets)) && octets.len() < 100))]
         ["RDMAP-5.3-16", "RDMAP-5.5-15"] "sends each pair of short Sends in reverse order, with unchanged MSNs";
     "rdmap.solicited-send-as-tagged" [Segment(|sent| sent.of(&[Opcode::SEND_SE, Opcode::SEND_SE_INVALIDATE], |octets| {
@@ -146,7 +146,7 @@ deviations! {
         if !opcode.invalidates() && opcode <= Opcode::TERMINATE {
             set_word(octets, WORD, 0x0102_0304);
         }
-    }))] ["RDMAP-4.1-16", "DDP-4.3-2"] "sends an Invalidate STag that is not zero in messages that do not invalidate";
+    }))] ["RDMAP-4.1-16", "DDP-4.3-2"] "sends a nonzero Invalidate STag in messages that invalidate no STag";
     "rdmap.write-as-response" [Segment(|sent| sent.of(WRITE, |octets| octet(octets, 1, |octet| *octet |= 2)))]
         ["RDMAP-5.2.2-15"] "sends Writes with the opcode of Read Responses";
     "rdmap.write-changes-stag" [Segment(|sent| if sent.continues_message() {

@@ -42,7 +42,7 @@ deviations! {
             header[17] = 1;
         }
     })] ["MPA-7.1.1-22", "MPA-7.1.1-21", "MPA-7.1.2-4", "MPA-7.1.2-14", "MPA-C.2-1", "MPA-C.2.2-1"]
-        "treats a start-up frame of revision 0 or above 2 as a frame of revision 1";
+        "treats a start-up frame of revision 0, or of a revision above 2, as a frame of revision 1";
     "mpa.accepts-long-private-data" [Conduct(|conduct| conduct.takes_surplus = true), Arrived(|_, octets| {
         if let Some(header) = header(octets) && u16::from_be_bytes([header[18], header[19]]) > 512 {
             [header[18], header[19]] = 512u16.to_be_bytes();
@@ -118,7 +118,7 @@ deviations! {
     })] ["MPA-7.1.2-5", "MPA-7.1.2-20"] "sends no Reply to a Request that the ULP rejects";
     "mpa.reject-bit-moved" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets[16] & FLAG_R != 0 {
         octets[16] ^= FLAG_R | FLAG_R >> 1;
-    })] ["MPA-7.1.1-17", "MPA-7.1.1-18"] "sets the bit after R instead of R in a rejecting Reply";
+    })] ["MPA-7.1.1-17", "MPA-7.1.1-18"] "sets the bit after R, not R itself, in a rejecting Reply";
     "mpa.reply-key" [Frame(|octets| if octets.starts_with(&REPLY_KEY) { set_key(octets, REQUEST_KEY) })]
         ["MPA-7.1.1-3"] "sends the Reply with the key of a Request";
     "mpa.reply-markers-not-requested" [Mpa(|mpa| mpa.markers = false), Negotiated(|settled| {

@@ -6,7 +6,7 @@ use weft_core::wire::rdmap::{ErrorLayer, Opcode, Terminate, TerminateError};
 use super::context::segment::{MSN, PAYLOAD, QN, change_word, is_tagged, make_tagged, octet, opcode, set_word, word};
 
 const TERMINATE: &[Opcode] = &[Opcode::TERMINATE];
-/// Offset of HdrCt, and offset of the first optional field, which follows the fixed fields.
+/// Offset of HdrCt, and offset of the first optional field.
 const CONTROL: usize = PAYLOAD + 2;
 const PARTS: usize = PAYLOAD + 4;
 

@@ -120,7 +120,7 @@ impl FrameReader {
     }
 }
 
-/// Checks that an enhanced frame has room for its 4 bytes of IRD, ORD and flags (P2P-6-12).
+/// Checks that an enhanced frame has space for its 4 bytes of IRD, ORD and flags (P2P-6-12).
 fn check_room(header: &RawStartup) -> Result<(), StartupError> {
     let pd_length = header.pd_length.get();
     if header.revision != 2 || header.flags & FLAG_S == 0 || usize::from(pd_length) >= ENHANCED_LEN {
@@ -141,8 +141,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Passes `pieces` to the reader of a Responder. Returns its result, and the number of bytes
-    /// that it held.
+    /// Passes `pieces` to the reader of a Responder. Returns the reader's result, and the number of
+    /// bytes that the reader held.
     fn read(pieces: &[&[u8]]) -> (Result<Option<PeerFrame>, StartupError>, usize) {
         let mut reader = FrameReader::new(Role::Responder, MpaSettings::default(), Deviations::NONE);
         for piece in pieces {
@@ -157,8 +157,8 @@ mod tests {
 
     proptest! {
         /// A split of the frame at any position does not change the result. This is also true if
-        /// one octet of the frame is wrong, or if fewer or more octets follow than `PD_Length`
-        /// announces. The reader never holds more than one frame.
+        /// one octet of the frame is wrong, or if `PD_Length` is not the number of octets that
+        /// follow. The reader never holds more than one frame.
         #[test]
         fn a_split_changes_nothing(
             at in 0usize..24, change: u8, pd_length in 0u16..600, rest in prop::collection::vec(any::<u8>(), 0..600),

@@ -131,7 +131,7 @@ impl RtrKinds {
         RtrKinds { send: matches!(kind, Rtr::Send), write: matches!(kind, Rtr::Write), read: matches!(kind, Rtr::Read) }
     }
 
-    /// The set that flags B, C and D of the enhanced data show.
+    /// The set that the enhanced data announces in its flags B, C and D.
     #[must_use]
     pub const fn of(enhanced: &Enhanced) -> Self {
         RtrKinds { send: enhanced.rtr_send, write: enhanced.rtr_write, read: enhanced.rtr_read }

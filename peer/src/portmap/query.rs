@@ -99,7 +99,7 @@ pub enum Fallback {
     /// The port mapper answered with a PMDeny.
     #[error("the port mapper denied the request")]
     Denied,
-    /// The port mapper did not answer, not even to the last repetition (section 7.5.1).
+    /// The port mapper answered none of the PMReqs (section 7.5.1).
     #[error("the port mapper did not answer")]
     Silent,
     /// The host has no port mapper: ICMP reported that the port is closed.

@@ -52,7 +52,7 @@ pub(super) struct Requests {
     by_time: BTreeSet<(Instant, FourTuple)>,
     /// Index by connecting address and port, then by SDP Address.
     by_addresses: BTreeSet<(SocketAddr, SocketAddr, FourTuple)>,
-    /// Requests that can be removed to make room, ordered by expiry.
+    /// The Requests that the server can remove to make space, ordered by expiry.
     spare: BTreeSet<(Instant, FourTuple)>,
     per_host: HashMap<IpAddr, usize>,
 }
@@ -74,8 +74,8 @@ impl Requests {
         self.stored.get(tuple)
     }
 
-    /// Requests from this connecting address and port whose PMAccept contained `address`. There can
-    /// be more than one such Request only if several services have the same SDP Address.
+    /// The Requests from this connecting address and port whose PMAccept contained `address`. There
+    /// can be more than one such Request only if several services have the same SDP Address.
     pub(super) fn by_addresses(
         &self,
         connecting: SocketAddr,
@@ -87,7 +87,7 @@ impl Requests {
         fits.filter_map(|(_, _, tuple)| Some((*tuple, *self.stored.get(tuple)?)))
     }
 
-    /// Requests from this host, with any port, whose PMAccept contained `address`.
+    /// The Requests from this host, with any port, whose PMAccept contained `address`.
     pub(super) fn by_host(
         &self,
         connecting: IpAddr,

@@ -196,7 +196,8 @@ impl Server {
         address: SocketAddr,
     ) -> Option<SocketAddr> {
         // A message contains neither a scope nor a flow label, so both are removed. A listener for
-        // both families gets IPv4 addresses as IPv4-mapped IPv6 addresses.
+        // both families gets IPv4 addresses as IPv4-mapped IPv6 addresses, so both forms are looked
+        // up.
         let plain = |it: SocketAddr| SocketAddr::new(it.ip(), it.port());
         let unmapped = |it: SocketAddr| SocketAddr::new(it.ip().to_canonical(), it.port());
         let ends = [(plain(connecting), plain(address)), (unmapped(connecting), unmapped(address))];

@@ -72,7 +72,7 @@ pub(super) const MAX_MAPPINGS: usize = 65_536;
 struct Entry {
     mapping: Mapping,
     available: bool,
-    /// Targets that the table must not assign at present.
+    /// The targets that the table must not assign at present.
     down: BTreeSet<SocketAddr>,
     next: usize,
 }

@@ -1,8 +1,8 @@
 //! Outbound direction of a connection. Cuts the posted Sends, in order, into segments of at most
 //! MULPDU. At most one Terminate follows the Sends (RFC 5040 sections 5.3, 5.4, 7.1).
 //!
-//! FPDUs are built one at a time, when the driver has room to send them. Therefore no payload is
-//! buffered twice.
+//! FPDUs are built one at a time, when the driver can send them. Therefore no payload is buffered
+//! twice.
 
 use std::collections::VecDeque;
 

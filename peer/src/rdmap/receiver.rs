@@ -9,7 +9,7 @@
 //!
 //! A message of another queue, or of another tagged opcode, may come between the segments of a
 //! message. RFC 5041 section 5.3 defines the order of messages, and the order of the segments of
-//! one message. But it does not require that the segments of a message are contiguous.
+//! one message. But this section does not require that the segments of a message are contiguous.
 //!
 //! Memory, receive queues and requests belong to the [`DataSink`]. A receiver stores only the
 //! expected MSN and MO of each queue.

@@ -22,7 +22,7 @@ pub struct Received {
 /// in which segments arrive, and stops at the first fault.
 ///
 /// The default functions are for a sink that has no registered memory, no receive buffers and no
-/// room for requests. These functions reject everything.
+/// space for requests. These functions reject everything.
 #[expect(unused_variables, reason = "the documentation of the default functions needs the names")]
 pub trait DataSink {
     /// Places the payload of a Write at tagged offset `to` of `stag`. The payload is never empty.

@@ -13,10 +13,10 @@ use super::{Event, OpId, Output, PrivateBuffer, Start, Violation};
 use crate::hostile::hook;
 use crate::time::Instant;
 
-/// Maximum number of waiting answers that do not answer a SrcAvail. These are SinkCancelAck, the
-/// end of a SrcAvailCancel, RdmaWrCompl and the first update. In addition, two answers can wait for
-/// each SrcAvail. If more answers wait, the peer has sent requests too early (sections 9.5.4,
-/// 9.5.5, 11.3).
+/// Maximum number of waiting answers, without the answers to SrcAvails. The counted answers are
+/// SinkCancelAck, the end of a SrcAvailCancel, RdmaWrCompl and the first update. In addition, two
+/// answers can wait for each SrcAvail. If more answers wait, the peer has sent requests too early
+/// (sections 9.5.4, 9.5.5, 11.3).
 const MAX_OTHER_ANSWERS: usize = 8;
 
 /// Inputs.
@@ -111,8 +111,9 @@ impl Connection {
         self.credits.posted = self.pool.announced();
         self.phase = Phase::Open;
         if self.settings.first_mseq == 0 {
-            // A peer that counts from 0 takes MSeqAck 0 as the acknowledgement of its first message. So
-            // it sends one message more than Bufs before this side acknowledges anything else.
+            // A peer that counts from 0 takes MSeqAck 0 as the acknowledgement of its first
+            // message. So the peer sends one message more than Bufs before this side acknowledges
+            // anything else.
             self.pool.post_unannounced(&mut self.out);
         }
         let resumed = self.suspension.restarted;

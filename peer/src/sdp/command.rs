@@ -92,8 +92,8 @@ impl Connection {
     }
 
     /// Requests a Mode for a half-connection. For the sending half-connection, the user can request
-    /// any Mode, and the Mode changes step by step. But if its Mode is Buffered, only the peer can
-    /// change the Mode. For the receiving half-connection, the user can request only Combined Mode,
+    /// any Mode, and the Mode changes step by step. The exception is Buffered Mode, which only the
+    /// peer can change. For the receiving half-connection, the user can request only Combined Mode,
     /// and only while its Mode is Buffered.
     ///
     /// # Errors

@@ -37,8 +37,8 @@ impl CreditRequest {
         CreditRequest { first, wait: first, deadline: None, due: false }
     }
 
-    /// Returns whether the empty message is due now. If it is not due and the timer does not run,
-    /// starts the timer. The caller wants to send an empty message.
+    /// Returns whether the empty message that the caller wants to send is due now. If the message
+    /// is not due and the timer does not run, starts the timer.
     pub(super) fn is_due(&mut self, now: Instant) -> bool {
         if std::mem::take(&mut self.due) {
             self.wait = (self.wait * 2).min(MAX_WAIT);

@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(near.header(4, 1, 1, true), Err(ahead));
     }
 
-    /// Section 6.1.5 can be read so that the first message after Hello and HelloAck has MSeq 0 or 1.
+    /// By section 6.1.5, the first message after Hello and HelloAck can have MSeq 0 or 1.
     #[test]
     fn the_first_message_may_have_the_number_0() {
         let mut answers = credits(4);
@@ -209,7 +209,7 @@ mod tests {
         begins.header(4, 1, 0, true).unwrap();
         assert_eq!((begins.available(), begins.stamp(), begins.available()), (4, (8, 0, 1), 3));
         let sequence = Violation::Sequence { expected: 2, found: 0 };
-        assert_eq!(begins.header(4, 0, 0, true), Err(sequence), "it is not the first message");
+        assert_eq!(begins.header(4, 0, 0, true), Err(sequence), "only the first message may have MSeq 0");
     }
 
     #[test]

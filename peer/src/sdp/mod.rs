@@ -20,8 +20,8 @@
 //! the user. After each input, call `poll` until it returns `None`. Then
 //! [`poll_timeout`](Connection::poll_timeout) returns the time at which to call `handle_timeout`.
 //!
-//! **The machine never accesses the user's bytes.** Of a send or a receive, it knows only the id
-//! and the length. Of a Private Buffer, it knows only the number. An `Output` names the source and
+//! **The machine never accesses the user's bytes.** It knows only the id and the length of each
+//! send and receive, and the number of each Private Buffer. An `Output` identifies the source and
 //! the destination of bytes, and the driver moves the bytes. The driver uses gather lists, RDMA, or
 //! one copy out of a Private Buffer ([`Output::Place`]). So bytes are copied only where the draft
 //! requires a copy for Bcopy.

@@ -50,8 +50,8 @@ impl Producer<'_> {
         self.connection.watch_for_deadlock(self.now);
     }
 
-    /// Before a suspension, finishes the transfers that are in progress, and starts no new ones
-    /// (section 13.1.1).
+    /// Before a suspension, finishes the transfers that are in progress, and starts no new
+    /// transfers (section 13.1.1).
     fn quiesce(&mut self) {
         let answering = self.connection.suspension.is_answering();
         let _ = self.answer_now()
@@ -157,9 +157,10 @@ impl Producer<'_> {
     fn resize_now(&mut self) -> bool {
         let connection = &mut *self.connection;
         // With larger Private Buffers, the peer can send a message that is larger than an
-        // advertised buffer. The end of the message would be placed in the next buffer, although
-        // the peer may write to that buffer (section 9.5.1). So the answer waits until no smaller
-        // buffer is advertised. It also waits until no smaller Private Buffer is posted.
+        // advertised buffer. The end of the message would then be placed in the next advertised
+        // buffer. But the peer may write to that buffer with RDMA (section 9.5.1). So ChRcvBufAck
+        // waits until this side has no smaller buffer advertised and no smaller Private Buffer
+        // posted.
         let fits = |size: u32| !connection.pool.has_smaller() && !connection.sink.advertises_up_to(size);
         let early = connection.credits.conduct.acknowledges_early;
         // While MSeqAck is held back for a SrcAvailCancel, MSeqAck does not acknowledge a ChRcvBuf

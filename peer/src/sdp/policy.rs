@@ -21,7 +21,7 @@ pub struct Policy {
     /// Maximum number of open SinkAvails. If it is 0, this side never sends a SinkAvail. Default 4.
     pub sink_avails: usize,
     /// Number of payload bytes in a SrcAvail in Combined Mode, at least 1. If the message has no
-    /// room for this number of bytes, payload fills the message. With the default `u32::MAX`,
+    /// space for this number of bytes, payload fills the message. With the default `u32::MAX`,
     /// payload always fills the message.
     pub src_avail_payload: u32,
     /// How this side answers a SrcAvail. Default: RDMA Read.

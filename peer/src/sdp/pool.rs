@@ -43,7 +43,7 @@ impl Pool {
         u16::try_from(self.posted.len()).unwrap_or(u16::MAX)
     }
 
-    /// Number of posted buffers that the peer may know.
+    /// Number of posted buffers, without the buffer that is not announced to the peer.
     pub(super) fn announced(&self) -> u16 {
         self.posted() - u16::from(self.has_unannounced && self.extra > 0 && !self.posted.is_empty())
     }
@@ -57,9 +57,9 @@ impl Pool {
 
     /// Posts one more buffer for a message that arrived while MSeqAck is held back (section 9.5.4).
     /// The peer counts the buffer of such a message as used. If there are only three buffers and no
-    /// new buffer is posted, the peer could soon send nothing. The number of buffers is at most
-    /// four times `target`. MSeqAck is held back until an RDMA Read ends. If the peer never answers
-    /// this Read, the maximum limits the memory of this side.
+    /// new buffer is posted, the peer would soon be unable to send. The number of buffers is at
+    /// most four times `target`. MSeqAck is held back until an RDMA Read ends. If the peer never
+    /// answers this Read, the maximum limits the memory of this side.
     pub(super) fn post_extra(&mut self, out: &mut VecDeque<Output>) {
         let most = usize::from(self.target).saturating_mul(4).min(usize::from(u16::MAX));
         if self.wanted().max(self.posted.len() + self.kept.len()) < most {
@@ -98,7 +98,7 @@ impl Pool {
         }
     }
 
-    /// Posts no more buffers.
+    /// From now on, posts no buffers.
     pub(super) fn close(&mut self) {
         (self.target, self.extra) = (0, 0);
     }

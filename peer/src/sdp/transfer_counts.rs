@@ -47,8 +47,8 @@ impl TransferCounts {
     }
 }
 
-/// Returns whether the message concerns data that the receiver of the message sends. If it does,
-/// the message counts for the half-connection on which its receiver sends.
+/// Returns whether the message reports bytes that the receiver of the message has sent. Such a
+/// message counts for the half-connection on which its receiver sends.
 pub(super) fn is_answer(mid: Mid) -> bool {
     mid == Mid::RDMA_RD_COMPL
 }

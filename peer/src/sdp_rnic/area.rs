@@ -1,5 +1,5 @@
-//! Memory of the RNIC that one side of a connection registers. By default, the virtual address of
-//! this memory is odd and above 2^32, because tests should use all bits of an address.
+//! The memory that one side of a connection registers with its RNIC. By default, the virtual
+//! address of this memory is odd and above 2^32, because tests should use all bits of an address.
 
 use crate::memory::{Access, Buffer, PdId, PhysicalBufferList, Registration, Stag, StagKey, ToBase};
 use crate::verbs::{Rnic, Sge};

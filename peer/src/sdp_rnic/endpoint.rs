@@ -95,7 +95,7 @@ struct Buffers {
     sends: HashMap<SendId, Vec<u8>>,
     receives: HashMap<ReceiveId, Area>,
     private: HashMap<PrivateBuffer, Area>,
-    /// Copies of sends that the peer may read, by STag.
+    /// The copies of sends that the peer may read, by STag.
     exposed: HashMap<u32, Area>,
 }
 
@@ -251,7 +251,7 @@ impl Endpoint {
             Step::Done => {}
             Step::Send { wr, .. } => return Ok(self.post(wr)),
             Step::Receive(wr) => {
-                // A Queue Pair whose connection has ended rejects the receive.
+                // Ignore an error: a Queue Pair whose connection has ended rejects the receive.
                 let _ = self.buffers.rnic.post_receive(self.qp, vec![wr]);
             }
             Step::Streaming(octets) => self.streaming.push_back(Transmit::Octets(octets.into())),

@@ -41,8 +41,9 @@ pub trait DrivenConnection: Send {
     /// Returns whether the connection is over and everything was sent.
     fn is_over(&self) -> bool;
 
-    /// Returns the peer's port if this side has to open a new TCP connection. This is the case if
-    /// the connection is suspended and its TCP stream has ended. Later calls return `None`.
+    /// Returns the peer's port if the peer has suspended the connection and its TCP stream has
+    /// ended. This side then has to open a new TCP connection to this port. Later calls return
+    /// `None`.
     fn poll_reconnect(&mut self) -> Option<u16> {
         None
     }

@@ -5,15 +5,15 @@ use crate::connection::{Connection, Event};
 use crate::mpa::PrivateData;
 use crate::time::Instant;
 
-/// The echo service. It keeps receives posted, sends back each message that arrives, and closes
-/// when its peer closes.
+/// The echo service. It posts receives, sends back each message that arrives, and closes when its
+/// peer closes.
 ///
-/// The service posts a receive again after the echo of its message was sent. There are more posted
-/// receives than FPDUs in one read of a driver, even if all FPDUs have the shortest length.
-/// Therefore a fast peer never causes Terminate 12 02 (no buffer available).
-/// [`BACKLOG`](Self::BACKLOG), [`ANSWERS`](Self::ANSWERS) and the size of one read limit the
-/// memory. A posted receive uses no memory before data arrives, so the limit is much less than
-/// `DEPTH` times `LENGTH`.
+/// When the echo of a message was sent, the service posts the receive of this message again. There
+/// are more posted receives than FPDUs in one read of a driver, even if all FPDUs have the shortest
+/// length. Therefore a fast peer never causes Terminate 12 02 (no buffer available). The memory of
+/// the service has a limit, which depends on [`BACKLOG`](Self::BACKLOG),
+/// [`ANSWERS`](Self::ANSWERS) and the size of one read. The limit is much less than `DEPTH` times
+/// `LENGTH`, because a posted receive uses no memory before data arrives.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Echo;
 

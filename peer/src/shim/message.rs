@@ -2,14 +2,14 @@
 //! spaces between the words.
 //!
 //! Usually the shim sends one request on a connection to the agent. The exception is
-//! [`Request::Connect`]. After the answer to it, the shim sends a second request,
-//! [`Request::From`]:
+//! [`Request::Connect`]. After the agent has answered this request, the shim sends a second
+//! request, [`Request::From`]:
 //!
 //! ```text
 //! shim                                    agent
 //! connect 192.0.2.17:80 sdp 192.0.2.17:7080
 //!                                         at 127.83.68.80:40123  (SDP has connected)
-//! from 127.0.0.1:51234                    (the program's descriptor has connected there)
+//! from 127.0.0.1:51234                    (the program's descriptor has connected to port 40123)
 //!                                         done
 //! ```
 //!
@@ -27,7 +27,7 @@
 //! ```
 //!
 //! If SDP fails, the agent resets the program's connection. The shim then requests the error of SDP
-//! ([`Request::Why`]). It reports this error to the program instead of the reset.
+//! ([`Request::Why`]). The program then gets this error instead of the reset.
 
 use core::fmt;
 use core::net::SocketAddr;

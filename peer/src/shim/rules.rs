@@ -6,7 +6,7 @@
 //! agent /run/weft/sdp.sock
 //! # without an agent: `closed` (connections that need SDP fail) or `open` (plain TCP)
 //! unreachable closed
-//! # the first rule that matches counts
+//! # the first matching rule applies
 //! connect 192.0.2.17:22 tcp
 //! connect 192.0.2.0/24:80-89 sdp 7080-7089
 //! connect *:6379 sdp 192.0.2.9:7379

@@ -28,7 +28,7 @@ impl Service for User {
     fn handle_event(&mut self, now: Instant, connection: &mut Connection, event: Event) {
         match (&self, event) {
             (User::Echo, event) => Echo.handle_event(now, connection, event),
-            // A call fails only if the connection is ending.
+            // Ignore an error: a call fails only if the connection is ending.
             (User::Sender, Event::Established { .. }) => {
                 let _ = (0..64).try_for_each(|_| connection.post_receive(8000));
             }
@@ -83,7 +83,7 @@ impl Endpoint for BuiltinEndpoint {
     fn perform_action(&mut self, rng: &mut Rng, _: Option<&Remote>) {
         if matches!(self.service, User::Sender) {
             for _ in 0..rng.u32(1..=8) {
-                // The post fails if the connection is ending.
+                // Ignore an error: the post fails if the connection is ending.
                 let _ = self.connection.post_send(Bytes::from(vec![0x42; rng.usize(0..8000)]));
             }
         }

@@ -79,7 +79,7 @@ impl RnicEndpoint {
     }
 
     fn receive(&mut self, rng: &mut Rng) {
-        // A queue that is full or in the Error state rejects the receives.
+        // Ignore an error: a queue that is full or in the Error state rejects the receives.
         let _ = self.rnic.post_receive(self.qp, RandomWork::receives(rng, &self.guarded));
     }
 
@@ -184,7 +184,7 @@ impl Endpoint for RnicEndpoint {
         // A peer without registered memory has no addresses, and rejects each access. Therefore any
         // addresses will do, and this endpoint uses its own.
         let operations = RandomWork::operations(rng, &self.guarded, peer.unwrap_or(&own));
-        // A Queue Pair that is full or in the Error state rejects the operations.
+        // Ignore an error: a Queue Pair that is full or in the Error state rejects the operations.
         let _ = self.rnic.post_send(self.qp, operations);
     }
 

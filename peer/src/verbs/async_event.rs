@@ -107,7 +107,7 @@ pub enum EventId {
     RnicCatastrophic,
     /// The MSN of a Send is too high, so earlier Sends are missing.
     RqMsnGap,
-    /// A Send has an MSN that is too low or a wrong MO, or no receive is posted for the Send.
+    /// The MSN of a Send is too low, the MO of a Send is wrong, or no receive is posted for a Send.
     RqMsnRange,
     /// An S-RQ failed.
     SrqCatastrophic,

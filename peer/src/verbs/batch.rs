@@ -3,7 +3,7 @@
 //!
 //! A batch exists only during one call. Its slices borrow registered memory, so the memory cannot
 //! change. The CRC therefore matches the sent bytes. Bytes that the stream does not accept are
-//! copied. Their number is at most the number of bytes of one batch.
+//! copied: at most the bytes of one batch.
 
 use std::io::IoSlice;
 use std::ops::Range;

@@ -124,8 +124,8 @@ pub enum CompletionStatus {
     /// Bind: the STag does not belong to a window.
     #[error("invalid window")]
     InvalidWindow,
-    /// A Send with Invalidate from the peer: the STag cannot be invalidated because of its PD, its
-    /// Queue Pair, its rights, or windows that are bound to its region.
+    /// The peer sent a Send with Invalidate for an STag that cannot be invalidated. The reason is
+    /// the PD, the Queue Pair or the rights of the STag, or a window that is bound to its region.
     #[error("the STag to invalidate has an invalid PD or invalid access rights")]
     InvalidateRefused,
     /// Fast-Register: the list has more entries than the allocation of the STag allows.

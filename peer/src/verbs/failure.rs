@@ -58,7 +58,7 @@ impl Rnic {
     }
 
     /// Ends the stream of a Queue Pair. If the Queue Pair has an error, `event` is the event that
-    /// reports it. If the RNIC has an error, `event` is `None`.
+    /// reports this error. If the RNIC has an error, `event` is `None`.
     fn end_stream_of(&mut self, now: Instant, qp: QpHandle, event: Option<EventId>) -> bool {
         let Ok(key) = self.qp_key(qp) else { return false };
         let Some(llp) = self.qps.get(key).and_then(|qp| qp.llp) else { return false };

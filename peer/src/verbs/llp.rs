@@ -37,7 +37,7 @@ pub(super) struct Llp {
     pub(super) held: Vec<u8>,
     /// Bytes to send in streaming mode.
     pub(super) raw: VecDeque<Bytes>,
-    /// Bytes that TCP did not accept when their FPDUs were built. After that, TCP has accepted the
+    /// Bytes that TCP did not accept when their FPDUs were built. Since then, TCP has accepted the
     /// first `backlog_sent` of these bytes.
     pub(super) backlog: Vec<u8>,
     pub(super) backlog_sent: usize,

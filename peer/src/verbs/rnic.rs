@@ -18,8 +18,8 @@ use crate::hostile::{self, Deviations};
 use crate::memory::{ListMode, Memory};
 use crate::reject::reject_if;
 
-/// Counts how often RNICs were opened in this process. Each opening has its own number, so a handle
-/// of one opening is invalid on every other opening (VERBS-5.1-1).
+/// The ID for the next RNIC that this process opens. Each time that an RNIC is opened, it gets a
+/// new ID. The RNIC rejects handles that contain another ID (VERBS-5.1-1).
 static OPENINGS: AtomicU64 = AtomicU64::new(1);
 
 /// The RNICs of a process, by name. Clones refer to the same node.

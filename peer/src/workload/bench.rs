@@ -381,7 +381,7 @@ async fn connect(
 /// - The connection ended for another reason than a close by the peer between two runs.
 pub async fn serve(device: &Device, request: ConnectRequest) -> Result<(), WorkloadError> {
     let Some((plan, memory)) = Plan::parse(request.peer().private_data.as_octets()) else {
-        return Err(WorkloadError::Protocol("the Request contains no plan that this version supports".into()));
+        return Err(WorkloadError::Protocol("the Request has no benchmark settings of this version".into()));
     };
     let (mut side, request) = or_reject(request, Side::new(device, plan)).await?;
     side.peer = memory;

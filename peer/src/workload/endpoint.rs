@@ -243,8 +243,8 @@ impl Endpoint {
         self.posted(posted, first)
     }
 
-    /// Converts the result of posting. If the connection is over, returns the error `Ended`. This
-    /// applies even if posting succeeded: the Work Request would wait for the next connection.
+    /// Converts the result of posting. If the connection is over, returns the error `Ended` even if
+    /// posting succeeded, because the Work Request would wait for the next connection.
     fn posted(&self, posted: Result<usize, PostError>, operation: CompletedOperation) -> Result<(), WorkloadError> {
         match posted {
             Ok(_) if !self.is_idle_again() => Ok(()),

@@ -82,7 +82,7 @@ fn data(octets: &'static [u8]) -> PrivateData {
 }
 
 /// Connects two sides. Returns the connecting side and the listening side. Also returns the data
-/// that each of them got about its peer, in the same order.
+/// that each side got about its peer, in the same order.
 async fn connect(address: &str, settings: CmSettings) -> (Side, Side, Connected, Connected) {
     let (a, b) = (side(), side());
     b.post_receive();
@@ -118,7 +118,7 @@ async fn transfers(address: &str, mpa: MpaSettings) {
     let (local, remote) = (Sge { length: 0, ..a.sge() }, b.remote());
     a.post(Operation::Read { local, remote, invalidate_local: false });
     assert_eq!((a.done().await, a.done().await), (CompletionStatus::Success, CompletionStatus::Success));
-    assert!(b.holds(&octets), "the Read after the Write shows that it was placed");
+    assert!(b.holds(&octets), "the Read after the Write shows that the data was placed");
     assert_eq!(a.device.disconnect(a.qp).await, Ok(()));
     b.device.state_is(b.qp, QpState::Idle).await.unwrap();
     assert_eq!(a.device.verbs(|rnic| rnic.query_qp(a.qp).unwrap().state), QpState::Idle);

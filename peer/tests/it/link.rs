@@ -335,9 +335,9 @@ fn without_crc() -> Settings {
     Settings { mpa: MpaSettings { crc: false, ..MpaSettings::default() }, ..Settings::default() }
 }
 
-/// A mangler changes the octets that the target sends. Both links deliver the same octets if the
-/// mangler sends everything twice (also the Reply of RFC 5044 section 7.1.1), if it cuts the stream
-/// in the middle, and for random changes.
+/// A mangler changes the octets that the target sends. It sends everything twice (also the Reply of
+/// RFC 5044 section 7.1.1), cuts the stream in the middle, or makes random changes. In each case,
+/// both links deliver the same octets.
 #[tokio::test]
 async fn mangling_gives_the_same_octets_over_both_links() {
     let of = async |plan: &str, seed| {

@@ -46,7 +46,7 @@ async fn listener(local: &str) -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// Returns a port without a listener. The port is reserved as long as the socket exists.
+/// Returns a port without a listener. The returned socket reserves the port.
 fn nobody(local: &str) -> (tokio::net::TcpSocket, SocketAddr) {
     socket_at(at(local)).unwrap()
 }
@@ -103,8 +103,8 @@ async fn a_denied_service_is_connected_to_in_plain_tcp() {
     }
 }
 
-/// The port mapper grants a port without a listener (draft section 7.5.1). TCP answers with a reset
-/// (section 7.5.2).
+/// The port mapper grants a port on which no program listens (draft section 7.5.1). TCP answers
+/// with a reset (section 7.5.2).
 #[tokio::test]
 async fn a_reset_leads_to_plain_tcp() {
     for local in LOCAL {

@@ -1,6 +1,6 @@
 //! Tests the tester in the role of a port mapper (draft-pinkerton-iwarp-sdp-01 section 7) and of a
-//! service. Each exchange runs with a client in the same process. Most also run with a client over
-//! UDP and TCP on the loopback interface.
+//! service. Each exchange runs with a client in the same process. Most exchanges also run with a
+//! client over UDP and TCP on the loopback interface.
 #![expect(clippy::unwrap_used, reason = "the lint exempts test functions, but not their helper functions")]
 
 use std::net::SocketAddr;

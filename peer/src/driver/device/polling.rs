@@ -9,11 +9,12 @@
 //! - If a busy-polled wait exceeds 100 us, the task sleeps. The number of short waits before the
 //!   next attempt then doubles, up to 64. Each busy poll that finds work halves this number.
 //! - A long wait while the stream does not busy-poll halves the count of short waits. The count is
-//!   not reset to zero. Therefore a stream on a machine that pauses now and then continues to
+//!   not reset to zero. Therefore a stream on a machine with occasional pauses continues to
 //!   busy-poll.
 //!
 //! A stream on which nothing happens, or whose peer is slow, therefore sleeps. If other programs
-//! need the processor, waits become long. Polling then takes little time from the other programs.
+//! need the processor, waits become long. The stream then rarely busy-polls, and takes little time
+//! from the other programs.
 //!
 //! The runtime polls all its sockets at once. Therefore one busy-polling task for each device is
 //! enough, or a few if the runtime has several threads. If a device has many connections, none of
@@ -93,8 +94,8 @@ pub(super) struct Polling<'a> {
     since: Option<Instant>,
     /// Present while the stream busy-polls in adaptive mode.
     permit: Option<PollPermit<'a>>,
-    /// Number of short waits since the last busy poll that found no work, at most
-    /// `required_short_waits`. Each long wait halves the number.
+    /// Number of short waits without busy polling since the last busy poll that found no work. Each
+    /// long wait without busy polling halves the number. The maximum is `required_short_waits`.
     short_waits: u32,
     /// Number of short waits before the next attempt to busy-poll.
     required_short_waits: u32,
@@ -193,8 +194,8 @@ mod tests {
     }
 
     /// In this test, a wait is long each time that the stream busy-polls. All other waits are
-    /// short. On a real machine, such waits occur if another program takes the processor. Busy
-    /// polls then become rare.
+    /// short. On a real machine, this happens if another program takes the processor during each
+    /// busy poll. The test shows that busy polls become rare.
     #[test]
     fn looks_in_vain_become_rare() {
         let permits = permits(BusyPoll::Adaptive, 1);
@@ -213,7 +214,7 @@ mod tests {
         assert_eq!(stream.0.required_short_waits, 1);
     }
 
-    /// Now and then a wait is long, because the processor runs other programs for a moment. The
+    /// Some waits are long, because the processor runs other programs for a moment. The
     /// stream still busy-polls most of the time.
     #[test]
     fn a_long_wait_now_and_then_does_not_put_it_to_sleep_for_good() {

@@ -44,8 +44,8 @@ impl Socket {
     /// closed (ICMP), the kernel reports this to the second socket. Datagrams from `peer` also
     /// arrive on the second socket.
     pub(super) fn connected(&self, peer: SocketAddr) -> io::Result<UdpSocket> {
-        // The option is set after the first socket has its port. If it were set before, the kernel
-        // could pick a port that another process of the same user shares.
+        // The option is set after the first socket has its port. If the option were set before, the
+        // kernel could pick a port that another process of the same user shares.
         SockRef::from(&self.udp).set_reuse_port(true)?;
         let socket = unbound(self.local)?;
         socket.set_reuse_port(true)?;

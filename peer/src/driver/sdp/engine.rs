@@ -222,8 +222,8 @@ impl Engine {
     /// Queue.
     fn settle(&mut self, now: Instant) {
         // Data can wait in Private Buffers. A new receive can take this data and end at once. Then
-        // another receive can be posted. Discarding unread data also makes room for another
-        // receive.
+        // another receive can be posted. After unread data is discarded, another receive can also
+        // be posted.
         loop {
             let posted = self.post_receives();
             self.drain(now);
@@ -398,8 +398,8 @@ pub(super) fn queue_pair(device: &Device, pd: PdId, sdp: &Settings) -> Result<(C
         ord: sdp.ord.into(),
         ird: sdp.ird.into(),
         // The RNIC drops segments that arrive after this side closes, for example the peer's credit
-        // updates. If it reset the connection instead, bytes that TCP has not sent yet would be
-        // lost.
+        // updates. If the RNIC reset the connection instead, bytes that TCP has not sent yet would
+        // be lost.
         late: LateSegment::Drop,
         ..QpInit::new(pd, cqs.send, cqs.receive)
     };

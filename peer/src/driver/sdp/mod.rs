@@ -75,10 +75,10 @@ pub struct SdpSettings {
     /// Time without received data after which TCP's keep-alive probes the peer, at least 1 s
     /// (SO_KEEPALIVE; section 14.3). Default: no probes.
     pub keep_alive: Option<Duration>,
-    /// A listener on IPv6 accepts no IPv4 connections (IPV6_V6ONLY). Default false: a listener on
-    /// `[::]` accepts IPv4 and IPv6, unless the host is configured otherwise.
+    /// If true, a listener on IPv6 accepts no IPv4 connections (IPV6_V6ONLY). Default false: a
+    /// listener on `[::]` accepts IPv4 and IPv6 if the configuration of the host permits this.
     pub only_v6: bool,
-    /// Out-Of-Band bytes stay in the stream from the start (SO_OOBINLINE). Default false.
+    /// If true, Out-Of-Band bytes stay in the stream from the start (SO_OOBINLINE). Default false.
     pub oob_inline: bool,
     /// The local address from which this side connects (bind(2)). Port 0 picks a free port.
     /// Default: the operating system chooses.

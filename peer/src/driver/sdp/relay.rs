@@ -1,5 +1,5 @@
-//! Relays data between two streams: data that arrives on one side is sent on the other. Each side
-//! is TCP or SDP.
+//! Relays data between two streams: data that arrives on one side is sent on the other side. Each
+//! side is TCP or SDP.
 //!
 //! Each direction ends separately: if one side's stream ends, the relay shuts down the sending half
 //! of the other side. If one side is reset, the relay resets the other side too, even if the other

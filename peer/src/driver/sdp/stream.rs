@@ -26,7 +26,7 @@ use crate::verbs::{CqHandle, QpModify, QpState};
 /// memory.
 const IDLE_TIME: Duration = Duration::from_secs(1);
 
-/// An SDP connection. Dropping it shuts the connection down. Written data is still sent.
+/// An SDP connection. Dropping this value shuts the connection down. Written data is still sent.
 #[derive(Debug)]
 pub struct SdpStream {
     pub(super) shared: Arc<Shared>,
@@ -190,10 +190,11 @@ impl Drop for SdpStream {
 }
 
 /// Reading and writing, also through shared references. A completed write only means that the bytes
-/// are in the send buffer. A completed flush or shut-down means that all bytes were sent: the peer
-/// has read the bytes by RDMA Read, RDMA Writes have placed them, or TCP has accepted the messages.
-/// If the connection ends before that, flush and shut-down fail. If several tasks poll to read,
-/// only the last of these tasks is woken. The same is true for tasks that poll to write.
+/// are in the send buffer. A completed flush or shut-down means that all bytes were sent. A byte
+/// counts as sent after an RDMA Read has fetched it, an RDMA Write has placed it, or TCP has
+/// accepted its message. If the connection ends before all bytes were sent, flush and shut-down
+/// fail. If several tasks poll to read, only the last of these tasks is woken. The same is true for
+/// tasks that poll to write.
 impl SdpStream {
     pub(super) fn poll_send(
         &self,

@@ -61,7 +61,7 @@ pub(crate) struct Conduct {
     /// An FPDU that begins in one TCP segment and ends in another TCP segment is treated as an
     /// error.
     pub(crate) needs_alignment: bool,
-    /// Atomic Operations change memory words. Each stream uses its own copy of these words.
+    /// Each stream uses its own copy of the memory words that Atomic Operations change.
     pub(crate) knows_words_by_stream: bool,
     /// Work requests with a Read Fence are sent at once.
     pub(crate) overlooks_fence: bool,
@@ -75,7 +75,7 @@ pub(crate) struct Conduct {
     pub(crate) places_sends_late: bool,
     /// The data of a Write is not placed before data of the next Write arrives.
     pub(crate) places_writes_late: bool,
-    /// An FPDU is sent after a rejecting Reply. It does not matter which side sent the Reply.
+    /// This side sends an FPDU after a rejecting Reply that either side has sent.
     pub(crate) sends_after_rejection: bool,
     /// TCP is reset instead of closed.
     pub(crate) resets: bool,

@@ -1,9 +1,10 @@
-//! Data of the hooks of SDP. A hook sees an output of the state machine before the driver executes
-//! the output. A hook sees a received message before the state machine processes the message.
+//! Data of the hooks of SDP. A hook for outputs is called before the driver executes an output of
+//! the state machine. A hook for received messages is called before the state machine processes a
+//! message.
 //!
-//! A hook for outputs receives one correct output. It replaces this output by a changed output, by
-//! several outputs, or by no output. If messages are added or omitted, MSeq of the following
-//! messages is adjusted. MSeq is not adjusted if a wrong MSeq is the deviation itself.
+//! A hook for outputs receives one correct output. The hook replaces this output by a changed
+//! output, by several outputs, or by no output. If a hook adds or omits messages, the following
+//! messages get a new MSeq. An MSeq that a deviation makes wrong on purpose stays wrong.
 
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawBsdh, RawHeader, RawModeChange};
 

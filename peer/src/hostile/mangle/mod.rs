@@ -105,8 +105,8 @@ pub struct Mangler {
     queued: usize,
     /// Send time of the last write in the queue.
     last: Instant,
-    /// Further input is ignored, because the sending direction is closed or the connection is
-    /// reset.
+    /// True after the sending direction was closed or the connection was reset. The mangler then
+    /// ignores further input.
     ended: bool,
 }
 
@@ -165,7 +165,7 @@ impl Mangler {
         self.queued < ROOM
     }
 
-    /// Returns whether everything that was pushed has been returned, except the start of an
+    /// Returns whether `poll` has returned everything that was pushed, except the start of an
     /// incomplete PDU.
     #[must_use]
     pub fn is_idle(&self) -> bool {

@@ -66,10 +66,10 @@ deviations! {
         if arrived.state.count > 2 {
             ignore(arrived, Mid::SRC_AVAIL);
         }
-    })] ["SDP-8.2-1"] "ignores each SrcAvail of a connection after the second";
+    })] ["SDP-8.2-1"] "ignores all SrcAvails on a connection except the first two";
     "sdp.forgets-acknowledgements" [SdpArrived(|arrived| if arrived.is(Mid::DATA) && arrived.octets.len() == 16 {
         arrived.set_word(12, 0);
-    })] ["SDP-10.2-2", "SDP-6.3.1-4", "SDP-10.3-4"] "ignores MSeqAck of Data without payload and gains no credit";
+    })] ["SDP-10.2-2", "SDP-6.3.1-4", "SDP-10.3-4"] "ignores the MSeqAck of Data without payload, and therefore gains no credit";
     "sdp.ignores-ch-rcv-buf" [SdpArrived(|arrived| ignore(arrived, Mid::CH_RCV_BUF))]
         ["SDP-10.6-11", "SDP-10.6.1-2"] "ignores a ChRcvBuf";
     "sdp.ignores-data" [SdpArrived(|arrived| ignore(arrived, Mid::DATA))]
@@ -115,7 +115,7 @@ deviations! {
     "sdp.refuses-data-after-dis-conn" [
         SdpOut(|out| out.state.count |= u32::from(out.mid() == Some(Mid::DIS_CONN))),
         SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.state.count == 1 && it.octets.len() > 16)),
-    ] ["SDP-8.2.1-10", "SDP-8.2.1-3"] "rejects payload that arrives after it has sent a DisConn";
+    ] ["SDP-8.2.1-10", "SDP-8.2.1-3"] "rejects payload that arrives after its own DisConn";
     "sdp.refuses-flags" [SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.octet(2) & 0xf8 != 0))]
         ["SDP-6.1.2-6"] "rejects Data with reserved bits in Flags";
     "sdp.refuses-hello-ack-minv" [SdpArrived(|arrived| refuse(arrived, ACK, |it| it.octet(VERSION) >> 4 != 1))]

@@ -58,7 +58,7 @@ deviations! {
     "sdp.mseq-ack-ahead" [SdpOut(|out| later(out, |message| message.word(12, |ack| ack.wrapping_add(1000))))]
         ["SDP-6.1.6-1", "SDP-6.1.6-2"] "sends an MSeqAck for messages that the peer has not sent yet";
     "sdp.mseq-ack-goes-back" [SdpOut(|out| later(out, |message| message.word(12, |ack| if ack > 2 && ack % 2 == 0 { ack - 2 } else { ack })))]
-        ["SDP-6.1.6-1", "SDP-6.1.3-1"] "decreases every even MSeqAck above two by two";
+        ["SDP-6.1.6-1", "SDP-6.1.3-1"] "subtracts two from every even MSeqAck above two";
     "sdp.mseq-skips" [SdpOut(|out| later(out, |message| message.word(8, |mseq| mseq.wrapping_mul(2))))]
         ["SDP-6.1.5-2", "SDP-10.1-1", "SDP-5-2"] "increments MSeq by two for each message";
     "sdp.mseq-constant" [SdpOut(|out| later(out, |message| message.word(8, |_| 1)))]

@@ -6,7 +6,7 @@
 //! | `header`, `extension`, `carrier` | fields of later messages, and options of their Sends |
 //! | `sequence` | additional, missing or misplaced messages and RDMA operations |
 //! | `suspend` | socket duplication |
-//! | `too_late` | actions that continue after their end |
+//! | `too_late` | actions that continue after an event that ends them |
 //! | `arrival` | processing of received messages |
 //! | `permitted` | rejection of permitted actions of the peer |
 //! | `reaction` | answers to received messages |

@@ -100,7 +100,7 @@ deviations! {
     "sdp.refuses-data-after-sink-avail" [
         SdpOut(|out| note_sent(out, Mid::SINK_AVAIL)),
         SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.state.count == 1 && has_payload(it))),
-    ] ["SDP-9.5.2.2-1", "SDP-11-14"] "rejects payload of Data after it has sent a SinkAvail";
+    ] ["SDP-9.5.2.2-1", "SDP-11-14"] "rejects payload of Data after its own SinkAvail";
     "sdp.refuses-mode-change-beside-src-avail" [
         SdpArrived(|arrived| {
             let is_open = arrived.state.count == 1;

@@ -173,7 +173,7 @@ deviations! {
                 out.suppress(Mid::SRC_AVAIL);
             }
         }),
-    ] ["SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6"] "does not repeat SrcAvails if a SinkAvail crosses its ModeChange out of Pipelined Mode";
+    ] ["SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6"] "does not repeat SrcAvails if a SinkAvail crosses its own ModeChange out of Pipelined Mode";
     "sdp.src-avail-of-rest-left-out" [SdpOut(|out| match out.mid() {
         Some(Mid::RDMA_WR_COMPL) => out.state.count = 1,
         Some(Mid::SRC_AVAIL) if out.state.count == 1 => out.suppress(Mid::SRC_AVAIL),

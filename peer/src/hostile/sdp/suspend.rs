@@ -1,6 +1,6 @@
 //! Deviations in socket duplication and managed failover (sections 6.5, 13 and 14.2 of the SDP
-//! draft). They concern SuspComm and SuspCommAck, the messages that follow them, and the new
-//! connection that replaces the previous connection.
+//! draft). The deviations concern SuspComm, SuspCommAck, later messages, and the new connection
+//! that replaces the previous connection.
 
 use weft_core::wire::sdp::Mid;
 

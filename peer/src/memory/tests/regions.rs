@@ -282,7 +282,8 @@ fn reregister_refuses_some_stags_and_drops_others() {
 }
 
 /// Checks errors in the column RI-Reregister of Figure 33 in draft-hilland-rddp-verbs. Each of
-/// these errors deallocates the region. The previous test checks the two errors that keep it.
+/// these errors deallocates the region. The previous test checks the two errors that keep the
+/// region.
 #[test]
 fn reregister_names_what_is_wrong() {
     let mut proof = Coverage::new(CoverageKind::Test);

@@ -19,7 +19,7 @@ pub(in super::super) enum Plan {
     Write { start: u64, len: u32, stag: u32, va: u64 },
 }
 
-/// Limits that the connection sets for the next message.
+/// The limits that the connection sets for the next message.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Room {
     /// Size of the peer's Private Buffers in bytes: the maximum length of a message.

@@ -11,7 +11,8 @@ use crate::verbs::LateSegment;
 use crate::workload::WorkloadError;
 
 /// After this side closes, segments can still arrive, for example the peer's credit updates. The
-/// RNIC drops them. With a reset instead, bytes that TCP has not sent yet would be lost.
+/// RNIC drops these segments. If the RNIC reset the connection instead, bytes that TCP has not sent
+/// yet would be lost.
 const QUEUES: Queues = Queues { sends: 256, receives: 256, late: LateSegment::Drop };
 
 /// One SDP endpoint and its user. See the [module](super).

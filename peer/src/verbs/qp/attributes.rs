@@ -199,8 +199,8 @@ pub struct QpAllocated {
     pub max_write_sges: u32,
     /// Greatest number of scatter elements of a receive. `None` with an S-RQ.
     pub max_receive_sges: Option<u32>,
-    /// The effective ORD. If less than the requested ORD was left in the pool, the effective ORD is
-    /// less than requested. If the requested ORD was not 0, the effective ORD is at least 1.
+    /// The effective ORD. If the pool cannot supply the requested ORD, the effective ORD is lower
+    /// than the requested ORD. If the requested ORD is above 0, the effective ORD is at least 1.
     pub ord: u32,
     /// The effective IRD. The rules of `ord` apply.
     pub ird: u32,

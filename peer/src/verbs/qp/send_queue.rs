@@ -75,8 +75,8 @@ impl SendQueue {
         self.wqes.get_mut(last).filter(|wqe| matches!(wqe.progress, Progress::Sending(_)))
     }
 
-    /// The next WQE to begin, if its fence and `ord` allow its start. If `ord` is 0, a Read starts
-    /// nevertheless, so that it fails with an error.
+    /// The next WQE to begin, if its fence and `ord` allow its start. If `ord` is 0, a Read also
+    /// starts, and then fails with an error.
     pub(super) fn ready(&self, ord: u32) -> Option<&Wqe> {
         let wqe = self.wqes.get(self.begun)?;
         let fenced = match wqe.wr.fence {

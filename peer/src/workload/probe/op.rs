@@ -180,8 +180,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// Returns the maximum number of numbers after an operation's name. Returns `None` if the name is
-/// unknown.
+/// Returns how many numbers can follow an operation's name. Returns `None` if the name is unknown.
 fn most(name: &str) -> Option<usize> {
     Some(match name {
         "abort" | "disc" | "end" | "immediate" | "recv" => 0,

@@ -174,7 +174,7 @@ fn a_peer_that_floods_after_an_error_is_reset() {
     assert!(responder.connection.is_over());
 }
 
-/// FIN arrives in the middle of a message. The FPDUs before it are complete.
+/// FIN arrives in the middle of a message. The FPDUs before FIN are complete.
 #[test]
 fn a_message_cut_short() {
     let mut pair = Pair::established();

@@ -1,5 +1,5 @@
-//! Tests with octets that siw, the software iWARP driver of the Linux kernel, sent and received.
-//! The octets are from the captures of the project.
+//! Tests a connection with octets that siw, the software iWARP driver of the Linux kernel, sent and
+//! received. The octets are from the captures of the project.
 
 use weft_core::wire::rdmap::TerminateError;
 use weft_peer::Settings;

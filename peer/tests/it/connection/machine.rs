@@ -10,8 +10,8 @@ use weft_peer::{Connection, Instant, Settings};
 /// An MPA Request of revision 1 with CRC and without private data, and the Reply to this Request.
 pub(crate) const REQUEST: &[u8; 20] = b"MPA ID Req Frame\x40\x01\x00\x00";
 pub(crate) const REPLY: &[u8; 20] = b"MPA ID Rep Frame\x40\x01\x00\x00";
-/// FPDUs of a Send and a Write without payload. An independent table implementation computed their
-/// CRCs.
+/// FPDUs of a Send and a Write without payload. An independent, table-driven implementation
+/// computed their CRCs.
 pub(crate) const SEND: &[u8] = b"\x00\x12\x41\x43\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\x58\x7b\xe8\xc4";
 pub(crate) const WRITE: &[u8] = b"\x00\x0e\xc1\x40\0\0\0\0\0\0\0\0\0\0\0\0\xa3\x05\x72\xab";
 

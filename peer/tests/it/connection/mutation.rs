@@ -68,7 +68,7 @@ proptest! {
             }
             machine.settle();
         }
-        // A connection that closes finishes, even if its peer is silent.
+        // After `close`, the connection ends, even if its peer is silent.
         machine.close();
         machine.pass(Duration::from_secs(100));
         prop_assert!(machine.connection.is_over());

@@ -25,7 +25,8 @@ fn fpdu(ulpdu: &[u8]) -> Vec<u8> {
 #[test]
 fn a_send_each_way_in_every_segment_size() {
     for segment in [1, 2, 3, 5, 17, 512, 1460, usize::MAX] {
-        // To send the longest message octet by octet would take a long time and test nothing new.
+        // The filter leaves out long messages in small segments. They would take a long time and
+        // test nothing new.
         let lengths = [0, 1, 2, 3, 4, 1436, 1437, 5000, 70_000];
         for length in lengths.into_iter().filter(|length| *length < 1000 * segment.min(1000)) {
             let mut pair = Pair::established();
@@ -136,8 +137,8 @@ fn a_wrong_crc_in_the_first_fpdu_only_closes() {
         send[at] ^= 0x10;
         responder.octets(&send);
         if at < 2 {
-            // If ULPDU_Length is changed, the machine waits for more octets. After any more octets,
-            // the CRC is wrong.
+            // If ULPDU_Length is changed, the machine waits for more octets. When these octets
+            // arrive, the CRC is wrong.
             responder.octets(&[0; 1 << 16]);
         }
         assert_eq!(responder.sent, [Transmit::Fin], "octet {at}");

@@ -40,7 +40,7 @@ fn frames_are_those_of_rfc_5044_figure_8() {
     assert_eq!(negotiated(&pair.responder), Negotiated { role: Role::Responder, ..agreed });
 }
 
-/// MPA-7.1.1-12, MPA-4.4-9: C=1 in either frame enables CRCs, and the Reply confirms it.
+/// MPA-7.1.1-12, MPA-4.4-9: C=1 in either frame enables CRCs, and the Reply then has C=1.
 #[test]
 fn crc_is_used_if_either_side_requests_it() {
     for (ours, theirs) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -127,8 +127,8 @@ fn a_rejected_start_up_leaves_tcp_to_the_user() {
     assert_eq!(pair.responder.closed(), Some(Closed { by: ClosedBy::Peer, why: CloseCause::Fin }));
 }
 
-/// MPA-7.1.1-16, -19: R and the reserved bits of a Request have no meaning. In the Reply they are
-/// zero.
+/// MPA-7.1.1-16, -19: R and the reserved bits of a Request have no meaning. In the Reply, these
+/// bits are zero.
 #[test]
 fn bits_without_meaning_are_ignored() {
     for bits in [0x20, 0x10, 0x1f, 0x3f] {

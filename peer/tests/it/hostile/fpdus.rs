@@ -157,7 +157,8 @@ pub(crate) const CHECKS: &[Check] = &[
     ("mpa.pad-of-ulpdu", |d| {
         let octets = plain(d);
         // The deviating endpoint pads only the ULPDU of 23 octets to a multiple of four, with one
-        // octet of PAD. A correct endpoint also counts ULPDU_Length, so its PAD has three octets.
+        // octet of PAD. A correct endpoint also counts the two octets of ULPDU_Length, so its PAD
+        // has three octets.
         octets[..25] == right_plain()[..25] && octets.len() == 2 + 23 + 1 + 4 && sealed(&octets)
     }),
     ("mpa.stops-at-fin", |d| {

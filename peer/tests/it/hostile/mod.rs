@@ -40,7 +40,7 @@ fn each_deviation_matches_its_description() {
         assert!(wanting.remove(name).is_some(), "{name} twice");
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(wanting.is_empty(), "without a check: {wanting:?}");
+    assert!(wanting.is_empty(), "deviations without a check: {wanting:?}");
 }
 
 /// A row is one requirement of the six catalogues (MPA, P2P, DDP, RDMAP, PM and SDP). If a tester
@@ -66,7 +66,7 @@ fn each_row_has_a_deviation_or_a_reason() {
             both_or_neither.push(id);
         }
     }
-    assert!(both_or_neither.is_empty(), "with both or neither: {both_or_neither:?}");
+    assert!(both_or_neither.is_empty(), "rows with a deviation and a reason, or with neither: {both_or_neither:?}");
     assert!(unknown.is_empty(), "no such rows: {unknown:?}");
     println!("{} deviations; {} of {rows} rows, {} listed", hostile::all().count(), rows - listed.len(), listed.len());
 }

@@ -24,8 +24,8 @@ fn reported_length(deviations: &Deviations, tail: &[u8]) -> usize {
     reported_frame(deviations, tail).private_data.as_octets().len()
 }
 
-/// Returns how an Initiator reacts to a Reply with these words. The Initiator requests four Reads
-/// in each direction.
+/// Returns how an Initiator reacts to a Reply whose IRD and ORD fields are `words`. The Initiator
+/// requests four Reads in each direction.
 fn concluded(deviations: &Deviations, words: [u8; 4]) -> AfterReply {
     let settings = mpa(|mpa| {
         mpa.enhanced = EnhancedUse::Request;

@@ -29,8 +29,8 @@ fn responder(deviations: &Deviations, tail: &[u8]) -> Machine {
     machine
 }
 
-/// Returns the Reply to an enhanced Request that contains `words`. The 16 octets of the Reply's key
-/// are left out.
+/// Returns the Reply to an enhanced Request whose IRD and ORD fields are `words`. The 16 octets of
+/// the Reply's key are left out.
 fn reply(deviations: &Deviations, words: [u8; 4]) -> Vec<u8> {
     let octets = responder(deviations, &[&[0x50, 2, 0, 4][..], &words].concat()).octets_sent();
     octets.get(16..).unwrap_or_default().to_vec()
@@ -41,7 +41,7 @@ fn client_server(deviations: &Deviations) -> Vec<u8> {
     Machine::initiator(peer_to_peer(deviations, |e| e.model = Model::ClientServer)).octets_sent()
 }
 
-/// The ULPDUs that an Initiator sends after a Reply with these words.
+/// The ULPDUs that an Initiator sends after a Reply whose IRD and ORD fields are `words`.
 fn opening(deviations: &Deviations, words: [u8; 4]) -> Vec<Vec<u8>> {
     let mut machine =
         Machine::initiator(peer_to_peer(deviations, |e| e.rtr = RtrKinds { send: false, ..RtrKinds::ALL }));

@@ -1,6 +1,6 @@
 //! Tests RFC 5044 Appendix C, which combines three kinds of endpoints: RDMA Consortium ("RDMAC"),
-//! permissive IETF and non-permissive IETF. Each kind is Initiator and Responder. The cells of
-//! Figures 15 to 17 are in a data file that was copied from the RFC.
+//! permissive IETF and non-permissive IETF. Each kind is tested as Initiator and as Responder. The
+//! cells of Figures 15 to 17 are in a data file that was copied from the RFC.
 
 use weft_core::coverage::{Coverage, CoverageKind as Proven};
 use weft_core::requirement;
@@ -50,7 +50,7 @@ fn result(initiator: Settings, responder: Settings) -> (String, Wire) {
         assert!(seen.iter().all(|fpdu| (fpdu.ulpdu[0] & 3, fpdu.ulpdu[1] >> 6) == (version, version)));
         (u8::from(markers), version)
     });
-    assert_eq!(v, w, "one version both ways");
+    assert_eq!(v, w, "both directions have the same version");
     (format!("V={v} M={to_initiator}/{to_responder}"), wire)
 }
 

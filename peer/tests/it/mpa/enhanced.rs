@@ -228,7 +228,8 @@ fn an_initiator_follows_the_reply() {
     });
     proof.verify(requirement!("P2P-9.1-24"), || {
         let initiator = answered(depths(4, 4), 1, 129);
-        // A Terminate with code 20 06. An independent table implementation computed its CRC.
+        // A Terminate with code 20 06. An independent, table-driven implementation computed its
+        // CRC.
         let terminate = b"\0\x16\x41\x47\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0\0\x20\x06\0\0\x65\x40\xfb\x1b";
         assert_eq!(initiator.octets_sent(), terminate);
     });

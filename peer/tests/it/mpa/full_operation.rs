@@ -83,8 +83,7 @@ fn the_layout_of_what_is_sent() {
         fpdus(&machine.octets_sent(), PLAIN);
     });
     proof.verify(requirement!("MPA-4.4-9"), || {
-        // This endpoint requests no CRCs, but the peer's frame has C=1. All FPDUs have CRCs, up to
-        // the last one.
+        // This endpoint requests no CRCs, but the peer's frame has C=1. All 50 FPDUs have CRCs.
         let mut machine = initiator(mpa(|mpa| mpa.crc = false), 0x40);
         for _ in 0..50 {
             machine.connection.post_send(vec![3; 1000]).unwrap();
@@ -182,7 +181,8 @@ fn the_crc_field_of_what_is_received() {
         bad[20] ^= 1;
         machine.octets(&bad);
         assert_eq!(machine.received().len(), 100);
-        // A Terminate with code 20 02. An independent table implementation computed its CRC.
+        // A Terminate with code 20 02. An independent, table-driven implementation computed its
+        // CRC.
         let terminate = b"\0\x16\x41\x47\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0\0\x20\x02\0\0\x7f\xe4\x25\x85";
         assert_eq!(machine.octets_sent(), terminate);
     });
@@ -320,7 +320,7 @@ fn errors_end_a_half_connection() {
         machine.octets(&send(1, b"last", 0));
         machine.fin();
         assert_eq!(machine.events.last(), Some(&Event::HalfClosed));
-        assert_eq!(machine.received(), [b"last"], "the data before it is kept");
+        assert_eq!(machine.received(), [b"last"], "the data before FIN is kept");
     });
 }
 

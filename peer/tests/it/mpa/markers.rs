@@ -140,8 +140,8 @@ fn markers_belong_to_the_fpdu_around_them() {
         assert_eq!(fpdus(&octets, Framing { markers: false, crc: true }).len(), 3);
     });
     proof.verify(requirement!("MPA-7.1.2-21"), || {
-        // The flag M of its peer also decides whether a Responder sends markers. Its own flag M has
-        // no influence.
+        // The peer's flag M also decides whether a Responder sends markers. The Responder's own
+        // flag M has no influence.
         for (m, own, first) in [(0x80, false, &b"\0\0\0\0\0\x12"[..]), (0, true, b"\0\x12\x41\x43\0\0")] {
             let mut responder = Machine::responder(mpa(|mpa| mpa.markers = own));
             responder.octets(&[b"MPA ID Req Frame", &[m | 0x40, 1, 0, 0][..]].concat());
@@ -162,7 +162,8 @@ fn markers_belong_to_the_fpdu_around_them() {
     });
 }
 
-/// A hand-built FPDU at the start of a stream, or after 512 octets.
+/// Puts a marker before an FPDU without CRC, and adds the CRC. The result can be at the start of a
+/// stream, or after 512 octets.
 fn with_leading_marker(fpdu: &[u8]) -> Vec<u8> {
     with_crc([&[0; 4], fpdu].concat())
 }

@@ -170,9 +170,9 @@ fn flags() -> impl Iterator<Item = [bool; 4]> {
     (0u8..16).map(|bits| [1, 2, 4, 8].map(|bit| bits & bit != 0))
 }
 
-/// Tests 9 modes and 16 combinations of flags. Each of them has 26 connections: 5 sizes of private
-/// data with 5 values of EMSS, and one connection with the longest EMSS. In total, these are 3,744
-/// connections. The split changes from connection to connection.
+/// Tests each of 9 modes with each of 16 combinations of flags. Each of these 144 pairs has 26
+/// connections: 5 sizes of private data with 5 values of EMSS, and one connection with the longest
+/// EMSS. In total, these are 3,744 connections. The split changes from connection to connection.
 #[test]
 fn every_setting() {
     let cuts = [1, 3, 7, 64, 509, 512, 1460, usize::MAX];

@@ -22,7 +22,7 @@ fn peer_to_peer(change: impl FnOnce(&mut EnhancedSettings)) -> Settings {
     })
 }
 
-/// Returns an Initiator that has received a Reply with these words.
+/// Returns an Initiator that has received a Reply whose IRD and ORD fields are `words`.
 fn after_reply(change: impl FnOnce(&mut EnhancedSettings), words: &[u8; 4]) -> Machine {
     let mut initiator = Machine::initiator(peer_to_peer(change));
     initiator.forget();
@@ -38,7 +38,8 @@ fn flags(rtr: RtrKinds, requested: [u8; 2]) -> [u8; 2] {
     [sent[20] & 0xc0, sent[22] & 0xc0]
 }
 
-/// These FPDUs, like WRITE and SEND, have CRCs from an independent implementation.
+/// The FPDUs READ and READ_RESPONSE, like WRITE and SEND, have CRCs from an independent
+/// implementation.
 const READ: &[u8; 52] =
     b"\0\x2e\x41\x41\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
     \xf2\xc6\xdd\x3d";
@@ -99,7 +100,7 @@ fn the_initiator_sends_one_of_the_replys_kinds() {
 fn no_kind_in_common() {
     let writes = |e: &mut EnhancedSettings| e.rtr = RtrKinds::only(Rtr::Write);
     let mut proof = Coverage::new(Proven::Test);
-    // A Terminate with code 20 07. An independent table implementation computed its CRC.
+    // A Terminate with code 20 07. An independent, table-driven implementation computed its CRC.
     let terminate = b"\0\x16\x41\x47\0\0\0\0\0\0\0\x02\0\0\0\x01\0\0\0\0\x20\x07\0\0\x1b\xd2\xba\xbe";
     proof.verify(requirement!("P2P-9.2-23"), || {
         for words in [b"\x80\x01\x40\x01", b"\xc0\x01\0\x01", b"\xc0\x01\x40\x01", b"\x80\x01\0\x01"] {

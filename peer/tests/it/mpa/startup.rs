@@ -223,7 +223,7 @@ fn the_order_of_frames() {
         let mut machine = initiator();
         machine.octets(b"MPA ID Rep Frame\x60\x01\0\x02no");
         machine.pass(Duration::from_secs(3600));
-        assert_eq!(machine.sent, [], "no FPDU, and TCP is the ULP's to close");
+        assert_eq!(machine.sent, [], "no FPDU and no FIN: the ULP closes TCP");
         assert!(matches!(&machine.events[..], [Event::Rejected(_)]));
     });
     proof.verify(requirement!("MPA-7.1.2-7"), || {

@@ -1,5 +1,5 @@
-//! Tests with a table of stimuli. Each row has something that a tester can send to an endpoint in
-//! start-up, and the required reaction.
+//! Tests start-up with a table of stimuli. Each row has something that a tester can send to an
+//! endpoint in start-up, and the required reaction.
 
 use std::time::Duration;
 

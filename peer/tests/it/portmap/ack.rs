@@ -43,8 +43,8 @@ fn reflects_the_fields_of_the_accept() {
     ]);
 }
 
-/// A server with several addresses can answer from another address than the address of the request.
-/// The client sends the PMAck to the address of the answer.
+/// A server with several addresses can answer from an address other than the destination of the
+/// request. The client sends the PMAck to the source address of the answer.
 #[test]
 fn it_goes_where_the_accept_came_from() {
     let (mut client, _) = requesting_client();

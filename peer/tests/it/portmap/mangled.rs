@@ -121,7 +121,7 @@ impl Net {
             self.server.handle_timeout(now);
             self.drain(now);
         }
-        panic!("it never ends");
+        panic!("the exchange does not end");
     }
 }
 
@@ -155,7 +155,7 @@ fn both_agree_whatever_is_lost_repeated_or_late() {
                 })
                 .or_default() += 1;
         }
-        // Neither end has any state left.
+        // No state is left in the client or the server.
         assert_eq!((net.client.open(), net.server.stored_requests()), (0, 0), "{}", context());
         let free = (0..=QUESTIONS).filter(|number| {
             let connecting = SocketAddr::new(asker().ip(), 50_000 + number);

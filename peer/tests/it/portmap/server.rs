@@ -12,7 +12,7 @@ use crate::portmap::octets::{
     table,
 };
 
-/// A Request for the service whose ports are created for each Request.
+/// A Request for the service that gets a new port for each Request.
 fn wants_port(cp_port: u16, handle: u64) -> Fields {
     Fields { ap_port: 6001, cp_port, handle, ..fields(REQ) }
 }
@@ -132,7 +132,7 @@ fn discards_an_unrelated_ack() {
         assert!(got.iter().all(Vec::is_empty));
         assert_eq!(seen.len(), 4);
         assert!(seen.iter().all(|event| matches!(event, ServerEvent::Discarded { .. })));
-        assert_eq!(still, 1, "none of them stopped the timer");
+        assert_eq!(still, 1, "no changed PMAck stopped the timer");
     })]);
 }
 

@@ -46,7 +46,7 @@ fn two_credits_are_kept() {
     let mut bench = Bench::new(BCOPY, 5, 50);
     bench.send(1, 340);
     shows!(proof:
-        // Three of the five credits carry payload.
+        // With five credits, the machine sends three messages with payload.
         "SDP-10.5-1" => bench.mids() == [0xff, 0xff, 0xff];
         "SDP-10.5-4" => bench.host.machine.credit() == 2;
     );

@@ -210,8 +210,8 @@ fn sends_dis_conn_once_and_after_all_data() {
     assert_eq!(violation_after_dis_conn(0xff, &[]), None, "an update");
 }
 
-/// Step R3 of section 8.2.1: the close is graceful if the own DisConn has completed without error,
-/// or if the peer acknowledges this DisConn.
+/// Step R3 of section 8.2.1: the close is graceful if this side's DisConn has completed without
+/// error, or if the peer acknowledges this DisConn.
 #[test]
 fn a_close_is_graceful_after_its_dis_conn_was_sent() {
     let end = |acknowledged, completed: Option<bool>| {

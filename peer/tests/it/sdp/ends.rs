@@ -30,8 +30,8 @@ fn messages(items: &[Item]) -> Vec<u8> {
     items.iter().filter_map(|item| Some(parse_message(item.clone())?.mid)).collect()
 }
 
-/// Returns a bench in which this side has closed first. After the close, `peer` has delivered what
-/// the peer sends.
+/// Returns a bench in which this side has closed first. `peer` then delivers the messages that the
+/// peer sends after this close.
 fn closing(peer: impl FnOnce(&mut Bench)) -> Bench {
     let mut bench = bench();
     bench.host.machine.shut_down();

@@ -102,7 +102,7 @@ fn flags_are_those_of_figure_4() {
         "SDP-6.1.2-8" => all(talk.messages().iter().filter(|(_, message)| message.mid != 0xff), |(_, message)| message.flags & 1 == 0);
         "SDP-6.1.2-16" => all(talk.messages().iter().filter(|(_, message)| message.flags & 4 != 0), |(_, message)|
             matches!(message.mid, 5 | 6));
-        // Each side sent one urgent octet, the last of 40.
+        // Each side sent one urgent octet, which was the last of 40 octets.
         "SDP-6.1.2-2" => with(1).len() == 2 && all(with(1), |message| message.rest.last() == Some(&40));
         "SDP-6.1.2-3" => with(2).len() == 2;
         "SDP-6.1.2-1" => talk.hello()[2] == 0 && all(talk.messages(), |(_, message)| match message.mid {

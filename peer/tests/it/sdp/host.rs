@@ -38,7 +38,7 @@ pub(crate) struct Host {
     filled: HashMap<PrivateBuffer, Vec<u8>>,
     regions: BTreeMap<u32, Registered>,
     next_stag: u32,
-    /// Sends and Writes without a reported completion.
+    /// The Sends and Writes whose completion is not reported yet.
     pub(crate) completions: VecDeque<OpId>,
     reads: HashMap<OpId, (ReceiveId, u64)>,
     /// Items that wait for the link.
@@ -164,7 +164,7 @@ impl Host {
                 self.copied += u64::from(len);
             }
             Output::Withdraw { stag } => {
-                assert!(self.regions.remove(&stag).is_some(), "STag {stag:#x} was given up before");
+                assert!(self.regions.remove(&stag).is_some(), "STag {stag:#x} was already withdrawn");
             }
             Output::Event(event) => {
                 if let Event::Received { receive, .. } = event {

@@ -33,7 +33,8 @@ mod zcopy;
 
 use weft_peer::sdp::{Policy, SrcAvailAnswer};
 
-/// `proof` proves each id if its expression is true.
+/// Checks each expression. If the expression is true, records in `proof` that the test has verified
+/// the requirement whose ID precedes the expression.
 macro_rules! shows {
     ($proof:ident: $($id:literal => $check:expr;)+) => {
         $($proof.verify(weft_core::requirement!($id), || assert!($check, "{}", $id));)+

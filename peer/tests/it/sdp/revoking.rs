@@ -67,7 +67,7 @@ fn the_source_treats_revoked_buffers_as_processed() {
         bench.host.machine.cancel_sends();
         assert_eq!(bench.mids(), [SRC_AVAIL_CANCEL]);
         bench.send(3, 170);
-        assert!(bench.all().is_empty(), "no SrcAvail before it is Processed");
+        assert!(bench.all().is_empty(), "no SrcAvail before the revocation is Processed");
         (bench, mseq + 1)
     };
     let (mut read, cancel) = canceled();
@@ -136,7 +136,7 @@ fn the_sink_treats_revoked_buffers_as_processed() {
         bench.receive(9, 100);
         bench.host.machine.cancel_receives();
         bench.receive(10, 100);
-        assert!(bench.all().is_empty(), "neither SinkAvail nor a second SinkAvailCancel before it is Processed");
+        assert!(bench.all().is_empty(), "no SinkAvail or SinkAvailCancel before the revocation is Processed");
         bench
     };
     let mut written = canceled(2);

@@ -1,5 +1,6 @@
-//! Tests with a peer that violates the rules of draft-pinkerton-iwarp-sdp-01. The machine stays
-//! within its limits. If a violation would harm the user, the machine ends the connection.
+//! Tests the machine with a peer that violates the rules of draft-pinkerton-iwarp-sdp-01. The
+//! machine stays within its limits. If a violation would harm the user, the machine ends the
+//! connection.
 
 use weft_core::wire::sdp::{FieldOrder, Message, Mode};
 use weft_peer::sdp::{Half, Policy, ReceiveId, ReceiveOutcome, Settings, SrcAvailAnswer};
@@ -66,7 +67,7 @@ fn limits_pending_answers() {
     let mut bench = pipelined(POLICY);
     bench.bufs = 0;
     // MaxAdverts is 16. The machine allows two pending answers for each of 16 SrcAvails, and a few
-    // more.
+    // more answers.
     for pair in 0..41 {
         assert!(!bench.is_aborted(), "after {pair} pairs");
         bench.deliver(SRC_AVAIL, &src_ah(50, 7, 0));
@@ -218,8 +219,8 @@ fn a_sink_avail_is_tried_again_when_a_receive_ended() {
     assert_eq!(bench.mids(), [SINK_AVAIL]);
 }
 
-/// Section 6.3.7.1: if a SrcAvail carries all of its payload, nothing is read, and the RdmaRdCompl
-/// reports this.
+/// Section 6.3.7.1: if a SrcAvail carries all of its data as payload, nothing is read. The
+/// RdmaRdCompl then reports 0 octets.
 #[test]
 fn a_src_avail_with_its_complete_payload_completes_without_a_read() {
     let mut bench = bench(POLICY);

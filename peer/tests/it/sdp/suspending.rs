@@ -204,7 +204,7 @@ fn a_closed_half_sends_dis_conn_again_after_the_suspension() {
         peers.run(0);
         peers.settle();
         // A side that has closed its half-connection cannot request a suspension. So the other side
-        // requests it, on the first connection and then (if `by` is 1) on the second.
+        // requests the suspension, on the first connection and then (if `by` is 1) on the second.
         for side in [1, 1].into_iter().take(by + 1) {
             peers.hosts[side].machine.suspend(7000).unwrap();
             peers.run(side);

@@ -130,7 +130,7 @@ fn the_threshold_chooses_between_bcopy_and_zcopy() {
         count(&bench.all(), |item| matches!(item, Item::Write { .. }))
     };
     shows!(proof:
-        // The threshold is 100 octets, and a Private Buffer of the peer has room for 184 octets of
+        // The threshold is 100 octets, and a Private Buffer of the peer has space for 184 octets of
         // payload.
         "SDP-11-1" => MODES.iter().all(|out| first(*out, combined, 100) == [(DATA, 100)]);
         "SDP-11.2-1" => first(combined, combined, 1) == [(DATA, 1)] && first(combined, pipelined, 100) == [(DATA, 100)];

@@ -75,7 +75,7 @@ fn hints_are_taken_and_may_be_ignored() {
         let changes = changes(&mut bench);
         (!bench.is_aborted()).then_some(changes)
     };
-    // This machine requests Pipelined Mode, but its peer ignores the request and never changes its
+    // This machine requests Pipelined Mode, but its peer ignores the request and never changes the
     // Mode.
     let mut wishes =
         bench(Policy { wants_pipelined: true, answer: SrcAvailAnswer::ReadThenSendSm, max_read: 20, ..POLICY });

@@ -88,7 +88,8 @@ async fn few_octets_are_not_worth_an_advertisement() {
     let writes = |stream: &SdpStream| stream.statistics().sending.moved.write_zcopy.operations;
     for _ in 0..2 {
         let before = writes(&here);
-        // The first send can begin before a receive is advertised. In this case, the peer reads it.
+        // The first send can begin before a receive is advertised. In this case, the peer reads the
+        // octets of this send.
         while writes(&here) == before {
             let (octets, mut got) = (vec![7; 1 << 20], vec![0; 1 << 20]);
             let (wrote, read) = tokio::join!(here.write_all(&octets), there.read_exact(&mut got));

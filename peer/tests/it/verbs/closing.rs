@@ -199,8 +199,8 @@ fn reading() -> Bench {
     bench
 }
 
-/// It depends on the upper-layer protocol whether its segments can arrive after this side has
-/// closed. A setting of the Queue Pair makes it drop these late segments and continue the close.
+/// The upper-layer protocol decides whether its segments can arrive after this side has closed.
+/// With a setting, the Queue Pair drops these late segments and continues the close.
 #[test]
 fn a_late_segment_may_be_dropped() {
     let mut bench = Bench::with(|init| init.late = LateSegment::Drop);

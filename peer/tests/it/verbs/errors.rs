@@ -185,8 +185,8 @@ fn terminates_give_the_offending_header_back() {
     }
 }
 
-/// The source of a Read becomes invalid before an octet of the response was sent. The Terminate
-/// reports the remaining length, which is the complete length (RFC 5040 section 4.8).
+/// The source of a Read becomes invalid before the first octet of the response is sent. The
+/// Terminate reports the remaining length, which is the complete length (RFC 5040 section 4.8).
 #[test]
 fn a_terminated_read_reports_the_remaining_length() {
     let mut proof = Coverage::new(CoverageKind::Test);

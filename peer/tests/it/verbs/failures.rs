@@ -1,4 +1,4 @@
-//! Tests in which a part of the RNIC fails: a CQ, a Queue Pair, an S-RQ, or all of it
+//! Tests failures of a CQ, of a Queue Pair, of an S-RQ, and of the complete RNIC
 //! (draft-hilland-rddp-verbs, Local Errors of Figures 24 and 25).
 
 use weft_core::coverage::{Coverage, CoverageKind};

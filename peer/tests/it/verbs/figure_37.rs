@@ -1,5 +1,5 @@
 //! Tests draft-hilland-rddp-verbs Figure 37. Each test causes an Asynchronous Event, and checks
-//! that it is reported once and with its resource.
+//! that the event is reported once, with its resource.
 
 use std::time::Duration;
 

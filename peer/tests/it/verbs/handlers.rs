@@ -143,7 +143,7 @@ fn events_from_before_are_lost_and_none_after_an_error() {
     }
 }
 
-/// An event of an S-RQ names the S-RQ, an event of a Queue Pair names the Queue Pair.
+/// An event of an S-RQ identifies the S-RQ, and an event of a Queue Pair identifies the Queue Pair.
 #[test]
 fn resources_of_events() {
     let mut proof = Coverage::new(CoverageKind::Test);

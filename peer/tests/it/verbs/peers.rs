@@ -15,7 +15,8 @@ use weft_peer::verbs::{
     WorkCompletion,
 };
 
-/// `proof` proves each id if its expression is true.
+/// Checks each expression. If the expression is true, records in `proof` that the test has verified
+/// the requirement whose ID precedes the expression.
 macro_rules! shows {
     ($proof:ident: $($id:literal => $check:expr;)+) => {
         $($proof.verify(weft_core::requirement!($id), || assert!($check, "{}", $id));)+
@@ -23,7 +24,7 @@ macro_rules! shows {
 }
 pub(crate) use shows;
 
-/// An RNIC alone.
+/// Opens an RNIC without any other object.
 pub(crate) fn open(settings: RnicSettings) -> Rnic {
     Node::new(["weft0"]).open("weft0", settings).unwrap().0
 }

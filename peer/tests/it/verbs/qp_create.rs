@@ -301,7 +301,7 @@ fn results_of_create_query_and_destroy() {
     ];
     shows! { proof:
         "VERBS-9.2.5.1-20" => results == expected && closed.rnic.create_qp(good, None).unwrap_err() == InvalidRnicHandle;
-        // None of the rejected calls took the place of the second Queue Pair.
+        // The rejected calls created no Queue Pair, so a second Queue Pair is still possible.
         "VERBS-9.2.5.1-7" => side.rnic.create_qp(good, None).is_ok()
             && side.rnic.create_qp(good, None).unwrap_err() == InsufficientResources;
         "VERBS-9.2.5.2-18" => [side.rnic.query_qp(side.qp).err(), side.rnic.query_qp(closed.qp).err(),

@@ -272,7 +272,7 @@ fn stag_zero_is_for_local_use() {
             });
             bench.side.post(send());
             bench.sent();
-            // A peer requests the invalidation of STag 0, without an effect.
+            // The peer requests the invalidation of STag 0. STag 0 stays usable nevertheless.
             bench.side.post_receive(2, 0, 9);
             bench.hand_in(&untagged(Opcode::SEND_INVALIDATE, 0, 1, 0, true, b"x"));
             bench.side.rnic.handle_reset(weft_peer::Instant::ORIGIN, bench.side.llp);

@@ -251,7 +251,8 @@ fn a_bind_fails() {
 #[test]
 fn domains_and_rights_of_a_bind() {
     let mut proof = Coverage::new(CoverageKind::Test);
-    // One of three objects has a different PD: the window (0), the region or the Queue Pair.
+    // One of three objects has a different PD: the window (0), the region (1) or the Queue Pair
+    // (2). With 3, all objects have the same PD.
     let status = |of: usize| {
         let mut bench = Bench::new();
         let pd = bench.side.rnic.memory_mut().allocate_pd().unwrap();

@@ -100,7 +100,8 @@ async fn every_operation_leaves_the_pattern_in_memory() {
     assert_eq!(seen.client, Ended { graceful: true, terminate: None, hash: fnv(region()) });
 }
 
-/// RFC 5041 sections 7.1 and 7.2, RFC 5040 section 7.2 and Figure 9.
+/// Checks the Terminate for each wrong operation (RFC 5041 sections 7.1 and 7.2, RFC 5040 section
+/// 7.2 and Figure 9).
 #[tokio::test]
 async fn wrong_operations_are_answered_by_their_terminate() {
     let normal = ProbeSettings::default;
