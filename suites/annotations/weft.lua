@@ -1080,7 +1080,7 @@ local Message = {}
 ---@return weft.Message
 function Message:flip(octet, mask) end
 
----Returns the message with `octets` in place of its bytes from `first` on. Bytes are numbered from 0.
+---Returns a copy of the message in which `octets` replace the bytes from `first` on. Bytes are numbered from 0.
 ---@param first integer
 ---@param octets string
 ---@return weft.Message
@@ -1180,7 +1180,7 @@ local Sdp = {}
 ---@param options? weft.fields.carrier
 function Sdp:send(message, options) end
 
----Sends a line of text commands as Data. The target's socket must be one that text commands control.
+---Sends a line of text commands as Data. Text commands must control the target's socket.
 ---@param line string
 function Sdp:command(line) end
 
@@ -1234,7 +1234,7 @@ function Sdp:write(options) end
 ---@return weft.SdpMessage[]
 function Sdp:expect_quiet(options) end
 
----Receives this number of bytes. The target may send them as payload. It may also advertise them with SrcAvails, and then the tester reads the bytes by RDMA Reads.
+---Receives this number of bytes. The target may send the bytes as payload, or advertise them with SrcAvails. The tester gets advertised bytes by RDMA Reads.
 ---@param octets integer
 ---@param options? weft.fields.sdp_quiet
 ---@return string
@@ -1281,7 +1281,7 @@ local SdpSocket = {}
 ---@return boolean
 function SdpSocket:send(octets, options) end
 
----Runs all sockets of the case until the condition is met: a number of received bytes that the script has not taken yet (`octets`), the HelloAck (`open`), the end of all sends (`sent`), or the end of the connection (`ended`). Gives up if the connection receives no byte for `within` seconds. Without a condition, waits for this time. Returns whether the condition is met.
+---Runs all sockets of the case until a condition is met. The conditions are `octets` (number of received bytes that the script has not taken yet), `open` (HelloAck), `sent` (all sends have ended), and `ended` (the connection has ended). The end of the connection meets every condition. The wait also ends if the connection receives no byte for `within` seconds. Without a condition, waits for `within` seconds. Returns whether the condition is met.
 ---@param options? weft.fields.sdp_socket_wait
 ---@return boolean
 function SdpSocket:wait(options) end
@@ -1290,7 +1290,7 @@ function SdpSocket:wait(options) end
 ---@return string
 function SdpSocket:received() end
 
----Takes the sends that have ended since the last call. Returns how many bytes each of these sends has sent.
+---Returns the number of sent bytes for each send that has ended since the last call.
 ---@return integer[]
 function SdpSocket:sent() end
 
@@ -1306,7 +1306,7 @@ function SdpSocket:resize(octets) end
 ---Cancels the sends that have not ended.
 function SdpSocket:cancel() end
 
----Leaves the target's bytes unread for this number of seconds. Until then, the socket only sends, so its messages cross messages of the target.
+---For this number of seconds, the socket only sends, and leaves the target's bytes unread. So its messages cross messages of the target.
 ---@param seconds number
 function SdpSocket:stop_reading(seconds) end
 
@@ -1323,7 +1323,7 @@ function SdpSocket:abort() end
 ---Resets the TCP connection. The socket cannot be used any more.
 function SdpSocket:reset() end
 
----Returns how the connection ended, or nil if it has not ended. The table has the field `graceful`. If weft's SDP ended the connection, it has the field `reason`.
+---Returns how the connection ended, or nil if it has not ended. The table has the field `graceful`. If weft's SDP ended the connection, the table also has the field `reason`.
 ---@return { graceful: boolean, reason: string? }?
 function SdpSocket:ended() end
 
@@ -1407,11 +1407,11 @@ function PortMapper:answer(request, message, options) end
 ---@param options? weft.fields.port_mapper_send
 function PortMapper:send(message, request, options) end
 
----Returns what has already arrived for the next expectation: a connection or a datagram. Returns nil if nothing has arrived.
+---Returns the kind of the event that has already arrived for the next expectation: a connection or a datagram. Returns nil if nothing has arrived.
 ---@return "connection"|"datagram"|nil
 function PortMapper:waiting() end
 
----Counts datagrams until the target connects, `most` have arrived, or no more arrive.
+---Counts datagrams until the target connects, until `most` datagrams have arrived, or until no more datagrams arrive. Also returns the reason for the end of the count.
 ---@param options? weft.fields.port_mapper_repeats
 ---@return integer, "connection"|"most"|"quiet"
 function PortMapper:count_repeats(options) end
@@ -1455,7 +1455,7 @@ function Agent:window(options) end
 ---@return weft.Shared
 function Agent:shared(options) end
 
----Opens a connection and brings it to Full Operation, in either role. The first Send is done, and both sides may send FPDUs.
+---Opens a connection in either role, and does the first Send. Then the connection is in Full Operation: both sides may send FPDUs.
 ---@param options? weft.fields.agent_operate
 ---@return weft.Connection, weft.Pair, weft.Operated
 function Agent:operate(options) end
@@ -1634,7 +1634,7 @@ function Tester:unimplemented(why) end
 ---@return integer
 function Tester:max_segment() end
 
----Waits. The target continues meanwhile.
+---Waits for this number of seconds. The target continues meanwhile.
 ---@param seconds number
 function Tester:pause(seconds) end
 
@@ -1662,7 +1662,7 @@ function Tester:greet(options) end
 ---@return weft.SdpSocket
 function Tester:sdp_socket(options) end
 
----Draws steps at random for a session with an SDP socket, adds them to the transcript, and returns a function that plays them. The parameter of this function is the session. `number` is the seed of the random steps, and `connections` is the maximum number of connections at a time.
+---Draws the random steps of a session with an SDP socket, and adds the steps to the transcript. Returns a function that plays the steps. The parameter of the function is the session. `number` is the seed of the random steps, and `connections` is the maximum number of connections at a time.
 ---@param number integer
 ---@param connections integer
 ---@return fun(session: table)
@@ -1690,7 +1690,7 @@ function mpa.request(fields) end
 ---@return weft.Message
 function mpa.reply(fields) end
 
----An FPDU with a ULPDU (RFC 5044 section 4.1). If `position` is its position in the stream, it has markers.
+---An FPDU with a ULPDU (RFC 5044 section 4.1). If `position` is set (`conn:position()`), the FPDU has markers.
 ---@param fields? weft.fields.mpa_fpdu
 ---@return weft.Message
 function mpa.fpdu(fields) end
@@ -1828,7 +1828,7 @@ function range(first, last) end
 
 octets = {}
 
----Returns `length` bytes: numbered lines of 64 bytes, no two of which are equal.
+---Returns `length` bytes in lines of 64 bytes. Each line has a different number.
 ---@param length integer
 ---@return string
 function octets.counted(length) end

@@ -1,20 +1,20 @@
--- A session with an SDP socket of the target: sends of every size in every Mode, on several
--- connections at once. weft's own SDP chooses the messages, so the tester's traffic is legal whatever
--- the steps are. The monitor judges the target's messages.
+-- A session with an SDP socket of the target. The tester sends data of every size in every Mode, on
+-- several connections at once. weft's own SDP chooses the messages, so the tester's traffic is
+-- always legal. The monitor judges the target's messages.
 
---- Seconds until missing data, or a missing close, is a failure.
+--- The number of seconds after which missing data, or a missing close, is a failure.
 local ANSWER = 10
---- Maximum number of bytes that wait for their echo. If the target waits until the tester reads, and
---- the tester waits until the target reads, both wait for ever.
+--- Maximum number of bytes that wait for their echo. With more bytes, target and tester could wait
+--- forever, each until the other side reads.
 local MAX_WAITING = 262144
 
 --- Number of bytes that the tester takes from a source before it closes its own half. A source may
---- have data without end.
+--- send data without end.
 local SOURCED = 1 << 18
 
 --- All bytes are delivered, in order, before the end of the connection.
 local DELIVERED = "SDP-8.2-1"
---- The target answers a DisConn with its own, and then ends TCP.
+--- The target answers a DisConn with its own DisConn, and then ends the TCP connection.
 local DISCONNECTS, ENDS = "SDP-8.2.1-30", "SDP-8.2.1-32"
 
 --- The requirements that each session with an SDP socket tests.
@@ -26,12 +26,12 @@ local function sdp_session(t, service)
 
   local self, opened, sent = {}, {}, 0
 
-  --- Fails the case if `ok` is false. `missing`: because an answer is missing.
+  --- Fails the case if `ok` is false. `missing` is true if the reason is a missing answer.
   local function check(ok, requirement, expected, actual, missing)
     t:check(ok, { requirement = requirement, expected = expected, actual = actual, missing = missing })
   end
 
-  --- Describes how a connection ended, or that it did not.
+  --- Describes how a connection ended, or that the connection is still open.
   local function state(c)
     local ended = c.socket:ended()
     if not ended then return ("nothing more for %d s"):format(ANSWER) end
@@ -39,8 +39,8 @@ local function sdp_session(t, service)
     return ended.graceful and "a graceful close" or "an end of the connection"
   end
 
-  --- Returns the connection with this number, and opens it if necessary. The fields are those of
-  --- `t:sdp_socket`, and `mode`.
+  --- Returns the connection with this number, and opens it if necessary. `fields` has
+  --- the fields of `t:sdp_socket`, and `mode`.
   local function connection(number, fields)
     fields = fields or {}
     if not opened[number] then
@@ -66,7 +66,7 @@ local function sdp_session(t, service)
     c.waiting = c.waiting:sub(#got + 1)
   end
 
-  --- Waits until all data is sent, and until the echo has sent it back.
+  --- Waits until all data is sent. If the service is an echo, also waits until all data is back.
   local function settle(c)
     local is_sent = c.socket:wait { sent = true, within = ANSWER }
     check(is_sent and not c.socket:ended(), DELIVERED, "all data is sent", state(c), true)
@@ -98,22 +98,22 @@ local function sdp_session(t, service)
     end
   end
 
-  --- Sends `count` times `size` bytes.
+  --- Sends `count` messages of `size` bytes.
   function self:burst(number, count, size)
     connection(number).socket:wait { open = true, within = ANSWER }
     for index = 1, count do
       self:send(number, { size = size })
-      -- Several messages at once need fewer steps in the transcript.
+      -- If the tester sends several messages at once, the transcript has fewer steps.
       if index % 16 == 0 then
         connection(number).socket:wait { within = 0 }
         take(connection(number))
       end
-      -- The time limit of an answer is for a part of a long burst.
+      -- Each part of a long burst has its own time limit for the answers.
       if index % 2000 == 0 then settle(connection(number)) end
     end
   end
 
-  --- Cancels the sends of a connection. The target receives only a part of each of them.
+  --- Cancels the sends of a connection. The target receives only a part of each send.
   function self:cancel(number)
     local c = connection(number)
     c.socket:wait { within = 0 }
@@ -124,8 +124,8 @@ local function sdp_session(t, service)
     if #counts ~= #c.queued then return settle(c) end
     local total = 0
     for _, payload in ipairs(c.queued) do total = total + #payload end
-    -- Bytes of earlier sends may still wait for their echo. If not, the echo of the first bytes of
-    -- these sends may have arrived already.
+    -- Bytes of earlier sends may still wait for their echo. If no earlier bytes wait, the echo of
+    -- the first bytes of the cancelled sends may have arrived already.
     local earlier = math.max(0, #c.waiting - total)
     local gone = math.max(0, total - #c.waiting)
     local parts = {}
@@ -142,9 +142,9 @@ local function sdp_session(t, service)
   --- Requests another size of the target's Private Buffers.
   function self:resize(number, size) connection(number).socket:resize(size) end
 
-  --- Requests `count` times another size of the target's Private Buffers: `size`, and then one byte
-  --- less each time. After each request, sends 20 messages, so that the target can use up its old
-  --- buffers.
+  --- Sends `count` requests for another size of the target's Private Buffers. The first request is
+  --- for `size` bytes, and each later request is for one byte less. After each request, sends 20
+  --- messages, so that the target can use up its old buffers.
   function self:resizes(number, count, size)
     for round = 1, count do
       self:resize(number, size + 1 - round)
@@ -153,10 +153,10 @@ local function sdp_session(t, service)
     end
   end
 
-  --- Leaves the target's bytes of a connection unread for a time. The tester still sends.
+  --- For a number of seconds, does not read the target's bytes on a connection, but still sends.
   function self:stop_reading(number, seconds)
     local c = connection(number)
-    -- A tester that does not read the HelloAck cannot send either.
+    -- The tester can send only after it has read the HelloAck.
     c.socket:wait { open = true, within = ANSWER }
     c.socket:stop_reading(seconds)
   end
@@ -167,7 +167,7 @@ local function sdp_session(t, service)
   --- Waits for all answers on a connection.
   function self:answers(number) settle(connection(number)) end
 
-  --- Waits. All connections go on.
+  --- Waits. Meanwhile, all connections continue.
   function self:pause(seconds)
     for number = 1, 1000 do
       if opened[number] then return opened[number].socket:wait { within = seconds } end
@@ -175,13 +175,14 @@ local function sdp_session(t, service)
     t:pause(seconds)
   end
 
-  --- Lets a connection go on for a time.
+  --- Lets a connection continue for a number of seconds.
   function self:run(number, seconds) connection(number).socket:wait { within = seconds } end
 
   --- Closes a connection gracefully. All data arrives before the close.
   function self:close(number)
     local c = connection(number)
-    -- A source may send without end until it receives the DisConn, which follows all data.
+    -- A source may send without end until it receives the tester's DisConn. The DisConn follows
+    -- all data of the tester, so first wait for this data.
     if service == "source" then settle(c) end
     c.socket:shut()
     local has_ended = c.socket:wait { ended = true, within = ANSWER }
@@ -202,14 +203,14 @@ local function sdp_session(t, service)
     opened[number] = nil
   end
 
-  --- Resets a connection, whatever is unanswered.
+  --- Resets a connection, even if answers are missing.
   function self:reset(number)
     connection(number).socket:reset()
     opened[number] = nil
   end
 
-  --- Closes all connections. Each session ends with this step. `shown` has the requirements that the
-  --- monitor judges in the session.
+  --- Closes all connections. Each session ends with this step. `shown` has the requirements that
+  --- the monitor judges in the session.
   function self:finish(shown)
     for number = 1, 1000 do
       if opened[number] then self:close(number) end

@@ -1,31 +1,33 @@
 -- The Lua module `session`: legal traffic on several connections at once, with the service of the
--- target. `weft test --explore` draws the steps of a session, and writes each session that fails as
--- a case with these functions.
+-- target. `weft test --explore` selects the steps of a session at random. If a session fails, weft
+-- writes it as a case that calls these functions.
 --
 -- Each step is legal at any place of a session, so a session stays legal if steps are removed. A
 -- step on a connection that does not exist opens the connection first.
 
 session = {}
 
---- Seconds until a missing answer is a failure.
+--- The number of seconds after which a missing answer is a failure.
 local ANSWER = 10
 --- Maximum number of unanswered Sends on a connection. The target needs a receive for each of them.
 local MAX_SENDS = 8
---- Maximum number of bytes in unanswered Sends, except for a single longer Send. If the target waits
---- until the tester reads, and the tester waits until the target reads, both wait for ever.
+--- Maximum number of bytes in unanswered Sends. A single Send may be longer. With more bytes,
+--- target and tester could wait forever, each until the other side reads.
 local MAX_WAITING = 65536
 
---- If joined FPDUs have this number of bytes, they are sent. A message of a script has at most 1 MiB.
+--- The tester joins FPDUs, and sends them when they have this number of bytes. The bytes that a
+--- script sends at once have at most 1 MiB.
 local MAX_JOINED = 262144
 --- Payload is placed into the buffer of the ULP.
 local PLACED = "DDP-5.2-4"
 --- Sends are delivered, in the order in which they were sent.
 local DELIVERED, IN_ORDER = "RDMAP-5.3-5", "DDP-5.3-6"
---- A Read Request is answered, in the order of the Read Requests.
+--- Each Read Request is answered, and the answers have the order of the Read Requests.
 local ANSWERED, ANSWERED_IN_ORDER = "RDMAP-5.2.1-18", "RDMAP-5.2.1-14"
 
---- The target's Read Request names the buffer that rping's client advertised, and each segment of its
---- Write has the next offset of the client's other buffer. Only rounds of rping test these.
+--- The target's Read Request names the buffer that rping's client advertised. Each segment of the
+--- target's Write has the next offset of the client's other buffer. Only rounds of rping test these
+--- two requirements.
 local REQUESTED, OFFSET = "RDMAP-4.4-2", "DDP-5.2-6"
 
 --- The requirements that each session of a service tests.
@@ -33,7 +35,7 @@ session.ECHO = { PLACED, DELIVERED, IN_ORDER }
 session.ROUNDS = { REQUESTED, OFFSET }
 session.RPING = { PLACED, DELIVERED, ANSWERED, ANSWERED_IN_ORDER }
 
---- Returns the FPDU with a wrong byte in its CRC field, or at `octet` if it is set.
+--- Returns the FPDU with one wrong byte: at offset `octet` if it is set, else in the CRC field.
 local function damaged(fpdu, octet)
   return fpdu:flip(octet or #fpdu - 1)
 end
@@ -65,8 +67,9 @@ local CRC = "MPA-4.4-19"
 --- After its Terminate, the target sends no message.
 local ENDED = "RDMAP-5.4-12"
 
---- The illegal FPDUs. Each has the requirement that rejects it, and returns its bytes for a
---- connection. Faults with the requirement `CRC` need a connection with CRCs.
+--- The illegal FPDUs, by name. Each has the requirement that the target must reject the FPDU.
+--- `build` returns the bytes for a connection. Faults with the requirement `CRC` need a connection
+--- with CRCs.
 local FAULTS = {
   ["wrong-crc"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 40)) end },
   ["wrong-crc-empty"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 0)) end },
@@ -101,8 +104,8 @@ local FAULTS = {
   ["read-beyond"] = { requirement = "RDMAP-7.2-18", build = function(c) return a_read(c, 8, c.op.length - 4) end },
 }
 
---- Returns the requirements of `list`, of these faults, and these further requirements, for the
---- field `requirements` of a case. Each argument is the name of a fault, or an id.
+--- Returns requirements for the field `requirements` of a case: those in `list`, and those of the
+--- further arguments. Each further argument is the name of a fault or the id of a requirement.
 function session.requirements(list, ...)
   local all = { list }
   for _, name in ipairs { ... } do
@@ -120,10 +123,11 @@ local function describe(event, fpdu)
   return ("an FPDU with opcode %d and %d bytes of payload"):format(fpdu.opcode, #fpdu.payload)
 end
 
---- The parts that the sessions of all services have. `open(number, fields)` opens a connection.
---- `settle(c)` waits for all answers on it. `opened` has the connections by number.
+--- Returns a session with the functions that the sessions of all services have. Also returns a
+--- function that finds or opens a connection by its number. `open(fields)` opens a connection.
+--- `settle(c)` waits for all answers on the connection `c`.
 local function base(t, requirements, open, settle)
-  -- If a later exchange fails, the target stopped working because of the session.
+  -- The target works before the session. If a later exchange fails, the session is the cause.
   t:good_exchange()
 
   local self, opened = {}, {}
@@ -168,7 +172,7 @@ local function base(t, requirements, open, settle)
     t:liveness()
   end
 
-  --- Resets a connection, whatever is unanswered.
+  --- Resets a connection, even if answers are missing.
   function self:reset(number)
     connection(number).conn:reset()
     opened[number] = nil
@@ -180,7 +184,7 @@ local function base(t, requirements, open, settle)
     self:fault_now(number, name)
   end
 
-  --- Does the same, without a wait for answers. A message may be incomplete.
+  --- Like `fault`, but does not wait for answers. The tester's last message may be incomplete.
   function self:fault_now(number, name)
     local c, fault = connection(number), FAULTS[name]
     opened[number] = nil
@@ -205,7 +209,7 @@ local function base(t, requirements, open, settle)
     end
     local is_terminate = event == "fpdu" and fpdu.opcode == 7
     if is_terminate and is_crc then
-      -- An error of another layer shows that MPA passed the ULPDU on. Some targets exchange the two
+      -- An error of another layer shows that MPA passed the ULPDU on. Some targets swap the two
       -- halves of the first byte.
       local first, code = fpdu.payload:byte(1, 2)
       is_terminate = first == 0x20 or code == 2 and (first == 2 or first >> 4 == 2)
@@ -236,12 +240,12 @@ local function base(t, requirements, open, settle)
   return self, connection
 end
 
---- Returns whether the tester's Request has C=1. Then the connection has CRCs, whatever the Reply
---- has.
+--- Returns whether the tester's Request has C=1. If it has, the connection has CRCs, whatever C of
+--- the Reply is.
 local function requests_crc(t, fields) return t:request { crc = fields.crc }:octets():byte(17) & 0x40 ~= 0 end
 
---- Returns the fields of the tester's Request. An enhanced Request permits 16 Reads at a time in each
---- direction.
+--- Returns the fields of the tester's Request. An enhanced Request permits 16 Reads at a time in
+--- each direction.
 local function request_fields(fields)
   local depth = fields.enhanced and 16 or nil
   return {
@@ -254,7 +258,7 @@ end
 function session.echo(t)
   local sent = 0
 
-  --- Fails the case if `ok` is false. `missing`: because an answer is missing.
+  --- Fails the case if `ok` is false. `missing` is true if the reason is a missing answer.
   local function check(ok, requirement, expected, actual, missing)
     t:check(ok, { requirement = requirement, expected = expected, actual = actual, missing = missing })
   end
@@ -265,14 +269,14 @@ function session.echo(t)
     return { conn = conn, msn = 1, waiting = {}, octets = 0, longest = 3000, crc = frame.crc or requests_crc(t, fields) }
   end
 
-  --- Sends the next segments of a connection's message, at most `count`, so that TCP may deliver
-  --- their FPDUs at once.
+  --- Sends the next segments of a connection's message, at most `count`. TCP may deliver their
+  --- FPDUs at once.
   local function send_segments(c, count)
     local m, fpdus = c.message, nil
     local every, stall = m and m.every, m and m.stall
     if m and m.descending then
-      -- RFC 5041 section 5.3 recommends ascending offsets, and does not require them. The last segment
-      -- has the highest offset (section 4.1).
+      -- RFC 5041 section 5.3 recommends ascending offsets, and does not require them. The last
+      -- segment has the highest offset (section 4.1).
       local offsets, last = {}, math.max(0, (#m.payload - 1) // m.segment * m.segment)
       for at = last - m.segment, 0, -m.segment do offsets[#offsets + 1] = at end
       offsets[#offsets + 1] = last
@@ -305,7 +309,7 @@ function session.echo(t)
       end
     end
     if fpdus then
-      -- A pause after the first bytes may end a time-out of the target inside an FPDU.
+      -- During a pause after the first bytes, a timer of the target may expire inside an FPDU.
       local stalled = stall and stall > 0 and { cuts = { math.min(stall, #fpdus - 1) }, pause = 0.7 } or nil
       c.conn:send(fpdus, every and { every = every } or stalled)
     end
@@ -341,12 +345,12 @@ function session.echo(t)
 
   local self, connection = base(t, session.ECHO, open, settle)
 
-  --- Begins a Send of `size` bytes, in segments of at most `segment` bytes of payload. The Send
-  --- consists of one segment if `segment` is missing. No segment is sent yet. `every` cuts the
-  --- FPDUs into TCP segments of this size. `stall` waits for 0.7 s after this number of their bytes.
-  --- With `empty`, a last segment without payload follows the payload. With
-  --- `descending`, the segments before the last are sent in descending order of MO. Completes the last Send of the
-  --- connection first.
+  --- Prepares a Send of `size` bytes, in segments of at most `segment` bytes of payload. The Send
+  --- has one segment if `segment` is missing. First completes the previous Send of the connection.
+  --- Sends no segment of the new Send yet. `every` is the size of the TCP segments into which the
+  --- FPDUs are cut. `stall` is the number of bytes of the FPDUs after which the tester waits for
+  --- 0.7 s. With `empty`, a last segment without payload follows the payload. With `descending`,
+  --- the segments before the last segment are sent in descending order of MO.
   function self:message(number, fields)
     local c = connection(number)
     send_segments(c, math.maxinteger)
@@ -381,11 +385,11 @@ function session.echo(t)
   return self
 end
 
---- A session with rping's server: Writes to its buffer and Reads of its buffer.
+--- A session with rping's server. The tester writes to the server's buffer, and reads from it.
 function session.rping(t)
   local written, rounds = 0, 0
 
-  --- Fails the case if `ok` is false. `missing`: because an answer is missing.
+  --- Fails the case if `ok` is false. `missing` is true if the reason is a missing answer.
   local function check(ok, requirement, expected, actual, missing)
     t:check(ok, { requirement = requirement, expected = expected, actual = actual, missing = missing })
   end
@@ -437,7 +441,7 @@ function session.rping(t)
 
   local self, connection = base(t, session.RPING, open, settle)
 
-  --- Keeps a part inside the buffer.
+  --- Returns an offset and a size that are limited to the buffer.
   local function part(c, fields)
     local at = fields.at % (c.op.length + 1)
     return at, math.min(fields.size, c.op.length - at)
@@ -479,8 +483,8 @@ function session.rping(t)
     c.conn:send(read_request(c, at, size))
   end
 
-  --- Sends one of rping's Sends, which describes a buffer of the tester. With `between`, a Write to the
-  --- end of the target's buffer comes between the two segments of the Send.
+  --- Sends one of rping's Sends, which describes a buffer of the tester. With `between`, a Write to
+  --- the end of the target's buffer comes between the two segments of the Send.
   local function advertise(c, to, stag, size, between)
     local payload = string.pack(">i8I4I4", to, stag, size)
     local function segment(from, till, last)
@@ -524,8 +528,8 @@ function session.rping(t)
     go_ahead(c, "Read")
   end
 
-  --- The second half: the target writes the text to the offset `to` of a buffer. If `text` is missing,
-  --- any bytes may arrive.
+  --- The second half: the target writes the text to the offset `to` of a buffer. If `text` is
+  --- missing, any bytes may arrive.
   local function write_half(c, to, size, text, between)
     advertise(c, to, 0x77670002, size, between)
     local got, next = {}, to
@@ -543,10 +547,11 @@ function session.rping(t)
     go_ahead(c, "Write")
   end
 
-  --- Performs `count` rounds of rping: the target reads `size` bytes of the tester, which answers in
-  --- segments of at most `segment` bytes, and writes them to the offset `to` of another buffer. With
-  --- `between`, a Write comes between two segments of each Send. With `empty`, the last segment of each
-  --- Read Response is empty.
+  --- Performs `count` rounds of rping. In each round, the target reads `size` bytes from the
+  --- tester, and writes the same bytes to the offset `to` of another buffer of the tester. The
+  --- tester answers a Read in segments of at most `segment` bytes. With `between`, a Write comes
+  --- between two segments of each Send. With `empty`, the last segment of each Read Response is
+  --- empty.
   function self:rounds(number, count, fields)
     local c = connection(number)
     settle(c)
@@ -557,7 +562,7 @@ function session.rping(t)
     local size = math.max(2, math.min(fields.size, c.op.length - 1))
     for _ = 1, count do
       rounds = rounds + 1
-      -- The server of rping writes a C string, so only the last byte is zero.
+      -- The server of rping writes a C string, so only the last byte of the text is zero.
       local text = (("round %d "):format(rounds) .. ("0123456789abcde"):rep(size // 15 + 1)):sub(1, size - 1) .. "\0"
       read_half(c, text, fields)
       c.memory = text .. c.memory:sub(#text + 1)
@@ -565,8 +570,8 @@ function session.rping(t)
     end
   end
 
-  --- Sends `count` Read Requests in one TCP write, at most as many as the target permits. Each reads
-  --- `size` bytes, at a place of its own.
+  --- Sends `count` Read Requests in one TCP write, or fewer if the target does not permit `count`
+  --- Reads at a time. Each Read Request is for `size` bytes at another offset of the buffer.
   function self:reads(number, count, size)
     local c = connection(number)
     settle(c)

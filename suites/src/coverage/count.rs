@@ -154,8 +154,8 @@ pub fn count(proofs: &Proofs, by: CoverageKind, named: &BTreeSet<RequirementId>,
 }
 
 /// Returns the requirements whose violation is visible only to the target's user. An agent can
-/// report such a violation. Returns none unless `by` is [`CoverageKind::Case`], because only cases
-/// use an agent.
+/// report such a violation. Returns requirements only if `by` is [`CoverageKind::Case`], because
+/// only cases use an agent.
 pub fn upper_rows(by: CoverageKind) -> impl Iterator<Item = (RequirementId, &'static Requirement)> {
     let is_upper = |row: &Requirement| row.observe == Observe::Upper && is_driven(row.catalogue);
     requirement::all().filter(move |(_, row)| by == CoverageKind::Case && is_upper(row))

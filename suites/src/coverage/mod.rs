@@ -38,7 +38,7 @@ pub enum CoverageError {
     },
     /// A line is not a proof.
     #[error(
-        "{place}: {line:?} is not a proof; a proof is `by,id,test`, where by is case, rule or test, and id is in the catalogues"
+        "{place}: {line:?} is not a proof; a proof is `by,id,test`: `by` is case, rule or test, and `id` is the id of a requirement"
     )]
     Line {
         /// File and line.

@@ -218,7 +218,7 @@ fn frames<'s>(
     began_unix_ns: u64,
 ) -> Result<Frames, String> {
     if traffic.iter().any(|event| matches!(event.content, EventContent::Datagram { .. })) {
-        return Err("the case has datagrams, and only TCP is captured".to_owned());
+        return Err("the case has datagrams, but weft captures only TCP".to_owned());
     }
     let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
     let connected = traffic.iter().filter_map(|event| match event.content {

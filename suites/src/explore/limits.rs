@@ -1,5 +1,6 @@
-//! Finds out what a target can do, so that sessions stay legal: the largest Send that its receives
-//! hold, and whether it serves several connections at a time. No RFC requires a size or a number.
+//! Finds out what a target can do, so that sessions stay legal: the largest Send that its receive
+//! buffers hold, and whether it serves several connections at a time. No RFC requires a size or a
+//! number.
 
 use weft_core::requirement;
 
@@ -43,7 +44,8 @@ pub(super) async fn find(
         }
     }
     if service == SessionService::Echo {
-        // No RFC requires that a target receives segments in another order than that of their offsets.
+        // No RFC requires that a target receives segments in another order than that of their
+        // offsets.
         let send = Step::Message {
             connection: 1,
             size: 30,
@@ -55,8 +57,8 @@ pub(super) async fn find(
             descending: true,
         };
         let result = player.play(service, "descending-offsets", &[send]).await?;
-        // If the target rejects the segments, the order is a limit of the target. If it echoes
-        // other bytes, this is a failure, and the sessions will show it.
+        // If the target rejects the segments, the order is a limit of the target. If the target
+        // echoes other bytes, it has a fault, and the sessions will show this fault.
         let is_misplaced = result.failing().any(|row| row == requirement!("DDP-5.2-4"));
         profile.any_order = passed(&result) || is_misplaced;
     }
@@ -121,12 +123,13 @@ async fn largest_send(player: &Player, segment: u32) -> Result<(u32, bool), RunE
         let result = play(size).await?;
         match passed(&result) {
             true => most = size,
-            // If shorter segments pass, the target refuses the FPDU, and not the message.
+            // If the same Send in shorter segments passes, the target refuses the FPDU, not the
+            // Send.
             false if is_too_long(&result) && (segment <= ETHERNET || !passed(&play_in(size, ETHERNET).await?)) => {
                 refused = Some(size);
                 break;
             }
-            // Another failure is no limit. The sessions will show it again.
+            // Any other failure is not a limit. The sessions will show this failure again.
             false => return Ok((size, false)),
         }
     }

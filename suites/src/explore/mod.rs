@@ -1,5 +1,6 @@
-//! Judged random traffic: draws sessions that the protocols and the target's service allow, plays
-//! them, and judges them like cases. A session that fails is reduced and saved as a case.
+//! Judged random traffic. weft draws sessions (selects their steps at random) that the protocols
+//! and the target's service allow, plays them, and judges them like cases. A session that fails is
+//! reduced and saved as a case.
 //!
 //! | file | content |
 //! | --- | --- |
@@ -30,7 +31,7 @@ use crate::targets::Target;
 
 /// After this number of consecutive sessions without a verdict, a service is not explored any more.
 const MAX_UNDECIDED: u32 = 5;
-/// Maximum number of different failures. Then the exploration stops.
+/// After this number of different failures, the exploration stops.
 const MAX_FAILURES: usize = 20;
 /// Maximum number of times that weft plays a reduced session until it fails again. If it never
 /// fails again, weft saves the session without the reduction.
@@ -205,7 +206,7 @@ pub async fn explore(
     let is_over = || is_cancelled() || Instant::now() >= end;
     while began.elapsed() < options.time && options.sessions.is_none_or(|most| found.progress.sessions < most) {
         if is_cancelled() {
-            found.stopped = Some("it was interrupted".to_owned());
+            found.stopped = Some("the exploration was interrupted".to_owned());
             break;
         }
         let number = found.progress.sessions + 1;
@@ -228,7 +229,7 @@ pub async fn explore(
             sources[chosen].undecided += 1;
             if sources[chosen].undecided >= MAX_UNDECIDED {
                 let (service, why) = (profile.service.name(), &result.explanation);
-                found.limits.push(format!("{MAX_UNDECIDED} sessions with {service} in turn had no verdict ({why})"));
+                found.limits.push(format!("no verdict in {MAX_UNDECIDED} consecutive sessions with {service} ({why})"));
                 sources.remove(chosen);
                 if sources.is_empty() {
                     found.stopped = Some("no session had a verdict any more".to_owned());
@@ -257,7 +258,7 @@ pub async fn explore(
                 found.progress.failures = found.failures.len();
                 progress(&found.progress);
                 if found.failures.len() >= MAX_FAILURES {
-                    found.stopped = Some(format!("it found {MAX_FAILURES} different failures"));
+                    found.stopped = Some(format!("weft found {MAX_FAILURES} different failures"));
                     break;
                 }
             }
@@ -276,7 +277,7 @@ pub async fn explore(
 /// A service of the target, for which sessions are drawn.
 struct SessionSource {
     profile: Profile,
-    /// Requirements that the target violates in every session, even in one without steps.
+    /// Requirements that the target violates in every session, even in a session without steps.
     always: BTreeSet<RequirementId>,
     /// The number of consecutive sessions without a verdict.
     undecided: u32,
@@ -328,9 +329,9 @@ async fn reduce(
     };
     let (mut reduced, _) = shrink::shrink(steps.clone(), fails).await?;
     number_from_1(&mut reduced);
-    // The reduced session may not fail again, for two reasons. The new numbers change the order in
-    // which the last connections are closed. If a failure depends on the timing, a shorter session
-    // may have failed only by chance.
+    // It is possible that the reduced session does not fail again, for two reasons. The new numbers
+    // change the order in which the last connections are closed. If a failure depends on the
+    // timing, a shorter session may have failed only by chance.
     for steps in [&reduced, &steps] {
         for _ in 0..REPLAYS {
             if is_cancelled() {

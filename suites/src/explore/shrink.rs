@@ -19,7 +19,7 @@ pub(super) async fn shrink<E>(
     mut fails: impl AsyncFnMut(&[Step]) -> Result<bool, E>,
 ) -> Result<(Vec<Step>, u32), E> {
     let mut tries = 0;
-    // Remove halves first, then smaller parts, at last single steps.
+    // Remove halves first, then smaller parts, and finally single steps.
     let mut part = steps.len().div_ceil(2);
     while part > 0 {
         let mut at = 0;

@@ -49,9 +49,9 @@ pub struct CaseResult {
     pub duration_us: u64,
 }
 
-/// Number of steps that a report keeps of the begin of a long transcript.
+/// Number of steps that a report keeps from the beginning of a long transcript.
 const FIRST_STEPS: usize = 50;
-/// Number of steps that a report keeps of the end of a long transcript. Failures are usually there.
+/// Number of steps that a report keeps from the end of a long transcript. Most failures are there.
 const LAST_STEPS: usize = 100;
 
 impl CaseResult {

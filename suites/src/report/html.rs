@@ -35,8 +35,9 @@ const MAX_PLAIN: usize = 50;
 /// Maximum size in bytes of a capture that the page includes. A larger capture stays next to the
 /// page.
 const MAX_CAPTURE: u64 = 4 << 20;
-/// The same maximum for a pass in which the monitor observed no violation. Without it, long
-/// sessions that pass would need more space in the page than all other cases together.
+/// Maximum size in bytes of an included capture if the case passed and the monitor observed no
+/// violation. Without this limit, long sessions that pass would need more space in the page than
+/// all other cases together.
 const MAX_PASSED_CAPTURE: u64 = 12 << 10;
 /// The script that unpacks the packs.
 const SCRIPT: &str = include_str!("../../templates/report.js");

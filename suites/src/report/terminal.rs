@@ -222,7 +222,7 @@ impl<W: Write> State<W> {
         }
         if same.len() > 1 {
             let others: Vec<String> = same[1..].iter().map(|result| parameters(result)).collect();
-            writeln!(self.writer, "  the same  {}", others.join(" "))?;
+            writeln!(self.writer, "  same for  {}", others.join(" "))?;
         }
         Ok(())
     }

@@ -32,11 +32,14 @@ impl RunContext {
         }
         if !has_startup && !has_fpdus {
             let service = target.service().as_str();
-            return Ok(format!(" No control was run: a target with the service {service} sends no answers."));
+            return Ok(format!(
+                " weft made no control run (the case without its unusual step), because a target with the service \
+                 {service} sends no answers."
+            ));
         }
         let case_link = self.live.link(target)?;
         if matches!(case_link.start, Some(Start::Manual { .. })) {
-            return Ok(" No control was run, because the target file has no `start`.".to_owned());
+            return Ok(" weft made no control run (the case without its unusual step), because the target file has no `start`.".to_owned());
         }
         let quiet: Arc<dyn EventSink> = Arc::new(|_: &Event| {});
         let control = Stage::new(target.clone(), case_link, key.clone(), quiet).into_control(lengths);
@@ -53,14 +56,14 @@ impl RunContext {
             }
             Some(Err(why)) => {
                 stage.recorder().note_control(why);
-                stage.log_mut().excuse("The control fails, too");
-                let sentence = format!(" In the control, {why}.");
+                stage.log_mut().excuse("The control run (the case without its unusual step) fails, too");
+                let sentence = format!(" In the control run, {why}.");
                 stage.log_mut().control.outcome = control.stage.log().control.outcome.clone();
                 sentence
             }
             None => {
                 stage.recorder().note_control(&format!("not reached: {explanation}"));
-                " The control did not get as far as the step that deviates.".to_owned()
+                " The control run (the case without its unusual step) ended before this step.".to_owned()
             }
         })
     }

@@ -29,8 +29,8 @@ impl Filter {
         Filter::default()
     }
 
-    /// Selects the cases that one of the words names. Without words, selects all cases. A word is
-    /// one of these:
+    /// Selects the cases to which one of the words refers. Without words, selects all cases. A word
+    /// is one of these:
     ///
     /// - a key (`mpa/7.1.1-key/wrong-octet[octet=3]`), which is selected in every tier
     /// - a case (`mpa/7.1.1-key/wrong-octet`)

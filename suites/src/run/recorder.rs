@@ -139,7 +139,7 @@ impl Recorder {
             // A failed sign of life is not repeated, because the next one follows soon.
             None => {
                 if let Err(error) = self.store.beat(&self.run, self.clock.spent_us()).await {
-                    tracing::debug!(%error, "no sign of life");
+                    tracing::debug!(%error, "the results store did not accept the sign of life of this run");
                 }
             }
             Some(outage) if outage.next_try <= Instant::now() => self.try_again().await,

@@ -127,7 +127,7 @@ fn generate() -> mlua::Result<String> {
     );
     text.push_str("---@return integer[]\nfunction range(first, last) end\n");
     text.push_str(
-        "\noctets = {}\n\n---Returns `length` bytes: numbered lines of 64 bytes, no two of which are equal.\n",
+        "\noctets = {}\n\n---Returns `length` bytes in lines of 64 bytes. Each line has a different number.\n",
     );
     text.push_str("---@param length integer\n---@return string\nfunction octets.counted(length) end\n");
     text.push_str("\n---Describes the difference between the received and the expected bytes, for `actual`.\n");

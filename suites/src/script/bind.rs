@@ -11,8 +11,8 @@
 //! }
 //! ```
 //!
-//! The head names the list of [`Method`]s, the function that binds them, and the variables of an
-//! entry. In this order, these variables are the object (a copy), the locked stage, and the Lua
+//! The first line names the list of [`Method`]s, the function that binds the methods, and three
+//! variables for the entries. The variables are the object (a copy), the locked stage, and the Lua
 //! state. The stage knows the line of the script. An entry has these parts:
 //!
 //! - `async`, or `fn` for a method that does not use the stage. In a `fn`, the stage is missing, and
@@ -20,8 +20,8 @@
 //! - The parameters before the options, each with its type in Rust and in the annotations:
 //!   `message: Value = "weft.Message|string"`.
 //! - The options, the last parameter, as `{ TABLE: READER as PATTERN }`. `READER` is a method of
-//!   [`Reader`] that reads the fields of the table `TABLE`. It may be omitted if it has the name of
-//!   the table. If `TABLE` is a string, the pattern is the table itself.
+//!   [`Reader`] that reads the fields of the table `TABLE`. `READER` may be omitted if its name is
+//!   the name of the table. If `TABLE` is a string, `PATTERN` is the table itself.
 //! - `-> "TYPE"`: what the method returns, in the annotations.
 //! - The value that the method returns. In the expression of the value, `?` also accepts a
 //!   [`Stop`].

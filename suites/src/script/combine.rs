@@ -10,8 +10,8 @@ pub(crate) fn chosen(info: &CaseInfo, strategy: Strategy, seed: u64) -> Vec<Case
     let sizes: Vec<usize> = info.parameters.values().map(Vec::len).collect();
     let indices = match strategy {
         Strategy::All => return all,
-        // One parameter has no pairs, but each of its values must occur. With two parameters, each
-        // variant is a pair.
+        // If there is only one parameter, there are no pairs, but each value must occur. If there
+        // are two parameters, each variant is a pair.
         Strategy::Pairwise if sizes.len() < 3 => return all,
         Strategy::Sample(count) if count >= all.len() => return all,
         Strategy::Pairwise => pairwise(&sizes),

@@ -26,7 +26,8 @@ pub(crate) type Declarations = Arc<Mutex<Vec<DeclaredCase>>>;
 /// Maximum number of variants of one case.
 const MAX_VARIANTS: usize = 100_000;
 
-/// Adds `case` to the globals. The ids of cases in the script `file` begin with its name.
+/// Adds `case` to the globals. The id of each case begins with the name of the script, which is
+/// `file`.
 pub(crate) fn install(lua: &Lua, file: &str) -> mlua::Result<Declarations> {
     let declarations = Declarations::default();
     let (into, file) = (declarations.clone(), file.to_owned());

@@ -21,8 +21,8 @@ pub(crate) struct ScriptFault {
 }
 
 /// Runs the function of a case until it ends. If the function did no good exchange after its last
-/// expectation, does one afterwards, to show that the target still works. The stage records the
-/// target's actions.
+/// expectation, `invoke` does a good exchange, to show that the target still works. The stage
+/// records the target's actions.
 pub(crate) async fn invoke(
     case: &SuiteCase,
     key: &CaseKey,

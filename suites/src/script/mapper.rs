@@ -30,8 +30,8 @@ pub(super) struct Mapper {
 pub(super) const CP_IP: usize = 16;
 pub(super) const AP_IP: usize = 32;
 
-/// Returns the address at a byte offset of a received message. It is IPv6 if IPV is 6, otherwise
-/// IPv4.
+/// Returns the address at a byte offset of a received message. The address is IPv6 if the field IPV
+/// is 6, otherwise IPv4.
 pub(super) fn address(answer: &Table, at: usize) -> mlua::Result<IpAddr> {
     let octets: mlua::LuaString = answer.get("octets")?;
     let octets = octets.as_bytes();

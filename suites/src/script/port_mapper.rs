@@ -92,12 +92,13 @@ surface! {
         stage.mapper_client().send(&message, to, options.other_port, None).await?;
     };
 
-    /// Returns what has already arrived for the next expectation: a connection or a datagram.
-    /// Returns nil if nothing has arrived.
+    /// Returns the kind of the event that has already arrived for the next expectation: a
+    /// connection or a datagram. Returns nil if nothing has arrived.
     async waiting() -> "\"connection\"|\"datagram\"|nil" =>
         stage.mapper_client().waiting_kind().map(|is_connection| if is_connection { "connection" } else { "datagram" });
 
-    /// Counts datagrams until the target connects, `most` have arrived, or no more arrive.
+    /// Counts datagrams until the target connects, until `most` datagrams have arrived, or until no
+    /// more datagrams arrive. Also returns the reason for the end of the count.
     async count_repeats() { port_mapper_repeats as (expectation, most) } -> "integer, \"connection\"|\"most\"|\"quiet\"" => {
         let (count, ended) = stage.mapper_client().count_repetitions(expectation.within, most).await?;
         let ended = match ended {

@@ -168,7 +168,7 @@ mod tests {
         for name in ["io", "os", "package", "require", "debug", "load", "loadfile", "dofile", "pcall", "coroutine"] {
             assert!(eval(&format!("return {name}")).unwrap().is_nil(), "{name}");
         }
-        // The string metatable leads only to the bounded library.
+        // Through the metatable of strings, a script reaches only the reduced library.
         assert!(eval("return ('x').find").unwrap().is_nil());
         assert!(eval("return ('x').dump").unwrap().is_nil());
     }

@@ -42,8 +42,8 @@ pub(crate) const MESSAGE_FIELDS: LuaFields = LuaFields(
 
 /// Adds `sdp.shown` to the constructors. It lists the requirements that the monitor judges in the
 /// messages of the target, by subject: `sdp.shown { "hello_ack", "data" }`. The requirements that
-/// apply to every message are always included. A requirement can also be named by its id. Then the
-/// case itself must cause messages that the requirement is about.
+/// apply to every message are always included. A script can also name a requirement by its id. In
+/// this case, the script must cause messages that the requirement is about.
 pub(super) fn install(lua: &Lua) -> mlua::Result<()> {
     let shown = lua.create_function(|_, names: Vec<String>| {
         let mut rows: Vec<&str> = Vec::new();
@@ -140,8 +140,7 @@ surface! {
         stage.sdp(s.number).send(&message, carrier).await?;
     };
 
-    /// Sends a line of text commands as Data. The target's socket must be one that text commands
-    /// control.
+    /// Sends a line of text commands as Data. Text commands must control the target's socket.
     async command(line: LuaString = "string") =>
         stage.sdp(s.number).send(&Message::data(&[bytes(&line), b"\n".to_vec()].concat()), SendFields::default()).await?;
 
@@ -202,8 +201,8 @@ surface! {
     async expect_quiet() { sdp_quiet as (expectation, past) } -> "weft.SdpMessage[]" =>
         message_tables(&lua, &stage.sdp(s.number).expect_quiet(&expectation, &past).await?)?;
 
-    /// Receives this number of bytes. The target may send them as payload. It may also advertise
-    /// them with SrcAvails, and then the tester reads the bytes by RDMA Reads.
+    /// Receives this number of bytes. The target may send the bytes as payload, or advertise them
+    /// with SrcAvails. The tester gets advertised bytes by RDMA Reads.
     async collect(octets: usize = "integer") { sdp_quiet as (expectation, past) } -> "string" =>
         lua.create_string(stage.sdp(s.number).collect(&expectation, octets, &past).await?)?;
 

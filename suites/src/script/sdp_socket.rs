@@ -36,14 +36,15 @@ pub(super) struct SdpSocket {
 surface! {
     TESTER_SDP_SOCKET = Tester, bind_tester |t, stage, lua|;
 
-    /// Opens an SDP socket of the tester, in the target's profile. The socket is the Connecting Peer.
+    /// Opens an SDP socket of the tester, in the target's profile. The socket is the Connecting
+    /// Peer.
     async sdp_socket() { sdp_socket as settings } -> "weft.SdpSocket" =>
         SdpSocket { context: t.context.clone(), number: stage.open_sdp_socket(settings).await? };
 
-    /// Draws steps at random for a session with an SDP socket, adds them to the transcript, and returns
-    /// a function that plays them.
-    /// The parameter of this function is the session. `number` is the seed of the random steps, and
-    /// `connections` is the maximum number of connections at a time.
+    /// Draws the random steps of a session with an SDP socket, and adds the steps to the
+    /// transcript. Returns a function that plays the steps. The parameter of the function is the
+    /// session. `number` is the seed of the random steps, and `connections` is the maximum number
+    /// of connections at a time.
     async drawn_sdp_session(number: u64 = "integer", connections: u32 = "integer") -> "fun(session: table)" => {
         let steps = session::sdp_steps(&mut Rng::with_seed(number), connections.max(1));
         let text = session::lua_steps(&steps);
@@ -60,22 +61,22 @@ surface! {
     async send(octets: LuaString = "string") { sdp_socket_send as urgent } -> "boolean" =>
         stage.sdp_socket_send(s.number, octets.as_bytes().to_vec(), urgent)?;
 
-    /// Runs all sockets of the case until the condition is met: a number of received bytes that the
-    /// script has not taken yet (`octets`), the HelloAck (`open`), the end of all sends (`sent`), or
-    /// the end of the connection (`ended`). Gives up if the connection receives no byte for `within` seconds. Without
-    /// a condition, waits for this time. Returns whether the condition is met.
+    /// Runs all sockets of the case until a condition is met. The conditions are `octets` (number
+    /// of received bytes that the script has not taken yet), `open` (HelloAck), `sent` (all sends
+    /// have ended), and `ended` (the connection has ended). The end of the connection meets every
+    /// condition. The wait also ends if the connection receives no byte for `within` seconds.
+    /// Without a condition, waits for `within` seconds. Returns whether the condition is met.
     async wait() { sdp_socket_wait as (wait, within) } -> "boolean" =>
         stage.sdp_socket_wait(s.number, wait, within).await?;
 
     /// Returns the received bytes that the script has not taken yet.
     async received() -> "string" => lua.create_string(&stage.sdp_socket_received(s.number)?)?;
 
-    /// Takes the sends that have ended since the last call. Returns how many bytes each of these sends
-    /// has sent.
+    /// Returns the number of sent bytes for each send that has ended since the last call.
     async sent() -> "integer[]" => stage.sdp_socket_sent(s.number)?;
 
-    /// Requests a Mode: `"combined"`, `"pipelined"` or `"buffered"`. The socket changes to this Mode
-    /// when the draft allows it. `receiving` selects the half-connection from the target.
+    /// Requests a Mode: `"combined"`, `"pipelined"` or `"buffered"`. The socket changes to this
+    /// Mode when the draft allows it. `receiving` selects the half-connection from the target.
     async mode(mode: String = "string") { sdp_socket_mode as receiving } => {
         let mode = match mode.as_str() {
             "combined" => Mode::Combined,
@@ -94,8 +95,8 @@ surface! {
     /// Cancels the sends that have not ended.
     async cancel() => stage.sdp_endpoint(s.number)?.machine_mut().cancel_sends();
 
-    /// Leaves the target's bytes unread for this number of seconds. Until then, the socket only sends,
-    /// so its messages cross messages of the target.
+    /// For this number of seconds, the socket only sends, and leaves the target's bytes unread. So
+    /// its messages cross messages of the target.
     async stop_reading(seconds: f64 = "number") => {
         let time = options::pause(seconds).map_err(mlua::Error::runtime)?;
         stage.sdp_socket_stop_reading(s.number, time)?;
@@ -120,7 +121,7 @@ surface! {
     async reset() => stage.reset_sdp_socket(s.number).await?;
 
     /// Returns how the connection ended, or nil if it has not ended. The table has the field
-    /// `graceful`. If weft's SDP ended the connection, it has the field `reason`.
+    /// `graceful`. If weft's SDP ended the connection, the table also has the field `reason`.
     async ended() -> "{ graceful: boolean, reason: string? }?" => match stage.sdp_socket_end(s.number)? {
         Some(end) => {
             let table: Table = lua.create_table()?;

@@ -14,8 +14,8 @@
 //! If the target violates an expectation with a `requirement`, the case fails. If nothing arrives
 //! in time, the case is usually inconclusive. An expectation without a `requirement` is a
 //! preparation: if it is not met, the case is inconclusive. `shows` names requirements that the
-//! monitor judges in the messages that meet the expectation. The target's time scale stretches all
-//! seconds (`within`).
+//! monitor judges in the messages that meet the expectation. weft multiplies all times in seconds
+//! (`within`) by the target's time scale.
 //!
 //! SDP is in `sdp.rs`, the port mapper in `mapper.rs` and `port_mapper.rs`.
 
@@ -76,7 +76,7 @@ surface! {
     /// Returns the maximum payload of a DDP segment that fits into one TCP segment to the target.
     fn max_segment() -> "integer" => t.context.target.max_segment();
 
-    /// Waits. The target continues meanwhile.
+    /// Waits for this number of seconds. The target continues meanwhile.
     async pause(seconds: f64 = "number") => stage.connections.pause(options::pause(seconds).map_err(mlua::Error::runtime)?).await;
 
     /// Adds a line to the transcript.

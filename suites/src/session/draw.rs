@@ -1,4 +1,4 @@
-//! Draws the steps of a session.
+//! Draws the steps of a session: selects them at random.
 //!
 //! Sizes are near the values at which implementations change their behaviour: a message in one
 //! segment or in two, a full TCP segment, powers of two, and the largest message of the target.

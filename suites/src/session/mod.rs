@@ -1,4 +1,4 @@
-//! Sessions: legal traffic of a tester with the service of a target, which is drawn at random.
+//! Sessions: random legal traffic of a tester with the service of a target.
 //!
 //! | file | content |
 //! | --- | --- |
@@ -6,8 +6,8 @@
 //! | `sdp_step` | the steps of a session with an SDP socket, and how they are drawn |
 //! | `draw` | draws the steps of other sessions |
 //!
-//! `weft test --explore` plays sessions with new seeds. The cases of the topic `sdp/9-sessions` play
-//! some sessions with fixed seeds. The Lua modules `session` and `sdp_session` play the steps.
+//! `weft test --explore` plays sessions with new seeds. The cases of the topic `sdp/9-sessions`
+//! play some sessions with fixed seeds. The Lua modules `session` and `sdp_session` play the steps.
 
 mod draw;
 mod sdp_step;

@@ -1,5 +1,5 @@
-//! The steps of a session with an SDP socket, and how they are drawn. The steps call the functions of
-//! `suites/library/sdp_session.lua`.
+//! The steps of a session with an SDP socket, and how they are drawn. The steps call the functions
+//! of `suites/library/sdp_session.lua`.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -44,7 +44,7 @@ pub(crate) struct SocketFields {
     pub(crate) ird: u32,
     pub(crate) wants_pipelined: bool,
     pub(crate) follows_hints: bool,
-    /// Virtual address of the tester's buffers. 0: weft's choice.
+    /// Virtual address of the tester's buffers. If it is 0, weft selects the address.
     pub(crate) buffers_at: u64,
     pub(crate) cut: u32,
     pub(crate) cut_fpdus: bool,
@@ -175,7 +175,7 @@ pub(crate) enum SdpAction {
     Answer(&'static str),
     /// Cancels the sends.
     Cancel,
-    /// Lets the connection go on for this number of milliseconds.
+    /// Lets the connection continue for this number of milliseconds.
     Run(u32),
     /// Ends the connection abortively.
     Abort,

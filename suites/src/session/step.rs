@@ -91,8 +91,8 @@ pub(crate) const RPING_FAULTS: [Fault; 4] = ["write-beyond", "write-far", "read-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Opens a connection. `private` is the number of bytes of private data. With `markers`, the
-    /// tester requests markers. With `enhanced`, it uses the enhanced set-up of RFC 6581, so that the
-    /// target may permit several Reads at a time.
+    /// tester requests markers. With `enhanced`, the tester uses the enhanced set-up of RFC 6581,
+    /// so that the target may permit several Reads at a time.
     Open { connection: u32, crc: Option<bool>, private: u32, markers: bool, enhanced: bool },
     /// Begins a Send of `size` bytes in segments of at most `segment` bytes. `every` is the size of
     /// the TCP segments into which the FPDUs are cut, or 0 for no cuts. `stall` is the number of
@@ -117,12 +117,12 @@ pub(crate) enum Step {
     Write { connection: u32, at: u32, size: u32, segment: u32 },
     /// Reads from the buffer of rping.
     Read { connection: u32, at: u32, size: u32 },
-    /// Sends several Read Requests in one TCP write, at most as many as the target permits.
+    /// Sends `count` Read Requests in one TCP write, or fewer if the target permits fewer Reads.
     Reads { connection: u32, count: u32, size: u32 },
-    /// Performs rounds of rping: the target reads `size` bytes, and writes them to the offset `to` of
-    /// a buffer of the tester. The tester answers in segments of at most `segment` bytes. With
-    /// `between`, a Write comes between two segments of each Send. With `empty`, the last segment of
-    /// each Read Response is empty.
+    /// Performs rounds of rping: the target reads `size` bytes, and writes them to the offset `to`
+    /// of a buffer of the tester. The tester answers a Read in segments of at most `segment` bytes.
+    /// With `between`, a Write comes between two segments of each Send. With `empty`, the last
+    /// segment of each Read Response is empty.
     Rounds { connection: u32, count: u32, size: u32, segment: u32, to: u64, between: bool, empty: bool },
     /// Opens connections whose Requests the target must refuse.
     Refused { count: u32 },
@@ -141,7 +141,7 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// The connection of the step. `None` for a step without one.
+    /// The connection of the step. `None` for a step without a connection.
     pub(crate) fn connection(&mut self) -> Option<&mut u32> {
         match self {
             Step::Open { connection, .. }

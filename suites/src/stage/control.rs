@@ -4,16 +4,16 @@
 //! A plain exchange is a correct exchange of the target's service on an open connection. A script
 //! marks the step that deviates from a plain exchange (`conn:send(message, { deviates = true })`).
 //! If the case fails, the script runs again as a control. The control is the same up to the first
-//! marked step. In place of this step the tester does plain exchanges, with FPDUs of the lengths
-//! that the failed run sent in its marked steps. Then the control ends. If the plain exchanges also
-//! fail, the target has a more basic fault than the fault that the case is about.
+//! marked step. In place of this step, the tester does plain exchanges. Their FPDUs have the
+//! lengths of the FPDUs in the marked steps of the failed run. Then the control ends. If the plain
+//! exchanges also fail, the target has a more basic fault than the fault that the case is about.
 //!
 //! With SDP, the plain exchange is Data in both directions. With a port mapper, it is a correct
 //! PMReq. With a port mapper's client, it is a correct PMAccept for another service. With an agent,
 //! it is a Send in each direction on a new connection.
 //!
-//! A script marks a start-up frame with the legal frame that replaces it in the control (`{
-//! deviates = t:request() }`). The control sends the legal frame, finishes start-up, does one
+//! A script can also mark a start-up frame (`{ deviates = t:request() }`). The value is the legal
+//! frame that the control sends instead. The control sends this frame, finishes start-up, does one
 //! exchange of the target's service, and ends.
 
 use super::deviation::{Deviation, UNTAGGED};
@@ -26,7 +26,7 @@ const ANSWER_SECONDS: f64 = 5.0;
 /// Length of a port mapper's message in bytes.
 const MAPPER_MESSAGE: usize = 48;
 impl Stage {
-    /// Makes this the stage of a control that tries these lengths of ULPDUs.
+    /// Turns this stage into the stage of a control. The control tries ULPDUs of these lengths.
     pub(crate) fn into_control(mut self, lengths: Vec<u16>) -> Self {
         self.control = Some(lengths);
         self
@@ -38,8 +38,8 @@ impl Stage {
     }
 
     /// Called before a script sends a message that deviates from a plain exchange. In a control,
-    /// the plain exchange replaces the message and ends the case. Otherwise the lengths in the
-    /// message are noted for a control.
+    /// the plain exchange replaces the message and ends the case. Otherwise, notes the lengths of
+    /// the message's ULPDUs for a later control.
     pub(crate) async fn deviates(&mut self, number: u32, message: &Message, deviation: &Deviation) -> Result<(), Stop> {
         if self.is_control() {
             let Deviation::Startup(legal) = deviation else { return self.instead(number).await };

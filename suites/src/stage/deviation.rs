@@ -53,8 +53,8 @@ impl ControlLog {
     }
 }
 
-/// Returns the payload length of a ULPDU with `length` bytes and this header length. If `length` is
-/// too short for the header, a longer ULPDU with the same PAD is used.
+/// Returns the payload length of a ULPDU with `length` bytes and a header of `header` bytes. If
+/// `length` is less than `header`, the ULPDU is longer, but has the same PAD.
 pub(super) fn payload_len(mut length: usize, header: usize) -> usize {
     while length < header {
         length += 4;
@@ -62,7 +62,7 @@ pub(super) fn payload_len(mut length: usize, header: usize) -> usize {
     length - header
 }
 
-/// Returns bytes that depend on their position.
+/// Returns bytes whose values depend on their positions.
 pub(super) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|position| b'a' + (position % 23) as u8).collect()
 }

@@ -30,7 +30,7 @@ impl Stage {
         self.connections.target.service().driver().good_exchange(self, &expectation).await
     }
 
-    /// Closes the connection of a good exchange that worked. If the exchange failed, decides the
+    /// If the good exchange worked, closes its connection. If the exchange failed, decides the
     /// case.
     pub(in crate::stage) async fn conclude(
         &mut self,
@@ -93,8 +93,8 @@ impl Stage {
         let operation = begun.map_err(|failure| self.recorder().failed(failure, expectation, "Full Operation"))?;
         self.connections.get(number)?.progress.buffer = operation.buffer;
         self.connections.log.operates();
-        // Linux's soft-iWARP driver (siw) also loses bytes that arrive immediately after its first
-        // echo, about one time in twenty.
+        // This pause is for Linux's soft-iWARP driver (siw). About one time in twenty, siw loses
+        // bytes that arrive immediately after its first echo.
         let settled = self.connections.link.now() + self.connections.target.options.settle_time;
         self.connections.link.pause(settled).await;
         Ok(operation)

@@ -1,4 +1,4 @@
-//! Counts the memory of messages that a script has.
+//! Counts the memory of a script's messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ impl MemoryShare {
     }
 }
 
-/// A copy counts no bytes. Its bytes are counted when a script gets it.
+/// A copy of a message has an empty share. The bytes are counted when a script gets the copy.
 impl Clone for MemoryShare {
     fn clone(&self) -> Self {
         MemoryShare::default()
@@ -30,7 +30,7 @@ impl Drop for MemoryShare {
     }
 }
 
-/// All shares are equal, so that they do not matter when messages are compared.
+/// All shares are equal, so a comparison of messages ignores the shares.
 impl PartialEq for MemoryShare {
     fn eq(&self, _: &Self) -> bool {
         true

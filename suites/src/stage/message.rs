@@ -12,8 +12,8 @@ pub(crate) struct Message {
     pub(crate) name: String,
     pub(crate) octets: Vec<u8>,
     pub(crate) marks: Vec<Mark>,
-    /// Whether the bytes are FPDUs with markers. If they are not, and the target requests markers,
-    /// the connection inserts markers.
+    /// Whether the bytes are FPDUs with markers. If the value is false and the target requests
+    /// markers, the connection inserts markers.
     pub(crate) has_markers: bool,
     /// An SDP message. The connection that sends it fills in the missing counters.
     pub(crate) draft: Option<Box<Draft>>,
@@ -45,7 +45,7 @@ impl Message {
         Message::of_draft(Draft::new(mid))
     }
 
-    /// Creates a Data with this payload.
+    /// Creates a Data message with this payload.
     pub(crate) fn data(payload: &[u8]) -> Self {
         Message::of_draft(Draft { payload: payload.to_vec(), ..Draft::new(Mid::DATA) })
     }

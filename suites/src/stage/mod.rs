@@ -65,9 +65,9 @@ use crate::model::{Capability, CaseKey, EventSink};
 use crate::targets::{CaseLink, Target};
 
 /// Requirements of RFC 6581 that bind only enhanced Responders. A Responder without the enhanced
-/// set-up closes the connection on an enhanced Request (P2P-10-4). On the wire, both kinds of
-/// Responder look the same if the Reply is wrong. So these requirements count only if the target
-/// declares revision 2.
+/// set-up closes the connection on an enhanced Request (P2P-10-4). If a Reply is wrong, it does not
+/// show whether the Responder has the enhanced set-up. So these requirements count only if the
+/// target declares revision 2.
 const OF_ENHANCED_RESPONDERS: [RequirementId; 3] =
     [requirement!("P2P-5-2"), requirement!("P2P-10-2"), requirement!("P2P-10-9")];
 

@@ -18,7 +18,7 @@ pub(crate) enum StepFailure {
 }
 
 impl StepFailure {
-    /// Adds to the reason the step in which the failure happened.
+    /// Adds `step`, a description of the failed step, to the reason.
     pub(in crate::stage) fn in_step(self, step: &str) -> Self {
         match self {
             StepFailure::Decided => StepFailure::Decided,

@@ -209,8 +209,8 @@ impl Store {
         Ok(Some(RunReport { run: record.info, cases: self.cases(id).await?, results, summary }))
     }
 
-    /// Like [`report`](Self::report), without transcripts and findings. They are the largest part
-    /// of a run, and a comparison does not need them.
+    /// Like [`report`](Self::report), without transcripts and findings. Transcripts and findings
+    /// are the largest part of a run, and a comparison does not need them.
     ///
     /// # Errors
     /// The database fails, or a document in it is damaged.

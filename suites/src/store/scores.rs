@@ -89,8 +89,7 @@ impl Store {
         Ok(judged)
     }
 
-    /// Returns the variants of cases with different verdicts in `runs`, sorted by key, `limit` at
-    /// most.
+    /// Returns at most `limit` variants of cases with different verdicts in `runs`, sorted by key.
     ///
     /// # Errors
     /// The database fails, or a key in it is damaged.

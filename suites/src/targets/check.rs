@@ -39,7 +39,7 @@ pub struct Probe {
 /// The target cannot be opened.
 pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Probe>, OpenError> {
     let live = OpenTarget::open(target).await?;
-    // Good exchanges have markers if the target file declares that the target requests them.
+    // Good exchanges have markers if the target file declares that the target requests markers.
     let requests_markers = target.remote().is_some() && target.capabilities().contains(&Capability::AsksForMarkers);
     let mut target = target.clone();
     target.options.requests_markers = requests_markers;
@@ -146,8 +146,8 @@ impl Observer {
         stage.leave().await;
         if let Ok(true) = taken {
             let text = format!(
-                "accepts a byte after the end of a buffer of `rping_size` = {} bytes; set `rping_size` to the -S of the server; \
-                 if they are already equal, the target does not check bounds",
+                "accepts a byte after the end of a buffer of `rping_size` = {} bytes; set `rping_size` to the server's option -S; \
+                 if `rping_size` is already correct, the target does not check bounds",
                 self.target.description.rping_size
             );
             self.add("its buffer", None, text);

@@ -44,8 +44,8 @@ pub(crate) struct SdpFacts {
     pub(crate) start: SdpStart,
     /// Order of the fields in SDP messages.
     pub(crate) order: FieldOrder,
-    /// MSeq of the first message after Hello and HelloAck. It is 1, or 0 in the other reading of
-    /// draft-pinkerton-iwarp-sdp-01 section 6.1.5.
+    /// MSeq of the first message after Hello and HelloAck. draft-pinkerton-iwarp-sdp-01 section
+    /// 6.1.5 can mean 1 or 0.
     pub(crate) first_mseq: u32,
 }
 

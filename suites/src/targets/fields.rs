@@ -175,7 +175,7 @@ pub struct StartupTable {
     /// Makes the MPA Request enhanced (RFC 6581), with S=1. Requires `revision = 2`.
     pub enhanced: Option<EnhancedTable>,
     /// Private data of the MPA Request in hexadecimal, at most 512 bytes. Some presets allow only
-    /// 256 bytes. An enhanced Request has room for 4 bytes less.
+    /// 256 bytes. For an enhanced Request, the limit is 4 bytes lower.
     pub private_data: String,
     /// Pause in milliseconds after the Reply. Then the tester sends its first FPDU, or closes a
     /// connection without FPDUs. Default: the pause of the preset, or 20 without a preset. Some

@@ -79,13 +79,14 @@ impl Target {
         }
         if let Some(other) = fields.capabilities.iter().flatten().find(|capability| !capability.is_declared()) {
             return Err(wrong(format!(
-                "capabilities: {other} follows from the service; a file can declare asks-for-markers, atomics, crc, markers, pm-connect, revision-1 and revision-2"
+                "capabilities: {other} follows from the service, so remove it from the list; valid entries are asks-for-markers, atomics, crc, markers, pm-connect, revision-1 and revision-2"
             )));
         }
         if let Some(entry) = fields.baseline.iter().find(|entry| entry.reason.trim().is_empty()) {
             return Err(wrong(format!("baseline: {}: expected a reason", entry.case)));
         }
-        // A pass with a signature is valid: the case passed, but the target violated a requirement.
+        // An entry for a pass is valid only with a signature: the case passed, but the target
+        // violated a requirement.
         let alone =
             |entry: &&crate::baseline::BaselineEntry| entry.outcome == Verdict::Pass && entry.signature.is_empty();
         if let Some(entry) = fields.baseline.iter().find(alone) {
@@ -108,8 +109,8 @@ impl Target {
         };
         if initiates && let Some(service) = fields.service.filter(|service| service.is_sdp()) {
             return Err(wrong(format!(
-                "service = \"{}\" needs role = \"responder\" and an address, because weft tests SDP on a socket that accepts; an \
-                 initiator can have \"echo\", \"rping\", \"port-mapper\" or \"none\"",
+                "service = \"{}\" needs role = \"responder\" and an address, because weft connects to the SDP socket. \
+                 For role = \"initiator\", set service to \"echo\", \"rping\", \"port-mapper\" or \"none\".",
                 service.as_str()
             )));
         }

@@ -307,7 +307,8 @@ impl Target {
         self.access.builtin().is_some() || self.capabilities().contains(&Capability::PmConnect)
     }
 
-    /// Returns whether the target maps over IPv6 or, as a client, sends its requests over IPv6.
+    /// Returns whether a port mapper maps services over IPv6. For a client of a port mapper,
+    /// returns whether the client sends its requests over IPv6.
     pub(crate) fn maps_v6(&self) -> bool {
         self.access.maps_v6(&self.description)
     }

@@ -11,9 +11,10 @@ pub(crate) struct TargetOptions {
     pub(crate) settle_time: Duration,
     /// Network interface to capture on during a run, so that the evidence shows the wire.
     pub(crate) capture: Option<String>,
-    /// Whether a builtin initiator requests the peer-to-peer model of RFC 6581. Cases set it.
+    /// Whether a builtin initiator requests the peer-to-peer model of RFC 6581. A case sets this
+    /// field.
     pub(crate) requests_enhanced: bool,
-    /// Whether a builtin target requests markers. Cases and runs set it.
+    /// Whether a builtin target requests markers. A case or a run sets this field.
     pub(crate) requests_markers: bool,
 }
 

@@ -40,7 +40,7 @@ pub const PRESETS: [Preset; 4] = [
         remarks: &[
             "does not request CRC, and answers C=1 with C=1; without CRC its CRC fields are zero",
             "does not send markers, and rejects a Request with M=1",
-            "does not process bytes that arrive directly after its Reply, hence settle_ms",
+            "does not process bytes that arrive directly after its Reply, so the preset sets settle_ms",
             "offers ready-to-receive by Write and Read and prefers Write; ORD and IRD up to 128",
             "start-up timers: 5 s for a Request, 10 s for a Reply",
             "as initiator, its kernel crashes on a Reply with more than 256 bytes of private data, or with S=1 and no private data; configure `restart`",
@@ -51,8 +51,8 @@ pub const PRESETS: [Preset; 4] = [
         about: "Chelsio's T4 and later NICs",
         capabilities: &[Crc, Markers, Revision1, Revision2],
         settle_ms: 20,
-        // The driver's start-up timer is 60 s, but without a factor a case waits only 15 s for a
-        // close.
+        // The driver's start-up timer is 60 s. Without a factor, a case waits only 15 s for the
+        // close that this timer causes.
         time_scale: 5.0,
         private_data: 256,
         remarks: &[

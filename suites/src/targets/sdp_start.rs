@@ -27,6 +27,7 @@ pub enum SdpStart {
 impl SdpStart {
     /// Returns the rules that the Accepting Peer violates in this profile. In the profile
     /// `natural`, the Accepting Peer sends an FPDU (HelloAck) before the Initiator's first FPDU.
+    /// MPA forbids this.
     pub(crate) const fn breaks(self) -> &'static [RequirementId] {
         match self {
             SdpStart::Natural => &[requirement!("MPA-7.1.2-17"), requirement!("MPA-7.1.3-2")],

@@ -38,7 +38,8 @@ pub enum Service {
 }
 
 impl Service {
-    /// All services. If a case can run against several services, it runs against the first.
+    /// All services. If a case can run against several services, it runs against the first of them
+    /// in this list.
     pub(crate) const ALL: [Service; 10] = [
         Service::Agent,
         Service::Rping,

@@ -50,7 +50,7 @@ impl EnvironmentToken {
             bound => {
                 let whose = bound.map_or("for agents of this machine only".to_owned(), |bound| format!("for {bound}"));
                 Err(format!(
-                    "agent = {address:?}: weft does not send {TOKEN} there, because it is {whose}; if the agent is yours, set {TOKEN_FOR}={host}"
+                    "agent = {address:?}: weft does not send {TOKEN} there, because the token is {whose}; if the agent is yours, set {TOKEN_FOR}={host}"
                 ))
             }
         }

@@ -1,8 +1,8 @@
 -- RFC 5041 sections 4.3 and 7.1: basic checks of the numbers in untagged segments. Every other case
--- relies on them.
+-- relies on these checks.
 
 --- Checks that the answer does not reject the MSN of the Send, which is 1. A Terminate 12 02 or 12
---- 03 would reject it (RFC 5041 section 7.1).
+--- 03 would reject this MSN (RFC 5041 section 7.1).
 local function check_msn_is_accepted(t, event, fpdu, expected)
   if event ~= "fpdu" or fpdu.opcode ~= 7 then return end
   local layer, code = fpdu.payload:byte(1, 2)

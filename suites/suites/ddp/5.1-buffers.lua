@@ -100,7 +100,7 @@ case(with_rping("no-octets", "The target ignores STag and TO of a tagged message
   conn:close()
 end))
 
-case(with_rping("own-queues", "The target needs and uses no receive to answer a Read Request",
+case(with_rping("own-queues", "The target answers a Read Request without the use of a receive",
   { "DDP-5.1.2-5" }, { roles = { "responder" }, tags = { "read" } }, function(t)
   t:good_exchange()
 
@@ -143,7 +143,7 @@ case(with_rping("empty-segment", "The target places a Write that has an empty se
   if event == "fpdu" and answer.opcode == 7 then
     conn:close()
     t:liveness()
-    t:unimplemented("The target rejects an empty segment that is only a part of its message. RFC 5041 leaves this open.")
+    t:unimplemented("The target rejects an empty segment in a longer message. RFC 5041 does not define the use of such a segment.")
   end
   t:check(event == "fpdu" and answer.opcode == 2, {
     requirement = "RDMAP-5.2.1-18",

@@ -156,7 +156,7 @@ case(with_echo("numbers", "The target numbers its messages consecutively, and se
 end))
 
 -- DDP may give MPA a ULPDU of any size (RFC 5044 section 3). So a short ULPDU does not prove that
--- the maximum size of a ULPDU (MULPDU) is below 128 (MPA-4.5-8).
+-- the maximum size of a ULPDU (MULPDU) is below 128 bytes (MPA-4.5-8).
 case(with_echo("not-too-small", "The target sends a long Send in segments of at least 128 bytes, except for the last",
   { "MPA-4.5-6" }, { version = 2, tags = { "segment", "send" } }, function(t)
   t:good_exchange()
@@ -176,7 +176,7 @@ end))
 
 -- This case finds a target that keeps the MSN in eight bits. It also finds a target whose ring of
 -- receives fails when the ring wraps around.
-case(with_echo("many", "The target numbers and accepts Sends in order after many earlier ones",
+case(with_echo("many", "The target still numbers and accepts Sends in order after many earlier Sends",
   { "DDP-4.3-6", "DDP-5.2-7", "RDMAP-5.3-16" },
   { version = 2, tags = { "segment", "send" }, parameters = { sends = { 300 } } }, function(t, p)
   local conn = t:start_up()

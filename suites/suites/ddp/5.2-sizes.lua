@@ -28,7 +28,8 @@ local function sends(name, title, parameters, fields)
       until last
       local event, fpdu = conn:next { within = 5 }
       if event == "fpdu" and fpdu.opcode == 7 then
-        -- Another case judges the error code. Only an error of MPA is no refusal of the Send.
+        -- Another case judges the error code. The first byte of an error of MPA is 20. A Terminate
+        -- with such an error does not count as a refusal of the Send.
         refused = fpdu.payload:byte(1) ~= 0x20
       end
       conn:reset()
@@ -74,10 +75,10 @@ local function with_rping(name, title, parameters, rows, run, shown)
   }
 end
 
-with_rping("rounds", "The target sends Read Requests, Writes and Sends after many earlier ones",
+with_rping("rounds", "The target still sends Read Requests, Writes and Sends after many earlier messages",
   { count = { 260 } }, { "DDP-4.3-6", table.unpack(session.ROUNDS) }, function(s, p) s:rounds(1, p.count, { size = 20 }) end, { "DDP-4.3-6" })
 
-with_rping("sink", "The target writes to a buffer across bit 31 and bit 32 of the TO",
+with_rping("sink", "The target writes to a buffer within which bit 31 or bit 32 of the TO changes",
   { to = { 0x7ffffff0, 0xfffffff0, 0xfffffffffff0 } }, session.ROUNDS, function(s, p)
   s:rounds(1, 1, { size = 40, to = p.to })
   s:rounds(1, 1, { size = 65535, to = p.to - 3000 })

@@ -57,7 +57,7 @@ case(refusal {
 
 case(refusal {
   id = "ddp/7.1-untagged/too-long",
-  title = "The target rejects a Send longer than its buffer (rping's has 16 bytes)",
+  title = "The target rejects a Send longer than its buffer (rping's buffer has 16 bytes)",
   requirements = { "DDP-7.1-8", "DDP-1.2-4", "RDMAP-5.3-4", "DDP-7.2-12", "RDMAP-3.2-3", "RDMAP-6.2.1-1" },
   capabilities = { "rping" },
   tags = { "refusal" },
@@ -74,7 +74,7 @@ case(refusal {
 case {
   id = "ddp/7.1-untagged/too-long-later",
   version = 2,
-  title = "The target rejects a second segment beyond the end of the buffer (rping's has 16 bytes)",
+  title = "The target rejects a second segment beyond the end of the buffer (rping's buffer has 16 bytes)",
   requirements = { "DDP-7.1-8", "DDP-7.2-12" },
   roles = { "responder", "initiator" },
   capabilities = { "rping" },

@@ -16,7 +16,7 @@ case {
     local theirs, owner = t:operate()
     local conn, op = t:operate()
     if op.stag == owner.stag then
-      t:unimplemented("Both connections have the same STag.")
+      t:unimplemented("Both connections have the same STag, so the case cannot use another connection's STag.")
     end
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = owner.stag, tagged_offset = owner.to, payload = "weft" } })
     conn:expect_terminate { requirement = ALL, terminate = "DDP-7.2-5", code = ALL, error = { "11 02", "11 00" } }
@@ -44,7 +44,7 @@ case {
     local theirs, owner = t:operate()
     local conn, op = t:operate()
     if op.stag == owner.stag then
-      t:unimplemented("Both connections have the same STag.")
+      t:unimplemented("Both connections have the same STag, so the case cannot use another connection's STag.")
     end
     conn:send(mpa.fpdu {
       ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = owner.stag, src_to = owner.to },

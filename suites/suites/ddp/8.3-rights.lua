@@ -60,7 +60,7 @@ end
 -- a missing right like an STag of another stream. For a Write, an error of RDMAP is never correct,
 -- because RDMAP's protection errors are for Read Requests (RFC 5040 Figure 10). cxgb4 and irdma
 -- nevertheless report 01 02.
-write("right", "to a region without the right", { "DDP-7.1-11", "DDP-8.3.1-5", "RDMAP-8.1.1-5" }, "DDP-7.2-5", { "11 02", "11 00" })
+write("right", "to a region that does not allow remote Writes", { "DDP-7.1-11", "DDP-8.3.1-5", "RDMAP-8.1.1-5" }, "DDP-7.2-5", { "11 02", "11 00" })
 write("beyond", "with one byte after the region", { "DDP-7.1-13", "DDP-8.3-1" }, "DDP-7.2-4", "11 01")
 write("before", "with one byte before the region", { "DDP-7.1-12", "DDP-8.3-1" }, "DDP-7.2-4", { "11 01", "11 03" })
 write("domain", "to a region of another Protection Domain", { "DDP-8.2-1", "DDP-8.3-3" }, "DDP-7.2-5", { "11 02", "11 00" })
@@ -94,7 +94,7 @@ local function read(wrong, title, requirements, code, errors)
 end
 
 -- If two errors apply, the target may report either.
-read("right", "from a region without the right", { "RDMAP-8.1.1-5" }, "RDMAP-4.8-20", "01 02")
+read("right", "from a region that does not allow remote Reads", { "RDMAP-8.1.1-5" }, "RDMAP-4.8-20", "01 02")
 read("beyond", "with one byte after the region", { "RDMAP-7.2-7" }, "RDMAP-4.8-19", "01 01")
 read("before", "with one byte before the region", { "RDMAP-7.2-7" }, "RDMAP-4.8-19", { "01 01", "01 04" })
 read("domain", "from a region of another Protection Domain", { "RDMAP-7.2-5", "RDMAP-8.1.1-1" }, "RDMAP-4.8-21", { "01 03", "01 00" })
@@ -193,7 +193,7 @@ local function window(wrong, title, it, requirements)
 end
 
 window("range", "that does not cover all bytes of the Write", { at = 16, octets = 32, try = 40 }, { "DDP-8.3-1", "DDP-7.1-13" })
-window("right", "without the right", { at = 0, octets = SIZE, try = 0, access = { "remote_read" } },
+window("right", "that does not allow remote Writes", { at = 0, octets = SIZE, try = 0, access = { "remote_read" } },
   { "DDP-8.3.1-5", "RDMAP-8.1.1-5", "DDP-7.1-11" })
 window("invalidated", "that was invalidated", { at = 0, octets = SIZE, try = 0 },
   { "DDP-8.3-2", "DDP-8.3.1-6", "RDMAP-8.1.1-6", "RDMAP-8.1.1-4", "RDMAP-3.2-9", "DDP-7.1-11" })

@@ -103,7 +103,7 @@ case(of_responder("not-supported", "The responder without enhanced set-up closes
   local event, reply = conn:next { within = 15 }
   if event == "reply" and reply.flags & 0x10 ~= 0 then
     conn:close()
-    t:unimplemented("This case judges a responder without the enhanced set-up, and the target has it.")
+    t:unimplemented("This case is only for a responder without the enhanced set-up, but the target has the enhanced set-up.")
   end
   t:check(event == "close", {
     requirement = "P2P-10-4",

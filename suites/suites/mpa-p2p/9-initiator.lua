@@ -128,7 +128,7 @@ case(of_initiator("choice", "The initiator sends one ready-to-receive message if
   conn:close()
 end))
 
-case(of_initiator("no-kind", "The initiator sends Terminate 20 07 and closes if the Reply has no kind that it can send",
+case(of_initiator("no-kind", "The initiator sends Terminate 20 07 and closes if the Reply offers no ready-to-receive message that it can send",
   { "P2P-9.2-16", "P2P-9.2-23", "P2P-8-3", "P2P-8-5", "RDMAP-4.8-36" },
   { tags = { "startup", "enhanced", "terminate", "refusal" } }, function(t)
   local conn = expect_peer_to_peer(t)

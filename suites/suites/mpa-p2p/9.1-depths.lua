@@ -107,10 +107,10 @@ case {
   end,
 }
 
---- Declares a case with a Read Request or a Read Response on a connection without outstanding
---- Reads, because IRD and ORD of the Request are zero. The message names an invalid STag. So the
---- target has to reject the message, whatever IRD the Reply has. (An old version of siw divided by
---- the size of its queue, which was zero.)
+--- Declares a case with a Read Request or a Read Response on a connection that allows no
+--- outstanding Reads, because IRD and ORD of the Request are zero. The message names an invalid
+--- STag. So the target has to reject the message, whatever IRD the Reply has. (An old version of
+--- siw divided by the size of its queue, which was zero.)
 local function zero_depths(name, title, requirements, made)
   case {
     id = "mpa-p2p/9.1-depths/nothing-held-" .. name,

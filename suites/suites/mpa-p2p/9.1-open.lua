@@ -18,7 +18,7 @@ end
 
 case {
   id = "mpa-p2p/9.1-open/ord",
-  title = "The initiator sends exactly its user's number of Reads at once if the Reply's IRD is 0x3FFF",
+  title = "If the Reply's IRD is 0x3FFF, the initiator sends as many Reads at once as its user requested",
   requirements = { "P2P-9.1-15" },
   roles = { "initiator" },
   capabilities = { "agent", "revision-2" },

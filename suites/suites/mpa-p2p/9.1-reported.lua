@@ -1,5 +1,6 @@
 -- RFC 6581 sections 6, 9 and 9.1: IRD, ORD and private data of enhanced start-up frames. An agent
--- reports these values: a program on the target that calls the NIC's verbs for the tester.
+-- reports these values. The agent is a program on the target that calls the NIC's verbs for the
+-- tester.
 
 local function depths(reported)
   return ("IRD %s, ORD %s"):format(reported.ird, reported.ord)
@@ -73,8 +74,7 @@ case {
     local ird, ord = request.ord + p.more, request.ird - p.fewer
     conn:send(conn:reply { ird = ird, ord = ord, private_data = p.private_data })
     local reported = pair:expect_event { event = "established", private_data = p.private_data, requirement = "P2P-9-8" }
-    -- The user gets the values of its own side: the Responder's ORD as its IRD, and the Responder's
-    -- IRD as its ORD.
+    -- The Initiator's user gets the Responder's ORD as the IRD, and the Responder's IRD as the ORD.
     t:check(reported.ird == ord and reported.ord == ird, {
       requirement = { "P2P-9.1-25", "P2P-9.1-8" },
       expected = ("the Responder's IRD %d and ORD %d"):format(ird, ord),

@@ -60,7 +60,7 @@ case(of_responder("client-server", "The responder answers A=0 with A=0 and no ki
   conn:close()
 end))
 
-case(of_responder("ready", "The responder accepts each ready-to-receive message of its Reply with any STag, and answers a Read",
+case(of_responder("ready", "The responder accepts each ready-to-receive message that its Reply offers, with any STag, and answers a Read",
   { "P2P-9.2-12", "P2P-9.2-14" }, {
   capabilities = { "revision-2", "echo" },
   tags = { "startup", "enhanced" },

@@ -1,5 +1,5 @@
--- RFC 5044 sections 2 to 6: the data that MPA delivers to DDP. An agent reports this data: a
--- program on the target that calls the NIC's verbs for the tester.
+-- RFC 5044 sections 2 to 6: the data that MPA delivers to DDP. An agent reports this data. The
+-- agent is a program on the target that calls the NIC's verbs for the tester.
 
 local DATA = ("weft octets that differ "):rep(100)
 local FILL = ("\xa5"):rep(64)

@@ -112,7 +112,7 @@ local function exchange_of(t, ulpdu)
 end
 
 --- A target that closed may have rejected the FPDU for another reason than its CRC. If it accepts
---- an FPDU with a wrong CRC instead, the CRC was the reason.
+--- the same FPDU with a wrong CRC, the correct CRC was the reason.
 local function check_wrong_crcs(t, exchange, ulpdu, opcode)
   for _, wrong in ipairs(wrong_fields(ulpdu:octets())) do
     local other, came, answer = exchange(wrong[2])
@@ -202,7 +202,7 @@ case(with_echo("pad", "The target accepts and sends FPDUs with a PAD of each len
     expected = ("the echo of an FPDU with %d bytes of PAD, with the same PAD"):format(p.pad),
     actual = describe(event, fpdu),
   })
-  -- A PAD that is too long would precede the next FPDU.
+  -- If the target's PAD is too long, its surplus bytes precede the target's next FPDU.
   conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = 2 } })
   event, fpdu = conn:next { within = 3 }
   t:check(event == "fpdu" and fpdu.payload == payload, {

@@ -143,8 +143,8 @@ case(with_echo("end-missing", "The target does not act on an FPDU before its las
   conn:send(fpdu:sub(1, -p.missing - 1), { deviates = true })
   conn:expect_silence { requirement = "MPA-6-7", within = 0.5, open = true }
   conn:send(fpdu:sub(-p.missing))
-  -- A target may wait for the missing bytes, and then reject the FPDU. It meets MPA-6-7, but it
-  -- does not handle lost alignment (MPA-5.1-7).
+  -- A target may wait for the missing bytes, and then reject the FPDU. Such a target meets MPA-6-7,
+  -- but does not handle lost alignment (MPA-5.1-7).
   conn:expect_fpdu { requirement = "MPA-5.1-7", opcode = 3, payload = payload, overdue_fails = true }
   conn:close()
 end))

@@ -46,13 +46,15 @@ case {
   end,
 }
 
--- In the data without markers, a marker comes after each 508 bytes, so there are 127 positions for it.
--- 127 is a prime number, so FPDUs of one length pass all positions in 127 FPDUs: in front of the FPDU,
--- in each header, in the payload, and between PAD and CRC.
+-- In the data without markers, a marker comes after each 508 bytes. Markers are at multiples of
+-- four bytes, so a marker has 127 possible positions. 127 is a prime number, so in 127 FPDUs of one
+-- length the marker is at every position: in front of the FPDU, in each header, in the payload, and
+-- between PAD and CRC.
 local POSITIONS = 127
 
---- Declares a case that moves a marker through all positions of the FPDUs that the target sends. If the
---- target requests markers, it also moves through all positions of the FPDUs that it receives.
+--- Declares a case in which a marker is at each position of the FPDUs that the target sends. If the
+--- target requests markers, a marker is also at each position of the FPDUs that the target
+--- receives.
 local function sweep(service, what, parameters, rows, run)
   local shown = { "MPA-4.2-1", "MPA-4.2-2", "MPA-4.2-4", "MPA-4.2-5", "MPA-4.3-4", "MPA-4.3-1", "MPA-4.4-17" }
   case {
@@ -72,8 +74,8 @@ local function sweep(service, what, parameters, rows, run)
   }
 end
 
--- An FPDU with 1100 bytes of payload contains two or three markers. Together the FPDUs have more than
--- 128 KiB.
+-- An FPDU with 1100 bytes of payload contains two or three markers. Together the FPDUs have more
+-- than 128 KiB.
 sweep("echo", "its Sends", { size = { 4, 5, 1100 } }, {}, function(s, p) s:burst(1, POSITIONS, p.size) end)
 
 sweep("rping", "its Read Responses, Read Requests and Writes", {}, session.ROUNDS, function(s)

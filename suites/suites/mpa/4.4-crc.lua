@@ -1,4 +1,4 @@
--- RFC 5044 sections 4.4 and 8: an endpoint checks CRCs if one side requested them, and only then.
+-- RFC 5044 sections 4.4 and 8: an endpoint checks CRCs if, and only if, one side requested them.
 
 --- Expects that the target does not use an FPDU with a wrong CRC. The target has to close the
 --- connection, and may send a Terminate before the close. If the Terminate has an error of DDP or
@@ -7,7 +7,7 @@ local function expect_unused(t, conn, requirement)
   local event, fpdu = conn:next { within = 15 }
   if event == "fpdu" and fpdu.opcode == 7 then
     local layer, code = fpdu.payload:byte(1, 2)
-    -- An error of MPA begins with 20 (RFC 6581 section 8). A target that exchanges Layer and EType
+    -- An error of MPA begins with 20 (RFC 6581 section 8). A target that swaps Layer and EType
     -- violates another rule, and does not fail here. Such a target sends 02 02 for a wrong CRC. It
     -- sends 21 03 for an error of DDP, so not every error that begins with 2 is accepted.
     local is_about_crc = code == 0x02 and (layer == 0x02 or layer >> 4 == 2)

@@ -22,7 +22,7 @@ case {
 
 case {
   id = "mpa/7.1.1-pd-length/surplus",
-  title = "The responder closes if bytes follow the Request's private data before its Reply",
+  title = "The responder closes if bytes follow the Request's private data before the Reply",
   requirements = { "MPA-7.1.1-26", "MPA-7.1.2-26", "MPA-7.1.2-27", "MPA-7.1.2-4" },
   tags = { "startup" },
   parameters = { length = { 0, 4, 20 }, more = { 1, 4, 20 } },

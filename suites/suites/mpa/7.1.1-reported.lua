@@ -1,5 +1,5 @@
 -- RFC 5044 sections 7.1.1 and 7.1.4: private data of start-up frames. An agent reports and sends
--- this data: a program on the target that calls the NIC's verbs for the tester.
+-- this data. The agent is a program on the target that calls the NIC's verbs for the tester.
 
 local DATA = ("weft octets that differ "):rep(22)
 

@@ -50,7 +50,7 @@ case(of_initiator("accepted", "The initiator reaches Full Operation after a corr
     end)
   else
     -- The pieces race with the target's reader, and a target that sometimes misses a Reply has to
-    -- fail. One variant per size would pass or fail by chance.
+    -- fail. With one attempt per size, such a target would pass or fail by chance.
     for _ = 1, 4 do
       accept(function(conn, reply)
         send_in_a_burst(t, conn, reply)

@@ -87,11 +87,11 @@ case {
       local event, echo = conn:next { within = 5 }
       local is_echo = event == "fpdu" and echo.opcode == 3 and echo.payload == "at once!"
       if not is_echo then
-        -- This is a timing fault only if the target accepts such an FPDU later.
+        -- This failure is a timing fault only if the target accepts the same FPDU after a pause.
         conn:close()
         local later = accepted()
         t:pause(0.5)
-        -- If the target loses the first FPDU of every connection, it accepts the second FPDU.
+        -- A target may lose the first FPDU of every connection, so try a second FPDU, too.
         later:send(fpdu)
         local came, answer = later:next { within = 5 }
         if came == nil then
@@ -140,8 +140,8 @@ case {
     local function expect_accepted(send)
       local conn = t:connect()
       send(conn, t:request { private_data = "12345678" })
-      -- This wait is longer than a start-up timer of some seconds. No answer within this time is a
-      -- failure, like a close.
+      -- This wait is longer than a start-up timer of some seconds. If no answer arrives within this
+      -- time, the case fails, as it does after a close.
       conn:expect_reply { requirement = "MPA-7.1.2-8", reject = false, within = 10, overdue_fails = true }
       conn:close()
     end
@@ -157,7 +157,7 @@ case {
       end)
     end
     -- The pieces race with the target's reader. The target may win by chance, so it has to win each
-    -- time. With some sizes, the target rarely loses the race, so one variant per size would pass
+    -- time. With some sizes, the target rarely loses the race, so one attempt per size would pass
     -- or fail by chance.
     for _, every in ipairs { 1, 2, 3, 7, 16, 17, 18, 19 } do
       for attempt = 1, 24 do

@@ -45,8 +45,8 @@ case {
   end,
 }
 
---- Declares a case with a Reply that is malformed. `requirements` are the requirements to report
---- this.
+--- Declares a case with a malformed Reply. `requirements` are the requirements that the initiator
+--- reports the error.
 local function malformed(name, fault, requirements, reply)
   case {
     id = "mpa/7.1.4-refused/" .. name,

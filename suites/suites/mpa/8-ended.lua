@@ -1,5 +1,5 @@
--- RFC 5044 sections 3, 7.2 and 8: the end of a connection. An agent reports it: a program on the
--- target that calls the NIC's verbs for the tester.
+-- RFC 5044 sections 3, 7.2 and 8: the end of a connection. An agent reports the end. The agent is
+-- a program on the target that calls the NIC's verbs for the tester.
 
 --- Each of these events reports the end of a connection. (A flushed receive would also report it,
 --- but no receive is left at the end.)

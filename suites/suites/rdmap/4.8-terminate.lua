@@ -152,7 +152,7 @@ case(with_rping("operation-error", "The target reports a Remote Operation error 
   check(terminate.m and terminate.d and not terminate.r, "RDMAP-4.8-15", "M=true D=true R=false", bits_of(terminate))
 end))
 
-case(with_rping("read-error", "The target's Terminate has the complete Read Request if its source is rejected",
+case(with_rping("read-error", "The target's Terminate has the complete Read Request if the source of the Read is rejected",
   { "RDMAP-4.8-12", "RDMAP-4.8-41", "RDMAP-4.8-42", "RDMAP-7.1-5" },
   { version = 2, tags = { "terminate", "refusal", "read" } }, function(t)
   t:good_exchange()

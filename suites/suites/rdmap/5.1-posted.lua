@@ -162,7 +162,7 @@ case(with_agent("reads-in-order", "The target completes waiting Reads, and a Sen
   t:check(is_all, {
     requirement = is_reads and not is_all and "RDMAP-5.5-12" or { "RDMAP-5.5-12", "RDMAP-5.5-19" },
     expected = "the first Read, the Send, the second Read",
-    actual = ("work requests %d, %d, %d of %d, %d, %d in the order of posting"):format(completions[1].work, completions[2].work, completions[3].work, table.unpack(works)),
+    actual = ("work requests %d, %d, %d (posted in the order %d, %d, %d)"):format(completions[1].work, completions[2].work, completions[3].work, table.unpack(works)),
   })
   conn:reset()
 end))

@@ -81,7 +81,7 @@ case {
   run = function(t, p)
     local conn, op = t:operate()
     if p.size > op.length then
-      t:unimplemented(("The target's rping uses %d bytes (-S of rping, rping_size of the target file)."):format(op.length))
+      t:unimplemented(("The target's rping uses only %d bytes, too few for this variant (-S of rping, rping_size of the target file)."):format(op.length))
     end
     -- This connection has only shown the size of the buffer. The exchange starts again on a new
     -- connection.

@@ -71,7 +71,7 @@ case(with_rping("source", "The target answers a Read of any part of a buffer wit
 }, function(t, p)
   local conn, op = t:operate()
   if p.from + p.length > op.length then
-    t:unimplemented(("The target's rping uses %d bytes (-S of rping, rping_size of the target file)."):format(op.length))
+    t:unimplemented(("The target's rping uses only %d bytes, too few for this variant (-S of rping, rping_size of the target file)."):format(op.length))
   end
   local data = fill(conn, op, p.from + p.length)
   conn:send(mpa.fpdu {
@@ -297,7 +297,7 @@ case(with_rping("mo", "The target rejects a Read Request whose MO is beyond its 
   expect_refusal(t, { msn = 2, mo = p.mo }, { "RDMAP-7.2-15", "DDP-7.1-7" })
 end))
 
-case(with_rping("many", "The target answers Reads also after many earlier ones",
+case(with_rping("many", "The target still answers Reads after many earlier Reads",
   { "RDMAP-5.2.1-18", "RDMAP-7.2-15" }, { tags = { "read" }, parameters = { reads = { 300 } } }, function(t, p)
   local conn, op = t:operate()
   for msn = 1, p.reads do

@@ -37,7 +37,7 @@ end
 case {
   id = "rdmap/6.1-depths/ord",
   version = 3,
-  title = "The target keeps at most the user's number of Reads outstanding, and completes further Reads later",
+  title = "The target has no more Reads outstanding than its user requested, and completes further Reads later",
   requirements = ORD,
   roles = { "responder", "initiator" },
   capabilities = { "agent" },
@@ -82,7 +82,7 @@ case {
 
 case {
   id = "rdmap/6.1-depths/peer-holds-fewer",
-  title = "The target keeps at most the peer's IRD of Reads outstanding, even if its user requested more",
+  title = "The target has no more Reads outstanding than the peer's IRD, even if its user requested more",
   requirements = { "P2P-9.1-9", "P2P-9.1-4", "P2P-9.1-6", "RDMAP-6.1-7" },
   roles = { "initiator" },
   capabilities = { "agent", "revision-2" },
@@ -123,7 +123,7 @@ case {
 case {
   id = "rdmap/6.1-depths/initiator-holds-fewer",
   version = 2,
-  title = "The target keeps at most the initiator's IRD of Reads outstanding, even if its user allows more",
+  title = "The target has no more Reads outstanding than the initiator's IRD, even if its user allows more",
   requirements = { "P2P-9.1-6", "P2P-9.1-20", "RDMAP-6.1-7" },
   capabilities = { "agent", "revision-2" },
   tags = { "read", "startup", "enhanced", "agent" },

@@ -151,7 +151,7 @@ case {
     local conn, op = t:operate()
     local stag = ({ unknown = op.stag ~ 0xffffffff, zero = 0, other = owner.stag })[p.stag]
     if p.stag == "other" and owner.stag == op.stag then
-      t:unimplemented("Both connections have the same STag.")
+      t:unimplemented("Both connections have the same STag, so the case cannot use another connection's STag.")
     end
     local bad = mpa.fpdu { ulpdu = rdmap.send { payload = ("\0"):rep(16), msn = op.msn, opcode = p.opcode, invalidate_stag = stag } }
     -- If the target sends its Terminate only later, it answers this message before the Terminate,

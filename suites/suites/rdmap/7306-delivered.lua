@@ -1,5 +1,5 @@
--- RFC 7306 sections 5 to 7: Immediate Data and Atomic Operations. An agent reports them: a program
--- on the target that calls the NIC's verbs for the tester.
+-- RFC 7306 sections 5 to 7: Immediate Data and Atomic Operations. An agent reports them. The agent
+-- is a program on the target that calls the NIC's verbs for the tester.
 
 -- This value is the same in either byte order.
 local VALUE = 0x1122334444332211

@@ -45,8 +45,8 @@ end))
 case(with_request("falls-back", "The client connects to the Conventional Address, without SDP, if it gets no answer",
   { "PM-7.5.1-8" }, { capabilities = { "port-mapper", "pm-connect" } }, function(m)
   local repeats = m:count_repeats { most = 1000, within = 60 }
-  -- If a client has repeated its PMReq, and then is silent for four times its interval, its last
-  -- timeout is over.
+  -- If a client repeats its PMReq, and then is silent for four times the interval between its
+  -- repetitions, the client's last timeout is over.
   local conn = m:expect_connection {
     at = m:service { service = 1 }, requirement = "PM-7.5.1-8", within = 10, overdue_fails = repeats > 0 and repeats < 1000,
   }

@@ -150,8 +150,8 @@ case {
       m:expect { type = "accept" }
     end
     t:pause(6)
-    -- Now only the nine ports of these Requests are in use. If the PMAck had counted, all ten ports
-    -- would be in use.
+    -- Now only the nine ports of these Requests are in use. If the server had accepted the PMAck,
+    -- all ten ports would be in use.
     m:send(m:request { handle = 0xb20, service = "made", cp_port = 45020 })
     m:expect { type = "accept", requirement = "PM-7.5.2-8", overdue_fails = true }
   end,

@@ -14,7 +14,7 @@ end
 case {
   id = "sdp/10.6-resize/as-requested",
   version = 2,
-  title = "The target takes a size that it supports, and reports its size if it already has the greatest size",
+  title = "The target takes a size that it supports, and reports its greatest size if a greater size is requested",
   requirements = { "SDP-10.6-5", "SDP-10.6-14" },
   capabilities = { "sdp-drive" },
 
@@ -142,7 +142,7 @@ case(driven("requested-again", "The target answers a repeated ChRcvBuf if the fi
   s:close()
 end))
 
-case(driven("sink-avail-after-growth", "The target advertises receives by the new size after a ChRcvBufAck for a larger size",
+case(driven("sink-avail-after-growth", "After a ChRcvBufAck for a larger size, the target advertises only receives that exceed the new size",
   { "SDP-10.6-16" }, {}, function(s, t, hello_ack)
   local size = resize(s, hello_ack.act_rcv_sz + 1000)
   s:send(sdp.mode_change { mode = 2 })
@@ -151,7 +151,7 @@ case(driven("sink-avail-after-growth", "The target advertises receives by the ne
   s:connection():reset()
 end))
 
-case(driven("sink-avail-before-answer", "The target advertises receives by the old size before a ChRcvBufAck for a smaller size",
+case(driven("sink-avail-before-answer", "Before a ChRcvBufAck for a smaller size, the target advertises only receives that exceed the old size",
   { "SDP-10.6-15" }, {}, function(s, t, hello_ack)
   local size = hello_ack.act_rcv_sz
   s:send(sdp.mode_change { mode = 2 })

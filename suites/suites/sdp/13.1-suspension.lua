@@ -105,7 +105,7 @@ case(observed("crossing", "The Accepting Peer does not answer if both sides send
   s:connection():finish()
 end))
 
--- Suspends a connection. Expects that the target answers, and then the end of TCP.
+-- Suspends a connection. Expects that the target answers, and then ends the TCP connection.
 local function suspend(s, port)
   s:send(sdp.susp_comm { port = port })
   s:expect("susp_comm_ack", { past = { "data", "send_sm" } })

@@ -1,5 +1,5 @@
--- Messages that end a connection: malformed ones, answers to nothing, and messages that the Mode
--- does not allow (sections 8.2.2 and 12).
+-- Messages that end a connection: malformed messages, answers without a request, and messages that
+-- the Mode does not allow (sections 8.2.2 and 12).
 
 -- Messages that may be in flight when the violation arrives.
 local UNDER_WAY = {
@@ -9,8 +9,8 @@ local UNDER_WAY = {
 local function nothing() end
 
 -- An implementation should end the connection on a violation (SDP-8.2.2-8). A target that continues
--- violates only this requirement. If the connection ends, this shows the requirements that define
--- the violation.
+-- violates only this requirement. If the target ends the connection, it also meets the requirements
+-- that define the violation.
 local function violation(name, title, shown, capability, prepare, make, parameters)
   case {
     id = "sdp/8.2.2-violations/" .. name,
@@ -25,8 +25,8 @@ local function violation(name, title, shown, capability, prepare, make, paramete
       t:good_exchange()
       local s = t:sdp {}
       prepare(s, p)
-      -- After an advertisement, plain Data gets no answer of its own, so there is no
-      -- control.
+      -- After an advertisement, plain Data gets no answer of its own. So no control (a repetition
+      -- of the case with plain Data) is possible then.
       s:send(make(p), { deviates = prepare == nothing })
       s:expect_end { requirement = "SDP-8.2.2-8", shows = shown, overdue_fails = true, past = UNDER_WAY }
     end,
@@ -35,7 +35,8 @@ end
 
 violation("reserved-mid", "The target ends the connection on a message of a reserved MID", { "SDP-8.2.2-10" }, "sdp", nothing,
   function(p) return sdp.data { mid = p.mid } end, { mid = { 0x0f, 0x3f, 0x80, 0xfc } })
--- A source may have an outstanding SrcAvail at any time. An echo that has received nothing has none.
+-- A source may have an outstanding SrcAvail at any time. An echo that has received nothing has no
+-- outstanding SrcAvail.
 violation("rd-compl-of-nothing", "The target ends the connection on a RdmaRdCompl without SrcAvail", { "SDP-8.2.2-10" }, "sdp-echo", nothing,
   function() return sdp.rdma_rd_compl { length = 100 } end)
 violation("wr-compl-of-nothing", "The target ends the connection on a RdmaWrCompl without SinkAvail", { "SDP-8.2.2-10" }, "sdp", nothing,
@@ -132,7 +133,7 @@ for back, sends in ipairs(MODES) do
       end },
       { allowed = sends == "pipelined", message = function() return sdp.sink_avail { length = 2000 } end },
     }
-    -- If nothing is allowed, the end of the connection shows the requirement.
+    -- If neither message is allowed, the end of the connection shows that the requirement is met.
     local shown = not (tries[1].allowed or tries[2].allowed) and row or nil
     case {
       id = "sdp/8.2.2-violations/" .. sends .. "-" .. receives,

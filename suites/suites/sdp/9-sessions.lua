@@ -1,11 +1,11 @@
--- draft-pinkerton-iwarp-sdp-01 sections 8.2.1, 9, 10 and 12: much data in every Mode, with an SDP socket of
--- the tester that sends only what the draft allows. The monitor judges each message of the target, and
--- an echo must return all bytes.
+-- draft-pinkerton-iwarp-sdp-01 sections 8.2.1, 9, 10 and 12: the tester's SDP socket sends much
+-- data in every Mode, but only messages that the draft allows. The monitor judges each message of
+-- the target, and an echo must return all bytes.
 
 --- Sizes of sends: inside a Private Buffer, around its size, and longer than 16 bits.
 local SIZES = { 1, 600, 8175, 8176, 8177, 20001, 65537, 131075 }
 
---- Number of drawn sessions of a case.
+--- Number of random sessions of a case.
 local DRAWN = 20
 
 --- Number of the connection with the last sends of a case.
@@ -18,7 +18,7 @@ local function numbers(first, last)
   return list
 end
 
---- Declares a case with a session. The numbers of the messages are judged in each of them.
+--- Declares a case with a session. `service` is the service of the target: echo, sink or source.
 local function with(service, name, title, parameters, run)
   case {
     id = ("sdp/9-sessions/%s"):format(service == "echo" and name or name .. "-" .. service),
@@ -82,7 +82,7 @@ with("echo", "urgent", "The target returns Out-Of-Band data between other data, 
     end
   end)
 
-with("echo", "cancelled", "The target goes on after cancelled sends", {}, function(s)
+with("echo", "cancelled", "The target continues after cancelled sends", {}, function(s)
   s:open(1, { source_threshold = 500, max_src_avail = 30000 })
   for _, mode in ipairs { "combined", "pipelined", "combined" } do
     s:mode(1, mode)
@@ -118,7 +118,7 @@ with("echo", "cut", "The target receives messages and Read Responses that TCP de
     s:answers(1)
   end)
 
-with("echo", "addresses", "The target reads and writes buffers at addresses across bit 31 and bit 32",
+with("echo", "addresses", "The target reads and writes buffers within which bit 31 or bit 32 of the address changes",
   { address = { 0x7fffe007, 0xffffe001, 0x12345678ffffee05 } }, function(s, p)
     s:open(1, {
       source_threshold = 500, src_avail_payload = 1, sink_threshold = 500, receive = 20000, buffers_at = p.address, max_read = 1000,
@@ -150,7 +150,7 @@ with("echo", "crossing", "The target keeps its data if SinkAvails cross its SrcA
   end
 end)
 
-with("echo", "urgent-late", "The target announces Out-Of-Band data that waits after much other data in time, and once", {}, function(s)
+with("echo", "urgent-late", "If Out-Of-Band data waits after much other data, the target announces it in time and only once", {}, function(s)
   s:open(1, { source_threshold = 1 << 30, bufs = 8 })
   for _, size in ipairs { 100000, 30000 } do
     s:send(1, { size = size })
@@ -165,7 +165,7 @@ with("echo", "urgent-late", "The target announces Out-Of-Band data that waits af
 end)
 
 for _, service in ipairs { "echo", "sink" } do
-  with(service, "cancelled-late", "The target goes on after a SrcAvailCancel that crosses its completion or its RDMA Reads",
+  with(service, "cancelled-late", "The target continues after a SrcAvailCancel that crosses the target's completion or RDMA Reads",
     { size = { 600, 30000 } }, function(s, p)
       s:open(1, { source_threshold = 60 })
       for _ = 1, 3 do
@@ -231,10 +231,10 @@ with("echo", "many-messages", "The target returns 66,000 messages on one connect
 end)
 
 for _, service in ipairs { "echo", "sink", "source" } do
-  with(service, "drawn", "The target serves sessions that weft has drawn at random", { number = numbers(1, DRAWN) }, function(s, p, t)
+  with(service, "drawn", "The target serves sessions with random steps", { number = numbers(1, DRAWN) }, function(s, p, t)
     t:drawn_sdp_session(p.number, 1)(s)
   end)
 end
 
-with("echo", "drawn-connections", "The target serves sessions on several connections that weft has drawn at random",
+with("echo", "drawn-connections", "The target serves sessions with random steps on several connections",
   { number = numbers(1, DRAWN) }, function(s, p, t) t:drawn_sdp_session(p.number, 4)(s) end)

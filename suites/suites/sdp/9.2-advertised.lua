@@ -54,7 +54,7 @@ case(driven("readable-in-cancel", "The target lets the tester read a SrcAvail th
   s:connection():reset()
 end))
 
-case(driven("part-then-send-sm", "The target sends exactly the rest in Data after the RdmaRdCompl of a part and a SendSm",
+case(driven("part-then-send-sm", "After the RdmaRdCompl of a part and then a SendSm, the target sends exactly the rest in Data",
   { "SDP-9.2-19" }, {}, function(s, t)
   s:command "send 2000"
   local m = s:expect "src_avail"
@@ -68,7 +68,7 @@ case(driven("part-then-send-sm", "The target sends exactly the rest in Data afte
   s:close()
 end))
 
-case(driven("part-then-waits", "The target sends no Data after the RdmaRdCompl of a part, and the next bytes after the RdmaRdCompl of the rest",
+case(driven("part-then-waits", "The target sends no Data after the RdmaRdCompl of a part, and sends the next bytes after the RdmaRdCompl of the rest",
   { "SDP-9.2-22" }, {}, function(s)
   s:command "send 2000; send 10"
   local m = s:expect "src_avail"

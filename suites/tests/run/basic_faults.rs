@@ -214,7 +214,8 @@ async fn a_private_data_length_in_the_other_order_is_named() {
     assert_eq!(failed, ["mpa/7.1.1-pd-length/taken"]);
     let split = report.results.iter().find(|result| result.key.case.ends_with("split-request")).unwrap();
     assert_eq!(split.verdict, Verdict::Inconclusive);
-    let expected = "In the control, after a legal MPA Request, it closed the connection where its Reply was expected.";
+    let expected =
+        "In the control run, after a legal MPA Request, it closed the connection when its Reply was expected.";
     assert!(split.explanation.contains(expected), "{}", split.explanation);
 }
 

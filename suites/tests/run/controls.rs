@@ -34,13 +34,16 @@ async fn a_case_of_sdp_that_fails_by_a_basic_fault_is_inconclusive() {
     for result in results(deviating("mpa.pad-left-out-later"), "sdp/6-tolerated/reserved-flags").await {
         assert_eq!(result.verdict, Verdict::Inconclusive, "{}: {}", result.key, result.explanation);
         assert!(
-            result.explanation.starts_with("The control fails, too, so nothing is decided."),
+            result
+                .explanation
+                .starts_with("The control run (the case without its unusual step) fails, too, so nothing is decided."),
             "{}",
             result.explanation
         );
-        // The ULPDU has 18 octets of DDP's header, 16 octets of SDP's header, and 3 octets of
+        // The ULPDU has 18 bytes of DDP's header, 16 bytes of SDP's header, and 3 bytes of
         // payload.
-        let expected = " In the control, in a plain exchange with a ULPDU of 37 bytes, the answer to Data is missing: ";
+        let expected =
+            " In the control run, in a plain exchange with a ULPDU of 37 bytes, the answer to Data is missing: ";
         assert!(result.explanation.contains(expected), "{}", result.explanation);
     }
 }
@@ -58,7 +61,7 @@ async fn a_port_mapper_that_answers_nothing_breaks_no_rule_about_a_field() {
     let results = results(target, "sdp-pm/7.4-exchange/any-pm-time").await;
     let [result] = results.as_slice() else { panic!("{} results", results.len()) };
     assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
-    let expected = "In the control, it does not answer a right PMReq.";
+    let expected = "In the control run, it does not answer a right PMReq.";
     assert!(result.explanation.contains(expected), "{}", result.explanation);
 }
 
@@ -73,7 +76,10 @@ async fn a_failure_of_a_sink_or_source_has_no_control() {
         let results = results(target, "sdp/8.2.2-violations/ack-of-nothing").await;
         let [result] = results.as_slice() else { panic!("{} results", results.len()) };
         assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
-        let sentence = format!(" No control was run: a target with the service {service} sends no answers.");
+        let sentence = format!(
+            " weft made no control run (the case without its unusual step), because a target with the service \
+             {service} sends no answers."
+        );
         assert!(result.explanation.ends_with(&sentence), "{}", result.explanation);
     }
 }

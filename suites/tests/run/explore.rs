@@ -117,8 +117,8 @@ struct Endpoint {
 }
 
 impl Endpoint {
-    /// Starts `interop/mutants/FOLDER/endpoint.py` with these arguments, and with this bug or without
-    /// a bug. `fields` are further lines of the target file.
+    /// Starts `interop/mutants/FOLDER/endpoint.py` with these arguments, and with this bug or
+    /// without a bug. `fields` are further lines of the target file.
     fn start(folder: &str, arguments: &[&str], bug: Option<&str>, fields: &str) -> Self {
         let mutants = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../interop/mutants");
         let mut command = Command::new("python3");
@@ -173,7 +173,8 @@ async fn an_independent_endpoint_passes_and_some_of_its_bugs_are_found() {
     }
 }
 
-/// The endpoint begins its SDP messages with MSeq 0, the other reading of section 6.1.5 of the draft.
+/// The endpoint begins its SDP messages with MSeq 0. This is the other possible interpretation of
+/// section 6.1.5 of the draft.
 #[tokio::test]
 async fn an_independent_sdp_endpoint_passes_and_some_of_its_bugs_are_found() {
     if has("python3") {

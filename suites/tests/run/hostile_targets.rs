@@ -103,7 +103,7 @@ async fn garbage_is_inconclusive_and_explained() {
     })
     .await;
     assert_eq!(result.verdict, Verdict::Inconclusive);
-    assert!(result.explanation.contains("where its Reply was expected"), "{}", result.explanation);
+    assert!(result.explanation.contains("when its Reply was expected"), "{}", result.explanation);
 }
 
 #[tokio::test]
@@ -114,14 +114,14 @@ async fn a_reply_that_announces_more_than_it_sends_is_inconclusive() {
     })
     .await;
     assert_eq!(result.verdict, Verdict::Inconclusive);
-    assert!(result.explanation.contains("sent 20 bytes where its Reply was expected"), "{}", result.explanation);
+    assert!(result.explanation.contains("sent 20 bytes when its Reply was expected"), "{}", result.explanation);
 }
 
 #[tokio::test]
 async fn a_close_at_once_is_inconclusive() {
     let result = result_against(|stream| async move { drop(stream) }).await;
     assert_eq!(result.verdict, Verdict::Inconclusive);
-    assert!(result.explanation.contains("the connection where its Reply was expected"), "{}", result.explanation);
+    assert!(result.explanation.contains("the connection when its Reply was expected"), "{}", result.explanation);
 }
 
 /// A target that dies of a Request with a wrong key. Its restart command creates the file `back`.
@@ -283,7 +283,7 @@ async fn a_target_whose_console_shows_a_crash_after_the_stimulus_fails() {
     let result = verdict_on_silence("crashed = [\"/bin/sh\", \"-c\", \"echo BUG: kernel NULL pointer\"]\n").await;
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
     assert!(result.explanation.starts_with("The target died during the case."), "{}", result.explanation);
-    let no_control = " No control was run: a target with the service none sends no answers.";
+    let no_control = " weft made no control run (the case without its unusual step), because a target with the service none sends no answers.";
     let end = format!("Its last output: BUG: kernel NULL pointer.{no_control}");
     assert!(result.explanation.ends_with(&end), "{}", result.explanation);
     for crashed in ["crashed = [\"/bin/false\"]\n", ""] {

@@ -215,7 +215,7 @@ async fn a_failure_of_an_initiator_that_is_started_has_a_control() {
     let found: Vec<Verdict> = results.iter().map(|result| result.1).collect();
     assert_eq!(found, [Verdict::Fail, Verdict::Inconclusive, Verdict::Pass], "{results:?}");
     let explanation = &results[1].2;
-    assert!(explanation.contains("The control fails, too") && explanation.contains("mpa/4-basic/pad"), "{explanation}");
+    assert!(explanation.contains("The control run ") && explanation.contains("mpa/4-basic/pad"), "{explanation}");
 }
 
 /// The case sends a Reply with reserved bits. Its control sends a legal Reply instead.
@@ -224,7 +224,7 @@ async fn a_reply_that_deviates_has_a_control() {
     let Some(results) = verdicts_of_faulty("mute", &["mpa/7.1.2-reply/reserved[bits=1]"]).await else { return };
     let (_, verdict, explanation) = &results[0];
     assert_eq!(*verdict, Verdict::Inconclusive, "{explanation}");
-    assert!(explanation.contains("In the control, after a legal MPA Reply, it "), "{explanation}");
+    assert!(explanation.contains("In the control run, after a legal MPA Reply, it "), "{explanation}");
 }
 
 /// A client of the port mapper never acknowledges. So a case cannot conclude that the client
@@ -247,7 +247,7 @@ async fn an_answer_of_the_port_mapper_that_deviates_has_a_control() {
     let results = verdicts(target, &["sdp-pm/7.4-client/any-reserved"]).await;
     let (_, verdict, explanation) = &results[0];
     assert_eq!(*verdict, Verdict::Inconclusive, "{explanation}");
-    assert!(explanation.contains("In the control, after a right PMAccept, nothing"), "{explanation}");
+    assert!(explanation.contains("In the control run, after a right PMAccept, nothing"), "{explanation}");
 }
 
 /// A person starts the target, and a control would need another start. weft does not prompt for
@@ -273,6 +273,7 @@ async fn a_failure_of_a_target_that_a_person_starts_has_no_control() {
     let report = tokio::time::timeout(Duration::from_secs(60), run(options, Arc::new(person))).await.unwrap().unwrap();
     let result = &report.results[0];
     assert_eq!(result.verdict, Verdict::Fail, "{}", result.explanation);
-    let expected = "No control was run, because the target file has no `start`.";
+    let expected =
+        "weft made no control run (the case without its unusual step), because the target file has no `start`.";
     assert!(result.explanation.ends_with(expected), "{}", result.explanation);
 }

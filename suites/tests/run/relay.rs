@@ -1,4 +1,4 @@
-//! Starts weft's own responders over TCP, and a relay that changes the octets that the responders
+//! Starts weft's own responders over TCP, and a relay that changes the bytes that the responders
 //! send.
 
 use std::io;

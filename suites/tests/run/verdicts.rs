@@ -36,7 +36,7 @@ async fn the_correct_responder_passes_in_process() {
     let result = &report.results[3];
     assert_eq!(result.key.to_string(), format!("{CASE}[octet=3]"));
     assert!(result.actual.as_ref().unwrap().contains("no byte before"), "{result:?}");
-    // The transcript marks the octets that are the stimulus.
+    // The transcript marks the bytes that are the stimulus.
     let stimulus = |step: &&Step| {
         step.octets
             .iter()

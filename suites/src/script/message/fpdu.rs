@@ -1,5 +1,5 @@
-//! `mpa.fpdu{...}`: an FPDU with a ULPDU (RFC 5044 section 4.1). With a position in the stream, the
-//! FPDU has markers (section 4.3).
+//! `mpa.fpdu{...}`: an FPDU with a ULPDU (RFC 5044 section 4.1). If the field `position` is set,
+//! the FPDU has markers (section 4.3).
 
 use mlua::{Lua, Table, Value};
 use weft_core::crc;
@@ -11,9 +11,9 @@ use crate::stage::Message;
 
 /// Fields: `ulpdu` (a message or bytes), `ulpdu_length`, `pad` (bytes), `crc` (`true` for the
 /// correct CRC, `false` for zeros, or four bytes). The defaults are correct for the ULPDU.
-/// `position` is the byte of the tester's stream where the FPDU begins (`conn:position()`). With
-/// `position`, the FPDU has the markers that are due there. `fpduptr` then replaces the distance
-/// from `ULPDU_Length` in each marker, and `reserved` is the value of the marker's reserved half.
+/// `position` is the position in the tester's stream where the FPDU begins (`conn:position()`). If
+/// `position` is set, the FPDU has the markers that are due. In each marker, `fpduptr` replaces the
+/// distance from `ULPDU_Length`, and `reserved` is the value of the reserved half.
 pub(super) fn from_lua(lua: &Lua, table: Option<Table>) -> mlua::Result<Message> {
     let mut fields = Fields::new(lua, "mpa.fpdu", table);
     let ulpdu = super::from_value(fields.required::<Value>("ulpdu")?)?;

@@ -17,8 +17,8 @@ const MAX_MARKS: usize = 1000;
 const LONGEST_NAME: usize = 1000;
 
 impl Message {
-    /// Returns the message with `octets` in place of its bytes from `first` on. The message grows
-    /// if `octets` reach beyond its end.
+    /// Returns a copy of the message in which `octets` replace the bytes from `first` on. The copy
+    /// is longer if `octets` reach beyond the end of the message.
     fn replaced(&self, first: usize, octets: &[u8]) -> mlua::Result<Self> {
         let end = first.saturating_add(octets.len());
         if first > self.octets.len() || end > MAX_LEN {
@@ -64,8 +64,8 @@ surface! {
     fn flip(octet: usize = "integer", mask: Option<u8> = "integer?") -> "weft.Message" =>
         count_memory(lua, message.flipped(octet, mask)?)?;
 
-    /// Returns the message with `octets` in place of its bytes from `first` on. Bytes are numbered
-    /// from 0.
+    /// Returns a copy of the message in which `octets` replace the bytes from `first` on. Bytes are
+    /// numbered from 0.
     fn replace(first: usize = "integer", octets: LuaString = "string") -> "weft.Message" =>
         count_memory(lua, message.replaced(first, &octets.as_bytes())?)?;
 

@@ -82,7 +82,7 @@ pub(crate) const CONSTRUCTORS: [Constructor; 25] = [
     constructor(
         "mpa",
         "fpdu",
-        "An FPDU with a ULPDU (RFC 5044 section 4.1). If `position` is its position in the stream, it has markers",
+        "An FPDU with a ULPDU (RFC 5044 section 4.1). If `position` is set (`conn:position()`), the FPDU has markers",
         fpdu::from_lua,
     ),
     constructor("rdmap", "send", "The ULPDU of a Send in one segment (RFC 5040 section 4.3)", send::from_lua),

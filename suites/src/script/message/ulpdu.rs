@@ -35,7 +35,7 @@ pub(super) fn untagged(fields: &mut Fields<'_>, opcode: Opcode, qn: u32) -> mlua
     })
 }
 
-/// Returns a message of a header and the bytes after it. Its name is that of the opcode.
+/// Returns a message of a header and the bytes after it. The message has the name of the opcode.
 pub(super) fn message(opcode: Opcode, header: &(impl IntoBytes + Immutable), rest: &[u8]) -> Message {
     Message::new(opcode.name(), [header.as_bytes(), rest].concat())
 }

@@ -109,9 +109,10 @@ impl AgentSide<'_> {
     ) -> Result<Event, Stop> {
         let expected = format!("its user is notified of the event {}", wanted.events.join(" or "));
         let deadline = self.connections.link.now() + expectation.within;
-        // The next event of the connection that is not a completion decides. For example, if a
-        // rejection is expected and the connection is established, the event `established` decides.
-        // Asynchronous events and disconnections decide only if they are wanted.
+        // The connection's next event decides whether the expectation is met. For example, if the
+        // expected event is `rejected` and the event `established` arrives, the expectation is not
+        // met. Completions do not count. Asynchronous events and disconnections count only if they
+        // are expected.
         let is_wanted = |name: &str| wanted.events.iter().any(|event| event == name);
         let is_it = |event: &Event| match event {
             Event::Asynchronous { connection, .. } => *connection == Some(pair) && is_wanted("asynchronous"),
@@ -199,7 +200,7 @@ impl AgentSide<'_> {
         }
     }
 
-    /// Expects that the target's user is not notified of a completion of a connection.
+    /// Expects that the target's user is not notified of any completion on a connection.
     pub(crate) async fn expect_no_completion(&mut self, pair: Object, expectation: &Expectation) -> Result<(), Stop> {
         let expected = "its user is not notified of a completion";
         let deadline = self.connections.link.now() + expectation.within;

@@ -21,7 +21,7 @@ const OPENING: &[u8] = b"weft opening";
 /// numbered from 1.
 const OPENING_WORK: u64 = 1 << 32;
 
-/// Settings for the agent's side of a connection. The defaults are those of a correct user.
+/// Settings for the agent's side of a connection. The default settings are correct.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PairOptions {
     pub(crate) private_data: Vec<u8>,
@@ -92,9 +92,9 @@ impl AgentSide<'_> {
             return Ok(listener);
         }
         let (target, meeting) = (self.connections.link.target(), self.address());
-        // If `agent_at` names an interface, it is an interface of the agent's host. If the target's
-        // address names an interface, it is an interface of the tester's host. So the agent does
-        // not get the name of this interface.
+        // An interface in `agent_at` is an interface of the agent's host. An interface in the
+        // target's address is an interface of the tester's host, so the agent gets this address
+        // without the interface.
         let (address, port) =
             meeting.map_or((target.ip().into(), 0), |meeting| (Address::from(meeting), meeting.port()));
         let Success::Listener { port, .. } = self.perform(Action::Listen { address, port, backlog: 16 }).await? else {
@@ -342,8 +342,8 @@ impl AgentSide<'_> {
         self.connections.finish(number).await?;
         let deadline = self.connections.link.now() + expectation.within;
         let ended = |event: &Event| matches!(event, Event::Disconnected { connection } if *connection == pair);
-        // Some devices end the connection only when they get their next request. Then no event
-        // arrives here, and the request below ends the connection.
+        // Some devices end the connection only when they get their next request. For such a device,
+        // no event arrives here, and `Action::Destroy` below ends the connection.
         self.event(deadline, ended).await?;
         self.perform(Action::Destroy { object: pair }).await?;
         Ok(number)

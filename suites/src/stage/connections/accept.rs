@@ -13,15 +13,16 @@ use crate::targets::{COMMAND_SECONDS, MANUAL_SECONDS, Start};
 /// While the tester waits for a connection, it checks at this interval whether the command has
 /// ended.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a connection may still arrive after the command has ended. For example, ssh ends before
-/// the program that it started.
+/// After the command has ended, the tester waits this long for a connection. For example, ssh ends
+/// before the program that it started.
 const GRACE: Duration = Duration::from_secs(1);
 /// Time between two messages of a countdown.
 const COUNTDOWN: Duration = Duration::from_secs(10);
 
 /// The wait for a target that was started.
 pub(in crate::stage) struct TargetWait {
-    /// Texts for reports: what the target has to do, and that it did not do this.
+    /// Texts for reports. `expected` describes the action that is expected of the target. `absence`
+    /// describes that this action did not happen.
     expected: &'static str,
     absence: &'static str,
     /// The instruction to the user, if the target is started manually.
@@ -53,8 +54,8 @@ impl Connections {
         }
     }
 
-    /// Starts the target. `expected` and `absence` are texts for reports: what the target has to
-    /// do, and that it did not do this.
+    /// Starts the target. Reports contain `expected`, a description of the target's expected
+    /// action, and `absence`, a description of the missing action.
     pub(in crate::stage) async fn start_target(
         &mut self,
         start: &Start,

@@ -2,9 +2,9 @@
 //!
 //! If the target requests markers, the tester inserts them into the bytes that a script sends. If
 //! the tester requests markers, it removes them from the bytes that the target sends. The CRC of an
-//! FPDU covers its markers. So the four bytes of each CRC field are changed by the difference
-//! between the CRC without markers and the CRC with markers. A correct CRC stays correct, and a
-//! wrong CRC stays wrong by the same bits.
+//! FPDU covers its markers. So this module changes each CRC field by the difference between the CRC
+//! without markers and the CRC with markers. A correct CRC stays correct, and a wrong CRC stays
+//! wrong by the same bits.
 //!
 //! The bytes may be illegal, and they may end in the middle of an FPDU. The positions of markers
 //! depend only on the position in the stream. The FPDUPTR and the CRC depend on the ULPDU_Length of
@@ -38,7 +38,7 @@ impl MarkedStream {
         let mut rest = plain;
         while !rest.is_empty() {
             if self.position.is_multiple_of(INTERVAL) {
-                // The field has 16 bits. An FPDU that is longer than the field can express is
+                // The FPDUPTR field has 16 bits. An FPDU that is too long for this field is
                 // illegal.
                 let distance = if self.read == 0 { 0 } else { (self.position - self.header) & 0xffff };
                 let marker = marker::to_octets(u16::try_from(distance).unwrap_or_default());
@@ -97,7 +97,8 @@ impl MarkedStream {
         }
     }
 
-    /// Passes bytes that are not a marker, and do not cross a boundary of the FPDU.
+    /// Appends `run` to `out`, and adapts bytes of the CRC field. `run` contains no marker, and
+    /// does not cross a boundary of the FPDU.
     fn pass(&mut self, run: &[u8], has_crc: bool, out: &mut Vec<u8>) {
         if run.is_empty() {
             return;
@@ -134,9 +135,9 @@ mod tests {
     use crate::correct;
 
     proptest! {
-        /// Inserted markers are those of the RFC's layout, and the CRC covers them. Without the
-        /// markers, the FPDUs are the same again. The pieces in which the bytes arrive do not
-        /// matter.
+        /// `insert` produces the RFC's layout: markers at the right positions, and CRCs that cover
+        /// the markers. `remove` restores the original FPDUs. The results do not depend on the
+        /// pieces in which the bytes arrive.
         #[test]
         fn markers_are_inserted_and_removed(
             lengths in proptest::collection::vec(0usize..3000, 1..6), piece in 1usize..1400, flips in any::<u8>(),
@@ -165,7 +166,7 @@ mod tests {
             prop_assert_eq!(sender.position, receiver.position);
         }
 
-        /// Bytes that are not FPDUs also return unchanged.
+        /// `insert` and then `remove` also restore bytes that are not FPDUs.
         #[test]
         fn any_bytes_return(octets in proptest::collection::vec(any::<u8>(), 0..4000), has_crc: bool) {
             let (mut sender, mut receiver) = (MarkedStream::default(), MarkedStream::default());

@@ -62,8 +62,8 @@ pub(crate) struct Connections {
     list: Vec<Connection>,
     received: usize,
     sent: usize,
-    /// Whether the target has sent something or closed a connection. If not, it may be only an open
-    /// port.
+    /// Whether the target has sent something or closed a connection. Otherwise, the tester may have
+    /// reached only an open port.
     pub(crate) has_responded: bool,
     key: CaseKey,
     pub(in crate::stage) sink: Arc<dyn EventSink>,
@@ -133,8 +133,8 @@ impl Connections {
         self.start.as_ref()
     }
 
-    /// Returns everything that crossed the wire, and the number of events and steps for which the
-    /// logs had no room.
+    /// Returns everything that crossed the wire, and the number of events and steps that did not
+    /// fit into the logs.
     pub(crate) fn traffic(&self) -> (Vec<TrafficEvent>, u64) {
         (self.link.traffic().events(), self.link.traffic().lost() + self.log.lost)
     }
@@ -207,7 +207,7 @@ impl Connections {
         Ok(())
     }
 
-    /// Waits. The target continues meanwhile.
+    /// Waits for this time. The target continues meanwhile.
     pub(crate) async fn pause(&mut self, time: Duration) {
         self.recorder().note(&format!("a pause of {} s", time.as_secs_f64()));
         self.link.pause(self.link.now() + time).await;
@@ -229,7 +229,8 @@ impl Connections {
                 Arrival::Octets => {}
                 Arrival::Fin | Arrival::Reset => return Ok(()),
                 Arrival::TimedOut => {
-                    let text = format!("the target keeps its half open for {CLOSING_SECONDS} s after the tester's FIN");
+                    let text =
+                        format!("the target keeps its direction open for {CLOSING_SECONDS} s after the tester's FIN");
                     self.recorder().step(number, Direction::Observed, StepKind::Silence, text, None);
                     return self.abort(number).await;
                 }
@@ -238,8 +239,8 @@ impl Connections {
     }
 
     /// Waits until `settle_ms` after the Reply. Some implementations fail if a connection ends
-    /// immediately after their Reply: Linux's `iwcm` sometimes stops with a bug. A close that is a
-    /// stimulus does not wait.
+    /// immediately after their Reply. For example, a bug in Linux's module `iwcm` sometimes stops
+    /// the kernel. If the close is a stimulus, the tester does not wait.
     pub(in crate::stage) async fn await_settled(&mut self, number: u32) -> Result<(), Stop> {
         if let Some(settled) = self.get(number)?.settled.take().filter(|settled| *settled > self.link.now()) {
             self.link.pause(settled).await;
@@ -261,10 +262,10 @@ impl Connections {
         reset.map_err(|error| self.recorder().harness(&error.to_string()))
     }
 
-    /// Counts bytes before they are sent over TCP or UDP. Ends a case that sends too many.
+    /// Counts bytes before they are sent over TCP or UDP. Ends the case if it sends too many bytes.
     pub(in crate::stage) fn check_sent(&mut self, message: &Message) -> Result<(), Stop> {
         self.sent += message.octets.len();
-        // A write for which the transcript has no room would still use memory.
+        // If the transcript is full, further writes would still use memory.
         if self.sent > MAX_SENT || self.log.steps.len() >= MAX_STEPS {
             let why = format!("the case sends more than {MAX_SENT} bytes, or has more than {MAX_STEPS} events");
             return Err(self.recorder().harness(&why));
@@ -278,12 +279,12 @@ impl Connections {
         let (octets, is_bad) = conn.framed(message);
         let sent = conn.end.send(&octets).await;
         if is_bad {
-            // A Responder must not send before a correct FPDU arrives. But this requirement does
-            // not count after an FPDU with a wrong CRC, because cases about CRCs judge whether the
-            // target checks the CRC.
+            // A Responder must not send before a correct FPDU arrives. But here the first FPDU has
+            // a wrong CRC. Cases about CRCs judge whether the target checks the CRC, so this
+            // requirement does not count.
             self.log.exempt.push(requirement!("MPA-7.1.2-17"));
         }
-        // The positions of changed bytes are known only without inserted markers.
+        // If the tester has inserted markers, the positions of the changed bytes are unknown.
         let marks = if octets.len() == message.octets.len() { &message.marks[..] } else { &[] };
         let octets = describe::octets(&octets, marks);
         self.recorder().step(number, Direction::Sent, StepKind::Octets, message.name.clone(), Some(octets));
@@ -299,8 +300,8 @@ impl Connections {
         }
     }
 
-    /// Returns where the tester's next FPDU begins in its stream: the number of bytes sent after
-    /// its start-up frame.
+    /// Returns the position of the tester's next FPDU in the tester's stream. The position is the
+    /// number of bytes after the tester's start-up frame.
     pub(crate) fn position(&mut self, number: u32) -> Result<u64, Stop> {
         Ok(self.get(number)?.position)
     }

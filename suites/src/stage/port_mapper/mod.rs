@@ -37,7 +37,7 @@ impl Connections {
         self.recorder().step(0, direction, StepKind::Octets, text, Some(Octets::new(octets)));
     }
 
-    /// Judges a received datagram. `miss` describes its first field that differs.
+    /// Judges a received datagram. `miss` describes the first wrong field of the datagram.
     fn judge_datagram(
         &mut self,
         octets: &[u8],

@@ -90,7 +90,7 @@ impl MapperServerSide<'_> {
     }
 
     /// Returns the address of a socket, and the address of the next connection. If the address of
-    /// the next connection is unknown, both are the address of the socket.
+    /// the next connection is unknown, returns the address of the socket twice.
     pub(crate) fn addresses(&self, socket: usize) -> (SocketAddr, SocketAddr) {
         let own = self.sockets.get(socket).map_or_else(|| self.connections.link.target(), |socket| socket.tester);
         (own, self.connections.link.next_address().unwrap_or(own))

@@ -20,7 +20,7 @@ impl Exchange<'_> {
     /// Send (RFC 5040 section 5.3).
     pub(in crate::stage) async fn first_send(&mut self, payload: &[u8]) -> Attempt<u32> {
         if self.started.rtr.is_none() && !self.connections.rdma(self.number).wait_until_settled().await? {
-            return Err("it did not wait for the first FPDU after its Reply".into());
+            return Err("after its Reply, it did not wait for the tester's first FPDU".into());
         }
         let msn = if self.started.rtr == Some(Rtr::Send) { 2 } else { 1 };
         self.send("Send", &correct::send(msn, payload)).await?;
@@ -44,7 +44,7 @@ impl Exchange<'_> {
                     return Err("the CRC of its FPDU is wrong".into());
                 }
                 Ok(fpdu) => return Ok(fpdu),
-                Err(none) => return Err(format!("it {none} where {due} was expected").into()),
+                Err(none) => return Err(format!("it {none} when {due} was expected").into()),
             }
         }
     }
@@ -68,7 +68,7 @@ impl Exchange<'_> {
 
 /// Describes an FPDU that arrived instead of the expected FPDU.
 pub(in crate::stage) fn unexpected(fpdu: &[u8], due: &str) -> StepFailure {
-    format!("it sent {} where {due} was expected", describe::stream(fpdu)).into()
+    format!("it sent {} when {due} was expected", describe::stream(fpdu)).into()
 }
 
 fn is_empty_response(fpdu: &[u8]) -> bool {

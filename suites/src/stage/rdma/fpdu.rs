@@ -91,7 +91,7 @@ impl std::fmt::Display for HeaderFields {
     }
 }
 
-/// Writes those expected fields of a message that have a value.
+/// Writes the names and values of the expected fields. Skips fields without an expected value.
 pub(in crate::stage) fn write_wanted(
     f: &mut std::fmt::Formatter<'_>,
     fields: &[(&str, Option<u64>)],
@@ -131,7 +131,8 @@ impl RdmaSide<'_> {
         }
     }
 
-    /// Expects that the target's next bytes begin with certain bytes. Returns all received bytes.
+    /// Expects that the target's next bytes begin with the bytes in `fields.begins`. Returns all
+    /// received bytes.
     pub(crate) async fn expect_octets(
         &mut self,
         expectation: &Expectation,

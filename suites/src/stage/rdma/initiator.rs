@@ -36,7 +36,7 @@ impl RdmaSide<'_> {
         expectation: &Expectation,
     ) -> Attempt<StartUpResult> {
         let reply = self.connections.startup_frame(self.number, expectation, StartupKind::Reply).await?;
-        let reply = reply.map_err(|none| format!("it {none} where its Reply was expected"))?;
+        let reply = reply.map_err(|none| format!("it {none} when its Reply was expected"))?;
         let frame = Startup::parse(&reply).map_err(|error| format!("its Reply is wrong: {error}"))?;
         if frame.reject {
             return Err("it rejected the connection".into());
@@ -59,9 +59,9 @@ impl RdmaSide<'_> {
         Ok(started)
     }
 
-    /// Waits `settle_ms`. If bytes arrive immediately after their Reply, some implementations
-    /// process these bytes only after more bytes have arrived. Returns false if something arrived
-    /// during the wait.
+    /// Waits `settle_ms`. Some implementations do not process bytes that arrive immediately after
+    /// their Reply. They process these bytes only when more bytes arrive. Returns false if
+    /// something arrived during the wait.
     pub(in crate::stage) async fn wait_until_settled(&mut self) -> Result<bool, Stop> {
         let settled = self.connections.link.now() + self.connections.target.options.settle_time;
         Ok(self.connections.receive(self.number, settled).await? == Arrival::TimedOut)

@@ -9,9 +9,9 @@ use crate::stage::{Expectation, Stop, describe};
 
 /// The fields of an expected refusal.
 ///
-/// A refusal with or without a Terminate meets the requirements of the [`Expectation`], which are
-/// about the refused message. The requirements of `terminate` and `code` are about the Terminate
-/// and its error.
+/// The requirements of the [`Expectation`] are about the refused message. A refusal meets them,
+/// with or without a Terminate. The requirements in `terminate` are about the Terminate. The
+/// requirements in `code` are about the error in the Terminate.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TerminateFields {
     /// The allowed errors: layer and type in one byte, then the code. If the list is empty, any

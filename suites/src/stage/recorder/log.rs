@@ -18,16 +18,16 @@ pub(crate) struct Log {
     /// Whether a good exchange followed the script's last byte and last expectation.
     pub(crate) alive_after: bool,
     /// Requirements whose violation does not count against the target. For example, the start-up
-    /// profile of the script violates these requirements, or they concern a capability that the
-    /// target lacks.
+    /// profile of the script violates a requirement, or a requirement concerns a capability that
+    /// the target lacks.
     pub(crate) exempt: Vec<RequirementId>,
     /// Number of established TCP connections.
     pub(crate) connections: u32,
-    /// Why the first failed connection attempt failed.
+    /// Reason of the first failed connection attempt.
     pub(crate) refused: Option<String>,
     /// The ends of programs that were started as the target.
     pub(crate) program_ends: Vec<ProgramEnd>,
-    /// Number of steps for which the log had no room.
+    /// Number of steps that did not fit into the log.
     pub(crate) lost: u64,
     /// The steps that deviate, and the control.
     pub(crate) control: ControlLog,
@@ -78,8 +78,9 @@ impl Log {
         Log { met, alive_before, alive_after, decision, ..Log::default() }
     }
 
-    /// If the case failed because an answer is missing, makes the case inconclusive. After a failed
-    /// basic case, the fault that the basic case found may be the reason for the missing answer.
+    /// If the case failed because an answer is missing, makes the case inconclusive. This is for
+    /// runs in which a basic case failed. The fault that the basic case found may be the reason for
+    /// the missing answer.
     pub(crate) fn doubt_missing_answer(&mut self) {
         if let Some(decision) = self.decision.as_mut().filter(|decision| decision.verdict == Verdict::Fail)
             && self.is_answer_missing
@@ -102,7 +103,7 @@ impl Log {
     }
 
     /// Turns a failure into an inconclusive verdict. `why` is the reason. If the case has failed or
-    /// is inconclusive, findings of the monitor no longer fail it, either.
+    /// is inconclusive, findings of the monitor cannot fail the case any more.
     pub(crate) fn excuse(&mut self, why: &str) {
         let is_open = |decision: &Decision| matches!(decision.verdict, Verdict::Fail | Verdict::Inconclusive);
         self.is_excused |= self.decision.as_ref().is_some_and(is_open);
@@ -120,8 +121,8 @@ impl Log {
         self.alive_after = false;
     }
 
-    /// Notes that an expectation with a requirement was met. After it, a good exchange must show
-    /// again that the target is alive.
+    /// Notes that an expectation with a requirement was met. After such an expectation, a good
+    /// exchange must show again that the target is alive.
     pub(in crate::stage) fn expected(&mut self) {
         self.expected = true;
         self.alive_after = false;
@@ -143,8 +144,8 @@ impl Log {
         self.is_dead = self.alive_before && (self.stimulated || self.expected);
     }
 
-    /// Returns whether the target was alive, and the good exchange after the stimulus failed and
-    /// ended the case.
+    /// Returns whether the target was alive at first, but the good exchange after the stimulus
+    /// failed and ended the case.
     pub(crate) fn is_dead_after(&self) -> bool {
         let undecided = |decision: &Decision| decision.verdict == Verdict::Inconclusive;
         self.is_dead && self.decision.as_ref().is_some_and(undecided)
@@ -157,8 +158,9 @@ impl Log {
         self.alive_before && self.stimulated && self.decision.as_ref().is_some_and(undecided)
     }
 
-    /// Fails the case because it made the target die. The failure counts against this requirement.
-    /// `ends` describes how the programs ended. `output` is the last line of the command `crashed`.
+    /// Fails the case because the target died during the case. The failure counts against
+    /// `requirement`. `ends` describes how the programs ended. `output` is the last line of the
+    /// command `crashed`.
     pub(crate) fn fail_as_dead(&mut self, requirement: Option<RequirementId>, ends: &str, output: Option<&str>) {
         let Some(decision) = self.decision.as_mut() else { return };
         decision.verdict = Verdict::Fail;

@@ -18,9 +18,9 @@ use crate::model::{
 
 /// Maximum number of steps in a transcript.
 pub(in crate::stage) const MAX_STEPS: usize = 50_000;
-/// A longer transcript keeps the bytes of this number of steps at its begin, and of the same number of
-/// steps at its end. The steps between them keep only the number of their bytes, and the pcapng file
-/// has the bytes.
+/// A transcript keeps the bytes of this number of steps at its beginning, and of the same number of
+/// steps at its end. Steps in between keep their bytes only if these have marks. Otherwise, such a
+/// step keeps only the number of its bytes. The pcapng file has all bytes.
 const STEPS_WITH_OCTETS: usize = 2_000;
 
 /// Adds to the log of a case.
@@ -93,7 +93,8 @@ impl Recorder<'_> {
         self.decide_about(Verdict::Fail, expectation.requirements.clone(), Some((expected, actual)), explanation)
     }
 
-    /// Like [`unmet`](Self::unmet), if the target sent something else. Marks the bytes as wrong.
+    /// Like [`unmet`](Self::unmet), for a target that sent something else. Marks the sent bytes as
+    /// wrong.
     pub(in crate::stage) fn wrong(&mut self, expectation: &Expectation, expected: &str, sent: &str) -> Stop {
         self.mark_wrong();
         self.unmet(expectation, expected, &format!("it sent {sent}"))
@@ -151,13 +152,14 @@ impl Recorder<'_> {
         self.decide(Verdict::Error, what.to_owned())
     }
 
-    /// Ends the case for a reason that is about none of its requirements.
+    /// Ends the case for a reason that is not about a single requirement. So all requirements of
+    /// the case get this verdict.
     pub(in crate::stage) fn decide(&mut self, verdict: Verdict, explanation: String) -> Stop {
         self.decide_about(verdict, Vec::new(), None, explanation)
     }
 
-    /// Ends the case, unless it is already decided. `observed` has the expected and the actual
-    /// behaviour.
+    /// Ends the case. If the case is already decided, the earlier decision remains. `observed` has
+    /// the expected and the actual behaviour.
     fn decide_about(
         &mut self,
         verdict: Verdict,

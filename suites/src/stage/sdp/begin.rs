@@ -34,8 +34,8 @@ impl SdpSide<'_> {
         Ok(())
     }
 
-    /// Returns the first bytes of a connection. They are enough to recognise a Hello, unless the
-    /// time is over or the stream ends before enough bytes arrive.
+    /// Returns the first bytes of a connection: at least as many bytes as a Hello has. If the time
+    /// is over or the stream ends earlier, returns fewer bytes.
     pub(in crate::stage) async fn first_octets(&mut self, expectation: &Expectation) -> Result<Vec<u8>, Stop> {
         let deadline = self.connections.link.now() + expectation.within;
         while self.connections.get(self.number)?.unread.len() < HELLO_LEN {

@@ -20,7 +20,7 @@ const BUFS: u16 = 16;
 /// again.
 const LEAST_TARGET_CREDIT: u32 = 3;
 
-/// How a message is sent, if a script deviates from the correct values.
+/// Fields of a Send that a script sets. `None` means the correct value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SendFields {
     pub(crate) solicited: Option<bool>,
@@ -33,7 +33,7 @@ pub(crate) struct SendFields {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Item {
     Message(Box<ReceivedMessage>),
-    /// Bytes in a Send that are not a message.
+    /// Bytes that are not a valid message, Read Request or DDP segment.
     Other(Vec<u8>),
     Read(ReadRequest),
     Write {
@@ -81,8 +81,8 @@ pub(crate) struct SdpConnection {
 }
 
 impl SdpConnection {
-    /// `first_mseq` is the MSeq of the first message after Hello and HelloAck. It is 1, or 0 in the
-    /// other reading of draft-pinkerton-iwarp-sdp-01 section 6.1.5.
+    /// `first_mseq` is the MSeq of the first message after Hello and HelloAck.
+    /// draft-pinkerton-iwarp-sdp-01 section 6.1.5 can mean 1 or 0.
     pub(super) fn new(order: FieldOrder, first_mseq: u32) -> Self {
         SdpConnection {
             order,
@@ -122,8 +122,8 @@ impl SdpConnection {
         self.change(received, 0);
     }
 
-    /// Notes the Mode of a ModeChange whose S bit is `s`. With this value of S, the ModeChange is
-    /// about the half-connection to the tester.
+    /// Notes the Mode of a ModeChange if its S bit is `s`. Such a ModeChange is about the
+    /// half-connection to the tester.
     fn change(&mut self, message: &ReceivedMessage, s: u64) {
         let named = message.field("mode").filter(|_| message.field("s") == Some(s));
         if let Some(mode) = named.and_then(|mode| Mode::from_value(u8::try_from(mode).ok()?)) {
@@ -135,7 +135,8 @@ impl SdpConnection {
         Counters { bufs: self.bufs, mseq: self.mseq, mseq_ack: self.last_mseq, order: self.order }
     }
 
-    /// Returns how many messages the tester may still send, by the last announcement of the target.
+    /// Returns how many messages the tester may still send, according to the target's last
+    /// announcement.
     fn credit(&self) -> u32 {
         let sent = self.mseq.wrapping_sub(1).wrapping_sub(self.credit.1);
         // If the first MSeq is 0, MSeqAck 0 may mean that the target has received nothing. Then the
@@ -144,7 +145,8 @@ impl SdpConnection {
         u32::from(self.credit.0).saturating_sub(sent)
     }
 
-    /// Returns how many messages the target may still send, by the last announcement of the tester.
+    /// Returns how many messages the target may still send, according to the tester's last
+    /// announcement.
     fn target_credit(&self) -> u32 {
         let sent = self.last_mseq.wrapping_sub(self.announced.1);
         u32::from(self.announced.0).saturating_sub(sent)
@@ -179,8 +181,8 @@ impl SdpConnection {
                         Some(mut received) => {
                             received.opcode = opcode.0;
                             received.invalidates = header.ulp_word.get();
-                            // HelloAck is message number 0. So an update that follows it
-                            // acknowledges nothing.
+                            // HelloAck is message number 0. So an update directly after HelloAck
+                            // has MSeqAck 0.
                             if received.mid != Mid::HELLO_ACK {
                                 let next = self.last_mseq.wrapping_add(1);
                                 self.last_mseq = if self.has_received { next } else { self.first_mseq };
@@ -336,8 +338,7 @@ mod tests {
         correct::fpdu(&correct::send_segment(Opcode::SEND_SE, 0, msn, 0, true, &octets), true)
     }
 
-    /// With three buffers, an update is due as soon as HelloAck arrives. The update acknowledges
-    /// nothing.
+    /// With three buffers, an update is due as soon as HelloAck arrives. The update has MSeqAck 0.
     #[test]
     fn hello_ack_is_the_message_of_number_0() {
         let mut connection = SdpConnection::new(FieldOrder::Figure, 1);

@@ -1,6 +1,6 @@
 //! The good exchange with an SDP service: start-up, the work of the service, and a graceful close.
-//! An echo returns a few bytes. A driven socket sends a few bytes on a command, and so does a
-//! target that connects.
+//! An echo returns a few bytes. A socket that is driven by commands, or that connects, sends a few
+//! bytes when it receives a command.
 
 use std::time::Duration;
 
@@ -46,8 +46,8 @@ impl SdpSide<'_> {
                     Ok(Item::Message(received)) if received.mid == Mid::DATA => got.extend(received.payload),
                     // A target may change the Mode of its own half-connection at any time.
                     Ok(Item::Message(received)) if received.mid == Mid::MODE_CHANGE => {}
-                    Ok(other) => return Err(format!("it sent {} where Data was expected", other.name()).into()),
-                    Err(none) => return Err(format!("it {none} where Data was expected").into()),
+                    Ok(other) => return Err(format!("it sent {} when Data was expected", other.name()).into()),
+                    Err(none) => return Err(format!("it {none} when Data was expected").into()),
                 }
             }
             if service.user == SdpUser::Echo && got != PAYLOAD {
@@ -61,7 +61,7 @@ impl SdpSide<'_> {
         let (mut src_avails, mut is_due) = (0, false);
         loop {
             if src_avails > 0 && !is_due {
-                // A source waits for an answer before it sends DisConn.
+                // A source that has sent SrcAvail waits for an answer before it sends DisConn.
                 self.put(&Message::of_mid(Mid::SEND_SM), SendFields::default()).await?;
                 (src_avails, is_due) = (src_avails - 1, true);
             }
@@ -74,9 +74,9 @@ impl SdpSide<'_> {
                 // A source may still send data.
                 Ok(Item::Message(received)) if received.is_update() || service.user == SdpUser::Source => {}
                 Ok(Item::Message(received)) if received.mid == Mid::MODE_CHANGE => {}
-                Ok(other) => return Err(format!("it sent {} where DisConn was expected", other.name()).into()),
+                Ok(other) => return Err(format!("it sent {} when DisConn was expected", other.name()).into()),
                 Err(_) if service.user == SdpUser::Source => return Ok(()),
-                Err(none) => return Err(format!("it {none} where DisConn was expected").into()),
+                Err(none) => return Err(format!("it {none} when DisConn was expected").into()),
             }
         }
         // The side that sent the last DisConn closes TCP.

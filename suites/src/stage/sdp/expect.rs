@@ -79,9 +79,9 @@ impl std::fmt::Display for MessageFields {
 }
 
 impl SdpSide<'_> {
-    /// Expects a message of these types with these fields. Updates and messages in `past` may arrive
-    /// before it. A target that is not driven decides when it changes a Mode, so ModeChanges may arrive
-    /// too.
+    /// Expects a message of one of these types with these fields. Updates and messages in `past`
+    /// may arrive first. If no commands drive the target, the target itself decides when to change
+    /// a Mode. In this case, ModeChanges may also arrive first.
     pub(crate) async fn expect(
         &mut self,
         expectation: &Expectation,
@@ -258,8 +258,9 @@ impl SdpSide<'_> {
         }
     }
 
-    /// Checks that the target sent a subject ([`observed_rules`]) of each requirement in the
-    /// expectation's `shows`. Otherwise the monitor could not judge the requirement.
+    /// Checks each requirement in the expectation's `shows`: the target must have sent something
+    /// that the requirement is about ([`observed_rules`]). Otherwise, the monitor cannot judge the
+    /// requirement.
     pub(in crate::stage) fn check_subjects(&mut self, expectation: &Expectation) -> Result<(), Stop> {
         let came = &self.connection()?.came;
         let missing = expectation.shows.iter().find_map(|row| {

@@ -14,8 +14,8 @@ use crate::stage::{Attempt, Expectation, Message, Stop};
 const UNDER_WAY: [Mid; 4] = [Mid::CH_RCV_BUF, Mid::MODE_CHANGE, Mid::RDMA_RD_COMPL, Mid::SINK_AVAIL];
 
 impl SdpSide<'_> {
-    /// Sends Data, and waits for the answer. The ULPDU has about `length` bytes, and the PAD of a
-    /// ULPDU of exactly `length` bytes.
+    /// Sends Data, and waits for the answer. The ULPDU has about `length` bytes. Its PAD has the
+    /// same length as the PAD of a ULPDU with exactly `length` bytes.
     pub(in crate::stage) async fn plain_exchange(
         &mut self,
         is_echo: bool,
@@ -45,8 +45,8 @@ impl SdpSide<'_> {
     }
 }
 
-/// Returns the payload length for a ULPDU of `length` bytes, or for a longer ULPDU with the same
-/// PAD. The payload length is at least `least`.
+/// Returns the payload length for a ULPDU of `length` bytes. If this payload is shorter than
+/// `least` bytes, returns the payload length for a longer ULPDU with the same PAD.
 fn room(length: usize, least: usize) -> usize {
     let mut room = payload_len(length, UNTAGGED + BSDH_LEN);
     while room < least {

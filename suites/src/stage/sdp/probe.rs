@@ -23,12 +23,12 @@ pub(crate) struct Behaviour {
     pub(crate) sent: Vec<u8>,
     /// Whether the socket advertised bytes in its memory with a SrcAvail.
     pub(crate) advertised: bool,
-    /// Whether the socket closed after the tester.
+    /// Whether the socket sent DisConn.
     pub(crate) closed: bool,
 }
 
 impl Behaviour {
-    /// Returns the service with this behaviour. `None` if no known service has it.
+    /// Returns the service with this behaviour. `None` if no known service behaves like this.
     pub(crate) fn service(&self) -> Option<Service> {
         match () {
             () if self.sent == PAYLOAD => Some(Service::SdpEcho),
@@ -78,7 +78,8 @@ impl SdpSide<'_> {
         Ok(behaviour)
     }
 
-    /// Notes what arrives until the deadline. With `briefly`, stops when something has arrived.
+    /// Notes what arrives until the deadline. With `briefly`, stops when Data with payload, or a
+    /// SrcAvail, has arrived.
     async fn gather(&mut self, deadline: Instant, behaviour: &mut Behaviour, briefly: bool) -> Result<(), Stop> {
         while !behaviour.closed && !(briefly && (behaviour.advertised || !behaviour.sent.is_empty())) {
             match self.next_item(deadline).await? {

@@ -1,6 +1,6 @@
-//! SDP sockets of the tester: weft's own SDP, driven by a script. A socket sends only what the draft
-//! allows, so a script can send large amounts of data in every Mode without a step for each message.
-//! The monitor judges what the target sends.
+//! SDP sockets of the tester: weft's own SDP, driven by a script. A socket sends only what the
+//! draft allows. A script can send large amounts of data in every Mode without a step for each
+//! message. The monitor judges what the target sends.
 //!
 //! A socket is the Connecting Peer. All sockets of a case run while the script waits for one of
 //! them.
@@ -27,8 +27,8 @@ const MAX_WRITE: usize = 1 << 18;
 /// Pause between two TCP segments of a socket with a [`Cut`]. The target reads the segments one by
 /// one.
 const CUT_PAUSE: Duration = Duration::from_millis(1);
-/// Maximum number of such pauses of a socket. Afterwards, the socket does not cut its bytes any more,
-/// because a long session would take minutes.
+/// Maximum number of these pauses of a socket. Afterwards, the socket does not cut its bytes any
+/// more, because the pauses of a long session would take minutes.
 const MAX_CUTS: usize = 300;
 
 /// Settings of a socket that a script can choose.
@@ -38,10 +38,11 @@ pub(crate) struct SocketSettings {
     /// Size in bytes of each posted receive, and number of receives that stay posted.
     pub(crate) receive: u64,
     pub(crate) receives: usize,
-    /// After this number of bytes, the socket posts no more receives until it closes its own half. A
-    /// target that sends without end then waits.
+    /// After this number of received bytes, the socket posts no more receives until it closes its
+    /// own half. So a target that sends without end has to wait.
     pub(crate) max_received: u64,
-    /// Virtual address of the buffers that the target may read or write. `None`: weft's choice.
+    /// Virtual address of the buffers that the target may read or write. `None`: weft chooses the
+    /// address.
     pub(crate) buffers_at: Option<u64>,
     pub(crate) cut: Cut,
 }
@@ -61,24 +62,24 @@ pub(crate) enum Cut {
 /// How a connection of a socket ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SocketEnd {
-    /// Both sides sent DisConn, and none sent AbortConn.
+    /// Both sides sent DisConn, and neither side sent AbortConn.
     pub(crate) graceful: bool,
     /// Why weft's SDP ended the connection. `None` if the target ended it.
     pub(crate) reason: Option<String>,
 }
 
-/// What a script waits for.
+/// What a script waits for. The end of the connection ends each wait except `Time`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SocketWait {
-    /// The HelloAck, or the end of the connection.
+    /// The HelloAck.
     Open,
     /// The end of the connection.
     End,
     /// This number of received bytes that the script has not taken yet.
     Octets(usize),
-    /// The end of all sends.
+    /// All sends have ended.
     Sent,
-    /// Only the time.
+    /// No event: the script waits until the time is over.
     Time,
 }
 
@@ -96,7 +97,7 @@ pub(crate) struct SdpSocket {
     deaf_until: Option<Instant>,
     /// Received bytes that the script has not taken yet.
     received: Vec<u8>,
-    /// Sends that have not ended.
+    /// Number of sends that have not ended.
     open_sends: usize,
     /// Number of bytes that each ended send has sent, in the order of the sends.
     sent: BTreeMap<SendId, u64>,
@@ -129,7 +130,7 @@ impl SdpSocket {
         !self.is_tcp_over && self.deaf_until.is_none_or(|until| until <= now)
     }
 
-    /// Keeps receives posted.
+    /// Posts receives until `receives` of them are posted.
     fn post(&mut self) {
         let may_post = self.end.is_none() && !self.has_peer_closed && self.receivable > 0;
         while may_post && self.endpoint.receives() < self.receives {
@@ -226,8 +227,7 @@ impl Stage {
         Ok(accepted)
     }
 
-    /// Leaves the target's bytes of a connection unread for this time. Until then, the socket only
-    /// sends.
+    /// For this time, the socket only sends, and leaves the target's bytes unread.
     pub(crate) fn sdp_socket_stop_reading(&mut self, number: u32, time: Duration) -> Result<(), Stop> {
         let until = self.connections.link.now() + time;
         self.sdp_socket(number)?.deaf_until = Some(until);
@@ -239,8 +239,7 @@ impl Stage {
         Ok(std::mem::take(&mut self.sdp_socket(number)?.received))
     }
 
-    /// Takes the sends that have ended since the last call. Returns how many bytes each of these sends
-    /// has sent.
+    /// Returns the number of sent bytes for each send that has ended since the last call.
     pub(crate) fn sdp_socket_sent(&mut self, number: u32) -> Result<Vec<u64>, Stop> {
         Ok(std::mem::take(&mut self.sdp_socket(number)?.sent).into_values().collect())
     }
@@ -264,9 +263,9 @@ impl Stage {
         self.connections.reset(number).await
     }
 
-    /// Runs all sockets until a condition of this socket is met, or until its connection has received
-    /// no byte for `within`. For [`SocketWait::Time`], `within` is the time to wait. Returns whether
-    /// the condition is met.
+    /// Runs all sockets until the condition `wait` of this socket is met, or until the socket
+    /// receives no byte for `within`. For [`SocketWait::Time`], `within` is the time to wait.
+    /// Returns whether the condition is met.
     pub(crate) async fn sdp_socket_wait(
         &mut self,
         number: u32,
@@ -415,8 +414,8 @@ impl Stage {
     }
 }
 
-/// Returns the length in bytes of the FPDU at the begin of `octets`, with padding and CRC field. An
-/// endpoint writes only complete FPDUs without markers.
+/// Returns the length in bytes of the FPDU at the beginning of `octets`, with padding and CRC
+/// field. An endpoint writes only complete FPDUs without markers.
 fn fpdu_len(octets: &[u8]) -> usize {
     let [high, low, ..] = *octets else { return octets.len() };
     (2 + usize::from(u16::from_be_bytes([high, low]))).next_multiple_of(4) + 4

@@ -37,7 +37,8 @@ impl SdpSide<'_> {
         }
     }
 
-    /// Like [`open`](Self::open), without a verdict. The error describes what arrived instead.
+    /// Like [`open`](Self::open), without a verdict. The error describes what arrived instead of
+    /// HelloAck.
     pub(in crate::stage) async fn start(
         &mut self,
         hello: &Message,
@@ -56,7 +57,7 @@ impl SdpSide<'_> {
             SdpStart::Swapped => {
                 self.connections.put(self.number, &hello).await?;
                 let frame = self.any_startup_frame(expectation).await?;
-                let frame = frame.map_err(|none| format!("it {none} where its MPA Request was expected"))?;
+                let frame = frame.map_err(|none| format!("it {none} when its MPA Request was expected"))?;
                 let request = Startup::parse(&frame).map_err(|error| format!("its MPA Request is wrong: {error}"))?;
                 let reply = StartupFields { revision: request.revision.min(1), markers, ..StartupFields::REPLY };
                 self.connections.put(self.number, &Message::new("MPA Reply", correct::startup(&reply))).await?;
@@ -73,7 +74,7 @@ impl SdpSide<'_> {
                 };
                 self.connections.put(self.number, &sent).await?;
                 let reply = self.connections.startup_frame(self.number, expectation, StartupKind::Reply).await?;
-                let reply = reply.map_err(|none| format!("it {none} where its MPA Reply was expected"))?;
+                let reply = reply.map_err(|none| format!("it {none} when its MPA Reply was expected"))?;
                 let frame = Startup::parse(&reply).map_err(|error| format!("its MPA Reply is wrong: {error}"))?;
                 if frame.reject {
                     return Err("its MPA Reply rejects the connection".into());
@@ -92,7 +93,7 @@ impl SdpSide<'_> {
         connection.announced = (bufs, 0);
         self.list.insert(self.number, connection);
         if let Some(hello_ack) = acknowledged {
-            // This HelloAck arrived in the MPA Reply. It used no buffer and no Send.
+            // This HelloAck arrived in the MPA Reply, so it used no receive buffer and no Send.
             self.connection()?.acknowledged(&hello_ack);
             return Ok(Box::new(hello_ack));
         }
@@ -106,7 +107,7 @@ impl SdpSide<'_> {
             Ok(other) => format!("sent {}", other.name()),
             Err(none) => none.to_string(),
         };
-        Err(format!("it {actual} where HelloAck was expected").into())
+        Err(format!("it {actual} when HelloAck was expected").into())
     }
 
     /// Returns the field order of a Hello, and the Hello with its counters.

@@ -1,5 +1,5 @@
-//! Exchanges that need several messages. The tester receives bytes that the target sends as payload
-//! or advertises, answers the Reads of a SrcAvail, and closes gracefully.
+//! Exchanges that need several messages. The tester collects bytes of the target, answers the
+//! target's Reads of advertised bytes, and closes gracefully.
 
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::Mid;
@@ -12,7 +12,8 @@ use crate::stage::{Expectation, Message, Stop};
 /// STag of the tester's memory in Read Requests. Its value has no meaning.
 const SINK: u32 = 0x5151;
 
-/// Returns the bytes that a SrcAvail advertises in addition to its payload: STag, VA, and length.
+/// A SrcAvail may advertise more bytes than it carries as payload. Returns the STag, VA and length
+/// of these additional bytes.
 fn beside_payload(received: &ReceivedMessage) -> ((u32, u64), u32) {
     let field = |name| received.field(name).unwrap_or_default();
     let carried = received.payload.len() as u64;
@@ -22,7 +23,8 @@ fn beside_payload(received: &ReceivedMessage) -> ((u32, u64), u32) {
 }
 
 impl SdpSide<'_> {
-    /// Receives `due` bytes: the payload of messages, and the bytes of SrcAvails by RDMA Read.
+    /// Receives `due` bytes: the payload of messages, and bytes that SrcAvails advertise. The
+    /// tester gets the advertised bytes by RDMA Reads.
     pub(crate) async fn collect(
         &mut self,
         expectation: &Expectation,
@@ -62,8 +64,8 @@ impl SdpSide<'_> {
         Ok(fetched)
     }
 
-    /// Answers Reads of bytes that were advertised at `va`. Ends when all bytes from the offset
-    /// `from` on have been read.
+    /// Answers the target's Reads of bytes that were advertised at `va`. Ends when the target has
+    /// read the bytes from the offset `from` to the end.
     pub(crate) async fn serve(
         &mut self,
         expectation: &Expectation,

@@ -146,8 +146,8 @@ pub(crate) trait ServiceDriver: Sync {
         })
     }
 
-    /// Sends one message and waits for its answer. The ULPDU has about `length` bytes. Its PAD is
-    /// as long as that of a ULPDU with exactly `length` bytes.
+    /// Sends one message and waits for its answer. The ULPDU has about `length` bytes. Its PAD has
+    /// the same length as the PAD of a ULPDU with exactly `length` bytes.
     fn plain_exchange<'s>(&'s self, _: &'s mut Stage, _: u32, _length: u16, _: &'s Expectation) -> Outcome<'s> {
         Box::pin(std::future::ready(Ok(())))
     }
@@ -169,8 +169,8 @@ pub(crate) trait ServiceDriver: Sync {
         VirtualLink::echo_client(settings).map_err(|error| OpenError::Builtin(std::io::Error::other(error)))
     }
 
-    /// Like [`initiator`](Self::initiator), over loopback TCP. Returns the link that the tester
-    /// waits on, and what makes the Initiator connect.
+    /// Like [`initiator`](Self::initiator), over loopback TCP. Returns the link on which the tester
+    /// waits, and the [`Start`] that makes the Initiator connect.
     ///
     /// # Errors
     /// No port is free.

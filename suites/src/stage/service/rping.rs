@@ -3,8 +3,8 @@
 //!
 //! In a round, the client sends the address of its data, and the server reads the data. Then the
 //! client sends the address of its sink, and the server writes the data there. The server sends a
-//! go-ahead after each half. A script that observes or breaks a step does this step itself. This
-//! file has the correct round.
+//! go-ahead after each half. If a script observes or breaks a step, the script does this step
+//! itself. This file implements the correct round.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -213,7 +213,7 @@ impl Exchange<'_> {
         };
         let Some(sink) = sink.filter(|sink| sink.size as usize >= data.len()) else {
             let sent = describe::stream(&second);
-            return Err(format!("it sent {sent} where it had to advertise its sink").into());
+            return Err(format!("it sent {sent} when it had to advertise its sink buffer").into());
         };
         for segment in correct::tagged(Opcode::WRITE, sink.address.stag, sink.address.tagged_offset, &data, SEGMENT) {
             self.send("Write", &segment).await?;

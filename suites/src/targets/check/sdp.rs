@@ -61,9 +61,9 @@ impl Observer {
         Ok(())
     }
 
-    /// Tries the other reading of draft-pinkerton-iwarp-sdp-01 section 6.1.5. This section defines
-    /// the MSeq of the first message after Hello and HelloAck. Reports this reading if the target's
-    /// service works with it.
+    /// Tries the other MSeq for the first message after Hello and HelloAck.
+    /// draft-pinkerton-iwarp-sdp-01 section 6.1.5 can mean 1 or 0. Reports the other MSeq if the
+    /// target's service works with it.
     async fn other_first_mseq(&mut self, times: (Duration, Duration)) -> Result<(), OpenError> {
         let mut target = Target::clone(&self.target);
         let sdp = &mut target.description.sdp;
@@ -100,8 +100,8 @@ impl Observer {
     pub(super) async fn profiles(&mut self) -> Result<bool, OpenError> {
         let (mut found, mut has_answered) = (false, false);
         for (start, order, what) in STARTS {
-            // An answer that is invalid in one field order may be a HelloAck in the other. If the
-            // target never answers, the other order does not help.
+            // An answer that is invalid in one field order may be a HelloAck in the other order. If
+            // the target never answers, weft does not try the other order.
             if order == FieldOrder::Mirrored && (found || !has_answered) {
                 break;
             }

@@ -28,7 +28,7 @@ pub(crate) struct Builtin {
 }
 
 impl Builtin {
-    /// Returns the settings of the endpoint, without those that a single case requests.
+    /// Returns the settings of the endpoint, without the settings that a single case requests.
     pub(crate) fn settings(&self) -> Settings {
         let mut settings = Settings { deviations: self.deviations.clone(), ..Settings::default() };
         if self.plain {
@@ -66,11 +66,14 @@ impl Builtin {
 /// Reads the target file of a builtin target.
 pub(super) fn read(file: &TargetFile, access: impl TargetAccess + 'static) -> Result<KindSettings, String> {
     if file.address.is_some() {
-        return Err("a responder of kind = \"tcp\" needs address = \"host:port\"; other targets do not have it".into());
+        return Err(
+            "a responder of kind = \"tcp\" needs address = \"host:port\"; for other targets, remove this field".into(),
+        );
     }
     if file.listen.is_some() {
         return Err(
-            "an initiator of kind = \"tcp\" needs listen = \"address:port\"; other targets do not have it".into()
+            "an initiator of kind = \"tcp\" needs listen = \"address:port\"; for other targets, remove this field"
+                .into(),
         );
     }
     if !file.start.is_empty() {

@@ -5,11 +5,11 @@
 //! | `in_process` | weft's own endpoint on a virtual link |
 //! | `loopback` | weft's own endpoint over loopback TCP |
 //! | `tcp` | an implementation at a TCP address, or an implementation that connects |
-//! | `builtin` | shared code of the first two |
+//! | `builtin` | shared code of `in_process` and `loopback` |
 //! | `remote` | the agent and the commands of an implementation under test |
 //!
-//! A kind reads its part of a target file into a [`TargetAccess`]. A run opens the [`TargetAccess`] as a
-//! [`Connector`], which creates a link for each case.
+//! A kind reads its part of a target file into a [`TargetAccess`]. A run opens the [`TargetAccess`]
+//! as a [`Connector`], which creates a link for each case.
 
 mod builtin;
 mod in_process;
@@ -102,8 +102,8 @@ pub(crate) trait TargetAccess: Debug + Send + Sync {
     /// description.
     fn offers(&self, service: Service, target: &Description) -> bool;
 
-    /// Returns whether the target's port mapper maps over IPv6. For a client of a port mapper,
-    /// returns whether the client sends its requests over IPv6.
+    /// Returns whether the target's port mapper maps services over IPv6. For a client of a port
+    /// mapper, returns whether the client sends its requests over IPv6.
     fn maps_v6(&self, target: &Description) -> bool;
 
     /// Returns the commands that a run executes on this machine. Each entry has the name of the

@@ -44,11 +44,14 @@ enum Side {
 fn read(file: &TargetFile) -> Result<KindSettings, String> {
     let initiates = file.role == Role::Initiator;
     if initiates == file.address.is_some() {
-        return Err("a responder of kind = \"tcp\" needs address = \"host:port\"; other targets do not have it".into());
+        return Err(
+            "a responder of kind = \"tcp\" needs address = \"host:port\"; for other targets, remove this field".into(),
+        );
     }
     if initiates != file.listen.is_some() {
         return Err(
-            "an initiator of kind = \"tcp\" needs listen = \"address:port\"; other targets do not have it".into()
+            "an initiator of kind = \"tcp\" needs listen = \"address:port\"; for other targets, remove this field"
+                .into(),
         );
     }
     if !file.start.is_empty() && (!initiates || file.start[0].is_empty()) {

@@ -38,9 +38,10 @@ impl MapperClientSide<'_> {
         Ok(datagram)
     }
 
-    /// Counts datagrams until no datagram has arrived for a time, until `most` have arrived, or
-    /// until the target connects. The time is `within`, or four times the longest gap if this is
-    /// longer, because the target's timer may grow. Returns the count and the reason for the end.
+    /// Counts datagrams until `most` datagrams have arrived, until the target connects, or until
+    /// the next datagram does not arrive in time. The time limit for the next datagram is the
+    /// longer of two times: `within`, and four times the longest gap so far. The gap counts because
+    /// the target's timer may grow. Returns the count and the reason for the end.
     pub(crate) async fn count_repetitions(
         &mut self,
         within: Duration,
@@ -68,8 +69,8 @@ impl MapperClientSide<'_> {
         }
     }
 
-    /// Returns whether the next event is a connection, or `None` if there is no event. Events that
-    /// an expectation has used do not count. Datagrams come before connections.
+    /// Returns true if the next unused event is a connection, and false if it is a datagram.
+    /// Returns `None` if there is no unused event. Datagrams come before connections.
     pub(crate) fn waiting_kind(&self) -> Option<bool> {
         match (self.state.datagrams.is_empty(), self.state.connections.is_empty()) {
             (false, _) => Some(false),

@@ -5,8 +5,8 @@
 //! connections, and an expectation of a connection skips datagrams. If the target repeats an
 //! answered PMReq, the tester repeats the answer, as a PM Server has to
 //! (draft-pinkerton-iwarp-sdp-01 section 7.5.2). The tester hides the repetition from expectations,
-//! because the answer may be lost, or still in flight. The tester hides at most two repetitions
-//! that an answer in flight does not explain.
+//! because the answer may be lost, or still in flight. The tester assumes that an answer is in
+//! flight for at most 1 s. Of the repetitions that arrive later, the tester hides at most two.
 
 mod correct_exchange;
 mod expect;
@@ -26,9 +26,8 @@ use crate::stage::{Connections, Message, Recorder, Stop};
 
 /// Maximum number of TCP addresses of one case.
 const MAX_ADDRESSES: usize = 64;
-/// Packet loss can explain this number of repetitions of a PMReq that was answered. For the time
-/// `CROSSING` after the answer, repetitions are not counted, because the answer may still be in
-/// flight.
+/// Packet loss can explain this number of repetitions of an answered PMReq. Repetitions within
+/// `CROSSING` after the answer are not counted, because the answer may still be in flight.
 const MAX_EXPLAINED_REPETITIONS: u32 = 2;
 const CROSSING: Duration = Duration::from_secs(1);
 
@@ -61,7 +60,7 @@ struct Answer {
 #[derive(Debug, Clone)]
 pub(crate) struct Datagram {
     pub(crate) from: SocketAddr,
-    /// Whether the datagram arrived at another port of the tester than the port mapper's port.
+    /// Whether the datagram arrived at a port that is not the port mapper's first port.
     pub(crate) other_port: bool,
     pub(crate) octets: Vec<u8>,
 }
@@ -71,7 +70,8 @@ pub(crate) struct Datagram {
 pub(crate) struct SendOptions {
     /// Whether the datagram is sent from the port mapper's second port.
     pub(crate) other_port: bool,
-    /// Whether this is the step that deviates. In a control, a plain exchange replaces it.
+    /// Whether this step deviates from a plain exchange. In a control, a plain exchange replaces
+    /// the step.
     pub(crate) deviates: bool,
 }
 
@@ -193,8 +193,8 @@ impl MapperClientSide<'_> {
         sent.map_err(|error| self.recorder().harness(&error.to_string()))
     }
 
-    /// Sends a datagram. If it answers `request`, it is also the answer to repetitions of
-    /// `request`.
+    /// Sends a datagram. If `request` is set, the datagram is the answer to `request` and to its
+    /// repetitions.
     pub(crate) async fn send(
         &mut self,
         message: &Message,
