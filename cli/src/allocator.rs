@@ -1,9 +1,9 @@
 //! Limits how much freed memory the C library keeps.
 //!
-//! glibc gives the threads of a process up to eight heaps ("arenas") per core. It rarely returns
-//! the freed memory of an arena to the system, and threads that use another arena cannot use that
-//! memory. In a server that reads large captures one after the other, in different threads, the
-//! heaps occupied twice as much memory as the server needed.
+//! glibc gives the threads of a process up to eight heaps ("arenas") per core. glibc rarely
+//! returns the freed memory of an arena to the system. Threads that use another arena cannot use
+//! this memory. A server that reads large captures in several threads therefore occupied twice as
+//! much memory as it needed.
 #![expect(unsafe_code, reason = "the allocator has an interface in C only")]
 
 /// Makes all threads share one arena. Call this function before the process starts threads.

@@ -41,7 +41,7 @@ const STEP: u64 = 4096;
 /// The captures that a command reads. The user names them as arguments, or with `-r` as in tshark.
 #[derive(clap::Args)]
 pub(crate) struct CaptureFile {
-    /// Read these captures (such as pcapng, also compressed); - is standard input
+    /// Read these captures (such as pcapng, also compressed); use - for standard input
     ///
     /// weft reads several files as one capture, sorted by the times of the frames. For example, the
     /// files can be those of a ring buffer. docs/captures.md lists the formats.
@@ -83,7 +83,7 @@ impl CaptureFile {
             ([path], _) | ([], Some(path)) => Ok(path),
             ([], None) => Err(BadInput("missing capture: name a file, or - for standard input".to_owned()).into()),
             _ => Err(BadInput(
-                "-w needs exactly one capture; merge several captures first, such as with mergecap".to_owned(),
+                "-w needs exactly one capture; first merge the captures, for example with mergecap".to_owned(),
             )
             .into()),
         }

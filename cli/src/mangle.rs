@@ -13,9 +13,9 @@ pub(crate) struct MangleArguments {
     /// Damage the traffic that this side sends, for example with `flip=50,reset@9`
     ///
     /// The value is a list of words, separated by commas. Each word is a kind of damage. `WORD=N`
-    /// damages one in N PDUs or writes on average. `WORD@N` damages only the Nth PDU or write of
-    /// each connection, counted from 1. The first PDU is the MPA start-up frame. A word without
-    /// N has a default rate.
+    /// damages, on average, one of N PDUs or one of N writes. `WORD@N` damages only the Nth PDU or
+    /// the Nth write of each connection, counted from 1. The first PDU is the MPA start-up frame. A
+    /// word without N has a default rate.
     ///
     /// Words for PDUs: `flip` flips bits. `edge` sets a field to a value at the limit of its range.
     /// `truncate` removes the last bytes. `duplicate` sends a PDU twice. `insert` adds bytes.

@@ -208,7 +208,7 @@ pub(crate) fn start_error(address: SocketAddr) -> impl Fn(WorkloadError) -> anyh
 }
 
 /// Turns the error of a workload into a message with an exit code.
-#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes the error by value")]
 pub(crate) fn workload_error(error: WorkloadError) -> anyhow::Error {
     let code = match error {
         WorkloadError::Cm(_) => UNREACHABLE,

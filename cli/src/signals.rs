@@ -67,8 +67,9 @@ static COMMAND_LISTENS: AtomicBool = AtomicBool::new(false);
 
 /// Returns a future that completes when a signal requests the process to stop.
 ///
-/// From this call on, no signal ends the process or is lost, even before the future is polled. Call
-/// this function within a runtime, and before an output line reports that the process is ready.
+/// After this call, signals do not end the process, and no signal is lost, even before the future
+/// is polled. Call this function within a runtime, and before an output line reports that the
+/// process is ready.
 pub(crate) fn interrupted() -> Pin<Box<dyn Future<Output = StopSignal> + Send>> {
     COMMAND_LISTENS.store(true, Ordering::Relaxed);
     listen()

@@ -31,7 +31,7 @@ const LINKTYPE_ETHERNET: u16 = 1;
 pub(crate) struct WatchArguments {
     /// Print each sent or received message to standard error, with findings
     ///
-    /// The format is that of `weft dissect`.
+    /// The lines have the format of `weft dissect`.
     #[arg(long)]
     trace: bool,
     /// Write the traffic of all connections to this capture file

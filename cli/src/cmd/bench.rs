@@ -6,9 +6,9 @@
 //! subjects. The result of a subject is the median of its samples.
 //!
 //! Each sample of an RDMA operation uses a new connection. Two connections of one process often
-//! differ in speed by a quarter, although their settings are equal. The slower one stays slow until
-//! it ends. The cause is probably the memory addresses of its buffers. The median of several
-//! connections reduces this effect.
+//! differ in speed by a quarter, although their settings are equal. The slower connection stays
+//! slow until it ends. The cause is probably the memory addresses of the connection's buffers. The
+//! median of several connections reduces this effect.
 
 mod scale;
 mod subject;
@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     address: Option<String>,
     /// Connect to this port of --address
     ///
-    /// The port is that of `weft serve --workloads`.
+    /// On the peer, the option --workloads of `weft serve` sets this port.
     #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
     /// Measure these RDMA operations, separated by commas
@@ -97,7 +97,7 @@ pub(crate) struct Arguments {
     /// short.
     #[arg(long, value_name = "US")]
     busy_poll: Option<u64>,
-    /// Also measure plain TCP, and print the ratio of each result to that of TCP
+    /// Also measure plain TCP, and divide each result by the result of TCP
     ///
     /// weft takes a sample of TCP before each round of RDMA samples. The TCP stream uses blocking
     /// sockets, TCP_NODELAY, one write per message, and a read buffer of 1 MiB.

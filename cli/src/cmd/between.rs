@@ -29,7 +29,7 @@ use crate::select::duration;
       interfaces must have no addresses and must not be in another bridge.\n  \
     - Addresses (HOST:PORT): weft listens at A, and connects each client to the server at B. Such\n    \
       a TCP proxy can delay, split and corrupt. The other impairments need interfaces.\n\n\
-    weft has a monitor on each side. Each monitor has the frames that its side sent, and the frames\n\
+    weft has a monitor on each side. Each monitor checks the frames that its side sent, and the frames\n\
     that its side received after the impairments. A violation that only the receiver's monitor\n\
     finds is therefore an effect of the network, not of the sender.\n\n\
     Exit codes:\n  \
@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     verbose: bool,
 }
 
-/// The options for impairments. Their names are those of netem, where netem has them.
+/// The options for impairments. If netem has an impairment, the option has netem's name.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Impairments")]
 struct ImpairmentArguments {
@@ -96,7 +96,7 @@ struct ImpairmentArguments {
     /// Change a byte in this share of the TCP segments, and correct the TCP checksum
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     corrupt: Option<Probability>,
-    /// Reject IP packets of more than BYTES bytes with an ICMP error, as a path with this MTU
+    /// Reject IP packets of more than BYTES bytes with an ICMP error, as routers do
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(68..))]
     mtu: Option<u16>,
     /// Reduce the TCP receive windows to at most BYTES
@@ -108,13 +108,15 @@ struct ImpairmentArguments {
     /// Impair only TCP connections from or to this port; repeatable
     #[arg(long = "port", value_name = "PORT")]
     ports: Vec<u16>,
-    /// Begin all impairments except delays this long after the first frame
+    /// Begin the impairments this long after the first frame
+    ///
+    /// --delay and --jitter begin with the first frame.
     #[arg(long, value_name = "TIME", value_parser = short_time)]
     after: Option<Duration>,
     /// Inject at most this many faults
     ///
     /// A fault is a segment that weft lost, duplicated, reordered, divided, corrupted or rejected as
-    /// too long. A delay and a reduced window are no faults.
+    /// too long. A delay and a reduced window are not faults.
     #[arg(long, value_name = "COUNT")]
     faults: Option<u32>,
 }
@@ -313,13 +315,16 @@ fn print(results: &Results, arguments: &Arguments) {
         print_line!("nothing was judged, because there was no FPDU (TCP connections: {connections})");
     } else {
         let [a, b] = Side::BOTH.map(|side| verdict(&attribution.violations[side]));
-        print_line!("A violated {a}, B violated {b}; {} injected", counted(attribution.faults.len() as u64, "fault"));
+        print_line!(
+            "side A violated {a}, side B violated {b}; {} injected",
+            counted(attribution.faults.len() as u64, "fault")
+        );
     }
     for side in Side::BOTH {
         let violations = &attribution.violations[side];
         if !violations.is_empty() {
             let name = if side == Side::A { &arguments.a } else { &arguments.b };
-            print_line!("\nFindings about {side} ({name}):");
+            print_line!("\nFindings about side {side} ({name}):");
             violations.iter().for_each(|violation| print_violation(violation, attribution));
         }
     }
@@ -338,7 +343,7 @@ fn print(results: &Results, arguments: &Arguments) {
         for judged in &attribution.faults {
             let fault = &judged.fault;
             print_line!(
-                "  fault {} ({}), {} to {}, sequence number {}, frame {} of {}: {}",
+                "  fault {} ({}), {} to {}, sequence number {}, frame {} of side {}: {}",
                 fault.number,
                 fault.kind.name(),
                 fault.src,
@@ -358,13 +363,13 @@ fn print(results: &Results, arguments: &Arguments) {
             (counts.overflow, "that were lost, because too many bytes waited in the bridge"),
         ] {
             if count > 0 {
-                note(&format!("frames from {side} {what}: {count}"));
+                note(&format!("frames from side {side} {what}: {count}"));
             }
         }
         if attribution.omitted[side] > 0 {
-            note(&format!("findings of the monitor of {side} that are not listed: {}", attribution.omitted[side]));
+            note(&format!("findings of the monitor of side {side} that are not listed: {}", attribution.omitted[side]));
         }
-        results.observed[side].remarks.iter().for_each(|remark| note(&format!("monitor of {side}: {remark}")));
+        results.observed[side].remarks.iter().for_each(|remark| note(&format!("monitor of side {side}: {remark}")));
     }
 }
 

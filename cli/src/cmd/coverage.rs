@@ -34,14 +34,14 @@ use crate::one_of::one_of;
     outside       requirements whose violation depends on facts that neither a capture nor a tester\n                \
     has\n  \
     unclassified  requirements that are not classified yet; they also count as judgeable\n  \
-    rule          requirements with a proof for a rule\n  \
-    case          requirements with a proof for a case\n  \
-    named         requirements that have a case, but no proof\n  \
-    open          requirements that have neither a case nor a proof\n  \
+    rule          requirements with a proof of the kind `rule`\n  \
+    case          requirements with a proof of the kind `case`\n  \
+    named         requirements that a case tests, but without a proof\n  \
+    open          requirements without a case and without a proof\n  \
     covered       requirements with a proof, also as a percentage of the judgeable requirements\n  \
     upper         requirements of MPA, DDP and RDMAP whose violation only the user of the target\n                \
     observes. Only this column and `reported` count them.\n  \
-    reported      requirements in `upper` with a proof for a case that uses an agent\n\n\
+    reported      requirements in `upper` with a proof of the kind `case`; the case uses an agent\n\n\
     Examples:\n  \
     weft coverage                        count requirements that cases or rules cover\n  \
     weft coverage --by rule --sections   count requirements that rules cover, by section\n  \

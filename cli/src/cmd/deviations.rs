@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_single_letter_matches_only_as_a_word() {
-        let line = "mpa.reject-bit-moved MPA-7.1.1-17 sets the bit after R instead of R in a rejecting Reply";
+        let line = "mpa.reject-bit-moved MPA-7.1.1-17 sets the bit after R, not R itself, in a rejecting Reply";
         assert!(has_word(line, "R") && has_word(line, "bit") && has_word(line, "MPA-7.1.1-17"));
         assert!(!has_word(line, "m") && !has_word(line, "S"));
     }

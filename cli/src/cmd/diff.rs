@@ -81,7 +81,7 @@ fn print(before: &RunReport, after: &RunReport, diff: &Diff, out: &mut impl Writ
         }
     }
     for (what, observed) in diff.observations().filter(|(_, observed)| !observed.is_empty()) {
-        writeln!(out, "\n{what}, in cases that do not test the requirement: {}", observed.len())?;
+        writeln!(out, "\nviolations {what}, in cases that do not test the requirement: {}", observed.len())?;
         for ObservedViolation { requirement, cases } in observed {
             let cases = if *cases == 1 { "1 case".to_owned() } else { format!("{cases} cases") };
             writeln!(out, "  {requirement}  in {cases}: {}", requirement.row().summary)?;

@@ -75,7 +75,7 @@ pub(crate) struct Arguments {
     /// Does nothing: accepts tshark's -n and -l. weft never resolves names and never delays lines.
     #[arg(short = 'n', short_alias = 'l', hide = true, action = clap::ArgAction::Count)]
     _habit: u8,
-    /// Write the connections that pass the filter as pcapng, with findings as comments
+    /// Write connections that pass the filter to this pcapng; comments show findings
     ///
     /// If a frame passes the filter of -Y, weft writes all frames of its TCP connection. Without
     /// the complete connection, weft and Wireshark could not decode the output. weft writes

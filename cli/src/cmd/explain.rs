@@ -19,7 +19,7 @@ use crate::input::{DecodeAs, Input, Next};
 #[command(after_help = "Example:\n  \
     weft explain capture.pcap 12     explain frame 12")]
 pub(crate) struct Arguments {
-    /// Read this capture (such as pcapng, also compressed); - is standard input
+    /// Read this capture (such as pcapng, also compressed); use - for standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Explain the frame with this number; the first frame is 1

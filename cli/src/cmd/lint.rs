@@ -50,7 +50,7 @@ const SHOWN: u64 = 5;
     weft lint -Y 'ip.src == 10.1.0.1' capture.pcap    check one sender\n  \
     weft lint -i eth0 -a duration:60                  check an interface for a minute")]
 pub(crate) struct Arguments {
-    /// Check these captures, or all captures in these folders; - is standard input
+    /// Check these captures, or all captures in these folders; use - for standard input
     ///
     /// docs/captures.md lists the formats.
     #[arg(value_name = "FILE", required_unless_present_any = ["read", "interface"], conflicts_with = "interface")]

@@ -79,7 +79,7 @@ fn protocol_of(case: &CaseInfo) -> &str {
 
 /// The rules, cases and deviations of each requirement.
 struct About<'a> {
-    /// Requirements with a proof that a lint rule reports their violations.
+    /// The requirements whose violations a lint rule reports, according to a proof.
     judged: BTreeSet<RequirementId>,
     cases: BTreeMap<RequirementId, Vec<&'a CaseInfo>>,
     deviations: BTreeMap<RequirementId, Vec<&'static str>>,

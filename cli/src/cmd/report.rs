@@ -28,7 +28,7 @@ use crate::target::resolve;
     weft report nic --target nic.toml                    mark known failures of a killed run"
 )]
 pub(crate) struct Arguments {
-    /// Read the newest run in this folder, which was the value of `weft test --out`
+    /// Read the newest run in this folder (the folder of `weft test --out`)
     ///
     /// For an earlier run, use DIR/earlier/RUN.
     #[arg(value_name = "DIR", default_value = "weft-report")]

@@ -72,9 +72,9 @@ impl LiveArguments {
         }
     }
 
-    /// If there is no interface, rejects the options that need an interface. clap cannot do this
-    /// check. A file and an interface exclude each other, so clap does not require an interface if
-    /// the command line has a file.
+    /// If there is no interface, rejects the options that need an interface. clap cannot reject
+    /// these options if the command line has a file. The file excludes an interface, so clap no
+    /// longer requires the interface.
     pub(crate) fn reject_without_interface(&self) -> Result<(), BadInput> {
         let letter = match () {
             () if self.capture_filter.is_some() => "-f",

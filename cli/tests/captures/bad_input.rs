@@ -305,8 +305,8 @@ fn other_protocols_are_named_and_not_called_clean() {
     }
 }
 
-/// A capture has one start-up frame with a wrong key. weft does not read it as iWARP, but reports a
-/// finding. So the capture has been judged.
+/// A capture has one start-up frame with a wrong key. weft does not read this frame as iWARP, but
+/// reports a finding. So the capture counts as judged.
 #[test]
 fn a_capture_with_a_finding_has_been_judged() {
     let octets = fs::read(capture().with_file_name("rping-crc.pcap")).unwrap();

@@ -1,6 +1,6 @@
-//! Tests `weft between`: as a TCP proxy on the loopback interface, and as a bridge of two interfaces
-//! in new network namespaces. If a needed right or program is missing, a test prints the reason and
-//! skips itself.
+//! Tests `weft between`: as a TCP proxy on the loopback interface, and as a bridge of two
+//! interfaces in new network namespaces. If a needed right or program is missing, a test prints the
+//! reason and skips itself.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
@@ -37,7 +37,8 @@ impl Drop for Running {
 }
 
 impl Running {
-    /// Starts a command, and waits for a line with `word` on standard error. Returns this line, too.
+    /// Starts a command, and waits for a line with `word` on standard error. Also returns this
+    /// line.
     fn start(command: &mut Command, word: &str) -> (Running, String) {
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -172,7 +173,7 @@ fn a_corrupted_byte_without_crc_is_reported_as_undetectable() {
 
 #[test]
 fn a_hostile_side_is_named() {
-    // The number of the PDU is that of a Send. A repeated Send has a wrong MSN.
+    // The number after `@` selects a PDU that is a Send. The duplicate of a Send has a wrong MSN.
     for (side, pdu) in [("a", "duplicate@4"), ("b", "duplicate@3")] {
         let damage = ["--mangle", pdu];
         let (server, client): (&[&str], &[&str]) = if side == "b" { (&damage, &[]) } else { (&[], &damage) };
@@ -204,8 +205,9 @@ fn wrong_command_lines_are_explained() {
     }
 }
 
-/// Runs in a new user and network namespace, with the arguments WEFT, FOLDER, options of
-/// `weft between`, and options of the client. Makes two more network namespaces, one for each side.
+/// A script that runs in a new user and network namespace. Its arguments are WEFT, FOLDER, the
+/// options of `weft between`, and the options of the client. The script makes two more network
+/// namespaces, one for each side.
 const BRIDGED: &str = r#"
 set -eu
 weft=$1 folder=$2 options=$3 client=$4

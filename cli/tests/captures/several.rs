@@ -211,7 +211,7 @@ fn connections_that_were_put_aside_are_reported() {
     let name = path.display();
     let expected = format!(
         "weft: {name}: there were too many connections or waiting bytes at the same time, so weft dropped state: \
-         reading of connections with iWARP or SDP was interrupted 10 times\n\
+         weft interrupted its reading 10 times on connections with iWARP or SDP\n\
          weft: {name}: weft did not read 1 frame of IPsec ESP (encrypted)\n"
     );
     for command in [&["dissect"][..], &["dissect", "-T", "text"], &["stats"], &["lint"], &["follow"]] {

@@ -50,9 +50,8 @@ impl MeasuredOperation {
     pub(super) async fn sample(&self, count: u64) -> anyhow::Result<Duration> {
         let Some(back) = &self.back else {
             let forth = Arc::clone(&self.forth);
-            // Use a task, as the peer does. The runtime polls the network with a system call before
-            // it resumes the future of `block_on`. It resumes a task without this call, so a task
-            // is faster.
+            // Use a task, as the peer does. A task is faster than the future of `block_on`: before
+            // the runtime resumes this future, it polls the network with a system call.
             return tokio::spawn(async move {
                 let begin = Instant::now();
                 forth.run(count).await.map(|()| begin.elapsed())

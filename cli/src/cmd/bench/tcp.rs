@@ -140,8 +140,8 @@ impl<S> Tcp<S> {
 mod tests {
     use super::*;
 
-    /// Returns the first command that `sends` sends to the peer: the number of bytes, and the part
-    /// size.
+    /// Calls `sends`, and returns the first command that the peer receives: the number of bytes,
+    /// and the part size.
     fn command(sends: impl FnOnce(&mut Tcp) -> io::Result<Duration> + Send + 'static) -> [u64; 2] {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let mut tcp = Tcp(TcpStream::connect(listener.local_addr().unwrap()).unwrap());

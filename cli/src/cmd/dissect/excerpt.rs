@@ -59,8 +59,8 @@ pub(crate) fn run(
     let mut reading = Reading::new(arguments, wanted, keep, filter);
     let (mut written, mut connections) = (CopyCounts::default(), StreamSet::default());
     reading.run(&mut input, &mut |step| match step {
-        // The dissector can report a finding after the record of its frame. The finding then has a
-        // record of its own, without a frame to copy.
+        // If the dissector reports a finding after the record of the finding's frame, the finding
+        // gets a separate record. The separate record has no frame to copy.
         Step::Record(record, passes, _) if record.facts.len.is_some() && (passes || chosen.has(record)) => {
             if let Some(stream) = record.stream {
                 connections.insert(stream);

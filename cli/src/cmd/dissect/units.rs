@@ -26,9 +26,9 @@ use super::{Arguments, Out, no_match};
 /// weft stores the facts (time, length, addresses) of this number of newest frames. The filter
 /// needs the facts of a unit's frame.
 const REMEMBERED: usize = 4096;
-/// Maximum number of units for which weft stores whether the unit passed the filter. weft needs
-/// this result for a later finding of the unit, if the dissector reports other units before the
-/// finding.
+/// weft stores for at most this many units whether the unit passed the filter. The dissector can
+/// report other units between a unit and a finding of the unit. For this finding, weft looks up
+/// the stored result.
 const VERDICTS: usize = 1 << 16;
 
 /// Reads the capture and prints the units that pass the filter, with their findings.
@@ -159,8 +159,8 @@ struct Selection<'f> {
     /// The key of the last unit that did not wait, and whether the unit passed. A finding with this
     /// key passes if the unit passed.
     last: Option<(UnitKey, bool)>,
-    /// Whether a unit with this frame, stream and direction passed. If the dissector reports other
-    /// units between a unit and a finding of this unit, the finding passes if the unit passed.
+    /// Whether a unit with this frame, stream and direction passed. A later finding of the unit
+    /// passes if the unit passed, even after other units.
     verdicts: BTreeMap<(FrameNumber, Option<StreamId>, u8), bool>,
     /// Whether any unit, finding or event has passed.
     matched: bool,

@@ -10,9 +10,9 @@ use weft_dissector::{Finding, FrameNumber, Packet, StreamId};
 use crate::cmd::dissect::parse;
 use crate::exit::BadInput;
 
-/// Maximum number of units for which weft stores whether the unit passed the filter. weft needs
-/// this result for a later finding of the unit, if the dissector reports other units before the
-/// finding.
+/// weft stores for at most this many units whether the unit passed the filter. The dissector can
+/// report other units between a unit and a finding of the unit. For this finding, weft looks up
+/// the stored result.
 const VERDICTS: usize = 1 << 16;
 
 /// Stream, direction and frame number. A finding belongs to the unit with the same values.

@@ -113,9 +113,9 @@ async fn compare(
                 None => tcp.stream(count, size)?,
                 Some(stream) => {
                     let (stream, round_trips) = (Arc::clone(stream), arguments.latency);
-                    // Use a task, as the peer does. The runtime polls the network with a system
-                    // call before it resumes the future of `block_on`. It resumes a task without
-                    // this call, so a task is faster.
+                    // Use a task, as the peer does. A task is faster than the future of
+                    // `block_on`: before the runtime resumes this future, it polls the network
+                    // with a system call.
                     tokio::spawn(async move { sample(&stream, count, size, round_trips).await }).await??
                 }
             });

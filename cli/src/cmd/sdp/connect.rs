@@ -203,7 +203,7 @@ async fn compare(
     Ok(())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes the error by value")]
 fn broken(error: std::io::Error) -> CommandFailure {
     CommandFailure { code: UNEXPECTED, text: format!("the connection broke: {error}") }
 }

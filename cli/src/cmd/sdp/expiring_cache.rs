@@ -83,7 +83,7 @@ mod tests {
         let (cache, begun) = (ExpiringCache::default(), Instant::now());
         (0..1025).for_each(|number| cache.insert_at(begun, address(number), ()));
         assert_eq!((cache.find_at(begun, address(1023)), cache.find_at(begun, address(1024))), (Some(()), None));
-        // Expired entries make room.
+        // New entries can replace expired entries.
         let later = begun + TIME_TO_LIVE;
         cache.insert_at(later, address(1024), ());
         assert_eq!(cache.find_at(later, address(1024)), Some(()));

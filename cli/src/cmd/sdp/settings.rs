@@ -46,8 +46,8 @@ pub(crate) struct SdpArguments {
     order: FieldOrder,
     /// Begin with this MSeq after Hello and HelloAck
     ///
-    /// Section 6.1.5 of the draft can mean 0 or 1. The side that sends second begins with the
-    /// number of its peer if that number is 0.
+    /// Section 6.1.5 of the draft allows 0 and 1. If the peer sends first and begins with 0, this
+    /// side also begins with 0.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=1))]
     first_mseq: u32,
     /// Send in this Mode of SDP

@@ -151,7 +151,8 @@ impl World {
 /// A deliberate error: an action of the first end that the second end rejects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// This is not an error. The first end posts a Read before the first Send.
+    /// Unlike the other variants, this is not an error: the first end posts a Read before the first
+    /// Send.
     EarlyRead,
     LongSend,
     NoReceive,

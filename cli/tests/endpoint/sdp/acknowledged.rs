@@ -3,8 +3,8 @@
 //!
 //! weft's SDP API acknowledges bytes to the writer in three ways:
 //!
-//! - A successful `flush` or `shutdown` shows that all bytes have left SDP. Bytes that messages
-//!   carry are in TCP. Bytes that RDMA transfers are in the peer's memory.
+//! - A successful `flush` or `shutdown` shows that SDP has sent all bytes. The payload of messages
+//!   is then in TCP, and the data of RDMA operations is then in the peer's memory.
 //! - A graceful close of both sides shows that the peer has received the bytes. It does not show
 //!   that the peer's user has read them.
 //! - An answer of the peer's program shows that it has read the bytes.

@@ -389,7 +389,8 @@ fn an_action_that_is_never_reached_is_reported() {
         let refused = Command::new(WEFT).args(serve).args(what).output().unwrap();
         assert_eq!(refused.status.code(), Some(2), "{what:?}: {refused:?}");
     }
-    // The number of bytes that an echo writes is known only at its end, so the message comes then.
+    // The number of bytes that an echo writes is known only at its end, so weft prints the message
+    // at the end.
     let mut echo = Command::new(WEFT)
         .args(["sdp", "serve", "--once", "--listen", "127.0.0.1:0", "--at", "50:urgent", "--at", "700:move"])
         .stdout(Stdio::piped())

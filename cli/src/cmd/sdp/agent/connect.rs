@@ -31,7 +31,7 @@ impl Agent {
     /// Handles a connection, from the program's request to the end of the connection.
     pub(super) async fn connect(self: &Arc<Self>, mut shim: UnixStream, request: ConnectRequest, no_wait: bool) {
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
-            let message = "the agent already has the maximum number of connections (--most)".to_owned();
+            let message = "the agent already has the maximum number of connections; raise its option --most".to_owned();
             return write(&mut shim, &Answer::Failed(Failure::Other, message)).await;
         };
         let entry = self.log.open(format!("a program to {}", request.service));

@@ -91,7 +91,7 @@ impl Agent {
                     }
                     (Ok(incoming), Err(_)) => {
                         let from = incoming.peer_addr();
-                        let text = format!("refused {from} for {service}: the agent has too many connections (--most)");
+                        let text = format!("refused {from} for {service}: the agent has too many connections; raise --most");
                         self.log.report_error(&text);
                     }
                     (Err(error), _) => {
