@@ -27,8 +27,8 @@ use crate::lock::locked;
 
 /// If the follower has this number of rows in memory (one row for each packet), it drops them as
 /// soon as all of them are sent. If it has twice this number of rows, it drops them at once. With
-/// fewer rows, it also keeps rows that it has already sent. The dissector can still report a
-/// message or finding of these packets.
+/// fewer rows, it also keeps rows that it has already sent, because the dissector can still report
+/// a message or finding of their packets.
 const MAX_ROWS: usize = 20_000;
 /// The maximum number of rows, and of findings, in a batch. If there are more, the batch has only
 /// the newest rows or findings.

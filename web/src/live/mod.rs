@@ -60,7 +60,8 @@ impl Update {
         })
     }
 
-    /// Makes the update of a finished case of the store. Returns `None` if the case has no result yet.
+    /// Makes the update of a finished case of the store. Returns `None` if the case has no result
+    /// yet.
     pub(crate) fn of_case(case: &PlannedCase) -> Option<Self> {
         Some(Update::finished(case.key.to_string(), case.verdict?, case.duration_us?))
     }

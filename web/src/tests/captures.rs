@@ -340,7 +340,7 @@ async fn each_page_reports_what_was_not_read_or_dropped() {
     let capture = only(&site).await;
     let remarks = [
         "there were too many connections or waiting bytes at the same time, so weft dropped state: \
-         reading of connections with iWARP or SDP was interrupted 10 times",
+         weft interrupted its reading 10 times on connections with iWARP or SDP",
         "weft did not read 1 frame of IPsec ESP (encrypted)",
     ];
     for below in ["", "/findings", "/connections", "/operations", "/statistics"] {

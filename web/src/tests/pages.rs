@@ -124,7 +124,8 @@ async fn the_matrix_shows_targets_against_cases() {
     assert!(octets(unclear).await.starts_with(b"<!doctype html>"), "a refusal is a page, too");
 }
 
-/// If an earlier run of all cases has a failure, a later run of selected cases does not hide it.
+/// If an earlier run of all cases has a failure, a later run of selected cases does not hide this
+/// failure.
 #[tokio::test]
 async fn a_complete_run_represents_its_target_until_the_next_one() {
     let folder = tempfile::tempdir().unwrap();

@@ -19,8 +19,8 @@ async fn fetched(site: &Site, path: &str, headers: &[&str]) -> (StatusCode, Stri
     (status, String::from_utf8(octets(answer).await).unwrap())
 }
 
-/// Without this check, any page in a browser of this host could put load on the server. On a server
-/// with tokens, any page in an operator's browser could do so.
+/// Without the check for fetches by other sites, any page in a browser of this host could put load
+/// on the server. On a server with tokens, any page in an operator's browser could do so.
 #[tokio::test]
 async fn rejects_fetches_of_other_sites() {
     let (open, closed) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
