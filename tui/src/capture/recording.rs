@@ -39,7 +39,7 @@ type Opener = dyn Fn(&Path) -> io::Result<Box<dyn Read + Send>> + Send + Sync;
 #[derive(Default)]
 struct State {
     parts: VecDeque<Part>,
-    /// The number of bytes of the last part that readers are allowed to read. `u64::MAX` for a file
+    /// The number of bytes that readers are allowed to read in the last part. `u64::MAX` for a file
     /// that does not grow.
     octets: u64,
     growing: bool,
