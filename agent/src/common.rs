@@ -23,7 +23,8 @@ impl Limits {
         })
     }
 
-    /// Fails if a region of `octets` bytes does not fit, given that other regions use `used` bytes.
+    /// Fails if a new region of `octets` bytes would exceed the limit. The existing regions use
+    /// `used` bytes.
     pub(crate) fn check_memory(&self, used: u64, octets: u64) -> Result<(), Failure> {
         let left = self.memory.saturating_sub(used);
         require(octets <= left, || {
@@ -74,7 +75,8 @@ pub(crate) fn not_found(object: Object, kind: &str) -> Failure {
     Failure::of(format!("this control connection has no {kind} with the number {object}"))
 }
 
-/// Returns the failure of a request for bytes outside a region of `has` bytes.
+/// Returns the failure of a request for bytes that are outside the region. The region has `has`
+/// bytes.
 pub(crate) fn out_of_bounds(offset: u64, length: u64, has: u64) -> Failure {
     Failure::of(format!(
         "the range of {length} bytes from offset {offset} is not inside the region, which has {has} bytes"

@@ -90,8 +90,9 @@ pub fn listen<C: Backend>(
     }
 }
 
-/// Returns whether `accept` failed because of the listener itself: it is not a listening socket, or
-/// it is closed. All other errors of accept(2) concern one connection, or are temporary.
+/// Returns whether `accept` failed because of the listener itself: the listener is not a listening
+/// socket, or the listener is closed. All other errors of accept(2) concern one connection, or are
+/// temporary.
 fn is_for_good(why: &io::Error) -> bool {
     matches!(why.raw_os_error(), Some(libc::EBADF | libc::EINVAL | libc::ENOTSOCK | libc::EOPNOTSUPP))
 }
@@ -133,7 +134,9 @@ impl<C: Backend, F: Fn() -> Result<C, Failure>> Agent<F> {
         let verified = hello.as_ref().map(|hello| self.verify(&control, origin, hello)).transpose()?.flatten();
         let (Some(hello), Some(is_right)) = (hello, verified) else {
             if waiting.is_lost() {
-                return Err(control.refuse(None, "no valid `hello` arrived yet, and another connection needs the slot"));
+                return Err(
+                    control.refuse(None, "no valid `hello` arrived in time, and another connection needs the slot")
+                );
             }
             return Ok(());
         };

@@ -142,9 +142,9 @@ pub enum Event {
         connection: Object,
         /// The peer's private data.
         private_data: Octets,
-        /// Maximum number of concurrent RDMA Reads that the peer accepts, as it announced.
+        /// Maximum number of concurrent RDMA Reads that the peer accepts, as announced by the peer.
         ird: u8,
-        /// Maximum number of concurrent RDMA Reads that the peer sends, as it announced.
+        /// Maximum number of concurrent RDMA Reads that the peer sends, as announced by the peer.
         ord: u8,
     },
     /// A connection is established.

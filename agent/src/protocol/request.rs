@@ -112,11 +112,12 @@ pub enum Action {
         /// Maximum number of inline bytes in a work request.
         #[serde(default)]
         inline: u32,
-        /// Whether only solicited events cause reports of completions. If `true`, the agent reports
-        /// the first completion. Later completions stay in the completion queue. When a Send with
-        /// Solicited Event arrives, or when a work request fails, the agent reports all completions
-        /// that are in the queue. If `false`, the message omits this option: older agents, which do
-        /// not know this option, then accept the request.
+        /// Whether completions after the first completion wait for a solicited event. If `false`,
+        /// the agent reports each completion at once. If `true`, the agent reports only the first
+        /// completion at once. Later completions wait in the completion queue of the connection
+        /// until one of two events: a Send with Solicited Event arrives, or a work request fails.
+        /// The agent then reports all completions that are in the queue. If `false`, the request
+        /// omits this field, so that older agents, which do not know the field, accept the request.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         solicited: bool,
     },
@@ -324,7 +325,8 @@ pub enum Operation {
         /// STag of the peer's memory.
         key: u32,
     },
-    /// An Atomic Operation that adds a number to a value of the peer (RFC 7306 section 5.1.1).
+    /// An Atomic Operation that adds a number to a value in the peer's memory (RFC 7306 section
+    /// 5.1.1).
     FetchAdd {
         /// Tagged Offset of eight bytes in the peer's memory.
         address: u64,
@@ -333,8 +335,8 @@ pub enum Operation {
         /// Number to add.
         add: u64,
     },
-    /// An Atomic Operation that replaces a value of the peer if it has an expected value (RFC 7306
-    /// section 5.1.2).
+    /// An Atomic Operation that compares a value in the peer's memory with an expected value, and
+    /// replaces the value if they are equal (RFC 7306 section 5.1.2).
     CompareSwap {
         /// Tagged Offset of eight bytes in the peer's memory.
         address: u64,

@@ -22,7 +22,7 @@ use crate::common::{
 };
 use crate::protocol::{Action, Address, Event, Failure, Object, Octets, Parameters, Success};
 
-/// Time limit for librdmacm to resolve an address. The same limit applies to a route.
+/// Time limit for librdmacm to resolve an address, and time limit to resolve a route.
 const RESOLVED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Numbers of `enum rdma_cm_event_type`.

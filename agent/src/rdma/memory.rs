@@ -55,7 +55,7 @@ impl Memory {
     }
 
     /// Writes `length` bytes from `offset`, or returns `None` if these bytes exceed this memory.
-    /// `octet` returns the byte at an index from 0.
+    /// `octet(0)` returns the first byte to write, `octet(1)` the second, and so on.
     pub(super) fn put(&mut self, offset: u64, length: usize, octet: impl Fn(usize) -> u8) -> Option<()> {
         let to = self.part(offset, length)?;
         for index in 0..length {

@@ -57,7 +57,7 @@ impl Nic {
         for (part, sge) in parts.iter().zip(&mut sges) {
             let memory = &self.find_region(part.region)?.memory;
             let begin = memory.begin_of(part.offset, part.length.into());
-            let begin = begin.ok_or_else(|| Failure::of("the inline bytes of a part must lie in its region"))?;
+            let begin = begin.ok_or_else(|| Failure::of("the inline bytes of a part must lie in the part's region"))?;
             sge.addr = begin.addr() as u64;
         }
         Ok(sges)
@@ -185,7 +185,8 @@ impl Nic {
         })
     }
 
-    /// Requests that the channel report the next completion, or the next solicited completion.
+    /// Requests that the channel report the next completion or, if `solicited` is true, only the
+    /// next solicited completion.
     pub(super) fn arm(&self, cq: *mut Cq, solicited: bool) -> Result<(), Failure> {
         // SAFETY: the queue and its device exist.
         let armed = unsafe { (*(*cq).context).ops.req_notify_cq.map(|notify| notify(cq, c_int::from(solicited))) };

@@ -55,7 +55,8 @@ pub(super) enum State {
 pub(super) struct Pair {
     pub(super) cq: CqHandle,
     pub(super) qp: QpHandle,
-    /// Whether its completion queue is polled only after a notification.
+    /// Whether the completion queue is polled only after a notification (`solicited` of the request
+    /// `pair`).
     pub(super) solicited: bool,
 }
 
