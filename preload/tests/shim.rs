@@ -300,7 +300,7 @@ fn a_listener_accepts_connections_of_the_agent_with_the_true_peer() {
             it.send("done");
             thread::spawn(move || {
                 // Connect from the agent's address, as the agent does. The program sends its
-                // request before it listens. So repeat this while the connection is refused.
+                // request before it listens. So repeat the attempt while the connection is refused.
                 in_event_loop(async {
                     let mut one = loop {
                         let one = tokio::net::TcpSocket::new_v4().unwrap();
@@ -368,7 +368,8 @@ fn without_an_agent_the_rules_decide() {
     assert!(stdout_of(&output).contains("got plain"), "{output:?}");
     assert!(text(&output.stderr).contains("plain TCP, as the rules require"), "{output:?}");
     serving.join().unwrap();
-    // If the rules cannot be parsed, it is unknown which connections need SDP. So all fail.
+    // If the rules cannot be parsed, it is unknown which connections need SDP. So all connections
+    // fail.
     let output = run("connect everywhere");
     assert!(stdout_of(&output).contains("error PermissionDenied"), "{output:?}");
     assert!(text(&output.stderr).contains("line 2"), "{output:?}");
