@@ -26,7 +26,7 @@ fn main() {
         } else {
             println!(
                 "cargo::warning=building weft without live capture; to include live capture in a static build, set \
-                 LIBPCAP_LIBDIR to a folder with a libpcap.a that needs no other library (dist/build static makes it)"
+                 LIBPCAP_LIBDIR to a folder with a libpcap.a that needs no other library (`dist/build static` makes this libpcap.a)"
             );
         }
         return;

@@ -1,8 +1,9 @@
 //! Captures frames from a network interface with libpcap, and sends frames.
 //!
-//! [`Live`] captures on an interface, and can also send frames there. [`interfaces`] lists the interfaces of this machine.
-//! [`privilege::drop_all`] drops the privileges that opening an interface needs. This crate does
-//! not parse frames, does not write files, and does not decide when to stop.
+//! [`Live`] captures frames on an interface, and can also send frames on this interface.
+//! [`interfaces`] lists the interfaces of this machine. [`privilege::drop_all`] drops the
+//! privileges that opening an interface needs. This crate does not parse frames, does not write
+//! files, and does not decide when to stop.
 //!
 //! libpcap is the only system library that weft uses, and it is optional. If a build does not find
 //! libpcap, or if the feature `live` is disabled, the crate has the same functions. In this case,
