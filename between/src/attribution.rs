@@ -1,9 +1,10 @@
 //! Decides which side violated which requirement, and which side was only affected.
 //!
-//! Only the tap of its own side can accuse a side, because only this tap has the frames that the
-//! side really sent and really received. If the tap of the opposite side also finds the violation,
-//! the violation had an effect there. If only the tap of the opposite side finds a violation, the
-//! network between the taps (the injected faults) made it: the side sent something else.
+//! A side violated a requirement only if the tap of this side finds the violation. Only this tap
+//! has the frames that the side really sent and received. If the tap of the opposite side also
+//! finds the violation, the violation had an effect on the opposite side. If only the tap of the
+//! opposite side finds a violation, the injected faults caused the violation, because the side sent
+//! other bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +45,7 @@ pub struct Attributed {
     pub fault: Option<u32>,
 }
 
-/// What became of an injected fault.
+/// The outcome of an injected fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -78,7 +79,7 @@ impl Outcome {
             Outcome::DetectedByCrc => "detected by the CRC, and the receiver ended the connection",
             Outcome::IgnoredByReceiver => "the CRC is wrong, but the receiver did not end the connection",
             Outcome::UndetectableWithoutCrc => "undetectable, because the connection uses no CRC",
-            Outcome::UndetectableInStartup => "undetectable by a CRC, because start-up frames have none",
+            Outcome::UndetectableInStartup => "undetectable by a CRC, because start-up frames have no CRC",
             Outcome::FramingLost => "the change hides where the FPDU ends",
             Outcome::OutsideIwarp => "in bytes that are not decoded as iWARP",
             Outcome::UndetectedByCrc => "the CRC is correct in spite of the change",
@@ -86,15 +87,16 @@ impl Outcome {
     }
 }
 
-/// A fault and what became of it.
+/// A fault and its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Judged {
     /// The fault.
     #[serde(flatten)]
     pub fault: Fault,
-    /// What became of it.
+    /// The outcome of the fault.
     pub outcome: Outcome,
-    /// How the receiver of the segment ended the connection afterwards; `None` if it did not.
+    /// How the receiver of the segment ended the connection after the fault; `None` if the receiver
+    /// did not end the connection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver_end: Option<End>,
 }
@@ -129,7 +131,8 @@ impl Attribution {
             let reverse = |flow: Flow| Flow { sender: flow.receiver, receiver: flow.sender, earlier: flow.earlier };
             let end = corruption.and_then(|corruption| tap.ends.get(&reverse(corruption.flow?)));
             let sender_end = corruption.and_then(|corruption| tap.ends.get(&corruption.flow?));
-            // A FIN after the sender's own end is the normal end of a connection.
+            // If the sender of the segment has already ended its direction, a FIN of the receiver
+            // is the normal end of the connection.
             let is_reaction = |frame: FrameNumber, end: End| {
                 fault.received.is_some_and(|received| frame > received)
                     && (end != End::Fin || sender_end.is_none_or(|(sender, _)| frame < *sender))
@@ -191,12 +194,12 @@ fn network_violations(tap: Side, observed: &PerSide<Observed>, faults: &[Fault])
     made.map(|violation| attributed(violation, tap, cause(violation, tap, faults))).collect()
 }
 
-/// The last fault before the violation that touched the connection.
+/// The number of the last fault in a segment of the connection, before the violation.
 fn cause(violation: &Violation, tap: Side, faults: &[Fault]) -> Option<u32> {
     let Flow { sender, receiver, .. } = violation.flow;
     let is_before = |fault: &Fault| {
-        // The numbers of both taps count different frames. A fault towards the tap has a number
-        // there. A fault in the other direction was sent by the side of the tap.
+        // Each tap numbers its own frames, so use the number of the fault's frame in the capture of
+        // `tap`. If the side of `tap` sent the segment, the number is `sent`, otherwise `received`.
         let frame = if fault.from == tap { Some(fault.sent) } else { fault.received };
         frame.is_some_and(|frame| frame <= violation.frame)
     };

@@ -103,7 +103,7 @@ impl Lane {
             self.last_due = frame.due;
         }
         self.waiting += frame.octets.len();
-        // Frames without a delay pass delayed frames of other connections.
+        // A frame without a delay overtakes delayed frames of other connections.
         let at = self.queue.partition_point(|earlier| earlier.due <= frame.due);
         self.queue.insert(at, frame);
     }
@@ -150,8 +150,9 @@ impl Bridge {
         }
     }
 
-    /// Sets the maximum length of an IP packet on the link of `side`. A longer segment for this side
-    /// is divided. This division is no fault, because a NIC does the same (segmentation offload).
+    /// Sets the maximum length of an IP packet on the link of `side`. A longer segment for this
+    /// side is divided. This division is no fault, because a NIC does the same (segmentation
+    /// offload).
     pub fn set_link_mtu(&mut self, side: Side, mtu: u16) {
         self.link_mtu[side] = Some(mtu);
     }

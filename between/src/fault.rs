@@ -29,8 +29,8 @@ pub enum FaultKind {
         /// The inverted bits.
         bits: u8,
     },
-    /// The packet was longer than the MTU of the path. It was not forwarded, and the sender received
-    /// an ICMP error.
+    /// The packet was longer than the MTU of the path. It was not forwarded, and the sender
+    /// received an ICMP error.
     TooLong {
         /// The MTU in bytes.
         mtu: u16,

@@ -65,8 +65,8 @@ pub struct Impairments {
     pub ports: Vec<u16>,
     /// During this time after the first frame, only delays happen, and no other impairment.
     pub after: Duration,
-    /// Maximum number of faults; `None` for the maximum of the bridge, 1,000,000. A fault is a lost, duplicated, reordered,
-    /// divided, corrupted or too long segment.
+    /// Maximum number of faults; `None` for the maximum of the bridge, 1,000,000. A fault is a
+    /// lost, duplicated, reordered, divided, corrupted or too long segment.
     pub max_faults: Option<u32>,
 }
 

@@ -1,15 +1,16 @@
 //! Connects two implementations, impairs their traffic, and attributes violations.
 //!
-//! `weft between A B` connects two implementations, and none of them is weft. Two monitors judge the
-//! traffic: one has the frames that side A sent and received, the other has the frames of side B.
-//! Between the two, a [`Bridge`] can lose, delay, duplicate, reorder, divide or corrupt segments.
-//! A violation that only the receiver's monitor finds is therefore an effect of the network.
+//! `weft between A B` connects two implementations. Neither implementation is weft. Two monitors
+//! judge the traffic: one has the frames that side A sent and received, the other has the frames of
+//! side B. Between the two sides, a [`Bridge`] can lose, delay, duplicate, reorder, divide or
+//! corrupt segments. A violation that only the receiver's monitor finds is therefore an effect of
+//! the network.
 //!
 //! | module | content |
 //! | --- | --- |
 //! | [`bridge`] | the bridge, and the impairments of frames |
 //! | [`tap`] | the monitor and the capture of one side |
-//! | [`attribution`] | which side violated what, and what became of the faults |
+//! | [`attribution`] | which side violated which requirement, and the outcome of each fault |
 //! | [`run`] | bridge and taps together |
 //! | [`driver`] | the two ways to connect: network interfaces, and a TCP proxy |
 //!

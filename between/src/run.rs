@@ -24,7 +24,7 @@ pub struct Outgoing {
 /// The results of a run.
 #[derive(Debug)]
 pub struct Results {
-    /// Which side violated what, and what became of the faults.
+    /// Which side violated which requirement, and the outcome of each fault.
     pub attribution: Attribution,
     /// The results of each tap.
     pub observed: PerSide<Observed>,
@@ -70,8 +70,10 @@ impl<W: Write> Run<W> {
         Ok(())
     }
 
-    /// Records a frame that `from` sent at both taps, without the bridge. The caller has already
-    /// passed the meaning of the frame to the opposite side, for example a connection's handshake.
+    /// Records a frame of side `from` at both taps, but does not pass the frame to the bridge. Use
+    /// this function for frames that the caller itself has replaced at the opposite side. An
+    /// example is the handshake of a connection: the proxy opens its own connection to the opposite
+    /// side.
     ///
     /// # Errors
     /// The capture cannot be written.

@@ -1,8 +1,9 @@
 //! Makes Ethernet frames for the bytes of a TCP proxy.
 //!
-//! A proxy sees bytes instead of frames. The bridge and the taps need frames, so this module makes
-//! the frames of a handshake, of data, of a FIN and of a reset. Only the addresses, the payload, the
-//! order and the times are real. The sequence numbers, the checksums and the lengths are correct.
+//! A proxy forwards bytes instead of frames. The bridge and the taps need frames, so this module
+//! makes the frames of a handshake, of data, of a FIN and of a reset. Only the addresses, the
+//! payload, the order and the times are real. The sequence numbers, the checksums and the lengths
+//! are correct.
 
 use std::net::{IpAddr, SocketAddr};
 

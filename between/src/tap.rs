@@ -1,8 +1,8 @@
 //! A tap: the monitor of one side, and the capture of this side.
 //!
 //! A tap records the frames that its side sent, before an impairment, and the frames that its side
-//! received, after the impairment. Its monitor therefore judges the traffic from the point of view
-//! of this side. `attribution` compares the findings of both taps.
+//! received, after the impairment. The monitor of the tap therefore judges the traffic as this side
+//! sent and received it. `attribution` compares the findings of both taps.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{self, Write};
@@ -140,7 +140,7 @@ struct Watched {
 /// Receives the results of the dissector.
 #[derive(Debug, Default)]
 struct Observer {
-    /// The side whose frames the current frame belongs to.
+    /// The side that sent the current frame.
     from: Option<Side>,
     senders: Senders,
     next: StreamId,
@@ -196,13 +196,15 @@ impl Observer {
         }
     }
 
-    /// If the unit contains watched bytes, records the unit as their unit.
+    /// If the unit contains watched bytes (corrupted bytes whose unit is not known yet), records
+    /// the unit for these bytes.
     fn find_watched(&mut self, unit: &Unit<'_>) {
         let (len, kind) = match &unit.parsed.kind {
             Kind::Fpdu(fpdu) => (fpdu.body.len() + 4 + 4 * fpdu.markers.len(), of_crc(fpdu)),
             Kind::Startup(_, part) => (part.len(), CorruptedUnit::Startup),
             Kind::Unparsed { len } => (usize::try_from(*len).unwrap_or(usize::MAX), CorruptedUnit::BrokenFraming),
-            // A message of SDP in a Send is a part of its FPDU. All else is decided at the end.
+            // An SDP message in a Send is a part of an FPDU, which has its own unit. For watched
+            // bytes in all other units, the result is determined at the end of the capture.
             _ => return,
         };
         let locations = unit.parsed.locate(0..len);
@@ -317,7 +319,8 @@ struct Capture<W> {
 }
 
 impl<W: Write> Tap<W> {
-    /// Makes the tap of `side`. If there is an `output`, the tap writes all frames there, as pcapng.
+    /// Makes the tap of `side`. If there is an `output`, the tap writes all frames to `output`, as
+    /// pcapng.
     ///
     /// # Errors
     /// `output` reports an error.

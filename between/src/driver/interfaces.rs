@@ -24,7 +24,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// turn.
 const BURST: usize = 64;
 /// After the stop, the frames that the kernel has already captured are still forwarded. If more
-/// frames arrive all the time, this ends after this number of nanoseconds.
+/// frames arrive all the time, the forwarding ends after this number of nanoseconds.
 const DRAIN_TIME: u64 = 500_000_000;
 /// The MTU of an interface whose MTU cannot be read.
 const DEFAULT_MTU: u16 = 1500;

@@ -1,9 +1,9 @@
-//! Connects a client on side A with a server on side B by TCP. The client connects to the proxy, and
-//! the proxy connects to the server.
+//! Connects a client on side A with a server on side B by TCP. The client connects to the proxy,
+//! and the proxy connects to the server.
 //!
 //! A proxy needs no permission and no interfaces, but it has two TCP connections of its own. It
-//! forwards bytes, so it can delay, divide and corrupt, but it cannot lose, duplicate or reorder
-//! segments, and it cannot change the MTU or the window
+//! forwards bytes, so it can delay, divide and corrupt the bytes. It cannot lose, duplicate or
+//! reorder segments, and it cannot change the MTU or the window
 //! ([`Impairments::need_frames`](crate::Impairments::need_frames)). The frames of the captures are
 //! synthetic ([`crate::synthetic`]). They have the addresses of the client and of the server.
 
@@ -24,15 +24,16 @@ use crate::synthetic::{Connection, MAX_PAYLOAD, SegmentKind};
 
 /// Longest time between two checks of the stop flag.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
-/// After the stop, the bytes that have already arrived are still forwarded. If more bytes arrive all
-/// the time, this ends after this number of nanoseconds.
+/// After the stop, the bytes that have already arrived are still forwarded. If more bytes arrive
+/// all the time, the forwarding ends after this number of nanoseconds.
 const DRAIN_TIME: u64 = 500_000_000;
 /// Time limit for connecting to the server.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 /// If this many bytes wait for one side, the proxy stops reading from the other side.
 const MAX_WAITING: usize = 1 << 20;
-/// The same for the bytes that wait in the bridge. TCP cannot repair a loss there, so the value is
-/// less than the maximum of the bridge.
+/// If this many bytes from one side wait in the bridge, the proxy also stops reading from this
+/// side. Above its own maximum, the bridge drops frames, and TCP cannot repair this loss. So this
+/// value is less than the maximum of the bridge.
 const MAX_IN_BRIDGE: usize = 16 << 20;
 /// Number of bytes per read.
 const READ_LEN: usize = 64 * 1024;
