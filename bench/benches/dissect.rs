@@ -37,7 +37,7 @@ struct Json {
 
 impl Sink for Json {
     fn unit(&mut self, unit: &Unit<'_>) {
-        self.writer.write(unit, &mut sink()).expect("a sink takes everything");
+        self.writer.write(unit, &mut sink()).expect("writing to a sink cannot fail");
     }
 }
 
@@ -55,7 +55,7 @@ fn dissect(octets: &[u8], sink: &mut dyn Sink) {
 
 fn benches(c: &mut Criterion) {
     let mut octets = Vec::new();
-    let truth = generate(&mut octets, OCTETS, 8, 50).expect("memory takes everything");
+    let truth = generate(&mut octets, OCTETS, 8, 50).expect("writing to memory cannot fail");
     let mut count = Count::default();
     dissect(&octets, &mut count);
     // In addition to the FPDUs, each connection has an MPA Request and an MPA Reply.

@@ -2,7 +2,7 @@
 //! compare the agent with docs/agent.md.
 
 #[path = "../../agent/tests/session/mod.rs"]
-#[allow(dead_code, reason = "the tests use all of it, the fuzz target only a part")]
+#[allow(dead_code, reason = "the tests use all items, the fuzz target uses only some items")]
 mod session;
 
 const TOKEN: &str = "secret";

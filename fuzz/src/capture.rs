@@ -23,12 +23,12 @@ impl Sink for AllOutputs {
             let _ = unit.locate(node.range.clone());
         }
         let mut out = Vec::new();
-        self.json.write(unit, &mut out).expect("a vector takes everything");
+        self.json.write(unit, &mut out).expect("writing to a vector cannot fail");
         self.octets += out.len() + text::unit_line(unit, 0).len() + text::tree_lines(&tree).len();
     }
 
     fn finding(&mut self, finding: &Finding) {
-        self.json.finding(finding, &mut Vec::new()).expect("a vector takes everything");
+        self.json.finding(finding, &mut Vec::new()).expect("writing to a vector cannot fail");
         self.octets += text::finding_lines(finding, &self.senders).len();
     }
 

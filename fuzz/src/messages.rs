@@ -1,12 +1,12 @@
-//! Tests parsers of the peer crate. They parse private data and Sends that a workload receives, and
+//! Tests parsers of the peer crate: of private data and Sends that a workload receives, and of
 //! messages between the preload library and its agent.
 
 use weft_peer::shim::{Answer, MAX_LINE_LEN, Request};
 use weft_peer::workload::{bench, cat, ping, probe};
 
-/// Parses `data` as private data, and as a message, that the workloads `ping`, `probe`, `bench` and
-/// `cat` receive from a peer. If a parsed advertisement is written again, the bytes or the value
-/// must be the same.
+/// The workloads `ping`, `probe`, `bench` and `cat` receive private data and messages from a peer.
+/// This function parses `data` as private data and as a message. If a parsed advertisement is
+/// written again, the bytes or the value must be the same.
 pub fn workload(data: &[u8]) {
     let advertised = ping::Advertisement::parse(data);
     assert_eq!(advertised.map(|it| it.emit()).as_ref().map(|octets| &octets[..]), data.get(..16));

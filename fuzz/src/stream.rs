@@ -45,7 +45,7 @@ impl Sink for Units {
         let mut out = Vec::new();
         let parsed = parse::Unit { frame: FrameNumber::NONE, time: 0, ..**unit };
         let unit = Unit { parsed: &parsed, context: unit.context };
-        self.json.write(&unit, &mut out).expect("a vector takes everything");
+        self.json.write(&unit, &mut out).expect("writing to a vector cannot fail");
         self.lines[usize::from(unit.direction)].push(String::from_utf8(out).expect("JSON is text"));
     }
 }
@@ -84,7 +84,7 @@ impl Wire {
             builder = builder.ack(1);
         }
         let mut frame = Vec::new();
-        builder.write(&mut frame, octets).expect("a vector takes everything");
+        builder.write(&mut frame, octets).expect("writing to a vector cannot fail");
         self.frames += 1;
         let captured = &frame[..frame.len() - cut.min(frame.len())];
         let wire_len = u32::try_from(frame.len()).expect("segments here are short");
