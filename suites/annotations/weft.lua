@@ -1455,7 +1455,7 @@ function Agent:window(options) end
 ---@return weft.Shared
 function Agent:shared(options) end
 
----Opens a connection in either role, and does the first Send. Then the connection is in Full Operation: both sides may send FPDUs.
+---Opens a connection in either role, and exchanges the first Send. Then the connection is in Full Operation: both sides may send FPDUs.
 ---@param options? weft.fields.agent_operate
 ---@return weft.Connection, weft.Pair, weft.Operated
 function Agent:operate(options) end

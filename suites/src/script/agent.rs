@@ -87,8 +87,8 @@ surface! {
         }
     };
 
-    /// Opens a connection in either role, and does the first Send. Then the connection is in Full
-    /// Operation: both sides may send FPDUs.
+    /// Opens a connection in either role, and exchanges the first Send. Then the connection is in
+    /// Full Operation: both sides may send FPDUs.
     async operate() { agent_operate: agent_pair as (expectation, options) }
         -> "weft.Connection, weft.Pair, weft.Operated" => {
         let request = startup_from_lua(&lua, target.context.target.description.request.clone(), None)?;

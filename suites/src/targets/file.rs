@@ -338,7 +338,10 @@ mod tests {
             (format!("{GOOD}capture = \"\""), "capture"),
             ("name = \"b\"\nkind = \"builtin\"\ncapture = \"lo\"".into(), "capture"),
             (format!("{INITIATOR}service = \"sdp-echo\""), "\"echo\", \"rping\", \"port-mapper\" or \"none\""),
-            ("name = \"b\"\nkind = \"builtin\"\nrole = \"initiator\"\nservice = \"sdp-connect\"".into(), "accepts"),
+            (
+                "name = \"b\"\nkind = \"builtin\"\nrole = \"initiator\"\nservice = \"sdp-connect\"".into(),
+                "weft connects to the SDP socket",
+            ),
             (format!("{INITIATOR}start = [\"rping\", \"{{adress}}\"]"), "{adress} is not a placeholder"),
         ] {
             let error = Target::from_toml("t.toml", &bad).unwrap_err().to_string();
