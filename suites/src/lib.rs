@@ -47,6 +47,7 @@ pub mod evidence;
 pub mod explore;
 mod file;
 pub mod folder;
+pub mod learn;
 pub mod model;
 pub mod prove;
 pub mod recover;

@@ -32,6 +32,7 @@ mod dissect;
 mod explain;
 mod follow;
 mod ladder;
+mod learn;
 mod lint;
 mod man;
 mod ping;
@@ -78,6 +79,10 @@ subcommands! {
         /// whether the target meets some requirements of the specifications. Most cases have
         /// parameters. A variant is a case with certain values of its parameters.
         Test = test,
+        /// Learn the state machine of a target, or compare two targets
+        ///
+        /// The state machine describes the start-up and the end of connections.
+        Learn = learn,
         /// List, show or check the test cases, or print the earlier results of a case
         Suite = suite,
         /// Write the reports of a test run that has finished or was killed

@@ -41,6 +41,8 @@ const MAX_REP: usize = 1 << 20;
 const SESSION: &str = include_str!("../../library/session.lua");
 /// The part of the Lua module `session` for SDP sockets.
 const SDP_SESSION: &str = include_str!("../../library/sdp_session.lua");
+/// The Lua module `learn`, which plays the inputs of `weft learn`.
+const LEARN: &str = include_str!("../../library/learn.lua");
 
 /// Names that are removed from the standard library, with their table ("" for globals).
 const REMOVED: [(&str, &[&str]); 4] = [
@@ -92,6 +94,7 @@ pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
     super::octets::install(&lua)?;
     lua.load(SESSION).set_name("=session").exec()?;
     lua.load(SDP_SESSION).set_name("=sdp_session").exec()?;
+    lua.load(LEARN).set_name("=learn").exec()?;
     lua.set_app_data(ScriptName(file.to_owned()));
 
     let used = Arc::new(AtomicU64::new(0));

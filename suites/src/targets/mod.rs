@@ -200,6 +200,12 @@ impl Target {
         self.access.remote()
     }
 
+    /// Returns whether waiting for the target takes no wall time.
+    #[must_use]
+    pub fn has_virtual_clock(&self) -> bool {
+        self.access.has_virtual_clock()
+    }
+
     /// Returns whether the target's TCP connections stay on this machine.
     pub(crate) fn is_on_this_machine(&self) -> bool {
         self.access.is_on_this_machine()

@@ -32,6 +32,10 @@ impl TargetAccess for InProcess {
         Some(&self.0)
     }
 
+    fn has_virtual_clock(&self) -> bool {
+        true
+    }
+
     fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn TargetAccess>> {
         Some(Arc::new(InProcess(self.0.with_deviation(deviation))))
     }

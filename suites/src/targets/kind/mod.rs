@@ -92,6 +92,11 @@ pub(crate) trait TargetAccess: Debug + Send + Sync {
         true
     }
 
+    /// Returns whether waiting takes no wall time.
+    fn has_virtual_clock(&self) -> bool {
+        false
+    }
+
     /// Returns the same endpoint with one more deviation. `None` if the endpoint is not weft's own.
     fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn TargetAccess>> {
         let _ = deviation;

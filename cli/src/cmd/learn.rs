@@ -1,0 +1,318 @@
+//! `weft learn`: infers the state machine of a target's start-up and teardown, and compares two
+//! targets.
+
+use std::io::{IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use weft_dissector::output::text::counted;
+use weft_suites::learn::{
+    Difference, Input, LearnError, LearnOptions, LearnProgress, Learned, Machine, difference_case, inputs, learn,
+};
+use weft_suites::model::Role;
+use weft_suites::targets::Target;
+
+use crate::exit::{BadInput, CommandFailure, UNEXPECTED, UNREACHABLE, print_line, reject, write_file};
+use crate::results::make_folder;
+use crate::runtime;
+use crate::signals;
+use crate::target::resolve;
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(
+    after_help = "weft opens one connection after another. On each connection, it sends a sequence of inputs, such as\n\
+    an MPA Request, an FPDU with a wrong CRC, or a FIN, and observes the outputs of the target. From\n\
+    these outputs, weft infers a state machine with the least states, and tests it with random\n\
+    sequences. Nothing is judged: the machine describes the target, and `weft test` judges it.\n\n\
+    weft writes NAME.machine.json and NAME.dot to the folder. NAME is the name of the target.\n\
+    Graphviz draws the second file: dot -Tsvg NAME.dot > NAME.svg\n\n\
+    With --diff, A and B are targets or files NAME.machine.json. weft prints the shortest sequence of\n\
+    inputs on which their outputs differ, and writes it as a Lua case:\n\
+    weft test TARGET --suites DIR runs this case, and reports whether the target behaves like A or B.\n\n\
+    Exit codes:\n  \
+    0  the target was learned; with --diff: A and B do not differ\n  \
+    1  with --diff: A and B differ\n  \
+    2  wrong command line or target file\n  \
+    3  the target was not learned, for example because it does not always answer in the same way\n\n\
+    Examples:\n  \
+    weft learn builtin                                learn weft's own responder\n  \
+    weft learn nic.toml --out before                  learn a NIC before an update of its firmware\n  \
+    weft learn --diff before/nic.machine.json nic.toml   learn it again, and compare\n  \
+    weft learn --list                                 list the inputs"
+)]
+pub(crate) struct Arguments {
+    /// Learn this target: a TOML file, builtin, or builtin-initiator
+    #[arg(value_name = "TARGET", required_unless_present_any = ["diff", "list"])]
+    target: Option<String>,
+    /// Compare two targets, or two learned state machines
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with = "target")]
+    diff: Option<Vec<String>>,
+    /// List the inputs, with the targets that can get them
+    #[arg(long, conflicts_with_all = ["target", "diff"])]
+    list: bool,
+    /// Write the results to this folder
+    #[arg(long, short, value_name = "DIR", default_value = "weft-learn")]
+    out: PathBuf,
+    /// Violate a rule on purpose (builtin targets only); repeatable
+    ///
+    /// `weft deviations` lists the names. With --diff, weft learns the builtin target B with the
+    /// deviations, and the builtin target A without them.
+    #[arg(long, value_name = "NAME")]
+    deviate: Vec<String>,
+    /// Use only these inputs; separate their names with commas
+    #[arg(long, value_name = "INPUTS", value_delimiter = ',')]
+    inputs: Vec<String>,
+    /// Do not use these inputs; separate their names with commas
+    #[arg(long, value_name = "INPUTS", value_delimiter = ',')]
+    without: Vec<String>,
+    /// Send the next input when the target has been silent for this number of milliseconds
+    ///
+    /// If the target answers later, weft counts the answer as the output of the next input. Then
+    /// the target seems to answer in different ways, and cannot be learned.
+    #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    silence: u64,
+    /// Test the state machine with this number of random sequences
+    #[arg(long, value_name = "COUNT", default_value_t = 200)]
+    tests: u32,
+    /// Stop if the target has more states than this
+    #[arg(long, value_name = "COUNT", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    states: u32,
+    /// Draw the random sequences from this seed
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Print one JSON document: the state machine, or the difference
+    #[arg(long)]
+    json: bool,
+}
+
+/// Learns the target, or compares two targets.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.list {
+        list();
+        return Ok(ExitCode::SUCCESS);
+    }
+    make_folder(&arguments.out)?;
+    runtime::block_on(async {
+        let (stop, cancel) = watch::channel(false);
+        let stopped = signals::interrupted();
+        tokio::spawn(async move {
+            stopped.await;
+            // The receiver is gone only if learning has ended.
+            let _ = stop.send(true);
+        });
+        match (&arguments.diff, &arguments.target) {
+            (Some(names), _) => compare(arguments, names, cancel).await,
+            (None, Some(name)) => {
+                learn_one(arguments, name, &arguments.deviate, cancel).await.map(|_| ExitCode::SUCCESS)
+            }
+            (None, None) => reject!("missing target"),
+        }
+    })
+}
+
+fn list() {
+    let responder: Vec<&Input> = inputs(Role::Responder).collect();
+    let initiator: Vec<&Input> = inputs(Role::Initiator).collect();
+    for input in &responder {
+        let both = if initiator.contains(input) { "any" } else { "responder" };
+        print_line!("{:<28}{both:<11}{}", input.name, input.help);
+    }
+    for input in initiator.iter().filter(|input| !responder.contains(input)) {
+        print_line!("{:<28}{:<11}{}", input.name, "initiator", input.help);
+    }
+}
+
+/// Learns a target, and writes and prints its state machine.
+async fn learn_one(
+    arguments: &Arguments,
+    name: &str,
+    deviations: &[String],
+    cancel: watch::Receiver<bool>,
+) -> anyhow::Result<Machine> {
+    let target = resolve(name, deviations, false)?;
+    let options = LearnOptions {
+        inputs: selected(arguments, &target)?,
+        silence: Duration::from_millis(arguments.silence),
+        tests: arguments.tests,
+        max_states: arguments.states as usize,
+        seed: arguments.seed,
+        // A folder whose name begins with a dot is not read as suites.
+        scratch: arguments.out.join(".sequence"),
+        cancel: Some(cancel),
+        target,
+    };
+    let is_shown = std::io::stderr().is_terminal();
+    let learned = learn(&options, |progress| {
+        if is_shown {
+            // Ignore an error: if the terminal is closed, nobody can read the progress.
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", counts(progress));
+        }
+    })
+    .await;
+    if is_shown {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+    let Learned { machine, seed, progress } = learned.map_err(failure)?;
+    let file = arguments.out.join(format!("{}.machine.json", machine.target));
+    let drawing = arguments.out.join(format!("{}.dot", machine.target));
+    write_file(&file, machine.to_json())?;
+    write_file(&drawing, machine.to_dot())?;
+    if arguments.json && arguments.diff.is_none() {
+        print_line!("{}", machine.to_json().trim_end());
+    } else if arguments.diff.is_none() {
+        print(&machine);
+        print_line!("learned {} with seed {seed}: {}", machine.target, counts(&progress));
+        print_line!("state machine: {}, {}", file.display(), drawing.display());
+    }
+    Ok(machine)
+}
+
+/// Makes the error of a target that was not learned.
+fn failure(error: LearnError) -> anyhow::Error {
+    match error {
+        LearnError::Run(error) => error.into(),
+        LearnError::Service(..) => BadInput(error.to_string()).into(),
+        why => CommandFailure { code: UNREACHABLE, text: why.to_string() }.into(),
+    }
+}
+
+/// Returns the inputs that the options select for a target. With --diff, the other target may have
+/// the other role, so inputs of the other role are only left out.
+fn selected(arguments: &Arguments, target: &Target) -> anyhow::Result<Vec<&'static Input>> {
+    let all: Vec<&'static Input> = inputs(target.info().role).collect();
+    let exists = |name: &String| {
+        let mut known = inputs(Role::Responder).chain(inputs(Role::Initiator));
+        known.any(|input| input.name == name.as_str())
+    };
+    if let Some(name) = arguments.inputs.iter().chain(&arguments.without).find(|name| !exists(name)) {
+        reject!("{name} is not an input; `weft learn --list` lists the inputs");
+    }
+    // An input that takes minutes is used only with a virtual clock, or if it is named.
+    let is_named = |input: &Input| arguments.inputs.iter().any(|name| name == input.name);
+    let is_used = |input: &&'static Input| {
+        let is_default = arguments.inputs.is_empty() && (!input.slow || target.has_virtual_clock());
+        (is_default || is_named(input)) && !arguments.without.iter().any(|name| name == input.name)
+    };
+    let used: Vec<&'static Input> = all.iter().copied().filter(|input| is_used(input)).collect();
+    if used.is_empty() {
+        reject!("no input is left for this target; `weft learn --list` lists the inputs");
+    }
+    Ok(used)
+}
+
+/// Learns or reads both machines, and prints the shortest difference.
+async fn compare(arguments: &Arguments, names: &[String], cancel: watch::Receiver<bool>) -> anyhow::Result<ExitCode> {
+    let mut machines = Vec::new();
+    for (index, name) in names.iter().enumerate() {
+        let is_learned = Path::new(name).extension().is_some_and(|extension| extension == "json");
+        let machine = match is_learned {
+            true => Machine::from_file(Path::new(name)).map_err(|error| BadInput(error.to_string()))?,
+            false => {
+                let deviations = if index == 1 { arguments.deviate.as_slice() } else { &[] };
+                learn_one(arguments, name, deviations, cancel.clone()).await?
+            }
+        };
+        machines.push(machine);
+    }
+    let [a, b] = &mut machines[..] else { reject!("--diff needs two targets") };
+    // Two versions of a target have the same name.
+    if a.target == b.target {
+        a.target.push_str(" (A)");
+        b.target.push_str(" (B)");
+    }
+    let difference = a.difference(b).map_err(|error| BadInput(error.to_string()))?;
+    let Some(difference) = difference else {
+        match arguments.json {
+            true => print_line!("null"),
+            false => print_line!("{} and {} do not differ: {}", a.target, b.target, agreement(a, b)),
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    let folder = arguments.out.join("learn");
+    make_folder(&folder)?;
+    let file = folder.join("difference.lua");
+    write_file(&file, difference_case(a, b, &difference, Duration::from_millis(arguments.silence)))?;
+    print_difference(arguments, [a, b], &difference, &file)?;
+    Ok(ExitCode::from(UNEXPECTED))
+}
+
+fn print_difference(
+    arguments: &Arguments,
+    machines: [&Machine; 2],
+    difference: &Difference,
+    file: &Path,
+) -> anyhow::Result<()> {
+    if arguments.json {
+        print_line!("{}", serde_json::to_string_pretty(difference)?);
+        return Ok(());
+    }
+    let [a, b] = machines;
+    let width = a.target.len().max(b.target.len());
+    match difference.inputs.is_empty() {
+        true => print_line!("{} and {} differ before the first input:", a.target, b.target),
+        false => print_line!("{} and {} differ after: {}", a.target, b.target, difference.inputs.join(", ")),
+    }
+    for (machine, output) in machines.iter().zip(&difference.outputs) {
+        print_line!("  {:<width$}  {output}", machine.target);
+    }
+    print_line!("the case is {}; weft test TARGET --suites {} runs it", file.display(), arguments.out.display());
+    Ok(())
+}
+
+/// Returns how far the agreement of two machines goes.
+fn agreement(a: &Machine, b: &Machine) -> String {
+    let common = a.inputs.iter().filter(|input| b.inputs.contains(input)).count();
+    let only: Vec<&String> = a
+        .inputs
+        .iter()
+        .filter(|it| !b.inputs.contains(it))
+        .chain(b.inputs.iter().filter(|it| !a.inputs.contains(it)))
+        .collect();
+    let mut text =
+        format!("{} with {} in common", counted(a.states.len() as u64, "state"), counted(common as u64, "input"));
+    if !only.is_empty() {
+        let names: Vec<String> = only.iter().map(|name| (*name).clone()).collect();
+        text.push_str(&format!("; only one of them has {}", names.join(", ")));
+    }
+    text
+}
+
+/// Prints the transitions of each state. Inputs without effect are left out.
+fn print(machine: &Machine) {
+    print_line!(
+        "{}: {} for {}",
+        machine.target,
+        counted(machine.states.len() as u64, "state"),
+        counted(machine.inputs.len() as u64, "input")
+    );
+    if machine.greeting != "-" {
+        print_line!("  when the connection opens, it sends: {}", machine.greeting);
+    }
+    let transitions = machine.transitions();
+    for (number, state) in machine.states.iter().enumerate() {
+        let access = if state.access.is_empty() {
+            "at the beginning".to_owned()
+        } else {
+            format!("after {}", state.access.join(", "))
+        };
+        let end = if machine.is_end(number) { ": the connection has ended" } else { "" };
+        print_line!("\nstate {number}, {access}{end}");
+        for (_, to, output, inputs) in transitions.iter().filter(|(from, ..)| *from == number) {
+            print_line!("  {output}, then state {to}");
+            print_line!("      {}", inputs.join(", "));
+        }
+    }
+    print_line!("");
+}
+
+fn counts(progress: &LearnProgress) -> String {
+    format!(
+        "{}, {} played, {} in agreement",
+        counted(progress.states as u64, "state"),
+        counted(progress.played, "sequence"),
+        counted(u64::from(progress.tested), "random sequence")
+    )
+}

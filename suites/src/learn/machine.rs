@@ -1,0 +1,300 @@
+//! A learned machine: its states and transitions, its forms (JSON, and DOT for Graphviz), and its
+//! difference from another machine.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Input;
+use super::learner::{ENDED, LearnedState};
+use crate::targets::Target;
+
+/// The value of [`Machine::format`].
+const FORMAT: &str = "weft state machine 1";
+/// The output of an input after which the target is silent.
+const SILENT: &str = "-";
+
+/// The state machine of a target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// The format of the file.
+    format: String,
+    /// Name of the target.
+    pub target: String,
+    /// The sequences needed the capability `revision-2`: a builtin initiator then sends an enhanced
+    /// Request.
+    pub(super) is_enhanced: bool,
+    /// What the target sends when the connection opens, before any input.
+    pub greeting: String,
+    /// The inputs, by name.
+    pub inputs: Vec<String>,
+    /// The states. The connection begins in the first state.
+    pub states: Vec<State>,
+}
+
+/// A state of a target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// Inputs that lead to the state from the beginning of a connection.
+    pub access: Vec<String>,
+    /// A transition for each input, in the order of [`Machine::inputs`].
+    pub transitions: Vec<Transition>,
+}
+
+/// What an input causes in a state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transition {
+    /// What the target sends, until it is silent.
+    pub output: String,
+    /// Number of the next state, from 0.
+    pub to: usize,
+}
+
+/// The shortest sequence of inputs on which two machines differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The inputs. If it is empty, the machines differ before the first input.
+    pub inputs: Vec<String>,
+    /// The last output of the first machine, and of the second machine.
+    pub outputs: [String; 2],
+}
+
+/// Why a machine cannot be read or compared.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {error}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// The reason.
+        error: std::io::Error,
+    },
+    /// The file has no machine.
+    #[error("{} is not a state machine that `weft learn` wrote: {why}", file.display())]
+    Format {
+        /// The file.
+        file: PathBuf,
+        /// The reason.
+        why: String,
+    },
+    /// The machines have no inputs in common.
+    #[error(
+        "the machines of {0} and {1} have no inputs in common, so they cannot be compared; learn both with the same inputs"
+    )]
+    NoInputs(String, String),
+}
+
+impl Machine {
+    pub(super) fn new(
+        target: &Target,
+        inputs: &[&'static Input],
+        greeting: String,
+        is_enhanced: bool,
+        states: Vec<LearnedState>,
+    ) -> Self {
+        let names: Vec<String> = inputs.iter().map(|input| input.name.to_owned()).collect();
+        let of = |state: LearnedState| State {
+            access: state.access.iter().map(|symbol| names[*symbol].clone()).collect(),
+            transitions: state.transitions.into_iter().map(|(output, to)| Transition { output, to }).collect(),
+        };
+        Machine {
+            format: FORMAT.to_owned(),
+            target: target.name().to_owned(),
+            is_enhanced,
+            greeting,
+            states: states.into_iter().map(of).collect(),
+            inputs: names,
+        }
+    }
+
+    /// Reads a machine from a JSON file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has no machine.
+    pub fn from_file(file: &Path) -> Result<Self, MachineError> {
+        let text = fs::read_to_string(file).map_err(|error| MachineError::Read { file: file.to_owned(), error })?;
+        let wrong = |why: String| MachineError::Format { file: file.to_owned(), why };
+        let machine: Machine = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        if machine.format != FORMAT {
+            return Err(wrong(format!("its format is {:?}, not {FORMAT:?}", machine.format)));
+        }
+        let is_good = |state: &State| {
+            state.transitions.len() == machine.inputs.len()
+                && state.transitions.iter().all(|transition| transition.to < machine.states.len())
+        };
+        if machine.states.is_empty() || !machine.states.iter().all(is_good) {
+            return Err(wrong("each state needs a transition for each input, to an existing state".to_owned()));
+        }
+        Ok(machine)
+    }
+
+    /// Returns the machine as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // A machine has only texts and numbers, so this cannot fail.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Returns the shortest sequence of inputs whose last outputs differ, or `None` if the machines
+    /// agree on all inputs that both have.
+    ///
+    /// # Errors
+    /// The machines have no inputs in common.
+    pub fn difference(&self, other: &Machine) -> Result<Option<Difference>, MachineError> {
+        if self.greeting != other.greeting {
+            let outputs = [self.greeting.clone(), other.greeting.clone()];
+            return Ok(Some(Difference { inputs: Vec::new(), outputs }));
+        }
+        let mut common: Vec<(usize, &String, usize)> = Vec::new();
+        for (index, name) in self.inputs.iter().enumerate() {
+            if let Some(there) = other.inputs.iter().position(|it| it == name) {
+                common.push((index, name, there));
+            }
+        }
+        if common.is_empty() {
+            return Err(MachineError::NoInputs(self.target.clone(), other.target.clone()));
+        }
+        let mut reached = BTreeSet::from([(0, 0)]);
+        let mut waiting: VecDeque<((usize, usize), Vec<String>)> = VecDeque::from([((0, 0), Vec::new())]);
+        while let Some(((here, there), inputs)) = waiting.pop_front() {
+            for (index, name, other_index) in &common {
+                let (a, b) = (&self.states[here].transitions[*index], &other.states[there].transitions[*other_index]);
+                let inputs = [inputs.as_slice(), &[(*name).clone()]].concat();
+                if a.output != b.output {
+                    return Ok(Some(Difference { inputs, outputs: [a.output.clone(), b.output.clone()] }));
+                }
+                if reached.insert((a.to, b.to)) {
+                    waiting.push_back(((a.to, b.to), inputs));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns for each pair of states the transitions between them: each output with its inputs.
+    /// Inputs that change nothing and cause no output are left out.
+    #[must_use]
+    pub fn transitions(&self) -> Vec<(usize, usize, String, Vec<&str>)> {
+        let mut groups: BTreeMap<(usize, usize, &str), Vec<&str>> = BTreeMap::new();
+        for (from, state) in self.states.iter().enumerate() {
+            for (input, transition) in self.inputs.iter().zip(&state.transitions) {
+                let has_effect = transition.to != from || !matches!(transition.output.as_str(), SILENT | ENDED);
+                if has_effect {
+                    groups.entry((from, transition.to, &transition.output)).or_default().push(input);
+                }
+            }
+        }
+        groups.into_iter().map(|((from, to, output), inputs)| (from, to, output.to_owned(), inputs)).collect()
+    }
+
+    /// Returns whether the connection has ended in this state.
+    #[must_use]
+    pub fn is_end(&self, state: usize) -> bool {
+        self.states[state].transitions.iter().all(|transition| transition.output == ENDED)
+    }
+
+    /// Returns the machine in the language of Graphviz.
+    #[must_use]
+    pub fn to_dot(&self) -> String {
+        let mut text = format!("digraph {} {{\n  rankdir=LR;\n  node [shape=circle];\n", quoted(&self.target));
+        text.push_str("  begin [shape=point];\n");
+        // Writing to a text cannot fail.
+        let _ = writeln!(text, "  begin -> 0 [label={}];", quoted(&self.greeting));
+        for number in (0..self.states.len()).filter(|number| self.is_end(*number)) {
+            let _ = writeln!(text, "  {number} [shape=doublecircle];");
+        }
+        for (from, to, output, inputs) in self.transitions() {
+            let label = quoted(&format!("{} / {output}", inputs.join(", ")));
+            let _ = writeln!(text, "  {from} -> {to} [label={label}];");
+        }
+        text.push_str("}\n");
+        text
+    }
+}
+
+/// Returns a text as a string of Graphviz.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine with the inputs `a` and `b`. For each state, the outputs and the next states.
+    fn machine(target: &str, states: &[[(&str, usize); 2]]) -> Machine {
+        let of = |state: &[(&str, usize); 2]| State {
+            access: Vec::new(),
+            transitions: state
+                .iter()
+                .map(|(output, to)| Transition { output: (*output).to_owned(), to: *to })
+                .collect(),
+        };
+        Machine {
+            format: FORMAT.to_owned(),
+            target: target.to_owned(),
+            is_enhanced: false,
+            greeting: SILENT.to_owned(),
+            inputs: vec!["a".to_owned(), "b".to_owned()],
+            states: states.iter().map(of).collect(),
+        }
+    }
+
+    #[test]
+    fn the_shortest_difference_is_found() {
+        let one = machine("one", &[[("-", 1), ("x", 0)], [("-", 0), ("y", 1)]]);
+        let two = machine("two", &[[("-", 1), ("x", 0)], [("-", 0), ("z", 1)]]);
+        let difference = one.difference(&two).unwrap().unwrap();
+        assert_eq!((difference.inputs, difference.outputs), (vec!["a".into(), "b".into()], ["y".into(), "z".into()]));
+        assert_eq!(one.difference(&one).unwrap(), None);
+        // Another number of states, and the same behaviour.
+        let three = machine("three", &[[("-", 1), ("x", 2)], [("-", 2), ("y", 1)], [("-", 1), ("x", 0)]]);
+        assert_eq!(one.difference(&three).unwrap(), None);
+        let unlike = Machine { inputs: vec!["c".into(), "d".into()], ..two.clone() };
+        assert!(one.difference(&unlike).unwrap_err().to_string().contains("one and two"));
+        let greets = Machine { greeting: "Request".into(), ..one.clone() };
+        assert_eq!(one.difference(&greets).unwrap().unwrap().inputs, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_file_with_a_machine_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("machine.json");
+        let one = machine("one", &[[("-", 0), ("x", 0)]]);
+        fs::write(&file, one.to_json()).unwrap();
+        assert_eq!(Machine::from_file(&file).unwrap(), one);
+        for (wrong, why) in [
+            ("{}", "missing field"),
+            (r#"{"format":"x","target":"t","is_enhanced":false,"greeting":"-","inputs":[],"states":[]}"#, "format"),
+            (
+                r#"{"format":"weft state machine 1","target":"t","is_enhanced":false,"greeting":"-","inputs":["a"],"states":[{"access":[],"transitions":[{"output":"-","to":7}]}]}"#,
+                "existing state",
+            ),
+            (
+                r#"{"format":"weft state machine 1","target":"t","is_enhanced":false,"greeting":"-","inputs":["a"],"states":[]}"#,
+                "existing state",
+            ),
+        ] {
+            fs::write(&file, wrong).unwrap();
+            let error = Machine::from_file(&file).unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains("weft learn"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_drawing_groups_inputs_and_marks_the_end() {
+        let one = machine("o\"ne", &[[("close", 1), ("close", 1)], [(ENDED, 1), (ENDED, 1)]]);
+        let dot = one.to_dot();
+        assert!(dot.contains("0 -> 1 [label=\"a, b / close\"]") && dot.contains("1 [shape=doublecircle]"), "{dot}");
+        assert!(dot.starts_with("digraph \"o\\\"ne\"") && !dot.contains("1 -> 1"), "{dot}");
+    }
+}
