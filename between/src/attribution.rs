@@ -49,8 +49,8 @@ pub struct Attributed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The fault changes no byte that the receiver accepts. TCP repairs such faults, as long as the
-    /// connection exists.
+    /// The fault changes no byte: a segment was lost, duplicated, reordered, divided or rejected.
+    /// TCP repairs such faults, as long as the connection exists.
     LeftToTcp,
     /// The CRC of MPA showed the corrupted byte, and the receiver ended the connection.
     DetectedByCrc,

@@ -22,8 +22,8 @@ pub(crate) struct MangleArguments {
     /// `mutate` means all of these five words.
     ///
     /// Words for writes to TCP: `reorder` swaps two writes. `cut` splits a write. `delay` delays a
-    /// write. `half-close` closes the sending direction within a write. `reset` resets the
-    /// connection within a write. `all` means all words for PDUs and for writes.
+    /// write. `half-close` sends only the start of a write, and then FIN. `reset` sends only the
+    /// start of a write, and then RST. `all` means all words for PDUs and for writes.
     #[arg(long, value_name = "WORD[=N|@N],...")]
     mangle: Option<Plan>,
     /// Damage the same traffic in the same way in each run

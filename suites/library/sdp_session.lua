@@ -1,6 +1,6 @@
 -- A session with an SDP socket of the target. The tester sends data of every size in every Mode, on
--- several connections at once. weft's own SDP chooses the messages, so the tester's traffic is
--- always legal. The monitor judges the target's messages.
+-- several connections at once. weft's implementation of SDP chooses the messages, so the tester's
+-- messages are always legal. The monitor judges the target's messages.
 
 --- The number of seconds after which missing data, or a missing close, is a failure.
 local ANSWER = 10

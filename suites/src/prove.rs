@@ -209,10 +209,10 @@ const UNPROVABLE: [(&str, &str); 11] = [
         "rdmap.takes-more-reads",
         "the tester cannot observe whether the builtin target serves surplus Reads at once or lets them wait",
     ),
-    ("pm.accept-time-1", "the draft has no minimum for PmTime"),
+    ("pm.accept-time-1", "the SDP draft has no minimum for PmTime"),
     ("pm.answers-as-before", "the services of the builtin port mapper never stop"),
     ("pm.request-from-elsewhere", "a client may repeat its request from another socket"),
-    ("sdp.ignores-ch-rcv-buf-ack", "messages may be shorter than the peer's buffers, whatever their size"),
+    ("sdp.ignores-ch-rcv-buf-ack", "a sender may always use messages that are shorter than the peer's buffers"),
     (
         "pm.request-goes-elsewhere",
         "a tester that acts as the port mapper receives nothing, as if the client did not use a port mapper",

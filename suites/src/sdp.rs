@@ -11,7 +11,7 @@ use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
 /// Length in bytes of the base header (BSDH) of an SDP message.
 pub(crate) const BSDH_LEN: usize = 16;
 
-/// A field of an extended header, at its position in the draft's figures.
+/// A field of an extended header, at its position in figure order ([`FieldOrder::Figure`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,

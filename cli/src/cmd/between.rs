@@ -40,7 +40,7 @@ use crate::select::duration;
     Examples:\n  \
     weft between eth1 eth2 -w results                  forward unchanged, and save both captures\n  \
     weft between eth1 eth2 --loss 1 --reorder 1        lose 1 % and reorder 1 % of the segments\n  \
-    weft between eth1 eth2 --corrupt 0.1 --from a      corrupt bytes that only MPA's CRC can detect\n  \
+    weft between eth1 eth2 --corrupt 0.1 --from a      change bytes; only MPA's CRC shows the change\n  \
     weft between 127.0.0.1:7175 192.0.2.17:7174 --split 50    divide segments, as a TCP proxy")]
 pub(crate) struct Arguments {
     /// Interface of side A, or address at which weft listens for clients

@@ -1,4 +1,4 @@
-//! `weft coverage`: counts the requirements that cases, rules or tests cover.
+//! `weft coverage`: counts the requirements that cases, lint rules or tests cover.
 //!
 //! A requirement is covered if there is a proof. The help of [`Arguments`] defines the kinds of
 //! proofs, and the columns of the output.
@@ -43,8 +43,8 @@ use crate::one_of::one_of;
     observes. Only this column and `reported` count them.\n  \
     reported      requirements in `upper` with a proof of the kind `case`; the case uses an agent\n\n\
     Examples:\n  \
-    weft coverage                        count requirements that cases or rules cover\n  \
-    weft coverage --by rule --sections   count requirements that rules cover, by section\n  \
+    weft coverage                        count requirements that cases or lint rules cover\n  \
+    weft coverage --by rule --sections   count requirements that lint rules cover, by section\n  \
     weft coverage --open                 also list the requirements without a proof")]
 pub(crate) struct Arguments {
     /// Choose what covers a requirement

@@ -42,7 +42,7 @@ use crate::input::{CaptureFile, Ring, open_error};
 pub(crate) struct Arguments {
     /// Print only units that pass this display filter (in Wireshark's language)
     ///
-    /// With -T and -w, the filter selects frames instead of units.
+    /// With -T or -w, the filter selects frames instead of units.
     #[arg(short = 'Y', long = "display-filter", value_name = "FILTER")]
     filter: Option<String>,
     /// Print JSON Lines: one object per unit and per finding
@@ -75,7 +75,7 @@ pub(crate) struct Arguments {
     /// Does nothing: accepts tshark's -n and -l. weft never resolves names and never delays lines.
     #[arg(short = 'n', short_alias = 'l', hide = true, action = clap::ArgAction::Count)]
     _habit: u8,
-    /// Write connections that pass the filter to this pcapng; comments show findings
+    /// Write a pcapng of the connections that pass -Y, with the findings as comments
     ///
     /// If a frame passes the filter of -Y, weft writes all frames of its TCP connection. Without
     /// the complete connection, weft and Wireshark could not decode the output. weft writes
@@ -154,7 +154,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let columns = columns(arguments, &mut wanted)?;
     let ring = Ring::read(&arguments.ring)?;
     if !arguments.ring.is_empty() && !arguments.is_live() {
-        reject!("-b needs -i IF and -w; without -i, -w writes one file");
+        reject!("-b needs -i IF and -w; -w writes one file if there is no -i");
     }
     if let Some(path) = arguments.write.as_ref().filter(|_| !arguments.is_live()) {
         excerpt::run(arguments, path, &wanted, filter.as_ref())?;

@@ -44,8 +44,8 @@ pub(super) use report::how;
     writeoob:N, readoob:N         half of the bytes are after the end of the region\n  \
     writewrap:N, readwrap:N       half of the bytes are after Tagged Offset 2^64 - 1\n  \
     sendinvz:N                    Send with Invalidate of STag 0\n\
-    To use another wrong STag, add a number X, which weft XORs with the STag: write:N:OFFSET:X,\n\
-    read:N:OFFSET:X, fetchadd:OFFSET:X, sendinv:N:0:X, sendseinv:N:0:X.\n\n\
+    To choose a wrong STag, append a number X: write:N:OFFSET:X, read:N:OFFSET:X,\n\
+    fetchadd:OFFSET:X, sendinv:N:0:X, sendseinv:N:0:X. weft uses STag XOR X as the STag.\n\n\
     Byte i of a Send or Write is 13 i + 5 (mod 256). Byte i of a region is initially 7 i + 3 (mod\n\
     256). Hashes in the output are 64-bit FNV-1a. The peer is `weft probe`, `weft serve`, or siwprobe\n\
     (in interop/siw) on any RDMA device.\n\n\

@@ -44,8 +44,8 @@ pub fn fields() -> impl Iterator<Item = &'static Field> {
         .copied()
 }
 
-/// The fields whose values come from the state of the monitor. The list also has the other fields
-/// of the port mapper, whose values come from octets of the unit.
+/// All fields whose values come from the state of the monitor. The list also contains the port
+/// mapper's fields with values from octets, because [`portmap::FIELDS`] does not separate them.
 pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
     [sdp_state::FIELDS, portmap::FIELDS, ulp::FIELDS].into_iter().flatten().copied()
 }

@@ -51,7 +51,7 @@ impl Columns {
             "/s" => Ok(' '),
             _ => match value.chars().collect::<Vec<_>>().as_slice() {
                 [one] => Ok(*one),
-                _ => Err(format!("{name} must be one character, /t (tab) or /s (space), not {value:?}")),
+                _ => Err(format!("{name} {value:?} is not one character; write /t for a tab and /s for a space")),
             },
         };
         match (name, value) {

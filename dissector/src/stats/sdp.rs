@@ -178,8 +178,8 @@ impl HalfStats {
         if let Some((unmatched, differ)) = self.unexplained.filter(|counts| *counts != (0, 0)) {
             writeln!(
                 f,
-                "    SDP completions and SendSms without an advertisement: {unmatched}; \
-                 SinkAvails with unexpected NonDiscards: {differ}"
+                "    SDP RdmaRdCompl, RdmaWrCompl and SendSm messages without an advertisement: {unmatched}; \
+                 SinkAvail messages with an unexpected NonDiscards field: {differ}"
             )?;
         }
         if self.oob_pending > 0 {

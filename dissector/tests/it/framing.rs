@@ -84,7 +84,7 @@ fn any_order_of_segments_gives_the_same_units() {
     }
 }
 
-/// The receiver of a direction requests its markers (flag M, RFC 5044 section 7.1.1).
+/// Each end decides whether its peer sends markers, by flag M (RFC 5044 section 7.1.1).
 #[test]
 fn markers_are_in_the_direction_that_the_peer_requested() {
     let mut dissector = TestDissector::opened();
@@ -219,8 +219,8 @@ fn captures_that_begin_in_mid_stream_lock_with_and_without_markers() {
     }
 }
 
-/// A possible Send of 65,520 octets starts at every fourth octet of the junk. So the search finds
-/// more candidates than its limit on CRC checks allows.
+/// A possible Send of 65,520 octets starts at every fourth octet of the junk. The search has a
+/// budget of octets for CRC checks, and this budget is too small for all these candidates.
 #[test]
 fn octets_full_of_headers_do_not_hide_fpdus_at_the_start_of_a_segment() {
     let junk = hex("fff0 4143").repeat(50_000);
@@ -247,8 +247,8 @@ fn octets_that_prove_nothing_are_streaming() {
 }
 
 /// draft-pinkerton-iwarp-sdp-01 section 5.1: a Hello (MID 0, Len 32) is sent in streaming mode. The
-/// fields of its words can have the order of the draft's figures or, mirrored, the order of
-/// InfiniBand.
+/// fields of its words have one of two orders: the order of the draft's figures, or the mirrored
+/// order (the order of InfiniBand's SDP).
 #[test]
 fn a_mirrored_hello_turns_the_fields_of_all_messages_around() {
     let figure = hex("0010 00 00 00000020 00000000 00000000 0004 00 11 00001000 00001000 0004 0004");

@@ -1,4 +1,4 @@
-"""SDP messages (draft-pinkerton-iwarp-sdp-01, figure order of fields) over a stack.Stream, and port mapper datagrams.
+"""SDP messages (draft-pinkerton-iwarp-sdp-01, fields in the order of its figures) over a stack.Stream, and port mapper datagrams.
 
 Set-up: the Hello is sent as TCP octets. Then the Accepting Peer ('b') has the role of the MPA
 Initiator, and its HelloAck is the first FPDU. So the set-up violates no rule of RFC 5044 or of the

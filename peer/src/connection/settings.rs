@@ -10,9 +10,10 @@ use crate::mpa::{EnhancedUse, MpaSettings, PrivateData};
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// True: a Responder answers each valid Request automatically if the Reply can carry
-    /// `private_data`. The Responder accepts the Request, or rejects the Request if its IRD is too
-    /// low. In all other cases, [`Event::Request`](super::Event::Request) lets the user decide.
-    /// Default true.
+    /// `private_data`. If the IRD in the Request is lower than the ORD that the Responder needs,
+    /// the Responder rejects the Request. Otherwise it accepts the Request. If the Reply cannot
+    /// carry `private_data`, or if this setting is false,
+    /// [`Event::Request`](super::Event::Request) lets the user decide. Default true.
     pub accept: bool,
     /// Time-out while this endpoint is closing. When the time-out expires, the endpoint resets the
     /// connection. Each transmission restarts the time-out. If no error caused the close, bytes

@@ -17,7 +17,7 @@ pub struct Settings {
     /// `swapped`.
     pub profile: Profile,
     /// Field order of the messages that this side sends. An Accepting Peer answers in the order of
-    /// the Hello. Default: the order of the draft's figures.
+    /// the Hello. Default [`FieldOrder::Figure`].
     pub order: FieldOrder,
     /// MSeq of this side's first message after Hello and HelloAck, 0 or 1. Section 6.1.5 allows
     /// both values. If the peer sends first and begins with 0, this side also begins with 0.

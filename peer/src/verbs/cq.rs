@@ -66,8 +66,8 @@ impl Cq {
         Cq { entries: VecDeque::new(), capacity, handler, armed: None, queues: 0, failed: false }
     }
 
-    /// Arms the CQ: the next completion of this kind causes a notification. If the CQ is already
-    /// armed, the wider of the two conditions applies (VERBS-8.2.5-8).
+    /// Arms the CQ: the next completion that matches `kind` causes a notification. If the CQ is
+    /// already armed, the wider of the two conditions applies (VERBS-8.2.5-8).
     pub(super) fn arm(&mut self, kind: NotifyKind) {
         self.armed = self.armed.max(Some(kind));
     }

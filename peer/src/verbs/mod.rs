@@ -97,7 +97,7 @@ pub struct CompletionHandlerId(u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HandlerAddress(pub u64);
 
-/// A call of an event handler that the driver has to make.
+/// A call that the driver has to make to an event handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notification {
     /// The CQ was armed, and a completion of the requested kind was added.

@@ -86,8 +86,8 @@ impl Rnic {
         Ok(cqe.completion)
     }
 
-    /// Request Completion Notification: the CQ's handler is called once. The call reports the next
-    /// completion of this kind that is added after this verb.
+    /// Request Completion Notification: the RNIC calls the handler of the CQ once, for the next new
+    /// completion that matches `kind`.
     ///
     /// # Errors
     /// `InvalidRnicHandle`, `InvalidCqHandle`.

@@ -256,7 +256,7 @@ impl Rnic {
         Ok(())
     }
 
-    /// Returns the next call of an event handler that the driver has to make.
+    /// Returns the next call that the driver has to make to an event handler.
     pub fn poll_notification(&mut self) -> Option<Notification> {
         self.shared.notifications.pop_front()
     }

@@ -250,6 +250,11 @@ const FINDINGS: &[(&str, &str)] = &[
         "the peer's DisConn or the sender's AbortConn between the sender's DisConn and FIN",
         "a DisConn from the peer, or an AbortConn from the sender, between the sender's DisConn and its FIN",
     ),
+    ("a second DDP segment after the first ", "a second DDP segment in the ULPDU, after "),
+    (
+        "a valid first and second byte, even without payload",
+        "valid control bytes of DDP and RDMAP, even without payload",
+    ),
 ];
 
 /// Returns the text with current phrases in place of the phrases of earlier versions.

@@ -1,5 +1,5 @@
-//! An SDP socket of a script: the Lua object that `t:sdp_socket` opens. weft's own SDP chooses the
-//! messages, and the script chooses what the socket's user does.
+//! An SDP socket of a script: the Lua object that `t:sdp_socket` opens. weft's implementation of
+//! SDP chooses the messages, and the script chooses what the socket's user does.
 //!
 //! ```lua
 //! local s = t:sdp_socket { source_threshold = 500, answer = "send-sm" }

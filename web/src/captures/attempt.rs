@@ -3,9 +3,9 @@
 //!
 //! The server reads captures in the background. If a capture makes the reader panic, or makes the
 //! system kill the server, the same would happen after each restart. So the server creates a hidden
-//! file next to the capture before it reads the capture, and removes the hidden file afterwards. If
-//! the hidden file of an earlier attempt exists, the server reads the capture only when a user
-//! opens the capture.
+//! file (the *mark file*) next to the capture before it reads the capture, and removes the mark
+//! file afterwards. If the mark file of an earlier attempt exists, the server reads the capture
+//! only when a user opens the capture.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use super::id::id;
 use super::source::Source;
 
-/// The prefix of the names of the hidden files. The id of the capture follows.
+/// The prefix of the names of mark files. The id of the capture follows.
 pub(super) const BEGUN: &str = ".weft-reading-";
 
 /// The mark file of a capture that is being read.

@@ -56,7 +56,8 @@ impl CaptureFolder {
         Ok(self.entries().await?.into_iter().find(|entry| entry.id == id))
     }
 
-    /// Deletes the capture and its mark file ([`attempt`]).
+    /// Deletes the capture and its mark file. A mark file is the hidden file of an unfinished
+    /// attempt to read the capture ([`attempt`]).
     pub(crate) async fn remove(&self, entry: &Entry) -> io::Result<()> {
         tokio::fs::remove_file(&entry.source.path).await?;
         // Ignore an error, because usually there is no mark file.

@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     /// If the SDP Address resets the connection, weft connects to the service by plain TCP.
     #[arg(long)]
     connect: bool,
-    /// Behave like iwpmd (Linux's port mapper) where iwpmd differs from the draft
+    /// Behave like iwpmd (Linux's port mapper) where iwpmd differs from the SDP draft
     ///
     /// Requests then have 64 bytes, and weft also acknowledges repeated answers.
     #[arg(long)]

@@ -36,9 +36,10 @@ pub(crate) struct SdpArguments {
         ("private-data", "", Profile::PrivateData),
     ]))]
     profile: Profile,
-    /// Choose the order of a message's fields: as in the draft's figures, or mirrored
+    /// Choose the field order of messages: as in the SDP draft's figures, or mirrored
     ///
-    /// The accepting side answers in the order of its peer.
+    /// `mirrored` reverses the fields of each 32-bit word, as in the SDP of InfiniBand. The
+    /// accepting side answers in the field order of its peer.
     #[arg(long, default_value = "figure", value_parser = one_of([
         ("figure", "", FieldOrder::Figure),
         ("mirrored", "", FieldOrder::Mirrored),
@@ -46,8 +47,8 @@ pub(crate) struct SdpArguments {
     order: FieldOrder,
     /// Begin with this MSeq after Hello and HelloAck
     ///
-    /// Section 6.1.5 of the draft allows 0 and 1. If the peer sends first and begins with 0, this
-    /// side also begins with 0.
+    /// Section 6.1.5 of the SDP draft allows 0 and 1. If the peer sends first and begins with 0,
+    /// this side also begins with 0.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(..=1))]
     first_mseq: u32,
     /// Send in this Mode of SDP
@@ -70,12 +71,13 @@ pub(crate) struct SdpArguments {
     /// Use Receive Private Buffers of this size, and request this size from the peer
     #[arg(long, value_name = "BYTES", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(37..=1 << 20))]
     buf_size: u32,
-    /// Send writes of at most this size by Bcopy, and larger writes by Zcopy
+    /// Use Bcopy for data of at most this size, and Zcopy for larger data
     ///
-    /// Bcopy sends the data in SDP messages. Zcopy transfers the data by RDMA Reads or RDMA Writes.
+    /// The size is the number of bytes that the program writes to the socket at once. Bcopy sends
+    /// the data in SDP messages. Zcopy transfers the data by RDMA Reads or RDMA Writes.
     #[arg(long, value_name = "BYTES", default_value_t = 16384)]
     threshold: u64,
-    /// Send all writes by Bcopy
+    /// Use Bcopy for all data
     #[arg(long, conflicts_with = "threshold")]
     bcopy: bool,
     /// Advertise receive buffers that are larger than this many bytes

@@ -64,8 +64,7 @@ impl Capture {
 
     /// Replaces the connection. `opener` opens a new connection to `port` of the other end.
     pub(crate) fn reconnected(&mut self, opener: usize, port: u16) {
-        // If the last port of `opener` is the port that opened the first connection, `opener` uses
-        // this port again. Otherwise, it uses the next port.
+        // If the last port of `opener` was `PORTS[0]`, `opener` uses `PORTS[0]` again.
         let from = if self.ports[opener] == PORTS[0] { PORTS[0] } else { PORTS[0] + 1 };
         self.ports[opener] = from;
         self.ports[1 - opener] = port;

@@ -67,8 +67,7 @@ impl fmt::Display for Mode {
     }
 }
 
-/// Raw view of the header. Its word has the field order of the draft's figure, and not the mirrored
-/// order of [`FieldOrder`].
+/// Raw view of the header. Its word is in figure order ([`FieldOrder::Figure`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub struct RawModeChange {

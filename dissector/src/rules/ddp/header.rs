@@ -67,7 +67,7 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
                 findings.report(requirement!("DDP-4.2-2"), unit, range, expected, found);
             }
             if view.payload_len == 0 && (wrong > 0 || !fits) {
-                let expected = "a valid first and second byte, even without payload";
+                let expected = "valid control bytes of DDP and RDMAP, even without payload";
                 let found = format!("{octet:#04x} {:#04x}", view.header[1]);
                 findings.report(requirement!("DDP-5.2-9"), unit, ULPDU_AT..ULPDU_AT + 2, expected, found);
             }

@@ -74,7 +74,7 @@ fn one_ulpdu(_: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &m
         && rdmap & 0xf0 == octets[1] & 0xf0
         && Opcode(rdmap & 0xf).is_tagged() == Some(ddp & 0x80 != 0)
     {
-        let found = format!("a second DDP segment after the first {fixed} bytes");
+        let found = format!("a second DDP segment in the ULPDU, after {fixed} bytes");
         findings.report(id, unit, 2 + fixed..2 + length, "one ULPDU in each FPDU", found);
     }
 }

@@ -145,10 +145,9 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
         let expected = "Request, Reply, ready-to-receive message, then all other messages";
         findings.report_in_frame(requirement!("P2P-9.3-1"), pair.initiator, own.first_octets, expected, found());
     }
-    // If the SYN is missing, acknowledgements cannot be compared with stream positions. In this
-    // case, weft looks for an acknowledgement of octets that had not been captured yet. If the
-    // Responder sent such an acknowledgement in this frame or in an earlier frame, weft assumes
-    // that the Responder had received the message.
+    // If the SYN is missing, acknowledgements cannot be compared with stream positions. Then weft
+    // uses another sign: until this frame, the Responder acknowledged octets that the capture shows
+    // only later, or never. In this case, weft assumes that the Responder had received the message.
     let had_own = |frame: FrameNumber| {
         let had = tcp[pair.responder].had_received(frame, &tcp[pair.initiator], own.first_valid_end);
         had.unwrap_or_else(|| tcp[pair.initiator].may_be_late_at(frame))

@@ -1,5 +1,5 @@
-//! Defines the form in which rules receive a port mapper message, and finds the message type that
-//! its sender intended.
+//! Defines `PmView`, the input of the port mapper rules: a port mapper message and its transaction.
+//! Also finds the message type that the sender intended.
 
 use weft_core::RequirementId;
 use weft_core::requirement;

@@ -81,8 +81,8 @@ struct FieldCheck<'a, 'f, 'u> {
 }
 
 impl FieldCheck<'_, '_, '_> {
-    /// Adds findings for `ids` if `right` is false. `figure` is the range of the field in the
-    /// draft's figures.
+    /// Adds findings for `ids` if `right` is false. `figure` is the octet range of the field in
+    /// figure order, the field order of the SDP draft's figures.
     fn require(&mut self, right: bool, ids: &[RequirementId], figure: Range<usize>, expected: &str, found: u32) {
         if !right {
             let range = self.view.range(figure);
@@ -107,7 +107,8 @@ impl FieldCheck<'_, '_, '_> {
     fn adverts(&mut self, adverts: &RawAdverts, ids: [RequirementId; 5]) {
         let [layout, max, rsvd, majv, minv] = ids;
         let version = adverts.version;
-        // Check whether the version is at the position that it has in the other field order.
+        // Messages have one of two field orders: figure or mirrored. Check whether the version is
+        // at its position in the wrong one of these orders.
         let [first, second] = adverts.max_adverts.to_bytes();
         let turned = version.0 != 0x11 && first == 0x11 && second == 0;
         self.require(!turned, &[layout], 16..20, "MaxAdverts, Rsvd, MinV and MajV in this order", version.0.into());

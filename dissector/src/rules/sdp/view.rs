@@ -1,5 +1,5 @@
-//! Defines the form in which rules receive an SDP message, with the state that its sender knew. The
-//! octets of the message are trustworthy.
+//! Defines `SdpView`, the input of the SDP rules: an SDP message with trustworthy octets, and the
+//! state of its sender before the message.
 
 use std::ops::Range;
 
@@ -92,7 +92,7 @@ impl<'a> SdpView<'a> {
         if self.mid() == mid { self.extension() } else { None }
     }
 
-    /// Converts the range of a field from the draft's figures (`figure`) to the field order of the
+    /// Converts an octet range in figure order ([`FieldOrder::Figure`]) to the field order of the
     /// message.
     pub(crate) fn range(&self, figure: Range<usize>) -> Range<usize> {
         self.order.wire_range(figure)

@@ -44,8 +44,8 @@ pub(crate) struct SdpOut<'a> {
     pub(in crate::hostile) state: &'a mut SdpDeviationState,
 }
 
-/// A message that is about to be sent. All offsets are the offsets in the draft's figures, in bytes
-/// from the start of the message.
+/// A message that is about to be sent. All offsets are offsets in figure order
+/// ([`FieldOrder::Figure`]), in bytes from the start of the message.
 pub(in crate::hostile) struct OutMessage<'a> {
     order: FieldOrder,
     /// All headers. A deviation can append payload.
@@ -260,7 +260,7 @@ impl SdpArrived<'_> {
         mid(&self.octets, self.order) == Some(wanted)
     }
 
-    /// Returns the byte at this offset of the draft's figures.
+    /// Returns the byte at this offset in figure order ([`FieldOrder::Figure`]).
     pub(in crate::hostile) fn octet(&self, figure: usize) -> u8 {
         self.octets.get(self.order.wire_range(figure..figure + 1).start).copied().unwrap_or(0)
     }

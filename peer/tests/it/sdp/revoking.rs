@@ -84,7 +84,7 @@ fn the_source_treats_revoked_buffers_as_processed() {
     assert_eq!(read.events(), [sent(1, 150, SendOutcome::Complete), sent(2, 160, SendOutcome::Complete)]);
 }
 
-/// The peer revokes while the RNIC writes into the first of two buffers.
+/// The peer advertises two buffers, and revokes them while the RNIC writes into the first buffer.
 fn revoked_while_writing() -> (Vec<Item>, Vec<Item>) {
     let mut bench = pipelined(POLICY);
     for stag in 1..=2 {

@@ -12,8 +12,7 @@ pub(crate) fn message(bufs: u16, flags: u8, mid: u8, mseq: u32, mseq_ack: u32, r
     out
 }
 
-/// Converts a message to the other order of fields, in which the fields of the first word are
-/// reversed.
+/// Reverses the fields of the first word, as in the mirrored field order (`FieldOrder::Mirrored`).
 pub(crate) fn mirror_first_word(mut octets: Vec<u8>) -> Vec<u8> {
     let [high, low, flags, mid] = [octets[0], octets[1], octets[2], octets[3]];
     octets[..4].copy_from_slice(&[mid, flags, high, low]);

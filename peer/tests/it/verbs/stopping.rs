@@ -1,5 +1,5 @@
-//! These tests check at which point sending and receiving stop, and the contents of the Terminate
-//! (draft-hilland-rddp-verbs, section 6.4, Figure 12).
+//! These tests check what happens when an RNIC terminates a connection: where sending and receiving
+//! stop, and what the Terminate contains (draft-hilland-rddp-verbs, section 6.4, Figure 12).
 
 use weft_core::coverage::{Coverage, CoverageKind};
 use weft_core::wire::rdmap::{Opcode, ReadRequest};

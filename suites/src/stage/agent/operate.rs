@@ -115,7 +115,7 @@ impl AgentSide<'_> {
         let (there, address) =
             self.address().map_or((target, target.ip().into()), |meeting| (meeting, Address::from(meeting)));
         if there.ip().is_unspecified() {
-            let why = "cannot connect to an unspecified address; set listen in the target file to an address that the target's host reaches";
+            let why = "cannot connect to an unspecified address; set `listen` in the target file to an address that the target's host reaches";
             return Err(self.fail(why));
         }
         let Success::Connection { connection } = self.perform(Action::Resolve { address, port: there.port() }).await?

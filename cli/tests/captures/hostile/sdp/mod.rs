@@ -3,9 +3,9 @@
 //!
 //! The test tries each deviation in every scene, first at one end and then at the other. It first
 //! searches for a finding about the requirement that the deviation violates. The finding must
-//! appear with both orders of fields. If there is no finding, the test searches for a run in which
-//! the other end closes the connection because of this requirement. If there is no such run, the
-//! test searches for a case that fails.
+//! appear in both field orders: in the order of the SDP draft's figures, and in the mirrored order.
+//! If there is no finding, the test searches for a run in which the other end closes the connection
+//! because of this requirement. If there is no such run, the test searches for a case that fails.
 
 mod act;
 mod clean;
@@ -59,9 +59,9 @@ const PROVOKED_BY: &[(&str, &str)] = &[
     ("sdp.stags-left-valid", "sdp.writes-again"),
 ];
 
-/// Results of runs in which the end under test is correct. A key has the deviation of the other end
-/// (if it deviates), the scene, the number of the end under test (0 if both ends are correct), and
-/// the order of fields.
+/// Results of runs in which the end under test is correct. A key has four parts: the deviation of
+/// the other end, if any; the scene; the number of the end under test (0 if both ends are correct);
+/// the field order.
 type Rights = RefCell<HashMap<(Option<&'static str>, Scene, usize, FieldOrder), Rc<Run>>>;
 
 fn catch(deviation: &'static Deviation, rights: &Rights, unasked: &mut Vec<String>) -> Result<By, String> {

@@ -118,8 +118,8 @@ impl<'a> Fpdu<'a> {
         self.body(from..from + pad_len(self.layout.ulpdu_length))
     }
 
-    /// The slices that contain the octets `wanted` of the length field, the ULPDU and PAD. Offsets
-    /// in `wanted` do not count markers.
+    /// The slices between markers that contain the octet range `wanted`. Offset 0 is the start of
+    /// the length field. The ULPDU and PAD follow. The offsets do not count markers.
     fn body(&self, wanted: Range<usize>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let (octets, start) = (self.octets, self.layout.start);
         let mut at = 0;
