@@ -309,8 +309,12 @@ fn print(machine: &Machine) {
 }
 
 fn counts(progress: &LearnProgress) -> String {
+    let repeated = match progress.repeated {
+        0 => String::new(),
+        repeated => format!(" ({repeated} again, after a different answer)"),
+    };
     format!(
-        "{}, {} played, {} in agreement",
+        "{}, {} played{repeated}, {} in agreement",
         counted(progress.states as u64, "state"),
         counted(progress.played, "sequence"),
         counted(u64::from(progress.tested), "random sequence")

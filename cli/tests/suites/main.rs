@@ -10,6 +10,7 @@ mod dialect;
 mod error_messages;
 mod guide;
 mod interrupted;
+mod learn;
 mod packaging;
 mod prose;
 mod siw_image;

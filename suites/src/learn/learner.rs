@@ -184,10 +184,8 @@ impl Learner {
                 return Step::Done(states);
             }
             self.tested += 1;
-            let word = self.random_word();
-            if self.node(0, &word).is_none() {
-                return Step::Play(word);
-            }
+            // Known words are played again, because a target may answer differently the next time.
+            return Step::Play(self.random_word());
         }
     }
 
@@ -310,7 +308,8 @@ mod tests {
         word.iter().map(&mut next).collect()
     }
 
-    /// Learns a machine. Returns the learned states, and the number of words that were played.
+    /// Learns a machine. Returns the learned states, and the number of different words that were
+    /// played.
     fn learned(table: &[&[(&str, usize)]], tests: u32) -> (Vec<LearnedState>, usize) {
         let mut learner = Learner::new(table[0].len(), Vec::new(), tests, 100, 7);
         let mut played = std::collections::BTreeSet::new();
@@ -319,7 +318,7 @@ mod tests {
                 Step::Done(states) => return (states, played.len()),
                 Step::TooManyStates => panic!("too many states"),
                 Step::Play(word) => {
-                    assert!(played.insert(word.clone()), "{word:?} is played twice");
+                    played.insert(word.clone());
                     learner.learn(&word, &outputs(table, &word));
                 }
             }

@@ -35,6 +35,11 @@ use self::player::Player;
 use crate::run::{RunError, random_seed};
 use crate::targets::Target;
 
+/// Sequences that may be repeated because of a different output, before the target counts as random.
+const MAX_REPEATED: u64 = 3;
+/// One more such sequence is permitted for this number of sequences.
+const PLAYED_FOR_EACH_REPEATED: u64 = 100;
+
 /// How to learn.
 #[derive(Debug, Clone)]
 pub struct LearnOptions {
@@ -61,6 +66,9 @@ pub struct LearnOptions {
 pub struct LearnProgress {
     /// Number of sequences that were played.
     pub played: u64,
+    /// Number of sequences that were played again, because their first outputs contradicted earlier
+    /// outputs.
+    pub repeated: u64,
     /// Number of states of the current machine.
     pub states: usize,
     /// Number of random sequences since the last change of the machine.
@@ -162,16 +170,19 @@ async fn drive(
             return Err(LearnError::Interrupted);
         }
         let mut outputs = player.play(&of(&word)).await?;
+        counts.played += 1;
         if let Some(at) = learner.contradicts(&word, &outputs[1..]) {
             // A slow answer may have been counted as the output of the next input. The second
-            // attempt decides.
+            // attempt decides, unless this happens often.
+            let (known, other) = (learner.known(&word[..=at]), outputs[at + 1].clone());
             outputs = player.play(&of(&word)).await?;
-            if let Some(again) = learner.contradicts(&word, &outputs[1..]) {
-                let (first, second) = (learner.known(&word[..=again]), outputs[again + 1].clone());
-                return Err(LearnError::Random { inputs: of(&word[..=again.max(at)]), first, second });
+            counts.played += 1;
+            counts.repeated += 1;
+            let is_frequent = counts.repeated > MAX_REPEATED + counts.played / PLAYED_FOR_EACH_REPEATED;
+            if is_frequent || learner.contradicts(&word, &outputs[1..]).is_some() {
+                return Err(LearnError::Random { inputs: of(&word[..=at]), first: known, second: other });
             }
         }
-        counts.played += 1;
         greeting.get_or_insert_with(|| outputs[0].clone());
         learner.learn(&word, &outputs[1..]);
         (counts.states, counts.tested) = (learner.states(), learner.tested());
