@@ -41,7 +41,11 @@ local function describe_frame(name, frame)
   end
   local pd_length = string.unpack(">I2", frame.octets, 19)
   if pd_length > 0 then
-    words[#words + 1] = ("PD_Length %d %s"):format(pd_length, hex(frame.octets:sub(21, 32)))
+    words[#words + 1] = "PD_Length " .. pd_length
+  end
+  -- IRD and ORD are shown, but not the private data, which may be random.
+  if frame.flags & 0x10 ~= 0 then
+    words[#words + 1] = hex(frame.octets:sub(21, 24))
   end
   return table.concat(words, " ")
 end
@@ -64,7 +68,7 @@ local function describe_fpdu(s, fpdu)
   if not fpdu.last then
     words[#words + 1] = "L=0"
   end
-  if not fpdu.crc_is_right then
+  if s.has_crc and not fpdu.crc_is_right then
     words[#words + 1] = "wrong CRC"
   end
   return table.concat(words, " ")
@@ -88,6 +92,7 @@ local function outputs(s, within)
       found[#found + 1] = describe_fpdu(s, fields)
     else
       ---@cast fields weft.Reply
+      s.has_crc = s.sent_crc or fields.crc
       found[#found + 1] = describe_frame(event == "reply" and "Reply" or "Request", fields)
     end
   end
@@ -105,6 +110,7 @@ local function send_frame(s, frame, options)
     s.conn:send(octets:sub(2), options)
   else
     s.conn:send(frame, options)
+    s.sent_crc = frame:octets():byte(17) & 0x40 ~= 0
   end
   s.is_started = true
 end
@@ -239,7 +245,7 @@ end
 --- Opens a connection, plays the inputs, and returns the output of each input. The first output is
 --- that of the connection itself.
 function learn.play(t, names, within)
-  local s = { t = t, conn = t:connect(), msn = 1, read_msn = 1, expected_msn = 1 }
+  local s = { t = t, conn = t:connect(), msn = 1, read_msn = 1, expected_msn = 1, has_crc = true }
   local found = { outputs(s, within) }
   for _, name in ipairs(names) do
     if s.ended then

@@ -29,8 +29,8 @@ use crate::target::resolve;
     sequences. Nothing is judged: the machine describes the target, and `weft test` judges it.\n\n\
     weft writes NAME.machine.json and NAME.dot to the folder. NAME is the name of the target.\n\
     Graphviz draws the second file: dot -Tsvg NAME.dot > NAME.svg\n\n\
-    With --diff, A and B are targets or files NAME.machine.json. weft prints the shortest sequence of\n\
-    inputs on which their outputs differ, and writes it as a Lua case:\n\
+    With --diff, A and B are targets or files NAME.machine.json. weft prints sequences of inputs on\n\
+    which their outputs differ, the shortest first, and writes the first sequence as a Lua case:\n\
     weft test TARGET --suites DIR runs this case, and reports whether the target behaves like A or B.\n\n\
     Exit codes:\n  \
     0  the target was learned; with --diff: A and B do not differ\n  \
@@ -83,7 +83,7 @@ pub(crate) struct Arguments {
     /// Draw the random sequences from this seed
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Print one JSON document: the state machine, or the difference
+    /// Print one JSON document: the state machine, or the list of differences
     #[arg(long)]
     json: bool,
 }
@@ -223,43 +223,47 @@ async fn compare(arguments: &Arguments, names: &[String], cancel: watch::Receive
         a.target.push_str(" (A)");
         b.target.push_str(" (B)");
     }
-    let difference = a.difference(b).map_err(|error| BadInput(error.to_string()))?;
-    let Some(difference) = difference else {
-        match arguments.json {
-            true => print_line!("null"),
-            false => print_line!("{} and {} do not differ: {}", a.target, b.target, agreement(a, b)),
+    let differences = a.differences(b).map_err(|error| BadInput(error.to_string()))?;
+    if arguments.json {
+        print_line!("{}", serde_json::to_string_pretty(&differences)?);
+    }
+    let Some(shortest) = differences.first() else {
+        if !arguments.json {
+            print_line!("{} and {} do not differ: {}", a.target, b.target, agreement(a, b));
         }
         return Ok(ExitCode::SUCCESS);
     };
     let folder = arguments.out.join("learn");
     make_folder(&folder)?;
     let file = folder.join("difference.lua");
-    write_file(&file, difference_case(a, b, &difference, Duration::from_millis(arguments.silence)))?;
-    print_difference(arguments, [a, b], &difference, &file)?;
+    write_file(&file, difference_case(a, b, shortest, Duration::from_millis(arguments.silence)))?;
+    if !arguments.json {
+        print_differences([a, b], &differences);
+        let (file, out) = (file.display(), arguments.out.display());
+        print_line!("\nthe case of the first sequence is {file}; weft test TARGET --suites {out} runs it");
+    }
     Ok(ExitCode::from(UNEXPECTED))
 }
 
-fn print_difference(
-    arguments: &Arguments,
-    machines: [&Machine; 2],
-    difference: &Difference,
-    file: &Path,
-) -> anyhow::Result<()> {
-    if arguments.json {
-        print_line!("{}", serde_json::to_string_pretty(difference)?);
-        return Ok(());
-    }
+/// Maximum number of differences that are printed. --json prints all.
+const MAX_PRINTED: usize = 10;
+
+fn print_differences(machines: [&Machine; 2], differences: &[Difference]) {
     let [a, b] = machines;
     let width = a.target.len().max(b.target.len());
-    match difference.inputs.is_empty() {
-        true => print_line!("{} and {} differ before the first input:", a.target, b.target),
-        false => print_line!("{} and {} differ after: {}", a.target, b.target, difference.inputs.join(", ")),
+    print_line!("{} and {} differ", a.target, b.target);
+    for difference in differences.iter().take(MAX_PRINTED) {
+        match difference.inputs.is_empty() {
+            true => print_line!("\nbefore the first input"),
+            false => print_line!("\nafter {}", difference.inputs.join(", ")),
+        }
+        for (machine, output) in machines.iter().zip(&difference.outputs) {
+            print_line!("  {:<width$}  {output}", machine.target);
+        }
     }
-    for (machine, output) in machines.iter().zip(&difference.outputs) {
-        print_line!("  {:<width$}  {output}", machine.target);
+    if let Some(more @ 1..) = differences.len().checked_sub(MAX_PRINTED) {
+        print_line!("\n{} not shown; --json prints all", counted(more as u64, "more difference"));
     }
-    print_line!("the case is {}; weft test TARGET --suites {} runs it", file.display(), arguments.out.display());
-    Ok(())
 }
 
 /// Returns how far the agreement of two machines goes.

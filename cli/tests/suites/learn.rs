@@ -77,7 +77,7 @@ fn a_difference_is_a_case_that_names_the_target() {
     let (code, stdout, stderr) = learn(folder.path(), &[&diff[..], &few].concat());
     assert_eq!((code, stderr.as_str()), (1, ""), "{stdout}");
     let expected =
-        "builtin (A) and builtin (B) differ after: request-revision-0\n  builtin (A)  close\n  builtin (B)  Reply";
+        "builtin (A) and builtin (B) differ\n\nafter request-revision-0\n  builtin (A)  close\n  builtin (B)  Reply";
     assert!(stdout.starts_with(expected), "{stdout}");
     let run = |arguments: &[&str]| {
         let arguments = [&["test", "builtin", "--suites", "weft-learn"], arguments].concat();
@@ -106,7 +106,7 @@ fn deviations_change_the_machine() {
         };
         let diff = ["--diff", target, target, "--deviate", deviation, "--seed", "1", "--tests", "10"];
         let (code, stdout, stderr) = learn(folder.path(), &[&diff[..], &["--inputs", inputs]].concat());
-        assert!(code == 1 && stdout.contains(&format!("differ after: {after}")), "{deviation}: {stdout}{stderr}");
+        assert!(code == 1 && stdout.contains(&format!("differ\n\nafter {after}")), "{deviation}: {stdout}{stderr}");
     }
 }
 

@@ -20,6 +20,8 @@ use fastrand::Rng;
 
 /// The output of an input after the end of the connection.
 pub(super) const ENDED: &str = "ended";
+/// The output of an input that makes the target die.
+pub(super) const DIES: &str = "dies";
 /// Maximum number of inputs of a random word after the access word of a state.
 const MAX_RANDOM: usize = 6;
 
@@ -132,6 +134,11 @@ impl Learner {
     /// Returns the known output of the last input of a word.
     pub(super) fn known(&self, word: &[usize]) -> String {
         self.node(0, word).map(|node| self.nodes[node].output.clone()).unwrap_or_default()
+    }
+
+    /// Returns the number of inputs of a word whose outputs are known.
+    pub(super) fn known_len(&self, word: &[usize]) -> usize {
+        (0..word.len()).take_while(|at| self.node(0, &word[..=*at]).is_some()).count()
     }
 
     /// Returns the node after `word` from the node `from`, if the word was played there.
@@ -279,7 +286,7 @@ enum Missing {
 
 /// Returns whether the connection has ended with this output.
 fn is_end(output: &str) -> bool {
-    output == ENDED || output.ends_with("close") || output.ends_with("other bytes")
+    output == ENDED || output == DIES || output.ends_with("close") || output.ends_with("other bytes")
 }
 
 #[cfg(test)]

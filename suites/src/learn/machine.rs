@@ -56,7 +56,7 @@ pub struct Transition {
     pub to: usize,
 }
 
-/// The shortest sequence of inputs on which two machines differ.
+/// A sequence of inputs on which two machines differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The inputs. If it is empty, the machines differ before the first input.
@@ -144,15 +144,17 @@ impl Machine {
         text
     }
 
-    /// Returns the shortest sequence of inputs whose last outputs differ, or `None` if the machines
-    /// agree on all inputs that both have.
+    /// Returns the sequences of inputs whose last outputs differ, the shortest first. It lists each
+    /// difference only once: for the shortest sequence that leads to the same two states. Inputs
+    /// that only one of the machines has are left out.
     ///
     /// # Errors
     /// The machines have no inputs in common.
-    pub fn difference(&self, other: &Machine) -> Result<Option<Difference>, MachineError> {
+    pub fn differences(&self, other: &Machine) -> Result<Vec<Difference>, MachineError> {
+        let mut found = Vec::new();
         if self.greeting != other.greeting {
             let outputs = [self.greeting.clone(), other.greeting.clone()];
-            return Ok(Some(Difference { inputs: Vec::new(), outputs }));
+            found.push(Difference { inputs: Vec::new(), outputs });
         }
         let mut common: Vec<(usize, &String, usize)> = Vec::new();
         for (index, name) in self.inputs.iter().enumerate() {
@@ -166,18 +168,22 @@ impl Machine {
         let mut reached = BTreeSet::from([(0, 0)]);
         let mut waiting: VecDeque<((usize, usize), Vec<String>)> = VecDeque::from([((0, 0), Vec::new())]);
         while let Some(((here, there), inputs)) = waiting.pop_front() {
+            // If one connection has ended, all further outputs differ.
+            if self.is_end(here) || other.is_end(there) {
+                continue;
+            }
             for (index, name, other_index) in &common {
                 let (a, b) = (&self.states[here].transitions[*index], &other.states[there].transitions[*other_index]);
                 let inputs = [inputs.as_slice(), &[(*name).clone()]].concat();
-                if a.output != b.output {
-                    return Ok(Some(Difference { inputs, outputs: [a.output.clone(), b.output.clone()] }));
-                }
                 if reached.insert((a.to, b.to)) {
-                    waiting.push_back(((a.to, b.to), inputs));
+                    waiting.push_back(((a.to, b.to), inputs.clone()));
+                }
+                if a.output != b.output {
+                    found.push(Difference { inputs, outputs: [a.output.clone(), b.output.clone()] });
                 }
             }
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// Returns for each pair of states the transitions between them: each output with its inputs.
@@ -250,19 +256,26 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_difference_is_found() {
+    fn the_differences_are_found_in_the_order_of_their_lengths() {
         let one = machine("one", &[[("-", 1), ("x", 0)], [("-", 0), ("y", 1)]]);
         let two = machine("two", &[[("-", 1), ("x", 0)], [("-", 0), ("z", 1)]]);
-        let difference = one.difference(&two).unwrap().unwrap();
-        assert_eq!((difference.inputs, difference.outputs), (vec!["a".into(), "b".into()], ["y".into(), "z".into()]));
-        assert_eq!(one.difference(&one).unwrap(), None);
+        let found = |a: &Machine, b: &Machine| -> Vec<(String, String, String)> {
+            let text = |Difference { inputs, outputs: [a, b] }| (inputs.join(" "), a, b);
+            a.differences(b).unwrap().into_iter().map(text).collect()
+        };
+        assert_eq!(found(&one, &two), [("a b".into(), "y".into(), "z".into())]);
+        assert_eq!(found(&one, &one), []);
         // Another number of states, and the same behaviour.
         let three = machine("three", &[[("-", 1), ("x", 2)], [("-", 2), ("y", 1)], [("-", 1), ("x", 0)]]);
-        assert_eq!(one.difference(&three).unwrap(), None);
+        assert_eq!(found(&one, &three), []);
+        // After a difference, the comparison goes on. After an end, it does not.
+        let four = machine("four", &[[("w", 1), ("close", 2)], [("-", 0), ("z", 1)], [(ENDED, 2), (ENDED, 2)]]);
+        let inputs: Vec<String> = found(&one, &four).into_iter().map(|(inputs, ..)| inputs).collect();
+        assert_eq!(inputs, ["a", "b", "a b"]);
         let unlike = Machine { inputs: vec!["c".into(), "d".into()], ..two.clone() };
-        assert!(one.difference(&unlike).unwrap_err().to_string().contains("one and two"));
+        assert!(one.differences(&unlike).unwrap_err().to_string().contains("one and two"));
         let greets = Machine { greeting: "Request".into(), ..one.clone() };
-        assert_eq!(one.difference(&greets).unwrap().unwrap().inputs, Vec::<String>::new());
+        assert_eq!(found(&one, &greets), [(String::new(), "-".into(), "Request".into())]);
     }
 
     #[test]

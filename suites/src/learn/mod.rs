@@ -30,8 +30,8 @@ pub use alphabet::{Input, inputs};
 pub use machine::{Difference, Machine, MachineError, State, Transition};
 pub use script::difference_case;
 
-use self::learner::{Learner, Step};
-use self::player::Player;
+use self::learner::{DIES, Learner, Step};
+use self::player::{Played, Player};
 use crate::run::{RunError, random_seed};
 use crate::targets::Target;
 
@@ -169,13 +169,19 @@ async fn drive(
         if options.cancel.as_ref().is_some_and(|cancel| *cancel.borrow()) {
             return Err(LearnError::Interrupted);
         }
-        let mut outputs = player.play(&of(&word)).await?;
+        let Played { mut outputs, has_died } = player.play(&of(&word)).await?;
         counts.played += 1;
+        if has_died {
+            let (shorter, outputs) = first_death(player, &learner, &word, &of, &mut counts).await?;
+            learner.learn(&shorter, &outputs);
+            progress(&counts);
+            continue;
+        }
         if let Some(at) = learner.contradicts(&word, &outputs[1..]) {
             // A slow answer may have been counted as the output of the next input. The second
             // attempt decides, unless this happens often.
             let (known, other) = (learner.known(&word[..=at]), outputs[at + 1].clone());
-            outputs = player.play(&of(&word)).await?;
+            outputs = player.play(&of(&word)).await?.outputs;
             counts.played += 1;
             counts.repeated += 1;
             let is_frequent = counts.repeated > MAX_REPEATED + counts.played / PLAYED_FOR_EACH_REPEATED;
@@ -188,4 +194,37 @@ async fn drive(
         (counts.states, counts.tested) = (learner.states(), learner.tested());
         progress(&counts);
     }
+}
+
+/// Finds the input of a word that makes the target die. Returns the word up to this input, and its
+/// outputs. The last output is [`DIES`].
+async fn first_death(
+    player: &Player,
+    learner: &Learner,
+    word: &[usize],
+    of: &impl Fn(&[usize]) -> Vec<&'static str>,
+    counts: &mut LearnProgress,
+) -> Result<(Vec<usize>, Vec<String>), LearnError> {
+    // The target has survived the known part of the word.
+    for len in learner.known_len(word) + 1..word.len() {
+        let Played { outputs, has_died } = player.play(&of(&word[..len])).await?;
+        counts.played += 1;
+        if has_died {
+            return Ok((word[..len].to_vec(), dying(learner, &word[..len], &outputs)));
+        }
+    }
+    Ok((word.to_vec(), dying(learner, word, &[])))
+}
+
+/// Returns the outputs of a word whose last input makes the target die.
+fn dying(learner: &Learner, word: &[usize], played: &[String]) -> Vec<String> {
+    let of = |at: usize| match at + 1 == word.len() {
+        true => DIES.to_owned(),
+        false => played
+            .get(at + 1)
+            .cloned()
+            .filter(|output| !output.is_empty())
+            .unwrap_or_else(|| learner.known(&word[..=at])),
+    };
+    (0..word.len()).map(of).collect()
 }

@@ -13,6 +13,19 @@ use crate::targets::{Service, Target};
 /// Begin of the note of a case that calls `t:unimplemented`.
 const UNIMPLEMENTED: &str = "unimplemented: ";
 
+/// Part of the explanation of a case that made the target die.
+const DIED: &str = "The target died during the case";
+
+/// The result of a sequence.
+pub(super) struct Played {
+    /// The output of the connection itself, and the output of each input. If the target has died,
+    /// the outputs may be empty.
+    pub(super) outputs: Vec<String>,
+    /// The target died, for example because its kernel crashed. weft has started it again, if the
+    /// target file has a command for this.
+    pub(super) has_died: bool,
+}
+
 pub(super) struct Player {
     runner: CaseRunner,
     silence: Duration,
@@ -38,8 +51,8 @@ impl Player {
         Ok(Player { runner, silence, is_enhanced, scratch })
     }
 
-    /// Plays the inputs. Returns the output of the connection itself, and the output of each input.
-    pub(super) async fn play(&self, inputs: &[&'static str]) -> Result<Vec<String>, LearnError> {
+    /// Plays the inputs.
+    pub(super) async fn play(&self, inputs: &[&'static str]) -> Result<Played, LearnError> {
         let source = script::observing_case(inputs, self.silence, self.is_enhanced);
         // The text is generated from the names of inputs, so it is a correct case.
         let case = Suites::generated(script::FILE, source).map_err(|error| RunError::Write {
@@ -51,10 +64,14 @@ impl Player {
         // case. But the note of the case remains.
         let note = result.steps.iter().rev().find_map(|step| step.text.strip_prefix(UNIMPLEMENTED));
         let outputs: Vec<String> = note.unwrap_or_default().lines().map(str::to_owned).collect();
+        let has_died = result.explanation.contains(DIED);
+        if has_died && outputs.len() != inputs.len() + 1 {
+            return Ok(Played { outputs: vec![String::new(); inputs.len() + 1], has_died });
+        }
         if outputs.len() != inputs.len() + 1 {
             return Err(LearnError::NoOutputs { inputs: inputs.to_vec(), why: result.explanation });
         }
-        Ok(outputs)
+        Ok(Played { outputs, has_died })
     }
 
     /// Returns whether a builtin initiator sends enhanced Requests.
