@@ -13,6 +13,7 @@
 ---@field parameters? table<string, (boolean|integer|string)[]>
 ---@field tier? string
 ---@field combine? weft.fields.combine
+---@field scales? string[]
 ---@field run fun(t: weft.Tester, p: table<string, boolean|integer|string>, target: weft.Agent)
 
 ---@class weft.fields.combine

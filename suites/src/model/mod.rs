@@ -49,6 +49,6 @@ pub use score::{Score, Strength, Tally, is_proposal};
 pub(crate) use signature::stable;
 pub use status::RunStatus;
 pub use step::{Direction, Step, StepKind};
-pub use summary::{Counts, ExitCode, ExpectedResult, Summary};
+pub use summary::{Boundary, Counts, ExitCode, ExpectedResult, Summary};
 pub use tier::Tier;
 pub use verdict::Verdict;

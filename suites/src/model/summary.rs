@@ -1,6 +1,7 @@
 //! The summary of a run.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,9 @@ pub struct Summary {
     /// text. These differences change no verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declared_otherwise: Vec<String>,
+    /// The values of parameters at which the target begins to fail.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub boundaries: Vec<Boundary>,
     /// Reason why the results store lacks a part of this run. The reports have the complete run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_stored: Option<String>,
@@ -44,6 +48,30 @@ pub struct Summary {
     pub reasons: Vec<String>,
     /// Wall time of the run, in microseconds.
     pub duration_us: u64,
+}
+
+/// The values of a parameter between which the verdict of a case changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Boundary {
+    /// The variant that fails with the value `fails`.
+    pub key: CaseKey,
+    /// Name of the parameter.
+    pub parameter: String,
+    /// The nearest value that passes.
+    pub passes: i64,
+    /// The nearest value that fails.
+    pub fails: i64,
+    /// Number of runs of the case that were made to find the two values.
+    pub runs: u32,
+}
+
+impl fmt::Display for Boundary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Boundary { key, parameter, passes, fails, .. } = self;
+        // A value below the boundary may fail, and a value above it may pass.
+        let (up_to, from) = if passes < fails { ("up to", "from") } else { ("from", "up to") };
+        write!(f, "{}: passes {up_to} {parameter} {passes}, fails {from} {fails}", key.case)
+    }
 }
 
 /// A result that the target's baseline expects.
@@ -219,6 +247,7 @@ impl Summary {
             expected,
             stale,
             declared_otherwise: Vec::new(),
+            boundaries: Vec::new(),
             not_stored: None,
             exit_code,
             reasons,
@@ -232,7 +261,8 @@ impl Summary {
     /// the old results. `is_new` identifies the new results, and `rerun` is the summary of the
     /// rerun.
     pub(crate) fn with_rerun(self, rerun: &Summary, results: &[CaseResult], is_new: impl Fn(&CaseKey) -> bool) -> Self {
-        let Summary { status, planned, mut expected, mut stale, declared_otherwise, duration_us, .. } = self;
+        let Summary { status, planned, mut expected, mut stale, declared_otherwise, boundaries, duration_us, .. } =
+            self;
         expected.retain(|one| !is_new(&one.key));
         expected.extend(rerun.expected.iter().filter(|one| is_new(&one.key)).cloned());
         // The rerun has judged the entries about new results again. An entry may name a case
@@ -249,7 +279,9 @@ impl Summary {
             }
         }
         let summary = Self::with_baseline(status, planned, results, duration_us, expected, stale);
-        Summary { declared_otherwise, ..summary }
+        let boundaries =
+            boundaries.into_iter().filter(|boundary| !is_new(&boundary.key)).chain(rerun.boundaries.clone());
+        Summary { declared_otherwise, boundaries: boundaries.collect(), ..summary }
     }
 
     /// Returns the summary of a run of which the results store has only a part. An incomplete store

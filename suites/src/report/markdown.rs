@@ -78,6 +78,12 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
             text.push_str(&format!("\nand {} more in the report.\n", wrong.len() - MAX_RESULTS));
         }
     }
+    if !summary.boundaries.is_empty() {
+        text.push_str("\n## Boundaries\n\n");
+        for boundary in &summary.boundaries {
+            text.push_str(&format!("- {}\n", escaped(&boundary.to_string())));
+        }
+    }
     if !summary.declared_otherwise.is_empty() {
         text.push_str("\n## Differences between the target file and the device\n\n");
         for line in &summary.declared_otherwise {

@@ -155,6 +155,9 @@ impl<W: Write> State<W> {
             self.coloured(verdict, verdict.as_str())?;
             writeln!(self.writer, ", {}: {why}", cases(count))?;
         }
+        for boundary in &summary.boundaries {
+            writeln!(self.writer, "\nboundary of {boundary}")?;
+        }
         for line in &summary.declared_otherwise {
             writeln!(self.writer, "\ntarget file differs from the device: {line}")?;
         }

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -14,7 +15,9 @@ use super::judge::{self, Judgement};
 use super::{RunError, seed};
 use crate::clock;
 use crate::evidence;
-use crate::model::{Capability, CaseInfo, CaseKey, CaseResult, Event, Evidence, RequirementVerdict, Verdict};
+use crate::model::{
+    Capability, CaseInfo, CaseKey, CaseResult, Event, EventSink, Evidence, RequirementVerdict, Verdict,
+};
 use crate::script::{ScriptFault, SuiteCase, invoke};
 use crate::stage::service::Protocol;
 use crate::stage::{Log, Stage};
@@ -177,7 +180,11 @@ impl RunContext {
 
     /// Creates a stage that sends its events to the run's sink.
     fn stage(&self, key: &CaseKey, target: &Arc<Target>) -> Result<Stage, RunError> {
-        Ok(Stage::new(target.clone(), self.live.link(target)?, key.clone(), self.sink.clone()))
+        let sink: Arc<dyn EventSink> = match self.is_silent.load(Relaxed) {
+            true => Arc::new(|_: &Event| {}),
+            false => self.sink.clone(),
+        };
+        Ok(Stage::new(target.clone(), self.live.link(target)?, key.clone(), sink))
     }
 
     /// Runs a case's script on new connections.

@@ -21,6 +21,8 @@ pub(super) struct RunContext {
     pub(super) suites: Suites,
     pub(super) out: PathBuf,
     pub(super) sink: Arc<dyn EventSink>,
+    /// The steps of cases are not sent to `sink`. This is for cases that are not planned.
+    pub(super) is_silent: AtomicBool,
     /// Set by the first case that tried to reach the target. The inner value is the reason why the
     /// target is unreachable, or `None` if the target is reachable.
     pub(super) unreachable_reason: OnceLock<Option<String>>,

@@ -7,6 +7,7 @@
 
 mod basics;
 mod begin;
+mod boundary;
 mod case;
 mod context;
 mod control;
@@ -22,6 +23,7 @@ mod standstill;
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -158,6 +160,7 @@ pub async fn run_with(
         standstill: target.remote().map(|_| Standstill::watch()),
         restart_failure: OnceLock::new(),
         basics: basics::Basics::default(),
+        is_silent: AtomicBool::new(false),
     };
     let context = Arc::new(context);
     let open: Vec<usize> = (0..results.len()).filter(|index| results[*index].is_none()).collect();
@@ -200,10 +203,14 @@ pub async fn run_with(
         status = RunStatus::Cancelled;
     }
     let results: Vec<CaseResult> = results.into_iter().flatten().collect();
+    let boundaries = match status {
+        RunStatus::Done => context.boundaries(&results, || is_cancelled(cancel.as_ref())).await?,
+        _ => Vec::new(),
+    };
     let (expected, stale) = baseline::judge(&target.description.baseline, &results, status, |id| known.variants_of(id));
     let planned = plan.keys.len() as u64;
     let summary = Summary::with_baseline(status, planned, &results, clock.spent_us(), expected, stale);
-    let summary = Summary { declared_otherwise, ..summary };
+    let summary = Summary { declared_otherwise, boundaries, ..summary };
     let summary = match recorder.finish(planned, &summary).await {
         Some(why) => summary.not_stored(why),
         None => summary,

@@ -2,6 +2,7 @@
 //! explorer generates its cases while it runs, so it cannot plan them.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use super::context::{RunContext, UnansweredCases};
@@ -48,6 +49,7 @@ impl CaseRunner {
             standstill: target.remote().map(|_| Standstill::watch()),
             restart_failure: OnceLock::new(),
             basics: basics::Basics::default(),
+            is_silent: AtomicBool::new(true),
         }))
     }
 

@@ -17,6 +17,8 @@ use crate::model::{CaseInfo, CaseKey, ParameterValue, Role, SourceLocation};
 pub(crate) struct DeclaredCase {
     pub(crate) info: CaseInfo,
     pub(crate) combination: Combination,
+    /// Parameters for which each value between the listed values is valid.
+    pub(crate) scales: Vec<String>,
     pub(crate) run: Function,
 }
 
@@ -58,6 +60,15 @@ fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Decl
     let tags: Vec<String> = fields.or("tags", Vec::new())?;
     let parameters = parameters(&mut fields)?;
     let combination = combination(lua, &mut fields)?;
+    let scales: Vec<String> = fields.or("scales", Vec::new())?;
+    let is_scale = |name: &&String| {
+        parameters
+            .get(*name)
+            .is_some_and(|values| values.iter().all(|value| matches!(value, ParameterValue::Integer(_))))
+    };
+    if let Some(name) = scales.iter().find(|name| !is_scale(name)) {
+        return Err(fields.wrong("scales", &format!("{name:?} is not a parameter with integers")));
+    }
     let run: Function = fields.required("run")?;
     if requirements.is_empty() {
         return Err(fields.wrong("requirements", "expected at least one requirement id"));
@@ -73,7 +84,7 @@ fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Decl
     }
     fields.done()?;
     let info = CaseInfo { id, version, title, requirements, roles, capabilities, tags, parameters, source };
-    Ok(DeclaredCase { info, combination, run })
+    Ok(DeclaredCase { info, combination, scales, run })
 }
 
 /// Reads a list of words, each of which must be in a fixed set. `None` if the table does not have

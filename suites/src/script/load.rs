@@ -59,6 +59,8 @@ pub(crate) struct Script {
 pub(crate) struct SuiteCase {
     pub(crate) info: CaseInfo,
     pub(crate) combination: Combination,
+    /// Parameters for which each value between the listed values is valid.
+    pub(crate) scales: Vec<String>,
     pub(crate) script: Arc<Script>,
 }
 
@@ -119,16 +121,21 @@ impl Suites {
         for script in scripts {
             let script = Arc::new(script);
             let (_lua, declared) = load(&script, limits, 0)?;
-            for DeclaredCase { info, combination, .. } in declared {
+            for DeclaredCase { info, combination, scales, .. } in declared {
                 if let Some(other) = cases.iter().find(|other| other.info.id == info.id) {
                     let message = format!("case {} is already declared in {}", info.id, other.info.source);
                     return Err(LoadError::Script { at: info.source, message });
                 }
-                cases.push(SuiteCase { info, combination, script: script.clone() });
+                cases.push(SuiteCase { info, combination, scales, script: script.clone() });
             }
         }
         cases.sort_by(|a, b| a.info.id.cmp(&b.info.id));
         Ok(Suites { cases: Arc::new(cases), limits })
+    }
+
+    /// Returns the parameters of a case for which each value between the listed values is valid.
+    pub(crate) fn scales_of(&self, case: &str) -> &[String] {
+        self.case(case).map_or(&[], |case| &case.scales)
     }
 
     /// Returns the declarations of the cases, sorted by id.

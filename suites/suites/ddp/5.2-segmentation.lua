@@ -86,6 +86,7 @@ case(with_echo("echo", "The target sends a message with one queue and MSN, risin
   version = 2,
   tags = { "segment", "send" },
   parameters = { length = { 1, 2, 3, 4, 1441, 1442, 1443, 2900, 4000 }, cut = { 100, 1024 } },
+  scales = { "length" },
 }, function(t, p)
   local conn = t:start_up()
   local payload = text(p.length)
@@ -133,7 +134,7 @@ end
 
 case(with_echo("numbers", "The target numbers its messages consecutively, and sends them in order",
   { "DDP-4.3-6", "DDP-5.2-7", "DDP-5.3-1", "RDMAP-5.3-16" },
-  { version = 2, tags = { "segment", "send" }, parameters = { sends = { 2, 5, 12 }, at_once = { true, false } } }, function(t, p)
+  { version = 2, tags = { "segment", "send" }, scales = { "sends" }, parameters = { sends = { 2, 5, 12 }, at_once = { true, false } } }, function(t, p)
   local conn = t:start_up()
   local expect = in_order(t, conn, { "DDP-4.3-6", "DDP-5.2-7", "DDP-5.3-1", "RDMAP-5.3-16" })
   local waiting

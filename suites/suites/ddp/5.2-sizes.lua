@@ -12,6 +12,7 @@ local function sends(name, title, parameters, fields)
     capabilities = { "echo" },
     tags = { "segment", "send" },
     parameters = parameters,
+    scales = parameters.size and { "size" } or parameters.payload and { "payload" } or {},
 
     run = function(t, p)
       local options = fields(t, p)

@@ -37,7 +37,7 @@ end
 -- RFC 5041 section 5.3 recommends that the Data Source sends segments with ascending offsets. So a
 -- target may be unable to receive other orders.
 case(with_echo("any", "The target places each segment of a Send at its MO if the segments arrive in another order",
-  { PLACED }, { parameters = { size = { 12, 3000 }, order = { "descending", "mixed" } } }, function(t, p)
+  { PLACED }, { scales = { "size" }, parameters = { size = { 12, 3000 }, order = { "descending", "mixed" } } }, function(t, p)
   t:good_exchange()
 
   local conn, op = t:operate()
@@ -62,7 +62,7 @@ case(with_echo("any", "The target places each segment of a Send at its MO if the
 end))
 
 case(with_echo("gap", "The target does not deliver a Send whose middle segment is missing",
-  { COMPLETE }, { parameters = { size = { 12, 3000 } } }, function(t, p)
+  { COMPLETE }, { scales = { "size" }, parameters = { size = { 12, 3000 } } }, function(t, p)
   t:good_exchange()
 
   local conn, op = t:operate()
@@ -79,7 +79,7 @@ case(with_echo("gap", "The target does not deliver a Send whose middle segment i
 end))
 
 case(with_echo("empty-last", "The target delivers a Send whose last segment is empty",
-  { PLACED, "RDMAP-5.3-5" }, { parameters = { size = { 1, 40, 1400 } } }, function(t, p)
+  { PLACED, "RDMAP-5.3-5" }, { scales = { "size" }, parameters = { size = { 1, 40, 1400 } } }, function(t, p)
   t:good_exchange()
 
   local conn, op = t:operate()

@@ -81,7 +81,7 @@ case(of_responder("no-room", "The responder closes, or sends R=1, if a Request w
 end))
 
 case(of_responder("longest", "The responder accepts 508 bytes of private data after IRD and ORD",
-  { "P2P-6-10" }, { tags = { "startup", "enhanced" }, parameters = { length = { 253, 257, 508 } } }, function(t, p)
+  { "P2P-6-10" }, { tags = { "startup", "enhanced" }, scales = { "length" }, parameters = { length = { 253, 257, 508 } } }, function(t, p)
   t:good_exchange()
 
   local conn = t:connect()

@@ -9,6 +9,7 @@ case {
   requirements = MALFORMED,
   tags = { "startup" },
   parameters = { length = { 513, 514, 1024, 32768, 65535 }, sent = { "all", "header" } },
+  scales = { "length" },
 
   run = function(t, p)
     t:good_exchange()
@@ -118,6 +119,7 @@ case {
   requirements = { "MPA-7.1.2-25" },
   tags = { "startup" },
   parameters = { length = { 1, 2, 3, 4, 255, 256, 257, 508, 511, 512 } },
+  scales = { "length" },
 
   run = function(t, p)
     t:good_exchange()

@@ -29,7 +29,7 @@ case(with_agent("request", "The responder reports exactly the private data of a 
 end))
 
 case(with_agent("long-request", "The responder reports more than 255 bytes of private data in a Request", { "MPA-7.1.1-27" },
-  { tags = { "startup", "private-data", "agent" }, parameters = { length = { 256, 257, 512 } } }, function(t, p, target)
+  { tags = { "startup", "private-data", "agent" }, scales = { "length" }, parameters = { length = { 256, 257, 512 } } }, function(t, p, target)
   t:good_exchange()
   local private_data = DATA:sub(1, p.length)
   local conn = t:connect()
@@ -44,6 +44,7 @@ case(with_agent("reply", "The initiator reports exactly the private data of an a
   roles = { "initiator" },
   tags = { "startup", "private-data", "agent" },
   parameters = { length = { 0, 1, 3, 4, 148, 251 } },
+  scales = { "length" },
 }, function(t, p, target)
   t:good_exchange()
   local private_data = DATA:sub(1, p.length)
@@ -72,6 +73,7 @@ case(with_agent("sent-in-request", "The initiator's Request has exactly the priv
   roles = { "initiator" },
   tags = { "startup", "private-data", "agent" },
   parameters = { length = { 0, 1, 3, 148 } },
+  scales = { "length" },
 }, function(t, p, target)
   t:good_exchange()
   local private_data = DATA:sub(1, p.length)
@@ -84,6 +86,7 @@ case(with_agent("sent-in-reply", "The responder's Reply, accepting or not, has e
   OWN, {
   tags = { "startup", "private-data", "agent" },
   parameters = { length = { 0, 1, 3, 148 }, reject = { true, false } },
+  scales = { "length" },
 }, function(t, p, target)
   t:good_exchange()
   local private_data = DATA:sub(1, p.length)

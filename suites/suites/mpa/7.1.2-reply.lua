@@ -108,6 +108,7 @@ case(of_initiator("private-data", "The initiator accepts a Reply with up to 512 
   capabilities = { "operation" },
   tags = { "startup", "private-data" },
   parameters = { length = { 1, 4, 255, 256, 257, 508 } },
+  scales = { "length" },
 }, function(t, p)
   local conn = expect_request(t)
   conn:send(conn:reply { private_data = ("x"):rep(p.length) })
@@ -117,7 +118,7 @@ end))
 
 case(of_initiator("long", "The initiator closes on a Reply with more than 512 bytes of private data",
   { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-14" },
-  { tags = { "startup", "private-data", "refusal" }, parameters = { length = { 513, 600, 1024, 65535 } } }, function(t, p)
+  { tags = { "startup", "private-data", "refusal" }, scales = { "length" }, parameters = { length = { 513, 600, 1024, 65535 } } }, function(t, p)
   local conn, request = expect_request(t)
   conn:send(mpa.reply { pd_length = p.length, private_data = ("x"):rep(math.min(p.length, 2048)) }, {
     deviates = conn:reply { private_data = "12345678" },

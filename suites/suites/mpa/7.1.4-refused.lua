@@ -33,6 +33,7 @@ case {
   capabilities = { "agent" },
   tags = { "startup", "refusal", "private-data", "agent" },
   parameters = { length = { 0, 1, 4, 148, 251 } },
+  scales = { "length" },
 
   run = function(t, p, target)
     t:good_exchange()

@@ -31,7 +31,7 @@ local function with_agent(name, title, requirements, declared, run)
 end
 
 case(with_agent("length", "The target reports the length of a Send, and its bytes are in the buffer",
-  LENGTH, { version = 2, tags = { "send", "agent" }, parameters = { size = { 1, 1023, 1024, 3000, 4096 } } }, function(t, p, target)
+  LENGTH, { version = 2, tags = { "send", "agent" }, scales = { "size" }, parameters = { size = { 1, 1023, 1024, 3000, 4096 } } }, function(t, p, target)
   t:good_exchange()
   local conn, pair, op = target:operate {}
   local region = target:region { octets = 4096, access = { "local_write" } }
@@ -117,7 +117,7 @@ end))
 
 case(with_agent("write", "The target does not report a Write, but the Write's bytes are in memory when it reports a later Send",
   { "RDMAP-5.1-2", "RDMAP-3.2-5", "RDMAP-5.5-11", "RDMAP-5.1-10", "RDMAP-B-4", "DDP-5.1.1-1", "DDP-5.2-4" },
-  { version = 2, tags = { "write", "agent" }, parameters = { size = { 1, 1024, 3000 }, at = { 0, 17 } } }, function(t, p, target)
+  { version = 2, tags = { "write", "agent" }, scales = { "size" }, parameters = { size = { 1, 1024, 3000 }, at = { 0, 17 } } }, function(t, p, target)
   t:good_exchange()
   local conn, pair, op = target:operate {}
   local sink = target:region { octets = 4096, fill = 3 }

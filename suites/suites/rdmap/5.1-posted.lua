@@ -16,7 +16,7 @@ end
 
 case(with_agent("write", "The target sends a posted Write to the STag and the Tagged Offset that the user gives",
   { "RDMAP-5.1-1", "RDMAP-5.1-6", "DDP-4.2-5", "DDP-5.2-6", "RDMAP-4.3-1" },
-  { tags = { "write", "agent" }, parameters = { size = { 1, 64, 4096 }, to = { 0, 5, -8192 } } }, function(t, p, target)
+  { tags = { "write", "agent" }, scales = { "size" }, parameters = { size = { 1, 64, 4096 }, to = { 0, 5, -8192 } } }, function(t, p, target)
   t:good_exchange()
   local conn, pair = target:operate {}
   local region = target:region { octets = 4096, access = { "local_write" }, put = DATA:sub(1, 4096) }

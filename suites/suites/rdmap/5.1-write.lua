@@ -77,6 +77,7 @@ case {
   capabilities = { "rping" },
   tags = { "write", "segment" },
   parameters = { size = { 23, 64, 1500, 4096, 65535 }, to = { 0, 5, 0x7fffffffffff0000, -65536 } },
+  scales = { "size" },
 
   run = function(t, p)
     local conn, op = t:operate()

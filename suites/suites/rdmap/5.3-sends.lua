@@ -17,6 +17,7 @@ local function kind(name, title, it, form, stag_rows, header)
     capabilities = { "agent" },
     tags = { "send", "invalidate", "agent" },
     parameters = { size = { 0, 1, 3000 } },
+    scales = { "size" },
 
     run = function(t, p, target)
       t:good_exchange()

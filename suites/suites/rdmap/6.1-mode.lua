@@ -10,6 +10,7 @@ case {
   capabilities = { "echo" },
   tags = { "startup", "segment" },
   parameters = { sends = { 1, 3 } },
+  scales = { "sends" },
 
   run = function(t, p)
     local conn = t:start_up()

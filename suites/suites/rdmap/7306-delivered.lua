@@ -92,6 +92,7 @@ case {
   capabilities = { "agent", "atomics" },
   tags = { "immediate", "write", "agent" },
   parameters = { size = { 1, 3000, 200000 } },
+  scales = { "size" },
 
   run = function(t, p, target)
     t:good_exchange()

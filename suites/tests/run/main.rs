@@ -5,6 +5,7 @@
 
 mod agent;
 mod basic_faults;
+mod boundary;
 mod common;
 mod controls;
 mod evidence;

@@ -201,6 +201,7 @@ async fn every_described_field_occurs_in_an_answer() {
                 | "Summary.expected"
                 | "Summary.stale"
                 | "Summary.declared_otherwise"
+                | "Summary.boundaries"
                 | "Summary.not_stored"
                 | "CaseResult.program_ends"
                 | "Evidence.source"
@@ -208,6 +209,7 @@ async fn every_described_field_occurs_in_an_answer() {
         ) || [
             "Accepted.",
             "BaselineEntry.",
+            "Boundary.",
             "ExpectedResult.",
             "Job.",
             "LaneState.",
