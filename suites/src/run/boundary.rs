@@ -16,6 +16,9 @@ use crate::model::{Boundary, CaseKey, CaseResult, ParameterValue, Parameters, Ve
 /// everywhere has the same reason everywhere.
 const MAX_SEARCHED: usize = 10;
 
+/// A case, one of its scales, and the values of all other parameters.
+type Line<'r> = (&'r str, &'r str, Parameters);
+
 /// The nearest values with different verdicts.
 #[derive(Debug, PartialEq, Eq)]
 struct Bracket {
@@ -63,7 +66,7 @@ fn brackets<'r, 's>(
     results: impl Iterator<Item = (&'r CaseKey, Verdict)>,
     scales_of: impl Fn(&str) -> &'s [String],
 ) -> Vec<Bracket> {
-    let mut lines: BTreeMap<(&str, &str, Parameters), Vec<(i64, &CaseKey, Verdict)>> = BTreeMap::new();
+    let mut lines: BTreeMap<Line<'_>, Vec<(i64, &CaseKey, Verdict)>> = BTreeMap::new();
     for (key, verdict) in results {
         for scale in scales_of(&key.case) {
             let mut others = key.parameters.clone();

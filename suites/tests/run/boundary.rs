@@ -24,7 +24,7 @@ async fn the_boundary_of_a_size_is_found_by_bisection() {
     let is_other =
         |event: &Event| matches!(event, Event::CaseStep { key, .. } if !report.results.iter().any(|it| it.key == *key));
     assert!(report.results.iter().all(|result| result.key.to_string() != "ddp/5.2-sizes/fpdu[payload=31983]"));
-    assert!(!events.iter().any(|event| is_other(event)));
+    assert!(!events.iter().any(is_other));
 }
 
 #[tokio::test]
