@@ -1,4 +1,5 @@
 //! Tests `weft learn` with weft's own endpoint, and with targets that cannot be learned.
+#![allow(clippy::unwrap_used, reason = "a panic in a helper function fails the test")]
 
 use std::fs;
 use std::io::{Read as _, Write as _};
