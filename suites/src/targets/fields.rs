@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 
-use super::{KindName, Service};
+use super::{KindName, MarkerDirections, Service};
 use crate::baseline::BaselineEntry;
 use crate::model::{Capability, Role};
 use crate::targets::SdpStart;
@@ -172,6 +172,9 @@ pub struct StartupTable {
     pub revision: Option<u8>,
     /// C flag of the MPA Request, which requests CRCs. Default true.
     pub crc: Option<bool>,
+    /// Runs all cases with markers in these directions. `from-target` requires the capability
+    /// `markers`, and `to-target` requires the capability `asks-for-markers`.
+    pub markers: Option<MarkerDirections>,
     /// Makes the MPA Request enhanced (RFC 6581), with S=1. Requires `revision = 2`.
     pub enhanced: Option<EnhancedTable>,
     /// Private data of the MPA Request in hexadecimal, at most 512 bytes. Some presets allow only

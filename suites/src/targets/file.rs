@@ -151,7 +151,10 @@ impl Target {
             capture: fields.capture,
             ..TargetOptions::default()
         };
-        let target = Target { description, access: facts.access, options };
+        let mut target = Target { description, access: facts.access, options };
+        if let Some(directions) = fields.startup.markers {
+            target.use_markers(directions).map_err(|error| wrong(format!("startup.markers: {error}")))?;
+        }
         let names = fields.deviations.iter().map(String::as_str);
         target.with_deviations(names).map_err(|error| wrong(format!("deviations: {error}")))
     }

@@ -1,10 +1,14 @@
 //! Runs with markers (RFC 5044 section 4.3) in one or both directions of every connection.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{Target, TargetError};
 use crate::model::Capability;
 
 /// The directions with markers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum MarkerDirections {
     /// The tester requests markers, so the target inserts them.
     FromTarget,
@@ -21,6 +25,20 @@ impl Target {
     /// # Errors
     /// The target does not declare a capability that one of the directions needs.
     pub fn with_markers(mut self, directions: MarkerDirections) -> Result<Self, TargetError> {
+        self.use_markers(directions)?;
+        self.description.name += match directions {
+            MarkerDirections::FromTarget => "+markers-from-target",
+            MarkerDirections::ToTarget => "+markers-to-target",
+            MarkerDirections::Both => "+markers",
+        };
+        Ok(self)
+    }
+
+    /// Runs all cases with markers in these directions.
+    ///
+    /// # Errors
+    /// The target does not declare a capability that one of the directions needs.
+    pub(super) fn use_markers(&mut self, directions: MarkerDirections) -> Result<(), TargetError> {
         let is_builtin = self.access.builtin().is_some();
         if is_builtin && !self.capabilities().contains(&Capability::AsksForMarkers) {
             self.description.capabilities.push(Capability::AsksForMarkers);
@@ -43,11 +61,6 @@ impl Target {
         }
         self.description.request.markers |= from;
         self.options.requests_markers |= to;
-        self.description.name += match directions {
-            MarkerDirections::FromTarget => "+markers-from-target",
-            MarkerDirections::ToTarget => "+markers-to-target",
-            MarkerDirections::Both => "+markers",
-        };
-        Ok(self)
+        Ok(())
     }
 }

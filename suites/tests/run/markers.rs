@@ -95,3 +95,35 @@ fn a_target_that_sends_no_markers_cannot_run_with_them() {
         assert!(error.contains(&format!("does not declare the capability {capability};")), "{error}");
     }
 }
+
+/// The target file demands the markers, so the wrong marker is found without an option.
+#[tokio::test]
+async fn a_target_file_can_demand_markers_in_all_cases() {
+    let file = |markers: &str| {
+        let lines = [
+            "name = \"m\"",
+            "kind = \"builtin\"",
+            "capabilities = [\"crc\", \"markers\"]",
+            "deviations = [\"mpa.marker-modulo\"]",
+            "[startup]",
+            markers,
+        ];
+        Target::from_toml("m.toml", &lines.join("\n"))
+    };
+    for (markers, fails) in [("", false), ("markers = \"from-target\"", true), ("markers = \"both\"", true)] {
+        let target = file(markers).unwrap();
+        assert_eq!(target.name(), "m");
+        let out = tempfile::tempdir().unwrap();
+        let filter = Filter::of([CASE, "ddp/5.2-segmentation"]);
+        let (report, _) = run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+        assert_eq!(report.results.iter().any(|result| result.failing().next().is_some()), fails, "{markers}");
+    }
+    let error = file("markers = \"none\"").unwrap_err().to_string();
+    assert!(error.contains("from-target") && error.contains("to-target"), "{error}");
+    let text = "name = \"n\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\n[startup]\nmarkers = \"to-target\"\n";
+    let error = Target::from_toml("n.toml", text).unwrap_err().to_string();
+    assert!(
+        error.starts_with("n.toml: startup.markers: n does not declare the capability asks-for-markers"),
+        "{error}"
+    );
+}
