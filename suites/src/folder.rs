@@ -191,6 +191,7 @@ mod tests {
             service: "echo".into(),
             capabilities: Vec::new(),
             deviations: Vec::new(),
+            identity: std::collections::BTreeMap::new(),
         };
         RunInfo {
             id: id.into(),

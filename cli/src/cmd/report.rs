@@ -25,7 +25,8 @@ use crate::target::resolve;
     Examples:\n  \
     weft report nic                                      report the newest run in the folder nic\n  \
     weft report nic/earlier/20260131T120000.123Z-1f3a    report an earlier run\n  \
-    weft report nic --target nic.toml                    mark known failures of a killed run"
+    weft report nic --target nic.toml                    mark known failures of a killed run\n  \
+    weft report nic --ticket mpa/7.1.1-key/wrong-octet   describe a failure for the maker of the NIC"
 )]
 pub(crate) struct Arguments {
     /// Read the newest run in this folder (the folder of `weft test --out`)
@@ -48,6 +49,13 @@ pub(crate) struct Arguments {
     /// Use the suites of this folder if the run did not use the built-in suites
     #[arg(long, value_name = "DIR")]
     suites: Option<PathBuf>,
+    /// Print the text of a ticket about a case that failed, in Markdown, and write no reports
+    ///
+    /// The text has the violated requirement with a link to its section, the identity of the target,
+    /// the last steps with their bytes, and the command that reproduces the failure. CASE is a case,
+    /// or a variant with its parameters.
+    #[arg(long, value_name = "CASE")]
+    ticket: Option<String>,
     /// Print each case that did not run, instead of counts by reason
     #[arg(long, short)]
     verbose: bool,
@@ -70,6 +78,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let report = recover(out, store.as_ref(), &suites, baseline).await?;
         if let Some(store) = store {
             store.close().await;
+        }
+        if let Some(case) = &arguments.ticket {
+            let Some(text) = report::ticket(&report, case) else {
+                reject!("{case} has no failure in this run; the report lists the cases that failed");
+            };
+            print_line!("{}", text.trim_end());
+            return Ok(ExitCode::SUCCESS);
         }
         replay(&report, &terminal(arguments.verbose));
         report::write_all(&report, out)?;

@@ -205,3 +205,46 @@ fn evidence_is_on_the_disk_before_its_verdict() {
         }
     }
 }
+
+/// The ticket has the identity of the target, the violated requirement, the bytes and the command.
+#[test]
+fn a_ticket_describes_one_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("nic.toml");
+    let lines = [
+        "name = \"nic\"",
+        "kind = \"builtin\"",
+        "capabilities = [\"crc\"]",
+        "deviations = [\"mpa.refuses-long-private-data\"]",
+        "[identity]",
+        "firmware = \"2.1|beta\"",
+    ];
+    fs::write(&target, lines.join("\n")).unwrap();
+    let out = folder.path().join("out");
+    let mut test = Command::new(env!("CARGO_BIN_EXE_weft"));
+    test.arg("test").arg(&target).args(["mpa/7.1.1-pd-length/taken", "--seed", "5", "--out"]).arg(&out);
+    assert_eq!(test.output().unwrap().status.code(), Some(1));
+    let ticket = |case: &str| report(&[&out, Path::new("--ticket"), Path::new(case)]);
+    let of_case = ticket("mpa/7.1.1-pd-length/taken");
+    let stdout = text(&of_case);
+    assert!(of_case.status.success(), "{stdout}");
+    for expected in [
+        "# MPA-7.1.2-25: The responder accepts private data of every length up to 512 bytes\n",
+        "| target | nic, in process, virtual clock |\n",
+        "| firmware | 2.1\\|beta |\n",
+        "; RFC 5044 section 7.1.2, <https://www.rfc-editor.org/rfc/rfc5044#section-7.1.2>\n",
+        "- actual: it closed the connection\n",
+        "- mpa/7.1.1-pd-length/taken: passes up to length 256, fails from 257\n",
+        "  sent      MPA Request\n                         4d5041204944205265712046",
+        "weft test TARGET.toml 'mpa/7.1.1-pd-length/taken[length=257]' --seed 5\n",
+        "The capture is `cases/mpa/7.1.1-pd-length/taken/length=257/evidence.pcapng`, recorded by weft itself",
+    ] {
+        assert!(stdout.contains(expected), "{expected}: {stdout}");
+    }
+    let variant = ticket("mpa/7.1.1-pd-length/taken[length=512]");
+    assert!(text(&variant).contains("taken[length=512]' --seed 5") && variant.status.success());
+    for passed in ["mpa/7.1.1-pd-length/taken[length=1]", "mpa/7.1.1-pd-length/too-long"] {
+        let refused = ticket(passed);
+        assert!(refused.status.code() == Some(2) && text(&refused).contains("has no failure in this run"), "{passed}");
+    }
+}

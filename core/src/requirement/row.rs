@@ -126,6 +126,16 @@ impl Requirement {
             None => format!("{} section {}", self.catalogue.specification(), self.section),
         }
     }
+
+    /// The address of the section, if the specification is an RFC.
+    #[must_use]
+    pub fn link(&self) -> Option<String> {
+        let citation = self.citation();
+        let (rfc, section) = citation.strip_prefix("RFC ")?.split_once(" section ")?;
+        let is_number = rfc.chars().all(|c| c.is_ascii_digit());
+        let part = if section.starts_with(|c: char| c.is_ascii_digit()) { "section" } else { "appendix" };
+        is_number.then(|| format!("https://www.rfc-editor.org/rfc/rfc{rfc}#{part}-{section}"))
+    }
 }
 
 #[cfg(test)]
@@ -143,5 +153,12 @@ mod tests {
         }
         let (_, row) = requirement::all().find(|(_, row)| row.section == "7306:4.1").unwrap();
         assert_eq!(row.citation(), "RFC 7306 section 4.1");
+        assert_eq!(row.link().as_deref(), Some("https://www.rfc-editor.org/rfc/rfc7306#section-4.1"));
+        let of = |id: crate::RequirementId| id.row().link();
+        assert_eq!(
+            of(requirement!("MPA-A.1-1")).as_deref(),
+            Some("https://www.rfc-editor.org/rfc/rfc5044#appendix-A.1")
+        );
+        assert_eq!(of(requirement!("SDP-8.1.1-13")), None);
     }
 }

@@ -1,5 +1,7 @@
 //! A run's target, time and settings.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,4 +46,8 @@ pub struct TargetInfo {
     pub capabilities: Vec<Capability>,
     /// Names of the enabled deviations of a builtin target.
     pub deviations: Vec<String>,
+    /// Facts about the target, from the table `identity` of the target file: for example the
+    /// versions of the firmware, the driver and the kernel.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub identity: BTreeMap<String, String>,
 }

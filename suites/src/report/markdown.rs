@@ -116,7 +116,7 @@ fn cell(text: &str) -> String {
     escaped(text).replace('|', "\\|")
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

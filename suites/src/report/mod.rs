@@ -17,6 +17,7 @@ mod sarif;
 mod sections;
 mod tap;
 mod terminal;
+mod ticket;
 mod violations;
 
 use std::fs;
@@ -31,6 +32,7 @@ pub use sarif::sarif;
 pub use sections::{Section, sections_of};
 pub use tap::tap;
 pub use terminal::Terminal;
+pub use ticket::ticket;
 
 use crate::file;
 use crate::model::RunReport;

@@ -1,6 +1,7 @@
 //! Describes a target: its name, its role, its service and its capabilities.
 //! [`TargetAccess`](super::kind::TargetAccess) describes how the tester reaches the target.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use weft_core::wire::sdp::FieldOrder;
@@ -35,6 +36,8 @@ pub(crate) struct Description {
     pub(crate) mapper: MapperFacts,
     /// Outcomes that are known and expected.
     pub(crate) baseline: Vec<BaselineEntry>,
+    /// Facts about the target, for reports.
+    pub(crate) identity: BTreeMap<String, String>,
 }
 
 /// How a target speaks SDP.
@@ -102,6 +105,7 @@ impl Description {
             sdp: SdpFacts::default(),
             mapper: MapperFacts::builtin(),
             baseline: Vec::new(),
+            identity: BTreeMap::new(),
         }
     }
 

@@ -12,6 +12,7 @@
 //! assert_eq!(target.service.unwrap().as_str(), "none");
 //! ```
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use schemars::JsonSchema;
@@ -120,6 +121,10 @@ pub struct TargetFile {
     /// the traffic on the wire.
     #[serde(default)]
     pub capture: Option<String>,
+    /// Facts about the target that weft cannot find out, for reports: for example
+    /// `firmware = "2.1"`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub identity: BTreeMap<String, String>,
     /// Outcomes that are known and expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<BaselineEntry>,

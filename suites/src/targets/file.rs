@@ -144,6 +144,7 @@ impl Target {
             sdp: SdpFacts { start: fields.sdp.start, order, first_mseq },
             mapper: facts.mapper,
             baseline: fields.baseline,
+            identity: fields.identity,
         };
         let options = TargetOptions {
             time_scale,

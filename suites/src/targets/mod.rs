@@ -280,6 +280,7 @@ impl Target {
             deviations: deviations
                 .map(|deviations| deviations.iter().map(|deviation| deviation.name.to_owned()).collect())
                 .unwrap_or_default(),
+            identity: self.description.identity.clone(),
         }
     }
 

@@ -79,6 +79,7 @@ pub(crate) fn events() -> Vec<Event> {
             service: "echo".into(),
             capabilities: Vec::new(),
             deviations: vec!["mpa.accepts-wrong-key".into()],
+            identity: BTreeMap::new(),
         },
         seed: 1,
         started_unix_ms: 1_769_860_800_123,

@@ -1,0 +1,152 @@
+//! The text of a ticket for the maker of a target: one failure in Markdown, with everything that is
+//! needed to reproduce it.
+//!
+//! The text quotes weft's summary of the violated requirement, and links to its section. It does
+//! not quote the specification.
+
+use weft_core::requirement::Requirement;
+use weft_core::text::visible;
+
+use super::markdown::escaped;
+use crate::clock;
+use crate::model::{
+    CaseResult, Direction, EvidenceKind, EvidenceSource, MarkKind, Octets, RequirementVerdict, RunReport, Step,
+    StepKind, Verdict,
+};
+use crate::targets::Target;
+
+/// Number of steps before the end of the failed connection that are listed.
+const STEPS: usize = 8;
+/// Number of bytes of a step that are shown.
+const SHOWN: usize = 48;
+
+/// Returns the ticket of a failure. `case` is a case or a variant (`mpa/7.1.1-key/octet[octet=3]`).
+/// For a case, the first variant that failed is described. Returns `None` if no such variant failed.
+#[must_use]
+pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
+    let is_meant = |result: &&CaseResult| result.key.case == case || result.key.to_string() == case;
+    let failed: Vec<&CaseResult> =
+        report.results.iter().filter(is_meant).filter(|result| result.verdict == Verdict::Fail).collect();
+    let first = failed.first()?;
+    let run = &report.run;
+    let violated: Vec<&Requirement> =
+        first.requirements.iter().filter(|it| is_violated(it)).map(|it| it.requirement.row()).collect();
+    let ids: Vec<&str> = violated.iter().map(|row| row.id).collect();
+    let mut text = format!("# {}: {}\n\n", ids.join(", "), escaped(&first.title));
+    let mut facts = vec![
+        ("target", format!("{}, {}", run.target.name, run.target.reached_by)),
+        ("role and service", format!("{}, {}", run.target.role, run.target.service)),
+    ];
+    for (name, value) in &run.target.identity {
+        facts.push((name, value.clone()));
+    }
+    if !run.target.deviations.is_empty() {
+        facts.push(("deviations", run.target.deviations.join(", ")));
+    }
+    facts.push((
+        "tested",
+        format!("{} with weft {}, run {}", clock::rfc3339(run.started_unix_ms), run.weft_version, run.id),
+    ));
+    text.push_str("| | |\n| --- | --- |\n");
+    for (name, value) in facts {
+        text.push_str(&format!("| {} | {} |\n", escaped(name), escaped(&value).replace('|', "\\|")));
+    }
+    text.push_str("\n## Violated requirements\n\n");
+    for row in violated {
+        let link = row.link().map_or_else(String::new, |link| format!(", <{link}>"));
+        text.push_str(&format!(
+            "- {} ({}, {}): {}; {}{link}\n",
+            row.id,
+            row.level,
+            escaped(row.role),
+            escaped(row.summary),
+            row.citation()
+        ));
+    }
+    text.push_str("\n## What the target does\n\n");
+    match (&first.expected, &first.actual) {
+        (Some(expected), Some(actual)) => {
+            text.push_str(&format!("- expected: {}\n- actual: {}\n", escaped(expected), escaped(actual)));
+        }
+        _ => text.push_str(&format!("{}\n", escaped(&first.explanation))),
+    }
+    for boundary in report.summary.boundaries.iter().filter(|boundary| boundary.key.case == first.key.case) {
+        text.push_str(&format!("- {}\n", escaped(&boundary.to_string())));
+    }
+    for finding in first.findings.iter().filter(|finding| finding.by_target) {
+        let packet = finding.packet.map_or_else(String::new, |packet| format!("frame {packet}: "));
+        text.push_str(&format!("- {packet}{} {}\n", finding.requirement.as_str(), escaped(&finding.text)));
+    }
+    text.push_str("\nThe last steps:\n\n```text\n");
+    for step in last_steps(&first.steps) {
+        text.push_str(&line(step));
+    }
+    text.push_str("```\n");
+    if failed.len() > 1 {
+        let others: Vec<String> = failed[1..].iter().map(|result| format!("`{}`", result.key)).collect();
+        text.push_str(&format!("\n{} more variants fail: {}\n", others.len(), others.join(", ")));
+    }
+    text.push_str(&format!("\n## How to reproduce it\n\n```sh\n{}\n```\n", command(report, first)));
+    if let Some(capture) = first.evidence.files.iter().find(|file| file.kind == EvidenceKind::Pcapng) {
+        let source = match first.evidence.source {
+            EvidenceSource::Wire => "captured on an interface",
+            EvidenceSource::Endpoint => "recorded by weft itself, with synthetic TCP headers",
+        };
+        text.push_str(&format!("\nThe capture is `{}`, {source}.\n", capture.path));
+    }
+    Some(text)
+}
+
+fn is_violated(judged: &RequirementVerdict) -> bool {
+    judged.verdict == Verdict::Fail
+}
+
+/// Returns the steps before and at the decision. Without a decision, the last steps.
+fn last_steps(steps: &[Step]) -> &[Step] {
+    let end = steps.iter().position(|step| step.kind == StepKind::Unmet).map_or(steps.len(), |at| at + 1);
+    &steps[end.saturating_sub(STEPS)..end]
+}
+
+fn line(step: &Step) -> String {
+    let octets = step.octets.as_ref().map_or_else(String::new, bytes);
+    let direction = match step.direction {
+        Direction::Sent => "sent",
+        Direction::Received => "received",
+        Direction::Observed => "observed",
+    };
+    let text = visible(&step.text);
+    format!("{:>11.6} s  {direction:<8}  {text}\n{octets}", std::time::Duration::from_nanos(step.at_ns).as_secs_f64())
+}
+
+/// Returns the first bytes, and the ranges that differ from a correct message.
+fn bytes(octets: &Octets) -> String {
+    let shown: String = octets.hex.chars().take(2 * SHOWN).collect();
+    let more = if octets.len > SHOWN as u64 { " ..." } else { "" };
+    let mut text = format!("{:>25}{shown}{more}\n", "");
+    for mark in &octets.marks {
+        let what = match mark.kind {
+            MarkKind::Stimulus => "differs from a plain message",
+            MarkKind::Wrong => "is wrong",
+            MarkKind::Field => continue,
+        };
+        text.push_str(&format!(
+            "{:>25}byte {} to {} {what}: {}\n",
+            "",
+            mark.start,
+            mark.end.saturating_sub(1),
+            visible(&mark.label)
+        ));
+    }
+    text
+}
+
+/// Returns the command that runs the variant again.
+fn command(report: &RunReport, result: &CaseResult) -> String {
+    let target = &report.run.target;
+    // weft does not know the path of a target file. The file has the deviations.
+    let (named, deviations) = match Target::is_builtin_name(&target.name) {
+        true => (target.name.as_str(), target.deviations.iter().map(|name| format!(" --deviate {name}")).collect()),
+        false => ("TARGET.toml", String::new()),
+    };
+    format!("weft test {named}{deviations} '{}' --seed {}", result.key, report.run.seed)
+}
