@@ -4,17 +4,17 @@
 use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use weft_dissector::output::text::counted;
 use weft_suites::learn::{
-    Difference, Input, LearnError, LearnOptions, LearnProgress, Learned, Machine, difference_case, inputs, learn,
+    Difference, Input, LearnError, LearnOptions, LearnProgress, Learned, Learning, Machine, difference_case, inputs,
 };
 use weft_suites::model::Role;
 use weft_suites::targets::Target;
 
-use crate::exit::{BadInput, CommandFailure, UNEXPECTED, UNREACHABLE, print_line, reject, write_file};
+use crate::exit::{BadInput, CommandFailure, UNEXPECTED, UNREACHABLE, note, print_line, reject, write_file};
 use crate::results::make_folder;
 use crate::runtime;
 use crate::signals;
@@ -25,9 +25,11 @@ use crate::target::resolve;
 #[command(
     after_help = "weft opens one connection after another. On each connection, it sends a sequence of inputs, such as\n\
     an MPA Request, an FPDU with a wrong CRC, or a FIN, and observes the outputs of the target. From\n\
-    these outputs, weft infers a state machine with the least states, and tests it with random\n\
-    sequences. Nothing is judged: the machine describes the target, and `weft test` judges it.\n\n\
-    weft writes NAME.machine.json and NAME.dot to the folder. NAME is the name of the target.\n\
+    these outputs, weft infers a state machine, and tests it with random sequences. A state that none\n\
+    of the sequences reaches remains unknown. Nothing is judged: the machine describes the target, and\n\
+    `weft test` judges it.\n\n\
+    Inputs that change nothing and cause no output are not printed. Without --diff, weft writes\n\
+    NAME.machine.json and NAME.dot to the folder. NAME is the name of the target.\n\
     Graphviz draws the second file: dot -Tsvg NAME.dot > NAME.svg\n\n\
     With --diff, A and B are targets or files NAME.machine.json. weft prints sequences of inputs on\n\
     which their outputs differ, the shortest first, and writes the first sequence as a Lua case:\n\
@@ -36,7 +38,8 @@ use crate::target::resolve;
     0  the target was learned; with --diff: A and B do not differ\n  \
     1  with --diff: A and B differ\n  \
     2  wrong command line or target file\n  \
-    3  the target was not learned, for example because it does not always answer in the same way\n\n\
+    3  the target was not learned: it does not always answer in the same way, it answers too slowly,\n     \
+    it has too many states, or you interrupted weft\n\n\
     Examples:\n  \
     weft learn builtin                                learn weft's own responder\n  \
     weft learn nic.toml --out before                  learn a NIC before an update of its firmware\n  \
@@ -75,8 +78,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "MS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=60_000))]
     silence: u64,
     /// Test the state machine with this number of random sequences
-    #[arg(long, value_name = "COUNT", default_value_t = 200)]
-    tests: u32,
+    ///
+    /// The default is 200, or 1000 for a builtin target with a virtual clock.
+    #[arg(long, value_name = "COUNT")]
+    tests: Option<u32>,
     /// Stop if the target has more states than this
     #[arg(long, value_name = "COUNT", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=1000))]
     states: u32,
@@ -87,6 +92,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 }
+
+/// Default number of random sequences.
+const TESTS: u32 = 200;
+/// Default number of random sequences for a target with a virtual clock.
+const VIRTUAL_TESTS: u32 = 1000;
+/// Maximum number of times that the differences are confirmed.
+const CONFIRMATIONS: usize = 10;
 
 /// Learns the target, or compares two targets.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -105,9 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         });
         match (&arguments.diff, &arguments.target) {
             (Some(names), _) => compare(arguments, names, cancel).await,
-            (None, Some(name)) => {
-                learn_one(arguments, name, &arguments.deviate, cancel).await.map(|_| ExitCode::SUCCESS)
-            }
+            (None, Some(name)) => learn_one(arguments, name, cancel).await,
             (None, None) => reject!("missing target"),
         }
     })
@@ -125,49 +135,96 @@ fn list() {
     }
 }
 
-/// Learns a target, and writes and prints its state machine.
-async fn learn_one(
+/// Opens a target for learning.
+async fn open(
     arguments: &Arguments,
     name: &str,
     deviations: &[String],
     cancel: watch::Receiver<bool>,
-) -> anyhow::Result<Machine> {
+) -> anyhow::Result<Learning> {
+    if is_machine(name) {
+        reject!("{name} is a state machine, not a target; --diff compares state machines");
+    }
     let target = resolve(name, deviations, false)?;
+    // A folder whose name begins with a dot is not read as suites.
+    let scratch = arguments.out.join(".weft-sequence");
+    make_folder(&scratch)?;
+    let tests = arguments.tests.unwrap_or(if target.has_virtual_clock() { VIRTUAL_TESTS } else { TESTS });
     let options = LearnOptions {
         inputs: selected(arguments, &target)?,
         silence: Duration::from_millis(arguments.silence),
-        tests: arguments.tests,
+        tests,
         max_states: arguments.states as usize,
         seed: arguments.seed,
-        // A folder whose name begins with a dot is not read as suites.
-        scratch: arguments.out.join(".sequence"),
+        scratch,
         cancel: Some(cancel),
         target,
     };
-    let is_shown = std::io::stderr().is_terminal();
-    let learned = learn(&options, |progress| {
-        if is_shown {
+    Learning::open(options).await.map_err(failure)
+}
+
+/// Returns whether an argument names a file with a state machine.
+fn is_machine(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "json")
+}
+
+/// Writes the state machine and its drawing. Returns the paths.
+fn write(arguments: &Arguments, machine: &Machine) -> anyhow::Result<[PathBuf; 2]> {
+    let of = |end: &str| arguments.out.join(format!("{}.{end}", machine.target));
+    let files = [of("machine.json"), of("dot")];
+    write_file(&files[0], machine.to_json())?;
+    write_file(&files[1], machine.to_dot())?;
+    Ok(files)
+}
+
+/// Learns a target, and writes and prints its state machine.
+async fn learn_one(arguments: &Arguments, name: &str, cancel: watch::Receiver<bool>) -> anyhow::Result<ExitCode> {
+    let mut learning = open(arguments, name, &arguments.deviate, cancel).await?;
+    let mut line = ProgressLine::new();
+    let learned = learning.learn(&mut |progress| line.show(progress)).await;
+    line.clear();
+    learning.close();
+    let Learned { machine, seed, progress } = learned.map_err(failure)?;
+    let [file, drawing] = write(arguments, &machine)?;
+    if arguments.json {
+        print_line!("{}", machine.to_json().trim_end());
+        return Ok(ExitCode::SUCCESS);
+    }
+    print(&machine);
+    print_line!("learned {} with seed {seed}: {}", machine.target, counts(&progress));
+    print_line!("state machine: {}, {}", file.display(), drawing.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows the counts: in place on a terminal, else as a line from time to time.
+struct ProgressLine {
+    is_terminal: bool,
+    shown: Instant,
+}
+
+impl ProgressLine {
+    /// Interval between two lines if standard error is no terminal.
+    const INTERVAL: Duration = Duration::from_secs(30);
+
+    fn new() -> Self {
+        ProgressLine { is_terminal: std::io::stderr().is_terminal(), shown: Instant::now() }
+    }
+
+    fn show(&mut self, progress: &LearnProgress) {
+        if self.is_terminal {
             // Ignore an error: if the terminal is closed, nobody can read the progress.
             let _ = write!(std::io::stderr(), "\r\x1b[K{}", counts(progress));
+        } else if self.shown.elapsed() >= Self::INTERVAL {
+            self.shown = Instant::now();
+            note(&counts(progress));
         }
-    })
-    .await;
-    if is_shown {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
-    let Learned { machine, seed, progress } = learned.map_err(failure)?;
-    let file = arguments.out.join(format!("{}.machine.json", machine.target));
-    let drawing = arguments.out.join(format!("{}.dot", machine.target));
-    write_file(&file, machine.to_json())?;
-    write_file(&drawing, machine.to_dot())?;
-    if arguments.json && arguments.diff.is_none() {
-        print_line!("{}", machine.to_json().trim_end());
-    } else if arguments.diff.is_none() {
-        print(&machine);
-        print_line!("learned {} with seed {seed}: {}", machine.target, counts(&progress));
-        print_line!("state machine: {}, {}", file.display(), drawing.display());
+
+    fn clear(&self) {
+        if self.is_terminal {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
     }
-    Ok(machine)
 }
 
 /// Makes the error of a target that was not learned.
@@ -203,20 +260,32 @@ fn selected(arguments: &Arguments, target: &Target) -> anyhow::Result<Vec<&'stat
     Ok(used)
 }
 
-/// Learns or reads both machines, and prints the shortest difference.
+/// Learns or reads both machines, and prints the differences.
 async fn compare(arguments: &Arguments, names: &[String], cancel: watch::Receiver<bool>) -> anyhow::Result<ExitCode> {
-    let mut machines = Vec::new();
+    let mut sides = Vec::new();
     for (index, name) in names.iter().enumerate() {
-        let is_learned = Path::new(name).extension().is_some_and(|extension| extension == "json");
-        let machine = match is_learned {
-            true => Machine::from_file(Path::new(name)).map_err(|error| BadInput(error.to_string()))?,
-            false => {
-                let deviations = if index == 1 { arguments.deviate.as_slice() } else { &[] };
-                learn_one(arguments, name, deviations, cancel.clone()).await?
-            }
-        };
-        machines.push(machine);
+        if is_machine(name) {
+            let machine = Machine::from_file(Path::new(name)).map_err(|error| BadInput(error.to_string()))?;
+            sides.push((machine, None));
+            continue;
+        }
+        let deviations = if index == 1 { arguments.deviate.as_slice() } else { &[] };
+        let mut learning = open(arguments, name, deviations, cancel.clone()).await?;
+        let mut line = ProgressLine::new();
+        let learned = learning.learn(&mut |progress| line.show(progress)).await;
+        line.clear();
+        sides.push((learned.map_err(failure)?.machine, Some(learning)));
     }
+    let [(a, of_a), (b, of_b)] = &mut sides[..] else { reject!("--diff needs two targets") };
+    confirm(a, of_a.as_mut(), b, of_b.as_mut()).await?;
+    for (_, learning) in &mut sides {
+        // The machines are not written, because one of them may be the file that was compared.
+        if let Some(learning) = learning.take() {
+            learning.close();
+        }
+    }
+    let mut machines: Vec<Machine> = sides.into_iter().map(|(machine, _)| machine).collect();
+    let is_file = names.iter().any(|name| is_machine(name));
     let [a, b] = &mut machines[..] else { reject!("--diff needs two targets") };
     // Two versions of a target have the same name.
     if a.target == b.target {
@@ -227,22 +296,60 @@ async fn compare(arguments: &Arguments, names: &[String], cancel: watch::Receive
     if arguments.json {
         print_line!("{}", serde_json::to_string_pretty(&differences)?);
     }
+    let folder = arguments.out.join("learn");
+    let file = folder.join("difference.lua");
     let Some(shortest) = differences.first() else {
+        // The case of an earlier comparison would be misleading. It may not exist.
+        let _ = std::fs::remove_file(&file);
         if !arguments.json {
-            print_line!("{} and {} do not differ: {}", a.target, b.target, agreement(a, b));
+            print_line!(
+                "{} and {} do not differ in any sequence that was played: {}",
+                a.target,
+                b.target,
+                agreement(a, b)
+            );
         }
         return Ok(ExitCode::SUCCESS);
     };
-    let folder = arguments.out.join("learn");
     make_folder(&folder)?;
-    let file = folder.join("difference.lua");
     write_file(&file, difference_case(a, b, shortest, Duration::from_millis(arguments.silence)))?;
     if !arguments.json {
         print_differences([a, b], &differences);
+        if is_file {
+            print_line!("\nThe outputs of a file were not played again. They are those of the learned machine.");
+        }
         let (file, out) = (file.display(), arguments.out.display());
         print_line!("\nthe case of the first sequence is {file}; weft test TARGET --suites {out} runs it");
     }
     Ok(ExitCode::from(UNEXPECTED))
+}
+
+/// Plays the sequences of all differences with the targets. If an output contradicts a machine, the
+/// machine is learned further. Repeats this until the differences are real, for targets that are not
+/// files.
+async fn confirm(
+    a: &mut Machine,
+    mut of_a: Option<&mut Learning>,
+    b: &mut Machine,
+    mut of_b: Option<&mut Learning>,
+) -> anyhow::Result<()> {
+    let mut line = ProgressLine::new();
+    for _ in 0..CONFIRMATIONS {
+        let differences = a.differences(b).map_err(|error| BadInput(error.to_string()))?;
+        let before = (a.clone(), b.clone());
+        for (machine, learning) in [(&mut *a, of_a.as_deref_mut()), (&mut *b, of_b.as_deref_mut())] {
+            if let Some(learning) = learning {
+                let sequences = differences.iter().map(|difference| difference.inputs.as_slice());
+                let learned = learning.verify(sequences, &mut |progress| line.show(progress)).await;
+                *machine = learned.map_err(failure)?.machine;
+            }
+        }
+        if before == (a.clone(), b.clone()) {
+            break;
+        }
+    }
+    line.clear();
+    Ok(())
 }
 
 /// Maximum number of differences that are printed. --json prints all.

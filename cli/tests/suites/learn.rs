@@ -61,13 +61,17 @@ fn learns_the_start_up_of_the_reference() {
     }
     let dot = fs::read_to_string(folder.path().join("weft-learn/builtin.dot")).unwrap();
     assert!(dot.starts_with("digraph \"builtin\" {") && dot.contains("doublecircle"), "{dot}");
-    assert!(!folder.path().join("weft-learn/.sequence").exists());
+    assert!(!folder.path().join("weft-learn/.weft-sequence").exists());
     // Another seed finds the same behaviour, and the same seed the same machine.
-    let again = ["builtin", "--seed", "8", "--tests", "0", "--out", "again"];
+    let again = ["builtin", "--seed", "8", "--out", "again"];
     assert_eq!(learn(folder.path(), &again).0, 0);
     let files = ["weft-learn/builtin.machine.json", "again/builtin.machine.json"];
     let (code, stdout, _) = learn(folder.path(), &[&["--diff"][..], &files].concat());
-    assert!(code == 0 && stdout.contains("do not differ: 10 states with 35 inputs in common"), "{code} {stdout}");
+    assert!(
+        code == 0
+            && stdout.contains("do not differ in any sequence that was played: 7 states with 35 inputs in common"),
+        "{code} {stdout}"
+    );
 }
 
 #[test]
@@ -139,6 +143,34 @@ fn a_target_with_different_answers_is_not_learned() {
     );
 }
 
+/// This target sends its Reply after 150 ms.
+#[test]
+fn a_target_that_answers_after_the_silence_is_not_learned() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            std::thread::spawn(move || {
+                let mut request = [0; 20];
+                if stream.read_exact(&mut request).is_ok() {
+                    std::thread::sleep(std::time::Duration::from_millis(150));
+                    // The tester may already have reset the connection.
+                    let _ = stream.write_all(b"MPA ID Rep Frame\x40\x01\0\0");
+                }
+            });
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let target = format!("name = \"slow\"\nkind = \"tcp\"\naddress = \"{address}\"\nservice = \"echo\"\n");
+    fs::write(folder.path().join("slow.toml"), target).unwrap();
+    let (code, _, stderr) = learn(folder.path(), &["slow.toml", "--inputs", "request,fin", "--silence", "50"]);
+    assert!(
+        code == 3 && stderr.contains("answers request later than 50 ms; use a longer --silence, such as 200"),
+        "{stderr}"
+    );
+}
+
 #[test]
 fn mistakes_are_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -150,6 +182,7 @@ fn mistakes_are_named() {
         (&["builtin", "--inputs", "reply"], 2, "no input is left for this target"),
         (&["sdp.toml"], 2, "s has the service sdp-echo; weft learn needs a target with MPA start-up"),
         (&["--diff", "broken.json", "builtin"], 2, "broken.json is not a state machine that `weft learn` wrote"),
+        (&["broken.json"], 2, "broken.json is a state machine, not a target; --diff compares state machines"),
         (&["--diff", "missing.json", "builtin"], 2, "cannot read missing.json: "),
         (&["builtin", "--states", "2", "--inputs", "request,send,fin"], 3, "the target has more than 2 states"),
         (&[], 2, "required"),

@@ -60,7 +60,7 @@ const INPUTS: &[Input] = &[
     input(Responder, "request-reserved-bits", "an MPA Request with reserved bits of 1"),
     input(Responder, "request-wrong-key", "an MPA Request with a wrong key"),
     input(Responder, "request-in-pieces", "an MPA Request in TCP segments of one byte"),
-    input(Responder, "half-request", "the first 10 bytes of an MPA Request"),
+    input(Responder, "half-request", "the first 10 bytes of an MPA Request; after it, only fin and wait are sent"),
     input(Initiator, "reply", "an MPA Reply that accepts the Request"),
     input(Initiator, "reply-without-crc", "an MPA Reply with C=0"),
     input(Initiator, "reply-markers", "an MPA Reply with M=1"),
@@ -79,18 +79,21 @@ const INPUTS: &[Input] = &[
     input(Initiator, "reply-read", "an MPA Reply that selects a Read as ready-to-receive message"),
     input(Initiator, "reply-no-kind", "an MPA Reply that selects no kind of ready-to-receive message"),
     input(Initiator, "reply-unenhanced", "an MPA Reply with S=0 and revision 1"),
-    input(Initiator, "half-reply", "the first 10 bytes of an MPA Reply"),
+    input(Initiator, "half-reply", "the first 10 bytes of an MPA Reply; after it, only fin and wait are sent"),
     probe("send", "an FPDU with a Send of 4 bytes"),
     probe("send-wrong-crc", "an FPDU with a Send and a wrong CRC"),
     input(Both, "send-in-pieces", "an FPDU with a Send in TCP segments of one byte"),
-    input(Both, "half-send", "the first 9 bytes of an FPDU"),
+    input(Both, "half-send", "the first 9 bytes of an FPDU; after it, only fin and wait are sent"),
     probe("empty-fpdu", "an FPDU with an empty ULPDU"),
     probe("send-of-0-bytes", "an FPDU with a Send of no bytes"),
     input(Both, "write-of-0-bytes", "an FPDU with a Write of no bytes"),
     probe("read-of-0-bytes", "an FPDU with a Read Request for no bytes"),
     input(Both, "terminate", "an FPDU with a Terminate"),
     probe("fin", "a FIN"),
-    Input { slow: true, ..input(Both, "wait", "nothing for 100 s") },
+    Input {
+        slow: true,
+        ..input(Both, "wait", "nothing for 100 s (only with a virtual clock, or if --inputs names it)")
+    },
 ];
 
 /// Returns the inputs for targets of a role.

@@ -8,8 +8,9 @@
 //! input leads from the basis. The machine is complete if each frontier node is apart from all
 //! states except one. If a frontier node is apart from all states, it is a new state.
 //!
-//! A frontier node may belong to a new state although no observed word shows it. So some inputs (the
-//! probes) are played after each frontier node, and finally random words are played.
+//! A frontier node may belong to a new state although no observed word shows it. So some inputs are
+//! played after each frontier node: the probes, and inputs that the target answers in the state of
+//! the node. Finally random words are played.
 //!
 //! If the target has closed the connection, all later outputs are [`ENDED`], and such words are not
 //! played.
@@ -22,6 +23,10 @@ use fastrand::Rng;
 pub(super) const ENDED: &str = "ended";
 /// The output of an input that makes the target die.
 pub(super) const DIES: &str = "dies";
+/// The output of an input after which the target is silent.
+pub(super) const SILENT: &str = "-";
+/// Number of inputs that must have the same output after a frontier node as in its state.
+const TELLING: usize = 3;
 /// Maximum number of inputs of a random word after the access word of a state.
 const MAX_RANDOM: usize = 6;
 
@@ -72,6 +77,8 @@ pub(super) struct Learner {
     /// Number of random words that must agree with the machine.
     tests: u32,
     tested: u32,
+    /// Words that are played before the machine is complete.
+    demanded: Vec<Vec<usize>>,
     max_states: usize,
 }
 
@@ -85,8 +92,14 @@ impl Learner {
             rng: Rng::with_seed(seed),
             tests,
             tested: 0,
+            demanded: Vec::new(),
             max_states,
         }
+    }
+
+    /// Demands that these words are played, although the machine is complete without them.
+    pub(super) fn demand(&mut self, words: impl IntoIterator<Item = Vec<usize>>) {
+        self.demanded.extend(words);
     }
 
     /// Number of states that are known.
@@ -187,12 +200,15 @@ impl Learner {
                 self.tested = 0;
                 return Step::Play(word);
             }
+            if let Some(word) = self.demanded.pop() {
+                return Step::Play(word);
+            }
             if self.tested >= self.tests {
                 return Step::Done(states);
             }
             self.tested += 1;
             // Known words are played again, because a target may answer differently the next time.
-            return Step::Play(self.random_word());
+            return Step::Play(self.random_word(&states));
         }
     }
 
@@ -225,9 +241,10 @@ impl Learner {
         match (alike.next(), alike.next()) {
             (None, _) => Err(Missing::State(child)),
             (Some(number), None) => {
-                let is_open = |probe: &&usize| self.node(child, &[**probe]).is_none();
-                let open = self.probes.iter().find(is_open);
-                open.map_or(Ok((output, number)), |probe| Err(Missing::Word(after(child, &[*probe]))))
+                let is_open = |probe: &usize| self.node(child, &[*probe]).is_none();
+                let telling = self.telling(self.basis[number]);
+                let open = self.probes.iter().copied().chain(telling).find(is_open);
+                open.map_or(Ok((output, number)), |probe| Err(Missing::Word(after(child, &[probe]))))
             }
             (Some(one), Some(other)) => match self.witness(self.basis[one], self.basis[other]) {
                 // This word has different outputs in the two states, so it excludes one of them.
@@ -236,6 +253,16 @@ impl Learner {
                 None => Ok((output, one)),
             },
         }
+    }
+
+    /// Returns some inputs whose output shows that the target is in this state: the target answers
+    /// them, and does not only close the connection.
+    fn telling(&self, state: usize) -> impl Iterator<Item = usize> {
+        let is_telling = |(_, child): &(&usize, &usize)| {
+            let output = self.nodes[**child].output.as_str();
+            output != SILENT && !is_end(output)
+        };
+        self.nodes[state].children.iter().filter(is_telling).map(|(symbol, _)| *symbol).take(TELLING)
     }
 
     /// Searches the tree for a node that is apart from the state of the machine after the same
@@ -266,12 +293,24 @@ impl Learner {
         Some([states[middle].access.as_slice(), &word[kept..], &witness].concat())
     }
 
-    /// Draws a word: the access word of a state and some more inputs.
-    fn random_word(&mut self) -> Vec<usize> {
-        let mut word = self.nodes[self.basis[self.rng.usize(..self.basis.len())]].access.clone();
-        for _ in 0..self.rng.usize(1..=MAX_RANDOM) {
-            word.push(self.rng.usize(..self.symbols));
+    /// Draws a word: the access word of a state and some more inputs. Only the last input may end the
+    /// connection, because all later inputs show nothing.
+    fn random_word(&mut self, states: &[LearnedState]) -> Vec<usize> {
+        let ends = |state: usize| self.nodes[self.basis[state]].is_end;
+        let open: Vec<usize> = (0..states.len()).filter(|state| !ends(*state)).collect();
+        let mut state = open[self.rng.usize(..open.len())];
+        let mut word = states[state].access.clone();
+        for _ in 1..self.rng.usize(1..=MAX_RANDOM) {
+            let stays = |symbol: &usize| !ends(states[state].transitions[*symbol].1);
+            let choices: Vec<usize> = (0..self.symbols).filter(stays).collect();
+            if choices.is_empty() {
+                break;
+            }
+            let symbol = choices[self.rng.usize(..choices.len())];
+            word.push(symbol);
+            state = states[state].transitions[symbol].1;
         }
+        word.push(self.rng.usize(..self.symbols));
         word
     }
 }
@@ -286,7 +325,11 @@ enum Missing {
 
 /// Returns whether the connection has ended with this output.
 fn is_end(output: &str) -> bool {
-    output == ENDED || output == DIES || output.ends_with("close") || output.ends_with("other bytes")
+    output == ENDED
+        || output == DIES
+        || output.ends_with("close")
+        || output.ends_with("other bytes")
+        || output.ends_with("without end")
 }
 
 #[cfg(test)]

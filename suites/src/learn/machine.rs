@@ -1,6 +1,7 @@
 //! A learned machine: its states and transitions, its forms (JSON, and DOT for Graphviz), and its
 //! difference from another machine.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::fs;
@@ -9,13 +10,20 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Input;
-use super::learner::{ENDED, LearnedState};
+use super::learner::{ENDED, LearnedState, SILENT};
 use crate::targets::Target;
 
 /// The value of [`Machine::format`].
 const FORMAT: &str = "weft state machine 1";
-/// The output of an input after which the target is silent.
-const SILENT: &str = "-";
+
+/// Maximum size of a file with a machine, in bytes.
+const MAX_FILE: u64 = 16 << 20;
+/// Maximum number of states of a machine in a file.
+const MAX_STATES: usize = 1000;
+/// Maximum number of differences.
+const MAX_DIFFERENCES: usize = 1000;
+/// Maximum number of inputs of a difference.
+const MAX_LENGTH: usize = 200;
 
 /// The state machine of a target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,18 +127,39 @@ impl Machine {
     /// # Errors
     /// The file cannot be read, or has no machine.
     pub fn from_file(file: &Path) -> Result<Self, MachineError> {
-        let text = fs::read_to_string(file).map_err(|error| MachineError::Read { file: file.to_owned(), error })?;
-        let wrong = |why: String| MachineError::Format { file: file.to_owned(), why };
-        let machine: Machine = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let failed = |error| MachineError::Read { file: file.to_owned(), error };
+        let wrong = |why: &str| MachineError::Format { file: file.to_owned(), why: why.to_owned() };
+        let facts = fs::metadata(file).map_err(failed)?;
+        if !facts.is_file() || facts.len() > MAX_FILE {
+            return Err(wrong("it is not a regular file, or it is too large"));
+        }
+        let text = fs::read_to_string(file).map_err(failed)?;
+        let machine: Machine = serde_json::from_str(&text).map_err(|error| wrong(&error.to_string()))?;
         if machine.format != FORMAT {
-            return Err(wrong(format!("its format is {:?}, not {FORMAT:?}", machine.format)));
+            return Err(wrong(&format!("its format is {:?}, not {FORMAT:?}", machine.format)));
+        }
+        // The name and the outputs become parts of a Lua case and of lines on the terminal.
+        let outputs = machine.states.iter().flat_map(|state| &state.transitions).map(|transition| &transition.output);
+        let is_plain = |text: &String| text.chars().all(|c| c.is_ascii_graphic() || c == ' ');
+        if !Target::is_name(&machine.target) || !outputs.chain([&machine.greeting]).all(is_plain) {
+            return Err(wrong("the name of the target or an output has characters that weft does not write"));
+        }
+        let is_input = |name: &String| {
+            !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        };
+        let distinct: BTreeSet<&String> = machine.inputs.iter().collect();
+        if distinct.len() != machine.inputs.len() || !machine.inputs.iter().all(is_input) {
+            return Err(wrong("an input has a wrong name, or two inputs have the same name"));
+        }
+        if machine.states.len() > MAX_STATES {
+            return Err(wrong("it has too many states"));
         }
         let is_good = |state: &State| {
             state.transitions.len() == machine.inputs.len()
                 && state.transitions.iter().all(|transition| transition.to < machine.states.len())
         };
         if machine.states.is_empty() || !machine.states.iter().all(is_good) {
-            return Err(wrong("each state needs a transition for each input, to an existing state".to_owned()));
+            return Err(wrong("each state needs a transition for each input, to an existing state"));
         }
         Ok(machine)
     }
@@ -165,20 +194,23 @@ impl Machine {
         if common.is_empty() {
             return Err(MachineError::NoInputs(self.target.clone(), other.target.clone()));
         }
-        let mut reached = BTreeSet::from([(0, 0)]);
-        let mut waiting: VecDeque<((usize, usize), Vec<String>)> = VecDeque::from([((0, 0), Vec::new())]);
-        while let Some(((here, there), inputs)) = waiting.pop_front() {
+        // For each pair of states, the pair and the input from which it was reached first.
+        let mut reached: BTreeMap<(usize, usize), Option<((usize, usize), &String)>> = BTreeMap::from([((0, 0), None)]);
+        let mut waiting: VecDeque<((usize, usize), usize)> = VecDeque::from([((0, 0), 0)]);
+        while let Some((pair, length)) = waiting.pop_front() {
+            let (here, there) = pair;
             // If one connection has ended, all further outputs differ.
-            if self.is_end(here) || other.is_end(there) {
+            if length == MAX_LENGTH || self.is_end(here) || other.is_end(there) {
                 continue;
             }
             for (index, name, other_index) in &common {
                 let (a, b) = (&self.states[here].transitions[*index], &other.states[there].transitions[*other_index]);
-                let inputs = [inputs.as_slice(), &[(*name).clone()]].concat();
-                if reached.insert((a.to, b.to)) {
-                    waiting.push_back(((a.to, b.to), inputs.clone()));
+                if let Entry::Vacant(vacant) = reached.entry((a.to, b.to)) {
+                    vacant.insert(Some((pair, name)));
+                    waiting.push_back(((a.to, b.to), length + 1));
                 }
-                if a.output != b.output {
+                if a.output != b.output && found.len() < MAX_DIFFERENCES {
+                    let inputs = [path(&reached, pair), vec![(*name).clone()]].concat();
                     found.push(Difference { inputs, outputs: [a.output.clone(), b.output.clone()] });
                 }
             }
@@ -225,6 +257,18 @@ impl Machine {
         text.push_str("}\n");
         text
     }
+}
+
+/// Returns the inputs that lead to a pair of states.
+fn path(reached: &BTreeMap<(usize, usize), Option<((usize, usize), &String)>>, to: (usize, usize)) -> Vec<String> {
+    let mut inputs = Vec::new();
+    let mut at = to;
+    while let Some(Some((before, input))) = reached.get(&at) {
+        inputs.push((*input).clone());
+        at = *before;
+    }
+    inputs.reverse();
+    inputs
 }
 
 /// Returns a text as a string of Graphviz.

@@ -40,6 +40,9 @@ const MAX_REPEATED: u64 = 3;
 /// One more such sequence is permitted for this number of sequences.
 const PLAYED_FOR_EACH_REPEATED: u64 = 100;
 
+/// A target must not answer an input later than `silence`. The check waits this many times longer.
+const PATIENCE: u32 = 4;
+
 /// How to learn.
 #[derive(Debug, Clone)]
 pub struct LearnOptions {
@@ -93,7 +96,10 @@ pub enum LearnError {
     #[error("{0} has the service {1}; weft learn needs a target with MPA start-up: service echo, rping or none")]
     Service(String, &'static str),
     /// A sequence had no outputs.
-    #[error("the sequence [{}] had no outputs: {why}", inputs.join(", "))]
+    #[error(
+        "the sequence [{}] had no outputs: {why} If the target answers slowly, use a longer --silence.",
+        inputs.join(", ")
+    )]
     NoOutputs {
         /// The sequence.
         inputs: Vec<&'static str>,
@@ -102,17 +108,30 @@ pub enum LearnError {
     },
     /// The same sequence had different outputs.
     #[error(
-        "the target does not always answer in the same way: after [{}], its output was {first:?} and then {second:?}; \
+        "{target} does not always answer in the same way: after [{}], its output was {first:?} and then {second:?}; \
          use a longer --silence, or remove inputs with --without",
         inputs.join(", ")
     )]
     Random {
+        /// Name of the target.
+        target: String,
         /// The sequence. The outputs of its last input differ.
         inputs: Vec<&'static str>,
         /// An output of the last input.
         first: String,
         /// Another output of the last input.
         second: String,
+    },
+    /// The target answers later than `silence`.
+    #[error(
+        "the target answers {input} later than {} ms; use a longer --silence, such as {}",
+        silence.as_millis(), silence.as_millis() * u128::from(PATIENCE)
+    )]
+    Slow {
+        /// The input.
+        input: &'static str,
+        /// The permitted silence.
+        silence: Duration,
     },
     /// The target has too many states.
     #[error(
@@ -127,93 +146,179 @@ pub enum LearnError {
     Run(#[from] RunError),
 }
 
-/// Learns the state machine of a target. Calls `progress` after each sequence.
-///
-/// # Errors
-/// The target cannot be learned, or the tester cannot work.
-pub async fn learn(options: &LearnOptions, mut progress: impl FnMut(&LearnProgress)) -> Result<Learned, LearnError> {
-    let seed = options.seed.unwrap_or_else(random_seed);
-    let player = Player::open(&options.target, options.silence, options.scratch.clone(), seed).await?;
-    let learned = drive(options, &player, seed, &mut progress).await;
-    player.close();
-    learned
+/// The learning of one target. It can continue after the machine is complete.
+pub struct Learning {
+    player: Player,
+    learner: Learner,
+    inputs: Vec<&'static Input>,
+    options: LearnOptions,
+    seed: u64,
+    counts: LearnProgress,
+    greeting: Option<String>,
 }
 
-async fn drive(
-    options: &LearnOptions,
-    player: &Player,
-    seed: u64,
-    progress: &mut impl FnMut(&LearnProgress),
-) -> Result<Learned, LearnError> {
-    let names: Vec<&'static str> = options.inputs.iter().map(|input| input.name).collect();
-    let of = |word: &[usize]| -> Vec<&'static str> { word.iter().map(|symbol| names[*symbol]).collect() };
-    let probes = (0..names.len()).filter(|index| options.inputs[*index].is_probe).collect();
-    let mut learner = Learner::new(names.len(), probes, options.tests, options.max_states, seed);
-    let mut counts = LearnProgress::default();
-    let mut greeting = None;
-    loop {
-        let word = match learner.next() {
-            Step::Play(word) => word,
-            Step::TooManyStates => return Err(LearnError::States(options.max_states)),
-            Step::Done(states) => {
-                let machine = Machine::new(
-                    &options.target,
-                    &options.inputs,
-                    greeting.unwrap_or_default(),
-                    player.is_enhanced(),
-                    states,
-                );
-                return Ok(Learned { machine, seed, progress: counts });
+impl Learning {
+    /// Opens the target. Sends nothing to it.
+    ///
+    /// # Errors
+    /// The target has no start-up of MPA, or cannot be opened.
+    pub async fn open(options: LearnOptions) -> Result<Self, LearnError> {
+        let seed = options.seed.unwrap_or_else(random_seed);
+        let player = Player::open(&options.target, options.silence, options.scratch.clone(), seed).await?;
+        let inputs = options.inputs.clone();
+        let probes = (0..inputs.len()).filter(|index| inputs[*index].is_probe).collect();
+        let learner = Learner::new(inputs.len(), probes, options.tests, options.max_states, seed);
+        Ok(Learning { player, learner, inputs, options, seed, counts: LearnProgress::default(), greeting: None })
+    }
+
+    /// Learns the state machine. Calls `progress` after each sequence.
+    ///
+    /// # Errors
+    /// The target cannot be learned, or the tester cannot work.
+    pub async fn learn(&mut self, progress: &mut impl FnMut(&LearnProgress)) -> Result<Learned, LearnError> {
+        if self.greeting.is_none() {
+            self.check_silence().await?;
+        }
+        loop {
+            let word = match self.learner.next() {
+                Step::Play(word) => word,
+                Step::TooManyStates => return Err(LearnError::States(self.options.max_states)),
+                Step::Done(states) => {
+                    let greeting = self.greeting.clone().unwrap_or_default();
+                    let is_enhanced = self.player.is_enhanced();
+                    let machine = Machine::new(&self.options.target, &self.inputs, greeting, is_enhanced, states);
+                    return Ok(Learned { machine, seed: self.seed, progress: self.counts });
+                }
+            };
+            self.play(&word).await?;
+            progress(&self.counts);
+        }
+    }
+
+    /// Plays these sequences, and corrects the machine if their outputs contradict it. Ignores
+    /// sequences with inputs that are not used for this target.
+    ///
+    /// # Errors
+    /// The errors of [`learn`](Self::learn).
+    pub async fn verify(
+        &mut self,
+        sequences: impl IntoIterator<Item = &[String]>,
+        progress: &mut impl FnMut(&LearnProgress),
+    ) -> Result<Learned, LearnError> {
+        let place = |name: &String| self.inputs.iter().position(|input| input.name == name.as_str());
+        let words: Vec<Vec<usize>> =
+            sequences.into_iter().filter_map(|names| names.iter().map(place).collect::<Option<Vec<usize>>>()).collect();
+        self.learner.demand(words);
+        self.learn(progress).await
+    }
+
+    /// Removes the evidence of the last sequence.
+    pub fn close(self) {
+        self.player.close();
+    }
+
+    fn names(&self, word: &[usize]) -> Vec<&'static str> {
+        word.iter().map(|symbol| self.inputs[*symbol].name).collect()
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.options.cancel.as_ref().is_some_and(|cancel| *cancel.borrow())
+    }
+
+    /// Plays each input once with a longer silence. If the output is then longer, the target answers
+    /// too late, and each output would be counted for the next input.
+    async fn check_silence(&mut self) -> Result<(), LearnError> {
+        if self.options.target.has_virtual_clock() {
+            return Ok(());
+        }
+        for symbol in (0..self.inputs.len()).filter(|symbol| !self.inputs[*symbol].slow) {
+            if self.is_cancelled() {
+                return Err(LearnError::Interrupted);
             }
-        };
-        if options.cancel.as_ref().is_some_and(|cancel| *cancel.borrow()) {
+            let names = self.names(&[symbol]);
+            let patient = self.player.play_within(&names, self.options.silence * PATIENCE).await?;
+            if patient.has_died {
+                continue;
+            }
+            let hasty = self.player.play(&names).await?;
+            self.counts.played += 2;
+            if hasty.has_died || hasty.outputs == patient.outputs {
+                continue;
+            }
+            // A target that is only slow has the same output again.
+            let again = self.player.play(&names).await?;
+            if again.outputs == hasty.outputs {
+                return Err(LearnError::Slow { input: names[0], silence: self.options.silence });
+            }
+            return Err(LearnError::Random {
+                target: self.options.target.name().to_owned(),
+                inputs: names,
+                first: hasty.outputs.join(", "),
+                second: again.outputs.join(", "),
+            });
+        }
+        Ok(())
+    }
+
+    /// Plays a word, and stores its outputs.
+    async fn play(&mut self, word: &[usize]) -> Result<(), LearnError> {
+        if self.is_cancelled() {
             return Err(LearnError::Interrupted);
         }
-        let Played { mut outputs, has_died } = player.play(&of(&word)).await?;
-        counts.played += 1;
+        let names = self.names(word);
+        let Played { mut outputs, has_died } = self.player.play(&names).await?;
+        self.counts.played += 1;
         if has_died {
-            let (shorter, outputs) = first_death(player, &learner, &word, &of, &mut counts).await?;
-            learner.learn(&shorter, &outputs);
-            progress(&counts);
-            continue;
-        }
-        if let Some(at) = learner.contradicts(&word, &outputs[1..]) {
-            // A slow answer may have been counted as the output of the next input. The second
-            // attempt decides, unless this happens often.
-            let (known, other) = (learner.known(&word[..=at]), outputs[at + 1].clone());
-            outputs = player.play(&of(&word)).await?.outputs;
-            counts.played += 1;
-            counts.repeated += 1;
-            let is_frequent = counts.repeated > MAX_REPEATED + counts.played / PLAYED_FOR_EACH_REPEATED;
-            if is_frequent || learner.contradicts(&word, &outputs[1..]).is_some() {
-                return Err(LearnError::Random { inputs: of(&word[..=at]), first: known, second: other });
+            let (shorter, outputs) = self.first_death(word).await?;
+            self.learner.learn(&shorter, &outputs);
+        } else {
+            if let Some(at) = self.learner.contradicts(word, &outputs[1..]) {
+                // A slow answer may have been counted as the output of the next input. The second
+                // attempt decides, unless this happens often.
+                let (known, other) = (self.learner.known(&word[..=at]), outputs[at + 1].clone());
+                let again = self.player.play(&names).await?;
+                self.counts.played += 1;
+                if again.has_died {
+                    return Ok(());
+                }
+                outputs = again.outputs;
+                self.counts.repeated += 1;
+                let permitted = MAX_REPEATED + self.counts.played / PLAYED_FOR_EACH_REPEATED;
+                if self.counts.repeated > permitted || self.learner.contradicts(word, &outputs[1..]).is_some() {
+                    let target = self.options.target.name().to_owned();
+                    return Err(LearnError::Random {
+                        target,
+                        inputs: self.names(&word[..=at]),
+                        first: known,
+                        second: other,
+                    });
+                }
             }
+            let greeting = self.greeting.get_or_insert_with(|| outputs[0].clone());
+            if *greeting != outputs[0] {
+                let (target, first) = (self.options.target.name().to_owned(), greeting.clone());
+                return Err(LearnError::Random { target, inputs: Vec::new(), first, second: outputs[0].clone() });
+            }
+            self.learner.learn(word, &outputs[1..]);
         }
-        greeting.get_or_insert_with(|| outputs[0].clone());
-        learner.learn(&word, &outputs[1..]);
-        (counts.states, counts.tested) = (learner.states(), learner.tested());
-        progress(&counts);
+        (self.counts.states, self.counts.tested) = (self.learner.states(), self.learner.tested());
+        Ok(())
     }
-}
 
-/// Finds the input of a word that makes the target die. Returns the word up to this input, and its
-/// outputs. The last output is [`DIES`].
-async fn first_death(
-    player: &Player,
-    learner: &Learner,
-    word: &[usize],
-    of: &impl Fn(&[usize]) -> Vec<&'static str>,
-    counts: &mut LearnProgress,
-) -> Result<(Vec<usize>, Vec<String>), LearnError> {
-    // The target has survived the known part of the word.
-    for len in learner.known_len(word) + 1..word.len() {
-        let Played { outputs, has_died } = player.play(&of(&word[..len])).await?;
-        counts.played += 1;
-        if has_died {
-            return Ok((word[..len].to_vec(), dying(learner, &word[..len], &outputs)));
+    /// Finds the input of a word that makes the target die. Returns the word up to this input, and its
+    /// outputs. The last output is [`DIES`].
+    async fn first_death(&mut self, word: &[usize]) -> Result<(Vec<usize>, Vec<String>), LearnError> {
+        // The target has survived the known part of the word.
+        for len in self.learner.known_len(word) + 1..word.len() {
+            let Played { outputs, has_died } = self.player.play(&self.names(&word[..len])).await?;
+            self.counts.played += 1;
+            if has_died {
+                return Ok((word[..len].to_vec(), dying(&self.learner, &word[..len], &outputs)));
+            }
+            self.learner.learn(&word[..len], &outputs[1..]);
         }
+        Ok((word.to_vec(), dying(&self.learner, word, &[])))
     }
-    Ok((word.to_vec(), dying(learner, word, &[])))
 }
 
 /// Returns the outputs of a word whose last input makes the target die.

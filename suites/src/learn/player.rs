@@ -13,8 +13,9 @@ use crate::targets::{Service, Target};
 /// Begin of the note of a case that calls `t:unimplemented`.
 const UNIMPLEMENTED: &str = "unimplemented: ";
 
-/// Part of the explanation of a case that made the target die.
-const DIED: &str = "The target died during the case";
+/// Parts of the explanation of a case that made the target die. A death is noticed only if the target
+/// file has a command `restart`.
+const DIED: [&str; 2] = ["The target died during the case", "The target was dead after the case"];
 
 /// The result of a sequence.
 pub(super) struct Played {
@@ -53,7 +54,12 @@ impl Player {
 
     /// Plays the inputs.
     pub(super) async fn play(&self, inputs: &[&'static str]) -> Result<Played, LearnError> {
-        let source = script::observing_case(inputs, self.silence, self.is_enhanced);
+        self.play_within(inputs, self.silence).await
+    }
+
+    /// Plays the inputs. Sends the next input when the target has been silent for `silence`.
+    pub(super) async fn play_within(&self, inputs: &[&'static str], silence: Duration) -> Result<Played, LearnError> {
+        let source = script::observing_case(inputs, silence, self.is_enhanced);
         // The text is generated from the names of inputs, so it is a correct case.
         let case = Suites::generated(script::FILE, source).map_err(|error| RunError::Write {
             path: self.scratch.clone(),
@@ -64,7 +70,7 @@ impl Player {
         // case. But the note of the case remains.
         let note = result.steps.iter().rev().find_map(|step| step.text.strip_prefix(UNIMPLEMENTED));
         let outputs: Vec<String> = note.unwrap_or_default().lines().map(str::to_owned).collect();
-        let has_died = result.explanation.contains(DIED);
+        let has_died = DIED.iter().any(|words| result.explanation.contains(words));
         if has_died && outputs.len() != inputs.len() + 1 {
             return Ok(Played { outputs: vec![String::new(); inputs.len() + 1], has_died });
         }

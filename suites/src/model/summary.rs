@@ -70,7 +70,9 @@ impl fmt::Display for Boundary {
         let Boundary { key, parameter, passes, fails, .. } = self;
         // A value below the boundary may fail, and a value above it may pass.
         let (up_to, from) = if passes < fails { ("up to", "from") } else { ("from", "up to") };
-        write!(f, "{}: passes {up_to} {parameter} {passes}, fails {from} {fails}", key.case)
+        write!(f, "{}: passes {up_to} {parameter} {passes}, fails {from} {fails}", key.case)?;
+        // The search was interrupted, or a value between the two had no verdict.
+        if passes.abs_diff(*fails) > 1 { f.write_str("; no verdict between the two") } else { Ok(()) }
     }
 }
 
