@@ -195,8 +195,8 @@ impl Machine {
             return Err(MachineError::NoInputs(self.target.clone(), other.target.clone()));
         }
         // For each pair of states, the pair and the input from which it was reached first.
-        let mut reached: BTreeMap<(usize, usize), Option<((usize, usize), &String)>> = BTreeMap::from([((0, 0), None)]);
-        let mut waiting: VecDeque<((usize, usize), usize)> = VecDeque::from([((0, 0), 0)]);
+        let mut reached: Reached<'_> = BTreeMap::from([((0, 0), None)]);
+        let mut waiting: VecDeque<(Pair, usize)> = VecDeque::from([((0, 0), 0)]);
         while let Some((pair, length)) = waiting.pop_front() {
             let (here, there) = pair;
             // If one connection has ended, all further outputs differ.
@@ -259,8 +259,13 @@ impl Machine {
     }
 }
 
+/// A state of each of two machines.
+type Pair = (usize, usize);
+/// For each reached pair, the pair before and the input between the two. `None` for the first pair.
+type Reached<'m> = BTreeMap<Pair, Option<(Pair, &'m String)>>;
+
 /// Returns the inputs that lead to a pair of states.
-fn path(reached: &BTreeMap<(usize, usize), Option<((usize, usize), &String)>>, to: (usize, usize)) -> Vec<String> {
+fn path(reached: &Reached<'_>, to: Pair) -> Vec<String> {
     let mut inputs = Vec::new();
     let mut at = to;
     while let Some(Some((before, input))) = reached.get(&at) {
