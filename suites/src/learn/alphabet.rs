@@ -70,7 +70,7 @@ const INPUTS: &[Input] = &[
     input(Initiator, "reply-wrong-key", "an MPA Reply with a wrong key"),
     input(Initiator, "reply-revision-0", "an MPA Reply with revision 0"),
     input(Initiator, "reply-revision-3", "an MPA Reply with revision 3"),
-    input(Initiator, "reply-reserved-bits", "an MPA Reply with reserved bits of 1"),
+    input(Initiator, "reply-reserved-bits", "an MPA Reply with S=0 and reserved bits of 1"),
     input(Initiator, "reply-many-reads", "an MPA Reply with ORD 0x3FFE"),
     input(Initiator, "reply-no-reads", "an MPA Reply with IRD 0 and ORD 0"),
     input(Initiator, "reply-open-depths", "an MPA Reply with IRD and ORD 0x3FFF"),
