@@ -8,8 +8,8 @@ use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::Opcode;
 
 use super::context::segment::{
-    EXTENSIONS, MO, PAYLOAD, SENDS, TO, WORD, change_word, has_payload, is_last, is_tagged, octet, opcode, set_word,
-    word,
+    DeviationState, EXTENSIONS, MO, PAYLOAD, SENDS, TO, WORD, change_word, has_payload, is_last, is_tagged, octet,
+    opcode, set_word, word,
 };
 use crate::ddp::QueueError;
 use crate::memory::AccessError;
@@ -23,6 +23,13 @@ const SINK_TO: usize = PAYLOAD + 4;
 const RDMARDSZ: usize = PAYLOAD + 12;
 const SRC_STAG: usize = PAYLOAD + 16;
 const SRC_TO: usize = PAYLOAD + 20;
+
+/// Rejects a message with the opcode `rejected` that arrives before the first Send.
+fn needs_a_send(octets: &[u8], state: &mut DeviationState, rejected: Opcode) -> Option<Fault> {
+    let arrived = opcode(octets);
+    state.count |= u32::from(SENDS.contains(&arrived));
+    (arrived == rejected && state.count == 0).then_some(Fault::NoBuffer)
+}
 
 deviations! {
     "ddp.acts-after-error" [Conduct(|conduct| conduct.acts_after_error = true)]
@@ -47,13 +54,7 @@ deviations! {
     "ddp.loses-long-segments" [SegmentArrived(|octets| if SENDS.contains(&opcode(octets)) && octets.len() > 32_000 {
         octets.clear();
     })] ["DDP-5.2-4", "RDMAP-5.3-5"] "loses a segment of a Send if its ULPDU has more than 32,000 bytes";
-    "ddp.needs-a-receive" [RefusesSegment(|octets, state| match opcode(octets) {
-        Opcode::READ_REQUEST if state.count == 0 => Some(Fault::NoBuffer),
-        opcode => {
-            state.count |= u32::from(SENDS.contains(&opcode));
-            None
-        }
-    })] ["DDP-5.1.2-5"] "rejects a Read Request that arrives before the first Send, and reports that no buffer is available";
+    "ddp.needs-a-receive" [RefusesSegment(|octets, state| needs_a_send(octets, state, Opcode::READ_REQUEST))] ["DDP-5.1.2-5"] "rejects a Read Request that arrives before the first Send, and reports that no buffer is available";
     "ddp.overlooks-association" [Overlooks(|fault, _| fault == Fault::Tagged(AccessError::NotAssociated))]
         ["DDP-8.2-3", "DDP-8.3.1-1", "DDP-7.2-5", "RDMAP-8.1.1-1", "DDP-8.2-4", "DDP-8.3.1-2", "RDMAP-8.1.1-2", "DDP-8.2-1", "DDP-8.2-2",
         "DDP-8.3-3"]
@@ -153,13 +154,7 @@ deviations! {
         ["RDMAP-5.4-4"] "ignores the peer's Terminate";
     "rdmap.numbers-stags" [Conduct(|conduct| conduct.numbers_stags = true)] ["RDMAP-8.1.1-8", "RDMAP-8.1.1-9"]
         "assigns consecutive STags";
-    "rdmap.needs-a-receive-for-terminate" [RefusesSegment(|octets, state| match opcode(octets) {
-        Opcode::TERMINATE if state.count == 0 => Some(Fault::NoBuffer),
-        opcode => {
-            state.count |= u32::from(SENDS.contains(&opcode));
-            None
-        }
-    })] ["RDMAP-5.4-3"] "rejects a Terminate that arrives before the first Send, and reports that no buffer is available";
+    "rdmap.needs-a-receive-for-terminate" [RefusesSegment(|octets, state| needs_a_send(octets, state, Opcode::TERMINATE))] ["RDMAP-5.4-3"] "rejects a Terminate that arrives before the first Send, and reports that no buffer is available";
     "rdmap.one-read" [Depths(|_, ird| *ird = 1)]
         ["RDMAP-6.1-4", "RDMAP-5.2.2-2", "RDMAP-5.2.1-2", "RDMAP-7306.5.2.1-15", "RDMAP-7306.5.2.2-9"]
         "serves only one Read or Atomic Operation at a time, whatever IRD was negotiated";
