@@ -13,7 +13,7 @@ use super::context::RunContext;
 use crate::model::{Boundary, CaseKey, CaseResult, ParameterValue, Parameters, Verdict};
 
 /// Maximum number of boundaries that one run searches. The search takes time, and a target that fails
-/// everywhere has the same reason everywhere.
+/// everywhere has the same reason everywhere. The other boundaries have the listed values.
 const MAX_SEARCHED: usize = 10;
 
 /// A case, one of its scales, and the values of all other parameters.
@@ -39,10 +39,11 @@ impl RunContext {
         self.is_silent.store(true, Relaxed);
         let mut found = Vec::new();
         let verdicts = results.iter().map(|result| (&result.key, result.verdict));
-        for bracket in brackets(verdicts, |case| self.suites.scales_of(case)).into_iter().take(MAX_SEARCHED) {
+        for bracket in brackets(verdicts, |case| self.suites.scales_of(case)) {
+            let is_searched = found.len() < MAX_SEARCHED;
             let Bracket { mut key, parameter, mut passes, mut fails } = bracket;
             let mut runs = 0;
-            while passes.abs_diff(fails) > 1 && !is_cancelled() {
+            while is_searched && passes.abs_diff(fails) > 1 && !is_cancelled() {
                 let middle = passes.midpoint(fails);
                 let mut tried = key.clone();
                 tried.parameters.insert(parameter.clone(), ParameterValue::Integer(middle));
