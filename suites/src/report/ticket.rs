@@ -29,8 +29,11 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
         report.results.iter().filter(is_meant).filter(|result| result.verdict == Verdict::Fail).collect();
     let first = failed.first()?;
     let run = &report.run;
+    // If only the monitor observed a violation, the case names no requirement of its own.
+    let (own, observed): (Vec<&RequirementVerdict>, Vec<_>) =
+        first.requirements.iter().filter(|it| it.verdict == Verdict::Fail).partition(|it| !it.also_observed);
     let violated: Vec<&Requirement> =
-        first.requirements.iter().filter(|it| is_violated(it)).map(|it| it.requirement.row()).collect();
+        if own.is_empty() { observed } else { own }.into_iter().map(|it| it.requirement.row()).collect();
     let ids: Vec<&str> = violated.iter().map(|row| row.id).collect();
     let mut text = format!("# {}: {}\n\n", ids.join(", "), escaped(&first.title));
     let mut facts = vec![
@@ -84,7 +87,12 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
     text.push_str("```\n");
     if failed.len() > 1 {
         let others: Vec<String> = failed[1..].iter().map(|result| format!("`{}`", result.key)).collect();
-        text.push_str(&format!("\n{} more variants fail: {}\n", others.len(), others.join(", ")));
+        let fail = if others.len() == 1 {
+            "1 more variant fails".to_owned()
+        } else {
+            format!("{} more variants fail", others.len())
+        };
+        text.push_str(&format!("\n{fail}: {}\n", others.join(", ")));
     }
     text.push_str(&format!("\n## How to reproduce it\n\n```sh\n{}\n```\n", command(report, first)));
     if let Some(capture) = first.evidence.files.iter().find(|file| file.kind == EvidenceKind::Pcapng) {
@@ -95,10 +103,6 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
         text.push_str(&format!("\nThe capture is `{}`, {source}.\n", capture.path));
     }
     Some(text)
-}
-
-fn is_violated(judged: &RequirementVerdict) -> bool {
-    judged.verdict == Verdict::Fail
 }
 
 /// Returns the steps before and at the decision. Without a decision, the last steps.
