@@ -2,7 +2,8 @@
 -- target after each input. `weft learn` infers the target's state machine from these outputs, and
 -- `weft learn --diff` writes cases that call `learn.compare`.
 --
--- An input is a name of `learn.inputs`. An output is a text, for example "Reply Rev 1 C, Send 4".
+-- An input is a name of `learn.inputs`. An output is a text, for example
+-- "Reply Rev 1 C, Send of 4 bytes".
 -- Nothing is judged, because a state machine only describes a target.
 
 learn = { inputs = {} }

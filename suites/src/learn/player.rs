@@ -6,16 +6,13 @@ use std::time::Duration;
 
 use super::{LearnError, script};
 use crate::model::{Capability, Role};
-use crate::run::{CaseRunner, RunError};
+use crate::run::{CaseRunner, DEAD_AFTER, RunError};
 use crate::script::Suites;
+use crate::stage::DIED;
 use crate::targets::{Service, Target};
 
 /// Begin of the note of a case that calls `t:unimplemented`.
 const UNIMPLEMENTED: &str = "unimplemented: ";
-
-/// Parts of the explanation of a case that made the target die. A death is noticed only if the target
-/// file has a command `restart`.
-const DIED: [&str; 2] = ["The target died during the case", "The target was dead after the case"];
 
 /// The result of a sequence.
 pub(super) struct Played {
@@ -70,7 +67,8 @@ impl Player {
         // case. But the note of the case remains.
         let note = result.steps.iter().rev().find_map(|step| step.text.strip_prefix(UNIMPLEMENTED));
         let outputs: Vec<String> = note.unwrap_or_default().lines().map(str::to_owned).collect();
-        let has_died = DIED.iter().any(|words| result.explanation.contains(words));
+        // A death is noticed only if the target file has a command `restart` or `crashed`.
+        let has_died = [DIED, DEAD_AFTER].into_iter().any(|words| result.explanation.contains(words));
         if has_died && outputs.len() != inputs.len() + 1 {
             return Ok(Played { outputs: vec![String::new(); inputs.len() + 1], has_died });
         }

@@ -41,7 +41,7 @@ fn head(name: &str, title: &str, is_enhanced: bool) -> String {
     let capabilities = if is_enhanced { "  capabilities = { \"revision-2\" },\n" } else { "" };
     format!(
         "case {{\n  id = \"learn/{name}/last-output\",\n  title = \"{title}\",\n  \
-         requirements = {{ \"MPA-7.1-1\" }},\n  roles = {{ \"responder\", \"initiator\" }},\n{capabilities}\n"
+         requirements = {{ \"MPA-7.1-3\" }},\n  roles = {{ \"responder\", \"initiator\" }},\n{capabilities}\n"
     )
 }
 

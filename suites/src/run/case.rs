@@ -63,6 +63,9 @@ pub(super) struct ScriptRun {
     fault: Option<ScriptFault>,
 }
 
+/// Begin of the sentence about a target that was dead after a case.
+pub(crate) const DEAD_AFTER: &str = "The target was dead after the case";
+
 /// The state of the target after a case.
 #[derive(Debug, Default)]
 struct TargetRecovery {
@@ -238,11 +241,11 @@ impl RunContext {
         }
         match restart.run(target.scaled(RESTART_SECONDS)).await {
             Ok(()) => {
-                let sentence = " The target was dead after the case, and was restarted.".into();
+                let sentence = format!(" {DEAD_AFTER}, and was restarted.");
                 Ok(TargetRecovery { restarted: true, sentence })
             }
             Err(why) => {
-                let sentence = format!(" The target was dead after the case, and its restart failed: {why}.");
+                let sentence = format!(" {DEAD_AFTER}, and its restart failed: {why}.");
                 // Only the first reason is stored.
                 let _ = self.restart_failure.set(why);
                 Ok(TargetRecovery { restarted: false, sentence })

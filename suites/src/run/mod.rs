@@ -31,6 +31,7 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 
+pub(crate) use case::DEAD_AFTER;
 pub use error::RunError;
 pub use plan::{Filter, Plan};
 pub(crate) use runner::{CaseRunner, random_seed};

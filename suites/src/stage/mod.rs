@@ -52,9 +52,9 @@ pub(crate) use rdma::{
     TerminateFields, crc_is_right, ulpdu,
 };
 use recorder::describe;
+pub(crate) use recorder::{DIED, Log, Recorder};
 #[cfg(test)]
 pub(crate) use recorder::{Decision, MetExpectation};
-pub(crate) use recorder::{Log, Recorder};
 pub(crate) use sdp::{
     Cut, Ending, Item, MessageFields, SdpConnection, SdpSide, SdpSocket, SendFields, SocketSettings, SocketWait, Value,
     hello,

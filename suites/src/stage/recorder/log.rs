@@ -5,6 +5,9 @@ use weft_core::RequirementId;
 use crate::model::{Direction, ProgramEnd, SourceLocation, Step, StepKind, Verdict};
 use crate::stage::deviation::ControlLog;
 
+/// Begin of the explanation of a case that made the target die.
+pub(crate) const DIED: &str = "The target died during the case";
+
 /// The steps of a case, the expectations that were met, and the decision.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
@@ -166,7 +169,7 @@ impl Log {
         decision.verdict = Verdict::Fail;
         decision.requirements = requirement.into_iter().collect();
         let output = output.map_or(String::new(), |line| format!(" Its last output: {line}."));
-        decision.explanation = format!("The target died during the case. {}{ends}{output}", decision.explanation);
+        decision.explanation = format!("{DIED}. {}{ends}{output}", decision.explanation);
     }
 
     /// Fails the case if the target had answered before its program crashed. The failure counts
@@ -181,7 +184,7 @@ impl Log {
             requirements: requirement.into_iter().collect(),
             expected: Some("the target survives the case".to_owned()),
             actual: Some(format!("the {end}")),
-            explanation: format!("The target died during the case.{before}"),
+            explanation: format!("{DIED}.{before}"),
             at: None,
         });
     }

@@ -9,7 +9,7 @@ mod log;
 use weft_core::RequirementId;
 use weft_peer::Instant;
 
-pub(crate) use log::{Decision, Log, MetExpectation};
+pub(crate) use log::{DIED, Decision, Log, MetExpectation};
 
 use super::{Expectation, StepFailure, Stop};
 use crate::model::{
