@@ -119,6 +119,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", conflicts_with_all = ["tui", "web", "resume"], value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
     /// Repeat the run until a result is unexpected, at most --repeat times
+    ///
+    /// With --explore, the exploration ends after its first failure.
     #[arg(long, conflicts_with_all = ["tui", "web", "resume"])]
     until_fail: bool,
     /// Print each case that does not run, instead of counts by reason

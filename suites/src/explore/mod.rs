@@ -55,6 +55,8 @@ pub struct ExploreOptions {
     pub sessions: Option<u64>,
     /// Maximum number of connections of a session at a time, from 1.
     pub connections: u32,
+    /// Whether the exploration ends after the first failure, when the failure is reduced and saved.
+    pub until_fail: bool,
     /// Becomes `true` when the exploration shall stop.
     pub cancel: Option<watch::Receiver<bool>>,
 }
@@ -207,6 +209,10 @@ pub async fn explore(
     while began.elapsed() < options.time && options.sessions.is_none_or(|most| found.progress.sessions < most) {
         if is_cancelled() {
             found.stopped = Some("the exploration was interrupted".to_owned());
+            break;
+        }
+        if options.until_fail && !found.failures.is_empty() {
+            found.stopped = Some("weft found a failure".to_owned());
             break;
         }
         let number = found.progress.sessions + 1;

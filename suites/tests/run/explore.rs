@@ -24,6 +24,7 @@ async fn explored(target: Target, out: &Path, sessions: u64) -> Exploration {
         time: Duration::from_secs(3600),
         sessions: Some(sessions),
         connections: 4,
+        until_fail: false,
         cancel: None,
     };
     explore(&options, |_| {}).await.unwrap()
@@ -103,6 +104,7 @@ async fn a_target_without_echo_and_rping_is_refused() {
         time: Duration::from_secs(1),
         sessions: None,
         connections: 1,
+        until_fail: false,
         cancel: None,
     };
     let error = explore(&options, |_| {}).await.unwrap_err();

@@ -30,7 +30,7 @@ pub(super) struct ExploreArguments {
     /// saves the session as a Lua case in the folder `explored` of --out. At the end, weft runs all
     /// saved cases. The target needs the service echo or rping, or an SDP socket that echoes,
     /// discards or sends data. --seed repeats the sessions of an earlier exploration.
-    #[arg(long, conflicts_with_all = ["select", "suites", "tier", "shard", "rerun", "repeat", "until_fail", "jobs", "resume", "tui", "web"])]
+    #[arg(long, conflicts_with_all = ["select", "suites", "tier", "shard", "rerun", "repeat", "jobs", "resume", "tui", "web"])]
     pub(super) explore: bool,
     /// Explore this long: a number of seconds (s), minutes (m) or hours (h), such as 90s
     #[arg(long = "for", value_name = "TIME", default_value = "1m", requires = "explore", value_parser = duration)]
@@ -54,6 +54,7 @@ pub(super) async fn run(arguments: &Arguments, target: Target, cancel: watch::Re
         time: arguments.explore.time,
         sessions: arguments.explore.sessions,
         connections: arguments.explore.connections,
+        until_fail: arguments.until_fail,
         cancel: Some(cancel.clone()),
     };
     let mut terminal_line = TerminalLine(std::io::stderr().is_terminal());
