@@ -3,14 +3,13 @@
 //! A requirement is covered if there is a proof. The help of [`Arguments`] defines the kinds of
 //! proofs, and the columns of the output.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weft_core::coverage::CoverageKind;
-use weft_core::requirement::Class;
-use weft_suites::coverage::{Count, Proofs, count, rows, upper_rows};
+use weft_core::requirement::{Catalogue, Class};
+use weft_suites::coverage::{Count, CountedCases, Proofs, count, rows, upper_rows};
 use weft_suites::script::Suites;
 
 use crate::exit::{BadInput, write_file};
@@ -34,9 +33,12 @@ use crate::one_of::one_of;
     outside       requirements whose violation depends on facts that neither a capture nor a tester\n                \
     has\n  \
     unclassified  requirements that are not classified yet; they also count as judgeable\n  \
-    rule          requirements with a proof of the kind `rule`\n  \
-    case          requirements with a proof of the kind `case`\n  \
-    named         requirements that a case tests, but without a proof\n  \
+    service       requirements that a case judges on any target with a common service, such as\n                \
+    echo; each of these columns contains only requirements with a proof\n  \
+    driver        requirements that a case judges only on a driven SDP socket (docs/sdp-driver.md)\n  \
+    agent         requirements that a case judges only on a target with an agent\n  \
+    rule only     requirements that only a rule judges, so the violation must occur by chance\n  \
+    named         requirements that a case tests, but that have no proof\n  \
     open          requirements without a case and without a proof\n  \
     covered       requirements with a proof, also as a percentage of the judgeable requirements\n  \
     upper         requirements of MPA, DDP and RDMAP whose violation only the user of the target\n                \
@@ -84,8 +86,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let by = arguments.by;
     let suites = Suites::embedded().map_err(|error| BadInput(error.to_string()))?;
-    let named: BTreeSet<_> = suites.cases().flat_map(|case| case.requirements.iter().copied()).collect();
-    let counts = count(&proofs, by, &named, arguments.sections);
+    let cases: CountedCases = suites.cases().collect();
+    let counts = count(&proofs, by, &cases, arguments.sections);
     let mut out = io::stdout().lock();
     if arguments.json {
         for count in &counts {
@@ -94,6 +96,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     table(&mut out, &counts, by)?;
+    if by == CoverageKind::Case {
+        let tests = count(&proofs, CoverageKind::Test, &cases, false);
+        if let Some(Count { covered, judgeable, .. }) = tests.iter().find(|it| it.catalogue == Catalogue::Verbs) {
+            writeln!(
+                out,
+                "\nNo case judges the requirements of the verbs. Unit tests of weft's own endpoint prove {covered} of {judgeable}."
+            )?;
+        }
+    }
     if arguments.open {
         for id in counts.iter().flat_map(|count| &count.named) {
             writeln!(out, "named  {:<18} {}", id, id.row().summary)?;
@@ -135,7 +146,11 @@ fn table(out: &mut impl Write, counts: &[Count], by: CoverageKind) -> io::Result
     writeln!(
         out,
         "{}",
-        if of_cases { "   rule   case  named   open  covered           upper  reported" } else { "  covered" }
+        if of_cases {
+            "  service  driver  agent  rule only  named  open  covered           upper  reported"
+        } else {
+            "  covered"
+        }
     )?;
     for count in counts {
         let Count { rows, judgeable, permission, outside, unclassified, covered, .. } = count;
@@ -146,7 +161,8 @@ fn table(out: &mut impl Write, counts: &[Count], by: CoverageKind) -> io::Result
         )?;
         if of_cases {
             let (named, open) = (count.named.len(), count.open.len());
-            write!(out, " {:>6} {:>6} {named:>6} {open:>6}", count.rule, count.case)?;
+            let Count { service, driver, agent, rule_only, .. } = count;
+            write!(out, " {service:>8} {driver:>7} {agent:>6} {rule_only:>10} {named:>6} {open:>5}")?;
         }
         write!(out, " {covered:>8}  {:>5.1} %", count.percent())?;
         if of_cases && count.upper > 0 {

@@ -1,12 +1,10 @@
 //! Counts requirements (rows of the catalogues), by catalogue or by section.
 
-use std::collections::BTreeSet;
-
 use weft_core::RequirementId;
 use weft_core::coverage::CoverageKind;
 use weft_core::requirement::{self, Catalogue, Class, Observe, Requirement};
 
-use super::Proofs;
+use super::{CountedCases, Need, Proofs};
 
 /// The counts of one catalogue or section. Each requirement that is judgeable or not classified is
 /// in exactly one of `covered`, `named` and `open`.
@@ -30,8 +28,17 @@ pub struct Count {
     pub unclassified: usize,
     /// Requirements that a rule of the monitor is proven to judge.
     pub rule: usize,
-    /// Requirements that a case is proven to judge. Rules may judge them, too.
+    /// Requirements that a case is proven to judge. Rules may judge them, too. Each of them is in
+    /// exactly one of `service`, `driver` and `agent`.
     pub case: usize,
+    /// Requirements that a case judges on a target that has only a service ([`Need::Service`]).
+    pub service: usize,
+    /// Requirements that a case judges only on a driven SDP socket ([`Need::Driver`]).
+    pub driver: usize,
+    /// Requirements that a case judges only on a target with an agent ([`Need::Agent`]).
+    pub agent: usize,
+    /// Requirements that only a rule judges: no case is proven to provoke a violation.
+    pub rule_only: usize,
     /// Requirements that have a proof of the counted kind. For cases, the proof of a rule also
     /// counts.
     pub covered: usize,
@@ -64,6 +71,10 @@ impl Count {
             unclassified: 0,
             rule: 0,
             case: 0,
+            service: 0,
+            driver: 0,
+            agent: 0,
+            rule_only: 0,
             covered: 0,
             named: Vec::new(),
             open: Vec::new(),
@@ -110,12 +121,11 @@ pub fn rows(by: CoverageKind) -> impl Iterator<Item = (RequirementId, &'static R
 
 /// Counts the requirements in [`rows`] that proofs of the kind `by` cover. Returns a count for each
 /// catalogue or, if `sections` is set, for each section. For [`CoverageKind::Case`] the proof of a
-/// rule also counts, because the monitor watches every case. `named` contains the requirements that
-/// cases are about.
+/// rule also counts, because the monitor watches every case.
 #[must_use]
-pub fn count(proofs: &Proofs, by: CoverageKind, named: &BTreeSet<RequirementId>, sections: bool) -> Vec<Count> {
+pub fn count(proofs: &Proofs, by: CoverageKind, cases: &CountedCases, sections: bool) -> Vec<Count> {
     let mut counts: Vec<Count> = Vec::new();
-    let (rules, cases, by_kind) = (proofs.ids(CoverageKind::Rule), proofs.ids(CoverageKind::Case), proofs.ids(by));
+    let (rules, needs, by_kind) = (proofs.ids(CoverageKind::Rule), proofs.needs(cases), proofs.ids(by));
     for (id, row) in rows(by) {
         let count = count_of(&mut counts, row, sections);
         count.rows += 1;
@@ -132,10 +142,16 @@ pub fn count(proofs: &Proofs, by: CoverageKind, named: &BTreeSet<RequirementId>,
             None => count.unclassified += 1,
         }
         count.rule += usize::from(rules.contains(&id));
-        count.case += usize::from(cases.contains(&id));
+        count.case += usize::from(needs.contains_key(&id));
+        match needs.get(&id) {
+            Some(Need::Service) => count.service += 1,
+            Some(Need::Driver) => count.driver += 1,
+            Some(Need::Agent) => count.agent += 1,
+            None => count.rule_only += usize::from(rules.contains(&id)),
+        }
         if by_kind.contains(&id) || (by == CoverageKind::Case && rules.contains(&id)) {
             count.covered += 1;
-        } else if by == CoverageKind::Case && named.contains(&id) {
+        } else if by == CoverageKind::Case && cases.named.contains(&id) {
             count.named.push(id);
         } else {
             count.open.push(id);
@@ -144,7 +160,7 @@ pub fn count(proofs: &Proofs, by: CoverageKind, named: &BTreeSet<RequirementId>,
     for (id, row) in upper_rows(by).filter(|(_, row)| is_counted(row)) {
         let count = count_of(&mut counts, row, sections);
         count.upper += 1;
-        if cases.contains(&id) {
+        if needs.contains_key(&id) {
             count.upper_covered += 1;
         } else {
             count.upper_open.push(id);
@@ -190,7 +206,8 @@ mod tests {
     use weft_core::requirement;
 
     fn mpa(proofs: &Proofs, by: CoverageKind, named: &[RequirementId]) -> Count {
-        let counts = count(proofs, by, &named.iter().copied().collect(), false);
+        let cases = CountedCases { named: named.iter().copied().collect(), ..CountedCases::default() };
+        let counts = count(proofs, by, &cases, false);
         counts.into_iter().find(|count| count.catalogue == Catalogue::Mpa).unwrap()
     }
 
@@ -223,19 +240,44 @@ mod tests {
         assert!(proven.named.is_empty() && !proven.open.contains(&key));
     }
 
+    /// If several cases prove a requirement, the case that needs least counts.
+    #[test]
+    fn a_requirement_counts_by_what_its_cases_need() {
+        let key = requirement!("MPA-7.1.1-2");
+        let proofs = ["mpa/with/agent", "mpa/with/driver"]
+            .map(|case| Proven::by_case(key, case, Role::Responder, "mpa.accepts-wrong-key"));
+        let rule = Proven { by: "rule".into(), id: requirement!("MPA-4.1-3"), test: "some::test".into() };
+        let mut cases = CountedCases::default();
+        cases.needs.insert("mpa/with/driver".into(), Need::Driver);
+        let counts = count(&proofs.into_iter().chain([rule]).collect(), CoverageKind::Case, &cases, false);
+        let mpa = counts.into_iter().find(|count| count.catalogue == Catalogue::Mpa).unwrap();
+        assert_eq!((mpa.service, mpa.driver, mpa.agent, mpa.rule_only, mpa.covered), (0, 1, 0, 1, 2));
+    }
+
+    /// The columns of the table add up.
+    #[test]
+    fn each_covered_requirement_is_in_one_column() {
+        let suites = crate::script::Suites::embedded().unwrap();
+        let cases: CountedCases = suites.cases().collect();
+        for count in count(&Proofs::built_in().unwrap(), CoverageKind::Case, &cases, true) {
+            assert_eq!(count.service + count.driver + count.agent, count.case);
+            assert_eq!(count.case + count.rule_only, count.covered, "{count:?}");
+        }
+    }
+
     #[test]
     fn rows_that_only_the_user_observes_are_counted_separately() {
         let shown = requirement!("RDMAP-5.3-13");
         let case = Proven::by_case(shown, "rdmap/x/y", Role::Responder, "rdmap.reports-one-byte-more");
         let of = |by, sections| {
-            let counts = count(&Proofs::from_iter([case.clone()]), by, &BTreeSet::new(), sections);
+            let counts = count(&Proofs::from_iter([case.clone()]), by, &CountedCases::default(), sections);
             let rdmap = counts.into_iter().filter(|count| count.catalogue == Catalogue::Rdmap);
             rdmap.fold((0, 0, 0), |sum, it| (sum.0 + it.upper, sum.1 + it.upper_covered, sum.2 + it.covered))
         };
         // The catalogue has 59 such requirements. An agent cannot judge seven of them.
         assert_eq!((of(CoverageKind::Case, false), of(CoverageKind::Case, true)), ((52, 1, 0), (52, 1, 0)));
         assert_eq!(of(CoverageKind::Rule, false), (0, 0, 0));
-        let sdp = count(&Proofs::default(), CoverageKind::Case, &BTreeSet::new(), false);
+        let sdp = count(&Proofs::default(), CoverageKind::Case, &CountedCases::default(), false);
         assert!(sdp.iter().filter(|it| it.catalogue == Catalogue::Sdp).all(|it| it.upper == 0));
     }
 
@@ -243,7 +285,7 @@ mod tests {
     fn sections_add_up_to_their_catalogue() {
         let proofs = Proofs::built_in().unwrap();
         let sum = |sections| {
-            let counts = count(&proofs, CoverageKind::Case, &BTreeSet::new(), sections);
+            let counts = count(&proofs, CoverageKind::Case, &CountedCases::default(), sections);
             let rdmap: Vec<Count> = counts.into_iter().filter(|count| count.catalogue == Catalogue::Rdmap).collect();
             (
                 rdmap.len() > 1,

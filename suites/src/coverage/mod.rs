@@ -8,10 +8,12 @@
 //! judged needs a reason in the catalogue of classes.
 
 mod count;
+mod need;
 
 pub use count::{Count, count, rows, upper_rows, ways};
+pub use need::{CountedCases, Need};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::{fs, io};
 
@@ -118,6 +120,17 @@ impl Proofs {
     pub fn to_csv(&self) -> String {
         let lines = self.0.iter().map(|proven| format!("{},{},{}\n", proven.by, proven.id, proven.test));
         std::iter::once(format!("{HEADER}\n")).chain(lines).collect()
+    }
+
+    /// Returns the ids that cases prove, each with what the least demanding of these cases needs.
+    fn needs(&self, cases: &CountedCases) -> BTreeMap<RequirementId, Need> {
+        let mut needs = BTreeMap::new();
+        for proven in self.0.iter().filter(|proven| proven.by == "case") {
+            // An id of a case has no blanks.
+            let need = cases.need(proven.test.split(' ').next().unwrap_or_default());
+            needs.entry(proven.id).and_modify(|least: &mut Need| *least = need.min(*least)).or_insert(need);
+        }
+        needs
     }
 
     /// Returns the ids that are proven by `by`.
