@@ -1181,7 +1181,7 @@ local Sdp = {}
 ---@param options? weft.fields.carrier
 function Sdp:send(message, options) end
 
----Sends a line of text commands as Data. Text commands must control the target's socket.
+---Sends a line of text commands as Data. Text commands must control the target's socket. If the socket does not execute one of the commands, the case ends as unimplemented.
 ---@param line string
 function Sdp:command(line) end
 

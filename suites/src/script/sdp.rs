@@ -21,7 +21,7 @@ use super::objects::{Context, Tester};
 use super::old_names;
 use super::sdp_options::SdpOpen;
 use crate::sdp::{ReceivedMessage, observed_rules};
-use crate::stage::{Item, Message, SendFields};
+use crate::stage::Item;
 
 /// The Lua object `s`.
 #[derive(Clone)]
@@ -140,9 +140,10 @@ surface! {
         stage.sdp(s.number).send(&message, carrier).await?;
     };
 
-    /// Sends a line of text commands as Data. Text commands must control the target's socket.
+    /// Sends a line of text commands as Data. Text commands must control the target's socket. If the
+    /// socket does not execute one of the commands, the case ends as unimplemented.
     async command(line: LuaString = "string") =>
-        stage.sdp(s.number).send(&Message::data(&[bytes(&line), b"\n".to_vec()].concat()), SendFields::default()).await?;
+        stage.sdp(s.number).command(&bytes(&line)).await?;
 
     /// Returns the message with its counters filled in, so that it can be changed before it is
     /// sent.

@@ -61,8 +61,7 @@ pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Prob
             observer.mapper().await?;
         }
     } else if service.is_sdp() {
-        // Only builtin targets have the services `sdp-connect` and `sdp-drive`. Their behaviour is
-        // known.
+        // The good exchange has already used the commands of a driven socket.
         if !matches!(service, Service::SdpConnect | Service::SdpDrive) {
             observer.sdp().await?;
         }

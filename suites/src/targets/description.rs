@@ -8,7 +8,7 @@ use weft_core::wire::sdp::FieldOrder;
 use weft_peer::driver::VirtualLink;
 use weft_peer::service::RpingServer;
 
-use super::Service;
+use super::{DriverCommand, Service};
 use crate::baseline::BaselineEntry;
 use crate::correct::StartupFields;
 use crate::model::{Capability, Role};
@@ -33,6 +33,8 @@ pub(crate) struct Description {
     /// Size in bytes of the data buffer of `rping -s`.
     pub(crate) rping_size: u32,
     pub(crate) sdp: SdpFacts,
+    /// The commands that a driven SDP socket executes. `None`: all commands.
+    pub(crate) commands: Option<Vec<DriverCommand>>,
     pub(crate) mapper: MapperFacts,
     /// Outcomes that are known and expected.
     pub(crate) baseline: Vec<BaselineEntry>,
@@ -103,6 +105,7 @@ impl Description {
             request: StartupFields::REQUEST,
             rping_size: RpingServer::SIZE,
             sdp: SdpFacts::default(),
+            commands: None,
             mapper: MapperFacts::builtin(),
             baseline: Vec::new(),
             identity: BTreeMap::new(),

@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_core::wire::mpa::startup::{Enhanced, NOT_NEGOTIATED};
 
-use super::{KindName, MarkerDirections, Service};
+use super::{DriverCommand, KindName, MarkerDirections, Service};
 use crate::baseline::BaselineEntry;
 use crate::model::{Capability, Role};
 use crate::targets::SdpStart;
@@ -152,6 +152,9 @@ pub struct SdpTable {
     /// MSeq of the first message after Hello and HelloAck, 0 or 1. Section 6.1.5 of
     /// draft-pinkerton-iwarp-sdp-01 can mean 0 or 1. Default 1.
     pub first_mseq: Option<u32>,
+    /// The commands that a driven socket executes (docs/sdp-driver.md). A case that needs another
+    /// command does not judge the target. Default: all commands.
+    pub commands: Option<Vec<DriverCommand>>,
 }
 
 /// The `[portmap]` table of a target file.

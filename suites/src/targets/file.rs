@@ -10,7 +10,7 @@ use weft_core::wire::sdp::FieldOrder;
 use weft_peer::service::RpingServer;
 
 use super::description::SdpFacts;
-use super::{Description, MapperTable, PRESETS, Preset, Target, TargetError, TargetFile, TargetOptions};
+use super::{Description, MapperTable, PRESETS, Preset, Service, Target, TargetError, TargetFile, TargetOptions};
 use crate::baseline::missing_fields;
 use crate::correct::StartupFields;
 use crate::model::{Role, Verdict, current_word};
@@ -107,12 +107,21 @@ impl Target {
             }
             None => None,
         };
-        if initiates && let Some(service) = fields.service.filter(|service| service.is_sdp()) {
+        let is_connecting = fields.service == Some(Service::SdpConnect);
+        // A builtin initiator has no address to listen on. weft selects its services by case.
+        let is_reachable = is_connecting && fields.listen.is_some();
+        if initiates
+            && !is_reachable
+            && let Some(service) = fields.service.filter(|service| service.is_sdp())
+        {
             return Err(wrong(format!(
                 "service = \"{}\" needs role = \"responder\" and an address, because weft connects to the SDP socket. \
-                 For role = \"initiator\", set service to \"echo\", \"rping\", \"port-mapper\" or \"none\".",
+                 For role = \"initiator\", set service to \"echo\", \"rping\", \"port-mapper\", \"sdp-connect\" or \"none\".",
                 service.as_str()
             )));
+        }
+        if is_connecting && !initiates {
+            return Err(wrong("service = \"sdp-connect\" needs role = \"initiator\" and `listen`, because the SDP socket connects to weft".into()));
         }
         if initiates && fields.portmap != MapperTable::default() {
             return Err(wrong("portmap: an initiator queries the tester's port mapper; remove this table".into()));
@@ -141,6 +150,7 @@ impl Target {
             capabilities: fields.capabilities.unwrap_or_else(|| preset.capabilities.to_vec()),
             request,
             rping_size,
+            commands: fields.sdp.commands,
             sdp: SdpFacts { start: fields.sdp.start, order, first_mseq },
             mapper: facts.mapper,
             baseline: fields.baseline,
@@ -341,7 +351,9 @@ mod tests {
             (format!("{GOOD}start = [\"rping\"]"), "start"),
             (format!("{GOOD}capture = \"\""), "capture"),
             ("name = \"b\"\nkind = \"builtin\"\ncapture = \"lo\"".into(), "capture"),
-            (format!("{INITIATOR}service = \"sdp-echo\""), "\"echo\", \"rping\", \"port-mapper\" or \"none\""),
+            (format!("{GOOD}service = \"sdp-connect\""), "needs role = \"initiator\""),
+            (format!("{GOOD}[sdp]\ncommands = [\"juggle\"]"), "juggle"),
+            (format!("{INITIATOR}service = \"sdp-echo\""), "needs role = \"responder\""),
             (
                 "name = \"b\"\nkind = \"builtin\"\nrole = \"initiator\"\nservice = \"sdp-connect\"".into(),
                 "weft connects to the SDP socket",

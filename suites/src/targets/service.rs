@@ -25,9 +25,9 @@ pub enum Service {
     /// the Initiator, it is a client of a port mapper. The client sends the PMReq, and connects to
     /// the address in the answer.
     PortMapper,
-    /// An SDP socket that connects. Only builtin targets have this service.
+    /// A driven SDP socket that connects.
     SdpConnect,
-    /// An SDP socket that is controlled by text commands. Only builtin targets have this service.
+    /// A driven SDP socket, which executes text commands (docs/sdp-driver.md).
     SdpDrive,
     /// An SDP socket that returns the bytes that it receives, and closes when its peer closes.
     SdpEcho,

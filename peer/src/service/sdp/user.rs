@@ -1,19 +1,6 @@
 //! The user of an SDP socket: it posts receives, sends data, and handles received data.
 //!
-//! [`SdpUser::Drive`] executes commands in the text that it receives. A newline or `;` ends a
-//! command:
-//!
-//! - `send N`: send N bytes; `urgent N`: send N bytes, of which the last byte is Out-Of-Band data;
-//! - `read N N..`: post a receive of N bytes for each N, and discard the data. The user reads the
-//!   next command after all these receives have ended;
-//! - `mode out|in buffered|combined|pipelined`: request a Mode for a half-connection;
-//! - `resize N`: request another size of the peer's Private Buffers;
-//! - `suspend PORT`: suspend the connection;
-//! - `cancel-sends`, `cancel-receives`: cancel the posted sends or receives;
-//! - `shut`, `abort`: shut down or abort the connection;
-//! - `answer read|send-sm|both`, `threshold N`, `payload N`, `max-read N`, `hints`, `follow`:
-//!   change the policy of the SDP endpoint, for example how it answers a SrcAvail;
-//! - `wait N`: wait N milliseconds before the next command.
+//! [`SdpUser::Drive`] executes the commands of docs/sdp-driver.md, in the text that it receives.
 
 use core::time::Duration;
 use std::collections::VecDeque;

@@ -10,7 +10,9 @@ use weft_peer::Instant;
 use super::SdpSide;
 use crate::correct;
 use crate::sdp::{Counters, ReceivedMessage, observed_rules};
+
 use crate::stage::{Message, NoFrame, Stop, ulpdu};
+use crate::targets::DriverCommand;
 
 /// Maximum size in bytes of a message that is assembled from segments.
 const MAX_MESSAGE: usize = 1 << 20;
@@ -223,6 +225,18 @@ impl SdpSide<'_> {
         }
         self.connections.stimulate(self.number);
         self.put(message, send_fields).await
+    }
+
+    /// Sends a line of commands to a driven socket.
+    pub(crate) async fn command(&mut self, line: &[u8]) -> Result<(), Stop> {
+        let known = self.connections.target.description.commands.as_ref();
+        let mut commands = DriverCommand::of_text(core::str::from_utf8(line).unwrap_or_default());
+        let missing = known.and_then(|known| commands.find(|command| !known.contains(command)));
+        if let Some(missing) = missing {
+            let why = format!("The driven socket does not execute the command `{missing}`.");
+            return Err(self.recorder().unimplemented(&why));
+        }
+        self.send(&Message::data(&[line, b"\n"].concat()), SendFields::default()).await
     }
 
     pub(in crate::stage) async fn put(&mut self, message: &Message, send_fields: SendFields) -> Result<(), Stop> {

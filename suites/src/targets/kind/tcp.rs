@@ -101,9 +101,6 @@ fn read(file: &TargetFile) -> Result<KindSettings, String> {
             "listen: expected the IP address at which the target reaches the tester's port mapper and services".into(),
         );
     }
-    if matches!(file.service, Some(Service::SdpConnect | Service::SdpDrive)) {
-        return Err("service: only builtin targets have sdp-connect and sdp-drive".into());
-    }
     let access = Arc::new(Tcp { side, remote });
     Ok(KindSettings { access, service: Service::None, rping_size: RPING_SIZE, mapper })
 }
