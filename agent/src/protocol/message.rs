@@ -217,9 +217,9 @@ pub struct Completion {
     /// network byte order. libibverbs has no field for this value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub immediate: Option<u64>,
-    /// Value before the Atomic Operation. With libibverbs this field is `None`, because libibverbs
-    /// stores the value in the memory (part) of the work request. The stored value has the byte
-    /// order of the host.
+    /// Value that was in memory before the Atomic Operation. With libibverbs, this field is `None`,
+    /// because the value is in other memory: libibverbs writes it to the part of the work request.
+    /// There, the value has the byte order of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<u64>,
 }
