@@ -63,8 +63,8 @@ pub enum Outcome {
     /// The corrupted byte hides where its FPDU ends, for example because it is in `ULPDU_Length`.
     /// The receiver waits for more bytes, or finds a wrong CRC.
     FramingLost,
-    /// The corrupted byte is in no FPDU and in no start-up frame, as received. For example, the
-    /// connection has no FPDUs, or the receiver already had the byte.
+    /// The receiver got the corrupted byte neither in an FPDU nor in a start-up frame. For example,
+    /// the connection has no FPDUs, or the receiver already had the byte.
     OutsideIwarp,
     /// The CRC was correct in spite of the corrupted byte.
     UndetectedByCrc,
@@ -81,7 +81,7 @@ impl Outcome {
             Outcome::UndetectableWithoutCrc => "undetectable, because the connection uses no CRC",
             Outcome::UndetectableInStartup => "undetectable by a CRC, because start-up frames have no CRC",
             Outcome::FramingLost => "the change hides where the FPDU ends",
-            Outcome::OutsideIwarp => "in bytes that are not decoded as iWARP",
+            Outcome::OutsideIwarp => "the receiver got the changed byte in no FPDU and no start-up frame",
             Outcome::UndetectedByCrc => "the CRC is correct in spite of the change",
         }
     }

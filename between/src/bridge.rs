@@ -71,7 +71,7 @@ struct Waiting {
     faults: Vec<FaultInFrame>,
 }
 
-/// A frame that waits for later frames, so that it arrives after them.
+/// A frame that is held back until later frames have been forwarded.
 #[derive(Debug)]
 struct HeldBack {
     frame: Waiting,
@@ -109,7 +109,7 @@ impl Lane {
     }
 }
 
-/// A part of a segment that is forwarded in its own frame.
+/// A part of a segment. The part is forwarded in a separate frame.
 struct Piece {
     octets: Vec<u8>,
     tcp: TcpFrame,
@@ -433,7 +433,8 @@ impl Bridge {
         self.pass_held_back(from, due, tcp);
     }
 
-    /// If a held-back frame waits for later frames of the same connection, counts one of them.
+    /// If a held-back frame waits for later frames of the same connection, counts the frame `tcp`
+    /// as one of these later frames.
     fn pass_held_back(&mut self, from: Side, due: u64, tcp: Option<&TcpFrame>) {
         let lane = &mut self.lanes[from];
         let Some(held) = &mut lane.held_back else { return };

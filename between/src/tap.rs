@@ -326,7 +326,7 @@ impl<W: Write> Tap<W> {
     /// `output` reports an error.
     pub fn new(side: Side, name: &str, output: Option<W>) -> io::Result<Self> {
         let make = |output| {
-            let comment = format!("frames of side {side}: what it sent, and what it received after the impairments");
+            let comment = format!("frames that side {side} sent, and frames that it received after the impairments");
             let mut writer = pcapng::Writer::new(output, Some(&comment))?;
             let interface = pcapng::Interface { link_type: LINKTYPE_ETHERNET, name: Some(name), ..Default::default() };
             let interface = writer.interface(&interface)?;

@@ -101,7 +101,7 @@ impl Leg {
     }
 }
 
-/// A connection of a client with the server.
+/// A connection between a client and the server.
 #[derive(Debug)]
 struct Pair {
     legs: PerSide<Leg>,
