@@ -8,7 +8,8 @@ use std::sync::OnceLock;
 use weft_core::text::visible;
 use weft_suites::store::StoreError;
 
-/// The exit code for findings of `--level` or above, and for unexpected results.
+/// The exit code for findings that have at least the severity in `--level`, and for unexpected
+/// results.
 pub(crate) const UNEXPECTED: u8 = 1;
 /// The exit code for a wrong command line, and for unreadable input.
 pub(crate) const USAGE: u8 = 2;

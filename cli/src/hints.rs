@@ -80,10 +80,10 @@ fn option(word: &str) -> Option<&'static str> {
         }
         "-i" | "-D" | "-f" | "-a" | "-b" => "to capture: weft dissect -i IF; -f, -s, -a, -b and -w are as in tshark",
         "-d" | "-o" => {
-            "weft detects iWARP on any port; for SDP connections without their start, use --decode-as PORT=sdp"
+            "weft detects iWARP on any port; for SDP that began before the capture, use --decode-as PORT=sdp"
         }
         "-2" | "-R" => "weft has no second pass over a capture; filter with -Y",
-        "-L" | "-y" | "-I" => "weft uses the interface's own link type; docs/captures.md lists the supported ones",
+        "-L" | "-y" | "-I" => "weft uses the interface's link type; docs/captures.md lists the supported link types",
         "-F" => "-w writes pcapng; to convert the file for older programs: editcap -F pcap OUT OUT.pcap",
         "-N" | "-H" => "weft never resolves names; it prints addresses and ports as numbers",
         "-C" | "-X" => "weft has no profiles and no plug-ins",

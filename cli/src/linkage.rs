@@ -10,7 +10,7 @@ pub(crate) const STATIC: bool = cfg!(target_feature = "crt-static");
 
 /// The text that `weft --version` prints after the name.
 pub(crate) const VERSION: &str = if STATIC {
-    concat!(env!("CARGO_PKG_VERSION"), "\nstatic build: no agent on a device, no preload library")
+    concat!(env!("CARGO_PKG_VERSION"), "\nstatic build: it cannot use RDMA devices, and has no preload library")
 } else {
     env!("CARGO_PKG_VERSION")
 };

@@ -39,7 +39,7 @@ use clap::Parser;
 #[command(name = "weft", version, long_version = linkage::VERSION, propagate_version = true, max_term_width = 120)]
 #[command(after_help = "Exit codes:\n  \
     0  as expected (`dissect`: the capture was read)\n  \
-    1  `test`: unexpected results; `lint`: findings of --level or above\n  \
+    1  `test`: unexpected results; `lint`: findings with at least the severity in --level\n  \
     2  wrong usage, unreadable input, or no test case to run\n  \
     3  `test`: inconclusive results; any command: an unreachable target or peer\n  \
     4  a problem of weft or of this machine, such as a full disk")]

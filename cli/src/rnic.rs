@@ -237,6 +237,6 @@ pub(crate) fn agreed(connected: &Connected) -> String {
     let ready: String = ready.collect();
     let ready = if ready.is_empty() { ready } else { format!(", ready-to-receive:{ready}") };
     let revision = negotiated.peer_revision;
-    let (crc, sent, received) = (on(negotiated.crc), on(negotiated.markers_sent), on(negotiated.markers_received));
-    format!("peer's revision {revision}, CRC {crc}, markers sent {sent}, received {received}{depths}{ready}")
+    let (crc, to, from) = (on(negotiated.crc), on(negotiated.markers_sent), on(negotiated.markers_received));
+    format!("peer's revision {revision}, CRC {crc}, markers to the peer {to}, from the peer {from}{depths}{ready}")
 }

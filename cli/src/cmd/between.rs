@@ -367,7 +367,7 @@ fn print(results: &Results, arguments: &Arguments) {
             }
         }
         if attribution.omitted[side] > 0 {
-            note(&format!("findings of the monitor of side {side} that are not listed: {}", attribution.omitted[side]));
+            note(&format!("unlisted findings from the monitor of side {side}: {}", attribution.omitted[side]));
         }
         results.observed[side].remarks.iter().for_each(|remark| note(&format!("monitor of side {side}: {remark}")));
     }

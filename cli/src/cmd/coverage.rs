@@ -25,13 +25,14 @@ use crate::one_of::one_of;
     test  A unit test has an assertion that fails if the endpoint violates the requirement.\n\
     The built-in proofs come from `make coverage`, which runs the unit tests and `weft suite prove`.\n\n\
     The output has these columns, each with a number of requirements:\n  \
-    rows          all requirements about observable behaviour. The kind of proof (--by)\n                \
-    determines which behaviour is observable. A unit test of SDP can observe everything\n                \
-    that the peer or the user of the endpoint observes.\n  \
+    rows          all requirements whose violation can be observed by a proof of the kind in --by.\n                \
+    Rules observe packets. Cases observe packets and the target's reactions. Unit tests\n                \
+    observe packets and the API of the endpoint. In SDP, they act as the peer and the\n                \
+    user of the endpoint, and observe everything that these two observe.\n  \
     judgeable     requirements whose violation is visible in the bytes or in the target's reaction\n  \
     permission    requirements that permit or define something, so nothing can violate them\n  \
-    outside       requirements whose violation depends on facts that neither a capture nor a tester\n                \
-    has\n  \
+    outside       requirements whose violation depends on facts that are not in a capture, and that\n                \
+    a tester does not know\n  \
     unclassified  requirements that are not classified yet; they also count as judgeable\n  \
     service       requirements that a case judges on any target with a common service, such as\n                \
     echo; each of these columns contains only requirements with a proof\n  \

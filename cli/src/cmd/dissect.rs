@@ -154,7 +154,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let columns = columns(arguments, &mut wanted)?;
     let ring = Ring::read(&arguments.ring)?;
     if !arguments.ring.is_empty() && !arguments.is_live() {
-        reject!("-b needs -i IF and -w; -w writes one file if there is no -i");
+        reject!("-b needs -i IF and -w, because weft writes a single file without -i");
     }
     if let Some(path) = arguments.write.as_ref().filter(|_| !arguments.is_live()) {
         excerpt::run(arguments, path, &wanted, filter.as_ref())?;

@@ -26,8 +26,8 @@ use crate::target::resolve;
     after_help = "weft opens one connection after another. On each connection, it sends a sequence of inputs, such as\n\
     an MPA Request, an FPDU with a wrong CRC, or a FIN, and observes the outputs of the target. From\n\
     these outputs, weft infers a state machine, and tests it with random sequences. A state that none\n\
-    of the sequences reaches remains unknown. Nothing is judged: the machine describes the target, and\n\
-    `weft test` judges it.\n\n\
+    of the sequences reaches remains unknown. `weft learn` judges nothing: the state machine only\n\
+    describes the target. To judge the target, use `weft test`.\n\n\
     Inputs that change nothing and cause no output are not printed. Without --diff, weft writes\n\
     NAME.machine.json and NAME.dot to the folder. NAME is the name of the target.\n\
     Graphviz draws the second file: dot -Tsvg NAME.dot > NAME.svg\n\n\
@@ -236,8 +236,8 @@ fn failure(error: LearnError) -> anyhow::Error {
     }
 }
 
-/// Returns the inputs that the options select for a target. With --diff, the other target may have
-/// the other role, so inputs of the other role are only left out.
+/// Returns the inputs that the options select for a target. An input that exists only for the other
+/// role is left out without an error, because with --diff the other target can have that role.
 fn selected(arguments: &Arguments, target: &Target) -> anyhow::Result<Vec<&'static Input>> {
     let all: Vec<&'static Input> = inputs(target.info().role).collect();
     let exists = |name: &String| {
@@ -255,7 +255,7 @@ fn selected(arguments: &Arguments, target: &Target) -> anyhow::Result<Vec<&'stat
     };
     let used: Vec<&'static Input> = all.iter().copied().filter(|input| is_used(input)).collect();
     if used.is_empty() {
-        reject!("no input is left for this target; `weft learn --list` lists the inputs");
+        reject!("the options select no input for this target; `weft learn --list` lists the inputs");
     }
     Ok(used)
 }
@@ -299,7 +299,8 @@ async fn compare(arguments: &Arguments, names: &[String], cancel: watch::Receive
     let folder = arguments.out.join("learn");
     let file = folder.join("difference.lua");
     let Some(shortest) = differences.first() else {
-        // The case of an earlier comparison would be misleading. It may not exist.
+        // Remove the case of an earlier comparison, because it would be misleading. Ignore an
+        // error, because there may be no such case.
         let _ = std::fs::remove_file(&file);
         if !arguments.json {
             print_line!(
@@ -316,7 +317,7 @@ async fn compare(arguments: &Arguments, names: &[String], cancel: watch::Receive
     if !arguments.json {
         print_differences([a, b], &differences);
         if is_file {
-            print_line!("\nThe outputs of a file were not played again. They are those of the learned machine.");
+            print_line!("\nFor a state machine from a file, weft shows the file's outputs and plays no sequences.");
         }
         let (file, out) = (file.display(), arguments.out.display());
         print_line!("\nthe case of the first sequence is {file}; weft test TARGET --suites {out} runs it");
@@ -324,9 +325,9 @@ async fn compare(arguments: &Arguments, names: &[String], cancel: watch::Receive
     Ok(ExitCode::from(UNEXPECTED))
 }
 
-/// Plays the sequences of all differences with the targets. If an output contradicts a machine, the
-/// machine is learned further. Repeats this until the differences are real, for targets that are not
-/// files.
+/// Plays the sequences of all differences again with those sides that are targets and not files. If
+/// an output contradicts a machine, continues to learn this machine. Repeats this until the targets
+/// really differ in all of these sequences.
 async fn confirm(
     a: &mut Machine,
     mut of_a: Option<&mut Learning>,
@@ -373,7 +374,8 @@ fn print_differences(machines: [&Machine; 2], differences: &[Difference]) {
     }
 }
 
-/// Returns how far the agreement of two machines goes.
+/// Returns a text about what two equal machines have in common: the number of states, the common
+/// inputs, and the inputs that only one of them has.
 fn agreement(a: &Machine, b: &Machine) -> String {
     let common = a.inputs.iter().filter(|input| b.inputs.contains(input)).count();
     let only: Vec<&String> = a
@@ -386,7 +388,7 @@ fn agreement(a: &Machine, b: &Machine) -> String {
         format!("{} with {} in common", counted(a.states.len() as u64, "state"), counted(common as u64, "input"));
     if !only.is_empty() {
         let names: Vec<String> = only.iter().map(|name| (*name).clone()).collect();
-        text.push_str(&format!("; only one of them has {}", names.join(", ")));
+        text.push_str(&format!("; inputs of only one target: {}", names.join(", ")));
     }
     text
 }
@@ -400,7 +402,7 @@ fn print(machine: &Machine) {
         counted(machine.inputs.len() as u64, "input")
     );
     if machine.greeting != "-" {
-        print_line!("  when the connection opens, it sends: {}", machine.greeting);
+        print_line!("  when the connection opens, the target sends: {}", machine.greeting);
     }
     let transitions = machine.transitions();
     for (number, state) in machine.states.iter().enumerate() {
@@ -422,7 +424,7 @@ fn print(machine: &Machine) {
 fn counts(progress: &LearnProgress) -> String {
     let repeated = match progress.repeated {
         0 => String::new(),
-        repeated => format!(" ({repeated} again, after a different answer)"),
+        repeated => format!(" ({repeated} of them again, because an output differed)"),
     };
     format!(
         "{}, {} played{repeated}, {} in agreement",

@@ -36,8 +36,8 @@ const SHOWN: u64 = 5;
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "Exit codes:\n  \
-    0  no findings of --level or above\n  \
-    1  findings of --level or above\n  \
+    0  no findings with at least the severity in --level\n  \
+    1  findings with at least the severity in --level\n  \
     2  a capture cannot be read, or has nothing to judge (no iWARP, SDP or port mapper)\n\
     If there are several captures, weft exits with the highest of their codes. The code does not\n\
     change if a reader such as `| head` closes the output early.\n\n\
@@ -274,7 +274,7 @@ struct Group {
 
 /// Receives findings from the dissector, counts them, and stores or prints them.
 struct Lint<'o> {
-    /// The lowest severity that counts (`--level`).
+    /// The lowest severity of the findings that are printed and counted (`--level`).
     least: Severity,
     /// Maximum number of findings to print for each requirement.
     most: u64,
@@ -286,7 +286,7 @@ struct Lint<'o> {
     out: &'o mut Out,
     failed: io::Result<()>,
     counts: BTreeMap<Severity, u64>,
-    /// Number of findings of `--level` or above, by requirement.
+    /// For each requirement, the number of findings that have at least the severity in `--level`.
     by_requirement: BTreeMap<RequirementId, u64>,
     /// The findings for the text output, the highest severity first.
     groups: BTreeMap<(std::cmp::Reverse<Severity>, RequirementId), Group>,

@@ -1,7 +1,7 @@
 //! `weft serve`: runs the builtin responder as a server for other implementations.
 //!
-//! The server listens on two ports. One port is the echo, which sends each Send back. The other
-//! port serves the workloads: it is the peer of `weft ping`, `weft probe`, `weft bench` and
+//! The server listens on two ports. One port has the echo service, which sends each Send back. The
+//! other port serves the workloads: it is the peer of `weft ping`, `weft probe`, `weft bench` and
 //! `weft cat`.
 
 mod shares;
@@ -25,7 +25,7 @@ use crate::watch::WatchArguments;
 /// The command line.
 #[derive(clap::Args)]
 #[command(after_help = "The responder listens on two ports:\n  \
-    --listen     an echo, which accepts all MPA Requests and sends each Send back\n  \
+    --listen     the echo service, which accepts all MPA Requests and sends each Send back\n  \
     --workloads  the peer of `weft ping`, `weft probe`, `weft bench` and `weft cat`. The private data\n               \
     of the MPA Request selects the service. Without private data, the service is an rping server.\n               \
     Each peer address can use at most 1 GiB of memory.\n\n\
@@ -37,9 +37,10 @@ use crate::watch::WatchArguments;
     weft serve --seed 7                            damage the sent traffic in the same way in each run\n  \
     weft serve --mangle truncate,reset=50,cut=2    truncate messages, reset connections, split writes")]
 pub(crate) struct Arguments {
-    /// Listen on this address for the echo (default 127.0.0.1:7175)
+    /// Run the echo service on this address (default 127.0.0.1:7175)
     ///
-    /// For port 0, weft uses a free port and prints it.
+    /// The echo service sends each received Send back. For port 0, weft uses a free port and prints
+    /// it.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
     /// Listen on this address for `weft ping` and other clients
@@ -62,7 +63,7 @@ pub(crate) struct Arguments {
     watch: WatchArguments,
 }
 
-/// The default address of the echo.
+/// The default address of the echo service.
 const ECHO: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7175);
 /// The default address of ping, probe, bench and cat.
 const WORKLOADS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7174);
@@ -88,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let workloads = arguments.workloads.or(arguments.listen.is_none().then_some(WORKLOADS));
         if let Some(address) = workloads {
             let address = workloads::start(address, deviations, mangling.clone(), traffic, arguments.quiet)?;
-            let _ = writeln!(io::stdout(), "ping, probe, bench and cat on {address}");
+            let _ = writeln!(io::stdout(), "serving ping, probe, bench and cat on {address}");
         }
         let stop = server.stop_handle();
         let interrupted = tokio::spawn(async move {
@@ -107,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }))
 }
 
-/// Formats an event of the echo as a line.
+/// Formats an event of the echo service as a line.
 fn line(report: &ConnectionReport, mangling: Option<&Mangling>) -> String {
     let what = match report.event {
         ConnectionEvent::Accepted => match mangling.map(|mangling| mangling.seed_of(report.number - 1)) {
@@ -127,7 +128,8 @@ fn line(report: &ConnectionReport, mangling: Option<&Mangling>) -> String {
 fn agreed(negotiated: &Negotiated) -> String {
     let yes = |yes: bool| if yes { "on" } else { "off" };
     let (crc, to, from) = (yes(negotiated.crc), yes(negotiated.markers_sent), yes(negotiated.markers_received));
-    let mut text = format!("MPA revision {}: CRC {crc}, markers sent {to}, received {from}", negotiated.peer_revision);
+    let revision = negotiated.peer_revision;
+    let mut text = format!("MPA revision {revision}: CRC {crc}, markers to the peer {to}, from the peer {from}");
     if let Some(agreed) = &negotiated.enhanced {
         text.push_str(&format!(", IRD {} ORD {}", agreed.ird, agreed.ord));
     }

@@ -27,8 +27,8 @@ use workers::{Outcome, Work};
     0  all checks passed\n  \
     1  a check failed; weft prints the seed and the command that replays the run\n\n\
     Examples:\n  \
-    weft soak                                       run one hour, in process and over TCP\n  \
-    weft soak --for 1m --over virtual               run one minute in process\n  \
+    weft soak                                       run one hour, inside weft's process and over TCP\n  \
+    weft soak --for 1m --over virtual               run one minute, only inside weft's process\n  \
     weft soak --over virtual --seed 4711 --runs 1   replay one run")]
 pub(crate) struct Arguments {
     /// Run this long: a number of seconds (s), minutes (m) or hours (h), such as 90s
@@ -42,15 +42,16 @@ pub(crate) struct Arguments {
     /// Each further run uses the next seed.
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
-    /// Stop after this many runs in process, and this many on each lane (see --lanes)
+    /// Stop after COUNT runs inside weft's process, and COUNT runs on each TCP lane
     ///
-    /// With `--runs 1`, weft uses only one lane.
+    /// A lane is a pair of endpoints that connect over TCP (see --lanes). With `--runs 1`, weft
+    /// uses only one lane.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// Damage the traffic in this way, as in `weft serve --mangle`
     ///
-    /// Without this option, runs in process select the damage by their seed, and runs over TCP use
-    /// `all`.
+    /// Without this option, the seed of a run selects the damage if the run is inside weft's
+    /// process. Runs over TCP then use `all`.
     #[arg(long, value_name = "WORD[=N],...")]
     mangle: Option<Plan>,
     /// Use this many lanes: connect this many pairs of endpoints at a time over TCP
@@ -76,7 +77,7 @@ pub(crate) enum Transport {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let begin = Instant::now();
     let first = arguments.seed.unwrap_or_else(random_seed);
-    print_line!("running for {} s, with seeds from {first} on", arguments.time.as_secs());
+    print_line!("running for {} s; the first seed is {first}", arguments.time.as_secs());
     let (sender, receiver) = mpsc::channel();
     for over in [Transport::Virtual, Transport::Tcp] {
         if arguments.over.is_none_or(|only| only == over) {
@@ -116,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     size.sample();
     let (runs, time, size_text) = (counts.text(), begin.elapsed().as_secs(), size.text());
-    print_line!("all checks passed: {runs} in {time} s, with seeds from {first} on; {size_text}");
+    print_line!("all checks passed: {runs} in {time} s; the first seed was {first}; {size_text}");
     match size.settled {
         Some(settled) if size.most > settled + (arguments.growth << 20) => {
             let (from, to) = (settled >> 20, size.most >> 20);
@@ -131,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// The numbers of finished runs.
 #[derive(Default)]
 struct Counts {
-    /// Number of runs in process, and the number of bytes that their endpoints received.
+    /// Number of runs inside weft's process, and the number of bytes that their endpoints received.
     played: (u64, u64),
     /// Number of runs over TCP.
     connections: u64,
@@ -147,7 +148,7 @@ impl Counts {
 
     fn text(&self) -> String {
         let (runs, octets) = self.played;
-        format!("{} in process ({} MiB), {} over TCP", counted(runs, "run"), octets >> 20, self.connections)
+        format!("{} inside weft's process ({} MiB), {} over TCP", counted(runs, "run"), octets >> 20, self.connections)
     }
 }
 

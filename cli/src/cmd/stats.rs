@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         match totals.further_exchanges {
             0 => writeln!(out)?,
-            further => writeln!(out, "; {further} more exchanges are only counted")?,
+            further => writeln!(out, "; exchanges counted, but not shown: {further}")?,
         }
     }
     out.flush()?;

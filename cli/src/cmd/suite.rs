@@ -43,7 +43,7 @@ subcommands! {
         /// case against the correct endpoint. Then weft runs the case with each deviation that
         /// violates one of the case's requirements. The output is a matrix of deviations and cases.
         Prove = prove,
-        /// Print the results of a case on a target in all stored runs
+        /// Print the results of a case in all stored runs against a target
         History = history,
         /// Write a file with type annotations of weft's Lua functions, for an editor
         ///

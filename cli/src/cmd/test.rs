@@ -88,8 +88,8 @@ pub(crate) struct Arguments {
     /// Run all cases with markers in these directions
     ///
     /// A target file needs the capability `markers` if the target inserts markers, and
-    /// `asks-for-markers` if the target requests markers. The results are stored under a name of
-    /// their own, such as builtin+markers.
+    /// `asks-for-markers` if the target requests markers. weft stores these results under another
+    /// target name, such as builtin+markers.
     #[arg(long, value_name = "WHICH", value_enum)]
     markers: Option<Markers>,
     /// Run only part I of N of the selected cases

@@ -109,8 +109,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns the URL of the store, and the folder of its runs. If operators are allowed to start runs
-/// (`starts`), creates a missing folder, and accepts a store that does not exist yet. With
-/// `--captures` and without `--store`, does the same.
+/// (`starts`), creates a missing folder, and accepts a store that does not exist yet. If the
+/// command line has `--captures` but no `--store`, also creates a missing folder and accepts a
+/// missing store.
 fn place(arguments: &Arguments, starts: bool) -> anyhow::Result<(String, PathBuf)> {
     let out = arguments.out.display();
     if let Some(url) = &arguments.store {

@@ -175,7 +175,7 @@ fn joined_networks_and_unread_frames_are_reported() {
     assert_eq!(fpdus(&path), fpdus(&plain));
     let name = path.display();
     let joined = format!(
-        "weft: {name}: connections were captured in several VLANs, tunnels or interfaces 1 time \
+        "weft: {name}: a connection appeared in another VLAN, tunnel or interface 1 time \
          (first: stream 0, frame {}); weft read each such connection as one connection\n",
         2 * first + 2
     );

@@ -8,6 +8,9 @@ use std::process::{Child, Command, Stdio};
 /// A Request of RFC 5044 section 7.1.1, with C=1, revision 1 and no private data.
 const REQUEST: &[u8] = b"MPA ID Req Frame\x40\x01\x00\x00";
 
+/// The text before the address of the workloads.
+const SERVING: &str = "serving ping, probe, bench and cat on ";
+
 /// A responder. It is killed at the end of the test.
 struct Serving(Child);
 
@@ -57,7 +60,7 @@ fn connections_are_reported_on_standard_error() {
     lines.sort_by_key(|line| line[..4].to_owned());
     for (line, words) in lines.iter().zip([
         ["   1  127.0.0.1:", "TCP connected"],
-        ["   1  127.0.0.1:", "MPA revision 1: CRC on, markers sent off, received off"],
+        ["   1  127.0.0.1:", "MPA revision 1: CRC on, markers to the peer off, from the peer off"],
         ["   1  127.0.0.1:", "closed by the peer: FIN; 0 Sends received"],
         ["   2  127.0.0.1:", "TCP connected"],
         ["   2  127.0.0.1:", "(MPA-7.1.1-2); 0 Sends received"],
@@ -146,7 +149,7 @@ fn both_ports_are_written_to_a_capture() {
     let mut serving = serve(&["--workloads", "127.0.0.1:0", "--write", &file]);
     let mut lines = BufReader::new(serving.0.stdout.take().unwrap()).lines().map(Result::unwrap);
     let mut after = |words: &str| lines.find_map(|line| line.strip_prefix(words).map(str::to_owned)).unwrap();
-    let (echo, workloads) = (after("listening on "), after("ping, probe, bench and cat on "));
+    let (echo, workloads) = (after("listening on "), after(SERVING));
     assert!(connection(&echo, REQUEST).starts_with(b"MPA ID Rep Frame"));
     let (host, port) = workloads.rsplit_once(':').unwrap();
     let weft = |arguments: &[&str]| Command::new(env!("CARGO_BIN_EXE_weft")).args(arguments).output().unwrap();
@@ -182,8 +185,7 @@ fn a_responder_out_of_descriptors_serves_on() {
 fn the_software_rnic_deviates_too() {
     let mut serving = serve(&["--workloads", "127.0.0.1:0", "--deviate", "rdmap.version-0"]);
     let mut lines = BufReader::new(serving.0.stdout.take().unwrap()).lines();
-    let address =
-        lines.find_map(|line| line.unwrap().strip_prefix("ping, probe, bench and cat on ").map(str::to_owned)).unwrap();
+    let address = lines.find_map(|line| line.unwrap().strip_prefix(SERVING).map(str::to_owned)).unwrap();
     let (host, port) = address.rsplit_once(':').unwrap();
     let ping = ["ping", "-c", "-a", host, "-p", port, "-C", "1", "--trace"];
     let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(ping).output().unwrap();
@@ -221,8 +223,7 @@ fn a_seed_mangles_the_same_way_each_time() {
 fn cut_and_late_segments_arrive() {
     let mut serving = serve(&["--workloads", "127.0.0.1:0", "--mangle", "cut=1,delay=10", "--seed", "5"]);
     let mut lines = BufReader::new(serving.0.stdout.take().unwrap()).lines();
-    let address =
-        lines.find_map(|line| line.unwrap().strip_prefix("ping, probe, bench and cat on ").map(str::to_owned)).unwrap();
+    let address = lines.find_map(|line| line.unwrap().strip_prefix(SERVING).map(str::to_owned)).unwrap();
     let (host, port) = address.rsplit_once(':').unwrap();
     let ping = ["ping", "-c", "-a", host, "-p", port, "-C", "3", "-S", "5000", "-V", "--mangle", "cut=1,delay=10"];
     let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(ping).output().unwrap();

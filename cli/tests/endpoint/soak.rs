@@ -17,11 +17,11 @@ fn runs_are_counted_and_the_seed_is_printed() {
     assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
     let text = String::from_utf8_lossy(&run.stdout);
     let first = text.lines().next().unwrap();
-    assert!(first.starts_with("running for 3600 s, with seeds from "), "{first}");
+    assert!(first.starts_with("running for 3600 s; the first seed is "), "{first}");
     // There are 20 runs in the process. There are also two lanes, which are pairs of endpoints that
     // connect over TCP, with 20 runs on each lane.
     let last = last_line(&run);
-    let start = "all checks passed: 20 runs in process (";
+    let start = "all checks passed: 20 runs inside weft's process (";
     assert!(last.starts_with(start) && last.contains("), 40 over TCP in "), "{last}");
 }
 

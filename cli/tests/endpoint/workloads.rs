@@ -114,7 +114,7 @@ fn cat_rejects_a_peer_that_requests_no_stream() {
     assert_eq!(reply, b"MPA ID Rep Frame\x60\x01\0\x0bno weft cat");
     line.clear();
     stderr.read_line(&mut line).unwrap();
-    assert!(line.contains("its Request is not from `weft cat`"), "{line}");
+    assert!(line.contains("the Request is not from `weft cat`"), "{line}");
 }
 
 /// The server of rping begins with an RDMA Read of the client's memory. An IRD of 0 forbids this

@@ -166,7 +166,7 @@ fn a_target_that_answers_after_the_silence_is_not_learned() {
     fs::write(folder.path().join("slow.toml"), target).unwrap();
     let (code, _, stderr) = learn(folder.path(), &["slow.toml", "--inputs", "request,fin", "--silence", "50"]);
     assert!(
-        code == 3 && stderr.contains("answers request later than 50 ms; use a longer --silence, such as 200"),
+        code == 3 && stderr.contains("answers `request` after more than 50 ms; use a longer --silence, such as 200"),
         "{stderr}"
     );
 }
@@ -179,7 +179,7 @@ fn mistakes_are_named() {
     write("sdp.toml", "name = \"s\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nservice = \"sdp-echo\"\n");
     for (arguments, code, text) in [
         (&["builtin", "--inputs", "requst"][..], 2, "requst is not an input; `weft learn --list` lists the inputs"),
-        (&["builtin", "--inputs", "reply"], 2, "no input is left for this target"),
+        (&["builtin", "--inputs", "reply"], 2, "the options select no input for this target"),
         (&["sdp.toml"], 2, "s has the service sdp-echo; weft learn needs a target with MPA start-up"),
         (&["--diff", "broken.json", "builtin"], 2, "broken.json is not a state machine that `weft learn` wrote"),
         (&["broken.json"], 2, "broken.json is a state machine, not a target; --diff compares state machines"),

@@ -217,7 +217,7 @@ async fn scale(
             counted(wanted.into(), "connection"),
             connected.as_secs_f64()
         );
-        print_line!("one byte in each direction on all connections in {:.2} s", served.as_secs_f64());
+        print_line!("sent one byte in each direction on each connection: {:.2} s in total", served.as_secs_f64());
     }
     Ok(())
 }

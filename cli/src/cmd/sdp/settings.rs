@@ -94,7 +94,7 @@ pub(crate) struct SdpArguments {
     #[arg(long, default_value = "read", value_parser = one_of([
         ("read", "By RDMA Read", SrcAvailAnswer::Read),
         ("sendsm", "By SendSm", SrcAvailAnswer::SendSm),
-        ("mixed", "By one RDMA Read, and SendSm for the rest", SrcAvailAnswer::ReadThenSendSm),
+        ("mixed", "By one RDMA Read, then by SendSm for the remaining bytes", SrcAvailAnswer::ReadThenSendSm),
     ]))]
     answer: SrcAvailAnswer,
     /// Set the size of the receive buffers that weft posts before data arrive

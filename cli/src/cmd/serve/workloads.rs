@@ -23,7 +23,7 @@ use weft_peer::workload::{WorkloadError, or_reject};
 use super::shares::Shares;
 use crate::rnic;
 
-/// Maximum number of connections at a time. The echo has the same limit.
+/// Maximum number of connections at a time. The echo service has the same limit.
 const CONNECTIONS: usize = 1024;
 
 /// Starts to listen, and returns the address. A task serves the connections until the runtime ends.

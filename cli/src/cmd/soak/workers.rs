@@ -1,4 +1,4 @@
-//! The worker threads: one for runs in process, one for runs over TCP.
+//! The worker threads: one for the runs inside weft's process, one for the runs over TCP.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,7 +77,7 @@ impl Work {
     }
 }
 
-/// Runs endpoints in process until the work is done.
+/// Runs pairs of endpoints inside weft's process until the work is done.
 fn in_process(work: &Work, sender: &Sender<Outcome>) {
     let over = Transport::Virtual;
     for seed in work.seeds() {

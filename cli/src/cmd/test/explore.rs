@@ -95,7 +95,7 @@ fn counts(progress: &ExploreProgress) -> String {
         undecided => format!(", {undecided} without a verdict"),
     };
     let (sessions, steps) = (counted(progress.sessions, "session"), counted(progress.steps, "step"));
-    format!("{sessions} with {steps}: {} failed ({failures}){undecided}", progress.failed)
+    format!("{sessions} with {steps} in total: {} failed ({failures}){undecided}", progress.failed)
 }
 
 fn print(target: &Target, exploration: &Exploration) {

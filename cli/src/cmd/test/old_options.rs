@@ -23,7 +23,7 @@ pub(super) struct Options {
     /// Print a case, its requirements and its script, and exit
     #[arg(long, hide = true, value_name = "CASE", conflicts_with_all = ["list", "prove", "history"])]
     show: Option<String>,
-    /// Print the results of a case on the target in all stored runs, and exit
+    /// Print the results of a case in all stored runs against the target, and exit
     #[arg(long, hide = true, value_name = "CASE", conflicts_with_all = ["list", "prove", "rerun", "repeat", "until_fail", "resume"])]
     pub(super) history: Option<String>,
     /// Run the cases against the deviations that they should catch, print the matrix

@@ -27,7 +27,8 @@ pub(crate) enum Scene {
     /// reads one part for each receive of its user (`CombinedByReads`).
     CombinedInParts,
     CombinedByReads,
-    /// Several SrcAvails in Pipelined Mode. In `PipelinedBySendSm`, the peer answers with SendSms.
+    /// Several SrcAvails in Pipelined Mode. In `PipelinedBySendSm`, the peer answers with SendSm
+    /// messages.
     Pipelined,
     PipelinedBySendSm,
     /// The receives are posted first, so the receiver sends SinkAvails.
