@@ -122,7 +122,7 @@ impl Requirement {
             return format!("RFC 7306 section {section}");
         }
         match self.section.strip_prefix("mail.") {
-            Some(item) => format!("peer-to-peer proposal of 2007, item {item}"),
+            Some(item) => format!("peer-to-peer proposal of 2007 (before RFC 6581), item {item}"),
             None => format!("{} section {}", self.catalogue.specification(), self.section),
         }
     }
@@ -146,7 +146,7 @@ mod tests {
     fn rows_are_cited_by_specification_and_section() {
         for (id, citation) in [
             (requirement!("MPA-7.1.1-2"), "RFC 5044 section 7.1.1"),
-            (requirement!("P2P-mail.0-1"), "peer-to-peer proposal of 2007, item 0"),
+            (requirement!("P2P-mail.0-1"), "peer-to-peer proposal of 2007 (before RFC 6581), item 0"),
             (requirement!("SDP-8.1.1-13"), "draft-pinkerton-iwarp-sdp-01 section 8.1.1"),
         ] {
             assert_eq!(id.row().citation(), citation);

@@ -14,9 +14,10 @@ use super::word::word_header;
 
 word_header! {
     RdmaRdCompl, RawRdmaRdCompl,
-    /// Number of octets that the sender fetched by RDMA Read for the oldest open SrcAvail, without
-    /// the payload of the SrcAvail. If this payload was the complete buffer, the number is 0
-    /// (SDP-6.3.7.1-3). The parser does not know the SrcAvail, so it always accepts 0.
+    /// Number of octets that the sender fetched by RDMA Read for the oldest open SrcAvail. The
+    /// payload of the SrcAvail message is not included. If this payload was the complete buffer,
+    /// the number is 0 (SDP-6.3.7.1-3). The parser does not know the SrcAvail, so it always accepts
+    /// 0.
     len = "Len"
 }
 
