@@ -22,13 +22,13 @@ pub struct DroppedState {
     /// How often any other connection was evicted and then continued. Such a connection had bytes,
     /// and weft had found neither iWARP nor SDP in it before the eviction.
     pub other_interruptions: u64,
-    /// Number of segments that filled a gap of a connection without iWARP or SDP after that
-    /// connection was evicted. weft did not read these segments.
+    /// Number of segments that weft did not read, for this reason: the segment filled a gap, but
+    /// its connection (without iWARP or SDP) had already been evicted.
     pub late: u64,
     /// Number of evicted connections with iWARP or SDP whose start-up settings weft dropped, too.
     pub forgotten: u64,
-    /// Number of evicted connections without iWARP or SDP that had bytes, and whose stream number
-    /// weft dropped, too. If such a connection continues, it counts as a new connection.
+    /// Number of evicted connections that had bytes, but no iWARP or SDP, and whose stream number
+    /// weft dropped, too. If such a connection continues, weft treats it as a new connection.
     pub others_forgotten: u64,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for DroppedState {
                 self.other_interruptions,
                 "time",
                 "weft interrupted its reading ",
-                " on connections without known iWARP or SDP, so weft may miss iWARP there",
+                " on connections in which it had found no iWARP or SDP, so weft may miss iWARP there",
             ),
             (self.late, "late segment", "weft did not read ", " of connections without iWARP or SDP"),
             (self.forgotten, "connection", "weft dropped the start-up settings of ", " with iWARP or SDP"),

@@ -26,13 +26,12 @@ impl JoinedConnections {
     }
 }
 
-/// Formats the counts, for example "connections were captured in several VLANs, tunnels or
-/// interfaces 2 times (first: stream 0, frame 9); weft read each such connection as one
-/// connection".
+/// Formats the counts, for example "a connection appeared in another VLAN, tunnel or interface 2
+/// times (first: stream 0, frame 9); weft read each such connection as one connection".
 impl fmt::Display for JoinedConnections {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let times = counted(self.count, "time");
-        write!(f, "connections were captured in several VLANs, tunnels or interfaces {times}")?;
+        write!(f, "a connection appeared in another VLAN, tunnel or interface {times}")?;
         if let Some((stream, frame)) = self.first {
             write!(f, " (first: stream {stream}, frame {frame})")?;
         }

@@ -20,7 +20,7 @@ pub(crate) struct Monitor {
     /// Buffer for findings. The buffer is empty between units. It is a field only to reuse its
     /// memory.
     found: Vec<Finding>,
-    /// Delayed findings about FPDUs that TCP possibly retransmits.
+    /// Findings about damaged FPDUs. They wait, because TCP may still retransmit these FPDUs.
     damaged: DamagedFpdus,
 }
 

@@ -14,9 +14,10 @@ pub struct FilteredFrames {
     sink: RecordSink,
     /// Number of frames that [`read`](super::read) may still read.
     left: usize,
-    /// Numbers of the frames that passed, without the numbers that the caller has removed. The
-    /// numbers are in capture order, with one exception. If a unit or finding of a frame arrives
-    /// only after later frames, the number of this frame comes after the numbers of those frames.
+    /// Numbers of the frames that passed the filter. Numbers that the caller has removed are not in
+    /// the list. The numbers are in capture order, with one exception. If a unit or finding of a
+    /// frame arrives only after later frames, the number of this frame comes after the numbers of
+    /// those frames.
     passed: Vec<FrameNumber>,
 }
 

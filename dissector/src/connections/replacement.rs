@@ -88,7 +88,7 @@ fn distance(a: u32, b: u32) -> u32 {
 }
 
 impl Connection {
-    /// The relation of a segment with the same ports to this connection.
+    /// How a segment with the same ports relates to this connection.
     pub(super) fn claim(&self, segment: &Segment<'_>) -> Claim {
         if let Some(claim) = self.replacement.as_ref().and_then(|replacement| replacement.claim(segment, self)) {
             return claim;

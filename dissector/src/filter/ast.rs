@@ -256,7 +256,7 @@ fn range<'t>(text: &str, literal: Literal<'t>) -> Result<Item<'t>, FilterError> 
     let LiteralKind::Word(word) = literal.kind else { return Ok(Item::One(literal)) };
     let Some((low, high)) = word.split_once("..") else { return Ok(Item::One(literal)) };
     if low.is_empty() || high.is_empty() {
-        return Err(FilterError::new(text, &literal.span, "a range needs a start and an end, without blanks: 4..6"));
+        return Err(FilterError::new(text, &literal.span, "a range has a start, an end and no blanks, such as 4..6"));
     }
     let Range { start, end } = literal.span;
     Ok(Item::Range(

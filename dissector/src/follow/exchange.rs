@@ -169,8 +169,8 @@ pub(crate) struct Exchanges {
     /// For each address in an Accept: the number of the exchange with the newest Accept that has
     /// this address.
     by_mapped: HashMap<SocketAddr, u64>,
-    /// For each source and destination of a connection that an Accept allows: the number of the
-    /// exchange with the newest Accept that allows this connection.
+    /// An Accept allows a connection between two addresses. For each such pair of source and
+    /// destination: the number of the exchange with the newest Accept that allows the connection.
     by_addresses: HashMap<(SocketAddr, SocketAddr), u64>,
 }
 

@@ -120,9 +120,10 @@ pub(crate) struct UnfinishedMessage {
     pub control: Location,
     /// Whether another message began and ended after the latest segment of this message.
     pub has_later_message: bool,
-    /// Set if the payload of the previous message begins exactly where this message ends. Then
-    /// these two messages are possibly one message, and the sender sent the segment with L=1 too
-    /// early. The value is the location of the DDP control octet in that segment.
+    /// Set if the payload of the previous message begins exactly where this message ends. In this
+    /// case, it is possible that the two messages are really one message, and that the sender set
+    /// L=1 in a segment too early. The value is the location of the DDP control octet in that
+    /// segment.
     pub early_last: Option<Location>,
 }
 

@@ -118,9 +118,9 @@ impl ConnectionState {
         }
         if let Kind::Sdp(carrier, order, part) = unit.kind {
             let sdp = self.context.sdp.get_or_insert_with(|| Box::new(sdp::SdpState::begin(direction, carrier)));
-            // Units are possibly delivered late in two cases. First, octets of their direction are
-            // missing. Second, CRC is not in use: then a unit is delivered only after the next unit
-            // has confirmed it.
+            // There are two cases in which a unit can be delivered late. First, octets of its
+            // direction are missing. Second, CRC is not in use: then the unit is delivered only
+            // after the next unit has confirmed it.
             let late = |tcp: &tcp::TcpFacts| tcp.may_be_late_at(unit.frame) || tcp.missed || tcp.cut;
             let peer_is_late = self.peer_has_unread && self.traffic.crc_is_off();
             if peer_is_late || self.mpa.tcp.iter().any(late) {

@@ -49,10 +49,11 @@ impl MpaState {
         self.windows[direction].record_segment(segment, scale);
     }
 
-    /// Returns whether the sender of `direction` possibly had certain octets of its peer when it
-    /// sent frame `at`. The octets are in frame `frame`, and end at stream position `end`. Frame
-    /// `at` must come after frame `frame`, and must acknowledge all these octets. If the
-    /// acknowledgement of frame `at` is not known, only the order of the two frames decides.
+    /// When the sender of `direction` sent frame `at`, it may already have received certain octets
+    /// of its peer. Returns whether this is possible. The octets are in frame `frame`, and end at
+    /// stream position `end`. Frame `at` must come after frame `frame`, and must acknowledge all
+    /// these octets. If the acknowledgement of frame `at` is not known, only the order of the two
+    /// frames decides.
     pub(crate) fn may_know(&self, direction: Direction, at: FrameNumber, frame: FrameNumber, end: u64) -> bool {
         at > frame && self.tcp[direction].had_received(at, &self.tcp[direction.peer()], end) != Some(false)
     }

@@ -103,8 +103,8 @@ pub(crate) struct Overrun {
 impl Overrun {
     /// Corrects `overrun` if the monitor processed a response late. Frame `answered` has the
     /// response to the request in frame `requested`. If both frames are before the first request
-    /// over the limit, one request less was outstanding at that time. So it is possible that there
-    /// was no overrun.
+    /// over the limit, the response had already arrived. So one request fewer was outstanding at
+    /// that time, and it is possible that there was no overrun.
     fn correct(overrun: &mut Option<Self>, requested: FrameNumber, answered: FrameNumber) {
         if let Some(Overrun { frame, outstanding, limit, .. }) = overrun
             && answered < *frame

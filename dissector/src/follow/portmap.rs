@@ -360,9 +360,8 @@ mod tests {
     fn what_is_old_is_not_known_any_more() {
         let mut transactions = Transactions::default();
         transactions.record(seen(0x04, 1, 0));
-        // An answer with another AssocHandle is matched only until `IN_FLIGHT`. A later answer
-        // possibly belongs to another PMReq with the same CpPort and CpIPAddr that was not
-        // captured.
+        // An answer with another AssocHandle is matched only until `IN_FLIGHT`. A later answer may
+        // belong to another PMReq, which has the same CpPort and CpIPAddr but was not captured.
         assert!(transactions.find(&seen(0x14, 2, IN_FLIGHT)).is_some());
         assert!(transactions.find(&seen(0x14, 2, IN_FLIGHT + 1)).is_none());
         assert!(transactions.find(&seen(0x14, 1, LIFETIME)).is_some());

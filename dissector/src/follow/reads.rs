@@ -94,7 +94,8 @@ impl Reads {
 }
 
 /// Records a unit (FPDU, gap, or unparsed octets). `reads` has one element for each direction. If
-/// `is_ready_to_receive` is set, the unit is the ready-to-receive Read. This Read does not count.
+/// `is_ready_to_receive` is set, the unit is the ready-to-receive Read, and is not recorded as a
+/// Read.
 pub(super) fn record_unit(
     reads: &mut [Reads; 2],
     unit: &Unit<'_>,

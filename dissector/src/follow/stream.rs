@@ -127,10 +127,10 @@ pub(crate) struct Stream {
     /// The capacity of a full TCP segment; `None` if the SYNs do not show it.
     pub capacity: Option<SegmentCapacity>,
     /// Two numbers about DDP segments that are not the last segment of their message. The first
-    /// number counts only those DDP segments that are at the start of a TCP segment. For a DDP
-    /// segment after another FPDU, MPA possibly offered only the rest of the TCP segment (RFC 5044
-    /// section 4.5). The second number is the length in octets of the longest ULPDU of all DDP
-    /// segments that are not the last segment of their message.
+    /// number counts only those DDP segments that are at the start of a TCP segment. The reason: if
+    /// another FPDU precedes the DDP segment in the TCP segment, MPA may have offered DDP only the
+    /// remaining space (RFC 5044 section 4.5). The second number is the length in octets of the
+    /// longest ULPDU of all DDP segments that are not the last segment of their message.
     pub non_last_segments: (u64, u16),
     /// Length of the longest ULPDU in octets.
     pub longest: u16,

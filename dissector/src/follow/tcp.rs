@@ -73,7 +73,8 @@ pub(crate) struct TcpFacts {
     /// captured.
     pub acked_uncaptured: Option<FrameNumber>,
     /// The sequence number of the first missing octet before captured octets, and the sequence
-    /// number after the last missing octet. Octets between two gaps count as missing, too.
+    /// number after the last missing octet. If there are several gaps, the range goes from the
+    /// first gap to the last gap, and includes the captured octets between them.
     gap: Option<(u32, u32)>,
     /// The peer's acknowledgements that were captured before the first segment of this endpoint,
     /// each with its frame.

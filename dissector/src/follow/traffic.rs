@@ -64,8 +64,8 @@ pub(crate) struct Traffic {
     pub directions: [DirectionTraffic; 2],
     /// The STags of both endpoints.
     pub stags: Stags,
-    /// DDP's version (DV) in the first segment whose version is possibly correct. Segments of both
-    /// directions count.
+    /// The version of DDP on this connection: the DV of the first segment, in either direction,
+    /// with a DV that is not certainly wrong.
     pub version: Option<u8>,
     /// Whether each direction's start-up frame requests CRCs.
     wants_crc: [Option<bool>; 2],
@@ -283,9 +283,9 @@ impl Traffic {
             }
             (Opcode::READ_RESPONSE, Segment::Tagged(header, _)) => {
                 let (stag, to) = (header.stag.get(), header.tagged_offset.get());
-                // It is possible that the peer sent a Read Request for the same sink, and that this
-                // Response answers it. The monitor does not know this Request if it is missing or
-                // is processed later. So the remark is made only if the order is certain.
+                // This Response can be the answer to a Read Request of the peer for the same sink.
+                // The monitor does not know this Request if the capture lacks it, or if the monitor
+                // processes it later. So the remark is made only if the order is certain.
                 let is_own_request =
                     position.first && peer.operations.is_idle() && own.operations.is_awaiting(stag, to);
                 if is_own_request && self.in_send_order {

@@ -419,8 +419,8 @@ mod tests {
     }
 
     /// If a sender does not count its CRC fields for marker positions, some of its FPDUs have one
-    /// marker too many or too few. If CRC is not in use, such an FPDU looks as if its length
-    /// counted the CRC field, or as if it had no CRC field.
+    /// marker too many or too few. If CRC is not in use, this can look like another fault: a length
+    /// that includes the CRC field, or a missing CRC field.
     #[test]
     fn without_crc_drifting_markers_do_not_hide_fpdus() {
         for len in [38, 102, 230, 358, 486] {

@@ -23,9 +23,8 @@ impl Reader {
     /// reason that no FPDU was found.
     pub(super) fn explain(&self, half: &DirectionStream, start: u64) -> Option<SenderError> {
         if self.fpdus == 0 && self.peer_startup_follows_hole && may_begin(half.contiguous(start), true) {
-            // It is possible that these octets are a second start-up frame, and that the captured
-            // Reply answers it. In this case, the Reply that rejected the first frame is missing in
-            // the capture.
+            // These octets can be a second start-up frame, which the captured Reply answers. In
+            // this case, the Reply that rejected the first frame is missing in the capture.
             return None;
         }
         if self.guesses_phase || self.guesses_end || self.may_contain_marker(half, start) {

@@ -8,8 +8,8 @@ use super::unit_output::UnitOutput;
 use crate::tcp::{DirectionStream, Pending};
 
 impl Reader {
-    /// Sets how the reader reads FPDUs from now on: with markers at `phase` (the remainder of
-    /// marker positions modulo 512), or without markers if `phase` is `None`. `crc` determines
+    /// Sets how the reader reads FPDUs from now on. `phase` is the remainder of the marker
+    /// positions modulo 512. If `phase` is `None`, the FPDUs have no markers. `crc` determines
     /// whether CRCs are checked.
     pub(super) fn assume(&mut self, phase: Option<u16>, crc: bool) {
         self.phase = phase;

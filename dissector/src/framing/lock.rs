@@ -25,7 +25,7 @@ pub(super) struct FpduRun {
     /// The possible marker phases; `None` if there are no markers. A phase is the remainder of the
     /// marker positions modulo 512.
     pub(super) phases: Option<Vec<u16>>,
-    /// Set if the run possibly continues when further octets have arrived.
+    /// Set if the octets after the run have not arrived yet, so that the run may be longer.
     pub(super) more: Option<Pending>,
 }
 

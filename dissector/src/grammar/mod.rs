@@ -1,10 +1,10 @@
 //! Splits units into fields with name, value and octets.
 //!
 //! Each protocol has one file. The file defines the fields of the protocol and the nom grammar that
-//! reads the fields. A field that Wireshark knows has Wireshark's name. A grammar reads the octets
-//! and passes each field to a [`Visitor`]. JSON, text, the field tree and the display filter are
-//! visitors. Therefore each field is defined only once. If the octets of a field were not captured,
-//! the field is not passed to the visitor.
+//! reads the fields. If Wireshark has the same field, weft uses Wireshark's name for it. A grammar
+//! reads the octets and passes each field to a [`Visitor`]. JSON, text, the field tree and the
+//! display filter are visitors. Therefore each field is defined only once. If the octets of a field
+//! were not captured, the field is not passed to the visitor.
 //!
 //! **Offsets in a unit.** The range of a field counts octets from the start of the unit that
 //! contains the field. A start-up frame starts at its key, and an FPDU at `ULPDU_Length`. In an
@@ -44,8 +44,9 @@ pub fn fields() -> impl Iterator<Item = &'static Field> {
         .copied()
 }
 
-/// All fields whose values come from the state of the monitor. The list also contains the port
-/// mapper's fields with values from octets, because [`portmap::FIELDS`] does not separate them.
+/// All fields whose values come from the state of the monitor. The list also contains those fields
+/// of the port mapper whose values come from octets, because [`portmap::FIELDS`] contains both
+/// kinds of fields.
 pub(crate) fn fields_of_context() -> impl Iterator<Item = &'static Field> {
     [sdp_state::FIELDS, portmap::FIELDS, ulp::FIELDS].into_iter().flatten().copied()
 }

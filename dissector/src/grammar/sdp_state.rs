@@ -15,15 +15,15 @@ pub static STATE_GROUP: Group =
 fields! { 5:
     PROFILE: "iwarp_sdp.profile", "Start-up sequence", Base::Text, "SDP 8.1.1";
     STATE: "iwarp_sdp.state", "Connection", Base::Text, "SDP 8";
-    MODE: "iwarp_sdp.mode", "Mode of the data sent", Base::Text, "SDP 12";
-    PEER_MODE: "iwarp_sdp.peer_mode", "Mode of the data received", Base::Text, "SDP 12";
+    MODE: "iwarp_sdp.mode", "Mode of the sender's data", Base::Text, "SDP 12";
+    PEER_MODE: "iwarp_sdp.peer_mode", "Mode of the peer's data", Base::Text, "SDP 12";
     CREDITS: "iwarp_sdp.credits", "Remaining credit of the sender", Base::Dec, "SDP 10.2";
     CREDIT_UPDATE: "iwarp_sdp.credit_update", "Gratuitous update", Base::Flag, "SDP 10.4";
     SRCAVAILS: "iwarp_sdp.srcavails", "Open SrcAvails of the sender", Base::Dec, "SDP 9.2";
     SINKAVAILS: "iwarp_sdp.sinkavails", "Open SinkAvails of the sender", Base::Dec, "SDP 9.3";
     ADVERT_FRAME: "iwarp_sdp.advert.frame", "Frame of the affected advertisement", Base::Dec, "SDP 9";
     ADVERT_LEFT: "iwarp_sdp.advert.left", "Remaining bytes of the affected advertisement", Base::Dec, "SDP 9";
-    OWED: "iwarp_sdp.owed", "Bytes of Data that a SendSm requested", Base::Dec, "SDP 9.2";
+    OWED: "iwarp_sdp.owed", "Unsent bytes of Data that a SendSm requested", Base::Dec, "SDP 9.2";
     NONDISCARDS: "iwarp_sdp.nondiscards", "NonDiscards", Base::Dec, "SDP 6.3.3.4";
     POTENTIALNONDISCARDS: "iwarp_sdp.potentialnondiscards", "PotentialNonDiscards", Base::Dec, "SDP 9.5.1";
     OOB_PENDING: "iwarp_sdp.oob_pending", "Announced Out-Of-Band bytes", Base::Dec, "SDP 9.5.3";

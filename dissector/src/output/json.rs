@@ -19,8 +19,8 @@
 //! the exchange, or at the end of the capture.
 //!
 //! Numbers are JSON integers up to 2^64-1, flags are 0 or 1, and octets are lower-case hexadecimal
-//! strings. A field that Wireshark knows has Wireshark's name. Later versions may add keys, but the
-//! meaning of a key never changes.
+//! strings. If Wireshark has the same field, weft uses Wireshark's name for it. Later versions may
+//! add keys, but the meaning of a key never changes.
 
 use std::io::{self, Write};
 use std::ops::Range;

@@ -60,9 +60,10 @@ pub struct HalfStats {
     /// NonDiscards of the Data Sink, and PotentialNonDiscards of the Data Source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub non_discards: Option<(u32, u32)>,
-    /// Two counts. The first count is the number of RdmaWrCompls, RdmaRdCompls and SendSms that the
-    /// Data Source's endpoint sent although no advertisement was open. The second count is the
-    /// number of SinkAvails with a NonDiscards that does not match earlier messages.
+    /// Two counts. The first count is the number of RdmaWrCompl, RdmaRdCompl and SendSm messages
+    /// that the Data Source's endpoint sent although no advertisement was open. The second count is
+    /// the number of SinkAvail messages of the Data Sink with a NonDiscards value that does not
+    /// match earlier messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained: Option<(u64, u64)>,
     /// Number of announced Out-Of-Band octets that were not sent.

@@ -16,13 +16,13 @@
 //!
 //! - A segment of one octet can be a keep-alive. The octet of a keep-alive can have any value (RFC
 //!   1122 section 4.2.3.6). If the octet follows a gap, an octet of a longer segment replaces it.
-//!   If the stream gives up the gap, the octet counts as missing.
+//!   If the stream gives up the gap, weft treats the octet as missing.
 //! - A segment with a wrong checksum was damaged in transit, and the receiver drops it. If another
 //!   segment of the direction has a correct checksum, the octets of the damaged segment are
 //!   **doubted**. Doubted octets wait, even if there is no gap, and octets of another segment
-//!   replace them. Doubted octets count if the receiver acknowledges them, or if they would
-//!   otherwise count as missing. If the CRC of an FPDU later shows that these octets are wrong, the
-//!   receiver received other octets that were not captured.
+//!   replace them. Doubted octets become part of the stream if the receiver acknowledges them, or
+//!   if no other segment replaces them. If the CRC of an FPDU later shows that these octets are
+//!   wrong, the receiver received other octets that were not captured.
 //!
 //! Octets before the position `settled` cannot change any more; they are **settled**. Octets after
 //! this position wait for the octets of a gap. The stream gives up a gap when more than

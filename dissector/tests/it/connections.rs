@@ -355,7 +355,7 @@ fn late_and_later_segments_of_a_connection_without_iwarp_are_reported() {
     let Crowd { mut dissector, mut tally, .. } = crowd;
     dissector.finish(&mut tally);
     let remarks = dissector.remarks();
-    let expected = "weft interrupted its reading 1 time on connections without known iWARP or SDP, \
+    let expected = "weft interrupted its reading 1 time on connections in which it had found no iWARP or SDP, \
                 so weft may miss iWARP there; weft did not read 2 late segments of connections without iWARP or SDP";
     assert_eq!(
         remarks,

@@ -31,7 +31,7 @@ pub struct Advert {
 }
 
 impl Advert {
-    /// Returns the number of octets of a SrcAvail that RdmaRdCompls have reported.
+    /// Returns how many octets of a SrcAvail the RdmaRdCompl messages so far have reported.
     pub(crate) fn reported(&self) -> u64 {
         u64::from(self.len.saturating_sub(self.payload)).saturating_sub(self.left)
     }

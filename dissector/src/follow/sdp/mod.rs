@@ -404,8 +404,8 @@ impl SdpState {
         self.record_out_of_order();
     }
 
-    /// Records that from now on the monitor possibly processes the directions out of order. Then it
-    /// is unknown when each Read was answered.
+    /// Records that, from now on, the order in which the monitor processes messages of different
+    /// directions is not certain. Then it is unknown when each Read was answered.
     pub(crate) fn record_out_of_order(&mut self) {
         self.peers.iter_mut().for_each(|peer| peer.returned.record_loss());
     }

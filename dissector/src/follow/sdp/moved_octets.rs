@@ -14,15 +14,15 @@ use super::advert::Advert;
 /// range.
 const MAX_RANGES: usize = 1024;
 
-/// Octets that RDMA moved for the sender of a message, and that the sender has not reported yet.
+/// Octets that the sender of a message has transferred by RDMA and has not reported yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MovedOctets {
     /// Number of octets that the sender's RDMA Writes put into the buffer of the oldest usable
     /// SinkAvail.
     pub written: u64,
     /// Number of octets that the sender's RDMA Reads requested from the buffer of the oldest
-    /// SrcAvail. Octets that the SrcAvail carried as payload do not count, and reported octets do
-    /// not count.
+    /// SrcAvail. This number includes neither the octets that the SrcAvail carried as payload, nor
+    /// reported octets.
     pub read: u64,
     /// The part of `read` that Read Responses returned; `None` if Responses may be missing.
     pub returned: Option<u64>,
@@ -74,8 +74,8 @@ impl AccessedRanges {
         self.list.is_empty()
     }
 
-    /// Returns the number of accessed octets in the buffer of `advert`. The first `skip` octets of
-    /// the buffer do not count. Octets that were accessed twice count twice.
+    /// Returns the number of accessed octets in the buffer of `advert`. The result does not include
+    /// the first `skip` octets of the buffer. Octets that were accessed twice count twice.
     pub(super) fn octets_within(&self, advert: &Advert, skip: u32) -> u64 {
         let buffer = buffer(advert, skip);
         let overlaps = self.list.iter().filter(|(stag, _)| *stag == advert.stag).map(|(_, range)| {

@@ -22,7 +22,8 @@ use super::rdma_use::{EndedAdverts, RdmaUse, RdmaUseSummary};
 use super::resize::Sizes;
 use crate::frame_number::FrameNumber;
 
-/// The state of a peer as Data Source, which sends the payload of a half-connection.
+/// The state of a peer in its role as Data Source. A Data Source sends the payload of a
+/// half-connection.
 #[derive(Debug, Clone, Default)]
 pub struct Source {
     /// The Mode of the half-connection; `None` if it is not known.
@@ -31,7 +32,8 @@ pub struct Source {
     pub potential_non_discards: u32,
     /// The SrcAvails that this peer sent.
     pub adverts: Adverts,
-    /// Number of octets that SendSms requested as Data, and that this peer has not sent.
+    /// Number of octets that this peer still has to send as Data, because the other peer requested
+    /// them by SendSm messages.
     pub owed: u64,
     /// The received SinkAvails that this peer may use, oldest first.
     pub usable: VecDeque<Advert>,
@@ -59,7 +61,8 @@ pub struct Source {
     pub(super) ended_adverts: EndedAdverts,
 }
 
-/// The state of a peer as Data Sink, which receives the payload of a half-connection.
+/// The state of a peer in its role as Data Sink. A Data Sink receives the payload of a
+/// half-connection.
 #[derive(Debug, Clone, Default)]
 pub struct Sink {
     /// The Mode of the half-connection; `None` if it is not known.
@@ -70,7 +73,8 @@ pub struct Sink {
     pub non_discards_differ: u64,
     /// The SinkAvails that this peer sent.
     pub adverts: Adverts,
-    /// Number of octets that this peer's SendSms requested as Data, and that have not arrived.
+    /// Number of octets that this peer requested as Data by SendSm messages, and that have not
+    /// arrived.
     pub awaited: u64,
     /// The received SrcAvails that this peer has not completely processed, oldest first.
     pub sources: VecDeque<Advert>,
@@ -104,7 +108,7 @@ pub struct SdpPeer {
     pub sink: Sink,
     /// Number of Out-Of-Band octets that this peer announced, but has not sent.
     pub oob_pending: u32,
-    /// Number of RdmaRdCompls, RdmaWrCompls and SendSms that this peer sent without an open
+    /// Number of RdmaRdCompl, RdmaWrCompl and SendSm messages that this peer sent without an open
     /// advertisement.
     pub unmatched: u64,
     /// The fields of this peer's Hello or HelloAck.
@@ -127,8 +131,8 @@ pub struct SdpPeer {
     pub(super) read_requests: VecDeque<(u32, u64, u32)>,
     /// The highest MSeqAck + Bufs that this peer received.
     pub(super) granted: Option<u32>,
-    /// Number of buffers that this peer announced in Hello or HelloAck, without the buffer that the
-    /// HelloAck uses.
+    /// Number of buffers that this peer announced in Hello or HelloAck. The buffer that the
+    /// HelloAck uses is not counted.
     pub(super) posted: u32,
     /// Whether this peer is the Accepting Peer.
     pub(super) accepting: bool,

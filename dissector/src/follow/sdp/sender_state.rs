@@ -64,10 +64,11 @@ pub(crate) struct SenderState {
     pub sources: AdvertSummary,
     /// The peer's SinkAvails that the sender may use.
     pub usable: AdvertSummary,
-    /// Number of octets that the peer's SendSms requested as Data, and that the sender had not
-    /// sent.
+    /// Number of octets that the sender still had to send as Data, because its peer requested them
+    /// by SendSm messages.
     pub owed: u64,
-    /// Number of octets that the sender's SendSms requested as Data, and that have not arrived.
+    /// Number of octets that the sender requested as Data by SendSm messages, and that have not
+    /// arrived.
     pub awaited: u64,
     /// NonDiscards of the half-connection of which the sender is the Data Sink.
     pub non_discards: u32,
@@ -121,16 +122,17 @@ pub(crate) struct Cancels {
 /// How the sender reached its Modes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ModeHistory {
-    /// For the sender as Data Source: the Mode before its own last ModeChange. `None` if the peer
-    /// changed the Mode after this ModeChange.
+    /// On the half-connection on which the sender is the Data Source: the Mode before the sender's
+    /// last ModeChange. `None` if the peer changed the Mode after this ModeChange.
     pub previous_mode: Option<Mode>,
-    /// For the sender as Data Source: whether its ModeChange from Pipelined Mode is not
+    /// On the same half-connection: whether the sender's ModeChange from Pipelined Mode is not
     /// acknowledged yet.
     pub leaves_pipelined: bool,
     /// Number of SinkAvails that arrived after the ModeChange from Pipelined Mode. The sender must
     /// not use these SinkAvails any more.
     pub late: u32,
-    /// For the sender as Data Sink: whether a ModeChange of the Data Source left Pipelined Mode.
+    /// On the half-connection on which the sender is the Data Sink: whether a ModeChange of the
+    /// Data Source left Pipelined Mode.
     pub sink_left_pipelined: bool,
 }
 

@@ -17,7 +17,7 @@ fn digest(state: &ConnectionState, findings: &mut Findings<'_>) {
             // At least one start-up frame was not captured, so it is unknown whether CRC is in use.
             continue;
         }
-        let expected = "a digest at least as strong as CRC32c over each DDP segment";
+        let expected = "for each DDP segment, a digest at least as strong as CRC32c";
         let found = if has_field { "CRC switched off by both sides" } else { "FPDUs without CRC field" };
         findings.as_note().report_in_frame(requirement!("DDP-3-7"), direction, frame, expected, found.to_owned());
     }

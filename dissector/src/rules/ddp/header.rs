@@ -67,7 +67,7 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
                 findings.report(requirement!("DDP-4.2-2"), unit, range, expected, found);
             }
             if view.payload_len == 0 && (wrong > 0 || !fits) {
-                let expected = "valid control bytes of DDP and RDMAP, even without payload";
+                let expected = "valid control bytes of DDP and RDMAP, even in a segment without payload";
                 let found = format!("{octet:#04x} {:#04x}", view.header[1]);
                 findings.report(requirement!("DDP-5.2-9"), unit, ULPDU_AT..ULPDU_AT + 2, expected, found);
             }
@@ -75,7 +75,7 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
         Segment::Untagged(header, _) => {
             let word = header.ulp_word.get() != 0 && opcode.is_tagged().is_some() && !opcode.invalidates();
             if !fits || opcode.is_tagged() == Some(true) || word {
-                let expected = "RDMAP's control byte, then zero unless the opcode invalidates an STag";
+                let expected = "RDMAP's control byte, then four zero bytes unless the opcode invalidates an STag";
                 let found = format!("{:02x?}", &view.header[1..view.header_len.min(6)]);
                 findings.report(requirement!("DDP-4.3-2"), unit, ULPDU_AT + 1..ULPDU_AT + 6, expected, found);
             }

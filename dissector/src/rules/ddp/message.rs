@@ -82,7 +82,7 @@ fn offsets(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut
         }
         RemarkKind::Order { tagged, expected, found } => {
             let (name, ids) = (name(tagged), requirements!["DDP-5.3-2"]);
-            let expected = format!("segments in increasing {name}, with {name} {expected:#x} next");
+            let expected = format!("segments in increasing order of {name}, here with {name} {expected:#x}");
             findings.report_remark(ids, unit, remark, &expected, &format!("{name} {found:#x}"));
         }
         _ => {}
@@ -92,7 +92,7 @@ fn offsets(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut
 fn last(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     match remark.kind {
         RemarkKind::NoLastSegment(opcode) => {
-            let found = format!("L=0 in the last segment of the {opcode}, before the next message");
+            let found = format!("L=0 in the last segment of the {opcode}, although the next message follows");
             findings.report_remark(requirements!["DDP-4.1-4"], unit, remark, "L=1 in the last segment", &found);
         }
         RemarkKind::AfterLast { last, found, again } => {

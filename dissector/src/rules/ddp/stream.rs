@@ -56,9 +56,9 @@ fn unfinished(state: &ConnectionState, findings: &mut Findings<'_>) {
             continue;
         }
         // All segments of this message are known. So if octets of the direction are missing
-        // (`lost`), they come before this message. It is possible that the missing octets belong to
-        // an earlier Response, and that the segment with L=1 is the end of that Response. In that
-        // case, this message is the next Response, and the close cut it off.
+        // (`lost`), they come before this message. The missing octets may belong to an earlier
+        // Response that ended with the segment with L=1. In that case, this message is the next
+        // Response, and the close cut it off.
         let opcode = message.opcode;
         let is_early = message.has_later_message || opcode == Opcode::READ_RESPONSE && !side.lost;
         if let Some(last) = message.early_last.filter(|_| is_early) {
@@ -96,7 +96,7 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
             findings.as_note().report_in_frame(requirement!("DDP-6.2.1-1"), direction, fin, expected, found.clone());
             let tcp = &state.mpa.tcp;
             if tcp[direction].had_fin(fin, &tcp[direction.peer()]) == Some(true) {
-                let expected = "messages that continue although the peer has closed its half";
+                let expected = "complete messages, even after the peer has closed its half of the connection";
                 findings.as_note().report_in_frame(requirement!("DDP-6.2.1-6"), direction, fin, expected, found);
             }
         }
@@ -113,7 +113,7 @@ fn teardown(state: &ConnectionState, findings: &mut Findings<'_>) {
             && read.frame < peer_fin
             && tcp[direction].had_received(ended, &tcp[direction.peer()], read.end) == Some(true)
         {
-            let expected = "responses to all requests although the peer has closed its half";
+            let expected = "responses to all requests, even after the peer has closed its half of the connection";
             let found = format!("a close, and no response to the request of frame {}", read.frame);
             findings.report_in_frame(requirement!("DDP-6.2.1-6"), direction, ended, expected, found);
         }
@@ -145,7 +145,9 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
             Some(seen) => {
                 let about_earlier = seen.reported_segment().is_some_and(|target| target.frame < bad);
                 let is_other = seen.error.layer.0 != 2 && !about_earlier;
-                (is_other.then_some(seen.frame), format!("{} after the bad CRC of frame {bad}", seen.error))
+                let error = seen.error;
+                let found = format!("a Terminate with another error ({error}) after the bad CRC of frame {bad}");
+                (is_other.then_some(seen.frame), found)
             }
         };
         if let Some(frame) = frame.filter(|at| state.mpa.may_know(direction.peer(), *at, bad, end)) {
@@ -261,7 +263,7 @@ mod tests {
         };
         let id = requirement!("DDP-4.1-6");
         proves(id, &closed(&[WRITE_LAST, WRITE_ON, SEND]), &closed(&[WRITE_ON, WRITE_LAST, SEND]));
-        // It is possible that WRITE_ON begins a new Write, and that the close cut off this Write.
+        // WRITE_ON can be the beginning of a new Write, which the close cut off.
         proves(id, &closed(&[WRITE_LAST, WRITE_ON, SEND]), &closed(&[WRITE_LAST, WRITE_ON]));
         let response = |last_first: bool| {
             let mut parts = ["8142 00000100 0000000000001000 0102", "c142 00000100 0000000000001002 0304"];

@@ -16,7 +16,7 @@ fn right_edge(state: &ConnectionState, findings: &mut Findings<'_>) {
     }
     for (direction, window) in Direction::BOTH.into_iter().zip(&state.mpa.windows) {
         let Some(shrink) = window.shrink else { continue };
-        let found = format!("a right edge {} bytes before the right edge of frame {}", shrink.octets, shrink.before);
+        let found = format!("a right edge that is {} bytes lower than in frame {}", shrink.octets, shrink.before);
         let expected = "a receive window whose right edge does not move back";
         findings.as_note().report_in_frame(requirement!("DDP-A-2"), direction, shrink.frame, expected, found);
     }

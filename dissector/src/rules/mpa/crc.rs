@@ -65,7 +65,7 @@ fn crc_is_right(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
     let right = crc::to_octets(crc::crc32c(octets));
     let expected = format!("CRC32c {}", hex(right));
     if unit.incomplete {
-        let found = format!("{}, damaged in the network (the TCP checksum is wrong, too)", hex(field));
+        let found = format!("{}, but the network damaged the segment (the TCP checksum is wrong, too)", hex(field));
         return findings.as_note().report(requirement!("MPA-4.1-6"), unit, at, &expected, found);
     }
     findings.report(requirement!("MPA-4.1-6"), unit, at.clone(), &expected, hex(field));
@@ -76,8 +76,8 @@ fn crc_is_right(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
         also(id, cause);
     }
     match octets {
-        octets if *octets == FIGURE_5 => also(requirement!("MPA-4.4-21"), "which is not the CRC of Figure 5"),
-        octets if *octets == FIGURE_6 => also(requirement!("MPA-4.4-22"), "which is not the CRC of Figure 6"),
+        octets if *octets == FIGURE_5 => also(requirement!("MPA-4.4-21"), "which is not the CRC in RFC 5044 Figure 5"),
+        octets if *octets == FIGURE_6 => also(requirement!("MPA-4.4-22"), "which is not the CRC in RFC 5044 Figure 6"),
         _ => {}
     }
     let none = field == [0; 4];
@@ -94,7 +94,7 @@ fn crc_is_right(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findi
         let mut notes = findings.as_note();
         notes.report(requirement!("MPA-B.1-1"), unit, at.clone(), "a correct CRC32c for each FPDU", hex(field));
         if let Some(pair) = state.connection.startup_pair().filter(StartupPair::is_rdmac) {
-            let found = || format!("{}, sent to a peer that uses the RDMA Consortium's variant", hex(field));
+            let found = || format!("{}, sent to a peer that uses the RDMA Consortium's variant of MPA", hex(field));
             notes.report(requirement!("MPA-C.1-8"), unit, at.clone(), &expected, found());
             if pair.initiator == direction && pair.request.revision > 0 {
                 notes.report(requirement!("MPA-C.2.5-2"), unit, at.clone(), &expected, found());

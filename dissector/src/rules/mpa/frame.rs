@@ -54,7 +54,7 @@ fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
         let found = format!("PD_Length = {length}");
         at(requirement!("MPA-7.1.1-28"), PD_LENGTH_AT, HEADER_LEN, "at most 512 bytes of Private Data", found);
         if usize::from(swapped) == frame.private_len() {
-            let found = format!("PD_Length = {length}, but {swapped} bytes follow, as with little-endian order");
+            let found = format!("PD_Length = {length}, but {swapped} bytes follow (PD_Length in little-endian order)");
             at(requirement!("MPA-7.1.1-29"), PD_LENGTH_AT, HEADER_LEN, "PD_Length in network byte order", found);
         }
     }

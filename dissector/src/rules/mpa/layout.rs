@@ -42,7 +42,7 @@ fn framing_is_intact(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Fi
         SenderError::LengthCounts(more) => found(
             requirement!("MPA-4.1-2"),
             "a ULPDU_Length that counts only the ULPDU",
-            format!("{more} bytes more than the ULPDU has"),
+            format!("a ULPDU_Length that exceeds the ULPDU by {more} bytes"),
         ),
         // If it is unknown whether the direction has markers, four superfluous bytes of PAD can be
         // a marker.
@@ -50,7 +50,8 @@ fn framing_is_intact(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Fi
         SenderError::Pad(pad) => {
             let expected = "PAD up to a multiple of four bytes";
             found(requirement!("MPA-4.1-5"), expected, format!("{pad} PAD bytes"));
-            found(requirement!("MPA-2-5"), "PAD only as needed, 1 to 3 bytes", format!("{pad} PAD bytes"));
+            let expected = "1 to 3 PAD bytes, and only if needed for a multiple of four bytes";
+            found(requirement!("MPA-2-5"), expected, format!("{pad} PAD bytes"));
         }
         SenderError::NoCrcField => {
             let expected = "a CRC field at the end of each FPDU";

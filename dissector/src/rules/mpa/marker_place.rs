@@ -73,7 +73,7 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
         return;
     }
     let expected = "a marker at every multiple of 512 bytes after the start-up frame";
-    let positions = "markers at the positions of section 4.3, because the peer sent M=1";
+    let positions = "markers at the positions of RFC 5044 section 4.3, because the peer sent M=1";
     let Some(phase) = fpdu.layout.phase() else {
         let due = due_in(state, fpdu, direction);
         findings.report(requirement!("MPA-4.3-4"), unit, due.clone(), expected, "no markers in this FPDU");
@@ -149,7 +149,7 @@ fn informative(state: &ConnectionState, unit: &Unit<'_>, direction: Direction, f
             notes.report(requirement!("MPA-C.2.5-2"), unit, 0..2, "markers, because the Reply has Rev 0", found);
         }
     } else {
-        let expected = "markers in a direction exactly if its receiver sent M=1";
+        let expected = "markers in each direction whose receiver sent M=1, and in no other direction";
         notes.report_each(requirements!["MPA-C.2-2", "MPA-C.3-1"], unit, 0..2, expected, found);
     }
 }
@@ -168,9 +168,9 @@ fn unrequested(
 ) {
     report(findings, requirements!["MPA-7.1.1-8", "MPA-1.2-5"], "no markers, because the peer sent M=0");
     if is_first {
-        report(findings, requirements!["MPA-7.1.2-21"], "ULPDU_Length as the first field, without a marker");
+        report(findings, requirements!["MPA-7.1.2-21"], "ULPDU_Length as the first field of the FPDU, not a marker");
     }
-    let expected = "markers in a direction exactly if its receiver sent M=1";
+    let expected = "markers in each direction whose receiver sent M=1, and in no other direction";
     report(&mut findings.as_note(), requirements!["MPA-C.2-2", "MPA-C.3-1"], expected);
 }
 

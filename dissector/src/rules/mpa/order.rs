@@ -46,7 +46,8 @@ fn request_comes_first(state: &ConnectionState, findings: &mut Findings<'_>) {
     if request.is_none() && !(is_complete(state, initiator) && silent && is_complete(state, responder)) {
         return;
     }
-    let found = || request.map_or("no Request".to_owned(), |frame| format!("no Request before frame {frame}"));
+    let late = |frame: FrameNumber| format!("the Request came only later, in frame {frame}");
+    let found = || request.map_or("no Request".to_owned(), late);
     // Some captures have frames out of order. Acknowledgements show the real order.
     let tcp = &state.mpa.tcp;
     let end = connection.startup[initiator].map_or(0, |request| request.end);
@@ -108,7 +109,7 @@ fn no_fpdu_before_both(state: &ConnectionState, findings: &mut Findings<'_>) {
         if tcp[direction].had_received(first, &tcp[direction.peer()], other) != Some(false) {
             continue;
         }
-        let found = format!("an FPDU before the start-up frame in frame {both}");
+        let found = format!("an FPDU before frame {both}, which contains a start-up frame");
         findings.report_in_frame(requirement!("MPA-7.1.2-11"), direction, stream.first_octets, expected, found);
     }
 }
@@ -139,7 +140,7 @@ fn initiator_begins(state: &ConnectionState, findings: &mut Findings<'_>) {
         return;
     }
     let found = || match (allowed, other.first) {
-        (Some(frame), _) => format!("an FPDU before the Initiator's first valid FPDU in frame {frame}"),
+        (Some(frame), _) => format!("an FPDU before frame {frame}, which contains the Initiator's first valid FPDU"),
         (None, Some(frame)) => format!("an FPDU, although the Initiator's FPDU in frame {frame} is not valid"),
         (None, None) => "an FPDU, although the Initiator sent no FPDU".to_owned(),
     };

@@ -78,7 +78,7 @@ fn direction_ends_with_fpdu(state: &ConnectionState, findings: &mut Findings<'_>
         let expected = "a FIN after the last byte of an FPDU";
         findings.report_in_frame(requirement!("MPA-4.1-1"), direction, octets, "complete FPDUs up to the FIN", found());
         findings.as_behaviour().report_in_frame(requirement!("MPA-7.2-1"), direction, octets, expected, found());
-        let expected = "all bytes of each ULPDU that was begun";
+        let expected = "all bytes of each ULPDU that the sender starts";
         findings.as_note().report_in_frame(requirement!("MPA-A.1-3"), direction, octets, expected, found());
     }
 }
@@ -99,7 +99,7 @@ fn tcp_rules(state: &ConnectionState, findings: &mut Findings<'_>) {
                 notes.report_in_frame(id, direction, frame, expected, found.to_owned());
             }
         };
-        let expected = "retransmissions with the segment boundaries of the first transmission";
+        let expected = "retransmissions with the same segment boundaries as the first transmission";
         note(requirement!("MPA-A.1-4"), tcp.resegmented_frame, expected, "a retransmission with other boundaries");
         note(requirement!("MPA-A.3-3"), tcp.no_sack_frame, "SACK-permitted in the SYN", "no SACK-permitted option");
         note(requirement!("MPA-A.5.1-1"), tcp.fragmentable_frame, "DF = 1 (Don't Fragment)", "DF = 0");

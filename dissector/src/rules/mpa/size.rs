@@ -26,8 +26,8 @@ pub(super) static FITS_SEGMENT: Rule = Check::Fpdu(fits_segment).covers(requirem
 pub(super) static FILLS_SEGMENT: Rule =
     Check::End(fills_segment).covers(requirements!["MPA-3-3", "MPA-4.5-6", "MPA-4.5-8"]);
 
-/// TCP options and rounding can make a ULPDU shorter. So a ULPDU still counts as full if it is at
-/// most this number of octets shorter than MULPDU.
+/// TCP options and rounding can make a ULPDU shorter. So weft treats a ULPDU as full even if it is
+/// shorter than MULPDU by up to this number of octets.
 const SLACK: u16 = 64;
 
 fn fits_segment(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings: &mut Findings<'_>) {
@@ -77,7 +77,9 @@ fn fills_segment(state: &ConnectionState, findings: &mut Findings<'_>) {
     for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
         let (Some(capacity), (count, longest)) = (stream.capacity, stream.non_last_segments) else { continue };
         let Some(frame) = stream.first.filter(|_| count >= 2) else { continue };
-        let found = || format!("at most {longest} bytes in {count} segments (last segments of messages not counted)");
+        let found = || {
+            format!("at most {longest} bytes in each of {count} segments (the last segments of messages do not count)")
+        };
         // If any ULPDU has 128 octets or more, MULPDU is large enough. If all ULPDUs are shorter,
         // the finding is only a note, because DDP can also end a segment where a buffer of the
         // sender ends.

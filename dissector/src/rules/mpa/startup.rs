@@ -46,8 +46,8 @@ fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
 pub(super) static KEY_IS_RIGHT: Rule =
     Check::End(key_is_right).covers(requirements!["MPA-7.1.1-1", "MPA-7.1.1-3", "MPA-7.1.2-1"]);
 
-/// Maximum number of wrong octets in a key. With more wrong octets, 16 octets do not count as a
-/// key.
+/// Maximum number of wrong octets in a key. If more of the first 16 octets are wrong, weft does not
+/// treat these octets as a key.
 const MAX_WRONG_OCTETS: usize = 6;
 
 /// Reports a direction that begins with octets similar to a key, but not equal to a key.
@@ -96,7 +96,7 @@ fn request_is_answered_by_a_reply(state: &ConnectionState, findings: &mut Findin
         let (Some(own), Some(first)) = (requests[direction], requests[other]) else { continue };
         if tcp[direction].had_received(own.frame, &tcp[other], first.end) == Some(true) {
             let expected = "the key \"MPA ID Rep Frame\", because a Request had arrived";
-            let found = format!("a Request, after the Request in frame {}", first.frame);
+            let found = format!("a Request in answer to the Request of frame {}", first.frame);
             let key = own.header.part(0..KEY_LEN as u64);
             findings.report_in_frame(requirement!("MPA-7.1.1-3"), direction, key, expected, found);
         }

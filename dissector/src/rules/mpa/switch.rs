@@ -58,13 +58,13 @@ fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut
         .is_some_and(|peer| frame == own.frame || own.kind == StartupKind::Request && frame < peer.frame);
     if early {
         let expected = format!("{} bytes of Private Data, as PD_Length announces", own.pd_length);
-        found(requirement!("MPA-7.1.1-24"), &expected, format!("{len} more bytes after the Private Data"));
+        found(requirement!("MPA-7.1.1-24"), &expected, format!("{len} additional bytes after the Private Data"));
         if own.pd_length == 0 {
-            found(requirement!("MPA-7.1.1-25"), "no Private Data with PD_Length 0", format!("{len} bytes"));
+            found(requirement!("MPA-7.1.1-25"), "no Private Data, because PD_Length is 0", format!("{len} bytes"));
         }
         if own.is_enhanced() {
             let expected = "a PD_Length that includes the 4 bytes of IRD and ORD";
-            found(requirement!("P2P-6-10"), expected, format!("{len} bytes more than PD_Length"));
+            found(requirement!("P2P-6-10"), expected, format!("{len} bytes more than PD_Length announces"));
         }
     }
 }

@@ -49,7 +49,8 @@ fn fields(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
     let reserved = frame.flags & 0x0f;
     if reserved != 0 {
         let found = || format!("reserved bits {reserved:#04x}");
-        findings.report(requirement!("P2P-6-1"), unit, FLAGS, "M, C, R, S, and four reserved bits of zero", found());
+        let expected = "the flags M, C, R and S, and then four reserved bits of zero";
+        findings.report(requirement!("P2P-6-1"), unit, FLAGS, expected, found());
         findings.report(requirement!("P2P-6-4"), unit, FLAGS, "reserved bits of zero", found());
     }
     if frame.kind == StartupKind::Request && frame.rejects() {
@@ -82,7 +83,7 @@ fn words(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) 
     let is_request = frame.kind == StartupKind::Request;
     let mut at = |id, expected: &str, found: &str| findings.report(id, unit, WORDS_AT, expected, found.to_owned());
     if !words.peer_to_peer && offers {
-        at(requirement!("P2P-9.2-3"), "B = C = D = 0 with A = 0", "A = 0 and a ready-to-receive flag");
+        at(requirement!("P2P-9.2-3"), "B = C = D = 0 with A = 0", "A = 0, but a ready-to-receive flag is 1");
     }
     if is_request && words.peer_to_peer && !offers {
         let found = "A = 1, and B = C = D = 0";

@@ -100,7 +100,8 @@ fn depths(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
         warn(requirement!("P2P-9.1-6"), ord.clone(), &expected, found());
         if swapped(reply).ord <= request.ird && swapped(reply).ord > 0 {
             let found = || format!("ORD = {}, which is {} in the other byte order", reply.ord, swapped(reply).ord);
-            warn(requirement!("P2P-9-2"), ord.clone(), "C and D in two bits, and ORD in the lower 14 bits", found());
+            let expected = "C and D in the upper two bits, and ORD in the lower 14 bits";
+            warn(requirement!("P2P-9-2"), ord.clone(), expected, found());
             warn(requirement!("P2P-9-7"), ord, "IRD and ORD in network byte order", found());
         }
     }
@@ -108,7 +109,8 @@ fn depths(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
         let other = swapped(reply);
         if request.peer_to_peer && !reply.peer_to_peer && other.peer_to_peer && other.ird >= request.ord {
             let found = || format!("A = 0, IRD = {} (A = 1, IRD = {} in the other byte order)", reply.ird, other.ird);
-            warn(requirement!("P2P-9-1"), ird.clone(), "A and B in two bits, and IRD in the lower 14 bits", found());
+            let expected = "A and B in the upper two bits, and IRD in the lower 14 bits";
+            warn(requirement!("P2P-9-1"), ird.clone(), expected, found());
             warn(requirement!("P2P-9-7"), ird.clone(), "IRD and ORD in network byte order", found());
         }
         let expected = format!("IRD of at least {}, the Request's ORD", request.ord);
@@ -150,7 +152,7 @@ fn model(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) 
     if request.rtr_send || request.rtr_write || request.rtr_read {
         // The Responder violates one of these two requirements: the first requirement if it
         // supports an offered type, and otherwise the second requirement.
-        let expected = "one of the offered types, or another type that the Responder supports";
+        let expected = "one of the offered ready-to-receive types, or another type that the Responder supports";
         report(findings, unit, pair, (requirement!("P2P-9.2-20"), 20..24), expected, found());
         report(findings, unit, pair, (requirement!("P2P-9.2-22"), 20..24), expected, found());
     }

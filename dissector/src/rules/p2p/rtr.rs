@@ -52,7 +52,7 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     if pair.request.revision == 1 && first.is_empty_write() {
         // The only purpose of a Write without payload is to be a ready-to-receive message. In
         // revision 1, the endpoints must have agreed on this message outside MPA.
-        let expected = "a zero-length RDMA Read, as the e-mail before RFC 6581 recommends";
+        let expected = "a zero-length RDMA Read, as the peer-to-peer proposal of 2007 (an e-mail) recommends";
         findings.as_note().report(requirement!("P2P-mail.7-1"), unit, at, expected, describe(&first));
         return;
     }
@@ -70,7 +70,7 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     let (write, read, send) = (first.is_empty_write(), first.is_empty_read(), first.is_empty_send());
     let chosen = write && reply.rtr_write || read && reply.rtr_read || send && reply.rtr_send;
     if !chosen {
-        report(requirement!("P2P-9.2-9"), "a ready-to-receive message of a type in the Reply");
+        report(requirement!("P2P-9.2-9"), "a ready-to-receive message of a type that the Reply accepts");
     }
     if !(write || read || send) {
         report(requirement!("P2P-1.1-2"), "a zero-length Send, RDMA Read or RDMA Write");
@@ -89,7 +89,8 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     if let Some(request) = pair.request.words
         && (write && !request.rtr_write || read && !request.rtr_read || send && !request.rtr_send)
     {
-        report(requirement!("P2P-9.2-2"), "a ready-to-receive message of a type in the Initiator's own Request");
+        let expected = "a ready-to-receive message of a type that the Initiator's own Request offers";
+        report(requirement!("P2P-9.2-2"), expected);
     }
     match first.opcode {
         Opcode::WRITE if reply.rtr_write && !(write && first.last) => {
@@ -104,7 +105,7 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
         _ => {}
     }
     if !chosen {
-        let expected = "a zero-length Read, Write or Send of a type in the Reply";
+        let expected = "a zero-length Read, Write or Send of a type that the Reply accepts";
         findings.as_note().report(requirement!("P2P-mail.4-1"), unit, at, expected, describe(&first));
     }
 }
@@ -139,7 +140,7 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
         tcp[pair.initiator].had_received(frame, &tcp[pair.responder], pair.reply.end) == Some(false)
     };
     if own.first.is_some_and(|first| first < pair.reply.frame && had_no_reply(first)) {
-        let found = || format!("an FPDU before the Reply in frame {}", pair.reply.frame);
+        let found = || format!("an FPDU before frame {}, which contains the Reply", pair.reply.frame);
         let expected = "the ready-to-receive message after the Reply";
         findings.report_in_frame(requirement!("P2P-3-3"), pair.initiator, own.first_octets, expected, found());
         let expected = "Request, Reply, ready-to-receive message, then all other messages";
@@ -170,7 +171,7 @@ fn is_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
         && state.connection.rst == [None; 2]
     {
         let found = "a FIN before any message";
-        let expected = "a first message from the initiating side";
+        let expected = "a message from the initiating side, which has to send first";
         findings.as_note().report_in_frame(requirement!("P2P-mail.0-1"), pair.initiator, fin, expected, found);
     }
 }

@@ -16,7 +16,8 @@ pub(super) static RIGHT_CODE: Rule =
     Check::Opcode(1 << 7, right_code).covers(requirements!["P2P-9.1-24", "P2P-9.2-9", "P2P-9.2-23", "P2P-9.3-4"]);
 
 const CONTROL_AT: usize = ULPDU_AT + 18;
-/// Length in octets of a Terminate that copies no header, without the Terminate's own DDP header.
+/// Length in octets of the Terminate message if it contains no copy of a header. This length does
+/// not include the DDP header that precedes the message.
 const BARE: u32 = 4;
 
 fn establishment_error(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
@@ -74,14 +75,16 @@ fn right_code(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
             findings.report(requirement!("P2P-9.1-24"), unit, at, expected, found);
         }
         (false, true) if code != (2, 0, 7) => {
-            let expected = "error 20 07, because the Initiator can send no ready-to-receive type of the Reply";
+            let expected =
+                "error 20 07, because the Initiator can send no ready-to-receive type that the Reply accepts";
             findings.report(requirement!("P2P-9.2-23"), unit, at, expected, found);
         }
-        // If both frames have a common type, the Initiator MUST send a ready-to-receive message.
-        // Error 20 07 means that the Initiator can send no type, but its Request announced the
-        // common type. Error 02 07 is RDMAP's catastrophic error. It does not violate P2P-9.2-9.
+        // If the Request and the Reply have a common type that the Initiator can send, the
+        // Initiator MUST send a ready-to-receive message of this type. Here, the Initiator sends
+        // error 20 07 instead. This error means that there is no such type. Error 02 07 is RDMAP's
+        // catastrophic error. It does not violate P2P-9.2-9.
         (false, false) if pair.is_peer_to_peer() && ready && code == (2, 0, 7) => {
-            let expected = "a ready-to-receive message of a type that Request and Reply have";
+            let expected = "a ready-to-receive message of a type that the Request offers and the Reply accepts";
             findings.report(requirement!("P2P-9.2-9"), unit, at, expected, found);
         }
         // Section 9.3 describes the sequence with A = 1. With A = 0, the connection is established

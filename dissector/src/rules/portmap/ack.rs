@@ -39,8 +39,8 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let direction = unit.direction();
     let client = transaction.request.src;
     if !transaction.address_pairs.iter().any(|(src, _)| *src == seen.src) {
-        let expected = format!("from {client}, the source of the PMReq");
-        let found = format!("from {}", seen.src);
+        let expected = format!("a PMAck from {client}, the source of the PMReq");
+        let found = format!("a PMAck from {}", seen.src);
         findings.report_in_frame(requirement!("PM-7.4-45"), direction, unit.udp_ports(), &expected, found);
     }
     if !transaction.is_complete() {
@@ -62,7 +62,7 @@ fn ack(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     if !fits(&|accept| (accept.dst, accept.src) == (seen.src, seen.dst)) {
         let paths: Vec<String> =
             transaction.accepts.iter().map(|accept| format!("from {} to {}", accept.dst, accept.src)).collect();
-        let expected = format!("{}, the reverse path of its PMAccept", paths.join(" or "));
+        let expected = format!("{}, the reverse path of the PMAccept", paths.join(" or "));
         let found = format!("from {} to {}", seen.src, seen.dst);
         findings.report_in_frame(requirement!("PM-7.4-31"), direction, unit.udp_ports(), &expected, found);
     }

@@ -77,10 +77,12 @@ fn deny(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
     let (requested, port) = (request.raw.ap_port.get(), seen.raw.ap_port.get());
     let found = format!("ApPort {port}");
     if port == requested && port != 0 {
-        let expected = "ApPort 0, as in section 7.3.1.6 (section 7.4 requires the ApPort of the PMReq)";
+        let expected = "ApPort 0, as in section 7.3.1.6 of the SDP draft (section 7.4 requires the PMReq's ApPort)";
         findings.as_note().report(zero, unit, 4..6, expected, found);
     } else if port == 0 && requested != 0 {
-        let expected = format!("ApPort {requested}, as in the PMReq (section 7.4; section 7.3.1.6 requires 0)");
+        let expected = format!(
+            "ApPort {requested}, as in the PMReq (section 7.4 of the SDP draft, but section 7.3.1.6 requires 0)"
+        );
         findings.as_note().report(echo, unit, 4..6, &expected, found);
     } else if port != requested {
         findings.report_each(&[zero, echo, all], unit, 4..6, &format!("ApPort 0 or {requested}"), &found);
@@ -102,7 +104,7 @@ fn check_copied_fields<'a>(
     let request = &transaction.request;
     let all = rows.intended.all_fields();
     if !transaction.address_pairs.contains(&(seen.dst, seen.src)) {
-        let expected = format!("from {} to {}, the reverse path of its PMReq", request.dst, request.src);
+        let expected = format!("from {} to {}, the reverse path of the PMReq", request.dst, request.src);
         let found = format!("from {} to {}", seen.src, seen.dst);
         findings.report_in_frame(rows.ends, unit.direction(), unit.udp_ports(), &expected, found);
     }

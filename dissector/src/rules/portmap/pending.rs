@@ -81,7 +81,7 @@ impl UncertainMatch {
 struct Pending {
     seen: PmDatagram,
     uncertain: UncertainMatch,
-    /// Whether the findings keep their severity, as far as the messages so far show.
+    /// Whether the findings keep their severity, judged only by the messages so far.
     is_proven: bool,
     findings: Vec<Finding>,
 }

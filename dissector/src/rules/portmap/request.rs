@@ -36,8 +36,9 @@ fn conflict(view: &PmView<'_>, unit: &Unit<'_>, findings: &mut Findings<'_>) {
             findings.report(requirement!("PM-7.5.1-1"), unit, 6..32, &expected, "the same combination");
         }
         RequestConflict::SameHandle => {
-            let expected =
-                format!("a different AssocHandle than in the PMReq of frame {frame}, which has no answer yet");
+            let expected = format!(
+                "a different AssocHandle than in the PMReq of frame {frame}, because that PMReq has no answer yet"
+            );
             let found = format!("{:#x} again", seen.raw.assoc_handle.get());
             findings.report_each(requirements!["PM-7.3.1.8-1", "PM-7.4-12"], unit, 8..16, &expected, &found);
         }

@@ -54,8 +54,8 @@ impl PmView<'_> {
 }
 
 impl IntendedType {
-    /// Returns the requirement that all fields of a message of this type have the values that
-    /// section 7.4 of the SDP draft lists.
+    /// Section 7.4 of the SDP draft lists the values of all fields for each type of message.
+    /// Returns the id of this requirement for a message of this type.
     pub(super) fn all_fields(self) -> RequirementId {
         match self {
             IntendedType::Request => requirement!("PM-7.4-4"),

@@ -86,7 +86,7 @@ fn alignment(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findi
         AtomicOpcode::CMP_SWAP => requirements!["RDMAP-7306.5.1.2-4"],
         _ => &[],
     };
-    let expected = "a TO that is a multiple of 8, unless the buffer has the same misalignment";
+    let expected = "a TO that is a multiple of 8, unless the buffer has the same misalignment as the TO";
     let found = format!("TO {offset:#x}");
     for ids in [by_operation, requirements!["RDMAP-7306.5.2.1-13"]] {
         findings.as_note().report_each(ids, unit, AT + 12..AT + 20, expected, &found);
@@ -184,8 +184,8 @@ mod tests {
         proves(requirement!("RDMAP-7306.5.1.2-8"), &answered(&swap), &rejected(&swap));
     }
 
-    /// Without CRC, the monitor parses the Request only when its own or the next TCP segment shows
-    /// where the Request ends.
+    /// Without CRC, the monitor parses the Request only when it knows where the Request ends. The
+    /// TCP segment of the Request or the next TCP segment shows this.
     #[test]
     fn an_answered_misaligned_request_is_found_without_crc() {
         let requirement = requirement!("RDMAP-7306.5.1.2-8");

@@ -196,7 +196,7 @@ mod tests {
         wire.findings().iter().map(|finding| finding.requirement).filter(|id| ids.contains(id)).collect()
     }
 
-    /// The frames of `wire` without the frames with the indices in `lost`.
+    /// Returns `wire` without some frames: `lost` has the indices of these frames.
     fn without(wire: &Wire, lost: &[usize]) -> Wire {
         wire.changed(|frames| {
             let kept = frames.into_iter().enumerate().filter(|(index, _)| !lost.contains(index));

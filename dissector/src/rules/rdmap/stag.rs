@@ -65,8 +65,8 @@ fn invalidated(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findin
         return;
     }
     let found = format!("STag {stag:#010x}, invalidated in frame {by} (its owner has sent nothing since then)");
-    // It is possible that the endpoints agreed outside this connection that the STag is valid
-    // again, so the finding is a warning.
+    // The finding is only a warning, because the endpoints may have made the STag valid again by an
+    // agreement outside this connection.
     findings.as_behaviour().report_remark(requirements!["RDMAP-1.2-2"], unit, remark, "an STag that is valid", &found);
 }
 

@@ -97,7 +97,7 @@ fn codes(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
     }
     if is_swapped {
         let found = format!("{:02x} {:02x} {:02x}", fixed.layer_etype, fixed.error_code, fixed.header_control.0);
-        let expected = "Layer, EType, Error Code and HdrCt from the most significant bit";
+        let expected = "Layer, EType, Error Code and HdrCt in this order, from the most significant bit";
         findings.report(requirement!("RDMAP-4.8-37"), unit, AT..AT + 3, expected, found);
     }
 }
@@ -116,7 +116,7 @@ fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
     let mut wrong = false;
     if rest.len() < announced {
         wrong = true;
-        let expected = format!("{announced} bytes after HdrCt, with {bits_text}");
+        let expected = format!("{announced} bytes after HdrCt, because {bits_text}");
         findings.report(requirement!("RDMAP-4.8-5"), unit, range.clone(), &expected, found.clone());
         // Check whether the sender omitted the length. If so, a DDP header begins in place of the
         // length, and the message ends after this header or after the RDMA header.
@@ -186,7 +186,8 @@ fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findi
                 findings.report(requirement!("RDMAP-4.8-40"), unit, at.clone(), "D=1 with M=1", found.clone());
             }
             if error_type == 2 && bits.r() {
-                let expected = "length and DDP header, no RDMA header (M=1, D=1, R=0), with a Remote Operation error";
+                let expected =
+                    "length and DDP header, but no RDMA header (M=1, D=1, R=0), for a Remote Operation error";
                 findings.report(requirement!("RDMAP-4.8-15"), unit, at, expected, found);
             }
         }
@@ -194,7 +195,7 @@ fn figure_10(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findi
         (ErrorLayer::DDP, 0) if !(bits.m() || bits.d() || bits.r()) => {}
         (ErrorLayer::DDP, _) => {
             if !both || bits.r() {
-                let expected = "length and DDP header, no RDMA header (M=1, D=1, R=0), with a DDP error";
+                let expected = "length and DDP header, but no RDMA header (M=1, D=1, R=0), for a DDP error";
                 findings.report(requirement!("RDMAP-4.8-16"), unit, at.clone(), expected, found.clone());
             }
             if !bits.m() {

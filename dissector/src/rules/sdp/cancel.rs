@@ -31,11 +31,11 @@ fn acknowledged(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findin
         return;
     };
     let found = format!(
-        "MSeqAck {}, while {} bytes that RDMA Reads requested are not reported",
+        "MSeqAck {}, although no RdmaRdCompl reports {} bytes that RDMA Reads requested",
         view.bsdh.mseq_ack, moved.read
     );
     let ids = requirements!["SDP-9.5.4-5", "SDP-9.5.4-7"];
-    let expected = "an MSeqAck below the MSeq of the SrcAvailCancel until the RdmaRdCompl";
+    let expected = "no acknowledgement of the SrcAvailCancel in MSeqAck before the RdmaRdCompl";
     findings.report_each(ids, unit, view.range(12..16), expected, &found);
 }
 
@@ -54,7 +54,8 @@ fn sink_cancel_ack(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, fin
         findings.report(id, unit, range, expected, "a SinkCancelAck");
     } else if sender.moved.is_some_and(|moved| moved.written > 0) {
         let ids = requirements!["SDP-9.5.5-8", "SDP-9.5.5-6", "SDP-9.5.5-5"];
-        findings.report_each(ids, unit, range, "first an RdmaWrCompl for the RDMA Writes", "a SinkCancelAck");
+        let expected = "an RdmaWrCompl for the RDMA Writes before the SinkCancelAck";
+        findings.report_each(ids, unit, range, expected, "a SinkCancelAck");
     }
 }
 

@@ -55,8 +55,10 @@ fn dis_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: 
     // If the sender has withdrawn data by a SrcAvailCancel, the sender does not have to send that
     // data.
     if let Some(open) = sender.src_avails.oldest.filter(|_| sender.certain && !sender.cancels.src_avail) {
-        let expected =
-            format!("first an RdmaRdCompl, or a SendSm and its Data, for the SrcAvail of frame {}", open.frame);
+        let expected = format!(
+            "before the DisConn, an RdmaRdCompl (or a SendSm and Data) for the SrcAvail of frame {}",
+            open.frame
+        );
         let found = format!("a DisConn, although {} bytes of the SrcAvail are not transferred", open.left);
         findings.report(requirement!("SDP-8.2.1-5"), unit, view.range(3..4), &expected, found);
     }
@@ -72,7 +74,7 @@ fn after_abort_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, fi
 fn abort_conn(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
     if view.mid() == Mid::ABORT_CONN && sender.certain && !sender.sent.has(Mid::DIS_CONN) {
-        let expected = "an earlier DisConn from the same endpoint";
+        let expected = "a DisConn from the same endpoint before the AbortConn";
         findings.report(requirement!("SDP-6.2.4-2"), unit, view.range(3..4), expected, "AbortConn without DisConn");
     }
 }

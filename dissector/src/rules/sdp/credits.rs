@@ -41,12 +41,16 @@ fn has_credit(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
     let widens = known.edge.is_none_or(|edge_before| !reached(edge_before, edge));
     let (own, expected) = match (credit, has_payload) {
         (..=0, _) => (requirements!["SDP-10.5-6"], "no message without credit"),
-        (1, true) => (requirements!["SDP-10.5-7", "SDP-10.5-3", "SDP-10.5-1"], "no payload with only one credit left"),
+        (1, true) => {
+            (requirements!["SDP-10.5-7", "SDP-10.5-3", "SDP-10.5-1"], "no payload when only one credit is left")
+        }
         (1, false) if !widens => (
             requirements!["SDP-10.5-7", "SDP-10.5-2", "SDP-10.5-1"],
-            "a message that grants credit, with only one credit left",
+            "a message that grants credit, because only one credit is left",
         ),
-        (2, true) => (requirements!["SDP-10.5-8", "SDP-10.5-3", "SDP-10.5-1"], "no payload with only two credits left"),
+        (2, true) => {
+            (requirements!["SDP-10.5-8", "SDP-10.5-3", "SDP-10.5-1"], "no payload when only two credits are left")
+        }
         _ => return,
     };
     let found = format!("{} with MSeq {mseq}, although the credit ends at MSeq {granted}", view.mid());

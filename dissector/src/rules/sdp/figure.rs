@@ -1,5 +1,5 @@
 //! Lists the requirements of Figure 25 of the SDP draft for each pair of Modes, and the
-//! requirements by which Combined Mode is the first Mode.
+//! requirements which define that a connection starts in Combined Mode.
 
 use weft_core::RequirementId;
 use weft_core::requirement;

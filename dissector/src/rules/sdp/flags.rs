@@ -44,7 +44,8 @@ fn flags(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings:
     let flags = Flags::from_raw(flags);
     if mid == Mid::DATA && flags.oob_pres {
         if view.payload_len() == 0 {
-            wrong(requirements!["SDP-6.1.2-2"], "payload, because OOB_PRES announces an Out-Of-Band byte here");
+            let expected = "payload, because OOB_PRES announces an Out-Of-Band byte in this message";
+            wrong(requirements!["SDP-6.1.2-2"], expected);
         }
         let sender = view.sender_state();
         // On a resumed connection, it is possible that the Out-Of-Band octet was announced before

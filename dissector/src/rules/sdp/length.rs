@@ -114,7 +114,8 @@ fn header(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
             _ => requirement!("SDP-6.1.1-20"),
         };
         let found = format!("MID {:#04x}", mid.0);
-        findings.report_each(&[requirement!("SDP-6.1.1-1"), id], unit, range.clone(), "a MID of Figure 3", &found);
+        let expected = "a MID of the SDP draft (Figure 3)";
+        findings.report_each(&[requirement!("SDP-6.1.1-1"), id], unit, range.clone(), expected, &found);
     }
     if !fits(&view.bsdh) {
         let (expected, found) = (format!("Len {size}, the size of the message"), format!("Len {len}"));
@@ -127,7 +128,7 @@ fn header(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
             findings.report(requirement!("SDP-6-4"), unit, 4..8, &expected, "Len in little-endian order");
         }
         if is_unknown(mid) {
-            let expected = "a BSDH with a MID of Figure 3 and the right Len";
+            let expected = "a BSDH with a MID of the SDP draft (Figure 3) and the right Len";
             findings.report(requirement!("SDP-6-1"), unit, 0..RawBsdh::LEN, expected, found);
         }
     }

@@ -52,7 +52,7 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         findings.report(requirement!("SDP-6.3.8.3-1"), unit, WORD, "Rsvd 0", found);
     }
     if wrong > 0 {
-        let expected = "28 zeros, three bits of Mode, and S";
+        let expected = "28 zero bits, three bits of Mode, and the bit S";
         findings.report(requirement!("SDP-6.3.8-1"), unit, WORD, expected, format!("{:#010x}", raw.word.get()));
     }
 }
@@ -63,7 +63,7 @@ fn master(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     // received.
     let from = from.filter(|_| !view.sender_state().held_back);
     let (by, in_force) = (if by_sink { "Data Sink" } else { "Data Source" }, from.map_or("an unknown Mode", name));
-    let found = || format!("a change to {}, from the {by}, in {in_force}", name(to));
+    let found = || format!("a change to {} by the {by} in {in_force}", name(to));
     let mut breaks = |id, expected: &str| findings.report(id, unit, WORD, expected, found());
     let is_from = |due: Mode| from.is_none_or(|from| from == due);
     match to {

@@ -38,8 +38,9 @@ fn announced(state: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findi
     let is_late = |position: i64| oob.oldest.is_some_and(|at| position.saturating_sub(at) > MAX_DISTANCE);
     let passed = oob.position.saturating_add(i64::try_from(view.payload_len()).unwrap_or(i64::MAX));
     if !comes && view.mid() == Mid::DATA && is_late(passed) && !is_late(oob.position) {
-        let expected =
-            format!("the Out-Of-Band byte within {MAX_DISTANCE} bytes after OOB_PEND, unless the user withdrew it");
+        let expected = format!(
+            "the Out-Of-Band byte within {MAX_DISTANCE} bytes after OOB_PEND, unless the user withdrew the byte"
+        );
         let found = format!("{MAX_DISTANCE} bytes without the Out-Of-Band byte");
         findings.as_note().report(requirement!("SDP-9.5.3-6"), unit, range.clone(), &expected, found);
     }

@@ -62,7 +62,7 @@ fn owed(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
     };
     if instead {
         let ids = requirements!["SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11.3-9"];
-        let expected = format!("Data before this message, with the {} bytes that a SendSm requested", sender.owed);
+        let expected = format!("before this message, Data with the {} bytes that a SendSm requested", sender.owed);
         findings.report_each(ids, unit, view.range(3..4), &expected, &mid.to_string());
     }
 }

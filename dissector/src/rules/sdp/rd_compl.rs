@@ -1,5 +1,5 @@
-//! Compares RdmaRdCompls and SendSms with the SrcAvail that they answer (sections 9.2, 9.5.4 and
-//! 11.3 of the SDP draft).
+//! Compares RdmaRdCompl and SendSm messages with the SrcAvail that they answer (sections 9.2, 9.5.4
+//! and 11.3 of the SDP draft).
 
 use weft_core::RequirementId;
 use weft_core::requirement;
@@ -50,7 +50,7 @@ fn amount(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         findings.report_each(goes_on.as_slice(), unit, range.clone(), expected, &found);
     };
     if len > source.left {
-        let expected = format!("at most the {} remaining bytes", source.left);
+        let expected = format!("at most the {} remaining bytes of the SrcAvail", source.left);
         report(requirements!["SDP-9.2-13"], &expected);
         if sender.sources.count > 1 {
             report(requirements!["SDP-9.2-14"], &expected);

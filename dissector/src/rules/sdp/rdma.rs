@@ -94,7 +94,7 @@ fn in_mode(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut
     if let (Some(read), Some(Mode::Buffered)) = (sender.rdma_use.read, sender.sink_mode) {
         let expected = "no RDMA Read in Buffered Mode";
         report(pair(sender).as_slice(), read, expected, "an RDMA Read");
-        report(requirements!["SDP-12-17"], read, expected, "an RDMA Read from the Data Sink, the Mode Master");
+        report(requirements!["SDP-12-17"], read, expected, "an RDMA Read by the Data Sink, the Mode Master");
     }
 }
 
@@ -112,7 +112,7 @@ fn allowed(_: &ConnectionState, _: &Unit<'_>, view: &SdpView<'_>, findings: &mut
             "access inside the {} bytes from {:#x} that frame {} advertised",
             advert.len, advert.va, advert.frame
         );
-        let found = format!("{what} of {len} bytes from {from:#x}, STag {stag:#010x}");
+        let found = format!("{what} of {len} bytes at {from:#x}, STag {stag:#010x}");
         return findings.report_in_frame(id, view.direction, stag_location, &expected, found);
     }
     let (ids, clause) = if write { wr_compl::ended(reason) } else { ended(reason) };

@@ -22,7 +22,7 @@ fn sizes(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
     if let Some(size) = size.filter(|size| !(MIN_PRIVATE_BUFFER..=MAX_PRIVATE_BUFFER).contains(size)) {
         // The draft does not limit the size in a request, so the finding is a note.
         let mut findings = findings.as_note_if(view.mid() == Mid::CH_RCV_BUF);
-        findings.report(id, unit, 16..20, "the size of a Private Buffer, 37 to 2^31 bytes", size.to_string());
+        findings.report(id, unit, 16..20, "a Private Buffer size of 37 to 2^31 bytes", size.to_string());
     }
     let (own, peer) = (&view.state.peers[view.direction], &view.state.peers[view.peer()]);
     if view.mid() == Mid::CH_RCV_BUF_ACK && view.sender_state().certain && own.resize_answers > peer.resize_requests {

@@ -65,7 +65,7 @@ fn size(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
         findings.report(requirement!("SDP-9.4-3"), unit, range.clone(), &expected, format!("{len} bytes"));
     }
     if sender.sizes.peer_request.is_some() {
-        let expected = format!("more than {own} bytes, the size before the unanswered ChRcvBuf");
+        let expected = format!("more than {own} bytes, the buffer size before the ChRcvBuf that has no answer yet");
         findings.report(requirement!("SDP-10.6-15"), unit, range, &expected, format!("{len} bytes"));
     } else if sender.sent.has(Mid::CH_RCV_BUF_ACK) {
         let expected = format!("more than {own} bytes, the size in the sender's ChRcvBufAck");

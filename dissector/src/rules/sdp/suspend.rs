@@ -45,7 +45,8 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         let range = view.range(22..24);
         findings.report(requirement!("SDP-6.5.1.3-1"), unit, range, "Constant2 1", second.to_string());
         if port == 1 {
-            let (expected, found) = ("first the port, then Constant2 1", format!("first 1, then {second}"));
+            let expected = "the port first, then the value 1 of Constant2";
+            let found = format!("first 1, then {second}");
             findings.report(requirement!("SDP-6.5.1-2"), unit, 20..24, expected, found);
         }
     }
@@ -97,7 +98,7 @@ fn rdma_reported(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findi
     };
     let sender = view.sender_state();
     if sender.certain && !sender.held_back && sender.moved.is_some_and(|moved| moved.in_process) {
-        let expected = "first an RdmaWrCompl or RdmaRdCompl for all data that RDMA moved";
+        let expected = "before this message, an RdmaWrCompl or RdmaRdCompl for all data that RDMA moved";
         findings.report_each(ids, unit, view.range(3..4), expected, "RDMA operations that no message reports");
     }
 }

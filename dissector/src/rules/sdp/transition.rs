@@ -46,8 +46,8 @@ pub(super) static TIMING: Rule = Check::Sdp(timing).covers(requirements![
     "SDP-12.5-13"
 ]);
 
-/// Returns the requirements that the sender violates because only its peer may send a ModeChange
-/// from Mode `now` to Mode `to` (Figures 26 and 27, sections 12.1 to 12.4).
+/// Returns the requirements that a ModeChange from Mode `now` to Mode `to` violates if the wrong
+/// side sends it. Figures 26 and 27, and sections 12.1 to 12.4, define which side may send it.
 fn wrong_sender(now: Mode, to: Mode, by_sink: bool) -> &'static [RequirementId] {
     match (now, to, by_sink) {
         (Mode::Buffered, Mode::Combined, false) => {
@@ -70,7 +70,7 @@ fn transition(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
     let range = view.range(16..20);
     let master = if now == Mode::Buffered { "the Data Sink" } else { "the Data Source" };
     let role = if by_sink { "the Data Sink" } else { "the Data Source" };
-    let found = format!("a change to {} from {role}, in {}", name(to), name(now));
+    let found = format!("a change to {} by {role} in {}", name(to), name(now));
     if to == now {
         let ids = requirements!["SDP-12-1", "SDP-12-12"];
         findings.report_each(ids, unit, range.clone(), "a Mode other than the current one", &found);
@@ -94,17 +94,18 @@ fn timing(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     if sender.changes.leaves_pipelined {
         let ids = requirements!["SDP-12.4-3", "SDP-12.5-8", "SDP-12.4-5"];
         let expected = "no other ModeChange until the ModeChange that ended Pipelined Mode is acknowledged";
-        findings.report_each(ids, unit, range.clone(), expected, "a ModeChange before that acknowledgement");
+        let found = "a ModeChange before the acknowledgement of the earlier ModeChange";
+        findings.report_each(ids, unit, range.clone(), expected, found);
     }
     if to == Mode::Buffered && sender.src_avails.count > 0 {
         let ids = requirements!["SDP-12.1-2", "SDP-12.5-13"];
-        let expected = "first an RdmaRdCompl or SendSm";
+        let expected = "an RdmaRdCompl or SendSm before the ModeChange";
         findings.report_each(ids, unit, range.clone(), expected, "BUFF_MODE while a SrcAvail is open");
     }
     if now == Mode::Pipelined && sender.moved.is_some_and(|moved| moved.writing) {
         let ids = requirements!["SDP-12.4-7", "SDP-12.5-2", "SDP-12.4-5"];
-        let found = "a ModeChange after RDMA Writes without RdmaWrCompl";
-        findings.report_each(ids, unit, range, "first an RdmaWrCompl", found);
+        let found = "a ModeChange, although no RdmaWrCompl reports the RDMA Writes";
+        findings.report_each(ids, unit, range, "an RdmaWrCompl before the ModeChange", found);
     }
 }
 
