@@ -106,7 +106,7 @@ pub enum CloseCause {
     FirstFpduTimeout,
     /// No byte of a Request arrived in time. Either the peer has nothing to send, or the peer is
     /// also a Responder ("passive/passive").
-    #[error("no Request arrived before the timeout; if the peer is also a Responder, it also waits for a Request")]
+    #[error("no Request arrived before the timeout; perhaps the peer is also a Responder and waits for a Request")]
     NoRequest,
     /// The Request's IRD is lower than the ORD that this endpoint's ULP needs. The rejecting Reply
     /// has the required ORD.

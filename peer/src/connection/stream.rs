@@ -96,8 +96,8 @@ impl Stream {
             }
             if first {
                 match ArrivedRtr::of(ulpdu, self.version) {
-                    // The ULP does not know about this Send, so the Send uses no receive buffer
-                    // (RFC 6581 section 4.4.2).
+                    // This Send only reports that the peer is ready. It is not passed to the ULP,
+                    // so it uses no receive buffer (RFC 6581 section 4.4.2).
                     Some(ArrivedRtr::Send) if self.rtr.send => {
                         self.inbound.receiver.skip_send();
                         continue;

@@ -212,8 +212,8 @@ pub struct Listener {
 
 /// Maximum number of connections that TCP queues while the listener is busy.
 const BACKLOG: u32 = 1024;
-/// Maximum number of start-ups that are in progress, and also of complete start-ups that wait in
-/// the channel for a call of `next`. Further connections wait in TCP's queue.
+/// Maximum number of start-ups in progress. The same number is the maximum of complete start-ups
+/// that wait in the channel for a call of `next`. Further connections wait in TCP's queue.
 const MAX_STARTUPS: usize = 256;
 impl Listener {
     /// Listens on `address`. Port 0 picks a free port.

@@ -18,10 +18,10 @@ pub enum LinkError {
         source: io::Error,
     },
     /// The target is an initiator: it opens connections itself.
-    #[error("the target is an initiator: weft waits for its connection and cannot connect to it")]
+    #[error("weft cannot connect to the target: the target is an initiator, so it opens the connections itself")]
     Initiator,
     /// The target is a responder: it opens no connections.
-    #[error("{address} is a responder: weft connects to it and cannot wait for its connection")]
+    #[error("weft cannot wait for a connection from {address}: the target is a responder and opens no connections")]
     Responder {
         /// Address of the target.
         address: SocketAddr,

@@ -1,5 +1,5 @@
 //! A record of all traffic between a tester and its target, in order. If the traffic belongs to a
-//! [`Device`](super::Device), the device counts as the tester.
+//! [`Device`](super::Device), the record shows the device as the tester.
 
 use std::fmt;
 use std::net::SocketAddr;

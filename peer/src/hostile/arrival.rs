@@ -137,7 +137,7 @@ deviations! {
         }
     })] ["DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2"] "does not invalidate the STag if a Send with Invalidate has several segments";
     "rdmap.holds-one-read-less" [Depths(|_, ird| *ird = ird.saturating_sub(1))]
-        ["P2P-3-1", "P2P-9.1-1", "P2P-9.1-23", "RDMAP-6.1-4"] "accepts only IRD minus one outstanding Read Requests";
+        ["P2P-3-1", "P2P-9.1-1", "P2P-9.1-23", "RDMAP-6.1-4"] "accepts only IRD - 1 outstanding Read Requests";
     "rdmap.keeps-open" [Conduct(|conduct| conduct.keeps_open = true)] ["RDMAP-7-3", "DDP-3-11"]
         "leaves TCP open after a Terminate";
     "rdmap.reads-with-ord-0" [Depths(|ord, _| *ord = (*ord).max(1))] ["P2P-9.1-18", "RDMAP-6.1-7"]

@@ -55,7 +55,7 @@ impl fmt::Display for UnknownDeviation {
             layers.dedup();
             return write!(f, "names begin with {}.", layers.join("., "));
         }
-        write!(f, "the names of this layer are {}", same_layer.join(", "))
+        write!(f, "the deviations of this layer are {}", same_layer.join(", "))
     }
 }
 
@@ -99,7 +99,7 @@ mod tests {
         let error = Deviations::from_names(["mpa.accepts-wrong-key", "mpa.nonsense"]).unwrap_err();
         let text = error.to_string();
         assert!(
-            text.starts_with("no deviation is called \"mpa.nonsense\"; the names of this layer are mpa.accepts-any-"),
+            text.starts_with("no deviation is called \"mpa.nonsense\"; the deviations of this layer are mpa.accepts-"),
             "{text}"
         );
         assert!(text.contains(", mpa.accepts-wrong-key, ") && !text.contains("p2p."), "{text}");

@@ -15,15 +15,15 @@ deviations! {
     "mpa.drops-after-first-fpdu" [Conduct(|conduct| conduct.drops_after_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5", "MPA-6-4"]
         "loses the bytes after an FPDU if TCP delivers these bytes together with the FPDU";
     "mpa.drops-posted-sends" [Conduct(|conduct| conduct.drops_posted = true)] ["DDP-6.2.1-1"]
-        "drops posted work and the rest of a partly sent message when the user closes, and then closes TCP";
+        "drops all unsent data and closes TCP when the user closes the connection";
     "mpa.drops-first-fpdu" [Conduct(|conduct| conduct.drops_first_fpdu = true)] ["MPA-7.1.2-10", "MPA-7.1.5-5", "MPA-7.1-7", "MPA-6-4"]
-        "loses the first FPDU that arrives after its Reply";
+        "loses the first FPDU that it receives as Responder";
     "mpa.goes-on-after-error" [Conduct(|conduct| conduct.goes_on_after_error = true)] ["MPA-8-13", "MPA-9.1-1", "MPA-8-2"]
         "skips an invalid FPDU and delivers the following FPDUs";
     "mpa.keeps-open-after-error" [Conduct(|conduct| conduct.keeps_open = true)] ["MPA-8-15", "P2P-9.1-10", "P2P-9.2-16"]
         "leaves the connection open after a Terminate";
     "mpa.needs-alignment" [Conduct(|conduct| conduct.needs_alignment = true)] ["MPA-5.1-7", "MPA-A.4-1", "MPA-A.4-2", "MPA-A.4-3", "MPA-B.2-1", "MPA-A.5.2-1"]
-        "treats an FPDU as an error if TCP does not deliver the complete FPDU at once";
+        "treats an FPDU as an error if TCP delivers the FPDU in more than one piece";
     "mpa.overlooks-markers" [Conduct(|conduct| conduct.overlooks_markers = true)] ["MPA-8-3", "MPA-8-6"]
         "ignores a marker that does not point to its FPDU";
     "mpa.passes-trailer" [Conduct(|conduct| conduct.passes_trailer = true)] ["MPA-4.3-18", "MPA-3-9", "MPA-4.4-8", "MPA-4.3-17"]

@@ -35,7 +35,7 @@ deviations! {
     "ddp.changes-tagged-ulp-octet" [Segment(|sent| later(sent, is_tagged, |octets| octet(octets, 1, |octet| *octet ^= 2)))]
         ["DDP-4.2-4", "DDP-4.2-10", "RDMAP-3.1-3", "RDMAP-3.1-9"] "changes the opcode after the first segment of a tagged message";
     "ddp.changes-untagged-ulp-octets" [Segment(|sent| later(sent, is_untagged, |octets| change_word(octets, WORD, |word| word ^ 0x100)))]
-        ["DDP-4.3-3", "RDMAP-3.1-9", "RDMAP-5.3-19"] "changes the bytes before QN after the first segment of an untagged message";
+        ["DDP-4.3-3", "RDMAP-3.1-9", "RDMAP-5.3-19"] "changes the four bytes before the QN field in later segments of an untagged message";
     "ddp.cuts-header" [Segment(|sent| sent.each(|octets| if !has_payload(octets) { octets.truncate(12) }))]
         ["DDP-4.4-1", "RDMAP-3.1-1", "RDMAP-3.1-5"] "sends a header of 12 bytes in segments without payload";
     "ddp.drops-a-segment" [Segment(|sent| {
@@ -107,7 +107,7 @@ deviations! {
     "ddp.msn-constant" [Segment(|sent| sent.each_if(is_untagged, |octets| set_word(octets, MSN, 1)))]
         ["DDP-4.3-6", "DDP-5.2-7"] "sends MSN 1 in every message";
     "ddp.reserved-bits" [Segment(|sent| sent.each(|octets| octet(octets, 0, |octet| *octet |= 0x3c)))]
-        ["DDP-4.1-10", "DDP-4.1-1"] "sets the four reserved bits of the first byte";
+        ["DDP-4.1-10", "DDP-4.1-1"] "sets the four reserved bits in the first byte of each DDP header";
     "ddp.second-message-first" [Segment(|sent| sent.swap(|octets| SENDS.contains(&opcode(octets)) && octets.len() < 100))]
         ["DDP-5.3-1"] "sends each pair of short Sends in reverse order";
     "ddp.send-as-tagged" [Segment(|sent| sent.of(SENDS, make_tagged))] ["DDP-4.1-3", "DDP-4.2-2", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9", "RDMAP-5.3-1", "RDMAP-5.3-12"] "sends each Send with a tagged header";

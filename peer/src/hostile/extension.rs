@@ -22,16 +22,16 @@ fn is_fetch_add(octets: &[u8]) -> bool {
 deviations! {
     "rdmap.atomic-adds-one-more" [Atomic(|operation| if let AtomicOperation::FetchAdd { add_data, .. } = operation {
         *add_data = add_data.wrapping_add(1);
-    })] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.1.1-4"] "adds one more than Add Data in a FetchAdd";
+    })] ["RDMAP-7306.5.1.1-1", "RDMAP-7306.1.1-4"] "computes a sum that is one too high in a FetchAdd";
     "rdmap.atomic-always-swaps" [Atomic(|operation| if let AtomicOperation::CmpSwap { compare_mask, .. } = operation {
         *compare_mask = 0;
     })] ["RDMAP-7306.5.1.2-2", "RDMAP-7306.5.1.2-1"] "executes the swap of a CmpSwap even if the comparison fails";
     "rdmap.atomic-byte-order" [Atomic(|operation| if let AtomicOperation::FetchAdd { add_data, .. } = operation {
         *add_data = add_data.swap_bytes();
-    })] ["RDMAP-7306.5.1.1-8"] "reads Add Data of a FetchAdd in little-endian byte order";
+    })] ["RDMAP-7306.5.1.1-8"] "reads the Add Data field of a FetchAdd in little-endian byte order";
     "rdmap.atomic-forgets-mask" [Atomic(|operation| if let AtomicOperation::FetchAdd { add_mask, .. } = operation {
         *add_mask = 0;
-    })] ["RDMAP-7306.5.1.1-2"] "lets the carry of a FetchAdd cross the boundaries that Add Mask sets";
+    })] ["RDMAP-7306.5.1.1-2"] "lets the carry of a FetchAdd cross the boundaries that the Add Mask field sets";
     "rdmap.atomic-misaligned" [Segment(|sent| sent.of(REQUEST, |octets| {
         octet(octets, REMOTE_TO + 7, |octet| *octet |= 4);
     }))] ["RDMAP-7306.5.1.1-3", "RDMAP-7306.5.1.2-4", "RDMAP-7306.5.2.1-13"]
@@ -43,13 +43,13 @@ deviations! {
         ["RDMAP-7306.5.2.1-6", "RDMAP-7306.5.2.1-14", "RDMAP-7306.4.1-3", "DDP-4.2-2"] "sends Atomic Requests with a tagged header";
     "rdmap.atomic-request-compare-data" [Segment(|sent| sent.of(REQUEST, |octets| if is_fetch_add(octets) {
         octet(octets, COMPARE_DATA, |octet| *octet = 1);
-    }))] ["RDMAP-7306.5.2.1-22"] "sends a Compare Data that is not zero in a FetchAdd";
+    }))] ["RDMAP-7306.5.2.1-22"] "sends a FetchAdd whose Compare Data field is not zero";
     "rdmap.atomic-request-compare-mask" [Segment(|sent| sent.of(REQUEST, |octets| if is_fetch_add(octets) {
         set_word(octets, COMPARE_MASK, 0);
-    }))] ["RDMAP-7306.5.2.1-23"] "sends a Compare Mask that is not all ones in a FetchAdd";
+    }))] ["RDMAP-7306.5.2.1-23"] "sends a FetchAdd whose Compare Mask field is not all ones";
     "rdmap.atomic-request-cut" [Segment(|sent| sent.of(REQUEST, |octets| octets.truncate(PAYLOAD + 32)))]
         ["RDMAP-7306.5.2.1-1", "RDMAP-7306.4-1", "RDMAP-7306.4.2-3", "RDMAP-7306.A-1"]
-        "sends Atomic Requests with a header of 32 bytes, as printed in RFC 7306 section 4";
+        "sends Atomic Requests with a header of 32 bytes instead of 52 bytes";
     "rdmap.atomic-request-on-queue-0" [Segment(|sent| sent.of(REQUEST, |octets| set_word(octets, QN, 0)))]
         ["RDMAP-7306.5.2-1", "RDMAP-7306.5.2.1-17", "RDMAP-7306.5.2.1-18", "RDMAP-7306.4.1-3"] "sends Atomic Requests with QN 0";
     "rdmap.atomic-request-opcode-1" [Segment(|sent| sent.of(REQUEST, |octets| if is_fetch_add(octets) {
@@ -84,7 +84,7 @@ deviations! {
     "rdmap.atomic-response-cut" [Segment(|sent| sent.of(RESPONSE, |octets| octets.truncate(PAYLOAD + 8)))]
         ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1"] "omits the last four bytes of Atomic Responses";
     "rdmap.atomic-response-of-32" [Segment(|sent| sent.of(RESPONSE, |octets| octets.extend([0; 20])))]
-        ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1", "RDMAP-7306.4.2-3"] "sends Atomic Responses with a header of 32 bytes, as printed in RFC 7306 section 4";
+        ["RDMAP-7306.5.2.2-1", "RDMAP-7306.4-1", "RDMAP-7306.4.2-3"] "sends Atomic Responses with a header of 32 bytes (RFC 7306 section 4) instead of 12 bytes (Figure 6)";
     "rdmap.atomic-response-identifier" [Segment(|sent| sent.of(RESPONSE, |octets| {
         change_word(octets, PAYLOAD, |word| word ^ 0x8000_0000);
     }))] ["RDMAP-7306.5.2.2-3"] "sends Atomic Responses whose identifier differs from the identifier of the request";
@@ -101,7 +101,7 @@ deviations! {
         ["RDMAP-7306.5.2.2-11", "RDMAP-7306.5.4-11", "RDMAP-7306.5.2.1-20", "RDMAP-7306.5.4-1", "RDMAP-7306.7-11"]
         "sends each pair of Atomic Responses in reverse order";
     "rdmap.extension-word-not-zero" [Segment(|sent| sent.of(EXTENSIONS, |octets| set_word(octets, WORD, 0x0102_0304)))]
-        ["RDMAP-7306.4.1-8"] "sends an Invalidate STag that is not zero in the messages of RFC 7306";
+        ["RDMAP-7306.4.1-8"] "sends Immediate Data and Atomic messages whose Invalidate STag is not zero";
     "rdmap.immediate-as-tagged" [Segment(|sent| sent.of(IMMEDIATE, make_tagged))]
         ["RDMAP-7306.6.3-5", "RDMAP-7306.6.3-6", "RDMAP-7306.4.1-1", "RDMAP-7306.4.1-2", "DDP-4.2-2"] "sends Immediate Data with a tagged header";
     "rdmap.immediate-cut" [Segment(|sent| sent.of(IMMEDIATE, |octets| octets.truncate(PAYLOAD + 7)))]

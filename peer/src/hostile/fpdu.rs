@@ -25,7 +25,7 @@ deviations! {
         let at = fpdu.header();
         let length = u16::try_from(fpdu.ulpdu.len()).unwrap_or(u16::MAX).wrapping_add(2).to_be_bytes();
         fpdu.change(|octets| octets[at..at + 2].copy_from_slice(&length));
-    })] ["MPA-4.1-2", "MPA-4.1-1"] "counts the two bytes of ULPDU_Length in ULPDU_Length";
+    })] ["MPA-4.1-2", "MPA-4.1-1"] "counts the ULPDU_Length field itself in ULPDU_Length";
     "mpa.crc-byte-order" [Fpdu(|fpdu| {
         let at = fpdu.octets.len() - 4;
         fpdu.octets[at..].reverse();
@@ -71,7 +71,7 @@ deviations! {
             _ => right_marker(pointer),
         });
     })] ["MPA-4.3-11", "MPA-4.3-15", "MPA-4.3-7", "MPA-4.3-10"]
-        "sends FPDUPTR 4 in markers between two FPDUs and in the first marker";
+        "sends FPDUPTR 4 instead of 0 in the first marker and in markers between two FPDUs";
     "mpa.marker-little-endian" [Fpdu(|fpdu| fpdu.mark(|[high, low]| [0, 0, low, high]))]
         ["MPA-4.2-1", "MPA-4.2-4", "MPA-4.3-5", "MPA-4.3-14"] "sends FPDUPTR in little-endian byte order";
     "mpa.marker-low-bits" [Fpdu(|fpdu| fpdu.mark(|[high, low]| [0, 0, high, low | 3]))]

@@ -63,7 +63,7 @@ deviations! {
                     (requested.rtr_send, requested.rtr_write, requested.rtr_read);
             });
         }
-    })] ["P2P-9.2-25", "P2P-9.2-3"] "copies B, C and D of a Request with A=0 into the Reply";
+    })] ["P2P-9.2-25", "P2P-9.2-3"] "copies the flags B, C and D of a Request with A=0 into the Reply";
     "p2p.opens-late" [Opening(|ulpdus| ulpdus.insert(0, Rtr::Send.ulpdu(1)))]
         ["P2P-5-4", "P2P-3-3", "P2P-9.3-1"] "sends a Send before the ready-to-receive message";
     "p2p.opens-twice" [Opening(|ulpdus| ulpdus.push(Rtr::Write.ulpdu(1)))]
@@ -137,7 +137,7 @@ deviations! {
     "p2p.revision-1-with-words" [Frame(|octets| if octets[16] & FLAG_S != 0 { octets[17] = 1; })]
         ["P2P-6-6", "P2P-6-2"] "sends an enhanced frame with revision 1";
     "p2p.revision-among-flags" [Frame(|octets| if octets[17] == 2 { octets[16] |= 2 })]
-        ["P2P-6-4"] "sends the revision of an enhanced frame in the reserved bits after the flags";
+        ["P2P-6-4"] "repeats the revision of an enhanced frame in the reserved bits after the flags";
     "p2p.s-bit-moved" [Frame(|octets| if octets[16] & FLAG_S != 0 { octets[16] ^= FLAG_S | 0x08; })]
         ["P2P-6-1", "P2P-6-4"] "sets the bit after S, not S itself, in enhanced frames";
     "p2p.takes-enhanced-as-unenhanced" [
@@ -150,7 +150,7 @@ deviations! {
         ["P2P-9.1-15"] "treats IRD 0x3FFF in the Reply as IRD 0, and sends no Read Requests";
     "p2p.takes-open-ord-for-a-number" [ReplyParameters(|enhanced| if enhanced.ord == NOT_NEGOTIATED {
         enhanced.ord = NOT_NEGOTIATED - 1;
-    })] ["P2P-9.1-16"] "treats ORD 0x3FFF in the Reply as a number that exceeds its own IRD";
+    })] ["P2P-9.1-16"] "treats ORD 0x3FFF in the Reply as a number, and rejects the Reply because this number is too high";
     "p2p.terminate-code" [Terminate(|terminate| {
         if matches!(terminate.error, TerminateError::MPA_INSUFFICIENT_IRD | TerminateError::MPA_NO_MATCHING_RTR) {
             terminate.error = TerminateError::MPA_LOCAL_CATASTROPHIC;

@@ -73,7 +73,7 @@ deviations! {
     "pm.accept-padding" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.ap_ip_addr[15] = 1))]
         ["PM-7.3.1.3-2"] "sends a PMAccept with bytes other than zero after an IPv4 address";
     "pm.accept-reserved" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.reserved.set(0xcf23)))]
-        ["PM-7.3.1.5-1"] "sends a PMAccept whose Reserved is not zero";
+        ["PM-7.3.1.5-1"] "sends a PMAccept whose Reserved field is not zero";
     "pm.accept-short" [PmSent(|sent| if sent.is(ACCEPT) { sent.octets.truncate(40); })]
         ["PM-7.3-1"] "sends a PMAccept of 40 bytes";
     "pm.accept-time-1" [PmSent(|sent| sent.change(ACCEPT, |raw| raw.pm_time = 1))]
@@ -124,7 +124,7 @@ deviations! {
         ["PM-7.4-9"] "discards a PMReq whose PmTime is not zero";
     "pm.checks-reserved" [PmArrived(|_, octets| for message_type in [REQ, ACCEPT, ACK, DENY] {
         discard_if(octets, message_type, |raw| raw.reserved.get() != 0);
-    })] ["PM-7.3.1.5-2"] "discards a message whose Reserved is not zero";
+    })] ["PM-7.3.1.5-2"] "discards a message whose Reserved field is not zero";
     "pm.connects-after-deny" [PmConduct(|conduct| conduct.connects_after_deny = true)]
         ["PM-7-3", "PM-7.1-1", "PM-7.1-2", "PM-7.2-1"] "uses SDP at the Conventional Address after a PMDeny";
     "pm.deny-ap-address" [PmSent(|sent| sent.change(DENY, |raw| change_address(&mut raw.ap_ip_addr)))]
@@ -156,7 +156,7 @@ deviations! {
     "pm.gives-anew" [PmConduct(|conduct| conduct.gives_anew = true)]
         ["PM-7.5-3"] "assigns another port to a duplicate PMReq";
     "pm.heeds-deny-port" [PmConduct(|conduct| conduct.heeds_deny_port = true)]
-        ["PM-7.3.1.6-5"] "ignores a PMDeny that has an ApPort";
+        ["PM-7.3.1.6-5"] "ignores a PMDeny whose ApPort is not zero";
     "pm.ignores-deny" [PmConduct(|conduct| conduct.ignores_deny = true)]
         ["PM-7.4-64", "PM-7.1-1", "PM-7-3"] "repeats a PMReq after a PMDeny";
     "pm.ignores-duplicates" [PmConduct(|conduct| conduct.ignores_duplicates = true)]
@@ -168,7 +168,7 @@ deviations! {
     "pm.keeps-requested-address" [PmConduct(|conduct| conduct.keeps_requested_address = true)]
         ["PM-7.1-4", "PM-7-2"] "connects to the requested address instead of the address in the PMAccept";
     "pm.keeps-denials" [PmConduct(|conduct| conduct.keeps_denials = true)]
-        ["PM-7.4-56"] "treats a denied service as mapped for the PmTime of the PMDeny";
+        ["PM-7.4-56"] "treats a denied service as mapped until the PmTime of the PMDeny expires";
     "pm.keeps-for-ever" [PmConduct(|conduct| conduct.keeps_for_ever = true)]
         ["PM-7.3.1.4-2", "PM-7.3.1.4-1", "PM-7.3.1.4-3", "PM-7.3.1.4-7", "PM-7.3.1.4-8"]
         "uses an answer after the PmTime of the answer has expired";
@@ -189,7 +189,7 @@ deviations! {
     "pm.never-stops" [PmConduct(|conduct| conduct.never_stops = true)]
         ["PM-7.5.1-4"] "repeats a PMReq for ever if no answer arrives";
     "pm.one-at-a-time" [PmConduct(|conduct| conduct.one_at_a_time = true)]
-        ["PM-7.3.1.8-3"] "ignores a second PMReq while the first PMReq is open";
+        ["PM-7.3.1.8-3"] "ignores new PMReqs while it stores the state of an earlier PMReq";
     "pm.repeats-otherwise" [PmSent(|sent| {
         let repeat = u16::try_from(sent.repeat).unwrap_or(u16::MAX);
         sent.change(REQ, |raw| raw.ap_port.set(raw.ap_port.get().wrapping_add(repeat)));
@@ -197,7 +197,7 @@ deviations! {
     "pm.request-from-elsewhere" [PmSent(|sent| sent.from_other_port |= sent.is(REQ) && sent.repeat > 0)]
         ["PM-7.5.1-7"] "repeats a PMReq from another UDP port";
     "pm.request-goes-elsewhere" [PmSent(|sent| sent.change_port(REQ))]
-        ["PM-7.4-15", "PM-7.4-1"] "sends a PMReq to another UDP port than the port of port mappers";
+        ["PM-7.4-15", "PM-7.4-1"] "sends a PMReq to a UDP port that is not the port of the port mapper";
     "pm.request-handle-again" [PmRequest(|message| message.assoc_handle = 0x5eed)]
         ["PM-7.4-12", "PM-7.3.1.8-1", "PM-7.5.1-1"] "sends the same AssocHandle in every PMReq";
     "pm.request-ipv" [PmSent(|sent| sent.change(REQ, |raw| raw.ver_mt_ipv |= 1))]
@@ -210,9 +210,9 @@ deviations! {
             let [a, b, c, d, ..] = *field;
             *field = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, a, b, c, d];
         });
-    })] ["PM-7.3.1.3-1", "PM-7.3.1.3-2", "PM-7.4-6", "PM-7.4-4"] "sends a PMReq with IPv4 addresses at the end of their fields";
+    })] ["PM-7.3.1.3-1", "PM-7.3.1.3-2", "PM-7.4-6", "PM-7.4-4"] "sends the IPv4 addresses of a PMReq in the form ::ffff:a.b.c.d, but with IPV 4";
     "pm.request-long" [PmSent(|sent| if sent.is(REQ) { sent.octets.resize(64, 0); })]
-        ["PM-7.3-1"] "sends a PMReq of 64 bytes, like the Linux daemon";
+        ["PM-7.3-1"] "sends a PMReq of 64 bytes, like iwpmd, the port mapper of Linux";
     "pm.request-other-address" [PmRequest(|message| {
         if let weft_core::wire::portmap::Addresses::V4 { connecting, .. } = &mut message.addresses {
             *connecting = core::net::Ipv4Addr::from_bits(connecting.to_bits() ^ 0x100);
@@ -223,7 +223,7 @@ deviations! {
     "pm.request-padding" [PmSent(|sent| sent.change(REQ, |raw| if raw.ipv() == 4 { raw.cp_ip_addr[15] = 2; }))]
         ["PM-7.3.1.3-2"] "sends a PMReq with bytes other than zero after an IPv4 address";
     "pm.request-reserved" [PmSent(|sent| sent.change(REQ, |raw| raw.reserved.set(0xbd95)))]
-        ["PM-7.3.1.5-1"] "sends a PMReq whose Reserved is not zero";
+        ["PM-7.3.1.5-1"] "sends a PMReq whose Reserved field is not zero";
     "pm.request-time" [PmSent(|sent| sent.change(REQ, |raw| raw.pm_time = 4))]
         ["PM-7.4-8", "PM-7.4-4"] "sends a PMReq whose PmTime is not zero";
     "pm.request-type" [PmSent(|sent| sent.change(REQ, |raw| retype(raw, ACCEPT)))]
@@ -231,9 +231,9 @@ deviations! {
     "pm.request-version" [PmSent(|sent| sent.change(REQ, version))]
         ["PM-7.4-5", "PM-7.3.1.1-1", "PM-7.4-4"] "sends a PMReq with Ver 1";
     "pm.takes-any-ipv" [PmArrived(|side, octets| if side == PmSide::Server { as_ipv4(octets); })]
-        ["PM-7.4-20", "PM-7.3.1.3-5", "PM-7.4-18"] "answers a PMReq whose IPV is reserved as if IPV were 4";
+        ["PM-7.4-20", "PM-7.3.1.3-5", "PM-7.4-18"] "treats a PMReq with a reserved IPV as a PMReq with IPV 4";
     "pm.takes-later-reply" [PmConduct(|conduct| conduct.takes_later = true)]
-        ["PM-7.5.1-10", "PM-7.5-4"] "uses a later reply instead of the first reply";
+        ["PM-7.5.1-10", "PM-7.5-4"] "uses a later reply to a PMReq instead of the first reply";
     "pm.takes-unasked" [PmConduct(|conduct| conduct.takes_unasked = true)]
         ["PM-7.5.1-11"] "sends a PMAck for an unsolicited PMAccept";
 }

@@ -109,7 +109,7 @@ deviations! {
         if receiver == Role::Responder && octets.len() < HEADER_LEN {
             invalidate(octets);
         }
-    })] ["MPA-7.1.2-8"] "rejects a Request if TCP does not deliver its header at once";
+    })] ["MPA-7.1.2-8"] "rejects a Request if TCP delivers the header of the Request in more than one piece";
     "mpa.refuses-request-r" [Arrived(|receiver, octets| {
         refuse(octets, |header| receiver == Role::Responder && header[16] & FLAG_R != 0);
     })] ["MPA-7.1.1-16"] "rejects a Request with R=1";

@@ -66,14 +66,14 @@ deviations! {
     "rdmap.terminate-code-first" [Segment(|sent| sent.of(TERMINATE, |octets| if octets.len() >= PARTS {
         octets.swap(PAYLOAD, PAYLOAD + 1);
     }))] ["RDMAP-4.8-37", "RDMAP-4.8-38", "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4"]
-        "sends the code before layer and type in the Terminate";
+        "sends the error code before layer and error type in the Terminate";
     "rdmap.terminate-control-little-endian" [Segment(|sent| sent.of(TERMINATE, |octets| if let Some(control) = octets.get_mut(PAYLOAD..PARTS) {
         control.reverse();
     }))] ["RDMAP-4.8-4", "RDMAP-4.8-37", "RDMAP-4.8-38", "RDMAP-4.8-1", "RDMAP-4.8-2", "RDMAP-4.8-5", "RDMAP-4.8-6", "RDMAP-4.8-11", "RDMAP-4.2-5", "RDMAP-4.8-40"]
         "sends the first four bytes of the Terminate's header in little-endian byte order";
     "rdmap.terminate-header-of-nothing" [Segment(|sent| sent.each_if(has_ddp_header, |octets| {
         change_word(octets, PARTS + 4, |word| word ^ 0xffff);
-    }))] ["RDMAP-4.8-10"] "sends a Terminate with a header that it did not receive";
+    }))] ["RDMAP-4.8-10"] "sends a Terminate whose copied header differs from the received header";
     "rdmap.terminate-layer" [Terminate(|terminate| terminate.error.layer = ErrorLayer(3))]
         ["RDMAP-4.8-2", "RDMAP-4.8-38"] "sends a Terminate with layer 3";
     "rdmap.terminate-length" [Terminate(|terminate| {

@@ -19,7 +19,7 @@ fn report(frame: &mut PeerFrame, private_data: Vec<u8>) {
 deviations! {
     "mpa.conceals-end" [ConcealsOutcome(|outcome| outcome == ConnectionOutcome::Disconnected)] ["MPA-8-1", "MPA-7.2-2",
         "MPA-3-13"]
-        "does not report the end of a connection to the user";
+        "does not report to the user that a connection has ended";
     "mpa.conceals-failure" [ConcealsOutcome(|outcome| outcome != ConnectionOutcome::Disconnected)]
         ["MPA-7.1.2-18", "MPA-7.1.1-4", "MPA-7.1.1-22", "MPA-7.1.1-26", "MPA-8-4", "MPA-7.1.4.2-2", "P2P-10-12"]
         "does not report to the user that a requested connection was rejected or failed";

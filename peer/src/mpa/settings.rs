@@ -48,7 +48,7 @@ pub enum Model {
 /// IRD or ORD (inbound or outbound RDMA Read queue depth) of one endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Depth {
-    /// Number of RDMA Read Requests, 0 to 0x3FFE. Larger numbers count as 0x3FFE.
+    /// Number of RDMA Read Requests, 0 to 0x3FFE. If the number is larger, 0x3FFE is used.
     pub local: u16,
     /// True: the Initiator's Request has `local`, and the Reply can change the result. False: the
     /// Request has 0x3FFF, the endpoint uses `local`, and the ULPs have to agree without MPA
@@ -93,7 +93,7 @@ pub struct EnhancedSettings {
     /// If the peer's ORD is higher than `ird`, this endpoint raises its IRD, but at most to this
     /// limit. If the peer's ORD is above the limit, a Responder sends the limit in its Reply. In
     /// the same case, an Initiator ends the connection with a Terminate (20 06: insufficient IRD).
-    /// Default 128. Values below `ird` count as `ird`.
+    /// Default 128. If this value is below `ird`, `ird` is the limit.
     pub max_ird: u16,
     /// Least ORD that a Responder's ULP needs. If the IRD of the Request is lower, the Responder
     /// sends a rejecting Reply with `min_ord` as ORD (P2P-9.1-21). Default 0: the Responder rejects

@@ -13,7 +13,7 @@ pub enum Discarded {
     #[error("{0}")]
     Malformed(WireError),
     /// The message has a type that only the other role receives.
-    #[error("{0} is a message that this role never receives")]
+    #[error("{0} is a message for the other role (client or server)")]
     WrongRole(MessageType),
     /// The message belongs to no known Request (sections 7.5.1 and 7.5.2).
     #[error("{0} matches no known Request")]

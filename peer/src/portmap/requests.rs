@@ -74,8 +74,9 @@ impl Requests {
         self.stored.get(tuple)
     }
 
-    /// The Requests from this connecting address and port whose PMAccept contained `address`. There
-    /// can be more than one such Request only if several services have the same SDP Address.
+    /// The Requests that name `connecting` as the connecting address and port, and that were
+    /// answered by a PMAccept with `address`. There can be more than one such Request only if
+    /// several services have the same SDP Address.
     pub(super) fn by_addresses(
         &self,
         connecting: SocketAddr,
@@ -87,7 +88,8 @@ impl Requests {
         fits.filter_map(|(_, _, tuple)| Some((*tuple, *self.stored.get(tuple)?)))
     }
 
-    /// The Requests from this host, with any port, whose PMAccept contained `address`.
+    /// The Requests that name this host and any port, and that were answered by a PMAccept with
+    /// `address`.
     pub(super) fn by_host(
         &self,
         connecting: IpAddr,

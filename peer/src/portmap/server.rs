@@ -70,7 +70,7 @@ pub enum Denial {
     #[error("no SDP Address is available for this service")]
     NoMapping,
     /// Too many Requests are stored.
-    #[error("too many requests are stored")]
+    #[error("the server already stores the maximum number of requests, in total or from this host")]
     Full,
 }
 

@@ -23,7 +23,7 @@ pub struct Received {
 ///
 /// The default functions are for a sink that has no registered memory, no receive buffers and no
 /// space for requests. These functions reject everything.
-#[expect(unused_variables, reason = "the documentation of the default functions needs the names")]
+#[expect(unused_variables, reason = "the documentation of the default functions needs the parameter names")]
 pub trait DataSink {
     /// Places the payload of a Write at tagged offset `to` of `stag`. The payload is never empty.
     ///

@@ -23,7 +23,7 @@ pub enum CommandError {
     Empty,
     /// The half-connection cannot change from its current Mode to the requested Mode. Or the peer
     /// is the Mode Master, the only side that may change the Mode (section 12).
-    #[error("this side cannot change the half-connection to this Mode")]
+    #[error("this side cannot change this half-connection to the requested Mode")]
     NotMaster,
     /// The connection is being suspended (section 13).
     #[error("a suspension is in progress")]

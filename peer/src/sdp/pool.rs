@@ -43,7 +43,8 @@ impl Pool {
         u16::try_from(self.posted.len()).unwrap_or(u16::MAX)
     }
 
-    /// Number of posted buffers, without the buffer that is not announced to the peer.
+    /// Number of posted buffers that are announced to the peer. One posted buffer can be
+    /// unannounced.
     pub(super) fn announced(&self) -> u16 {
         self.posted() - u16::from(self.has_unannounced && self.extra > 0 && !self.posted.is_empty())
     }

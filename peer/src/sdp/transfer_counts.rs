@@ -19,9 +19,9 @@ pub struct TransferCounts {
     pub bcopy: TransferCount,
     /// Transaction: SinkAvails with payload.
     pub transaction: TransferCount,
-    /// Read Zcopy: bytes that RdmaRdCompls report.
+    /// Read Zcopy: bytes that RdmaRdCompl messages report.
     pub read_zcopy: TransferCount,
-    /// Write Zcopy: bytes that RdmaWrCompls report.
+    /// Write Zcopy: bytes that RdmaWrCompl messages report.
     pub write_zcopy: TransferCount,
 }
 

@@ -4,8 +4,8 @@
 
 use std::collections::VecDeque;
 
-/// Maximum number of bytes between OOB_PEND and its Out-Of-Band byte. The Out-Of-Band byte itself
-/// does not count.
+/// Maximum number of bytes between OOB_PEND and its Out-Of-Band byte. This number does not include
+/// the Out-Of-Band byte.
 const DISTANCE: u64 = 65535;
 
 /// The Out-Of-Band bytes that are posted and not sent yet.

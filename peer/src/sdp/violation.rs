@@ -30,9 +30,9 @@ pub enum Violation {
     /// DisConn, or a ChRcvBuf before the answer to the previous ChRcvBuf.
     #[error("{0} is not allowed in the current state of the connection")]
     OutOfPlace(Mid),
-    /// The peer sent DisConn too early. Bytes that its SrcAvails advertised, or that this side's
-    /// SendSms requested, have not arrived (section 8.2.1, step 1). The value is the number of
-    /// missing bytes.
+    /// The peer sent DisConn too early. Some bytes have not arrived that the peer's SrcAvails
+    /// advertised, or that this side requested by SendSm messages (section 8.2.1, step 1). The
+    /// value is the number of missing bytes.
     #[error("the peer sent DisConn, but {0} advertised or requested bytes are missing")]
     Owed(u64),
     /// The Mode of the half-connection does not allow the message.

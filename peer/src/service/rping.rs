@@ -339,7 +339,7 @@ impl Rping {
 impl Verbs {
     /// Handles a completion. Returns the event to wait for next.
     fn react(&self, rnic: &mut Rnic, expected: Expected, done: &WorkCompletion) -> Result<Expected, WorkloadError> {
-        let out_of_sequence = || Err(WorkloadError::Protocol("a Send arrived in the wrong order".to_owned()));
+        let out_of_sequence = || Err(WorkloadError::Protocol("a Send arrived before the Read completed".to_owned()));
         match (done.operation, expected) {
             (_, Expected::Nothing) => Ok(expected),
             (CompletedOperation::Receive, Expected::Source) => {

@@ -202,7 +202,7 @@ impl FromStr for Request {
                         let mapper = address(&mut words)?;
                         Route::Mapper { mapper, sdp_only: next_is(&mut words, "sdp-only") }
                     }
-                    _ => return Err(MessageError("the route must be sdp, both or pm")),
+                    _ => return Err(MessageError("the route must be `sdp`, `both` or `pm`")),
                 };
                 let source = if next_is(&mut words, "source") { Some(address(&mut words)?) } else { None };
                 Request::Connect { service, by, source, no_wait: next_is(&mut words, "no-wait") }
@@ -211,7 +211,7 @@ impl FromStr for Request {
             Some("why") => Request::Why(address(&mut words)?),
             Some("listen") => {
                 let service = address(&mut words)?;
-                reject_if(words.next() != Some("sdp"), MessageError("the word sdp is missing"))?;
+                reject_if(words.next() != Some("sdp"), MessageError("the word `sdp` is missing"))?;
                 Request::Listen { service, sdp: address(&mut words)?, only_v6: next_is(&mut words, "only-v6") }
             }
             Some("names") => Request::Names { local: address(&mut words)?, peer: address(&mut words)? },

@@ -220,7 +220,7 @@ fn connect(how: &[&str], ports: &RangeInclusive<u16>) -> Result<Connect, &'stati
         ["tcp"] => return Ok(Connect::Tcp),
         ["sdp", at] => return SdpDestination::parse(at, ports).map(Connect::Sdp),
         ["both", at] => return SdpDestination::parse(at, ports).map(Connect::Both),
-        _ => return Err("a connect rule must end with tcp, sdp WHERE, both WHERE, or pm [SERVER] [sdp-only]"),
+        _ => return Err("a connect rule must end with `tcp`, `sdp WHERE`, `both WHERE` or `pm [SERVER] [sdp-only]`"),
     };
     let mapper = match words {
         [] => None,

@@ -181,8 +181,8 @@ impl Endpoint for RnicEndpoint {
     fn perform_action(&mut self, rng: &mut Rng, peer: Option<&Remote>) {
         self.receive(rng);
         let own = self.guarded.remote();
-        // A peer without registered memory has no addresses, and rejects each access. Therefore any
-        // addresses will do, and this endpoint uses its own.
+        // A peer without registered memory has no addresses, and rejects each access. Therefore the
+        // addresses do not matter, and this endpoint uses the addresses of its own memory.
         let operations = RandomWork::operations(rng, &self.guarded, peer.unwrap_or(&own));
         // Ignore an error: a Queue Pair that is full or in the Error state rejects the operations.
         let _ = self.rnic.post_send(self.qp, operations);

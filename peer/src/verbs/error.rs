@@ -47,7 +47,7 @@ pub enum CqError {
     #[error("invalid RNIC handle")]
     InvalidRnicHandle,
     /// The CQ has more completions than the new size allows.
-    #[error("shrink failed, because too many elements are present")]
+    #[error("cannot shrink the CQ, because it has more completions than the new size allows")]
     ShrinkFailed,
     /// The size exceeds the RNIC's limit for a CQ.
     #[error("the number of CQEs exceeds the capability of the RNIC")]
@@ -79,7 +79,7 @@ pub enum SrqError {
     #[error("Queue Pairs are still associated with the S-RQ")]
     QpsStillAssociated,
     /// More WRs are outstanding than the new size allows.
-    #[error("shrink failed, because too many elements are present")]
+    #[error("cannot shrink the S-RQ, because it has more outstanding WRs than the new size allows")]
     ShrinkFailed,
     /// The number of scatter elements exceeds the RNIC's limit for a WR.
     #[error("the maximum number of SGEs exceeds the capability of the RNIC")]
@@ -133,7 +133,7 @@ pub enum QpError {
     #[error("the RQ limit of the QP is out of range")]
     RqLimitOutOfRange,
     /// More WRs are outstanding than the new size allows.
-    #[error("shrink failed, because too many elements are present")]
+    #[error("cannot shrink the queue, because it has more outstanding WRs than the new size allows")]
     ShrinkFailed,
     /// The number of gather or scatter elements exceeds the RNIC's limit for a WR.
     #[error("the maximum number of SGEs exceeds the capability of the RNIC")]

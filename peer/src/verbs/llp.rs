@@ -1,10 +1,11 @@
 //! A stream of the lower layer protocol (LLP): the result of MPA start-up, the received bytes that
 //! are not processed yet, and the bytes to send.
 //!
-//! The owner of the connection attaches a stream ("a non-verbs interface", draft-hilland-rddp-verbs
-//! section 13.1). From then on, the stream accepts received bytes. The verb Modify QP connects the
-//! stream with a Queue Pair when it changes the Queue Pair to RTS. Bytes that arrive before this
-//! change are stored, and processed as FPDUs after the change (VERBS-13.1-6).
+//! The program that opened the connection passes the stream to the RNIC. It does so by a function
+//! that is not a verb ("a non-verbs interface", draft-hilland-rddp-verbs section 13.1). From then
+//! on, the stream accepts received bytes. Later, the program calls the verb Modify QP to change a
+//! Queue Pair to the state RTS. This verb also connects the stream with the Queue Pair. Bytes that
+//! arrive before this change are stored, and processed as FPDUs after the change (VERBS-13.1-6).
 
 use std::collections::VecDeque;
 
@@ -163,8 +164,8 @@ impl Llp {
                 self.ahead.push_back(read_response(version, sink_stag, sink_to));
                 ReceivedUlpdu::Ready(Rtr::Read)
             }
-            // The ULP does not know about this Send, so the Send uses no receive (RFC 6581 section
-            // 4.4.2).
+            // This Send only reports that the peer is ready. It is not passed to the ULP, so it
+            // uses no receive (RFC 6581 section 4.4.2).
             Some(ArrivedRtr::Send) if self.settings.rtr.send => ReceivedUlpdu::Ready(Rtr::Send),
             // A Write of 0 bytes needs no special treatment.
             Some(ArrivedRtr::Send | ArrivedRtr::Write) | None => ReceivedUlpdu::Message,
@@ -187,7 +188,8 @@ impl Llp {
     }
 }
 
-/// Result of [`Rnic::poll_transmit`](super::Rnic::poll_transmit), which the driver has to execute.
+/// What the driver has to do next. [`Rnic::poll_transmit`](super::Rnic::poll_transmit) returns this
+/// value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TransmitResult {
     /// There is nothing to send at present.

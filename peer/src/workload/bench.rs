@@ -381,7 +381,7 @@ async fn connect(
 /// - The connection ended for another reason than a close by the peer between two runs.
 pub async fn serve(device: &Device, request: ConnectRequest) -> Result<(), WorkloadError> {
     let Some((plan, memory)) = Plan::parse(request.peer().private_data.as_octets()) else {
-        return Err(WorkloadError::Protocol("the Request has no benchmark settings of this version".into()));
+        return Err(WorkloadError::Protocol("the Request's benchmark settings are missing or invalid".into()));
     };
     let (mut side, request) = or_reject(request, Side::new(device, plan)).await?;
     side.peer = memory;
@@ -399,7 +399,7 @@ async fn serve_source(side: Side) -> Result<(), WorkloadError> {
     loop {
         let side = &source.0;
         if side.receive().await? != CONTROL {
-            return Err(WorkloadError::Protocol("expected a Send with the number of messages".into()));
+            return Err(WorkloadError::Protocol("expected a Send that requests a number of messages".into()));
         }
         let count =
             side.endpoint.with(side.messages, |octets| octets.first_chunk().copied().map(u64::from_be_bytes))?;

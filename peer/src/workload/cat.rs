@@ -174,7 +174,7 @@ impl Cat {
         let Some((transfer, memory)) = TransferRequest::parse(request.peer().private_data.as_octets()) else {
             let reason = PrivateData::new(&b"no weft cat"[..]).map_err(CmError::from)?;
             request.reject(&reason).await?;
-            return Err(WorkloadError::Protocol("its Request is not from `weft cat`".into()));
+            return Err(WorkloadError::Protocol("the Request is not from `weft cat`".into()));
         };
         let (mut cat, request) = or_reject(request, Cat::new(device, transfer.carrier)).await?;
         cat.peer = memory;

@@ -112,7 +112,7 @@ impl Messages {
     /// Returns the bytes of a completed receive, and posts this receive again.
     fn take(&self, endpoint: &Endpoint, received: &WorkCompletion) -> Result<[u8; 16], WorkloadError> {
         if received.octets != MESSAGE {
-            let problem = format!("received a Send of {} bytes, expected {MESSAGE} as in rping", received.octets);
+            let problem = format!("received a Send of {} bytes, but rping requires {MESSAGE}", received.octets);
             return Err(WorkloadError::Protocol(problem));
         }
         let start = usize::try_from(received.wr_id).unwrap_or(0) * MESSAGE as usize;

@@ -52,7 +52,7 @@ impl Watches {
                 let task = watch(connected, mapper, self.sender.clone());
                 self.tasks.entry(mapper).or_default().spawn(task);
             }
-            Err(error) => tracing::debug!(%mapper, %error, "a port mapper is not watched"),
+            Err(error) => tracing::debug!(%mapper, %error, "cannot watch a port mapper for errors"),
         }
     }
 

@@ -22,8 +22,8 @@ pub(super) struct Arrived {
     read: u64,
     end: u64,
     /// The marks: positions where a read stops. A position is a number of bytes from the start of
-    /// the stream. Each mark counts as a receive in `receives`. Therefore the limit of unread
-    /// receives also limits the number of marks.
+    /// the stream. Each mark adds one receive to the result of `receives`. Therefore the limit of
+    /// unread receives also limits the number of marks.
     marks: VecDeque<u64>,
     /// Out-Of-Band bytes stay in the stream (SO_OOBINLINE).
     pub(super) inline: bool,
@@ -39,10 +39,9 @@ impl Arrived {
         Arrived { inline, ..Arrived::default() }
     }
 
-    /// Returns the number of receives that the unread data counts as. Each `size` unread bytes
-    /// count as one receive. Each mark also counts as one receive, because an Out-Of-Band byte ends
-    /// a receive. A mark at the position of the next read does not count, because the next read
-    /// does not stop at this mark.
+    /// Returns how many receives of `size` bytes the unread data would fill. Each mark adds one
+    /// receive, because an Out-Of-Band byte ends a receive. A mark at the position of the next read
+    /// adds no receive, because the next read does not stop at this mark.
     pub(super) fn receives(&self, size: usize) -> usize {
         let full = self.octets() / size.max(1) as u64;
         let marks = self.marks.iter().filter(|mark| **mark > self.read).count();

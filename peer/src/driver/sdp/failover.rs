@@ -97,7 +97,10 @@ async fn replace(shared: &Arc<Shared>) -> Result<(), SdpError> {
         let port = engine.reconnect.flatten();
         (engine.device.clone(), engine.addresses, port, engine.settings.connect_timeout, engine.machine.poll_timeout())
     };
-    let late = || SdpError::Io(ErrorKind::TimedOut, "the connection was not replaced in time".to_owned());
+    let late = || {
+        let why = "no new connection replaced the suspended connection in time";
+        SdpError::Io(ErrorKind::TimedOut, why.to_owned())
+    };
     let (device, tcp, opener) = match port {
         Some(port) => {
             // If this side accepted the old connection, a listener still uses the old local port.

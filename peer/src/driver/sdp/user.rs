@@ -104,7 +104,8 @@ impl Engine {
         Err(if self.arrived.announced > 0 && !self.arrived.inline {
             SdpError::Io(ErrorKind::WouldBlock, "the Out-Of-Band byte has not arrived".to_owned())
         } else {
-            SdpError::Io(ErrorKind::InvalidInput, "there is no Out-Of-Band byte outside the stream".to_owned())
+            let why = "there is no Out-Of-Band byte that can be read separately from the stream";
+            SdpError::Io(ErrorKind::InvalidInput, why.to_owned())
         })
     }
 

@@ -96,7 +96,7 @@ pub struct Mangler {
     rng: Rng,
     longest_delay: Duration,
     pdus: Pdus,
-    /// Number of bytes of FPDUs so far. Changes to finished FPDUs do not count.
+    /// Number of bytes of FPDUs so far, as if no finished FPDU had been changed.
     position: u64,
     /// A write to send after the next write, or at this time at the latest.
     kept: Option<(Instant, Vec<u8>)>,
@@ -207,7 +207,7 @@ impl Mangler {
                     let ulpdu = &ulpdu[..ulpdu.len().min(usize::from(fpdu::MAX_ULPDU))];
                     match fpdu::emit(self.position, &[ulpdu], *framing, &mut octets) {
                         Ok(layout) => self.position = layout.end,
-                        Err(error) => tracing::debug!(%error, "no FPDU for a ULPDU that is short enough"),
+                        Err(error) => tracing::debug!(%error, "cannot make an FPDU for a ULPDU of permitted length"),
                     }
                     if fits { octets } else { self.changed(octets, mutate::FPDU) }
                 }

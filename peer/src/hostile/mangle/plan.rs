@@ -84,7 +84,8 @@ pub enum Frequency {
 /// assert_eq!(plan.to_string(), "flip=10,edge=10,truncate=10,duplicate=10,insert=10,delay=20,reset=1000");
 /// assert_eq!("reset@3".parse::<Plan>().unwrap().to_string(), "reset@3");
 /// assert!("all,cut=0".parse::<Plan>().unwrap().to_string().starts_with("flip=20,"));
-/// assert_eq!("cut=0".parse::<Plan>().unwrap_err().to_string(), "\"cut=0\" mangles nothing; use a number from 1");
+/// let error = "cut=0".parse::<Plan>().unwrap_err();
+/// assert_eq!(error.to_string(), "\"cut=0\" mangles nothing; use a number of at least 1");
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan([Frequency; Kind::ALL.len()]);
@@ -130,7 +131,7 @@ impl fmt::Display for Plan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPlan {
     /// All kinds have the rate 0, which means never.
-    #[error("{0:?} mangles nothing; use a number from 1")]
+    #[error("{0:?} mangles nothing; use a number of at least 1")]
     Nothing(String),
     /// The text after `=` is not a number.
     #[error("{0:?} is not a number; use =N to mangle, on average, 1 of N PDUs or 1 of N writes")]

@@ -60,7 +60,7 @@ deviations! {
     "sdp.loses-long-data" [SdpArrived(|arrived| if arrived.is(Mid::DATA) && arrived.octets.len() > 260 {
         arrived.octets.truncate(16);
         arrived.set_word(4, 16);
-    })] ["SDP-8.2-1"] "loses the payload of a Data message if it has more than 244 bytes";
+    })] ["SDP-8.2-1"] "loses the payload of Data if the payload has more than 244 bytes";
     "sdp.ignores-later-src-avails" [SdpArrived(|arrived| if arrived.is(Mid::SRC_AVAIL) {
         arrived.state.count += 1;
         if arrived.state.count > 2 {
@@ -102,20 +102,20 @@ deviations! {
     "sdp.ignores-wr-compl" [SdpArrived(|arrived| ignore(arrived, Mid::RDMA_WR_COMPL))]
         ["SDP-11.3-5", "SDP-9.5.5-12"] "ignores an RdmaWrCompl";
     "sdp.overlooks-invalidated-stag" [SdpOverlooks(|violation| matches!(violation, Violation::Invalidated { .. }))]
-        ["SDP-9.2-29", "SDP-9.2-28", "SDP-9.3-11", "SDP-9.3-12", "SDP-8.2.2-8"] "continues after a completion that invalidates the wrong STag";
+        ["SDP-9.2-29", "SDP-9.2-28", "SDP-9.3-11", "SDP-9.3-12", "SDP-8.2.2-8"] "continues after an RdmaRdCompl or RdmaWrCompl that invalidates the wrong STag";
     "sdp.overlooks-length" [SdpOverlooks(|violation| matches!(violation, Violation::Length { .. }))]
-        ["SDP-9.2-21", "SDP-8.2.2-10", "SDP-8.2.2-8"] "continues after a completion of more bytes than were advertised";
+        ["SDP-9.2-21", "SDP-8.2.2-10", "SDP-8.2.2-8"] "continues after an RdmaRdCompl or RdmaWrCompl for more bytes than were advertised";
     "sdp.overlooks-malformed" [SdpOverlooks(|violation| matches!(violation, Violation::Malformed(_)))]
         ["SDP-8.2.2-11", "SDP-8.2.2-8"] "continues after a malformed message";
     "sdp.overlooks-unmatched" [SdpOverlooks(|violation| matches!(violation, Violation::Unmatched(_) | Violation::Resize { .. }))]
-        ["SDP-8.2.2-10", "SDP-8.2.2-8"] "continues after a completion without an advertisement, and after a ChRcvBufAck without a ChRcvBuf";
+        ["SDP-8.2.2-10", "SDP-8.2.2-8"] "continues after an RdmaRdCompl, RdmaWrCompl or SendSm without an advertisement, and after a ChRcvBufAck without a ChRcvBuf";
     "sdp.overlooks-mode" [SdpOverlooks(|violation| matches!(violation, Violation::Mode { .. } | Violation::Transition { .. }))]
         ["SDP-12-7", "SDP-11-16", "SDP-11-17", "SDP-11-18", "SDP-11-19", "SDP-11-20", "SDP-11-21", "SDP-11-22", "SDP-11-23", "SDP-11-24", "SDP-8.2.2-8"]
         "continues after a message that the Mode does not allow";
     "sdp.refuses-data-after-dis-conn" [
         SdpOut(|out| out.state.count |= u32::from(out.mid() == Some(Mid::DIS_CONN))),
         SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.state.count == 1 && it.octets.len() > 16)),
-    ] ["SDP-8.2.1-10", "SDP-8.2.1-3"] "rejects payload that arrives after its own DisConn";
+    ] ["SDP-8.2.1-10", "SDP-8.2.1-3"] "rejects payload that arrives after it has sent a DisConn";
     "sdp.refuses-flags" [SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.octet(2) & 0xf8 != 0))]
         ["SDP-6.1.2-6"] "rejects Data with reserved bits in Flags";
     "sdp.refuses-hello-ack-minv" [SdpArrived(|arrived| refuse(arrived, ACK, |it| it.octet(VERSION) >> 4 != 1))]
@@ -146,7 +146,7 @@ deviations! {
     })] ["SDP-6.1.2-10"] "rejects OOB_PEND in messages other than Data";
     "sdp.refuses-oob-pend-without-octet" [SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| {
         it.octet(2) & (FLAG_OOB_PEND | FLAG_OOB_PRES) == FLAG_OOB_PEND
-    }))] ["SDP-6.1.2-11", "SDP-9.5.3-7"] "rejects Data with OOB_PEND that does not contain the Out-Of-Band byte";
+    }))] ["SDP-6.1.2-11", "SDP-9.5.3-7"] "rejects Data that has OOB_PEND set but contains no Out-Of-Band byte";
     "sdp.refuses-req-pipe-elsewhere" [SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.octet(2) & FLAG_REQ_PIPE != 0))]
         ["SDP-6.1.2-19", "SDP-6.1.2-18"] "rejects Data with REQ_PIPE";
     "sdp.refuses-mode-change-rsvd" [SdpArrived(|arrived| refuse(arrived, Mid::MODE_CHANGE, |it| it.octet(17) != 0))]

@@ -4,9 +4,9 @@ deviations! {
     "sdp.ch-rcv-buf-ack-early" [SdpConduct(|conduct| conduct.acknowledges_early = true)]
         ["SDP-10.6-13"] "sends a ChRcvBufAck for larger Private Buffers while smaller Private Buffers are posted";
     "sdp.ch-rcv-buf-again" [SdpConduct(|conduct| conduct.repeats_request = true)]
-        ["SDP-10.6-17", "SDP-10.6-18"] "repeats a ChRcvBuf in a direction (larger or smaller) that the peer has refused";
+        ["SDP-10.6-17", "SDP-10.6-18"] "sends another ChRcvBuf for larger (or smaller) Private Buffers after the peer has refused such a change";
     "sdp.ch-rcv-buf-for-the-peer-only" [SdpConduct(|conduct| conduct.keeps_size = true)]
-        ["SDP-10.6-2"] "sends messages of the old size after its own ChRcvBuf for a smaller size, until the peer answers";
+        ["SDP-10.6-2"] "sends messages of the old size after it has sent a ChRcvBuf for a smaller size, until the peer answers";
     "sdp.larger-private-buffers-late" [SdpConduct(|conduct| conduct.renews_late = true)]
         ["SDP-10.6.2-2"] "posts larger Private Buffers only when the smaller Private Buffers are used up";
     "sdp.reads-crossing-src-avail" [SdpConduct(|conduct| conduct.reads_crossing = true)]

@@ -60,7 +60,7 @@ deviations! {
         message.resize(message.head.len());
     }))] ["SDP-6-2", "SDP-6.1.1-1", "SDP-6.1.1-9", "SDP-6.3.8-2", "SDP-6.3.2.1-1", "SDP-6.3.3.1-2"] "sends four bytes between the BSDH and the extended header";
     "sdp.mode-change-cut" [SdpOut(|out| cut(out, Mid::MODE_CHANGE))]
-        ["SDP-6.3.8-1", "SDP-6.3.8-2", "SDP-6.1.1-1", "SDP-6.1.1-9"] "sends a ModeChange without the word for the Mode";
+        ["SDP-6.3.8-1", "SDP-6.3.8-2", "SDP-6.1.1-1", "SDP-6.1.1-9"] "sends a ModeChange without the four bytes that contain the Mode";
     "sdp.mode-change-long" [SdpOut(|out| long(out, Mid::MODE_CHANGE))]
         ["SDP-6.3.8-2", "SDP-6.1.1-9", "SDP-6.1.1-1"] "sends four bytes after the headers of a ModeChange";
     "sdp.mode-change-mode-3" [SdpOut(|out| mode_change(out, |rsvd, _, s| (rsvd, 3, s)))]
@@ -90,7 +90,7 @@ deviations! {
     "sdp.sink-avail-len-large" [SdpOut(|out| first(out, Mid::SINK_AVAIL, |_| (1 << 31) + 1))]
         ["SDP-6.3.3.1-3"] "sends a SinkAvail for more than 2^31 bytes";
     "sdp.sink-avail-non-discards" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |message| message.word(NON_DISCARDS, |count| count.wrapping_add(1))))]
-        ["SDP-9.3-5", "SDP-6.3.3.4-1", "SDP-6.3.3.4-2"] "sends a NonDiscards that is one too high";
+        ["SDP-9.3-5", "SDP-6.3.3.4-1", "SDP-6.3.3.4-2"] "sends a SinkAvail whose NonDiscards is one too high";
     "sdp.sink-avail-stag-of-nobody" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |message| message.word(STAG, |stag| stag ^ 0x00ff_ff00)))]
         ["SDP-6.3.3.3-1", "SDP-9.3-3"] "sends a SinkAvail with an STag that does not exist";
     "sdp.sink-avail-va-words-exchanged" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], swap_va))]

@@ -78,7 +78,7 @@ deviations! {
     "sdp.hello-len" [SdpOut(|out| hello(out, |message| message.word(4, |len| len - 4)))]
         ["SDP-6.2.1-4", "SDP-6.1.4-1", "SDP-6.1.1-2", "SDP-6.1.1-1", "SDP-6.1-1"] "sends a Hello with Len 28";
     "sdp.hello-little-endian" [SdpOut(|out| hello(out, |message| for at in [4, DES_REM_RCV_SZ, LOCAL_RCV_SZ] { message.word(at, u32::swap_bytes); }))]
-        ["SDP-6-4", "SDP-6.2.1-4", "SDP-6.1.4-1", "SDP-6.1.1-2", "SDP-6.1-1"] "sends the words of a Hello in little-endian byte order";
+        ["SDP-6-4", "SDP-6.2.1-4", "SDP-6.1.4-1", "SDP-6.1.1-2", "SDP-6.1-1"] "sends Len, DesRemRcvSz and LocalRcvSz of a Hello in little-endian byte order";
     "sdp.hello-loc-ird-0" [SdpOut(|out| hello(out, |message| message.half(LOC_IRD, 0)))]
         ["SDP-6.2.1.6-2", "SDP-8.1.1-8"] "sends a Hello with LocIRD 0";
     "sdp.hello-loc-ord-0" [SdpOut(|out| hello(out, |message| message.half(LOC_ORD, 0)))]

@@ -60,7 +60,7 @@ deviations! {
     "sdp.sink-avail-va-elsewhere" [SdpOut(|out| out.of(&[Mid::SINK_AVAIL], |message| message.word(VA_LOW, |va| va.wrapping_add(1 << 20))))]
         ["SDP-9.3-4"] "sends a SinkAvail whose VA is 2^20 bytes after the buffer of its STag";
     "sdp.reads-not-enabled" [Depths(|_, ird| *ird = 0)]
-        ["SDP-14.1-1", "SDP-6.2.1.6-1", "SDP-6.2.2.5-1"] "serves no Reads, whatever LocIRD is";
+        ["SDP-14.1-1", "SDP-6.2.1.6-1", "SDP-6.2.2.5-1"] "accepts no Reads, whatever LocIRD it advertises";
     "sdp.sink-avail-withdrawn-at-once" [SdpOut(|out| withdraw(out, Mid::SINK_AVAIL, Mid::SINK_AVAIL))]
         ["SDP-9.3-17"] "does not let the peer write to the memory of a SinkAvail";
     "sdp.sink-avail-withdrawn-on-cancel" [SdpOut(|out| withdraw(out, Mid::SINK_AVAIL, Mid::SINK_AVAIL_CANCEL))]

@@ -58,7 +58,7 @@ deviations! {
             let first = u16::try_from(arrived.state.count).unwrap_or(u16::MAX);
             arrived.set_half(BUFS, first);
         }
-    })] ["SDP-10.3-3"] "limits Bufs of later messages to Bufs of the Hello or HelloAck";
+    })] ["SDP-10.3-3"] "uses Bufs of the Hello or HelloAck if Bufs of a later message is higher";
     "sdp.refuses-ch-rcv-buf" [SdpArrived(|arrived| refuse(arrived, Mid::CH_RCV_BUF, |_| true))]
         ["SDP-10.6-1"] "rejects a ChRcvBuf";
     "sdp.refuses-ch-rcv-buf-again" [SdpArrived(|arrived| {
@@ -100,7 +100,7 @@ deviations! {
     "sdp.refuses-data-after-sink-avail" [
         SdpOut(|out| note_sent(out, Mid::SINK_AVAIL)),
         SdpArrived(|arrived| refuse(arrived, Mid::DATA, |it| it.state.count == 1 && has_payload(it))),
-    ] ["SDP-9.5.2.2-1", "SDP-11-14"] "rejects payload of Data after its own SinkAvail";
+    ] ["SDP-9.5.2.2-1", "SDP-11-14"] "rejects payload of Data after it has sent a SinkAvail";
     "sdp.refuses-mode-change-beside-src-avail" [
         SdpArrived(|arrived| {
             let is_open = arrived.state.count == 1;
@@ -119,7 +119,7 @@ deviations! {
     ] ["SDP-9.2-16"] "rejects an RdmaRdCompl for a part of the bytes that a SrcAvail advertises";
     "sdp.refuses-req-pipe" [SdpArrived(|arrived| for mid in [Mid::RDMA_RD_COMPL, Mid::RDMA_WR_COMPL] {
         refuse(arrived, mid, |it| it.octet(2) & FLAG_REQ_PIPE != 0);
-    })] ["SDP-12-13"] "rejects a completion with REQ_PIPE";
+    })] ["SDP-12-13"] "rejects an RdmaRdCompl or RdmaWrCompl with REQ_PIPE";
     "sdp.refuses-second-advert" [
         SdpArrived(|arrived| {
             let is_advert = arrived.is(Mid::SRC_AVAIL) || arrived.is(Mid::SINK_AVAIL);
@@ -144,7 +144,7 @@ deviations! {
             refuse(arrived, Mid::RDMA_WR_COMPL, |it| it.state.count == 1);
             refuse(arrived, Mid::DATA, |it| it.state.count == 1 && has_payload(it));
         }),
-    ] ["SDP-9.4-4", "SDP-9.4-5"] "rejects an RdmaWrCompl or payload of Data after a SinkAvail with payload";
+    ] ["SDP-9.4-4", "SDP-9.4-5"] "rejects an RdmaWrCompl or payload of Data after it has sent a SinkAvail with payload";
     "sdp.refuses-wr-compl-of-part" [
         SdpOut(|out| note_advertised(out, Mid::SINK_AVAIL)),
         SdpArrived(|arrived| refuse(arrived, Mid::RDMA_WR_COMPL, |it| it.word(FIRST) < it.state.count)),

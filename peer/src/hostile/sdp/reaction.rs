@@ -56,7 +56,7 @@ deviations! {
         }),
     ] ["SDP-10.6-7", "SDP-10.6-5"] "grants half of the increase that a ChRcvBuf requests although it could grant the complete increase";
     "sdp.ch-rcv-buf-in-words" [SdpOut(|out| out.of(&[Mid::CH_RCV_BUF], |message| message.word(FIRST, |size| size / 4)))]
-        ["SDP-6.4.1.1-1"] "sends DesSz of a ChRcvBuf in words instead of bytes";
+        ["SDP-6.4.1.1-1"] "sends DesSz of a ChRcvBuf in units of four bytes instead of bytes";
     "sdp.data-in-sink-avail-cancel-lost" [
         SdpOut(|out| if out.mid() == Some(Mid::SINK_AVAIL_CANCEL) {
             out.state.count = 1;
@@ -65,7 +65,7 @@ deviations! {
             arrived.state.count = 2;
             arrived.ignore();
         }),
-    ] ["SDP-9.5.5-13"] "loses the payload of the first Data that arrives after its own SinkAvailCancel, so this Data makes no SinkAvail stale";
+    ] ["SDP-9.5.5-13"] "loses the first Data payload that arrives after it has sent a SinkAvailCancel, so this payload makes no SinkAvail stale";
     "sdp.does-not-wait-for-rd-compls" [
         SdpOut(|out| if out.mid() == Some(Mid::SRC_AVAIL) && let Some(Output::Send { head, payload, .. }) = out.out.first() {
             out.state.count =
@@ -83,7 +83,7 @@ deviations! {
             arrived.set_octet(0, 0);
             arrived.set_octet(1, 0);
         }),
-    ] ["SDP-12.4-13"] "treats Bufs as 0 in a SinkAvail that arrives after its own ModeChange out of Pipelined Mode";
+    ] ["SDP-12.4-13"] "treats Bufs as 0 in a SinkAvail that arrives after it has sent a ModeChange out of Pipelined Mode";
     "sdp.heeds-req-pipe-in-buffered" [
         SdpArrived(|arrived| if has_req_pipe(arrived) && arrived.state.count == 1 {
             arrived.state.count = 2;
@@ -120,7 +120,7 @@ deviations! {
     })] ["SDP-10.1-2"] "reports the second of two SrcAvails as read before it reports the first";
     "sdp.reads-after-payload" [SdpOut(|out| if let Some(Output::Read { remote, .. }) = out.out.first_mut() {
         remote.tagged_offset += 8;
-    })] ["SDP-9.2-10"] "starts a read eight bytes after the first missing byte";
+    })] ["SDP-9.2-10"] "reads the data of a SrcAvail from an address that is eight bytes too high";
     "sdp.reads-beyond-own-ord" [SdpOut(|out| {
         out.of(&[Mid::HELLO], |message| message.half(HELLO_ORD, 1));
         out.of(&[Mid::HELLO_ACK], |message| message.half(HELLO_ACK_ORD, 1));
@@ -161,7 +161,7 @@ deviations! {
     "sdp.src-avail-misread" [SdpArrived(|arrived| if arrived.is(Mid::SRC_AVAIL) {
         let len = arrived.word(FIRST);
         arrived.set_word(FIRST, len - 8);
-    })] ["SDP-9.2-37"] "treats a SrcAvail as eight bytes shorter than it is";
+    })] ["SDP-9.2-37"] "treats Len of a SrcAvail as eight lower than its value";
     "sdp.src-avails-not-repeated" [
         SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) && arrived.state.count == 1 {
             arrived.state.count = 2;
@@ -173,7 +173,7 @@ deviations! {
                 out.suppress(Mid::SRC_AVAIL);
             }
         }),
-    ] ["SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6"] "does not repeat SrcAvails if a SinkAvail crosses its own ModeChange out of Pipelined Mode";
+    ] ["SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6"] "does not repeat SrcAvails if the peer's SinkAvail crosses a ModeChange out of Pipelined Mode";
     "sdp.src-avail-of-rest-left-out" [SdpOut(|out| match out.mid() {
         Some(Mid::RDMA_WR_COMPL) => out.state.count = 1,
         Some(Mid::SRC_AVAIL) if out.state.count == 1 => out.suppress(Mid::SRC_AVAIL),

@@ -120,7 +120,7 @@ deviations! {
             now = u32::from(*flags & FLAG_OOB_PRES != 0);
         }));
         out.state.count = now;
-    })] ["SDP-9.5.3-5", "SDP-6.1.2-3"] "sets OOB_PEND in the message after the Out-Of-Band byte";
+    })] ["SDP-9.5.3-5", "SDP-6.1.2-3"] "sets OOB_PEND too late, in the Data after the Out-Of-Band byte";
     "sdp.oob-pend-left-out" [SdpOut(|out| out.each(|message| message.octet(2, |flags| *flags &= !FLAG_OOB_PEND)))]
         ["SDP-9.5.3-5", "SDP-6.1.2-3"] "never sets OOB_PEND";
     "sdp.pipelined-src-avail-with-payload" [SdpOut(|out| out.of(&[Mid::SRC_AVAIL], |message| if message.payload.is_none() {
@@ -144,11 +144,11 @@ deviations! {
     "sdp.send-sm-left-out" [SdpOut(|out| out.suppress(Mid::SEND_SM))]
         ["SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9.5.4-9", "SDP-9-8", "SDP-9-9"] "sends no SendSm for a SrcAvail that it does not read or that was revoked";
     "sdp.send-sm-twice" [SdpOut(|out| twice(out, Mid::SEND_SM))]
-        ["SDP-9.2-18", "SDP-9.5.4-9", "SDP-8.2.2-10"] "answers a SrcAvail with two SendSms";
+        ["SDP-9.2-18", "SDP-9.5.4-9", "SDP-8.2.2-10"] "sends the SendSm for a SrcAvail twice";
     "sdp.send-sm-unasked" [SdpOut(|out| add(out, &[(Mid::SEND_SM, &[])]))]
         ["SDP-9.2-18", "SDP-8.2.2-10"] "sends a SendSm without a SrcAvail";
     "sdp.sink-avail-after-cancel" [SdpOut(|out| out.follow(Mid::SINK_AVAIL_CANCEL, &[(Mid::SINK_AVAIL, &SINK_AH)]))]
-        ["SDP-9.5.5-11"] "sends a SinkAvail before the SinkAvailCancel is Processed";
+        ["SDP-9.5.5-11"] "sends a SinkAvail while an earlier SinkAvailCancel is not yet Processed";
     "sdp.sink-avail-cancel-twice" [SdpOut(|out| twice(out, Mid::SINK_AVAIL_CANCEL))]
         ["SDP-9.5.5-11"] "sends a second SinkAvailCancel before the first is Processed";
     "sdp.sink-avail-in-combined" [SdpOut(|out| add(out, &[(Mid::SINK_AVAIL, &SINK_AH)]))]
@@ -169,7 +169,7 @@ deviations! {
         out.out.push(early);
     })] ["SDP-8.1.1-13", "SDP-8.1.1-4"] "sends a message as Connecting Peer before it has a HelloAck";
     "sdp.src-avail-after-cancel" [SdpOut(|out| out.follow(Mid::SRC_AVAIL_CANCEL, &[(Mid::SRC_AVAIL, &SRC_AH)]))]
-        ["SDP-9.5.4-10"] "sends a SrcAvail before the SrcAvailCancel is Processed";
+        ["SDP-9.5.4-10"] "sends a SrcAvail while an earlier SrcAvailCancel is not yet Processed";
     "sdp.src-avail-after-dis-conn" [SdpOut(|out| {
         out.follow(Mid::DIS_CONN, &[(Mid::SRC_AVAIL, &[&SRC_AH[..], &PAYLOAD].concat())]);
     })] ["SDP-8.2.1-9", "SDP-6.2.3-2", "SDP-8.2.2-10"] "sends a SrcAvail after a DisConn";
@@ -208,7 +208,7 @@ deviations! {
             let again = out.state.held.take();
             out.out.splice(0..0, again);
         }
-    })] ["SDP-9.3-9"] "does not invalidate the STag in an RdmaWrCompl, and repeats the last write right before the DisConn";
+    })] ["SDP-9.3-9"] "sends an RdmaWrCompl that does not invalidate the STag, and repeats the last write right before the DisConn";
     "sdp.writes-other-stag" [SdpOut(|out| if let Some(Output::Write { remote, .. }) = out.out.first_mut() {
         remote.stag ^= 0x00ff_ff00;
     })] ["SDP-6.3.3.3-2", "SDP-9.3-1", "SDP-6.3.4-1"] "writes to an STag that is not the STag of the SinkAvail";

@@ -64,7 +64,7 @@ deviations! {
         _ => {}
     })] ["SDP-13.1.1-15"] "leaves TCP open after a SuspCommAck";
     "sdp.susp-comm-ack-after-own" [SdpOut(|out| out.follow(Mid::SUSP_COMM, &[(Mid::SUSP_COMM_ACK, &[])]))]
-        ["SDP-13.1.2-1", "SDP-13.1.1-8", "SDP-13.1-2"] "sends a SuspCommAck right after its own SuspComm";
+        ["SDP-13.1.2-1", "SDP-13.1.1-8", "SDP-13.1-2"] "sends a SuspCommAck right after it has sent a SuspComm";
     "sdp.susp-comm-ack-early" [
         SdpArrived(|arrived| arrived.state.count = u32::from(arrived.state.count == 1 || arrived.is(Mid::SUSP_COMM))),
         SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) && out.state.count == 1 {

@@ -11,7 +11,7 @@ use crate::verbs::RemoteAddress;
 
 deviations! {
     "sdp.ch-rcv-buf-ack-after-own" [SdpOut(|out| out.follow(Mid::CH_RCV_BUF, &[(Mid::CH_RCV_BUF_ACK, &[0, 0, 4, 0])]))]
-        ["SDP-10.6.1-1", "SDP-6.4.2-3"] "sends a ChRcvBufAck right after its own ChRcvBuf";
+        ["SDP-10.6.1-1", "SDP-6.4.2-3"] "sends a ChRcvBufAck right after it has sent a ChRcvBuf";
     "sdp.pipelined-after-mode-change" [SdpOut(|out| {
         if out.is_change_to(Mode::Pipelined) {
             out.state.count = 1;
@@ -21,7 +21,7 @@ deviations! {
             out.follow(Mid::DATA, &[(Mid::MODE_CHANGE, &word)]);
         }
     })] ["SDP-12.4-8", "SDP-12.4-6", "SDP-12.4-11", "SDP-12.4-12", "SDP-12.5-4", "SDP-12.5-7", "SDP-9.5.1-17"]
-        "uses SinkAvails after its own ModeChange out of Pipelined Mode";
+        "uses SinkAvails after it has sent a ModeChange out of Pipelined Mode";
     "sdp.writes-after-cancel" [
         SdpArrived(|arrived| if arrived.is(Mid::SINK_AVAIL) {
             let tagged_offset = u64::from(arrived.word(24)) << 32 | u64::from(arrived.word(28));

@@ -59,7 +59,7 @@ struct BufferedData {
     urgent: bool,
 }
 
-/// State of this side as Data Sink.
+/// State of this side in its role as Data Sink.
 #[derive(Debug, Default)]
 pub(super) struct Sink {
     pub(super) mode: Mode,
@@ -70,7 +70,8 @@ pub(super) struct Sink {
     pub(super) ends: u64,
     buffered: VecDeque<BufferedData>,
     pub(super) sources: VecDeque<RemoteSource>,
-    /// Number of bytes that are to arrive as Data because this side sent SendSms.
+    /// Number of bytes that the peer has to send as Data, because this side requested them by
+    /// SendSm messages.
     owed: u64,
     reading: Option<Reading>,
     /// NonDiscards: counts messages with payload that made no SinkAvail stale (section 6.3.3.4).
@@ -210,9 +211,9 @@ impl Sink {
         self.revoke_advertised();
     }
 
-    /// Returns the number of bytes that the peer owes: bytes that SrcAvails advertise and this side
-    /// has not read, and bytes that SendSms requested. Returns `None` if the peer owes nothing and
-    /// all SrcAvails are Processed.
+    /// Returns the number of bytes that the peer owes. These are the bytes that the peer's
+    /// SrcAvails advertise and that this side has not read, and the bytes that this side requested
+    /// by SendSm messages. Returns `None` if the peer owes nothing and all SrcAvails are Processed.
     pub(super) fn due(&self) -> Option<u64> {
         let unread: u64 = self.sources.iter().map(RemoteSource::left).sum();
         (self.owed > 0 || !self.sources.is_empty()).then_some(self.owed + unread)

@@ -42,7 +42,7 @@ struct Item {
     urgent: bool,
 }
 
-/// State of this side as Data Source.
+/// State of this side in its role as Data Source.
 #[derive(Debug, Default)]
 pub(super) struct Source {
     pub(super) mode: Mode,

@@ -188,8 +188,8 @@ impl Engine {
     }
 
     /// Posts receives before the user reads. The number of posted receives is the number in the
-    /// settings, minus the number of receives that unread data counts as (`Arrived::receives`).
-    /// Returns whether a receive was posted.
+    /// settings, minus the number of receives that the unread data would fill
+    /// (`Arrived::receives`). Returns whether a receive was posted.
     pub(in super::super) fn post_receives(&mut self) -> bool {
         let mut any = false;
         let taken = self.arrived.receives(self.settings.receive);
