@@ -76,7 +76,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Returns the deviations that have a case, but that no case catches.
+    /// Returns the deviations for which there are cases, but which none of these cases catches.
     pub fn uncaught(&self) -> impl Iterator<Item = &MatrixRow> {
         let is_caught = |row: &MatrixRow| row.outcomes.iter().any(|(_, outcome)| *outcome == ProofOutcome::Caught);
         self.rows.iter().filter(move |row| !row.outcomes.is_empty() && !is_caught(row))
@@ -200,22 +200,22 @@ fn reason_unprovable(deviation: &Deviation) -> Option<&'static str> {
 /// Names of deviations (`*` at the end matches any suffix), and the reason why no builtin target
 /// can show them.
 const UNPROVABLE: [(&str, &str); 11] = [
-    ("mpa.reject-bit-moved", "the builtin target's services never reject"),
-    ("p2p.rejects-unenhanced", "the builtin target's services never reject"),
+    ("mpa.reject-bit-moved", "the builtin target's services never reject a Request"),
+    ("p2p.rejects-unenhanced", "the builtin target's services never reject a Request"),
     ("mpa.overlooks-markers", "the tester's segments arrive in order, so the builtin target may ignore the markers"),
-    ("mpa.crc-unused-left-out", "no case checks the field of an unused CRC"),
+    ("mpa.crc-unused-left-out", "no case checks the CRC field if both sides have C=0"),
     ("rdmap.atomic-request*", "the builtin target's services send no Atomic Requests"),
     (
         "rdmap.takes-more-reads",
         "the tester cannot observe whether the builtin target serves surplus Reads at once or lets them wait",
     ),
     ("pm.accept-time-1", "the SDP draft has no minimum for PmTime"),
-    ("pm.answers-as-before", "the services of the builtin port mapper never stop"),
+    ("pm.answers-as-before", "the services of the builtin port mapper always stay mapped"),
     ("pm.request-from-elsewhere", "a client may repeat its request from another socket"),
     ("sdp.ignores-ch-rcv-buf-ack", "a sender may always use messages that are shorter than the peer's buffers"),
     (
         "pm.request-goes-elsewhere",
-        "a tester that acts as the port mapper receives nothing, as if the client did not use a port mapper",
+        "the PMReq does not reach the tester, so the client looks like a client that uses no port mapper",
     ),
 ];
 
@@ -226,7 +226,7 @@ fn is_called(deviation: &Deviation, name: &str) -> bool {
     }
 }
 
-/// Returns the requirements that the deviation violates and that the result names.
+/// Returns those verdicts of the result that are about requirements which the deviation violates.
 fn violations<'r>(result: &'r CaseResult, deviation: &Deviation) -> impl Iterator<Item = &'r RequirementVerdict> {
     let breaks = deviation.breaks;
     let requirements = result.requirements.iter();

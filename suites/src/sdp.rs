@@ -137,7 +137,7 @@ pub(crate) struct Draft {
     /// Fields of the extended header, and their values.
     pub(crate) extension: Vec<(Field, u64)>,
     pub(crate) payload: Vec<u8>,
-    /// Bytes after the message, which the field Len does not count.
+    /// Bytes that follow the message. The field Len does not include them.
     pub(crate) trailing: Vec<u8>,
 }
 

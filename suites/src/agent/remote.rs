@@ -152,7 +152,7 @@ impl Remote {
                 match self.received.recv().await {
                     Some(Ok((AgentMessage { at, what: MessageContent::Event(event) }, _))) => {
                         if self.early.len() >= MAX_EARLY_EVENTS {
-                            return Err(AgentError(format!("sends more than {MAX_EARLY_EVENTS} events and no answer")));
+                            return Err(AgentError(format!("sends more than {MAX_EARLY_EVENTS} events but no answer")));
                         }
                         self.early.push_back((at, event));
                     }

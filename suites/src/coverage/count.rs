@@ -26,7 +26,7 @@ pub struct Count {
     pub outside: usize,
     /// Requirements in `rows` without a class.
     pub unclassified: usize,
-    /// Requirements that a rule of the monitor is proven to judge.
+    /// Requirements for which there is a proof that a rule of the monitor judges them.
     pub rule: usize,
     /// Requirements that a case is proven to judge. Rules may judge them, too. Each of them is in
     /// exactly one of `service`, `driver` and `agent`.
@@ -53,9 +53,9 @@ pub struct Count {
     /// permit or define something are not included. Requirements that need facts from outside the
     /// test are not included, either.
     pub upper: usize,
-    /// Requirements in `upper` that a case is proven to judge.
+    /// Requirements in `upper` for which there is a proof that a case judges them.
     pub upper_covered: usize,
-    /// Requirements in `upper` that no case is proven to judge.
+    /// Requirements in `upper` without such a proof.
     pub upper_open: Vec<RequirementId>,
 }
 

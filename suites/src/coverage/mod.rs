@@ -40,7 +40,7 @@ pub enum CoverageError {
     },
     /// A line is not a proof.
     #[error(
-        "{place}: {line:?} is not a proof; a proof is `by,id,test`: `by` is case, rule or test, and `id` is the id of a requirement"
+        "{place}: {line:?} is not a proof; a proof is `by,id,test`: `by` is `case`, `rule` or `test`, and `id` is the id of a requirement"
     )]
     Line {
         /// File and line.

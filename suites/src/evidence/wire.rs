@@ -69,7 +69,7 @@ impl Wire {
         let other = |why: String| OpenError::Other { interface: interface.to_owned(), why };
         if live.link_type() != LINKTYPE_ETHERNET {
             return Err(other(format!(
-                "its frames have link type {}, but evidence needs Ethernet frames",
+                "the interface has frames of link type {}, but evidence needs Ethernet frames",
                 live.link_type()
             )));
         }
@@ -251,7 +251,7 @@ fn frames<'s>(
     // So the capture must show the connections in the order of the traffic log.
     if order.len() != connections.len() || !order.is_sorted() {
         return Err(
-            "the capture lacks the beginning of a connection, or shows the connections in another order".to_owned()
+            "the capture lacks a connection's start, or shows connections in another order than the tester".to_owned()
         );
     }
     let captured: Vec<[u64; 2]> =
@@ -397,7 +397,7 @@ mod tests {
         let nothing = frames(&known, [].iter(), 0).map(|_| ()).unwrap_err();
         assert_eq!(
             nothing,
-            "the capture lacks the beginning of a connection, or shows the connections in another order"
+            "the capture lacks a connection's start, or shows connections in another order than the tester"
         );
         let datagram = EventContent::Datagram { tester: address(2, 1), target: address(1, 2), octets: vec![0].into() };
         assert!(frames(&traffic(&[(ToTarget, datagram)]), segments.iter(), 0).is_err());

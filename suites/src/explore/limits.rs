@@ -40,12 +40,12 @@ pub(super) async fn find(
         let (max_send, is_limit) = largest_send(player, profile.max_segment).await?;
         profile.max_send = max_send;
         if is_limit {
-            sentences.push(format!("it accepts Sends of at most {max_send} bytes"));
+            sentences.push(format!("the target accepts Sends of at most {max_send} bytes"));
         }
     }
     if service == SessionService::Echo {
-        // No RFC requires that a target receives segments in another order than that of their
-        // offsets.
+        // No RFC requires that a target accepts the segments of a message if they are not in the
+        // order of their offsets.
         let send = Step::Message {
             connection: 1,
             size: 30,
@@ -72,7 +72,7 @@ pub(super) async fn find(
         let two = player.play(service, "two-connections", &two).await?;
         if passed(&one) && !passed(&two) {
             profile.connections = 1;
-            sentences.push(format!("it serves one connection at a time ({})", two.explanation));
+            sentences.push(format!("the target serves one connection at a time ({})", two.explanation));
         }
     }
     Ok((profile, sentences))

@@ -109,7 +109,7 @@ pub struct Exploration {
 pub enum ExploreError {
     /// The service of the target has no sessions.
     #[error(
-        "{0} has the service {1}; --explore needs a target with the service echo or rping, or an SDP socket that echoes, discards or sends data"
+        "{0} has the service {1}; --explore needs a target with the service `echo` or `rping`, or an SDP socket that echoes, discards or sends data"
     )]
     Service(String, &'static str),
     /// The tester cannot work.
@@ -117,7 +117,7 @@ pub enum ExploreError {
     Run(#[from] RunError),
 }
 
-/// Plays sessions. Each session is a case of its own.
+/// Plays sessions. Each session is a separate case.
 struct Player {
     runner: CaseRunner,
     /// Folder for the evidence of the current session.
@@ -195,7 +195,7 @@ pub async fn explore(
         sources.push(SessionSource { profile, always: always.clone(), undecided: 0 });
         if !always.is_empty() && !known.contains(&always) {
             known.push(always);
-            let origin = format!("A session of seed {seed} without steps. The target fails every session in this way.");
+            let origin = format!("A session of seed {seed} without steps. Every session fails in the same way.");
             let case = save(&options.out, service, &name, &origin, &[], &result)?;
             found.failures.push(ExploredFailure { case, steps: [0, 0], result });
             found.progress.failures = found.failures.len();
@@ -238,7 +238,7 @@ pub async fn explore(
                 found.limits.push(format!("no verdict in {MAX_UNDECIDED} consecutive sessions with {service} ({why})"));
                 sources.remove(chosen);
                 if sources.is_empty() {
-                    found.stopped = Some("no session had a verdict any more".to_owned());
+                    found.stopped = Some("the last sessions of every service had no verdict".to_owned());
                     break;
                 }
             }
@@ -335,9 +335,9 @@ async fn reduce(
     };
     let (mut reduced, _) = shrink::shrink(steps.clone(), fails).await?;
     number_from_1(&mut reduced);
-    // It is possible that the reduced session does not fail again, for two reasons. The new numbers
-    // change the order in which the last connections are closed. If a failure depends on the
-    // timing, a shorter session may have failed only by chance.
+    // There are two reasons why the reduced session may not fail again. First, the new numbers
+    // change the order in which the last connections are closed. Second, if the failure depends on
+    // the timing, the shorter session may have failed only by chance.
     for steps in [&reduced, &steps] {
         for _ in 0..REPLAYS {
             if is_cancelled() {

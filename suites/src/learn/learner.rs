@@ -255,8 +255,8 @@ impl Learner {
         }
     }
 
-    /// Returns some inputs whose output shows that the target is in this state: the target answers
-    /// them, and does not only close the connection.
+    /// Returns some inputs that the target answers in this state, other than by closing the
+    /// connection. Their outputs show that the target is in this state.
     fn telling(&self, state: usize) -> impl Iterator<Item = usize> {
         let is_telling = |(_, child): &(&usize, &usize)| {
             let output = self.nodes[**child].output.as_str();
@@ -268,8 +268,8 @@ impl Learner {
     /// Searches the tree for a node that is apart from the state of the machine after the same
     /// word. Returns a word that moves the contradiction closer to the frontier.
     fn shorter_contradiction(&self, states: &[LearnedState]) -> Option<Vec<usize>> {
-        // The nodes that are not in the basis, with the state of the machine, and with the number
-        // of inputs since the last state of the basis.
+        // Nodes of the tree that are still to be visited. Each node has the state of the machine
+        // after the same word, and the number of inputs since the last state of the basis.
         let mut waiting: Vec<(usize, usize, usize)> = vec![(0, 0, 0)];
         let mut found: Option<(usize, usize, usize, Vec<usize>)> = None;
         while let Some((node, state, beyond)) = waiting.pop() {
@@ -286,8 +286,9 @@ impl Learner {
         }
         let (node, _, beyond, witness) = found?;
         let word = &self.nodes[node].access;
-        // The first `kept` inputs end between the frontier and the contradiction. The machine's
-        // state after them has an access word of its own, so the rest is played from there.
+        // The first `kept` inputs end between the frontier and the contradiction. After these
+        // inputs, the machine is in a state. The remaining inputs are played after the access word
+        // of this state.
         let kept = word.len() - beyond / 2;
         let middle = word[..kept].iter().fold(0, |state, symbol| states[state].transitions[*symbol].1);
         Some([states[middle].access.as_slice(), &word[kept..], &witness].concat())

@@ -159,7 +159,7 @@ impl Machine {
                 && state.transitions.iter().all(|transition| transition.to < machine.states.len())
         };
         if machine.states.is_empty() || !machine.states.iter().all(is_good) {
-            return Err(wrong("each state needs a transition for each input, to an existing state"));
+            return Err(wrong("in each state, each input needs a transition to an existing state"));
         }
         Ok(machine)
     }

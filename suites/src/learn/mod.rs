@@ -46,7 +46,7 @@ const PATIENCE: u32 = 4;
 /// How to learn.
 #[derive(Debug, Clone)]
 pub struct LearnOptions {
-    /// The target: a responder or an initiator over TCP or in process.
+    /// The target: a responder or an initiator, over TCP or inside weft's process.
     pub target: Target,
     /// The inputs, from [`inputs`] of the target.
     pub inputs: Vec<&'static Input>,
@@ -93,7 +93,7 @@ pub struct Learned {
 #[derive(Debug, thiserror::Error)]
 pub enum LearnError {
     /// The target's service has no start-up of MPA.
-    #[error("{0} has the service {1}; weft learn needs a target with MPA start-up: service echo, rping or none")]
+    #[error("{0} has the service {1}; weft learn needs a target with MPA start-up: service `echo`, `rping` or `none`")]
     Service(String, &'static str),
     /// A sequence had no outputs.
     #[error(
@@ -124,7 +124,7 @@ pub enum LearnError {
     },
     /// The target answers later than `silence`.
     #[error(
-        "the target answers {input} later than {} ms; use a longer --silence, such as {}",
+        "the target answers `{input}` after more than {} ms; use a longer --silence, such as {}",
         silence.as_millis(), silence.as_millis() * u128::from(PATIENCE)
     )]
     Slow {
@@ -225,8 +225,9 @@ impl Learning {
         self.options.cancel.as_ref().is_some_and(|cancel| *cancel.borrow())
     }
 
-    /// Plays each input once with a longer silence. If the output is then longer, the target answers
-    /// too late, and each output would be counted for the next input.
+    /// Plays each input with a longer silence, and again with the normal silence. If only the first
+    /// output is complete, the target answers too late for the normal silence. Each late output
+    /// would then be taken for the output of the next input.
     async fn check_silence(&mut self) -> Result<(), LearnError> {
         if self.options.target.has_virtual_clock() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Plays a sequence of inputs with a target: each sequence is a case of its own, on a connection of
-//! its own.
+//! Plays a sequence of inputs with a target. Each sequence is a separate case, and uses a separate
+//! connection.
 
 use std::path::PathBuf;
 use std::time::Duration;

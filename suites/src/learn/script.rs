@@ -16,9 +16,9 @@ pub(super) fn observing_case(inputs: &[&str], silence: Duration, is_enhanced: bo
     )
 }
 
-/// Returns the case that shows a difference between two machines: a target plays the inputs, and
-/// the case reports whose machine its last output belongs to. The case judges nothing, because a
-/// difference does not show which of the two outputs is correct.
+/// Returns the case that shows a difference between two machines. The case sends the inputs to a
+/// target, and reports which of the two machines has the target's last output. The case judges
+/// nothing, because a difference does not show which of the two outputs is correct.
 #[must_use]
 pub fn difference_case(a: &Machine, b: &Machine, difference: &Difference, silence: Duration) -> String {
     let inputs: Vec<&str> = difference.inputs.iter().map(String::as_str).collect();
@@ -29,7 +29,7 @@ pub fn difference_case(a: &Machine, b: &Machine, difference: &Difference, silenc
          learn.compare(t, {}, {:?},\n      {},\n      {})\n  end,\n}}\n",
         a.target,
         b.target,
-        head("difference", "Two targets differ in the last output of these inputs", a.is_enhanced && b.is_enhanced),
+        head("difference", "The outputs of two targets differ after these inputs", a.is_enhanced && b.is_enhanced),
         list(&inputs),
         silence.as_secs_f64(),
         of(a, &difference.outputs[0]),

@@ -8,15 +8,17 @@ use super::old_phrases;
 
 /// Replaces a value that changes from run to run.
 const LEFT_OUT: &str = "…";
-/// A value with at least this number of hexadecimal digits after `0x` counts as changing. Opcodes,
-/// flags and error codes are shorter.
+/// If a value has at least this number of hexadecimal digits after `0x`, weft assumes that it
+/// changes from run to run. Opcodes, flags and error codes are shorter.
 const LONG_HEX: usize = 4;
-/// A value with at least this number of decimal digits counts as changing.
+/// If a value has at least this number of decimal digits, weft assumes that it changes from run to
+/// run.
 const LONG_DECIMAL: usize = 7;
 /// Words before a number that depends on the earlier traffic and its timing.
 const COUNTERS: [&str; 6] = ["frame", "frames", "packet", "port", "MSeq", "MSeqAck"];
-/// If a text has at least this number of consecutive bytes (`de ad be ef`), they count as data or
-/// as a CRC. The three bytes of a Terminate's control field identify the error, so they stay.
+/// If a text has at least this number of consecutive bytes (`de ad be ef`), weft assumes that they
+/// change from run to run. Such bytes are data or a CRC. The three bytes of a Terminate's control
+/// field identify the error, so they stay.
 const MANY_OCTETS: usize = 4;
 
 /// Returns the text without values that change from run to run.
@@ -113,7 +115,7 @@ mod tests {
             ("FIN after 12.3 ms, no byte before", "FIN after … ms, no byte before"),
             ("no octet before 20 octets", "no byte before 20 bytes"),
             ("none within 30 s", "no connection within … s"),
-            ("its user is notified of none within 2 s", "its user is not notified of a completion within … s"),
+            ("its user is notified of none within 2 s", "the target's user is not notified of a completion within … s"),
             ("no connection: rping ended, exit status: 3", "no connection, because rping ended, exit status: 3"),
             ("CRC de ad be ef, and it is 01 02 03 04.", "CRC …, and it is …."),
             ("cannot connect to 127.0.0.1:40123: refused", "cannot connect to 127.0.0.1:…: refused"),

@@ -72,7 +72,7 @@ impl fmt::Display for Boundary {
         let (up_to, from) = if passes < fails { ("up to", "from") } else { ("from", "up to") };
         write!(f, "{}: passes {up_to} {parameter} {passes}, fails {from} {fails}", key.case)?;
         // The search was interrupted, or a value between the two had no verdict.
-        if passes.abs_diff(*fails) > 1 { f.write_str("; no verdict between the two") } else { Ok(()) }
+        if passes.abs_diff(*fails) > 1 { f.write_str("; no verdict for the values between these two") } else { Ok(()) }
     }
 }
 

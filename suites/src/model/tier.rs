@@ -18,7 +18,7 @@ pub enum Tier {
     Full,
 }
 
-words!(Tier, all: "All tiers, smallest first.", unknown: "unknown tier {:?}; expected smoke, default or full", {
+words!(Tier, all: "All tiers, smallest first.", unknown: "unknown tier {:?}; expected `smoke`, `default` or `full`", {
     Smoke => "smoke",
     Default => "default",
     Full => "full",

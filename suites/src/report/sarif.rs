@@ -30,7 +30,7 @@ pub fn sarif(report: &RunReport) -> Result<String, ReportError> {
     if !report.summary.stale.is_empty() {
         rules.push(json!({
             "id": STALE,
-            "shortDescription": { "text": "Each entry of the target's baseline is still true" },
+            "shortDescription": { "text": "Each entry of the target's baseline still matches a result" },
             "defaultConfiguration": { "level": "error" },
         }));
     }

@@ -45,13 +45,12 @@ impl RunContext {
         let control = Stage::new(target.clone(), case_link, key.clone(), quiet).into_control(lengths);
         let control = self.run_script(case, key, target, seed, control).await?;
         let log = control.stage.log();
-        let explanation = log.decision.as_ref().map_or("the control has no verdict", |decision| &decision.explanation);
+        let explanation =
+            log.decision.as_ref().map_or("the control run has no verdict", |decision| &decision.explanation);
         Ok(match &log.control.outcome {
             Some(Ok(())) => {
-                let legal = if has_startup { "a legal start-up" } else { "a plain exchange" };
-                stage
-                    .recorder()
-                    .note_control(&format!("the script works with {legal} in place of the step that deviates"));
+                let legal = if has_startup { "a legal start-up" } else { "a correct exchange" };
+                stage.recorder().note_control(&format!("the script works if {legal} replaces the step that deviates"));
                 String::new()
             }
             Some(Err(why)) => {

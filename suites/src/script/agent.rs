@@ -159,7 +159,7 @@ async fn expect_request(
     };
     let (expected, actual) = match &private_data {
         Some(wanted) => (format!("{:?}", Octets(wanted.clone())), format!("{received:?}")),
-        None => ("a Request".to_owned(), "the user is notified of a Request".to_owned()),
+        None => ("a Request".to_owned(), "the target's user is notified of a Request".to_owned()),
     };
     let holds = private_data.is_none_or(|wanted| wanted == received.0);
     stage.recorder().check(holds, expectation, &expected, &actual)?;

@@ -124,7 +124,7 @@ impl Reader<'_> {
         match (number("add")?, number("compare")?, number("swap")?) {
             (Some(add), None, None) => Ok((work, Operation::FetchAdd { address, key, add })),
             (None, Some(compare), Some(swap)) => Ok((work, Operation::CompareSwap { address, key, compare, swap })),
-            _ => Err(fields.wrong("add, compare, swap", "expected add alone, or compare together with swap")),
+            _ => Err(fields.wrong("add, compare, swap", "expected `add` alone, or `compare` together with `swap`")),
         }
     }
 

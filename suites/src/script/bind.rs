@@ -84,7 +84,7 @@ macro_rules! surface {
             returns: crate::script::bind::optional!($($returns)?),
         }),*];
 
-        #[allow(unused_variables, unused_mut, reason = "an entry uses the variables that it needs")]
+        #[allow(unused_variables, unused_mut, reason = "an entry uses only the variables that it needs")]
         pub(in crate::script) fn $bind<M: mlua::UserDataMethods<$object>>(methods: &mut M) {
             $(crate::script::bind::method!(
                 $kind methods $object $name |$this, $stage, $lua|

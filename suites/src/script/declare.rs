@@ -67,7 +67,7 @@ fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Decl
             .is_some_and(|values| values.iter().all(|value| matches!(value, ParameterValue::Integer(_))))
     };
     if let Some(name) = scales.iter().find(|name| !is_scale(name)) {
-        return Err(fields.wrong("scales", &format!("{name:?} is not a parameter with integers")));
+        return Err(fields.wrong("scales", &format!("{name:?} is not a parameter whose values are integers")));
     }
     let run: Function = fields.required("run")?;
     if requirements.is_empty() {
@@ -76,7 +76,7 @@ fn declare(lua: &Lua, table: Table, source: SourceLocation) -> mlua::Result<Decl
     if roles.is_empty() {
         return Err(fields.wrong(
             "roles",
-            "expected \"responder\", \"initiator\" or both: the roles of the target that the case can test",
+            "expected the roles that a target can have in this case: \"responder\", \"initiator\" or both",
         ));
     }
     if title.is_empty() || title.contains('\n') || version == 0 {

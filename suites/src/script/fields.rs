@@ -84,8 +84,8 @@ impl<'a> Fields<'a> {
         self.old.push(old);
         let Some(former) = self.read(old)? else { return Ok(value) };
         if value.is_some() {
-            return Err(self
-                .wrong(old, &format!("this is the old name of {name}; the table has both names, so remove this one")));
+            let why = format!("this is the old name of {name}, and the table has both names; remove the old name");
+            return Err(self.wrong(old, &why));
         }
         old_names::warn(self.lua, old, name);
         Ok(Some(former))

@@ -270,7 +270,7 @@ impl SendSettings {
         cuts.dedup();
         if cuts.iter().any(|cut| *cut == 0 || *cut >= len) || cuts.len() >= MAX_PIECES {
             let most = len.saturating_sub(1);
-            let why = format!("expected at most {MAX_PIECES} pieces, with cuts after 1 to {most} bytes");
+            let why = format!("expected at most {MAX_PIECES} pieces, and each cut at an offset from 1 to {most}");
             return Err(wrong("send", "cuts", &why));
         }
         Ok(cuts)

@@ -197,7 +197,7 @@ impl Reader<'_> {
 pub(super) fn message_type(fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Option<MessageType>> {
     let Some(named) = fields.optional::<String>(name)? else { return Ok(None) };
     let known = message::type_named(&named);
-    known.map(Some).ok_or_else(|| fields.wrong(name, "expected req, accept, ack or deny"))
+    known.map(Some).ok_or_else(|| fields.wrong(name, "expected \"req\", \"accept\", \"ack\" or \"deny\""))
 }
 
 /// Reads the fields of an expected port mapper message.

@@ -82,7 +82,10 @@ surface! {
             "combined" => Mode::Combined,
             "pipelined" => Mode::Pipelined,
             "buffered" => Mode::Buffered,
-            other => Err(mlua::Error::runtime(format!("mode: {other:?} is not a Mode")))?,
+            other => {
+                let why = format!("mode: expected \"combined\", \"pipelined\" or \"buffered\", found {other:?}");
+                return Err(mlua::Error::runtime(why));
+            }
         };
         let half = if receiving { Half::In } else { Half::Out };
         // A Mode that cannot be requested now is ignored.
@@ -104,7 +107,8 @@ surface! {
 
     /// Changes how the socket answers a SrcAvail: `"read"`, `"send-sm"` or `"both"`.
     async answer(how: String = "string") => {
-        let answer = answer_named(&how).ok_or_else(|| mlua::Error::runtime(format!("answer: {how:?} is not an answer")))?;
+        let wrong = || format!("answer: expected \"read\", \"send-sm\" or \"both\", found {how:?}");
+        let answer = answer_named(&how).ok_or_else(|| mlua::Error::runtime(wrong()))?;
         stage.sdp_endpoint(s.number)?.machine_mut().policy_mut().answer = answer;
     };
 
@@ -152,7 +156,8 @@ impl Reader<'_> {
     /// The settings of a socket. Each field has a correct default value.
     pub(super) fn sdp_socket(&self, fields: &mut Fields<'_>) -> mlua::Result<SocketSettings> {
         let answer: String = fields.or("answer", "read".to_owned())?;
-        let answer = answer_named(&answer).ok_or_else(|| fields.wrong("answer", "expected read, send-sm or both"))?;
+        let answer = answer_named(&answer)
+            .ok_or_else(|| fields.wrong("answer", "expected \"read\", \"send-sm\" or \"both\""))?;
         let policy = Policy {
             source_threshold: fields.or("source_threshold", 16384)?,
             sink_threshold: fields.or("sink_threshold", 16384)?,
@@ -225,7 +230,7 @@ impl Reader<'_> {
         let wait = match waits[..] {
             [] => SocketWait::Time,
             [wait] => wait,
-            _ => return Err(fields.wrong("octets", "set only one of octets, open, sent and ended")),
+            _ => return Err(fields.wrong("octets", "set only one of `octets`, `open`, `sent` and `ended`")),
         };
         Ok((wait, within))
     }

@@ -96,7 +96,7 @@ pub(crate) const SUBJECTS: [Subject; 29] = [
     subject("dis_conn", "a DisConn", "6.1.1-4 6.2.3-1 6.2.3-2 8.2.1-4 8.2.1-9 14.2-12"),
     subject("abort_conn", "an AbortConn", "6.1.1-5 6.2.4-1 14.2-1"),
     subject("data", "a Data", "6.1.1-23 6.3.1-1 9.1-2 14.2-15"),
-    subject("urgent", "a Data with a flag of Out-Of-Band data", "6.1.2-3 9.5.3-5 14.2-11"),
+    subject("urgent", "a Data message with an Out-Of-Band flag", "6.1.2-3 9.5.3-5 14.2-11"),
     subject("src_avail", "a SrcAvail", "6.1.1-22 6.3.2-1 6.3.2-3 6.3.2.1-1 6.3.2.1-2 6.3.2.3-1 12-17 14.2-13"),
     subject(
         "combined",

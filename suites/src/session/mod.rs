@@ -1,4 +1,4 @@
-//! Sessions: random legal traffic of a tester with the service of a target.
+//! Sessions: random legal traffic between a tester and the service of a target.
 //!
 //! | file | content |
 //! | --- | --- |

@@ -3,10 +3,11 @@
 //!
 //! A plain exchange is a correct exchange of the target's service on an open connection. A script
 //! marks the step that deviates from a plain exchange (`conn:send(message, { deviates = true })`).
-//! If the case fails, the script runs again as a control. The control is the same up to the first
-//! marked step. In place of this step, the tester does plain exchanges. Their FPDUs have the
-//! lengths of the FPDUs in the marked steps of the failed run. Then the control ends. If the plain
-//! exchanges also fail, the target has a more basic fault than the fault that the case is about.
+//! If the case fails, the script runs again as a control. Up to the first marked step, the control
+//! does the same as the failed run. In place of the first marked step, the tester does plain
+//! exchanges. Their FPDUs have the lengths of the FPDUs in the marked steps of the failed run. Then
+//! the control ends. If the plain exchanges also fail, the target has a more basic fault than the
+//! fault that the case is about.
 //!
 //! With SDP, the plain exchange is Data in both directions. With a port mapper, it is a correct
 //! PMReq. With a port mapper's client, it is a correct PMAccept for another service. With an agent,
@@ -77,7 +78,7 @@ impl Stage {
         self.instead(0).await
     }
 
-    /// Does the plain exchanges of a control, and ends the case.
+    /// Does the plain exchanges that replace a step in a control. Then ends the case.
     pub(in crate::stage) async fn instead(&mut self, number: u32) -> Result<(), Stop> {
         let expectation = Expectation::preparation(self.connections.target.scaled(ANSWER_SECONDS));
         let outcome = self.connections.target.service().driver().plain_exchanges(self, number, &expectation).await;

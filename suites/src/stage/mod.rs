@@ -83,7 +83,8 @@ pub(crate) struct Stage {
     /// State for a target that is a client of a port mapper.
     mapper_client: port_mapper::client::State,
     agent: agent::State,
-    /// For a control: the lengths of ULPDUs that it tries in place of the step that deviates.
+    /// If this is the stage of a control: the lengths of the ULPDUs that the control sends in place
+    /// of the step that deviates.
     control: Option<Vec<u16>>,
 }
 

@@ -41,8 +41,9 @@ impl Store {
         Ok(())
     }
 
-    /// Returns the time that a run took until its last sign of life, in microseconds. The time in
-    /// which a resumed run was stopped does not count. Returns 0 if the time is unknown.
+    /// Returns the time that a run took until its last sign of life, in microseconds. If the run
+    /// was stopped and resumed, the time between the stop and the resumption is not included.
+    /// Returns 0 if the time is unknown.
     ///
     /// # Errors
     /// The database fails.

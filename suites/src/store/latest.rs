@@ -104,8 +104,9 @@ impl Store {
         }
     }
 
-    /// Returns a finished run in which the results of its reruns replace its own results. `None` if
-    /// the run is not finished, or if no finished rerun has the same description of the target.
+    /// Returns the finished run `of`. If a case was rerun, the result of the rerun replaces the
+    /// result in the run. `None` if the run is not finished, or if no finished rerun has the same
+    /// description of the target.
     async fn with_reruns(&self, of: &RunRecord) -> Result<Option<(RunReport, RerunIds)>, StoreError> {
         let query = self.records("WHERE rerun_of = $1 AND summary IS NOT NULL ORDER BY sequence, id");
         let rows = sqlx::query(query).bind(&of.info.id).fetch_all(&self.pool).await?;

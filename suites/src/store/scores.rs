@@ -1,4 +1,5 @@
-//! The verdicts of runs on requirements, and the cases whose verdicts differ between runs.
+//! Two results over several cases or runs: the verdict of a run for each requirement, and the cases
+//! that have different verdicts in different runs.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,8 @@ pub struct UnstableCase {
 }
 
 impl Store {
-    /// Adds the verdicts of a finished case on its requirements to the verdicts of its run.
+    /// Updates the run's verdict for each requirement that a finished case has judged. If the run
+    /// already has a verdict for the requirement, the run keeps the worse of the two verdicts.
     pub(super) async fn judge(
         transaction: &mut sqlx::AnyConnection,
         run: &str,
@@ -72,8 +74,8 @@ impl Store {
         Ok(scores)
     }
 
-    /// Returns the verdict of a run on each requirement: the worst verdict of the run's cases.
-    /// Requirements that this version of weft does not know are omitted.
+    /// Returns the verdict of a run for each requirement: the worst verdict that a case of the run
+    /// has for this requirement. Requirements that this version of weft does not know are omitted.
     ///
     /// # Errors
     /// The database fails.

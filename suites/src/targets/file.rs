@@ -90,15 +90,12 @@ impl Target {
         let alone =
             |entry: &&crate::baseline::BaselineEntry| entry.outcome == Verdict::Pass && entry.signature.is_empty();
         if let Some(entry) = fields.baseline.iter().find(alone) {
-            return Err(wrong(format!(
-                "baseline: {}: a pass is expected without an entry; remove this entry",
-                entry.case
-            )));
+            return Err(wrong(format!("baseline: {}: a pass needs no entry; remove this entry", entry.case)));
         }
         let enhanced = match &fields.startup.enhanced {
             Some(table) => {
                 let words = table.words().ok_or_else(|| {
-                    wrong(format!("startup.enhanced: expected ird and ord of at most {NOT_NEGOTIATED}"))
+                    wrong(format!("startup.enhanced: expected `ird` and `ord` of at most {NOT_NEGOTIATED}"))
                 })?;
                 if revision != 2 {
                     return Err(wrong("startup.enhanced needs startup.revision = 2".into()));
@@ -233,7 +230,7 @@ mod tests {
         assert_eq!(target.info().reached_by, "it connects to TCP 192.0.2.2:0");
         let text = format!("{INITIATOR}start = [\"rping\", \"-c\", \"-a\", \"{{address}}\"]\nservice = \"rping\"\n");
         let target = Target::from_toml("t.toml", &text).unwrap();
-        assert_eq!(target.info().reached_by, "it connects to TCP 192.0.2.2:0, started by: rping -c -a {address}");
+        assert_eq!(target.info().reached_by, "it connects to TCP 192.0.2.2:0; start command: rping -c -a {address}");
     }
 
     #[test]

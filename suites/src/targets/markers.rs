@@ -49,8 +49,8 @@ impl Target {
             MarkerDirections::Both => (true, true),
         };
         for (is_used, capability, remedy) in [
-            (from, Capability::Markers, "add it to the target file if the target sends markers on request"),
-            (to, Capability::AsksForMarkers, "configure the target for M=1, and add it to the target file"),
+            (from, Capability::Markers, "add the capability to the target file if the target sends markers on request"),
+            (to, Capability::AsksForMarkers, "configure the target for M=1, and add the capability to the target file"),
         ] {
             if is_used && !self.capabilities().contains(&capability) {
                 let name = self.name();

@@ -104,7 +104,7 @@ impl Target {
         Target { description, access: Arc::new(access), options: TargetOptions::default() }
     }
 
-    /// weft's own responder with the echo service, in process, with a virtual clock.
+    /// weft's own responder with the echo service, inside weft's process, with a virtual clock.
     #[must_use]
     pub fn builtin() -> Self {
         Self::builtin_of(Description::builtin(), InProcess::default())
@@ -118,7 +118,7 @@ impl Target {
             case: "mpa/7.1.1-flags/asks-for-crc".into(),
             outcome: Verdict::Fail,
             signature: "MPA-4.4-5".into(),
-            reason: "it is configured without CRCs".into(),
+            reason: "builtin-plain is configured without CRCs".into(),
             link: None,
         };
         let mut description = Description::builtin();
@@ -128,8 +128,8 @@ impl Target {
         Self::builtin_of(description, InProcess(Builtin { plain: true, ..Builtin::default() }))
     }
 
-    /// weft's own initiator, in process, with a virtual clock. With the service echo, it sends a
-    /// Send first and then echoes. With the service rping, it acts as `rping -c`.
+    /// weft's own initiator, inside weft's process, with a virtual clock. With the service echo, it
+    /// sends a Send first and then echoes. With the service rping, it acts as `rping -c`.
     #[must_use]
     pub fn builtin_initiator() -> Self {
         let description =
@@ -160,8 +160,7 @@ impl Target {
     pub fn with_deviations<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Result<Self, TargetError> {
         for name in names {
             if self.access.builtin().is_none() {
-                let message =
-                    format!("{name}: only the builtin targets deviate on request; {} is not builtin", self.name());
+                let message = format!("{name}: only builtin targets accept deviations; {} is not builtin", self.name());
                 return Err(TargetError::Deviation(message));
             }
             let known = weft_peer::hostile::by_name(name).map_err(|error| TargetError::Deviation(error.to_string()))?;

@@ -40,7 +40,7 @@ pub const PRESETS: [Preset; 4] = [
         remarks: &[
             "does not request CRC, and answers C=1 with C=1; without CRC its CRC fields are zero",
             "does not send markers, and rejects a Request with M=1",
-            "does not process bytes that arrive directly after its Reply, so the preset sets settle_ms",
+            "does not process bytes that arrive directly after its Reply, so the preset sets `settle_ms`",
             "offers ready-to-receive by Write and Read and prefers Write; ORD and IRD up to 128",
             "start-up timers: 5 s for a Request, 10 s for a Reply",
             "as initiator, its kernel crashes on a Reply with more than 256 bytes of private data, or with S=1 and no private data; configure `restart`",

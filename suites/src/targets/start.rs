@@ -1,5 +1,5 @@
-//! Makes a target connect to the tester. The start is automatic (in process), or a task, a command
-//! or a person starts the target.
+//! Makes a target connect to the tester. A target inside weft's process starts automatically. A
+//! task, a command or a person starts any other target.
 //!
 //! Each connection needs a new start. [`crate::stage`] decides when to start and how long to wait
 //! for the connection.

@@ -10,7 +10,7 @@ use weft_suites::targets::Target;
 const RECEIVED: &str = "rdmap/3.2-delivered/length[size=1023]";
 const POSTED: &str = "rdmap/5.1-posted/write[size=4096,to=5]";
 
-/// The builtin targets in each role, in process and over TCP.
+/// The builtin targets in each role, inside weft's process and over TCP.
 fn targets() -> [Target; 4] {
     ["builtin", "builtin-initiator", "builtin-tcp", "builtin-initiator-tcp"].map(|name| Target::resolve(name).unwrap())
 }

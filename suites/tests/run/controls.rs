@@ -16,7 +16,7 @@ use weft_suites::targets::Target;
 use crate::common::run;
 
 /// The note in the transcript if the control works.
-const WORKS: &str = "control: the script works with a plain exchange in place of the step that deviates";
+const WORKS: &str = "control: the script works if a correct exchange replaces the step that deviates";
 
 async fn results(target: Target, case: &str) -> Vec<CaseResult> {
     let out = tempfile::tempdir().unwrap();
@@ -43,7 +43,7 @@ async fn a_case_of_sdp_that_fails_by_a_basic_fault_is_inconclusive() {
         // The ULPDU has 18 bytes of DDP's header, 16 bytes of SDP's header, and 3 bytes of
         // payload.
         let expected =
-            " In the control run, in a plain exchange with a ULPDU of 37 bytes, the answer to Data is missing: ";
+            " In the control run, in a correct exchange with a ULPDU of 37 bytes, the answer to Data is missing: ";
         assert!(result.explanation.contains(expected), "{}", result.explanation);
     }
 }
@@ -61,7 +61,7 @@ async fn a_port_mapper_that_answers_nothing_breaks_no_rule_about_a_field() {
     let results = results(target, "sdp-pm/7.4-exchange/any-pm-time").await;
     let [result] = results.as_slice() else { panic!("{} results", results.len()) };
     assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
-    let expected = "In the control run, it does not answer a right PMReq.";
+    let expected = "In the control run, it does not answer a correct PMReq.";
     assert!(result.explanation.contains(expected), "{}", result.explanation);
 }
 

@@ -124,8 +124,8 @@ async fn a_close_at_once_is_inconclusive() {
     assert!(result.explanation.contains("the connection when its Reply was expected"), "{}", result.explanation);
 }
 
-/// A target that dies of a Request with a wrong key. Its restart command creates the file `back`.
-/// When this file exists, the target answers again.
+/// A target that dies when it receives a Request with a wrong key. Its restart command creates the
+/// file `back`. When this file exists, the target answers again.
 async fn dies_of_a_wrong_key(listener: TcpListener, back: std::path::PathBuf) {
     let mut dead = true;
     loop {

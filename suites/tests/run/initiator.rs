@@ -150,7 +150,7 @@ fn by_command(start: &str) -> Target {
 #[tokio::test]
 async fn a_command_that_does_not_connect_is_reported() {
     for (start, word) in [
-        ("start = [\"/nowhere/rping\"]", "its command does not start: /nowhere/rping"),
+        ("start = [\"/nowhere/rping\"]", "the target's command does not start: /nowhere/rping"),
         ("start = [\"/bin/sh\", \"-c\", \"exit 3\"]", "ended, exit status: 3"),
     ] {
         let results = verdicts(by_command(start), &["mpa/7.1.2-reply/wrong-key", REQUEST]).await;
@@ -247,7 +247,7 @@ async fn an_answer_of_the_port_mapper_that_deviates_has_a_control() {
     let results = verdicts(target, &["sdp-pm/7.4-client/any-reserved"]).await;
     let (_, verdict, explanation) = &results[0];
     assert_eq!(*verdict, Verdict::Inconclusive, "{explanation}");
-    assert!(explanation.contains("In the control run, after a right PMAccept, nothing"), "{explanation}");
+    assert!(explanation.contains("In the control run, after a correct PMAccept, nothing"), "{explanation}");
 }
 
 /// A person starts the target, and a control would need another start. weft does not prompt for

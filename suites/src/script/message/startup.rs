@@ -52,7 +52,7 @@ pub(crate) fn from_lua(lua: &Lua, defaults: StartupFields, table: Option<Table>)
     let pd_length = match (announced, u16::try_from(body.len())) {
         (Some(announced), _) => announced,
         (None, Ok(len)) => len,
-        (None, Err(_)) => return Err(fields.wrong("private_data", "more than 65535 bytes need an explicit pd_length")),
+        (None, Err(_)) => return Err(fields.wrong("private_data", "private data over 65535 bytes needs `pd_length`")),
     };
     fields.done()?;
 

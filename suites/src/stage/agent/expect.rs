@@ -58,13 +58,13 @@ impl CompletionFields {
 }
 
 fn notified(event: &Event) -> String {
-    format!("its user is notified of the event {}", serde_json::to_string(event).unwrap_or_default())
+    format!("the target's user is notified of the event {}", serde_json::to_string(event).unwrap_or_default())
 }
 
 fn describe(it: &Completion) -> String {
     let invalidated = it.invalidated.map_or(String::new(), |stag| format!(", STag {stag:#010x} invalidated"));
     format!(
-        "its user is notified that work request {} completes with {}, {}, {} bytes{invalidated}",
+        "the target's user is notified that work request {} completes with {}, {}, {} bytes{invalidated}",
         it.work, it.status, it.operation, it.octets
     )
 }
@@ -92,8 +92,10 @@ impl AgentSide<'_> {
                 Ok(it)
             }
             _ => {
-                let actual =
-                    format!("its user is not notified of a completion within {} s", expectation.within.as_secs_f64());
+                let actual = format!(
+                    "the target's user is not notified of a completion within {} s",
+                    expectation.within.as_secs_f64()
+                );
                 Err(self.recorder().overdue(expectation, &expected, &actual))
             }
         }
@@ -107,7 +109,7 @@ impl AgentSide<'_> {
         expectation: &Expectation,
         wanted: &EventFields,
     ) -> Result<Event, Stop> {
-        let expected = format!("its user is notified of the event {}", wanted.events.join(" or "));
+        let expected = format!("the target's user is notified of the event {}", wanted.events.join(" or "));
         let deadline = self.connections.link.now() + expectation.within;
         // The connection's next event decides whether the expectation is met. For example, if the
         // expected event is `rejected` and the event `established` arrives, the expectation is not
@@ -123,7 +125,7 @@ impl AgentSide<'_> {
             Event::Request { .. } | Event::Completion(_) => false,
         };
         let Some(event) = self.event(deadline, is_it).await? else {
-            let actual = format!("its user is not notified within {} s", expectation.within.as_secs_f64());
+            let actual = format!("the target's user is not notified within {} s", expectation.within.as_secs_f64());
             return Err(self.recorder().overdue(expectation, &expected, &actual));
         };
         let actual = notified(&event);
@@ -152,9 +154,9 @@ impl AgentSide<'_> {
     ) -> Result<(), Stop> {
         const FLUSHED: &str = "wr_flush_err";
         let expected = match or_end {
-            true => "its user is notified of a failure by a completion with an error, or by an event",
+            true => "the target's user gets a completion with an error, or an event that reports the failure",
             false => {
-                "its user is notified of the error by an event of its Queue Pair, or by a completion with an error other than a flush"
+                "the target's user gets an event of the Queue Pair, or a completion with an error other than a flush"
             }
         };
         let deadline = self.connections.link.now() + expectation.within;
@@ -175,7 +177,8 @@ impl AgentSide<'_> {
             None => {
                 let more =
                     if or_end { "" } else { " (flushed work requests and the end of the connection do not count)" };
-                let actual = format!("its user is not notified within {} s{more}", expectation.within.as_secs_f64());
+                let actual =
+                    format!("the target's user is not notified within {} s{more}", expectation.within.as_secs_f64());
                 Err(self.recorder().overdue(expectation, expected, &actual))
             }
         }
@@ -185,16 +188,16 @@ impl AgentSide<'_> {
     /// than its limit.
     pub(crate) async fn expect_limit(&mut self, expectation: &Expectation) -> Result<(), Stop> {
         const KIND: &str = "srq_limit_reached";
-        let expected = "its user is notified that fewer receives remain in the shared receive queue than its limit";
+        let expected = "the target's user is notified that the shared receive queue has fewer receives than its limit";
         let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| matches!(event, Event::Asynchronous { kind, .. } if kind == KIND);
         match self.event(deadline, is_it).await? {
             Some(_) => {
-                self.recorder().met(expectation, expected, "its user is notified");
+                self.recorder().met(expectation, expected, "the target's user is notified");
                 Ok(())
             }
             None => {
-                let actual = format!("its user is not notified within {} s", expectation.within.as_secs_f64());
+                let actual = format!("the target's user is not notified within {} s", expectation.within.as_secs_f64());
                 Err(self.recorder().overdue(expectation, expected, &actual))
             }
         }
@@ -202,14 +205,16 @@ impl AgentSide<'_> {
 
     /// Expects that the target's user is not notified of any completion on a connection.
     pub(crate) async fn expect_no_completion(&mut self, pair: Object, expectation: &Expectation) -> Result<(), Stop> {
-        let expected = "its user is not notified of a completion";
+        let expected = "the target's user is not notified of a completion";
         let deadline = self.connections.link.now() + expectation.within;
         let is_it = |event: &Event| matches!(event, Event::Completion(it) if it.connection == pair);
         match self.event(deadline, is_it).await? {
             Some(Event::Completion(it)) => Err(self.recorder().unmet(expectation, expected, &describe(&it))),
             _ => {
-                let actual =
-                    format!("its user is not notified of a completion within {} s", expectation.within.as_secs_f64());
+                let actual = format!(
+                    "the target's user is not notified of a completion within {} s",
+                    expectation.within.as_secs_f64()
+                );
                 self.recorder().met(expectation, expected, &actual);
                 Ok(())
             }

@@ -182,7 +182,7 @@ impl AgentSide<'_> {
             return Ok(());
         }
         let Some(address) = self.connections.target.remote().and_then(|remote| remote.agent.clone()) else {
-            let why = "the target has no agent; a case that uses the agent has to declare the capability agent";
+            let why = "the target has no agent; a case that uses the agent has to declare the capability `agent`";
             return Err(self.recorder().harness(why));
         };
         match Agent::open(&address, self.connections.target.scaled(OPEN_SECONDS)).await {
@@ -205,7 +205,7 @@ impl AgentSide<'_> {
     fn record(&mut self, agent_ns: u64, text: &str) {
         let text: String = text.chars().take(MAX_TEXT_CHARS).collect();
         let at = Duration::from_nanos(agent_ns).as_secs_f64();
-        self.step(Direction::Received, &format!("{text} (at {at:.6} s of its clock)"));
+        self.step(Direction::Received, &format!("{text} (agent's clock: {at:.6} s)"));
     }
 
     fn step(&mut self, direction: Direction, text: &str) {

@@ -168,7 +168,7 @@ impl AgentSide<'_> {
             Some(event @ Event::Request { connection, .. }) => Ok((connection, event)),
             _ => {
                 let expected = "the target's user is notified of the Request";
-                Err(self.recorder().overdue(expectation, expected, "its user is not notified"))
+                Err(self.recorder().overdue(expectation, expected, "the target's user is not notified"))
             }
         }
     }
@@ -301,9 +301,10 @@ impl AgentSide<'_> {
         match self.event(deadline, of_pair).await? {
             Some(Event::Established { .. }) => Ok(()),
             Some(other) => {
-                Err(format!("its user is notified of {}", serde_json::to_string(&other).unwrap_or_default()).into())
+                let event = serde_json::to_string(&other).unwrap_or_default();
+                Err(format!("the target's user is notified of {event}").into())
             }
-            None => Err("its user is not notified that the connection is established".into()),
+            None => Err("the target's user is not notified that the connection is established".into()),
         }
     }
 
@@ -313,8 +314,10 @@ impl AgentSide<'_> {
             |event: &Event| matches!(event, Event::Completion(it) if it.connection == pair && it.work == work);
         match self.event(deadline, of_work).await? {
             Some(Event::Completion(it)) if it.status == "success" => Ok(()),
-            Some(Event::Completion(it)) => Err(format!("its work request completes with {}", it.status).into()),
-            _ => Err("its work request does not complete".into()),
+            Some(Event::Completion(it)) => {
+                Err(format!("the target's work request completes with {}", it.status).into())
+            }
+            _ => Err("the target's work request does not complete".into()),
         }
     }
 

@@ -40,7 +40,7 @@ impl Connections {
     pub(in crate::stage) async fn accept(&mut self) -> Result<u32, Stop> {
         self.check_limit()?;
         let Some(start) = self.start.clone() else {
-            return Err(self.recorder().harness("the target is a responder, and does not connect"));
+            return Err(self.recorder().harness("the target is a responder, so it does not connect"));
         };
         let what = ("a TCP connection from the target", "no connection");
         let mut wait = self.start_target(&start, self.link.target(), None, what).await?;
@@ -66,7 +66,7 @@ impl Connections {
         match start.start(there, mapper).await {
             Ok(running) => self.programs.add(running),
             Err(why) => {
-                let actual = format!("its command does not start: {why}");
+                let actual = format!("the target's command does not start: {why}");
                 return Err(self.recorder().unreached(expected, &actual));
             }
         }

@@ -354,7 +354,7 @@ impl Connections {
         if self.received > MAX_RECEIVED {
             let expectation = Expectation::preparation(Duration::ZERO);
             let actual = format!("it sent more than {MAX_RECEIVED} bytes");
-            return Err(self.recorder().undecided(&expectation, "a target that sends what was requested", &actual));
+            return Err(self.recorder().undecided(&expectation, "the target sends only the requested bytes", &actual));
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ impl MapperFields {
             return Some(String::new());
         }
         if self.from_there && !from_there {
-            return Some(", from another address or port".into());
+            return Some(", from an address or port that the tester did not query".into());
         }
         let ports = [message.ap_port, message.cp_port].map(|port| u64::from(port.get()));
         let found = [message.pm_time.into(), ports[0], ports[1], message.assoc_handle.get()];

@@ -139,8 +139,8 @@ impl RdmaSide<'_> {
                 let what = if arrival == Arrival::Fin { NoFrame::Fin } else { NoFrame::Reset };
                 return Err(self.recorder().unmet(expectation, expected, &format!("it {what}")));
             }
-            Arrival::Fin => "it closed the connection, no byte before".to_owned(),
-            Arrival::Reset => "it reset the connection, no byte before".to_owned(),
+            Arrival::Fin => "it sent no byte before it closed the connection".to_owned(),
+            Arrival::Reset => "it sent no byte before it reset the connection".to_owned(),
             Arrival::TimedOut => self.recorder().silence(expectation),
         };
         self.recorder().met(expectation, expected, &actual);

@@ -1,4 +1,4 @@
-//! Start-up of the tester as Initiator.
+//! Start-up of a connection on which the tester is the Initiator.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl RdmaSide<'_> {
         let mut started = StartUpResult { crc, rtr: None, ird };
         if let Some(agreed) = frame.enhanced.filter(|agreed| agreed.peer_to_peer) {
             let (kind, ulpdu) =
-                correct::ready_to_receive(&agreed).ok_or("its Reply agrees to no ready-to-receive message")?;
+                correct::ready_to_receive(&agreed).ok_or("its Reply selects no ready-to-receive message")?;
             self.wait_until_settled().await?;
             let mut exchange = self.connections.exchange(self.number, started, expectation);
             exchange.send(&format!("ready to receive ({kind:?})"), &ulpdu).await?;

@@ -6,7 +6,7 @@
 //! | `initiator`, `responder` | start-up in either role |
 //! | `exchange` | messages of the tester's own exchanges, after start-up |
 //! | `next` | the next event, without a verdict |
-//! | `plain`, `progress` | plain exchanges |
+//! | `plain`, `progress` | correct exchanges on an open connection; the state that they need |
 
 mod exchange;
 mod expect;

@@ -1,4 +1,4 @@
-//! Start-up of the tester as Responder.
+//! Start-up of a connection on which the tester is the Responder.
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::mpa::{Startup, StartupKind};

@@ -26,7 +26,7 @@ impl SdpSide<'_> {
     /// a start-up frame of MPA.
     pub(crate) async fn expect_no_start(&mut self, expectation: &Expectation) -> Result<(), Stop> {
         let octets = self.first_octets(expectation).await?;
-        let expected = "bytes of the user, without a Hello";
+        let expected = "the target does not start SDP, but it may send bytes of its user";
         if begins_sdp(&octets) {
             return Err(self.recorder().wrong(expectation, expected, "SDP's start-up"));
         }

@@ -176,7 +176,7 @@ impl SdpSide<'_> {
 
     /// Expects that a message or an RDMA Read Request arrives next.
     pub(crate) async fn next(&mut self, expectation: &Expectation) -> Result<Item, Stop> {
-        let expected = "a message, or an RDMA Read Request";
+        let expected = "an SDP message, or an RDMA Read Request";
         match self.next_but_updates(expectation, expected).await? {
             item @ (Item::Read(_) | Item::Message(_)) => {
                 self.connections.log.answered();
@@ -238,7 +238,7 @@ impl SdpSide<'_> {
         expectation: &Expectation,
         past: &[Mid],
     ) -> Result<Vec<ReceivedMessage>, Stop> {
-        let expected = "no message except updates, and an open connection";
+        let expected = "an open connection, and no message except updates";
         let deadline = self.connections.link.now() + expectation.within;
         let mut came = Vec::new();
         loop {
@@ -270,7 +270,7 @@ impl SdpSide<'_> {
         });
         let Some((row, about)) = missing else { return Ok(()) };
         let wanted = Expectation { requirements: vec![row], shows: Vec::new(), ..expectation.clone() };
-        Err(self.recorder().undecided(&wanted, about, "the target sent nothing of this kind"))
+        Err(self.recorder().undecided(&wanted, about, "the target sent no message that the requirement is about"))
     }
 
     /// Expects that the target ends the connection. Before the end of TCP, AbortConn, a Terminate,

@@ -146,7 +146,7 @@ impl SdpSide<'_> {
         let request = Message::new("MPA Request", correct::startup(&request));
         self.connections.put(self.number, &request).await?;
         if let Err(none) = self.connections.startup_frame(self.number, expectation, StartupKind::Reply).await? {
-            return Err(self.recorder().unmet(expectation, "an MPA Reply after its Hello", &format!("it {none}")));
+            return Err(self.recorder().unmet(expectation, "an MPA Reply after the Hello", &format!("it {none}")));
         }
         let mut connection = SdpConnection::new(order, self.connections.target.description.sdp.first_mseq);
         connection.mseq = 0;

@@ -18,7 +18,7 @@ impl ServiceDriver for Agent {
     fn plain_exchanges<'s>(&'s self, stage: &'s mut Stage, _: u32, expectation: &'s Expectation) -> Outcome<'s> {
         Box::pin(async move {
             let done = stage.agent().exchange(expectation).await.map(|_| ());
-            done.map_err(|failure| failure.in_step("in a plain exchange on a separate connection"))
+            done.map_err(|failure| failure.in_step("in a correct exchange on a separate connection"))
         })
     }
 }

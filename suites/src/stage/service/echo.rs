@@ -44,7 +44,7 @@ impl ServiceDriver for Echo {
             let mut exchange = stage.connections.exchange(number, started, expectation);
             let payload = pattern(payload_len(usize::from(length), UNTAGGED));
             exchange.send("Send", &correct::send(progress.send_msn, &payload)).await?;
-            if exchange.collect("the echo of its Send").await? != payload {
+            if exchange.collect("the echo of the tester's Send").await? != payload {
                 return Err(format!("it answered {} bytes with different bytes", payload.len()).into());
             }
             stage.rdma(number).check_first_msn()
@@ -57,13 +57,13 @@ impl Exchange<'_> {
     /// that has already sent a message.
     pub(in crate::stage) async fn echo_at(&mut self, msn: u32) -> Attempt {
         self.send("Send", &correct::send(msn, PAYLOAD)).await?;
-        judge_echo(&self.answer("the echo of its Send").await?)
+        judge_echo(&self.answer("the echo of the tester's Send").await?)
     }
 
     /// Sends the first Send of a connection, and expects the same bytes back.
     async fn echo(&mut self) -> Attempt {
         self.first_send(PAYLOAD).await?;
-        judge_echo(&self.answer("the echo of its Send").await?)
+        judge_echo(&self.answer("the echo of the tester's Send").await?)
     }
 }
 

@@ -134,12 +134,12 @@ pub(crate) trait ServiceDriver: Sync {
         Box::pin(async move { exchange.echo_at(1).await })
     }
 
-    /// Does the plain exchanges of a control, which replace a step that deviates.
+    /// Does the plain exchanges that replace the step that deviates in a control.
     fn plain_exchanges<'s>(&'s self, stage: &'s mut Stage, number: u32, expectation: &'s Expectation) -> Outcome<'s> {
         Box::pin(async move {
             for length in stage.control_lengths() {
                 let done = self.plain_exchange(stage, number, length, expectation).await;
-                let step = format!("in a plain exchange with a ULPDU of {length} bytes");
+                let step = format!("in a correct exchange with a ULPDU of {length} bytes");
                 done.map_err(|failure| failure.in_step(&step))?;
             }
             Ok(())
@@ -152,7 +152,8 @@ pub(crate) trait ServiceDriver: Sync {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Creates a builtin target in process, which offers the service as Responder.
+    /// Creates a builtin target inside weft's process. The target is the Responder, and offers the
+    /// service.
     ///
     /// # Errors
     /// The RNIC does not open.
@@ -160,7 +161,8 @@ pub(crate) trait ServiceDriver: Sync {
         Ok(VirtualLink::echo(settings))
     }
 
-    /// Creates a builtin target in process, which uses the service as Initiator.
+    /// Creates a builtin target inside weft's process. The target is the Initiator, and uses the
+    /// service.
     ///
     /// # Errors
     /// The errors of [`responder`](Self::responder), or the private data do not fit into the

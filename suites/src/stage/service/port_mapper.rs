@@ -60,7 +60,7 @@ async fn plain_accept(stage: &mut Stage, expectation: &Expectation) -> Attempt {
     let done = stage.mapper_client().good_exchange(Vec::new(), expectation.within).await;
     done.map_err(|_| {
         let actual = stage.log().decision.as_ref().and_then(|decision| decision.actual.clone());
-        format!("after a right PMAccept, {}", actual.unwrap_or_else(|| "nothing follows".to_owned())).into()
+        format!("after a correct PMAccept, {}", actual.unwrap_or_else(|| "nothing follows".to_owned())).into()
     })
 }
 
@@ -72,8 +72,8 @@ impl MapperServerSide<'_> {
             Some(Ok(answer)) if answer.message_type == MessageType::PM_ACCEPT => return Ok(()),
             Some(Ok(answer)) => format!("a {}", answer.message_type.name()),
             Some(Err(why)) => why,
-            None => return Err("it does not answer a right PMReq".into()),
+            None => return Err("it does not answer a correct PMReq".into()),
         };
-        Err(format!("it answers a right PMReq with {answer}").into())
+        Err(format!("it answers a correct PMReq with {answer}").into())
     }
 }

@@ -50,7 +50,8 @@ fn text_of(device: &Device) -> String {
     let driver = driver.as_deref().unwrap_or("an unknown driver");
     let has = |count: u32, what: &str| if count == 0 { format!("no {what}") } else { what.to_owned() };
     format!(
-        "{name} ({driver}, firmware {firmware}): IRD {max_ird}, ORD {max_ord}, {max_parts} parts, {}, {}",
+        "{name} ({driver}, firmware {firmware}): IRD {max_ird}, ORD {max_ord}, \
+         {max_parts} parts in a work request, {}, {}",
         has(*max_shared, "shared receive queues"),
         has(*max_windows, "windows")
     )

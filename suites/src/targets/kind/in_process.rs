@@ -15,7 +15,7 @@ use crate::model::Role;
 
 pub(super) const KIND: Kind = Kind {
     name: "builtin",
-    about: "weft's own responder, in process, with a virtual clock.",
+    about: "weft's own responder inside the weft process, with a virtual clock.",
     read: |file| builtin::read(file, InProcess::default()),
 };
 

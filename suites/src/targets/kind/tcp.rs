@@ -115,7 +115,7 @@ impl TargetAccess for Tcp {
                 let does = if is_mapper { "sends port mapper requests to UDP" } else { "connects to TCP" };
                 match start.join(" ") {
                     start if start.is_empty() => format!("it {does} {listen}"),
-                    start => format!("it {does} {listen}, started by: {start}"),
+                    start => format!("it {does} {listen}; start command: {start}"),
                 }
             }
         }

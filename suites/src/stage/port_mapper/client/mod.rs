@@ -137,7 +137,7 @@ impl MapperClientSide<'_> {
     /// earlier connections that no expectation has used.
     pub(crate) async fn start(&mut self, service: SocketAddr) -> Result<(), Stop> {
         let Some(start) = self.connections.start.clone() else {
-            return Err(self.recorder().harness("the target is a responder, and does not query a port mapper"));
+            return Err(self.recorder().harness("the target is a responder, so it does not query a port mapper"));
         };
         self.connections.link.query(service).map_err(|error| self.recorder().harness(&error.to_string()))?;
         let mapper = self.connections.link.mapper_address(service.is_ipv6());
