@@ -11,8 +11,8 @@ use crate::motion::Motion;
 pub(crate) struct List {
     pub(crate) selected: usize,
     top: usize,
-    /// The height of the panel, in lines, when the list was last drawn. A movement by one page
-    /// moves by one line less.
+    /// The height of the panel, in lines, when the list was last drawn. The keys for one page move
+    /// the selection by this height minus one line.
     height: usize,
     /// The area of the lines on the screen.
     area: Rect,

@@ -128,7 +128,7 @@ fn lines(row: &OwnedRow, detail: Option<&Detail>) -> Vec<Line> {
         }
     }
     if detail.omitted > 0 {
-        let text = format!("{} more units end here; weft explain shows all of them", detail.omitted);
+        let text = format!("{} more units end in this frame; `weft explain` shows all of them", detail.omitted);
         lines.push(Line { key: "left out".to_owned(), text, ..Line::default() });
     }
     lines
@@ -174,7 +174,7 @@ mod tests {
         let last = |left_out| {
             lines(&row, Some(&Detail { omitted: left_out, ..Detail::default() })).pop().map(|line| line.text)
         };
-        assert_eq!(last(3).unwrap(), "3 more units end here; weft explain shows all of them");
+        assert_eq!(last(3).unwrap(), "3 more units end in this frame; `weft explain` shows all of them");
         assert!(!last(0).unwrap().contains("more units"));
     }
 }

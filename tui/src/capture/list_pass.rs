@@ -189,7 +189,7 @@ fn follow(
         return Err(format!("there is no TCP connection {stream}"));
     }
     if left_out > 0 {
-        let text = format!("and {left_out} more messages; weft follow shows all messages");
+        let text = format!("and {left_out} more messages; `weft follow` shows all messages");
         lines.push(Line { text, frame: None, stream: None, severity: None });
     }
     Ok(ListResult::Lines(lines))
