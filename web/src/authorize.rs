@@ -137,9 +137,9 @@ fn is_embedded_elsewhere(headers: &HeaderMap) -> bool {
     is_foreign && !is_link
 }
 
-/// Returns whether a request can come from a page of this server. Browsers send the origin of the
-/// page with a POST request, and the origin must be this server. Programs that are not browsers may
-/// omit the `Origin` header.
+/// Returns whether a request can come from a page of this server. With each POST request, a browser
+/// also sends the origin of the page. This origin must be this server. Programs that are not
+/// browsers may omit the `Origin` header.
 fn is_same_origin(headers: &HeaderMap) -> bool {
     let site = headers.get(HeaderName::from_static("sec-fetch-site"));
     if site.is_some_and(|site| site != "same-origin") {

@@ -38,7 +38,7 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     } else {
         // Another site can resolve its own name to this server's address (DNS rebinding). Requests
         // from pages of that site then have the name of that site in their Host header.
-        let message = "This server answers only to loopback names and to the names of weft web --name.\n";
+        let message = "This server answers only to loopback names and to names from the option --name of weft web.\n";
         (StatusCode::MISDIRECTED_REQUEST, message).into_response()
     };
     let headers = response.headers_mut();

@@ -12,7 +12,7 @@ use super::tokens::Role;
 pub(crate) struct Session {
     pub(crate) role: Role,
     /// The name under which limits count the requests of this client. `None` on a server without
-    /// tokens, which has no limits for single clients.
+    /// tokens, because there are no limits for single clients on such a server.
     pub(crate) owner: Option<Arc<str>>,
     /// The key that every form of this server contains. The server rejects forms without this key,
     /// such as forms of other sites. `None` for clients that send a token with each request:

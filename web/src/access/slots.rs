@@ -18,8 +18,8 @@ pub(crate) struct SlotLimits {
     pub(crate) viewers: usize,
     /// A client without a session gets a slot while fewer than this number of slots are taken.
     pub(crate) anonymous: usize,
-    /// The maximum number of slots of one session. On a server without tokens, all clients share
-    /// one session, which has no such limit.
+    /// The maximum number of slots of one session. On a server without tokens, this limit does not
+    /// apply.
     pub(crate) session: usize,
 }
 

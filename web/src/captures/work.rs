@@ -40,7 +40,7 @@ pub(crate) struct Requester {
 enum Owner {
     Session(Arc<str>),
     /// All clients that open the capture at this path, as one owner. Used on a server without
-    /// tokens, where all clients share a session.
+    /// tokens, which cannot distinguish its clients.
     Capture(PathBuf),
     Background,
 }

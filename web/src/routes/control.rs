@@ -121,7 +121,7 @@ pub(super) async fn repeated(app: &App, run: &str, which: &str, case: &str) -> R
         "all" => RerunSelection::All,
         "failed" => RerunSelection::Failed,
         "case" => RerunSelection::One(find_case(&detail, case)?.1),
-        _ => return Err(Failure::Invalid("which: expected all, failed or case".to_owned())),
+        _ => return Err(Failure::Invalid("which: expected \"all\", \"failed\" or \"case\"".to_owned())),
     };
     let info = detail.record.info;
     let planned = detail.planned.into_iter().map(|planned| (planned.key, planned.verdict));

@@ -59,7 +59,7 @@ pub(crate) enum JobError {
     InvalidSelection(String),
     #[error("This target has no unfinished run to resume.")]
     NothingToResume,
-    #[error("A resumed run keeps its plan: omit select, tier and seed.")]
+    #[error("A resumed run keeps its plan: omit `select`, `tier` and `seed`.")]
     ResumeKeepsPlan,
     #[error("The run is over, or the server is stopping.")]
     AlreadyOver,

@@ -74,7 +74,7 @@ const LEGEND: [(Verdict, &str); 6] = [
     (Verdict::Fail, "a requirement was violated"),
     (Verdict::Inconclusive, "the observations do not show whether the requirement was met"),
     (Verdict::Error, "the tester failed"),
-    (Verdict::NotApplicable, "the target has another role, or lacks a capability"),
+    (Verdict::NotApplicable, "the target lacks the role or a capability that the case needs"),
     (Verdict::Unimplemented, "the target reports that it does not implement the tested function"),
 ];
 

@@ -46,7 +46,7 @@ pub(super) fn document() -> Value {
         parameter(
             "show",
             "query",
-            "Which cases: all, those that a target fails, those whose verdicts differ",
+            "Which cases: all, those that a target fails, or those whose verdicts differ between targets",
             &json!({"type": "string", "enum": ["all", "failing", "differing"], "default": "all"}),
         ),
     ];
@@ -63,7 +63,7 @@ pub(super) fn document() -> Value {
         "/api/targets/{target}/baseline": path::<Baseline>(made, &problem, "Returns the baseline of a target", one_target, true),
         "/api/compare": path::<Diff>(made, &problem, "Compares two runs", &two, true),
         "/api/matrix": path::<Matrix>(made, &problem, "Returns the verdicts of all targets by case", &shown, false),
-        "/api/pairs": path::<Pairs>(made, &problem, "Returns the results by initiator and responder", &[], false),
+        "/api/pairs": path::<Pairs>(made, &problem, "Returns the results of each pair of initiator and responder", &[], false),
     });
     paths["/api/runs/{run}/export.zip"] = zip(&problem, one_run);
     paths["/api/runs/{run}/again"] = act::<Again>(made, &problem, "Reruns all or some cases of a run", one_run);
@@ -110,7 +110,7 @@ fn act<T: JsonSchema>(made: &mut SchemaGenerator, problem: &Schema, about: &str,
     answers["400"] = problem_answer(problem, "The document is invalid");
     answers["404"] = problem_answer(
         problem,
-        "Not found, the selection is empty, or this server is not allowed to start runs against the target",
+        "There is no such run, case or target, the selection is empty, or runs against the target are not allowed",
     );
     answers["409"] = problem_answer(
         problem,
