@@ -49,8 +49,8 @@ fn slips_are_reported() {
         // weft does not have these options of tshark.
         (&["dissect", "-i", "lo", "-i", "eth0"], "`-i any` captures on all"),
         (&["dissect", "-i", "-"], "weft dissect -"),
-        (&["dissect", "-L"], "own link type"),
-        (&["dissect", "-i", "lo", "-y", "EN10MB"], "own link type"),
+        (&["dissect", "-L"], "link type"),
+        (&["dissect", "-i", "lo", "-y", "EN10MB"], "link type"),
         (&["dissect", "-r", &capture, "-F", "pcap"], "editcap -F"),
         (&["dissect", "-r", &capture, "-v"], "weft --version"),
     ] {

@@ -108,7 +108,7 @@ async fn a_target_without_echo_and_rping_is_refused() {
         cancel: None,
     };
     let error = explore(&options, |_| {}).await.unwrap_err();
-    assert!(matches!(error, ExploreError::Service(..)) && error.to_string().contains("echo or rping"), "{error}");
+    assert!(matches!(error, ExploreError::Service(..)) && error.to_string().contains("`echo` or `rping`"), "{error}");
 }
 
 /// The process of an endpoint in `interop/mutants` that other authors wrote only from the
