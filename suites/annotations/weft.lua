@@ -865,6 +865,7 @@
 ---@field within? number
 
 ---@class weft.fields.good_exchange
+---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
 
 ---@class weft.fields.check
@@ -1595,7 +1596,7 @@ function Shared:expect_limit(options) end
 ---@class weft.Tester
 local Tester = {}
 
----Uses the target's service on a new connection, to show that the target works. Call this method before the stimulus.
+---Uses the target's service on a new connection, to show that the target works. Call this method before the stimulus. If the exchange fails, the case is inconclusive, or the target violates `requirement`.
 ---@param options? weft.fields.good_exchange
 function Tester:good_exchange(options) end
 

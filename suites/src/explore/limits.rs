@@ -4,7 +4,7 @@
 
 use weft_core::requirement;
 
-use super::Player;
+use super::player::Player;
 use crate::model::{Capability, CaseResult, Verdict};
 use crate::run::RunError;
 use crate::session::{Profile, SdpAction, SdpStep, SessionService, SocketFields, Step};
@@ -70,7 +70,10 @@ pub(super) async fn find(
         let one = player.play(service, "one-connection", &[open(1)]).await?;
         let two = [open(1), open(2), operation(service, 2), Step::Answers { connection: 2 }, operation(service, 1)];
         let two = player.play(service, "two-connections", &two).await?;
-        if passed(&one) && !passed(&two) {
+        // If the target does not serve the second connection, this is a limit of the target. If it
+        // returns other bytes, it has a fault, and the sessions will show this fault.
+        let is_wrong = two.actual.as_deref().is_some_and(|actual| actual.starts_with("byte "));
+        if passed(&one) && !passed(&two) && !is_wrong {
             profile.connections = 1;
             sentences.push(format!("the target serves one connection at a time ({})", two.explanation));
         }

@@ -1,7 +1,7 @@
 //! Reduces a session that fails: removes steps, then makes steps simpler. Keeps a change only if
 //! the session still fails.
 
-use super::session::Step;
+use crate::session::Step;
 
 /// Maximum number of sessions that are played to reduce one session.
 pub(super) const MAX_TRIES: u32 = 300;

@@ -12,7 +12,7 @@ use crate::clock;
 use crate::evidence;
 use crate::model::{CaseKey, CaseResult, Event, RunInfo};
 use crate::script::{SuiteCase, Suites};
-use crate::targets::{OpenTarget, Target};
+use crate::targets::{OpenTarget, RESTART_SECONDS, Target};
 
 /// Runs cases against one target.
 pub(crate) struct CaseRunner(RunContext);
@@ -51,6 +51,21 @@ impl CaseRunner {
             basics: basics::Basics::default(),
             is_silent: AtomicBool::new(true),
         }))
+    }
+
+    /// Returns whether the target file has a command that restarts the target.
+    pub(crate) fn can_restart(&self) -> bool {
+        self.0.target.remote().is_some_and(|remote| remote.restart.is_some())
+    }
+
+    /// Restarts the target, and returns whether that worked. Returns `false` for a target without a
+    /// command that restarts it.
+    pub(crate) async fn restart(&self) -> bool {
+        let target = &self.0.target;
+        match target.remote().and_then(|remote| remote.restart.as_ref()) {
+            Some(restart) => restart.run(target.scaled(RESTART_SECONDS)).await.is_ok(),
+            None => false,
+        }
     }
 
     /// Runs a case without parameters.

@@ -33,12 +33,13 @@ surface! {
     TESTER = Tester, bind_tester |t, stage, lua|;
 
     /// Uses the target's service on a new connection, to show that the target works. Call this
-    /// method before the stimulus.
-    async good_exchange() { good_exchange as shows } => stage.good_exchange(shows).await?;
+    /// method before the stimulus. If the exchange fails, the case is inconclusive, or the target
+    /// violates `requirement`.
+    async good_exchange() { good_exchange as [requirements, shows] } => stage.judged_good_exchange(requirements, shows).await?;
 
     /// Does a good exchange after an expectation, to show that the target still works. weft does
     /// this at the end of each case. Call this method if more steps follow.
-    async liveness() { good_exchange as shows } => stage.good_exchange(shows).await?;
+    async liveness() { good_exchange as [requirements, shows] } => stage.judged_good_exchange(requirements, shows).await?;
 
     /// Opens a TCP connection and sends no MPA frame. If the target is an Initiator, starts it and
     /// waits for its connection.

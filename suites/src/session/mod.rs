@@ -15,4 +15,4 @@ mod step;
 
 pub(crate) use draw::{Profile, steps};
 pub(crate) use sdp_step::{SdpAction, SdpStep, SocketFields, steps as sdp_steps};
-pub(crate) use step::{SessionService, Step, lua, lua_steps};
+pub(crate) use step::{SessionService, Step, lua, lua_damaged, lua_steps};

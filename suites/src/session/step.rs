@@ -365,6 +365,32 @@ pub(crate) fn lua(
     text
 }
 
+/// Returns the Lua case of a target that no longer works after a session: a good exchange fails,
+/// without further steps. `name` and `origin` are those of [`lua`]. `rows` are the requirements that
+/// the target then violates.
+pub(crate) fn lua_damaged<'r>(
+    service: SessionService,
+    name: &str,
+    origin: &str,
+    rows: impl IntoIterator<Item = &'r RequirementId>,
+) -> String {
+    let (name_of_service, topic) = (service.name(), service.topic());
+    let rows: Vec<String> = rows.into_iter().map(|id| format!("\"{id}\"")).collect();
+    let rows = rows.join(", ");
+    format!(
+        "-- {origin}\n\
+         case {{\n  \
+         id = \"{topic}/{name}\",\n  \
+         title = \"The target still works after an explored session\",\n  \
+         requirements = {{ {rows} }},\n  \
+         capabilities = {{ \"{name_of_service}\" }},\n  \
+         tags = {{ \"explored\" }},\n\n  \
+         run = function(t)\n    \
+         t:good_exchange {{ requirement = {{ {rows} }} }}\n  \
+         end,\n}}\n"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

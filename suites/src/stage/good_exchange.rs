@@ -17,16 +17,30 @@ impl Stage {
     /// Does a good exchange on a new connection. If it works, it is evidence for `shows`. If it
     /// fails, the case is inconclusive.
     pub(crate) async fn good_exchange(&mut self, shows: Vec<RequirementId>) -> Result<(), Stop> {
-        let done = self.exchange(shows).await;
+        self.judged_good_exchange(Vec::new(), shows).await
+    }
+
+    /// Does a good exchange like [`good_exchange`](Self::good_exchange). If it fails, the target
+    /// violates `requirements`.
+    pub(crate) async fn judged_good_exchange(
+        &mut self,
+        requirements: Vec<RequirementId>,
+        shows: Vec<RequirementId>,
+    ) -> Result<(), Stop> {
+        let done = self.exchange(requirements, shows).await;
         if done.is_err() {
             self.connections.log.dead();
         }
         done
     }
 
-    pub(in crate::stage) async fn exchange(&mut self, shows: Vec<RequirementId>) -> Result<(), Stop> {
+    pub(in crate::stage) async fn exchange(
+        &mut self,
+        requirements: Vec<RequirementId>,
+        shows: Vec<RequirementId>,
+    ) -> Result<(), Stop> {
         let within = self.connections.target.scaled(ANSWER_SECONDS);
-        let expectation = Expectation { shows, ..Expectation::preparation(within) };
+        let expectation = Expectation { requirements, shows, ..Expectation::preparation(within) };
         self.connections.target.service().driver().good_exchange(self, &expectation).await
     }
 

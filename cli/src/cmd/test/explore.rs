@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use weft_dissector::output::text::counted;
-use weft_suites::explore::{Exploration, ExploreOptions, ExploreProgress, explore};
+use weft_suites::explore::{Exploration, ExploreOptions, ExploreProgress, Outcome, explore};
+use weft_suites::model::ExitCode;
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions};
@@ -71,7 +72,9 @@ pub(super) async fn run(arguments: &Arguments, target: Target, cancel: watch::Re
     let filter = Filter::everything();
     let options = RunOptions { target, suites, filter, out: arguments.out.clone(), seed, cancel: Some(cancel) };
     let report = play_by(options, arguments.schedule(), std::sync::Arc::new(terminal(arguments.verbose))).await?;
-    Ok(report.summary.exit_code.code())
+    // Each of these failures was observed, even if its case has another verdict now.
+    let is_error = report.summary.exit_code == ExitCode::HarnessError;
+    Ok(if is_error { ExitCode::HarnessError } else { ExitCode::Unexpected }.code())
 }
 
 /// The line that shows the progress. It is shown only if standard error is a terminal.
@@ -113,7 +116,22 @@ fn print(target: &Target, exploration: &Exploration) {
     for failure in &exploration.failures {
         let [before, after] = failure.steps;
         let rows: Vec<&str> = failure.result.failing().map(weft_core::RequirementId::as_str).collect();
-        print_line!("  {} reduced from {} to {after}", failure.case, counted(before as u64, "step"));
+        let before = counted(before as u64, "step");
+        match failure.outcome {
+            Outcome::Reduced => print_line!("  {} reduced from {before} to {after}", failure.case),
+            Outcome::Joined(sessions) => {
+                print_line!(
+                    "  {} needs {sessions} sessions; reduced to {}",
+                    failure.case,
+                    counted(after as u64, "step")
+                );
+            }
+            Outcome::Damaged => {
+                print_line!("  {}: the target no longer works after {before}", failure.case);
+                print_line!("    with the field `restart` in the target file, weft can reduce the session");
+            }
+            Outcome::Once => print_line!("  {} with {before}: failed once, and not again", failure.case),
+        }
         print_line!("    violates {}", rows.join(", "));
     }
 }

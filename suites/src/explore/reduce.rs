@@ -1,0 +1,158 @@
+//! Finds out what a failure needs, and reduces it.
+//!
+//! A failing session is played again. If it fails again, its steps are reduced. If it does not, the
+//! sessions before it may have a part in the failure, so the last sessions are played again as one
+//! session. A target may no longer work after a session. If the target file has a command that
+//! restarts it, the target is restarted before each session. Otherwise nothing can be reduced. The
+//! failure is then the good exchange that no longer works.
+
+use std::collections::BTreeSet;
+
+use weft_core::RequirementId;
+
+use super::history;
+use super::player::{Player, violated};
+use super::shrink;
+use crate::model::{CaseResult, Verdict};
+use crate::run::RunError;
+use crate::session::{SessionService, Step};
+
+/// Number of times that a session is played to find out whether it fails again.
+const REPLAYS: usize = 3;
+/// Maximum number of sessions that are joined to reproduce a failure.
+pub(super) const MAX_HISTORY: usize = 64;
+
+/// A session that failed.
+pub(super) struct FailedSession<'f> {
+    pub(super) service: SessionService,
+    /// The last part of the id of its case.
+    pub(super) name: &'f str,
+    pub(super) steps: Vec<Step>,
+    pub(super) result: CaseResult,
+    /// The requirements that the session violated, without those that every session violates.
+    pub(super) rows: &'f BTreeSet<RequirementId>,
+    /// The sessions that were played before it with the same service, the last one at the end.
+    pub(super) history: &'f [Vec<Step>],
+}
+
+/// What remains of a session that failed.
+pub(super) struct Reduced {
+    pub(super) steps: Vec<Step>,
+    pub(super) result: CaseResult,
+    pub(super) outcome: Outcome,
+}
+
+/// How the reduction of a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The remaining steps fail again.
+    Reduced,
+    /// The remaining steps fail again. They come from this number of sessions.
+    Joined(usize),
+    /// The target no longer does a good exchange after the session.
+    Damaged,
+    /// The session did not fail again.
+    Once,
+}
+
+/// Reduces a session that failed. Plays no further session when `is_over` returns `true`.
+pub(super) async fn reduce(
+    player: &Player,
+    failed: FailedSession<'_>,
+    is_over: &impl Fn() -> bool,
+) -> Result<Reduced, RunError> {
+    let FailedSession { service, name, steps, result, rows, history } = failed;
+    if !player.can_restart() && !player.recovers(service).await? {
+        let damaged = player.play_damaged(service, name, rows).await?;
+        if damaged.verdict == Verdict::Fail {
+            return Ok(Reduced { steps: Vec::new(), result: damaged, outcome: Outcome::Damaged });
+        }
+    }
+    let mut replay = Replay { player, service, name, rows, is_over, restarts: false, repeats: 1 };
+    if let Some((steps, result)) = replay.reduce(&steps).await? {
+        return Ok(Reduced { steps, result, outcome: Outcome::Reduced });
+    }
+    replay.restarts = player.can_restart();
+    let mut sessions = 1;
+    while sessions < history.len() + 1 && sessions < MAX_HISTORY && !is_over() {
+        sessions = (2 * sessions).min(history.len() + 1);
+        let mut joined = history[history.len() + 1 - sessions..].to_vec();
+        joined.push(steps.clone());
+        if let Some((steps, result)) = replay.reduce(&history::join(&joined)).await? {
+            return Ok(Reduced { steps, result, outcome: Outcome::Joined(sessions) });
+        }
+    }
+    Ok(Reduced { steps, result, outcome: Outcome::Once })
+}
+
+/// Plays a session again while it is reduced.
+struct Replay<'r, F> {
+    player: &'r Player,
+    service: SessionService,
+    name: &'r str,
+    rows: &'r BTreeSet<RequirementId>,
+    is_over: &'r F,
+    /// Whether the target is restarted before each session.
+    restarts: bool,
+    /// A shorter session must fail this number of times. More than 1 if the failure is reliable, so
+    /// that the shorter session is reliable, too.
+    repeats: usize,
+}
+
+impl<F: Fn() -> bool> Replay<'_, F> {
+    /// Plays the steps, and returns the result if they fail in the same way.
+    async fn fails(&self, steps: &[Step]) -> Result<Option<CaseResult>, RunError> {
+        if (self.is_over)() {
+            return Ok(None);
+        }
+        if self.restarts {
+            self.player.restart().await;
+        }
+        let result = self.player.play_after_recovery(self.service, self.name, steps).await?;
+        Ok(violated(&result).intersection(self.rows).next().is_some().then_some(result))
+    }
+
+    /// Reduces the steps. Returns the reduced steps and their result, or `None` if the steps do not
+    /// fail again.
+    async fn reduce(&mut self, steps: &[Step]) -> Result<Option<(Vec<Step>, CaseResult)>, RunError> {
+        let (mut failures, mut last) = (0, None);
+        for _ in 0..REPLAYS {
+            if let Some(result) = self.fails(steps).await? {
+                (failures, last) = (failures + 1, Some(result));
+            }
+        }
+        let Some(first) = last else { return Ok(None) };
+        self.repeats = if failures == REPLAYS { 2 } else { 1 };
+        let this: &Self = self;
+        let fails = async |steps: &[Step]| {
+            for _ in 0..this.repeats {
+                if this.fails(steps).await?.is_none() {
+                    return Ok(false);
+                }
+            }
+            Ok::<bool, RunError>(true)
+        };
+        let (mut reduced, _) = shrink::shrink(steps.to_vec(), fails).await?;
+        number_from_1(&mut reduced);
+        // The new numbers change the order in which the last connections are closed. If the failure
+        // depends on the timing, the shorter session may have failed only by chance.
+        for _ in 0..REPLAYS {
+            if let Some(result) = self.fails(&reduced).await? {
+                return Ok(Some((reduced, result)));
+            }
+        }
+        Ok(Some((steps.to_vec(), first)))
+    }
+}
+
+/// Numbers the connections from 1, in the order of their first steps.
+fn number_from_1(steps: &mut [Step]) {
+    let mut numbers = Vec::new();
+    for number in steps.iter_mut().filter_map(Step::connection) {
+        let place = numbers.iter().position(|known| known == number).unwrap_or_else(|| {
+            numbers.push(*number);
+            numbers.len() - 1
+        });
+        *number = u32::try_from(place + 1).unwrap_or(u32::MAX);
+    }
+}
