@@ -96,7 +96,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 type Renderer = fn(&RunReport, &Path) -> Result<String, ReportError>;
 
 /// The files, in the order in which they are written.
-const FORMATS: [(&str, Renderer); 6] = [
+const FORMATS: &[(&str, Renderer)] = &[
     ("report.json", |report, _| json(report)),
     ("junit.xml", |report, _| junit(report)),
     ("report.tap", |report, _| tap(report)),

@@ -14,7 +14,7 @@ use super::bind::Method;
 use super::fields::{RecordedField, RecordedFields};
 use super::mapper::{MAPPER, TESTER_MAPPER};
 use super::message::{self, MESSAGE};
-use super::options::Reader;
+use super::options::{Declared, Reader};
 use super::port_mapper::{self, PORT_MAPPER, TESTER_PORT_MAPPER};
 use super::sdp::{self, SDP, TESTER_SDP};
 use super::sdp_socket::{SDP_SOCKET, TESTER_SDP_SOCKET};
@@ -171,7 +171,7 @@ fn recorded_fields() -> mlua::Result<Vec<RecordedField>> {
         (made.make)(&lua, Some(table("{ ulpdu = '' }")?).filter(|_| made.name == "fpdu"))?;
     }
     let target = Target::builtin();
-    let reader = Reader { lua: &lua, target: &target, requirements: &[] };
+    let reader = Reader { lua: &lua, target: &target, declared: Declared(&[]) };
     let mut read = Vec::new();
     for options in CLASSES.iter().flat_map(|(_, lists)| *lists).copied().flatten().filter_map(|m| m.options.as_ref()) {
         let Some(read_fields) = options.read.filter(|_| !read.contains(&options.name)) else { continue };

@@ -30,12 +30,12 @@ use mlua::Lua;
 
 use super::fields::Fields;
 use super::objects::Context;
-use super::options::Reader;
+use super::options::{Declared, Reader};
 use crate::stage::Stop;
 
 impl Context {
     pub(super) fn reader<'a>(&'a self, lua: &'a Lua) -> Reader<'a> {
-        Reader { lua, target: &self.target, requirements: &self.requirements }
+        Reader { lua, target: &self.target, declared: Declared(&self.requirements) }
     }
 }
 

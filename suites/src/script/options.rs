@@ -65,12 +65,16 @@ impl FromLua for Deviates {
 pub(super) struct Reader<'a> {
     pub(super) lua: &'a Lua,
     pub(super) target: &'a Target,
-    /// The requirements that the case declares. An expectation can name only these requirements.
-    pub(super) requirements: &'a [RequirementId],
+    pub(super) declared: Declared<'a>,
 }
 
-impl Reader<'_> {
-    pub(super) fn ids(&self, fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Vec<RequirementId>> {
+/// The requirements that the case declares. An expectation can name only these requirements.
+#[derive(Clone, Copy)]
+pub(super) struct Declared<'a>(pub(super) &'a [RequirementId]);
+
+impl Declared<'_> {
+    /// Reads requirements from a field.
+    fn ids(&self, fields: &mut Fields<'_>, name: &'static str) -> mlua::Result<Vec<RequirementId>> {
         let names = fields.optional(name)?;
         self.known(fields, name, names)
     }
@@ -92,7 +96,7 @@ impl Reader<'_> {
         let mut ids = Vec::new();
         for id in &names {
             let known = id.parse().map_err(|error| fields.wrong(name, &format!("{error}")))?;
-            if !self.requirements.contains(&known) {
+            if !self.0.contains(&known) {
                 let why = format!("the case does not list {known} among its requirements");
                 return Err(fields.wrong(name, &why));
             }
@@ -100,7 +104,9 @@ impl Reader<'_> {
         }
         Ok(ids)
     }
+}
 
+impl Reader<'_> {
     /// Reads the fields of a table with `read`, and rejects fields that `read` does not know.
     /// `what` is the name of the table in messages and annotations.
     pub(super) fn read<T>(
@@ -127,8 +133,8 @@ impl Reader<'_> {
 
     /// Reads the fields that every expectation has.
     pub(super) fn expectation(&self, fields: &mut Fields<'_>, seconds: f64) -> mlua::Result<Expectation> {
-        let requirements = self.ids(fields, "requirement")?;
-        let shows = self.ids(fields, "shows")?;
+        let requirements = self.declared.ids(fields, "requirement")?;
+        let shows = self.declared.ids(fields, "shows")?;
         let overdue_fails = fields.or("overdue_fails", false)?;
         let within = self.within(fields, seconds)?;
         Ok(Expectation { requirements, shows, overdue_fails, within })
@@ -141,8 +147,9 @@ impl Reader<'_> {
         Ok(self.target.scaled(within.as_secs_f64()))
     }
 
-    pub(super) fn good_exchange(&self, fields: &mut Fields<'_>) -> mlua::Result<Vec<RequirementId>> {
-        self.ids(fields, "shows")
+    /// The requirements that are violated if the exchange fails, and those that it shows if it works.
+    pub(super) fn good_exchange(&self, fields: &mut Fields<'_>) -> mlua::Result<[Vec<RequirementId>; 2]> {
+        Ok([self.declared.ids(fields, "requirement")?, self.declared.ids(fields, "shows")?])
     }
 
     pub(super) fn expect_close(
@@ -164,8 +171,8 @@ impl Reader<'_> {
         let expectation = self.answer(fields)?;
         let mut wanted = TerminateFields {
             errors: Vec::new(),
-            code: self.ids(fields, "code")?,
-            terminate: self.renamed_ids(fields, "terminate", old_names::TERMINATE)?,
+            code: self.declared.ids(fields, "code")?,
+            terminate: self.declared.renamed_ids(fields, "terminate", old_names::TERMINATE)?,
         };
         for error in fields.optional::<Ids>("error")?.map(|Ids(errors)| errors).unwrap_or_default() {
             let octets = error.split_once(' ').and_then(|(control, code)| {

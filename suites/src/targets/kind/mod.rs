@@ -38,7 +38,7 @@ use super::{Description, Service, Start, Target, TargetFile};
 use crate::agent::Agent;
 
 /// All kinds, in the order of the documentation.
-const KINDS: [&Kind; 3] = [&in_process::KIND, &loopback::KIND, &tcp::KIND];
+const KINDS: &[&Kind] = &[&in_process::KIND, &loopback::KIND, &tcp::KIND];
 const NAMES: [&str; KINDS.len()] = {
     let mut names = [""; KINDS.len()];
     let mut n = 0;
@@ -158,7 +158,7 @@ pub struct KindName(&'static str);
 impl KindName {
     /// Returns the kind of this name.
     pub(crate) fn kind(self) -> &'static Kind {
-        KINDS.into_iter().find(|kind| kind.name == self.0).unwrap_or(&tcp::KIND)
+        KINDS.iter().copied().find(|kind| kind.name == self.0).unwrap_or(&tcp::KIND)
     }
 }
 
