@@ -112,12 +112,14 @@ pub enum Action {
         /// Maximum number of inline bytes in a work request.
         #[serde(default)]
         inline: u32,
-        /// Whether completions after the first completion wait for a solicited event. If `false`,
-        /// the agent reports each completion at once. If `true`, the agent reports only the first
-        /// completion at once. Later completions wait in the completion queue of the connection
-        /// until one of two events: a Send with Solicited Event arrives, or a work request fails.
-        /// The agent then reports all completions that are in the queue. If `false`, the request
-        /// omits this field, so that older agents, which do not know the field, accept the request.
+        /// Whether the agent reports only the first completion at once, and delays all later
+        /// completions. If `false`, the agent reports each completion at once. If `true`, later
+        /// completions wait in the completion queue of the connection until one of two events: a
+        /// Send with Solicited Event arrives, or a work request fails. The agent then reports all
+        /// completions that are in the queue.
+        ///
+        /// The request contains this field only if the value is `true`. Older agents do not know
+        /// the field, but they accept a request without it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         solicited: bool,
     },

@@ -36,8 +36,8 @@ pub(super) struct Connection {
     pub(super) parts: (u32, u32),
     /// Maximum number of inline bytes in a work request.
     pub(super) inline: u32,
-    /// Whether completions after the first completion wait for a solicited event (`solicited` of
-    /// the request `pair`).
+    /// Whether the agent reports only the first completion at once, and delays all later
+    /// completions until a solicited event (the field `solicited` of the request `pair`).
     pub(super) solicited: bool,
     /// Whether the peer's request still waits to be accepted or rejected.
     pub(super) undecided: bool,

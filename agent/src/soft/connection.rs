@@ -55,8 +55,8 @@ pub(super) enum State {
 pub(super) struct Pair {
     pub(super) cq: CqHandle,
     pub(super) qp: QpHandle,
-    /// Whether the completion queue is polled only after a notification (`solicited` of the request
-    /// `pair`).
+    /// Whether the completion queue is polled only after a notification (the field `solicited` of
+    /// the request `pair`).
     pub(super) solicited: bool,
 }
 

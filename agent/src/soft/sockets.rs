@@ -87,7 +87,8 @@ impl SoftAgent {
                 continue;
             }
             *pause = None;
-            // At the limit of objects, a connection waits in TCP's queue.
+            // If the limit of objects is reached, the agent accepts no connection. New connections
+            // then wait in the queue of the TCP listener.
             while self.soft.has_room() {
                 match listener.accept() {
                     Ok((stream, _)) => {
