@@ -170,8 +170,8 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     match error.downcast_ref::<io::Error>() {
-        // If a file caused the I/O error, the error has the file's path as context. Without
-        // context, the write of the output caused the error.
+        // If an I/O error concerns a file, the error has the file's path as context. An I/O error
+        // without context means that weft could not write its output.
         Some(io) if io.kind() == io::ErrorKind::StorageFull => note(&unwritten(io)),
         _ => note(&format!("{error:#}")),
     }

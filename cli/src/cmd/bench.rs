@@ -52,7 +52,8 @@ pub(crate) struct Arguments {
     address: Option<String>,
     /// Connect to this port of --address
     ///
-    /// On the peer, the option --workloads of `weft serve` sets this port.
+    /// This is the port that the peer listens on. `weft serve --workloads ADDRESS` sets it, for
+    /// example to 0.0.0.0:7174.
     #[arg(short = 'p', long, default_value_t = 7174)]
     port: u16,
     /// Measure these RDMA operations, separated by commas

@@ -241,7 +241,7 @@ fn connect(arguments: &Arguments, impairments: &Impairments) -> anyhow::Result<C
             if !need.is_empty() {
                 let options: Vec<_> = need.iter().map(|name| format!("--{name}")).collect();
                 reject!(
-                    "{} between addresses is not possible, because a TCP proxy forwards bytes; name two interfaces",
+                    "cannot use {} between two addresses: a TCP proxy forwards bytes, not frames; name two interfaces",
                     options.join(" and ")
                 );
             }

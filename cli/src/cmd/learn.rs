@@ -143,7 +143,7 @@ async fn open(
     cancel: watch::Receiver<bool>,
 ) -> anyhow::Result<Learning> {
     if is_machine(name) {
-        reject!("{name} is a state machine, not a target; --diff compares state machines");
+        reject!("{name} is a state machine, not a target; to compare state machines, use --diff");
     }
     let target = resolve(name, deviations, false)?;
     // A folder whose name begins with a dot is not read as suites.
@@ -424,7 +424,7 @@ fn print(machine: &Machine) {
 fn counts(progress: &LearnProgress) -> String {
     let repeated = match progress.repeated {
         0 => String::new(),
-        repeated => format!(" ({repeated} of them again, because an output differed)"),
+        repeated => format!(" (including {}, because outputs contradicted earlier ones)", counted(repeated, "repeat")),
     };
     format!(
         "{}, {} played{repeated}, {} in agreement",

@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     /// prints it.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7171")]
     listen: SocketAddr,
-    /// Show the runs in this folder of `weft test --out`, or in this results.sqlite
+    /// Show the runs in a folder that `weft test` wrote, or in a results.sqlite file
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
     /// Use this results store instead of the file in the folder of --out

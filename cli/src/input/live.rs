@@ -94,7 +94,7 @@ impl LiveArguments {
         write: Option<(SaveDestination<'_>, Ring)>,
     ) -> anyhow::Result<LiveInput> {
         if interface == "-" {
-            reject!("-i - is not an interface; `weft dissect -` reads a capture from standard input");
+            reject!("`-i -` does not name an interface; to read a capture from standard input, use `weft dissect -`");
         }
         let stop = stop_conditions(&self.stop)?;
         if stop.octets.is_some() && write.is_none() {

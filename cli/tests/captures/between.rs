@@ -192,7 +192,7 @@ fn a_hostile_side_is_named() {
 fn wrong_command_lines_are_explained() {
     for (arguments, wanted) in [
         (&["127.0.0.1:0", "eth0"][..], "two interfaces or two addresses"),
-        (&["127.0.0.1:0", "127.0.0.1:1", "--loss", "1"], "--loss between addresses is not possible"),
+        (&["127.0.0.1:0", "127.0.0.1:1", "--loss", "1"], "cannot use --loss between two addresses"),
         (&["127.0.0.1:0", "127.0.0.1:1", "--mtu", "1280", "--reorder", "1"], "--reorder and --mtu"),
         (&["weft-none0", "weft-none0"], "cannot be both sides"),
         (&["127.0.0.1:0", "weft.invalid:1"], "cannot resolve weft.invalid:1"),

@@ -182,7 +182,7 @@ fn mistakes_are_named() {
         (&["builtin", "--inputs", "reply"], 2, "the options select no input for this target"),
         (&["sdp.toml"], 2, "s has the service sdp-echo; weft learn needs a target with MPA start-up"),
         (&["--diff", "broken.json", "builtin"], 2, "broken.json is not a state machine that `weft learn` wrote"),
-        (&["broken.json"], 2, "broken.json is a state machine, not a target; --diff compares state machines"),
+        (&["broken.json"], 2, "broken.json is a state machine, not a target; to compare state machines, use --diff"),
         (&["--diff", "missing.json", "builtin"], 2, "cannot read missing.json: "),
         (&["builtin", "--states", "2", "--inputs", "request,send,fin"], 3, "the target has more than 2 states"),
         (&[], 2, "required"),

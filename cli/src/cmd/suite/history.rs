@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// Print the results of this case, or of the variant CASE[parameter=value]
     #[arg(value_name = "CASE")]
     case: String,
-    /// Read the results store in this folder of `weft test --out`
+    /// Read the results store in this folder, which `weft test` wrote
     #[arg(long, short, value_name = "DIR", default_value = "weft-report")]
     out: PathBuf,
     /// Use this results store instead of the file in the folder of --out

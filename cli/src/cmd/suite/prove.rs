@@ -49,8 +49,8 @@ pub(crate) struct Arguments {
     out: PathBuf,
     /// Choose how many variants of each case to run
     ///
-    /// `smoke` runs a few variants. `default` runs enough variants that each pair of values of two
-    /// parameters occurs in at least one variant. `full` runs all combinations of parameter values.
+    /// `smoke` runs a few variants. `default` runs enough variants that any two values of different
+    /// parameters occur together at least once. `full` runs all combinations of parameter values.
     #[arg(long, value_name = "TIER", default_value_t, value_parser = select::tier())]
     tier: Tier,
     /// Run this many cases at a time (default 1)
