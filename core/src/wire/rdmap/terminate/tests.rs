@@ -27,8 +27,8 @@ fn an_mpa_error_has_four_octets() {
     assert_eq!(Terminate::parse(&[0x20, 0x02, 0, 0]), Ok(bare(TerminateError::MPA_CRC)));
 }
 
-/// Tests a Terminate of RFC 5040 Figure 7 with the bits M and D. It reports a Write to an invalid
-/// STag.
+/// Tests a Terminate in the format of RFC 5040 Figure 7, with the bits M and D. The Terminate
+/// reports that a Write used an invalid STag.
 #[test]
 fn a_tagged_header_follows_its_length() {
     let header = RawTagged {
@@ -47,8 +47,8 @@ fn a_tagged_header_follows_its_length() {
     assert_eq!(Terminate::parse(expected), Ok(terminate));
 }
 
-/// Tests a Terminate of RFC 5040 Figure 7 with the bits M, D and R. The Terminate has 52 octets.
-/// Its own DDP header has 18 octets, so `ULPDU_Length` is 70.
+/// Tests a Terminate in the format of RFC 5040 Figure 7, with the bits M, D and R. The Terminate
+/// has 52 octets. Its own DDP header has 18 octets, so `ULPDU_Length` is 70.
 #[test]
 fn a_read_request_is_copied_completely() {
     let mut octets = vec![0x01, 0x00, 0xe0, 0x00, 0x00, 0x2e];
