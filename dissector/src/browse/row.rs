@@ -1,4 +1,4 @@
-//! [`Row`] has the columns of a frame in an index.
+//! An index has one [`Row`] for each frame. The fields of the row are the columns of the index.
 
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut, Range};
@@ -16,7 +16,7 @@ pub(super) const MAX_SUMMARY_CHARS: usize = 240;
 /// [`Row::known_at`] of rows that are complete only at the end of the capture.
 pub const AT_END: FrameNumber = FrameNumber::MAX;
 
-/// A frame in an index.
+/// The data of one frame in an index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Row {
     /// Number of the frame in the capture, from 1.
@@ -117,7 +117,7 @@ pub(super) fn append_summary(text: &mut String, len: usize, summary: &str) {
 /// A row with addresses and text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnedRow {
-    /// The other columns.
+    /// All columns except the addresses and the summary.
     pub row: Row,
     /// Sender and receiver.
     pub ends: Option<(SocketAddr, SocketAddr)>,

@@ -159,8 +159,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Starts to read FPDUs of an SDP connection without start-up frames. At least one direction of
-    /// such a connection has a Hello, and no direction has a start-up key.
+    /// If this is an SDP connection without start-up frames, starts to read its FPDUs. In such a
+    /// connection, at least one direction has a Hello in streaming mode, and neither direction has
+    /// a start-up key.
     fn begin_bare(&mut self, half: &mut DirectionStream, out: &mut UnitOutput<'_>) -> Result<(), Pending> {
         let streaming = |hello: Option<Hello>| hello.is_some_and(|hello| hello.carrier == Carrier::Streaming);
         if self.peer.startup.is_some()

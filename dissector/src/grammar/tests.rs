@@ -197,8 +197,8 @@ fn missing_octets_are_no_fields() {
     assert_eq!(fields_with(&known).len(), 4);
 }
 
-/// The message has the header of section 6.1 of the SDP draft, in figure order and in mirrored
-/// order.
+/// Reads the same SDP message twice: first with its header fields in figure order, then in mirrored
+/// order. Section 6.1 of the SDP draft defines the header.
 #[test]
 fn reads_sdp_in_both_orders() {
     let figure = hex("0008 00 ff 00000011 00000003 00000002 2a");

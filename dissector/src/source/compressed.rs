@@ -60,8 +60,9 @@ struct Progress {
 
 /// A decompressor that receives its input as slices.
 ///
-/// weft does not use the `Read` types of the libraries. If a call of these types fails, it drops
-/// the octets that it has already decoded. In a short capture, these can be all octets.
+/// weft uses decoders for xz and bzip2, instead of the `Read` types of the libraries. If a call of
+/// such a `Read` type fails, the call loses the octets that it has already decoded. If the capture
+/// is short, the call can lose all octets of the capture.
 trait Decoder {
     /// Decompresses `input` into `output`. `last` is set if no further input follows.
     fn decode(&mut self, input: &[u8], output: &mut [u8], last: bool) -> Progress;

@@ -97,7 +97,7 @@ impl Operations {
                 found: request.answered,
                 segments: request.segments,
             };
-            // The octets of the remark are the ULPDU length and the L bit of the last segment.
+            // The remark marks the ULPDU Length of the last segment, and the octet with its L bit.
             remarks.push(at.remark(kind, 0..ULPDU_AT + 1));
         }
         self.current = None;
@@ -151,10 +151,11 @@ impl Operations {
     /// unknown. Requests before the answered request are dropped, because the responses to these
     /// requests are missing in the capture. Requests in frames after the Response are ignored.
     ///
-    /// If several requests have the sink of the Response, there are two cases. If at most one
-    /// request was outstanding at any time, the Response answers the latest of these requests.
-    /// Otherwise, the result is `None`, and the oldest of these requests is dropped. If no request
-    /// has the sink, the Response is kept until its request arrives.
+    /// If several requests have the sink of the Response, the result depends on the maximum number
+    /// of outstanding requests so far. If this maximum is 1, the Response answers the latest
+    /// request with this sink. If it is larger or unknown, the result is `None`, and the oldest
+    /// request with this sink is dropped. If no request has the sink, the Response is kept until
+    /// its request arrives.
     fn begin_uncertain_response(
         &mut self,
         at: SegmentLocation,

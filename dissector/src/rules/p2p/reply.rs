@@ -100,7 +100,7 @@ fn depths(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
         warn(requirement!("P2P-9.1-6"), ord.clone(), &expected, found());
         if swapped(reply).ord <= request.ird && swapped(reply).ord > 0 {
             let found = || format!("ORD = {}, which is {} in the other byte order", reply.ord, swapped(reply).ord);
-            let expected = "C and D in the upper two bits, and ORD in the lower 14 bits";
+            let expected = "a 16-bit word with C and D in the upper two bits and ORD in the lower 14 bits";
             warn(requirement!("P2P-9-2"), ord.clone(), expected, found());
             warn(requirement!("P2P-9-7"), ord, "IRD and ORD in network byte order", found());
         }
@@ -109,7 +109,7 @@ fn depths(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
         let other = swapped(reply);
         if request.peer_to_peer && !reply.peer_to_peer && other.peer_to_peer && other.ird >= request.ord {
             let found = || format!("A = 0, IRD = {} (A = 1, IRD = {} in the other byte order)", reply.ird, other.ird);
-            let expected = "A and B in the upper two bits, and IRD in the lower 14 bits";
+            let expected = "a 16-bit word with A and B in the upper two bits and IRD in the lower 14 bits";
             warn(requirement!("P2P-9-1"), ird.clone(), expected, found());
             warn(requirement!("P2P-9-7"), ird.clone(), "IRD and ORD in network byte order", found());
         }

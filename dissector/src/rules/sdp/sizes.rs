@@ -86,11 +86,13 @@ fn answer(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     let mut report = |id, expected: String| findings.report(id, unit, view.range(16..20), &expected, found.clone());
     let wanted = request.wanted;
     if wanted < old && size > old {
-        report(requirement!("SDP-10.6-8"), format!("{wanted} to {old} bytes, because a smaller size is requested"));
+        let expected = format!("{wanted} to {old} bytes, because the ChRcvBuf requests fewer than {old} bytes");
+        report(requirement!("SDP-10.6-8"), expected);
     } else if wanted < old && size < wanted {
         report(requirement!("SDP-10.6-9"), format!("{wanted} to {old} bytes, at least the requested size"));
     } else if wanted > old && size < old {
-        report(requirement!("SDP-10.6-10"), format!("at least {old} bytes, because a larger size is requested"));
+        let expected = format!("at least {old} bytes, because the ChRcvBuf requests more than {old} bytes");
+        report(requirement!("SDP-10.6-10"), expected);
     }
     let ack = view.bsdh.mseq_ack.get();
     if size > old
