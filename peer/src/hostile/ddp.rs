@@ -165,5 +165,5 @@ deviations! {
         } else if opcode(octets) == Opcode::WRITE && has_payload(octets) && sent.state.count != 0 {
             set_word(octets, STAG, sent.state.count);
         }
-    })] ["DDP-4.2-5", "DDP-4.2-11"] "writes to the first STag that it has invalidated";
+    })] ["DDP-4.2-5", "DDP-4.2-11"] "writes to the STag that its first Send with Invalidate has invalidated";
 }

@@ -13,7 +13,8 @@
 //!
 //! The correct code uses only `hook`, [`Deviations`] and `context`, but not the tables of
 //! deviations. Therefore imports run in one direction: from the state machines to `hook`, then to
-//! `deviation`, to `context`, and to plain data. The tables can use types of the state machines.
+//! `deviation`, to `context`, and to plain data. Plain data includes types that the modules of the
+//! state machines define, such as `Role` and `Fault`. The tables may also import such types.
 //!
 //! To add a deviation, add:
 //! - an entry in the table of its subject, with its hooks and their effects. The subjects are:

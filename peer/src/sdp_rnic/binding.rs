@@ -20,8 +20,8 @@ pub(crate) trait Memory {
     /// Ends the peer's access through this STag.
     fn withdraw(&mut self, stag: u32) -> Result<(), Self::Error>;
 
-    /// Returns memory of `octets` bytes for a Private Buffer. If the Private Buffer has less
-    /// memory, replaces the memory.
+    /// Returns memory of `octets` bytes for a Private Buffer. If the Private Buffer already has
+    /// memory, but fewer than `octets` bytes, replaces this memory with larger memory.
     fn private_buffer(&mut self, buffer: PrivateBuffer, octets: u32) -> Result<Vec<Sge>, Self::Error>;
 
     /// Releases a Private Buffer that the state machine no longer needs.
