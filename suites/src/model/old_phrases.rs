@@ -98,8 +98,14 @@ const FINDINGS: &[(&str, &str)] = &[
         "20 07: no ready-to-receive type of the Reply can be sent",
         "error 20 07, because the Initiator can send no ready-to-receive type that the Reply accepts",
     ),
-    ("C, D, and ORD in the lower 14 bits", "C and D in the upper two bits, and ORD in the lower 14 bits"),
-    ("A, B, and IRD in the lower 14 bits", "A and B in the upper two bits, and IRD in the lower 14 bits"),
+    (
+        "C, D, and ORD in the lower 14 bits",
+        "a 16-bit word with C and D in the upper two bits and ORD in the lower 14 bits",
+    ),
+    (
+        "A, B, and IRD in the lower 14 bits",
+        "a 16-bit word with A and B in the upper two bits and IRD in the lower 14 bits",
+    ),
     ("expected FPDUs from the first one on", "expected only FPDUs after the first FPDU"),
     (" as in the segments before", ", as in the earlier segments"),
     (

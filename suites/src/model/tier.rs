@@ -11,7 +11,7 @@ use super::words::words;
 pub enum Tier {
     /// A few variants of each case, to show whether the target is worth a longer run.
     Smoke,
-    /// Enough variants that every pair of values of two parameters occurs.
+    /// Enough variants that any two values of different parameters occur together at least once.
     #[default]
     Default,
     /// Every variant.

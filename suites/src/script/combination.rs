@@ -10,7 +10,7 @@ use crate::model::Tier;
 pub(crate) enum Strategy {
     /// Every variant.
     All,
-    /// Every pair of values of two parameters occurs in at least one variant.
+    /// Enough variants that any two values of different parameters occur together at least once.
     Pairwise,
     /// This number of variants, or all if there are fewer.
     Sample(usize),

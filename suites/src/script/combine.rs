@@ -1,5 +1,6 @@
-//! Selects the variants of a case that a tier runs. These are all variants, or a set that covers
-//! each pair of values of two parameters, or a sample that depends on a seed.
+//! Selects the variants of a case that a tier runs. These are all variants, or a sample that a seed
+//! determines, or a pairwise set. In a pairwise set, any two values of different parameters occur
+//! together at least once.
 
 use super::combination::Strategy;
 use crate::model::{CaseInfo, CaseKey};

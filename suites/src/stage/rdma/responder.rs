@@ -41,8 +41,8 @@ impl RdmaSide<'_> {
     }
 
     /// Sends the Reply, and waits until the tester may send. If the peers have agreed on a
-    /// ready-to-receive message, waits for this message. If the target's service begins with a
-    /// Send, then waits for this Send.
+    /// ready-to-receive message, the tester waits for this message. After that, if the target's
+    /// service begins with a Send, the tester also waits for this Send.
     pub(in crate::stage) async fn accept(
         &mut self,
         reply: &Message,

@@ -18,8 +18,8 @@ const GOOD: u32 = 0;
 
 impl MapperClientSide<'_> {
     /// Does the good exchange: the target requests a service, and acknowledges the tester's
-    /// PMAccept. If the target also connects to an accepted address, the exchange needs this
-    /// connection, too.
+    /// PMAccept. If the target is of a kind that then connects to the address in the PMAccept, the
+    /// exchange also waits for this connection.
     pub(in crate::stage) async fn good_exchange(
         &mut self,
         shows: Vec<RequirementId>,
