@@ -34,7 +34,8 @@ pub(crate) struct Progress {
     pub(crate) waits_for: Option<UserInstruction>,
     /// Whether the next run is a rerun. A rerun replaces only the results of its own cases.
     pub(crate) adds: bool,
-    /// The start time of the first case, and the number of cases that were finished at that time.
+    /// The time at which the first case of this run started, and the number of cases that already
+    /// had a result at that time. In a rerun, these are the results of earlier runs.
     began: Option<(Duration, u64)>,
     cases: HashMap<String, CaseInfo>,
     places: HashMap<CaseKey, usize>,
