@@ -24,7 +24,7 @@ def main():
             server.close()
             report = peer.Report(lambda text: print(text, flush=True))
             app = peer.APPS[cfg.app[0]](cfg, *cfg.app[1:])
-            conn = peer.Connection(cfg, report, False, None)
+            conn = peer.connection(cfg, report, False, None)
             peer.run(cfg, conn, app, lambda: conn.accept(sock))
             os._exit(0)
         sock.close()

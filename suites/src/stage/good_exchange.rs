@@ -6,7 +6,7 @@
 
 use weft_core::RequirementId;
 
-use super::{Attempt, Expectation, Operation, Stage, Stop};
+use super::{Attempt, Expectation, Operation, Stage, StepFailure, Stop};
 use crate::correct;
 use crate::stage::Message;
 
@@ -59,7 +59,12 @@ impl Stage {
                 self.connections.recorder_of(number).met(expectation, expected, "a good exchange");
                 Ok(())
             }
-            Err(failure) => Err(self.recorder().failed(failure.in_step("in the good exchange"), expectation, expected)),
+            Err(failure) => Err(match failure.in_step("in the good exchange") {
+                StepFailure::Reason(why) if !expectation.requirements.is_empty() => {
+                    self.recorder().unmet(expectation, expected, &why)
+                }
+                failure => self.recorder().failed(failure, expectation, expected),
+            }),
         }
     }
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use weft_peer::Instant;
+use weft_peer::driver::LinkError;
 
 use super::Connections;
 use crate::model::{Direction, Event};
@@ -121,6 +122,11 @@ impl Connections {
                 let expected = format!("a TCP connection to port {port}");
                 let actual = format!("no connection within {} s", expectation.within.as_secs_f64());
                 Err(self.recorder().overdue(expectation, &expected, &actual))
+            }
+            // The tester does not listen if it connects to the target over TCP.
+            Err(LinkError::Responder { .. }) => {
+                let expected = format!("a TCP connection to port {port}");
+                Err(self.recorder().unreached(&expected, "weft accepts connections only from builtin targets"))
             }
             Err(error) => Err(self.recorder().harness(&error.to_string())),
         }
