@@ -323,13 +323,13 @@ class DrivenConnection(Connection):
 
     # ------------------------------------------------------------ received messages
     def _message(self, opcode, inval, data):
-        asked = self.resize_wait
+        wanted = self.resize_wait
         super()._message(opcode, inval, data)
         if not self.ready or self.link.dead:
             return
         m = w.decode(data, self.order)
-        if m.mid == w.CHRCVBUF_ACK and asked and asked[0] != asked[1] == m.ext["length"]:
-            self.no_more.add(asked[0] > asked[1])
+        if m.mid == w.CHRCVBUF_ACK and wanted and wanted[0] != wanted[1] == m.ext["length"]:
+            self.no_more.add(wanted[0] > wanted[1])
         elif m.mid in (w.RDCOMPL, w.WRCOMPL) and m.flags & w.REQ_PIPE and self.follow:
             if (self.modes[-1] if self.modes else self.tx_mode) == COMBINED:
                 self.request_mode(PIPELINED)

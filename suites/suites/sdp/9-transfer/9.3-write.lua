@@ -17,12 +17,13 @@ do
       local s = t:sdp {}
       s:send(sdp.mode_change { mode = 2 })
       s:command "read 2000 3000 1500; send 100"
-      -- The 100 bytes may come before, between or after the SinkAvails.
+      -- The 100 bytes may come before, between, in or after the SinkAvails.
       local ms, got = {}, 0
       while #ms < 3 do
         local event, m = s:next {}
         t:check(event == "sink_avail" or event == "data", { expected = "a SinkAvail or Data", actual = event })
-        if event == "sink_avail" then ms[#ms + 1] = m else got = got + #m.payload end
+        got = got + #m.payload
+        if event == "sink_avail" then ms[#ms + 1] = m end
       end
       for i = 1, 3 do
         s:write { stag = ms[i].stag, va = ms[i].va, payload = ("w"):rep(ms[i].length) }
