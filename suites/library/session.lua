@@ -9,6 +9,8 @@ session = {}
 
 --- The number of seconds after which a missing answer is a failure.
 local ANSWER = 10
+--- The number of seconds in which a message that must not be delivered would be delivered.
+local SILENCE = 2
 --- Maximum number of unanswered Sends on a connection. The target needs a receive for each of them.
 local MAX_SENDS = 8
 --- Maximum number of bytes in unanswered Sends. A single Send may be longer. With more bytes,
@@ -40,6 +42,14 @@ local function damaged(fpdu, octet)
   return fpdu:flip(octet or #fpdu - 1)
 end
 
+--- Describes the next event on a connection. `seconds` is the time limit of the wait.
+local function describe(event, fpdu, seconds)
+  if event == nil then return ("nothing for %d s"):format(seconds or ANSWER) end
+  if event ~= "fpdu" then return event == "close" and "a close" or event end
+  if fpdu.opcode == 7 then return ("Terminate %02x %02x"):format(fpdu.payload:byte(1, 2)) end
+  return ("an FPDU with opcode %d and %d bytes of payload"):format(fpdu.opcode, #fpdu.payload)
+end
+
 --- Returns an FPDU with a Send.
 local function a_send(c, size, changes)
   local fields = { payload = octets.counted(size), msn = c.msn }
@@ -63,13 +73,27 @@ local function a_read(c, size, at)
   }
 end
 
+--- Returns a part of a Send with Invalidate, from offset `at`. The Send is a message of rping, and
+--- names the STag of rping's buffer.
+local function an_invalidation(c, at, octets, last)
+  local message = string.pack(">I8I4I4", 0x2000, 0x77656602, 64)
+  return mpa.fpdu {
+    ulpdu = rdmap.send {
+      payload = message:sub(at + 1, at + octets), msn = c.msn, mo = at, last = last, opcode = 4, invalidate_stag = c.op.stag,
+    },
+  }
+end
+
 local CRC = "MPA-4.4-19"
 --- After its Terminate, the target sends no message.
 local ENDED = "RDMAP-5.4-12"
 
---- The illegal FPDUs, by name. Each has the requirement that the target must reject the FPDU.
+--- The illegal FPDUs, by name. Each has the requirement that the target violates if it accepts the
+--- FPDU. The target has to end the connection, except after a fault with `silent`.
 --- `build` returns the bytes for a connection. Faults with the requirement `CRC` need a connection
---- with CRCs.
+--- with CRCs. `before` sends correct FPDUs, and checks their answer. `answers` is the number of
+--- messages that the target may send before it rejects the FPDU. After a fault with `silent`, the
+--- target may wait for missing bytes, but must not deliver the message.
 local FAULTS = {
   ["wrong-crc"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 40)) end },
   ["wrong-crc-empty"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 0)) end },
@@ -86,6 +110,28 @@ local FAULTS = {
   ["wrong-crc-read"] = { requirement = CRC, build = function(c) return damaged(a_read(c, 32, 0)) end },
   ["wrong-queue"] = { requirement = "DDP-7.1-1", build = function(c) return a_send(c, 4, { qn = 77 }) end },
   ["used-msn"] = { requirement = "DDP-7.1-9", build = function(c) return a_send(c, 4, { msn = (c.msn - 1) & 0xffffffff }) end },
+  ["gap"] = {
+    requirement = "DDP-5.4-3",
+    silent = true,
+    build = function(c) return a_send(c, 8, { last = false }) .. a_send(c, 8, { mo = 16 }) end,
+  },
+  -- A Send with Invalidate invalidates the STag when it is delivered, which is after its last
+  -- segment.
+  ["invalidated"] = {
+    requirement = "RDMAP-5.3-8",
+    answers = 3,
+    before = function(t, c)
+      c.conn:send(an_invalidation(c, 0, 8, false) .. a_read(c, 8, 0))
+      local event, fpdu = c.conn:next { within = ANSWER }
+      t:check(event == "fpdu" and fpdu.opcode == 2, {
+        requirement = ANSWERED,
+        expected = "a Read Response, because the Send with Invalidate is not complete",
+        actual = describe(event, fpdu),
+        missing = event == nil,
+      })
+    end,
+    build = function(c) return an_invalidation(c, 8, 8, true) .. a_write(c, 8, 0) end,
+  },
   ["reserved-opcode"] = { requirement = "RDMAP-7.2-2", build = function(c) return a_send(c, 4, { opcode = 12 }) end },
   ["unknown-stag"] = {
     requirement = "DDP-7.1-10",
@@ -110,17 +156,9 @@ function session.requirements(list, ...)
   local all = { list }
   for _, name in ipairs { ... } do
     all[#all + 1] = FAULTS[name] and FAULTS[name].requirement or name
-    all[#all + 1] = FAULTS[name] and ENDED or nil
+    all[#all + 1] = FAULTS[name] and not FAULTS[name].silent and ENDED or nil
   end
   return all
-end
-
---- Describes the next event on a connection.
-local function describe(event, fpdu)
-  if event == nil then return ("nothing for %d s"):format(ANSWER) end
-  if event ~= "fpdu" then return event == "close" and "a close" or event end
-  if fpdu.opcode == 7 then return ("Terminate %02x %02x"):format(fpdu.payload:byte(1, 2)) end
-  return ("an FPDU with opcode %d and %d bytes of payload"):format(fpdu.opcode, #fpdu.payload)
 end
 
 --- Returns a session with the functions that the sessions of all services have. Also returns a
@@ -192,7 +230,17 @@ local function base(t, requirements, open, settle)
     if is_crc and not c.crc then
       t:unimplemented("A wrong CRC needs a connection with CRCs.")
     end
+    if fault.before then fault.before(t, c) end
     local illegal = fault.build(c)
+    if fault.silent then
+      c.conn:send(illegal)
+      local event, fpdu = c.conn:next { within = SILENCE }
+      t:check(event ~= "fpdu" or fpdu.opcode == 7, {
+        requirement = fault.requirement, expected = "no delivery", actual = describe(event, fpdu, SILENCE),
+      })
+      c.conn:reset()
+      return
+    end
     if fault.late then
       -- The second half of the CRC field arrives later.
       c.conn:send(illegal, { cuts = { #illegal - 2 }, pause = 0.1 })
@@ -204,7 +252,8 @@ local function base(t, requirements, open, settle)
     end
     local event, fpdu = c.conn:next { within = ANSWER }
     -- The target may answer the correct FPDUs before the illegal FPDU.
-    if fault.answers and event == "fpdu" and fpdu.opcode ~= 7 then
+    for _ = 1, fault.answers or 0 do
+      if event ~= "fpdu" or fpdu.opcode == 7 then break end
       event, fpdu = c.conn:next { within = ANSWER }
     end
     local is_terminate = event == "fpdu" and fpdu.opcode == 7

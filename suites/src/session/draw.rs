@@ -6,8 +6,8 @@
 use fastrand::Rng;
 
 use super::step::{
-    CRC_FAULTS, ECHO_CRC_FAULTS, FAULTS, Fault, LARGE, LARGE_CRC_FAULT, RPING_CRC_FAULTS, RPING_FAULTS, SessionService,
-    Step,
+    CRC_FAULTS, ECHO_CRC_FAULTS, ECHO_FAULTS, FAULTS, Fault, LARGE, LARGE_CRC_FAULT, RPING_CRC_FAULTS, RPING_FAULTS,
+    SessionService, Step,
 };
 
 /// What sessions with a target may do.
@@ -96,6 +96,7 @@ fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
         (true, SessionService::Echo) => (&CRC_FAULTS, &ECHO_CRC_FAULTS),
         (true, SessionService::Rping) => (&CRC_FAULTS, &RPING_CRC_FAULTS),
         (false, SessionService::Rping) => (&FAULTS, &RPING_FAULTS),
+        (false, SessionService::Echo) => (&FAULTS, &ECHO_FAULTS),
         _ => (&FAULTS, &FAULTS),
     };
     let takes_large = profile.max_send.min(profile.max_segment) >= LARGE;

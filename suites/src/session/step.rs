@@ -67,7 +67,8 @@ impl SessionService {
     }
 }
 
-/// An illegal FPDU, by its name in the Lua module. The target has to end the connection.
+/// An illegal FPDU, by its name in the Lua module. The target has to end the connection. After a
+/// `gap`, it may also wait for the missing bytes.
 pub(crate) type Fault = &'static str;
 
 /// Faults of an FPDU with a wrong CRC, for connections with CRCs.
@@ -84,8 +85,10 @@ pub(crate) const LARGE: u32 = 20_000;
 pub(crate) const RPING_CRC_FAULTS: [Fault; 2] = ["wrong-crc-write", "wrong-crc-read"];
 /// Other faults.
 pub(crate) const FAULTS: [Fault; 4] = ["wrong-queue", "used-msn", "unknown-stag", "reserved-opcode"];
+/// Other faults that need the service echo.
+pub(crate) const ECHO_FAULTS: [Fault; 1] = ["gap"];
 /// Other faults that need the service rping.
-pub(crate) const RPING_FAULTS: [Fault; 4] = ["write-beyond", "write-far", "read-beyond", "closed-stag"];
+pub(crate) const RPING_FAULTS: [Fault; 5] = ["write-beyond", "write-far", "read-beyond", "closed-stag", "invalidated"];
 
 /// One step. `connection` is the number of a connection in the session, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
