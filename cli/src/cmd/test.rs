@@ -244,11 +244,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let over = Arc::new(AtomicBool::new(false));
         let over_by_then = Arc::clone(&over);
         let on_screen = arguments.tui;
+        let explores = arguments.explore.explore;
         let stop_requested = signals::interrupted();
         let interrupted = tokio::spawn(async move {
             stop_requested.await;
             if !over_by_then.load(Ordering::Relaxed) {
-                exit::note("stopping; weft keeps the finished results, and --resume continues the run");
+                exit::note(match explores {
+                    true => "stopping; weft saves the failures that it has found",
+                    false => "stopping; weft keeps the finished results, and --resume continues the run",
+                });
             }
             stopper.send_replace(true);
             // Do not exit here, because the screen must first restore the terminal.

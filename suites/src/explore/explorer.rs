@@ -38,7 +38,7 @@ pub async fn explore(
         return Err(ExploreError::Service(target.name().to_owned(), target.service().as_str()));
     }
     let seed = options.seed.unwrap_or_else(random_seed);
-    prepare(&options.out, &services)?;
+    prepare(&options.out)?;
     // weft does not read a folder as suites if its name begins with a dot.
     let scratch = options.out.join(".session");
     let found = Exploration {
@@ -62,8 +62,8 @@ pub async fn explore(
 }
 
 /// Creates the folders of the saved cases, and deletes the cases of an earlier exploration.
-fn prepare(out: &Path, services: &[SessionService]) -> Result<(), RunError> {
-    for service in services {
+fn prepare(out: &Path) -> Result<(), RunError> {
+    for (_, service) in SessionService::ALL {
         let folder = out.join(service.topic());
         let failed = |error| RunError::Write { path: folder.clone(), error };
         match fs::remove_dir_all(&folder) {
@@ -115,7 +115,7 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
         let (options, seed) = (self.options, self.found.seed);
         let (profile, sentences) = limits::find(&self.player, &options.target, service, options.connections).await?;
         self.found.limits.extend(sentences);
-        let name = format!("{seed}-0");
+        let name = format!("{seed}-0-{}", service.name());
         let result = self.player.play(service, &name, &[]).await?;
         let always = violated(&result);
         let (undecided, has_passed, history) = (0, result.verdict == Verdict::Pass, Vec::new());
@@ -235,6 +235,9 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
             }
             Outcome::Damaged => format!("The target no longer works after session {number} of seed {seed}."),
             Outcome::Once => format!("Session {number} of seed {seed}. It failed once, and not again."),
+            Outcome::NotReplayed => {
+                format!("Session {number} of seed {seed}. The time was over before it was played again.")
+            }
         };
         self.save(service, &name, &origin, before, reduced)
     }
@@ -245,7 +248,6 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
         let PlayedSession { source: index, name, steps, result } = played;
         let source = &mut self.sources[index];
         let service = source.profile.service;
-        self.found.progress.undecided += 1;
         source.undecided += 1;
         let is_over = source.undecided >= MAX_UNDECIDED;
         if source.has_passed && source.undecided == 1 && !self.player.recovers(service).await? {
@@ -259,6 +261,7 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
                 return self.save(service, &name, &origin, steps.len(), reduced);
             }
         }
+        self.found.progress.undecided += 1;
         self.found.undecided = Some(result.explanation.clone());
         if is_over {
             let (service, why) = (service.name(), &result.explanation);

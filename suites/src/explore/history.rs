@@ -33,9 +33,14 @@ pub(super) fn join(sessions: &[Vec<Step>]) -> Vec<Step> {
     joined
 }
 
+/// Returns the highest number of a connection.
+pub(super) fn connections(steps: &[Step]) -> u32 {
+    steps.iter().filter_map(|step| step.clone().connection().copied()).max().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::join;
+    use super::{connections, join};
     use crate::session::Step;
 
     #[test]
@@ -49,5 +54,6 @@ mod tests {
             [read(1), read(2), Step::Reset { connection: 1 }, close, Step::Pause { ms: 5 }, read(3)]
         );
         assert_eq!(join(core::slice::from_ref(&first)), first);
+        assert_eq!(connections(&first), 2);
     }
 }

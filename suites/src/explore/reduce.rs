@@ -19,6 +19,8 @@ use crate::session::{SessionService, Step};
 
 /// Number of times that a session is played to find out whether it fails again.
 const REPLAYS: usize = 3;
+/// Maximum number of connections of a joined session. A case can open at most 1,000 connections.
+const MAX_CONNECTIONS: u32 = 900;
 /// Maximum number of sessions that are joined to reproduce a failure.
 pub(super) const MAX_HISTORY: usize = 64;
 
@@ -53,6 +55,8 @@ pub enum Outcome {
     Damaged,
     /// The session did not fail again.
     Once,
+    /// The time was over before the session could be played again.
+    NotReplayed,
 }
 
 /// Reduces a session that failed. Plays no further session when `is_over` returns `true`.
@@ -68,21 +72,25 @@ pub(super) async fn reduce(
             return Ok(Reduced { steps: Vec::new(), result: damaged, outcome: Outcome::Damaged });
         }
     }
-    let mut replay = Replay { player, service, name, rows, is_over, restarts: false, repeats: 1 };
+    let replay = Replay { player, service, name, rows, is_over };
     if let Some((steps, result)) = replay.reduce(&steps).await? {
         return Ok(Reduced { steps, result, outcome: Outcome::Reduced });
     }
-    replay.restarts = player.can_restart();
     let mut sessions = 1;
     while sessions < history.len() + 1 && sessions < MAX_HISTORY && !is_over() {
         sessions = (2 * sessions).min(history.len() + 1);
         let mut joined = history[history.len() + 1 - sessions..].to_vec();
         joined.push(steps.clone());
-        if let Some((steps, result)) = replay.reduce(&history::join(&joined)).await? {
+        let joined = history::join(&joined);
+        if history::connections(&joined) > MAX_CONNECTIONS {
+            break;
+        }
+        if let Some((steps, result)) = replay.reduce(&joined).await? {
             return Ok(Reduced { steps, result, outcome: Outcome::Joined(sessions) });
         }
     }
-    Ok(Reduced { steps, result, outcome: Outcome::Once })
+    let outcome = if is_over() { Outcome::NotReplayed } else { Outcome::Once };
+    Ok(Reduced { steps, result, outcome })
 }
 
 /// Plays a session again while it is reduced.
@@ -92,11 +100,6 @@ struct Replay<'r, F> {
     name: &'r str,
     rows: &'r BTreeSet<RequirementId>,
     is_over: &'r F,
-    /// Whether the target is restarted before each session.
-    restarts: bool,
-    /// A shorter session must fail this number of times. More than 1 if the failure is reliable, so
-    /// that the shorter session is reliable, too.
-    repeats: usize,
 }
 
 impl<F: Fn() -> bool> Replay<'_, F> {
@@ -105,16 +108,15 @@ impl<F: Fn() -> bool> Replay<'_, F> {
         if (self.is_over)() {
             return Ok(None);
         }
-        if self.restarts {
-            self.player.restart().await;
-        }
+        // Does nothing if the target file has no command for that.
+        self.player.restart().await;
         let result = self.player.play_after_recovery(self.service, self.name, steps).await?;
         Ok(violated(&result).intersection(self.rows).next().is_some().then_some(result))
     }
 
     /// Reduces the steps. Returns the reduced steps and their result, or `None` if the steps do not
     /// fail again.
-    async fn reduce(&mut self, steps: &[Step]) -> Result<Option<(Vec<Step>, CaseResult)>, RunError> {
+    async fn reduce(&self, steps: &[Step]) -> Result<Option<(Vec<Step>, CaseResult)>, RunError> {
         let (mut failures, mut last) = (0, None);
         for _ in 0..REPLAYS {
             if let Some(result) = self.fails(steps).await? {
@@ -122,26 +124,31 @@ impl<F: Fn() -> bool> Replay<'_, F> {
             }
         }
         let Some(first) = last else { return Ok(None) };
-        self.repeats = if failures == REPLAYS { 2 } else { 1 };
-        let this: &Self = self;
+        // If the failure is reliable, a shorter session must fail twice, so that it is reliable, too.
+        let repeats = if failures == REPLAYS { 2 } else { 1 };
+        let mut shortest = (steps.to_vec(), first);
         let fails = async |steps: &[Step]| {
-            for _ in 0..this.repeats {
-                if this.fails(steps).await?.is_none() {
+            let mut last = None;
+            for _ in 0..repeats {
+                last = self.fails(steps).await?;
+                if last.is_none() {
                     return Ok(false);
                 }
+            }
+            if let Some(result) = last {
+                shortest = (steps.to_vec(), result);
             }
             Ok::<bool, RunError>(true)
         };
         let (mut reduced, _) = shrink::shrink(steps.to_vec(), fails).await?;
         number_from_1(&mut reduced);
-        // The new numbers change the order in which the last connections are closed. If the failure
-        // depends on the timing, the shorter session may have failed only by chance.
+        // The new numbers change the order in which the last connections are closed.
         for _ in 0..REPLAYS {
             if let Some(result) = self.fails(&reduced).await? {
                 return Ok(Some((reduced, result)));
             }
         }
-        Ok(Some((steps.to_vec(), first)))
+        Ok(Some(shortest))
     }
 }
 

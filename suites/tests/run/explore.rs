@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use weft_suites::Filter;
-use weft_suites::explore::{Exploration, ExploreError, ExploreOptions, explore};
+use weft_suites::explore::{Exploration, ExploreError, ExploreOptions, Outcome, explore};
 use weft_suites::model::Verdict;
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
@@ -91,6 +91,48 @@ async fn the_seed_repeats_an_exploration() {
         texts.push((found.progress, std::fs::read_to_string(file).unwrap()));
     }
     assert_eq!(texts[0], texts[1]);
+}
+
+/// With `until_fail`, the exploration ends when the first failure is saved.
+#[tokio::test]
+async fn the_first_failure_can_end_an_exploration() {
+    let out = tempfile::tempdir().unwrap();
+    let options = ExploreOptions {
+        target: deviating("ddp.mo-constant"),
+        out: out.path().to_owned(),
+        seed: Some(1),
+        time: Duration::from_secs(3600),
+        sessions: None,
+        connections: 4,
+        until_fail: true,
+        cancel: None,
+    };
+    let found = explore(&options, |_| {}).await.unwrap();
+    assert_eq!((found.failures.len(), found.stopped.as_deref()), (1, Some("weft found a failure")));
+    assert_eq!(found.failures[0].outcome, Outcome::Reduced);
+}
+
+/// The endpoint accepts no connection after eight failed set-ups. Then no session can be played
+/// again, so the saved case is a good exchange, which fails.
+#[tokio::test]
+async fn a_target_that_no_longer_works_is_a_failure() {
+    if has("python3") {
+        let fields = "service = \"echo\"\ncapabilities = [\"crc\"]\n";
+        let endpoint = Endpoint::start("iwarp", &["--service", "echo"], Some("refused-leak"), fields);
+        let out = tempfile::tempdir().unwrap();
+        let found = explored(endpoint.target.clone(), out.path(), 200).await;
+        let [failure] = &found.failures[..] else { panic!("{:?}", found.stopped) };
+        assert_eq!((failure.outcome, failure.steps[1]), (Outcome::Damaged, 0));
+        assert_eq!(found.stopped.as_deref(), Some("the target no longer works; restart it before you continue"));
+        let suites = Suites::from_folder(out.path()).unwrap();
+        let again = tempfile::tempdir().unwrap();
+        let report = run(endpoint.target.clone(), suites.clone(), Filter::everything(), again.path()).await.0;
+        assert_eq!(report.results[0].verdict, Verdict::Fail);
+        // A new process of the endpoint works, and passes the case.
+        let restarted = Endpoint::start("iwarp", &["--service", "echo"], Some("refused-leak"), fields);
+        let report = run(restarted.target.clone(), suites, Filter::everything(), again.path()).await.0;
+        assert_eq!(report.results[0].verdict, Verdict::Pass, "{}", report.results[0].explanation);
+    }
 }
 
 #[tokio::test]

@@ -131,6 +131,7 @@ fn print(target: &Target, exploration: &Exploration) {
                 print_line!("    with the field `restart` in the target file, weft can reduce the session");
             }
             Outcome::Once => print_line!("  {} with {before}: failed once, and not again", failure.case),
+            Outcome::NotReplayed => print_line!("  {} with {before}: no time was left to reduce it", failure.case),
         }
         print_line!("    violates {}", rows.join(", "));
     }
