@@ -10,7 +10,9 @@ use weft_core::wire::sdp::FieldOrder;
 use weft_peer::service::RpingServer;
 
 use super::description::SdpFacts;
-use super::{Description, MapperTable, PRESETS, Preset, Service, Target, TargetError, TargetFile, TargetOptions};
+use super::{
+    Description, DriverCommand, MapperTable, PRESETS, Preset, Service, Target, TargetError, TargetFile, TargetOptions,
+};
 use crate::baseline::missing_fields;
 use crate::correct::StartupFields;
 use crate::model::{Role, Verdict, current_word};
@@ -116,6 +118,15 @@ impl Target {
                  For role = \"initiator\", set service to \"echo\", \"rping\", \"port-mapper\", \"sdp-connect\" or \"none\".",
                 service.as_str()
             )));
+        }
+        let is_driven = matches!(fields.service, None | Some(Service::SdpDrive | Service::SdpConnect));
+        if let Some(commands) = &fields.sdp.commands
+            && (!is_driven || !commands.contains(&DriverCommand::Send))
+        {
+            return Err(wrong(
+                "sdp.commands: the list needs service = \"sdp-drive\" or \"sdp-connect\", and contains at least \"send\""
+                    .into(),
+            ));
         }
         if is_connecting && !initiates {
             return Err(wrong("service = \"sdp-connect\" needs role = \"initiator\" and `listen`, because the SDP socket connects to weft".into()));
@@ -350,6 +361,8 @@ mod tests {
             ("name = \"b\"\nkind = \"builtin\"\ncapture = \"lo\"".into(), "capture"),
             (format!("{GOOD}service = \"sdp-connect\""), "needs role = \"initiator\""),
             (format!("{GOOD}[sdp]\ncommands = [\"juggle\"]"), "juggle"),
+            (format!("{GOOD}service = \"sdp-drive\"\n[sdp]\ncommands = [\"wait\"]"), "at least \"send\""),
+            (format!("{GOOD}service = \"sdp-echo\"\n[sdp]\ncommands = [\"send\"]"), "\"sdp-drive\" or"),
             (format!("{INITIATOR}service = \"sdp-echo\""), "needs role = \"responder\""),
             (
                 "name = \"b\"\nkind = \"builtin\"\nrole = \"initiator\"\nservice = \"sdp-connect\"".into(),

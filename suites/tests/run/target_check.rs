@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use weft_suites::model::Event;
+use weft_suites::Filter;
+use weft_suites::model::{Event, Verdict};
+use weft_suites::script::Suites;
 use weft_suites::targets::{Probe, Target, check};
+
+use crate::common::run;
 
 fn text<'a>(probes: &'a [Probe], what: &str) -> &'a str {
     &probes.iter().find(|probe| probe.what == what).unwrap().text
@@ -29,12 +33,24 @@ async fn an_unreachable_target_is_reported() {
     assert!(probes[0].text.contains("cannot connect"), "{probes:?}");
 }
 
+/// If a driven socket does not execute a command, a case with this command is unimplemented.
+#[tokio::test]
+async fn a_command_that_the_driven_socket_lacks_is_named() {
+    let text = "name = \"b\"\nkind = \"builtin\"\n[sdp]\ncommands = [\"send\"]\n";
+    let out = tempfile::tempdir().unwrap();
+    let (target, filter) = (Target::from_toml("b.toml", text).unwrap(), Filter::of(["sdp/9-transfer/target-writes"]));
+    let report = run(target, Suites::embedded().unwrap(), filter, out.path()).await.0;
+    let [result] = &report.results[..] else { panic!("{}", report.results.len()) };
+    assert_eq!(result.verdict, Verdict::Unimplemented);
+    assert_eq!(result.explanation, "The driven socket does not execute the command `mode`.");
+}
+
 /// The examples of the guide are valid target files.
 #[test]
 fn the_examples_of_the_guide_are_targets() {
     let guide = include_str!("../../suites/TARGETS.md");
     let examples: Vec<&str> = guide.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(examples.len(), 6);
+    assert_eq!(examples.len(), 7);
     for example in &examples {
         Target::from_toml("guide.toml", example).unwrap();
     }

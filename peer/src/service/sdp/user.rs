@@ -2,6 +2,7 @@
 //!
 //! [`SdpUser::Drive`] executes the commands of docs/sdp-driver.md, in the text that it receives.
 
+use core::ops::RangeInclusive;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -20,6 +21,8 @@ const COMMAND: u64 = 64;
 const SOURCE: [usize; 3] = [300, 3000, 2500];
 /// Maximum number of bytes in one send or receive of a command.
 const MAX_COMMAND_OCTETS: u64 = 1 << 20;
+/// Maximum time of the command `wait`, in milliseconds.
+const MAX_WAIT: u64 = 3_600_000;
 /// Maximum number of received command bytes that wait to be executed.
 const MAX_COMMAND_TEXT: usize = 4096;
 
@@ -149,62 +152,93 @@ impl UserState {
         }
     }
 
-    /// Executes a command. An unknown command is ignored.
+    /// Executes a command. Ignores a command that is unknown, has wrong arguments, or is not
+    /// possible now.
     fn execute(&mut self, now: Instant, command: &str, machine: &mut Connection) {
-        let mut words = command.split_whitespace();
-        let name = words.next().unwrap_or_default();
-        let numbers = || command.split_whitespace().skip(1).filter_map(|word| word.parse::<u64>().ok());
-        let number = numbers().next().unwrap_or(0).min(MAX_COMMAND_OCTETS);
-        let size = || u32::try_from(number).unwrap_or(u32::MAX);
-        match name {
-            "send" | "urgent" => {
-                let octets = pattern(usize::try_from(number).unwrap_or(0));
+        let words: Vec<&str> = command.split_whitespace().collect();
+        // A command that cannot be executed has no effect.
+        let _ = self.try_execute(now, &words, machine);
+    }
+
+    /// Executes a command. Returns `None` if its arguments are wrong.
+    fn try_execute(&mut self, now: Instant, words: &[&str], machine: &mut Connection) -> Option<()> {
+        match *words {
+            [name @ ("send" | "urgent"), len] => {
+                let octets = pattern(usize::try_from(number(len, 1..=MAX_COMMAND_OCTETS)?).ok()?);
                 self.requests.push_back(UserRequest::Send { octets, urgent: name == "urgent" });
             }
-            "read" => {
-                for len in numbers() {
+            ["read", _, ..] => {
+                let lens = words[1..].iter().map(|len| number(len, 1..=MAX_COMMAND_OCTETS));
+                for len in lens.collect::<Option<Vec<u64>>>()? {
                     self.commanded += 1;
-                    self.request_receive(len.clamp(1, MAX_COMMAND_OCTETS));
+                    self.request_receive(len);
                 }
             }
-            "mode" => {
-                let half = if words.next() == Some("in") { Half::In } else { Half::Out };
-                let mode = match words.next() {
-                    Some("buffered") => Mode::Buffered,
-                    Some("pipelined") => Mode::Pipelined,
-                    _ => Mode::Combined,
+            ["mode", half, mode] => {
+                let half = match half {
+                    "in" => Half::In,
+                    "out" => Half::Out,
+                    _ => return None,
                 };
-                // A Mode that cannot be requested now is ignored.
-                let _ = machine.set_mode(half, mode);
+                let mode = match mode {
+                    "buffered" => Mode::Buffered,
+                    "combined" => Mode::Combined,
+                    "pipelined" => Mode::Pipelined,
+                    _ => return None,
+                };
+                machine.set_mode(half, mode).ok()?;
             }
-            "resize" => machine.resize(size()),
-            "suspend" => {
-                // If the connection cannot be suspended, the command is ignored.
-                let _ = machine.suspend(u16::try_from(number).unwrap_or(0));
-            }
-            "cancel-sends" => machine.cancel_sends(),
-            "cancel-receives" => machine.cancel_receives(),
-            "shut" => machine.shut_down(),
-            "abort" => machine.abort(now),
-            "answer" => {
-                machine.policy_mut().answer = match words.next() {
-                    Some("send-sm") => SrcAvailAnswer::SendSm,
-                    Some("both") => SrcAvailAnswer::ReadThenSendSm,
-                    _ => SrcAvailAnswer::Read,
+            ["resize", size] => machine.resize(u32::try_from(number(size, 0..=u64::from(u32::MAX))?).ok()?),
+            ["suspend", port] => machine.suspend(u16::try_from(number(port, 1..=u64::from(u16::MAX))?).ok()?).ok()?,
+            ["cancel-sends"] => machine.cancel_sends(),
+            ["cancel-receives"] => machine.cancel_receives(),
+            ["shut"] => machine.shut_down(),
+            ["abort"] => machine.abort(now),
+            ["answer", how] => {
+                machine.policy_mut().answer = match how {
+                    "read" => SrcAvailAnswer::Read,
+                    "send-sm" => SrcAvailAnswer::SendSm,
+                    "both" => SrcAvailAnswer::ReadThenSendSm,
+                    _ => return None,
                 };
             }
-            "threshold" => machine.policy_mut().source_threshold = number,
-            "payload" => machine.policy_mut().src_avail_payload = size(),
-            "max-read" => machine.policy_mut().max_read = size().max(1),
-            "hints" => machine.policy_mut().wants_pipelined = true,
-            "follow" => machine.policy_mut().follows_hints = true,
-            "wait" => self.wait = Some(now + Duration::from_millis(number)),
-            _ => {}
+            ["threshold", len] => machine.policy_mut().source_threshold = number(len, 0..=u64::MAX)?,
+            ["payload", len] => machine.policy_mut().src_avail_payload = size(len)?,
+            ["max-read", len] => machine.policy_mut().max_read = size(len)?,
+            ["hints"] => machine.policy_mut().wants_pipelined = true,
+            ["follow"] => machine.policy_mut().follows_hints = true,
+            ["wait", time] => self.wait = Some(now + Duration::from_millis(number(time, 0..=MAX_WAIT)?)),
+            _ => return None,
         }
+        Some(())
     }
+}
+
+/// Parses a decimal number in this range.
+fn number(text: &str, range: RangeInclusive<u64>) -> Option<u64> {
+    text.parse().ok().filter(|number| range.contains(number))
+}
+
+/// Parses a size of at least one byte.
+fn size(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|size| *size > 0)
 }
 
 /// Returns test data in which no short sequence of bytes occurs twice.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|n| u8::try_from((n ^ n >> 8) & 0xff).unwrap_or(0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_outside_their_range_are_refused() {
+        assert_eq!(number("17", 1..=20), Some(17));
+        for text in ["", "0", "21", "-1", "0x10", "1 2"] {
+            assert_eq!(number(text, 1..=20), None, "{text}");
+        }
+        assert_eq!((size("0"), size("4294967295"), size("4294967296")), (None, Some(u32::MAX), None));
+    }
 }

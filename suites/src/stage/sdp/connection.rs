@@ -10,7 +10,6 @@ use weft_peer::Instant;
 use super::SdpSide;
 use crate::correct;
 use crate::sdp::{Counters, ReceivedMessage, observed_rules};
-
 use crate::stage::{Message, NoFrame, Stop, ulpdu};
 use crate::targets::DriverCommand;
 
