@@ -37,7 +37,8 @@ use crate::one_of::one_of;
     service       requirements that a case judges on any target with a common service, such as\n                \
     echo; each of these columns contains only requirements with a proof\n  \
     driver        requirements that a case judges only on a driven SDP socket (docs/sdp-driver.md)\n  \
-    agent         requirements that a case judges only on a target with an agent\n  \
+    agent         requirements that a case judges only on a target with an agent, or that only a\n                \
+    case of other suites judges\n  \
     rule only     requirements that only a rule judges, so the violation must occur by chance\n  \
     named         requirements that a case tests, but that have no proof\n  \
     open          requirements without a case and without a proof\n  \
