@@ -74,6 +74,12 @@ fn prepare(out: &Path) -> Result<(), RunError> {
     Ok(())
 }
 
+/// Returns whether a session failed because an answer did not arrive in time. If it arrives when the
+/// session is played again, the target or the machine may have been slow.
+fn is_missing(result: &CaseResult) -> bool {
+    result.actual.as_deref().is_some_and(|actual| actual.starts_with("nothing "))
+}
+
 /// A service of the target, for which sessions are drawn.
 struct SessionSource {
     profile: Profile,
@@ -190,9 +196,9 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
         let played = PlayedSession { source, name, steps: steps.clone(), result };
         if !rows.is_empty() {
             self.sources[source].undecided = 0;
-            self.found.progress.failed += 1;
-            if !self.known.contains(&rows) {
-                self.failed(played, rows).await?;
+            match self.known.contains(&rows) {
+                true => self.found.progress.failed += 1,
+                false => self.failed(played, rows).await?,
             }
         } else if matches!(verdict, Verdict::Inconclusive | Verdict::Error) {
             return self.undecided(played).await;
@@ -219,6 +225,13 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
         let is_over = || self.is_cancelled() || Instant::now() >= end;
         let failed = FailedSession { service, name: &name, steps, result, rows: &rows, history: &source.history };
         let reduced = reduce(&self.player, failed, &is_over).await?;
+        if reduced.outcome == Outcome::Once && is_missing(&reduced.result) {
+            self.found.progress.undecided += 1;
+            self.found.undecided =
+                Some("An answer was late or missing, and arrived when the session was played again.".to_owned());
+            return Ok(());
+        }
+        self.found.progress.failed += 1;
         self.known.push(rows);
         // The reduced session may violate fewer requirements than the session that was drawn. An
         // earlier failure may already have violated the same requirements.
