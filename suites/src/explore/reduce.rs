@@ -108,8 +108,10 @@ impl<F: Fn() -> bool> Replay<'_, F> {
         if (self.is_over)() {
             return Ok(None);
         }
-        // Does nothing if the target file has no command for that.
-        self.player.restart().await;
+        // Without the restart, a damaged target would fail with any steps.
+        if self.player.can_restart() && !self.player.restart().await {
+            return Ok(None);
+        }
         let result = self.player.play_after_recovery(self.service, self.name, steps).await?;
         Ok(violated(&result).intersection(self.rows).next().is_some().then_some(result))
     }
