@@ -38,7 +38,9 @@ fn output(machine: &Value, inputs: &[&str]) -> String {
 fn learns_the_start_up_of_the_reference() {
     let folder = tempfile::tempdir().unwrap();
     let (code, stdout, stderr) = learn(folder.path(), &["builtin", "--seed", "7"]);
-    assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
+    // On a slow machine, weft shows its progress.
+    let is_progress = |line: &str| line.starts_with("weft: ") && line.ends_with(" in agreement");
+    assert!(code == 0 && stderr.lines().all(is_progress), "{code} {stdout}{stderr}");
     assert!(
         stdout.contains("state 0, at the beginning") && stdout.contains("learned builtin with seed 7: "),
         "{stdout}"
