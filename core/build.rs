@@ -1,7 +1,7 @@
 //! Turns the requirement catalogues (`requirements/*.csv`) into a static table.
 //!
-//! The build fails if an id is duplicate, if a level or a way of observing is unknown, or if a file
-//! has wrong columns. All of weft depends on the catalogues, so a damaged catalogue must not
+//! The build fails if an id is duplicate, if a level or a way of observing is unknown, if a file
+//! has wrong columns, or if a sentence belongs to no requirement. All of weft depends on the catalogues, so a damaged catalogue must not
 //! compile.
 
 use std::collections::BTreeMap;
@@ -20,6 +20,7 @@ const CATALOGUES: [(&str, &str); 7] = [
 ];
 const COLUMNS: [&str; 7] = ["id", "section", "level", "role", "summary", "observe", "check"];
 const CLASS_COLUMNS: [&str; 3] = ["id", "class", "reason"];
+const SENTENCE_COLUMNS: [&str; 2] = ["id", "text"];
 
 /// Returns the class of each requirement id as Rust source text. The classes are in
 /// `requirements/classes/*.csv`. A catalogue may have no such file.
@@ -62,11 +63,32 @@ fn classes() -> BTreeMap<String, String> {
     classes
 }
 
+/// Returns the specification's own words for each requirement id. They are in
+/// `requirements/sentences/*.csv`.
+fn sentences() -> BTreeMap<String, String> {
+    let mut sentences = BTreeMap::new();
+    println!("cargo::rerun-if-changed=requirements/sentences");
+    for entry in fs::read_dir("requirements/sentences").expect("requirements/sentences") {
+        let path = entry.expect("a file of requirements/sentences").path();
+        let mut reader = csv::Reader::from_path(&path).unwrap_or_else(|e| panic!("{path:?}: {e}"));
+        let headers: Vec<_> = reader.headers().expect("headers").iter().map(str::to_owned).collect();
+        assert_eq!(headers, SENTENCE_COLUMNS, "{path:?}: wrong columns");
+        for record in reader.records() {
+            let record = record.unwrap_or_else(|e| panic!("{path:?}: {e}"));
+            assert!(!record[1].is_empty(), "{path:?}: {}: no text", &record[0]);
+            let earlier = sentences.insert(record[0].to_owned(), record[1].to_owned());
+            assert!(earlier.is_none(), "{path:?}: duplicate id {}", &record[0]);
+        }
+    }
+    sentences
+}
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let mut rows = String::new();
     let mut ids = BTreeMap::new();
     let mut classes = classes();
+    let mut sentences = sentences();
     for (stem, variant) in CATALOGUES {
         let path = format!("requirements/{stem}.csv");
         println!("cargo::rerun-if-changed={path}");
@@ -98,16 +120,18 @@ fn main() {
             };
             let ordinal = ids.len();
             let class = classes.remove(id).unwrap_or_else(|| "None".to_owned());
+            let sentence = sentences.remove(id);
             assert!(ids.insert(id.to_owned(), ordinal).is_none(), "{path}: duplicate id {id}");
             writeln!(
                 rows,
                 "Requirement {{ id: {id:?}, catalogue: Catalogue::{variant}, section: {section:?}, level: Level::{level}, \
-                 role: {role:?}, summary: {summary:?}, observe: Observe::{observe}, check: {check:?}, classified: {class} }},"
+                 role: {role:?}, summary: {summary:?}, observe: Observe::{observe}, check: {check:?}, classified: {class}, sentence: {sentence:?} }},"
             )
             .expect("write to a string");
         }
     }
     assert!(classes.is_empty(), "requirements/classes has ids that are in no catalogue: {:?}", classes.keys());
+    assert!(sentences.is_empty(), "requirements/sentences has ids that are in no catalogue: {:?}", sentences.keys());
     let by_id: String = ids.iter().map(|(id, ordinal)| format!("({id:?}, {ordinal}),\n")).collect();
     let text = format!(
         "static ROWS: [Requirement; {n}] = [\n{rows}];\n/// Sorted by id.\nstatic BY_ID: [(&str, u16); {n}] = [\n{by_id}];\n",

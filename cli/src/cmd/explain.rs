@@ -181,6 +181,9 @@ impl Explain {
             let head = format!("{} {}  {} ({} {})", finding.severity, row.id, row.level, row.catalogue, row.section);
             writeln!(out, "\n{}", colour.severity(finding.severity, &head))?;
             writeln!(out, "  {}", row.summary)?;
+            if let Some(sentence) = row.sentence {
+                writeln!(out, "  {}: \"{sentence}\"", row.citation())?;
+            }
             writeln!(out, "  expected {}; found {}", finding.expected, finding.found)?;
             for located in &finding.locations {
                 let (frame, len) = (located.frame, counted(located.len, "byte"));

@@ -127,6 +127,9 @@ impl<'a> About<'a> {
             escaped(row.role),
             escaped(row.summary)
         )?;
+        if let Some(sentence) = row.sentence {
+            write!(page, "\n> {}\n\n", escaped(sentence))?;
+        }
         let mut lines = vec![format!("check: {}", escaped(row.check))];
         if self.judged.contains(&id) {
             lines.push("`weft lint` and `weft dissect` report violations".to_owned());

@@ -55,7 +55,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// Returns whether the text of the requirement contains all words.
 fn has_words(row: &Requirement, words: &str) -> bool {
-    let text = format!("{} {} {}", row.role, row.summary, row.check).to_lowercase();
+    let sentence = row.sentence.unwrap_or_default();
+    let text = format!("{} {} {} {sentence}", row.role, row.summary, row.check).to_lowercase();
     words.to_lowercase().split_whitespace().all(|word| text.contains(word))
 }
 
@@ -65,6 +66,7 @@ fn print(row: &Requirement, json: bool, complete: bool, out: &mut dyn Write) -> 
         let object = serde_json::json!({
             "id": row.id, "catalogue": row.catalogue, "section": row.section, "citation": row.citation(), "level": row.level.to_string(),
             "role": row.role, "summary": row.summary, "observe": row.observe, "check": row.check,
+            "sentence": row.sentence,
         });
         return writeln!(out, "{object}");
     }
@@ -73,5 +75,8 @@ fn print(row: &Requirement, json: bool, complete: bool, out: &mut dyn Write) -> 
     }
     writeln!(out, "{}  {}  ({}, binds: {})", row.id, row.level, row.citation(), row.role)?;
     writeln!(out, "    {}", row.summary)?;
+    if let Some(sentence) = row.sentence {
+        writeln!(out, "    specification: \"{sentence}\"")?;
+    }
     writeln!(out, "    check: {}", row.check)
 }

@@ -112,6 +112,11 @@ pub struct Requirement {
     pub check: &'static str,
     /// Whether weft can judge the requirement; `None` if the catalogue does not classify it yet.
     pub classified: Option<Classification>,
+    /// The specification's own words, of at most 420 characters: complete sentences, or fragments
+    /// that are separated by ` [...] `. `None` if the specification states the requirement only in a
+    /// figure, or if the catalogue has no quotation. The files `core/requirements/sentences/*.csv`
+    /// contain the quotations.
+    pub sentence: Option<&'static str>,
 }
 
 impl Requirement {

@@ -130,6 +130,9 @@ fn failed(kind: NonSuccessKind, result: &CaseResult) -> TestCaseStatus {
     for judged in result.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail) {
         let row = judged.requirement.row();
         text.push_str(&format!("{} {} ({}): {}\n", row.id, row.level, row.role, row.summary));
+        if let Some(sentence) = row.sentence {
+            text.push_str(&format!("{}: \"{sentence}\"\n", row.citation()));
+        }
     }
     for (name, value) in [("expected", &result.expected), ("actual", &result.actual)] {
         text.push_str(&value.as_ref().map_or_else(String::new, |value| format!("{name}: {value}\n")));

@@ -93,10 +93,11 @@ fn named(result: &CaseResult) -> Vec<weft_core::RequirementId> {
 
 fn rule(requirement: &weft_core::RequirementId) -> Value {
     let row = requirement.row();
+    let sentence = row.sentence.map_or_else(String::new, |sentence| format!(" \"{sentence}\""));
     json!({
         "id": row.id,
         "shortDescription": { "text": row.summary },
-        "fullDescription": { "text": format!("{} ({}, section {}): {}", row.level, row.role, row.section, row.summary) },
+        "fullDescription": { "text": format!("{} ({}, section {}): {}{sentence}", row.level, row.role, row.section, row.summary) },
         "help": { "text": row.check },
         "defaultConfiguration": { "level": level(*requirement) },
         "properties": { "level": row.level.to_string(), "section": row.section, "role": row.role },

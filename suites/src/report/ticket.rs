@@ -1,8 +1,8 @@
 //! The text of a ticket for the maker of a target: one failure in Markdown, with everything that is
 //! needed to reproduce it.
 //!
-//! The text quotes weft's summary of the violated requirement, and links to its section. It does
-//! not quote the specification.
+//! The text has weft's summary of each violated requirement, the specification's own words, and a
+//! link to the section.
 
 use weft_core::requirement::Requirement;
 use weft_core::text::visible;
@@ -65,6 +65,9 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
             escaped(row.summary),
             row.citation()
         ));
+        if let Some(sentence) = row.sentence {
+            text.push_str(&format!("  > {}\n", escaped(sentence)));
+        }
     }
     text.push_str("\n## What the target does\n\n");
     match (&first.expected, &first.actual) {

@@ -102,6 +102,9 @@ fn lines(row: &OwnedRow, detail: Option<&Detail>) -> Vec<Line> {
         };
         lines.push(line(0, "", format!("{}: {}", finding.severity, requirement.id)));
         lines.push(line(1, "/summary", format!("{} ({})", requirement.summary, requirement.level)));
+        if let Some(sentence) = requirement.sentence {
+            lines.push(line(1, "/sentence", format!("\"{sentence}\"")));
+        }
         lines.push(line(1, "/expected", format!("expected: {}", finding.expected)));
         lines.push(line(1, "/found", format!("found: {}", finding.found)));
     }
