@@ -115,6 +115,11 @@ impl TrafficLog {
         TrafficLog(Arc::new(Mutex::new(Inner { events: Vec::new(), room, lost: 0, connections: 0, reader: None })))
     }
 
+    /// Sets the number of bytes that the traffic log can still store.
+    pub fn set_room(&self, room: usize) {
+        self.lock().room = room;
+    }
+
     /// Creates a traffic log that stores nothing. It calls `reader` with each event as it happens,
     /// one event at a time. The traffic waits until `reader` returns.
     #[must_use]

@@ -50,5 +50,6 @@ pub(crate) use signature::stable;
 pub use status::RunStatus;
 pub use step::{Direction, Step, StepKind};
 pub use summary::{Boundary, Counts, ExitCode, ExpectedResult, Summary};
+pub(crate) use tier::CaseLimits;
 pub use tier::Tier;
 pub use verdict::Verdict;

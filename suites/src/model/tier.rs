@@ -1,4 +1,4 @@
-//! How many variants of the cases are run.
+//! How many variants of the cases are run, and what each may use.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,3 +23,35 @@ words!(Tier, all: "All tiers, smallest first.", unknown: "unknown tier {:?}; exp
     Default => "default",
     Full => "full",
 });
+
+/// The limits of one case. They keep the memory and the time of a run bounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CaseLimits {
+    /// Maximum number of steps in the transcript.
+    pub(crate) steps: usize,
+    /// Maximum number of bytes that the tester sends.
+    pub(crate) sent: usize,
+    /// Maximum number of bytes that the target sends.
+    pub(crate) received: usize,
+    /// Number of bytes of the traffic log, from which the evidence is written.
+    pub(crate) traffic: usize,
+    /// Factor for the time and the number of instructions of the script.
+    pub(crate) script: u32,
+}
+
+impl Tier {
+    /// The limits of each case in a run of this tier.
+    pub(crate) const fn limits(self) -> CaseLimits {
+        let factor: u32 = match self {
+            Tier::Smoke | Tier::Default => 1,
+            Tier::Full => 4,
+        };
+        CaseLimits {
+            steps: 50_000 * factor as usize,
+            sent: (64 << 20) * factor as usize,
+            received: (16 << 20) * factor as usize,
+            traffic: (64 << 20) * factor as usize,
+            script: factor,
+        }
+    }
+}

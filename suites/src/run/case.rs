@@ -200,7 +200,9 @@ impl RunContext {
         stage: Stage,
     ) -> Result<ScriptRun, RunError> {
         let mut limits = self.suites.limits;
-        limits.time = script_time(limits.time, target, stage.connections.start());
+        let factor = target.options.limits.script;
+        limits.instructions *= u64::from(factor);
+        limits.time = script_time(limits.time * factor, target, stage.connections.start());
         let stage = Arc::new(Mutex::new(stage));
         let began = Instant::now();
         let fault = invoke(case, key, stage.clone(), target.clone(), limits, seed).await.err();

@@ -40,7 +40,7 @@ use standstill::Standstill;
 use crate::baseline;
 use crate::evidence;
 use crate::folder::FolderLock;
-use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatus, Summary};
+use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatus, Summary, Tier};
 use crate::script::Suites;
 use crate::store::{self, Store};
 use crate::targets::{OpenTarget, Target, differences_of};
@@ -110,7 +110,10 @@ pub async fn run_with(
     sink: Arc<dyn EventSink>,
 ) -> Result<RunReport, RunError> {
     let began = Instant::now();
-    let RunOptions { target, suites, filter, out, seed, mut cancel } = options;
+    let RunOptions { mut target, suites, filter, out, seed, mut cancel } = options;
+    // The plan of a resumed run may have cases of any tier.
+    let tier = if schedule.resume { Tier::Full } else { filter.tier };
+    target.options.limits = tier.limits();
     let folder_lock = FolderLock::acquire(&out)?;
     let wire = target.options.capture.as_deref().map(evidence::Wire::open).transpose()?;
     let live = OpenTarget::open(&target).await?;

@@ -11,7 +11,7 @@ use crate::script::{Suites, variants};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     words: Vec<String>,
-    tier: Tier,
+    pub(super) tier: Tier,
     /// Only these keys.
     only: Option<BTreeSet<CaseKey>>,
     /// Only these cases, by id.

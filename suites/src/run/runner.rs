@@ -10,7 +10,7 @@ use super::standstill::Standstill;
 use super::{RunError, basics, seed};
 use crate::clock;
 use crate::evidence;
-use crate::model::{CaseKey, CaseResult, Event, RunInfo};
+use crate::model::{CaseKey, CaseResult, Event, RunInfo, Tier};
 use crate::script::{SuiteCase, Suites};
 use crate::targets::{OpenTarget, RESTART_SECONDS, Target};
 
@@ -24,7 +24,9 @@ impl CaseRunner {
     /// The target or the interface for the capture cannot be opened.
     pub(crate) async fn open(target: &Target, suites: Suites, out: PathBuf, run_seed: u64) -> Result<Self, RunError> {
         let wire = target.options.capture.as_deref().map(evidence::Wire::open).transpose()?;
-        let live = OpenTarget::open(target).await?;
+        let mut target = target.clone();
+        target.options.limits = Tier::Full.limits();
+        let live = OpenTarget::open(&target).await?;
         let started_unix_ms = clock::unix_ns() / 1_000_000;
         let run = RunInfo {
             id: seed::run_id(started_unix_ms),
@@ -37,7 +39,8 @@ impl CaseRunner {
         };
         Ok(CaseRunner(RunContext {
             run,
-            target: Arc::new(target.clone()),
+            standstill: target.remote().map(|_| Standstill::watch()),
+            target: Arc::new(target),
             live,
             wire,
             suites,
@@ -46,7 +49,6 @@ impl CaseRunner {
             sink: Arc::new(|_: &Event| {}),
             unreachable_reason: OnceLock::new(),
             unanswered: UnansweredCases::default(),
-            standstill: target.remote().map(|_| Standstill::watch()),
             restart_failure: OnceLock::new(),
             basics: basics::Basics::default(),
             is_silent: AtomicBool::new(true),

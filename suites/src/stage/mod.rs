@@ -95,7 +95,10 @@ impl Stage {
         key: CaseKey,
         sink: Arc<dyn EventSink>,
     ) -> Self {
+        let limits = target.options.limits;
         let mut log = Log::default();
+        log.max_steps = limits.steps;
+        link.traffic().set_room(limits.traffic);
         if !target.capabilities().contains(&Capability::Revision2) {
             log.exempt.extend(OF_ENHANCED_RESPONDERS);
         }

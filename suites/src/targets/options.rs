@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::model::{CaseLimits, Tier};
+
 /// How a run uses a target.
 #[derive(Debug, Clone)]
 pub(crate) struct TargetOptions {
@@ -16,6 +18,8 @@ pub(crate) struct TargetOptions {
     pub(crate) requests_enhanced: bool,
     /// Whether a builtin target requests markers. A case or a run sets this field.
     pub(crate) requests_markers: bool,
+    /// The limits of each case. A run sets this field.
+    pub(crate) limits: CaseLimits,
 }
 
 impl Default for TargetOptions {
@@ -26,6 +30,7 @@ impl Default for TargetOptions {
             capture: None,
             requests_enhanced: false,
             requests_markers: false,
+            limits: Tier::Default.limits(),
         }
     }
 }

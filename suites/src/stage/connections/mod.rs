@@ -27,7 +27,6 @@ pub(crate) use programs::EndedProgram;
 use programs::Programs;
 
 use super::rdma::{Exchange, Progress, RdmaSide, StartUpResult};
-use super::recorder::MAX_STEPS;
 use super::{Expectation, Log, Recorder, Stop, describe};
 use crate::model::{CaseKey, Direction, EventSink, SourceLocation, StepKind};
 use crate::stage::Message;
@@ -35,10 +34,6 @@ use crate::targets::{Start, Target};
 
 /// Maximum number of connections of one case.
 const MAX_CONNECTIONS: usize = 1000;
-/// Maximum number of bytes that a case receives. If a target sends more, the case ends.
-const MAX_RECEIVED: usize = 16 << 20;
-/// Maximum number of bytes that a case sends over TCP and UDP. All of them are kept as evidence.
-const MAX_SENT: usize = 64 << 20;
 /// Time limit in seconds for the target to close its direction after the tester's FIN. After this
 /// time, the tester resets the connection.
 const CLOSING_SECONDS: f64 = 2.0;
@@ -266,8 +261,10 @@ impl Connections {
     pub(in crate::stage) fn check_sent(&mut self, message: &Message) -> Result<(), Stop> {
         self.sent += message.octets.len();
         // If the transcript is full, further writes would still use memory.
-        if self.sent > MAX_SENT || self.log.steps.len() >= MAX_STEPS {
-            let why = format!("the case sends more than {MAX_SENT} bytes, or has more than {MAX_STEPS} events");
+        let limits = self.target.options.limits;
+        if self.sent > limits.sent || self.log.steps.len() >= limits.steps {
+            let (sent, steps) = (limits.sent, limits.steps);
+            let why = format!("the case sends more than {sent} bytes, or has more than {steps} events");
             return Err(self.recorder().harness(&why));
         }
         Ok(())
@@ -351,9 +348,10 @@ impl Connections {
     /// Counts received bytes. Ends the case if the target sends too many.
     pub(in crate::stage) fn check_received(&mut self, octets: usize) -> Result<(), Stop> {
         self.received += octets;
-        if self.received > MAX_RECEIVED {
+        let limit = self.target.options.limits.received;
+        if self.received > limit {
             let expectation = Expectation::preparation(Duration::ZERO);
-            let actual = format!("it sent more than {MAX_RECEIVED} bytes");
+            let actual = format!("it sent more than {limit} bytes");
             return Err(self.recorder().undecided(&expectation, "the target sends only the requested bytes", &actual));
         }
         Ok(())

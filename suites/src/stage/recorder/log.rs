@@ -12,6 +12,8 @@ pub(crate) const DIED: &str = "The target died during the case";
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     pub(crate) steps: Vec<Step>,
+    /// Maximum number of steps.
+    pub(in crate::stage) max_steps: usize,
     /// The met expectations that name a requirement, in order.
     pub(crate) met: Vec<MetExpectation>,
     /// The first decision that ended the case early.

@@ -16,8 +16,6 @@ use crate::model::{
     CaseKey, Direction, Event, EventSink, Mark, MarkKind, Octets, SourceLocation, Step, StepKind, Verdict,
 };
 
-/// Maximum number of steps in a transcript.
-pub(in crate::stage) const MAX_STEPS: usize = 50_000;
 /// A transcript keeps the bytes of this number of steps at its beginning, and of the same number of
 /// steps at its end. Steps in between keep their bytes only if these have marks. Otherwise, such a
 /// step keeps only the number of its bytes. The pcapng file has all bytes.
@@ -196,7 +194,7 @@ impl Recorder<'_> {
         text: String,
         octets: Option<Octets>,
     ) {
-        if self.log.steps.len() >= MAX_STEPS {
+        if self.log.steps.len() >= self.log.max_steps {
             self.log.lost += 1;
             return;
         }
