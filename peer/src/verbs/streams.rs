@@ -15,6 +15,7 @@ use super::rnic::Rnic;
 use super::slab::Key;
 use super::{LlpHandle, QpError};
 use crate::hostile;
+use crate::mpa::FpduError;
 use crate::reject::reject_if;
 use crate::time::Instant;
 
@@ -72,7 +73,13 @@ impl Rnic {
         }
         let Some(mut deframer) = stream.deframer.take() else { return };
         while let Some(mut context) = self.context(now, llp.key) {
-            let Some(ulpdu) = deframer.next(&mut octets) else { break };
+            let Some(ulpdu) = deframer.next(&mut octets) else {
+                let needs_alignment = context.llp.as_ref().is_some_and(|llp| llp.conduct.needs_alignment);
+                if needs_alignment && !deframer.is_at_boundary() {
+                    context.fpdu_error(FpduError::Crc { position: 0, computed: 0, found: 0 });
+                }
+                break;
+            };
             if context.llp.as_ref().is_some_and(|llp| llp.conduct.drops_after_first) {
                 octets = &[];
             }

@@ -65,6 +65,46 @@ case(with_echo("paused", "The target accepts an FPDU whose bytes stop in the mid
   conn:close()
 end))
 
+case(with_echo("split-anywhere", "The target accepts an FPDU that is split at any byte",
+  { "MPA-A.4-3" }, { tags = { "fpdu", "segments" } }, function(t)
+  t:good_exchange()
+
+  local conn, op = t:operate()
+  local payload = "first or second"
+  local length = #mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = 1 } }
+  for first = 1, length - 1 do
+    local fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = op.msn + first - 1 } }
+    t:note(("The first TCP segment has %d bytes of the FPDU."):format(first))
+    conn:send(fpdu, { deviates = true, cuts = { first }, pause = 0.02 })
+    conn:expect_fpdu { requirement = "MPA-A.4-3", opcode = 3, payload = payload, overdue_fails = true }
+  end
+  conn:close()
+end))
+
+case {
+  id = "mpa/4.1-fpdu/split-read",
+  title = "The target accepts a Read Request that is split at any byte",
+  requirements = { "MPA-A.4-3" },
+  capabilities = { "rping" },
+  tags = { "fpdu", "segments", "read" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local function request(msn)
+      local fields = { sink_stag = 0x01020304, sink_to = 0, rdmardsz = 8, src_stag = op.stag, src_to = op.to, msn = msn }
+      return mpa.fpdu { ulpdu = rdmap.read_request(fields) }
+    end
+    for first = 1, #request(1) - 1 do
+      t:note(("The first TCP segment has %d bytes of the FPDU."):format(first))
+      conn:send(request(first), { deviates = true, cuts = { first }, pause = 0.02 })
+      conn:expect_fpdu { requirement = "MPA-A.4-3", opcode = 2, overdue_fails = true }
+    end
+    conn:close()
+  end,
+}
+
 case(with_echo("long", "The target accepts FPDUs of the maximum Ethernet size, complete or cut into TCP segments of any size",
   { "MPA-A.5.2-1", "MPA-B.2-1" },
   { version = 3, tags = { "fpdu", "segments" }, parameters = { every = { 100, 536, 1459 } } }, function(t, p)
