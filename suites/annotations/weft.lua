@@ -1664,6 +1664,13 @@ function Tester:greet(options) end
 ---@return weft.SdpSocket
 function Tester:sdp_socket(options) end
 
+---Draws the random steps of a session with the service `"echo"` or `"rping"`, without faults, and adds the steps to the transcript. Returns a function that plays the steps. The parameter of the function is the session. `number` is the seed of the random steps, and `connections` is the maximum number of connections at a time.
+---@param service string
+---@param number integer
+---@param connections integer
+---@return fun(session: table)
+function Tester:drawn_session(service, number, connections) end
+
 ---Draws the random steps of a session with an SDP socket, and adds the steps to the transcript. Returns a function that plays the steps. The parameter of the function is the session. `number` is the seed of the random steps, and `connections` is the maximum number of connections at a time.
 ---@param number integer
 ---@param connections integer

@@ -14,7 +14,7 @@ local SILENCE = 2
 --- Maximum number of unanswered Sends on a connection. The target needs a receive for each of them.
 local MAX_SENDS = 8
 --- Maximum number of bytes in unanswered Sends. A single Send may be longer. With more bytes,
---- target and tester could wait forever, each until the other side reads.
+--- target and tester could wait forever, each until the other side reads. Only a flood exceeds it.
 local MAX_WAITING = 65536
 
 --- The tester joins FPDUs, and sends them when they have this number of bytes. The bytes that a
@@ -159,6 +159,17 @@ function session.requirements(list, ...)
     all[#all + 1] = FAULTS[name] and not FAULTS[name].silent and ENDED or nil
   end
   return all
+end
+
+--- Returns whether the target serves a second connection at the same time. Some services serve one
+--- connection at a time.
+function session.serves_two(t)
+  local one, two = t:operate(), t:connect()
+  two:send(t:request())
+  local event = two:next { within = 2 }
+  one:reset()
+  two:reset()
+  return event == "reply"
 end
 
 --- Returns a session with the functions that the sessions of all services have. Also returns a
@@ -394,6 +405,17 @@ function session.echo(t)
 
   local self, connection = base(t, session.ECHO, open, settle)
 
+  --- Prepares the next Send of a connection, and sends no segment of it.
+  local function prepare(c, fields)
+    sent = sent + 1
+    -- The number of the Send distinguishes Sends of the same size.
+    local payload = (string.pack(">I4", sent) .. octets.counted(fields.size)):sub(1, fields.size)
+    c.message = {
+      payload = payload, at = 0, segment = fields.segment or math.max(#payload, 1), solicited = fields.solicited, every = fields.every,
+      stall = fields.stall, empty = fields.empty and fields.size > 0, descending = fields.descending,
+    }
+  end
+
   --- Prepares a Send of `size` bytes, in segments of at most `segment` bytes of payload. The Send
   --- has one segment if `segment` is missing. First completes the previous Send of the connection.
   --- Sends no segment of the new Send yet. `every` is the size of the TCP segments into which the
@@ -406,17 +428,22 @@ function session.echo(t)
     while #c.waiting >= MAX_SENDS or c.octets > 0 and c.octets + fields.size > MAX_WAITING do
       receive(c)
     end
-    sent = sent + 1
-    -- The number of the Send distinguishes Sends of the same size.
-    local payload = (string.pack(">I4", sent) .. octets.counted(fields.size)):sub(1, fields.size)
-    c.message = {
-      payload = payload, at = 0, segment = fields.segment or math.max(#payload, 1), solicited = fields.solicited, every = fields.every,
-      stall = fields.stall, empty = fields.empty and fields.size > 0, descending = fields.descending,
-    }
+    prepare(c, fields)
   end
 
   --- Sends the next `count` segments of the connection's Send.
   function self:segments(number, count) send_segments(connection(number), count) end
+
+  --- Sends `count` Sends of `size` bytes, and reads no echo before all of them are sent. So the
+  --- target must keep echoes that TCP does not accept yet. `segment` is that of `message`.
+  function self:flood(number, count, fields)
+    local c = connection(number)
+    settle(c)
+    for _ = 1, math.min(count, MAX_SENDS) do
+      prepare(c, fields)
+      send_segments(c, math.maxinteger)
+    end
+  end
 
   --- Sends `count` Sends of `size` bytes, one after the other.
   function self:burst(number, count, size)

@@ -11,7 +11,7 @@ use weft_core::RequirementId;
 use super::player::{Player, violated};
 use super::reduce::{FailedSession, MAX_HISTORY, Outcome, Reduced, reduce};
 use super::{Exploration, ExploreError, ExploreOptions, ExploreProgress, ExploredFailure, limits};
-use crate::model::{CaseResult, RequirementVerdict, Verdict};
+use crate::model::{CaseResult, RequirementVerdict, Role, Verdict};
 use crate::run::{RunError, random_seed};
 use crate::session::{self, Profile, SessionService, Step};
 
@@ -33,9 +33,15 @@ pub async fn explore(
     let began = Instant::now();
     let target = &options.target;
     let offered = SessionService::ALL.into_iter().filter(|(service, _)| target.offers(*service));
-    let services: Vec<SessionService> = offered.map(|(_, service)| service).collect();
+    let services = offered.map(|(_, service)| service);
+    let is_played = |service: &SessionService| service.roles().iter().any(|role| target.role().plays(*role));
+    let services: Vec<SessionService> = services.filter(is_played).collect();
     if services.is_empty() {
-        return Err(ExploreError::Service(target.name().to_owned(), target.service().as_str()));
+        let (name, service) = (target.name().to_owned(), target.service().as_str());
+        return Err(match target.role() {
+            Role::Responder | Role::Both => ExploreError::Service(name, service),
+            Role::Initiator => ExploreError::Initiator(name, service),
+        });
     }
     let seed = options.seed.unwrap_or_else(random_seed);
     prepare(&options.out)?;

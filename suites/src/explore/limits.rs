@@ -5,7 +5,7 @@
 use weft_core::requirement;
 
 use super::player::Player;
-use crate::model::{Capability, CaseResult, Verdict};
+use crate::model::{CaseResult, Verdict};
 use crate::run::RunError;
 use crate::session::{Profile, SdpAction, SdpStep, SessionService, SocketFields, Step};
 use crate::targets::Target;
@@ -13,6 +13,8 @@ use crate::targets::Target;
 /// Sizes of the first Sends, in bytes. The last size is the longest payload that `octets.counted`
 /// can make.
 const SIZES: [u32; 5] = [4000, 16_384, 65_536, 262_144, 1 << 20];
+/// The smallest Send in bytes, of which several do not fit into the buffers of TCP.
+const FLOOD: u32 = 1 << 18;
 /// Maximum payload in bytes of a segment on Ethernet.
 const ETHERNET: u32 = 1432;
 
@@ -23,18 +25,7 @@ pub(super) async fn find(
     service: SessionService,
     connections: u32,
 ) -> Result<(Profile, Vec<String>), RunError> {
-    let mut profile = Profile {
-        service,
-        connections: connections.max(1),
-        max_send: SIZES[0],
-        buffer: target.rping_size(),
-        max_segment: target.max_segment(),
-        crc_is_optional: false,
-        crc: target.capabilities().contains(&Capability::Crc),
-        enhanced: target.capabilities().contains(&Capability::Revision2),
-        markers: target.capabilities().contains(&Capability::Markers),
-        any_order: false,
-    };
+    let mut profile = Profile { faults: true, ..Profile::of(target, service, connections) };
     let mut sentences = Vec::new();
     if service == SessionService::Echo {
         let (max_send, is_limit) = largest_send(player, profile.max_segment).await?;
@@ -61,6 +52,12 @@ pub(super) async fn find(
         // echoes other bytes, it has a fault, and the sessions will show this fault.
         let is_misplaced = result.failing().any(|row| row == requirement!("DDP-5.2-4"));
         profile.any_order = passed(&result) || is_misplaced;
+    }
+    if service == SessionService::Echo && profile.max_send >= FLOOD {
+        // If the target stops reading until its echoes are read, the tester cannot send all Sends.
+        // No RFC forbids that.
+        let flood = Step::Flood { connection: 1, count: 8, size: profile.max_send, segment: profile.max_segment };
+        profile.floods = player.play(service, "flood", &[flood]).await?.verdict != Verdict::Inconclusive;
     }
     if profile.connections > 1 {
         let open = |connection| match service.is_sdp() {

@@ -37,7 +37,8 @@ use crate::targets::Target;
 /// How to explore.
 #[derive(Debug, Clone)]
 pub struct ExploreOptions {
-    /// The target. Its service is echo, rping, or an SDP echo, sink or source.
+    /// The target. Its service is echo, rping, or an SDP echo, sink or source. If it is the
+    /// Initiator, its service is echo.
     pub target: Target,
     /// Folder for the saved cases: a folder of suites. It is created if it is missing. Cases of an
     /// earlier exploration are deleted.
@@ -109,6 +110,9 @@ pub enum ExploreError {
         "{0} has the service {1}; --explore needs a target with the service `echo` or `rping`, or an SDP socket that echoes, discards or sends data"
     )]
     Service(String, &'static str),
+    /// The target is the Initiator, and its service has no sessions in this role.
+    #[error("{0} connects to weft and has the service {1}; --explore needs an Initiator with the service `echo`")]
+    Initiator(String, &'static str),
     /// The tester cannot work.
     #[error(transparent)]
     Run(#[from] RunError),

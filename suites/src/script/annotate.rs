@@ -11,6 +11,7 @@ use mlua::{Lua, Table};
 use super::agent::{self, AGENT, REGION, SHARED};
 use super::agent_pair::PAIR;
 use super::bind::Method;
+use super::drawn_session::TESTER_DRAWN_SESSION;
 use super::fields::{RecordedField, RecordedFields};
 use super::mapper::{MAPPER, TESTER_MAPPER};
 use super::message::{self, MESSAGE};
@@ -34,7 +35,7 @@ const CLASSES: [(&str, &[&[Method]]); 11] = [
     ("weft.Pair", &[PAIR]),
     ("weft.Region", &[REGION]),
     ("weft.Shared", &[SHARED]),
-    ("weft.Tester", &[TESTER, TESTER_SDP, TESTER_SDP_SOCKET, TESTER_MAPPER, TESTER_PORT_MAPPER]),
+    ("weft.Tester", &[TESTER, TESTER_SDP, TESTER_SDP_SOCKET, TESTER_DRAWN_SESSION, TESTER_MAPPER, TESTER_PORT_MAPPER]),
 ];
 
 /// Sample tables for the readers that reject an empty table.

@@ -17,6 +17,7 @@ mod bind;
 mod combination;
 mod combine;
 mod declare;
+mod drawn_session;
 mod fields;
 mod invoke;
 mod load;

@@ -11,7 +11,6 @@
 
 use std::time::Duration;
 
-use fastrand::Rng;
 use mlua::{LuaString, Table, UserData, UserDataMethods};
 use weft_core::wire::sdp::Mode;
 use weft_peer::sdp::{Half, Policy, Settings, SrcAvailAnswer};
@@ -20,7 +19,6 @@ use super::bind::surface;
 use super::fields::Fields;
 use super::objects::{Context, Tester};
 use super::options::{self, Reader};
-use crate::session;
 use crate::stage::{Cut, SocketSettings, SocketWait};
 
 /// Seconds that a socket waits if the script sets no time.
@@ -40,18 +38,6 @@ surface! {
     /// Peer.
     async sdp_socket() { sdp_socket as settings } -> "weft.SdpSocket" =>
         SdpSocket { context: t.context.clone(), number: stage.open_sdp_socket(settings).await? };
-
-    /// Draws the random steps of a session with an SDP socket, and adds the steps to the
-    /// transcript. Returns a function that plays the steps. The parameter of the function is the
-    /// session. `number` is the seed of the random steps, and `connections` is the maximum number
-    /// of connections at a time.
-    async drawn_sdp_session(number: u64 = "integer", connections: u32 = "integer") -> "fun(session: table)" => {
-        let steps = session::sdp_steps(&mut Rng::with_seed(number), connections.max(1));
-        let text = session::lua_steps(&steps);
-        text.lines().for_each(|step| stage.recorder().note(step.trim()));
-        let text = format!("local s = ...\n{text}");
-        lua.load(text).set_name(format!("=drawn session {number}")).into_function()?
-    };
 }
 
 surface! {

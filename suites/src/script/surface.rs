@@ -89,6 +89,7 @@ impl UserData for Tester {
         bind_tester(methods);
         super::sdp::bind_tester(methods);
         super::sdp_socket::bind_tester(methods);
+        super::drawn_session::bind_tester(methods);
         super::mapper::bind_tester(methods);
         super::port_mapper::bind_tester(methods);
     }

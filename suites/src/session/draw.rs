@@ -5,6 +5,9 @@
 
 use fastrand::Rng;
 
+use crate::model::{Capability, Role};
+use crate::targets::Target;
+
 use super::step::{
     CRC_FAULTS, ECHO_CRC_FAULTS, ECHO_FAULTS, FAULTS, Fault, LARGE, LARGE_CRC_FAULT, RPING_CRC_FAULTS, RPING_FAULTS,
     SessionService, Step,
@@ -32,8 +35,39 @@ pub(crate) struct Profile {
     pub(crate) markers: bool,
     /// Whether the target receives the segments of a Send in any order of their offsets.
     pub(crate) any_order: bool,
+    /// Whether the target receives large Sends although its echoes are not read.
+    pub(crate) floods: bool,
+    /// Whether the sessions have illegal FPDUs.
+    pub(crate) faults: bool,
+    /// Whether the target connects to the tester.
+    pub(crate) is_initiator: bool,
 }
 
+impl Profile {
+    /// Returns what each target of this description must support. The sessions have no faults.
+    pub(crate) fn of(target: &Target, service: SessionService, connections: u32) -> Self {
+        let supports = |capability| target.capabilities().contains(&capability);
+        Profile {
+            service,
+            connections: connections.max(1),
+            max_send: MAX_SEND,
+            buffer: target.rping_size(),
+            max_segment: target.max_segment(),
+            crc_is_optional: false,
+            crc: supports(Capability::Crc),
+            // The tester's Reply to an Initiator always has the revision of the Request.
+            enhanced: target.role() != Role::Initiator && supports(Capability::Revision2),
+            markers: supports(Capability::Markers),
+            any_order: false,
+            floods: false,
+            faults: false,
+            is_initiator: target.role() == Role::Initiator,
+        }
+    }
+}
+
+/// Size in bytes of a Send that every echo service is assumed to accept.
+const MAX_SEND: u32 = 4000;
 /// Maximum number of steps of a session.
 const MAX_STEPS: usize = 40;
 /// Maximum number of bytes that a session sends.
@@ -64,8 +98,8 @@ pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
             12..20 => steps.push(Step::Answers { connection }),
             20..25 => steps.push(Step::Close { connection }),
             25..29 => steps.push(Step::Reset { connection }),
-            29 => steps.push(Step::Refused { count: rng.u32(1..=12) }),
-            30..35 => steps.push(Step::Fault { connection, fault: fault(rng, profile) }),
+            29 if !profile.is_initiator => steps.push(Step::Refused { count: rng.u32(1..=12) }),
+            30..35 if profile.faults => steps.push(Step::Fault { connection, fault: fault(rng, profile) }),
             _ => operation(rng, profile, connection, &mut left, &mut steps),
         }
     }
@@ -114,6 +148,11 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
             if rng.u32(..20) == 0 {
                 let size = rng.u32(4..=64);
                 return steps.push(Step::Burst { connection, count: rng.u32(2..=320), size });
+            }
+            if profile.floods && rng.u32(..40) == 0 {
+                let size = if rng.bool() { profile.max_send } else { size(rng, profile.max_send) };
+                let segment = segment(rng, profile, size);
+                return steps.push(Step::Flood { connection, count: rng.u32(2..=8), size, segment });
             }
             let size = size(rng, profile.max_send.min(*left));
             *left -= size;
@@ -212,6 +251,9 @@ mod tests {
             enhanced: true,
             markers: true,
             any_order: true,
+            floods: true,
+            faults: true,
+            is_initiator: false,
         };
         let (mut sizes, mut kinds) = (std::collections::BTreeSet::new(), std::collections::HashSet::new());
         for seed in 0..200 {
@@ -226,7 +268,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(kinds.len(), 10);
+        assert_eq!(kinds.len(), 11);
         assert!(sizes.contains(&0) && sizes.contains(&50_000) && sizes.len() > 200, "{} sizes", sizes.len());
     }
 }

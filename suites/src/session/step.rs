@@ -9,6 +9,7 @@ use std::fmt::{self, Display, Formatter, Write as _};
 use weft_core::RequirementId;
 
 use super::sdp_step::SdpStep;
+use crate::model::Role;
 use crate::targets::Service;
 
 /// The service of the target that a session uses.
@@ -39,6 +40,22 @@ impl SessionService {
             SessionService::SdpEcho => "sdp-echo",
             SessionService::SdpSink => "sdp-sink",
             SessionService::SdpSource => "sdp-source",
+        }
+    }
+
+    /// The roles in which a target can have sessions with this service.
+    pub(crate) fn roles(self) -> &'static [Role] {
+        match self {
+            SessionService::Echo => &[Role::Responder, Role::Initiator],
+            _ => &[Role::Responder],
+        }
+    }
+
+    /// The field `roles` of a case, in Lua. Empty if a case has this role without the field.
+    fn roles_field(self) -> &'static str {
+        match self.roles() {
+            [Role::Responder] => "",
+            _ => "roles = { \"responder\", \"initiator\" },\n  ",
         }
     }
 
@@ -116,6 +133,9 @@ pub(crate) enum Step {
     Segments { connection: u32, count: u32 },
     /// Sends many Sends of one size.
     Burst { connection: u32, count: u32, size: u32 },
+    /// Sends `count` Sends of `size` bytes in segments of at most `segment` bytes, and reads no
+    /// echo before all of them are sent.
+    Flood { connection: u32, count: u32, size: u32, segment: u32 },
     /// Writes to the buffer of rping.
     Write { connection: u32, at: u32, size: u32, segment: u32 },
     /// Reads from the buffer of rping.
@@ -151,6 +171,7 @@ impl Step {
             | Step::Message { connection, .. }
             | Step::Segments { connection, .. }
             | Step::Burst { connection, .. }
+            | Step::Flood { connection, .. }
             | Step::Write { connection, .. }
             | Step::Read { connection, .. }
             | Step::Reads { connection, .. }
@@ -223,6 +244,10 @@ impl Step {
             Step::Burst { connection, count, size } => {
                 let counts = smaller(count).map(|count| Step::Burst { connection, count, size });
                 counts.chain(smaller(size).map(|size| Step::Burst { connection, count, size })).collect()
+            }
+            Step::Flood { connection, count, size, segment } => {
+                let counts = smaller(count).map(|count| Step::Flood { connection, count, size, segment });
+                counts.chain(smaller(size).map(|size| Step::Flood { connection, count, size, segment })).collect()
             }
             Step::Reads { connection, count, size } => {
                 let counts = smaller(count).map(|count| Step::Reads { connection, count, size });
@@ -301,6 +326,13 @@ impl Display for Step {
                 f.write_str(" })")
             }
             Step::Burst { connection, count, size } => write!(f, "s:burst({connection}, {count}, {size})"),
+            Step::Flood { connection, count, size, segment } => {
+                write!(f, "s:flood({connection}, {count}, {{ size = {size}")?;
+                if segment < size {
+                    write!(f, ", segment = {segment}")?;
+                }
+                f.write_str(" })")
+            }
             Step::Segments { connection, count } => write!(f, "s:segments({connection}, {count})"),
             Step::Write { connection, at, size, segment } => {
                 write!(f, "s:write({connection}, {{ at = {at}, size = {size}")?;
@@ -339,7 +371,7 @@ pub(crate) fn lua(
     steps: &[Step],
     observed: &[RequirementId],
 ) -> String {
-    let (name_of_service, topic) = (service.name(), service.topic());
+    let (name_of_service, topic, roles) = (service.name(), service.topic(), service.roles_field());
     let (constructor, rows) = (service.constructor(), service.rows());
     let faults = steps.iter().filter_map(|step| match step {
         Step::Fault { fault, .. } => Some(*fault),
@@ -355,6 +387,7 @@ pub(crate) fn lua(
          id = \"{topic}/{name}\",\n  \
          title = \"The target serves an explored session\",\n  \
          requirements = session.requirements(session.{rows}{also}{rounds}),\n  \
+         {roles}\
          capabilities = {{ \"{name_of_service}\" }},\n  \
          tags = {{ \"explored\" }},\n\n  \
          run = function(t)\n    \
@@ -377,7 +410,7 @@ pub(crate) fn lua_damaged<'r>(
     origin: &str,
     rows: impl IntoIterator<Item = &'r RequirementId>,
 ) -> String {
-    let (name_of_service, topic) = (service.name(), service.topic());
+    let (name_of_service, topic, roles) = (service.name(), service.topic(), service.roles_field());
     let rows: Vec<String> = rows.into_iter().map(|id| format!("\"{id}\"")).collect();
     let rows = rows.join(", ");
     format!(
@@ -386,6 +419,7 @@ pub(crate) fn lua_damaged<'r>(
          id = \"{topic}/{name}\",\n  \
          title = \"The target still works after an explored session\",\n  \
          requirements = {{ {rows} }},\n  \
+         {roles}\
          capabilities = {{ \"{name_of_service}\" }},\n  \
          tags = {{ \"explored\" }},\n\n  \
          run = function(t)\n    \

@@ -13,13 +13,9 @@ local function with(service, name, title, parameters, faults, run)
     parameters = parameters,
 
     run = function(t, p)
-      -- Some services serve one connection at a time.
-      local one, two = t:operate(), t:connect()
-      two:send(t:request())
-      local event = two:next { within = 2 }
-      one:reset()
-      two:reset()
-      if event ~= "reply" then t:unimplemented("The service of the target serves one connection at a time.") end
+      if not session.serves_two(t) then
+        t:unimplemented("The service of the target serves one connection at a time.")
+      end
       local s = session[service](t)
       run(s, p)
       s:finish()
@@ -76,6 +72,32 @@ with("echo", "half-sent", "A connection that ends in the middle of a Send leaves
     end
   end
 end)
+
+case {
+  id = "rdmap/6-connections/after-many",
+  title = "The target still works after many connections that were closed, refused, reset, or ended by an error",
+  requirements = session.requirements(session.ECHO, "wrong-queue"),
+  capabilities = { "echo" },
+  tags = { "connections" },
+  parameters = { count = { 10, 100 } },
+  scales = { "count" },
+
+  run = function(t, p)
+    local s = session.echo(t)
+    for number = 1, p.count do
+      s:send(1, { size = 40 })
+      s:close(1)
+      s:message(1, { size = 3000, segment = 1000 })
+      s:segments(1, 1)
+      s:reset(1)
+      s:send(1, { size = 20 })
+      s:fault(1, "wrong-queue")
+      if number % 10 == 0 then s:refused(10) end
+    end
+    s:send(1, { size = 3000, segment = 1000 })
+    s:finish()
+  end,
+}
 
 with("rping", "ended-stag", "The STag of a connection that has ended is not valid on a later connection",
   {}, { "closed-stag" }, function(s)

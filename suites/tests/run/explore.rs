@@ -36,7 +36,8 @@ fn deviating(deviation: &str) -> Target {
 
 #[tokio::test]
 async fn the_builtin_targets_pass_every_session() {
-    for (target, sessions) in [(Target::builtin(), 40), (Target::builtin_tcp(), 8)] {
+    let targets = [(Target::builtin(), 40), (Target::builtin_initiator(), 20), (Target::builtin_tcp(), 8)];
+    for (target, sessions) in targets {
         let out = tempfile::tempdir().unwrap();
         let found = explored(target, out.path(), sessions).await;
         let explanations: Vec<&str> = found.failures.iter().map(|found| found.result.explanation.as_str()).collect();
@@ -46,6 +47,19 @@ async fn the_builtin_targets_pass_every_session() {
         // The exploration has deleted the evidence of the sessions.
         assert!(!out.path().join(".session").exists());
     }
+}
+
+#[tokio::test]
+async fn the_failure_of_an_initiator_is_reduced_too() {
+    let out = tempfile::tempdir().unwrap();
+    let target = Target::builtin_initiator().with_deviations(["ddp.refuses-later-segments"]).unwrap();
+    let found = explored(target.clone(), out.path(), 15).await;
+    let failure = found.failures.first().unwrap();
+    assert!(failure.steps[1] <= 1, "{:?}", failure.steps);
+    let suites = Suites::from_folder(out.path()).unwrap();
+    let again = tempfile::tempdir().unwrap();
+    let report = run(target, suites, Filter::everything(), again.path()).await.0;
+    assert_eq!(report.results[0].verdict, Verdict::Fail, "{}", report.results[0].explanation);
 }
 
 #[tokio::test]

@@ -1,0 +1,49 @@
+-- RFC 5040 section 5.5, RFC 5041 section 5.3 and RFC 5044 section 4: the target serves any order of
+-- legal operations. The steps of each session are random, but each number of a session always has
+-- the same steps. The monitor judges each message of the target, and all data must be correct.
+
+--- Number of random sessions of a case.
+local DRAWN = 15
+--- Number of the connection with the last operations of a case.
+local LAST = 100
+
+--- Returns the numbers from `first` to `last`.
+local function numbers(first, last)
+  local list = {}
+  for number = first, last do list[#list + 1] = number end
+  return list
+end
+
+--- Declares a case whose variants are random sessions with up to `connections` connections.
+local function drawn(service, name, title, connections)
+  case {
+    id = "rdmap/6-sessions/" .. name,
+    title = title,
+    requirements = { session[service:upper()], service == "rping" and session.ROUNDS or nil },
+    capabilities = { service },
+    tags = { "sessions" },
+    parameters = { number = numbers(1, DRAWN) },
+
+    run = function(t, p)
+      if connections > 1 and not session.serves_two(t) then
+        t:unimplemented("The service of the target serves one connection at a time.")
+      end
+      local s = session[service](t)
+      t:drawn_session(service, p.number, connections)(s)
+      -- The target still serves a new connection.
+      if service == "echo" then
+        for _, size in ipairs { 600, 3000, 20 } do s:send(LAST, { size = size }) end
+      else
+        s:rounds(LAST, 2, { size = 30 })
+        s:write(LAST, { at = 3, size = 20 })
+        s:read(LAST, { at = 0, size = 40 })
+      end
+      s:finish()
+    end,
+  }
+end
+
+drawn("echo", "echo", "The target serves sessions with random steps", 1)
+drawn("echo", "echo-connections", "The target serves sessions with random steps on several connections", 4)
+drawn("rping", "rping", "The target serves sessions with random Reads, Writes and rounds of rping", 1)
+drawn("rping", "rping-connections", "The target serves sessions with random operations of rping on several connections", 4)
