@@ -17,6 +17,12 @@ local MAX_SENDS = 8
 --- target and tester could wait forever, each until the other side reads. Only a flood exceeds it.
 local MAX_WAITING = 65536
 
+--- The number of seconds after a flood in which the tester reads nothing. In this time, the target
+--- fills the buffers of TCP with echoes.
+local FLOOD_WAIT = 3
+--- The number of seconds after which a missing answer to a flood is a failure.
+local FLOOD_ANSWER = 40
+
 --- The tester joins FPDUs, and sends them when they have this number of bytes. The bytes that a
 --- script sends at once have at most 1 MiB.
 local MAX_JOINED = 262144
@@ -380,10 +386,11 @@ function session.echo(t)
     local want = table.remove(c.waiting, 1)
     c.octets = c.octets - #want
     local got = {}
+    local within = c.is_flooded and FLOOD_ANSWER or ANSWER
     repeat
-      local event, fpdu = c.conn:next { within = ANSWER }
+      local event, fpdu = c.conn:next { within = within }
       local is_send = event == "fpdu" and (fpdu.opcode == 3 or fpdu.opcode == 5)
-      check(is_send, DELIVERED, ("the echo of a Send of %d bytes"):format(#want), describe(event, fpdu), true)
+      check(is_send, DELIVERED, ("the echo of a Send of %d bytes"):format(#want), describe(event, fpdu, within), true)
       -- The monitor judges the other fields of each segment.
       got[#got + 1] = fpdu.payload
     until fpdu.last
@@ -401,6 +408,7 @@ function session.echo(t)
     while #c.waiting > 0 do
       receive(c)
     end
+    c.is_flooded = false
   end
 
   local self, connection = base(t, session.ECHO, open, settle)
@@ -443,6 +451,8 @@ function session.echo(t)
       prepare(c, fields)
       send_segments(c, math.maxinteger)
     end
+    c.is_flooded = true
+    t:pause(FLOOD_WAIT)
   end
 
   --- Sends `count` Sends of `size` bytes, one after the other.

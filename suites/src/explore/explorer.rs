@@ -231,10 +231,19 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
         let is_over = || self.is_cancelled() || Instant::now() >= end;
         let failed = FailedSession { service, name: &name, steps, result, rows: &rows, history: &source.history };
         let reduced = reduce(&self.player, failed, &is_over).await?;
-        if reduced.outcome == Outcome::Once && is_missing(&reduced.result) {
+        let is_late = is_missing(&reduced.result);
+        let undecided = match reduced.outcome {
+            Outcome::Once if is_late => {
+                Some("An answer was late or missing, and arrived when the session was played again.")
+            }
+            Outcome::NotReplayed if is_late => {
+                Some("An answer was late or missing, and no time was left to play the session again.")
+            }
+            _ => None,
+        };
+        if let Some(why) = undecided {
             self.found.progress.undecided += 1;
-            self.found.undecided =
-                Some("An answer was late or missing, and arrived when the session was played again.".to_owned());
+            self.found.undecided = Some(why.to_owned());
             return Ok(());
         }
         self.found.progress.failed += 1;
