@@ -292,14 +292,19 @@ local function base(t, requirements, open, settle)
     c.conn:reset()
   end
 
-  --- Waits for all answers and closes all connections. Each session ends with this step. `shown`
-  --- has the requirements that the monitor judges in the session.
-  function self:finish(shown)
+  --- Waits for all answers and closes all connections.
+  function self:close_all()
     for number = 1, 1000 do
       if opened[number] then
         self:close(number)
       end
     end
+  end
+
+  --- Waits for all answers and closes all connections. Each session ends with this step. `shown`
+  --- has the requirements that the monitor judges in the session.
+  function self:finish(shown)
+    self:close_all()
     t:check(true, { requirement = { requirements, shown or {} }, expected = "the answers of all connections", actual = "these answers" })
   end
 

@@ -1,5 +1,8 @@
 //! Lets the monitor read the frames of a case, and keeps its findings.
 
+use std::collections::HashMap;
+
+use weft_core::RequirementId;
 use weft_core::wire::portmap::UDP_PORT;
 use weft_dissector::source::Frame as Captured;
 use weft_dissector::unit::Unit;
@@ -11,10 +14,15 @@ use crate::model::{EvidenceSource, MonitorFinding};
 
 /// Maximum number of findings that are kept for one case.
 const MAX_FINDINGS: usize = 1000;
+/// Maximum number of findings that are kept for one requirement and one direction. Further findings
+/// of this kind cannot change a verdict.
+const MAX_REPEATS: u32 = 20;
 
 #[derive(Default)]
 struct Findings {
     kept: Vec<Finding>,
+    /// The number of findings of each requirement and direction.
+    counts: HashMap<(RequirementId, u8), u32>,
     lost: u64,
 }
 
@@ -22,6 +30,11 @@ impl Sink for Findings {
     fn unit(&mut self, _: &Unit<'_>) {}
 
     fn finding(&mut self, finding: &Finding) {
+        let count = self.counts.entry((finding.requirement, finding.direction)).or_default();
+        *count += 1;
+        if *count > MAX_REPEATS {
+            return;
+        }
         if self.kept.len() < MAX_FINDINGS {
             self.kept.push(finding.clone());
         } else {

@@ -4,8 +4,6 @@
 
 --- Number of random sessions of a case.
 local DRAWN = 15
---- Number of the connection with the last operations of a case.
-local LAST = 100
 
 --- Returns the numbers from `first` to `last`.
 local function numbers(first, last)
@@ -30,13 +28,14 @@ local function drawn(service, name, title, connections)
       end
       local s = session[service](t)
       t:drawn_session(service, p.number, connections)(s)
+      s:close_all()
       -- The target still serves a new connection.
       if service == "echo" then
-        for _, size in ipairs { 600, 3000, 20 } do s:send(LAST, { size = size }) end
+        for _, size in ipairs { 600, 3000, 20 } do s:send(1, { size = size }) end
       else
-        s:rounds(LAST, 2, { size = 30 })
-        s:write(LAST, { at = 3, size = 20 })
-        s:read(LAST, { at = 0, size = 40 })
+        s:rounds(1, 2, { size = 30 })
+        s:write(1, { at = 3, size = 20 })
+        s:read(1, { at = 0, size = 40 })
       end
       s:finish()
     end,
