@@ -286,8 +286,7 @@ case {
   id = "rdmap/7.2-messages/response-goes-on",
   version = 2,
   title = "The target rejects a Read Response that continues beyond the end of the buffer, with L=1 or L=0",
-  -- siw checks the length of a Response only in the last segment, and places earlier segments
-  -- without a check.
+  -- Until 2026, siw checked the length of a Response only if it had one segment.
   requirements = { "RDMAP-5.2.2-6", "DDP-7.1-13" },
   capabilities = { "rping" },
   tags = { "refusal", "read", "protection" },
