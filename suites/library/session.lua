@@ -391,7 +391,8 @@ function session.echo(t)
     local want = table.remove(c.waiting, 1)
     c.octets = c.octets - #want
     local got = {}
-    local within = c.is_flooded and FLOOD_ANSWER or ANSWER
+    -- A slow target needs seconds for a Send of 1 MiB.
+    local within = c.is_flooded and FLOOD_ANSWER or ANSWER + #want // 100000
     repeat
       local event, fpdu = c.conn:next { within = within }
       local is_send = event == "fpdu" and (fpdu.opcode == 3 or fpdu.opcode == 5)
