@@ -79,7 +79,7 @@ case {
   requirements = session.requirements(session.ECHO, "wrong-queue"),
   capabilities = { "echo" },
   tags = { "connections" },
-  parameters = { count = { 10, 100 } },
+  parameters = { count = { 10, 40 } },
   scales = { "count" },
 
   run = function(t, p)

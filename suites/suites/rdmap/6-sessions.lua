@@ -3,7 +3,7 @@
 -- the same steps. The monitor judges each message of the target, and all data must be correct.
 
 --- Number of random sessions of a case.
-local DRAWN = 15
+local DRAWN = 4
 
 --- Returns the numbers from `first` to `last`.
 local function numbers(first, last)
