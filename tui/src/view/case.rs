@@ -132,9 +132,6 @@ fn about(screen: &Screen, planned: &PlannedCase, text: &mut Text) {
 fn requirement(id: RequirementId, text: &mut Text) {
     let row = id.row();
     text.add(&format!("{} ({}, {} section {})", row.summary, row.level, row.catalogue, row.section), 2);
-    if let Some(sentence) = row.sentence {
-        text.add(&format!("\"{sentence}\""), 2);
-    }
 }
 
 fn finished(result: &CaseResult, text: &mut Text) {
