@@ -47,11 +47,13 @@ def main():
                 name = "iwarp-peer-to-peer-proposal-2007-12-11"
             text = texts.setdefault(name, specification(folder, name))
             count += 1
-            for fragment in quotation["text"].split(FRAGMENTS):
-                place = text.find(plain(fragment))
-                if place < 0 or len(quotation["text"]) > LONGEST:
-                    wrong += 1
-                    print(f"{quotation['id']}: not in {name}, or longer than {LONGEST} characters: {fragment}")
+            missing = [it for it in quotation["text"].split(FRAGMENTS) if plain(it) not in text]
+            is_long = len(quotation["text"]) > LONGEST
+            wrong += 1 if missing or is_long else 0
+            for fragment in missing:
+                print(f"{quotation['id']}: not in {name}: {fragment}")
+            if is_long:
+                print(f"{quotation['id']}: longer than {LONGEST} characters")
     print(f"{count} quotations, {wrong} of them wrong")
     return 1 if wrong or not count else 0
 

@@ -1,8 +1,8 @@
 //! Turns the requirement catalogues (`requirements/*.csv`) into a static table.
 //!
 //! The build fails if an id is duplicate, if a level or a way of observing is unknown, if a file
-//! has wrong columns, or if a sentence belongs to no requirement. All of weft depends on the catalogues, so a damaged catalogue must not
-//! compile.
+//! has wrong columns, or if a sentence belongs to no requirement. All of weft depends on the
+//! catalogues, so a damaged catalogue must not compile.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
