@@ -167,6 +167,13 @@ function session.requirements(list, ...)
   return all
 end
 
+--- Returns the numbers from `first` to `last`.
+function session.numbers(first, last)
+  local list = {}
+  for number = first, last do list[#list + 1] = number end
+  return list
+end
+
 --- Returns whether the target serves a second connection at the same time. Some services serve one
 --- connection at a time.
 function session.serves_two(t)

@@ -7,12 +7,12 @@ use weft_core::requirement;
 use super::player::Player;
 use crate::model::{CaseResult, Verdict};
 use crate::run::RunError;
-use crate::session::{Profile, SdpAction, SdpStep, SessionService, SocketFields, Step};
+use crate::session::{MAX_SEND, Profile, SdpAction, SdpStep, SessionService, SocketFields, Step};
 use crate::targets::Target;
 
 /// Sizes of the first Sends, in bytes. The last size is the longest payload that `octets.counted`
 /// can make.
-const SIZES: [u32; 5] = [4000, 16_384, 65_536, 262_144, 1 << 20];
+const SIZES: [u32; 5] = [MAX_SEND, 16_384, 65_536, 262_144, 1 << 20];
 /// The smallest Send in bytes, of which several do not fit into the buffers of TCP.
 const FLOOD: u32 = 1 << 18;
 /// Maximum payload in bytes of a segment on Ethernet.

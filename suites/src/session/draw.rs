@@ -67,7 +67,7 @@ impl Profile {
 }
 
 /// Size in bytes of a Send that every echo service is assumed to accept.
-const MAX_SEND: u32 = 4000;
+pub(crate) const MAX_SEND: u32 = 4000;
 /// Maximum number of steps of a session.
 const MAX_STEPS: usize = 40;
 /// Maximum number of bytes that a session sends.

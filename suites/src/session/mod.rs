@@ -13,6 +13,6 @@ mod draw;
 mod sdp_step;
 mod step;
 
-pub(crate) use draw::{Profile, steps};
+pub(crate) use draw::{MAX_SEND, Profile, steps};
 pub(crate) use sdp_step::{SdpAction, SdpStep, SocketFields, steps as sdp_steps};
 pub(crate) use step::{SessionService, Step, lua, lua_damaged, lua_steps};

@@ -5,13 +5,6 @@
 --- Number of random sessions of a case.
 local DRAWN = 4
 
---- Returns the numbers from `first` to `last`.
-local function numbers(first, last)
-  local list = {}
-  for number = first, last do list[#list + 1] = number end
-  return list
-end
-
 --- Declares a case whose variants are random sessions with up to `connections` connections.
 local function drawn(service, name, title, connections)
   case {
@@ -20,7 +13,7 @@ local function drawn(service, name, title, connections)
     requirements = { session[service:upper()], service == "rping" and session.ROUNDS or nil },
     capabilities = { service },
     tags = { "sessions" },
-    parameters = { number = numbers(1, DRAWN) },
+    parameters = { number = session.numbers(1, DRAWN) },
 
     run = function(t, p)
       if connections > 1 and not session.serves_two(t) then

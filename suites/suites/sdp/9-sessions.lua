@@ -11,13 +11,6 @@ local DRAWN = 20
 --- Number of the connection with the last sends of a case.
 local LAST = 100
 
---- Returns the numbers from `first` to `last`.
-local function numbers(first, last)
-  local list = {}
-  for number = first, last do list[#list + 1] = number end
-  return list
-end
-
 --- Declares a case with a session. `service` is the service of the target: echo, sink or source.
 local function with(service, name, title, parameters, run)
   case {
@@ -231,10 +224,10 @@ with("echo", "many-messages", "The target returns 66,000 messages on one connect
 end)
 
 for _, service in ipairs { "echo", "sink", "source" } do
-  with(service, "drawn", "The target serves sessions with random steps", { number = numbers(1, DRAWN) }, function(s, p, t)
+  with(service, "drawn", "The target serves sessions with random steps", { number = session.numbers(1, DRAWN) }, function(s, p, t)
     t:drawn_sdp_session(p.number, 1)(s)
   end)
 end
 
 with("echo", "drawn-connections", "The target serves sessions with random steps on several connections",
-  { number = numbers(1, DRAWN) }, function(s, p, t) t:drawn_sdp_session(p.number, 4)(s) end)
+  { number = session.numbers(1, DRAWN) }, function(s, p, t) t:drawn_sdp_session(p.number, 4)(s) end)
