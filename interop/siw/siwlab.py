@@ -1,4 +1,4 @@
-"""Common code of `operations`, `endings` and `beside`: a guest with siw, and findings of the
+"""Common code of the Python scripts of this folder: a guest with siw, and findings of the
 monitor."""
 import json
 import os
@@ -70,6 +70,11 @@ def terminated(*_):
 signal.signal(signal.SIGTERM, terminated)
 
 
+def add_kernel(parser):
+    """Adds the option that selects the kernel of the guests."""
+    parser.add_argument("--kernel", default="6.1", metavar="K", help="the kernel of each guest, with its siw: 5.10, 6.1 (default) or 6.12")
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -94,10 +99,10 @@ def until(holds, seconds, otherwise):
 class Guest:
     """A running guest. `port` of the host's loopback interface leads to port 7174 of the guest."""
 
-    def __init__(self, variant, *options):
+    def __init__(self, kernel, variant, *options):
         self.port, self.folder = free_port(), None
         done = subprocess.run(
-            [GUEST, "start", "--variant", variant, "--hostfwd", "%d:7174" % self.port, *options],
+            [GUEST, "start", "--kernel", kernel, "--variant", variant, "--hostfwd", "%d:7174" % self.port, *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             print("no guest with siw %s: %s" % (variant, done.stderr[-500:]), file=sys.stderr)
