@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 """A software iWARP endpoint (MPA, DDP, RDMAP over TCP), with planted bugs.
 
-Purpose: a peer to judge test suites with.  Without --bug it follows RFC 5044,
-RFC 5041, RFC 5040 and the set-up of RFC 6581; with --bug NAME it has exactly
-one known, small defect (see --list-bugs and README.md).
+Purpose: a peer to judge test suites with, as Responder (--listen) or as
+Initiator (--connect).  Without --bug it follows RFC 5044, RFC 5041, RFC 5040
+and the set-up of RFC 6581; with --bug NAME it has exactly one known, small
+defect (see --list-bugs and README.md).
 
 Limits: standard library only, so it is slow (about 10 MB/s with CRC).  One
 RDMA Read of its own is outstanding at a time.  It asks for markers only with
 --markers.  No RFC 7306 operations (their opcodes are answered with Terminate).
-Tagged buffers exist in the rping service only.
+Tagged buffers exist in the rping service only.  The Initiator's services issue
+no Reads, so its ORD shows only in the choice of the RTR.
 """
 
 import argparse
 import array
 import bisect
+import itertools
 import random
 import select
 import socket
@@ -31,6 +34,8 @@ OUT_LIMIT = 64 << 20            # stop reading when so much waits to be sent
 SETUP_TIMEOUT = 10.0            # for the MPA Request or Reply
 LINGER = 5.0                    # for the peer's FIN after our last octet
 LAST_SEND = 30.0                # for the peer to take what is left to send
+AGAIN = 0.2                     # the Initiator's pause before it connects again
+AUTO = 0x3FFF                   # IRD or ORD: no negotiation (RFC 6581, 9.1)
 
 WRITE, READ_REQ, READ_RESP, SEND, SEND_INV, SEND_SE, SEND_SE_INV, TERM = range(8)
 SENDS = (SEND, SEND_INV, SEND_SE, SEND_SE_INV)
@@ -39,6 +44,8 @@ RDMAP, DDP, MPA = 0, 1, 2       # layer numbers of the Terminate message
 # ---------------------------------------------------------------- bugs
 
 # name -> (class, how it shows).  Each is a few lines that depend on bug("name").
+# These are the bugs of --listen.  Most of them are in code that both roles
+# use, so --connect takes their names too.
 BUGS = {
     "marker-ptr-second": ("marker", "the second and later markers inside one FPDU point 4, 8, ... octets too short; needs M=1 and FPDUs over 512 octets"),
     "marker-pad-crc": ("marker", "a marker that falls between PAD and CRC is left out of the CRC; needs M=1 and an FPDU that ends exactly there"),
@@ -81,12 +88,72 @@ BUGS = {
     "ird-off-by-one": ("load", "only 15 Read Requests may be outstanding although 16 are promised: the 16th is refused"),
     "sndbuf-drop": ("load", "when over 4 MiB wait to be sent, further FPDUs are thrown away"),
 }
+
+# The bugs of --connect, in the same form.
+CONNECT_BUGS = {
+    "reject-data": (
+        "start-up", "the R bit of a Reply is ignored if the Reply carries private data of the ULP"),
+    "rtr-both": (
+        "start-up", "if the Reply offers both Write and Send, the Initiator sends both RTRs; "
+        "needs --enhanced"),
+    "rtr-msn": (
+        "start-up", "an RTR by Send does not count: the next Send has MSN 1 again; "
+        "needs --enhanced and a Reply that does not offer Write"),
+    "rtr-swallows": (
+        "start-up", "after an RTR by Send, the Responder's first Send is lost if it is empty; "
+        "needs --enhanced and a Reply that does not offer Write"),
+    "ord-8bit": (
+        "start-up", "the Responder's ORD is compared with 8 bits: 0x0104 and the like bring no "
+        "Terminate (code 6); needs --enhanced or --rev 2"),
+    "ird-swapped": (
+        "start-up", "the Reply's IRD, not the own IRD, limits the inbound Reads: more Reads at "
+        "once are refused; needs --enhanced or --rev 2 and a Reply with IRD below ORD"),
+    "marker-one-way": (
+        "marker", "if only the Responder asks for markers, all that follow the first FPDU come "
+        "4 octets late; needs over 512 octets sent"),
+    "marker-rx-origin": (
+        "marker", "after the first received FPDU, markers are expected as if they counted from "
+        "the start of the Reply's private data; needs --markers and over 512 octets received"),
+    "private-odd": (
+        "size", "the Request's PD_Length is rounded down to a multiple of 4, though all octets "
+        "are sent; needs --private with another size"),
+    "read-part": (
+        "size", "the answer to a Read of several segments that starts inside the buffer is wrong "
+        "from the second segment on; needs rping with --size over 1,400"),
+    "crc-neither": (
+        "crc", "received CRCs are checked although neither side wants CRCs; needs --no-crc, "
+        "a Reply with C=0 and FPDUs with another value as CRC"),
+    "crc-first": (
+        "crc", "a bad CRC in the Responder's first FPDU is not noticed"),
+    "goahead-early": (
+        "mix", "a Send that arrives together with a Write of several segments is delivered "
+        "before the Write's last segment is placed; needs rping"),
+    "msn-reuse": (
+        "life", "a connection's MSN of Sends goes on where the connection before it ended"),
+    "stale-reply": (
+        "life", "if a connection ends inside the Reply, the octets of that Reply stay in front "
+        "of the next connection's Reply, which is then refused"),
+    "shared-sink": (
+        "concurrency", "all open connections share one sink buffer: their data mix; "
+        "needs rping and --connections 2"),
+    "setup-lock": (
+        "concurrency", "while one connection waits for its Reply, no other connection works off "
+        "what it receives; needs --connections 2"),
+    "reply-split": (
+        "timing", "private data of the Reply that arrives later than the Reply's first 20 octets "
+        "counts as zeros, and the late octets count as FPDUs"),
+    "early-fpdu": (
+        "timing", "the first FPDU goes out before the last private data of the Reply is there"),
+    "request-again": (
+        "timing", "if no Reply comes within half a second, the Request is sent again"),
+}
 ACTIVE = None                   # name of the one active bug
 
 # State that only bugs touch.  The correct endpoint never reads it.
 SHARED = {"regions": {}, "refused": 0, "half": None, "crc_owner": None,
           "buffer": bytearray(ECHO_BUFFER), "msn": [1, 1], "opened": 0,
-          "live": []}
+          "live": [], "next_msn": 1, "stale": b"", "sink": None,
+          "waiting": set()}
 
 
 def bug(name):
@@ -174,6 +241,7 @@ class FpduWriter:
     def __init__(self, use_crc, markers):
         self.use_crc, self.markers = use_crc, markers
         self.pos = 0            # octets sent since Full Operation began
+        self.late = 0           # for one bug: octets that markers come late
 
     def frame(self, ulpdu):
         """One FPDU, with the markers that fall into it."""
@@ -183,7 +251,8 @@ class FpduWriter:
         if self.markers:
             body, covered = self._insert_markers(body)
         crc = crc32c(covered) if self.use_crc else bytes(4)
-        self.pos += len(body) + 4
+        self.pos += len(body) + 4 - self.late
+        self.late = 0
         return body + crc
 
     def _insert_markers(self, body):
@@ -227,6 +296,7 @@ class FpduReader:
         self.pieces = False             # the FPDU at hand came in pieces
         self.headless = self.late_crc = False
         self.since = 0.0
+        self.origin = 0                 # for one bug: wrong start of markers
 
     def feed(self, data):
         """Adds what one TCP read returned."""
@@ -255,7 +325,8 @@ class FpduReader:
             head = 14 if ulpdu[0] & 0x80 else 18
             ulpdu = ulpdu[:head] + bytes(len(ulpdu) - head)
         self._check_markers(covered)
-        self.pos += len(covered) + 4
+        self.pos += len(covered) + 4 + self.origin
+        self.origin = 0
         self.first = self.pieces = self.headless = self.late_crc = False
         return ulpdu
 
@@ -347,6 +418,8 @@ class FpduReader:
         if bug("crc-empty") and len(ulpdu) <= (14 if tagged else 18):
             return False
         if bug("crc-long") and len(ulpdu) > 16384:
+            return False
+        if bug("crc-first") and self.pos == 0:
             return False
         if bug("crc-second") and not self.first:
             return False
@@ -449,12 +522,18 @@ class Connection:
     peer that sends without reading cannot block us.
     """
 
-    def __init__(self, sock, opts, initiator):
+    def __init__(self, sock, opts, initiator, number=0):
         self.sock, self.opts, self.initiator = sock, opts, initiator
+        self.number = number            # of the Initiator's connections
+        self.notes = []                 # for the Initiator's line at the end
+        self.writer = self.reader = None
+        self.started = self.failed = False
         self.out = bytearray()
         self.queued = self.sent = 0     # octets given to out / to TCP
         self.inbound_reads = []         # for each Read: where its answer ends
         self.ird, self.ord = IRD, ORD
+        if initiator:
+            self.ird, self.ord = min(opts.ird, IRD), min(opts.ord, ORD)
         self.tx_msn = [1, 1, 1]
         self.regions = {}
         self.read = None                # our own Read: [region, offset, size, spans]
@@ -463,6 +542,7 @@ class Connection:
         self.rtr_send = False           # an empty Send may come as RTR
         self.poisoned = False
         self.late_reads, self.late_writes = [], []
+        self.write_open = False         # inside a Write of several segments
         self.answered = self.delivered = 0
         self.service = SERVICES[opts.service, initiator](self)
         size = RPING_BUFFER if opts.service == "rping" else ECHO_BUFFER
@@ -479,6 +559,8 @@ class Connection:
             self.slot = SHARED["opened"] % 2
             SHARED["opened"] += 1
             SHARED["msn"][self.slot] = 1
+        if bug("msn-reuse"):
+            self.tx_msn[0] = SHARED["next_msn"]
 
     def _bug_end(self):
         if self in SHARED["live"]:
@@ -487,6 +569,8 @@ class Connection:
             SHARED["half"] = (self.queues[0].spans, self.queues[0].extent)
         if bug("stag-after-close"):
             SHARED["regions"].update(self.regions)
+        if bug("msn-reuse"):
+            SHARED["next_msn"] = self.tx_msn[0]
 
     # ---- life cycle
 
@@ -497,20 +581,29 @@ class Connection:
             self._setup()
             if bug("error-neighbour"):
                 SHARED["live"].append(self)
-            self.service.start()
+            self._start()
             self._loop()
         except Refused as why:
+            self.failed = True
             if bug("refused-leak"):
                 SHARED["refused"] += 1
             self._log("refused: %s" % why)
         except (OSError, Abort) as why:
+            self.failed = True
             self._log("ended: %r" % why)
         finally:
             self._bug_end()
             self.sock.close()
 
+    def _start(self):
+        if not self.started:
+            self.started = True
+            self.service.start()
+
     def _log(self, text):
-        if self.opts.verbose:
+        if self.initiator:
+            self.notes.append(text)
+        elif self.opts.verbose:
             print("%s %s" % (threading.current_thread().name, text), file=sys.stderr)
 
     def _loop(self):
@@ -552,6 +645,8 @@ class Connection:
             return False
         if not data:
             return True
+        while bug("setup-lock") and SHARED["waiting"]:
+            time.sleep(0.01)
         if self.closing:
             return False
         self.reader.feed(data)
@@ -589,6 +684,7 @@ class Connection:
         """Sends the Terminate and ends the stream."""
         if self.closing:
             return
+        self.failed = True
         self._log("sends %s" % fault)
         # A Responder sends no FPDU before it has validated one (RFC 5044, 7.1.2, rule 4).
         if self.initiator or self.fpdus:
@@ -754,15 +850,18 @@ class Connection:
             queue = self.queues[0]
             queue.buf[:queue.extent] = bytes(queue.extent)
         if data:
-            self._place_tagged(self.region(stag), to, data)
+            late = bug("goahead-early") and opcode == WRITE and ulpdu[0] & 0x40 and self.write_open
+            self._place_tagged(self.region(stag), to, data, late)
+        if opcode == WRITE:
+            self.write_open = not ulpdu[0] & 0x40
         if opcode == READ_RESP and ulpdu[0] & 0x40:
             self._response_done()
 
-    def _place_tagged(self, region, to, data):
+    def _place_tagged(self, region, to, data, late=False):
         offset = to - region.base
         if bug("write-to-high"):
             offset &= 0xFFFFFFFF
-        if bug("read-before-write"):
+        if bug("read-before-write") or late:
             self.late_writes.append((region, offset, data))
             return
         region.data[offset:offset + len(data)] = data
@@ -812,17 +911,21 @@ class Connection:
         elif qn == 1:
             self._on_read_request(message)
         else:
+            self.failed = True
             self._log("got terminate %s" % message[:4].hex())
             self.close()
 
     def _on_send(self, opcode, inv_stag, message):
-        self._late_writes()
+        if not bug("goahead-early"):
+            self._late_writes()
         if opcode in (SEND_INV, SEND_SE_INV) and not bug("inv-early"):
             if inv_stag not in self.regions:
                 raise Fault(RDMAP, 1, 9)
             del self.regions[inv_stag]
-        if self.rtr_send and self.fpdus == 1 and not message:
+        if self.rtr_send and not message and (self.fpdus == 1 or bug("rtr-swallows")):
+            self.rtr_send = False
             return                      # the RTR, not for the ULP
+        self.rtr_send = False
         self.delivered += 1
         if bug("lost-300th") and self.delivered == 300:
             return
@@ -850,6 +953,9 @@ class Connection:
         if not region.holds(to, size):
             raise Fault(RDMAP, 1, 1, header)
         offset = (to - region.base) & 0xFFFFFFFF
+        step = self.segment_size(14)
+        if bug("read-part") and size > step:
+            return bytes(region.data[offset:offset + step] + region.data[step:size])
         return bytes(region.data[offset:offset + size])
 
     def _answer_read(self, sink, sink_to, content):
@@ -877,20 +983,51 @@ class Connection:
         data = b""
         while len(data) < count:
             self.sock.settimeout(max(self.setup_end - time.monotonic(), 0.001))
-            part = self.sock.recv(count - len(data))
+            part = self.setup_recv(count - len(data))
             if not part:
                 raise Refused("closed during set-up")
             data += part
         return data
 
+    def setup_recv(self, count):
+        """Up to count octets of the set-up; nothing if the peer closed."""
+        if not bug("stale-reply"):
+            return self.sock.recv(count)
+        stale, SHARED["stale"] = SHARED["stale"], b""
+        part = stale[:count] or self.sock.recv(count)
+        SHARED["stale"] = stale[count:]
+        self.frame_octets += part
+        if not part:
+            SHARED["stale"] = self.frame_octets
+        return part
+
     def _frame(self, key):
         """One set-up frame: (flags, revision, private data)."""
+        self.frame_octets = b""
         if self._exactly(16) != key:
             raise Refused("wrong key")
         flags, rev, length = struct.unpack(">BBH", self._exactly(4))
         if length > 512:
             raise Refused("too much private data")
+        if bug("reply-split") and self.initiator and length:
+            return flags, rev, self._at_hand(length)
+        if bug("early-fpdu") and self.initiator and not flags & 0x20:
+            first = self._exactly(4 if self.opts.rev == 2 and length >= 4 else 0)
+            self._begin(flags, rev, first)
+            self._start()
+            self._flush()
+            return flags, rev, first + self._exactly(length - len(first))
         return flags, rev, self._exactly(length)
+
+    def _at_hand(self, length):
+        """For one bug: what is there now, and zeros for the rest."""
+        self.sock.setblocking(False)
+        try:
+            found = self.sock.recv(length)
+        except BlockingIOError:
+            found = b""
+        self.sock.settimeout(SETUP_TIMEOUT)
+        return found + bytes(length - len(found))
 
     def _nothing_more(self):
         """The Initiator must wait for our Reply; more data is malformed."""
@@ -909,7 +1046,9 @@ class Connection:
         """Makes the framing; flags are those of the peer's frame."""
         use_crc = bool((flags | self._own_flags()) & 0x40)
         self.writer = FpduWriter(use_crc, bool(flags & 0x80))
-        self.reader = FpduReader(use_crc, self.opts.markers, self.check_ddp)
+        self.reader = FpduReader(use_crc or bug("crc-neither"), self.opts.markers, self.check_ddp)
+        if bug("marker-one-way") and flags & 0x80 and not self.opts.markers:
+            self.writer.late = 4
 
     def _setup_responder(self):
         flags, rev, private = self._frame(b"MPA ID Req Frame")
@@ -931,9 +1070,9 @@ class Connection:
     def _negotiate(self, word_ird, word_ord):
         """The enhanced data of the Reply (RFC 6581, 9) and whether to reject."""
         ird, ord_ = word_ird & 0x3FFF, word_ord & 0x3FFF
-        own_ird = 0x3FFF if ord_ == 0x3FFF else IRD
-        if ird == 0x3FFF:
-            own_ord = 0x3FFF
+        own_ird = AUTO if ord_ == AUTO else IRD
+        if ird == AUTO:
+            own_ord = AUTO
         else:
             own_ord = self.ord = min(ORD, ird)
         reject = self.opts.service == "rping" and own_ord == 0
@@ -949,39 +1088,74 @@ class Connection:
         return struct.pack(">HH", own_ird, own_ord), reject
 
     def _setup_initiator(self):
-        p2p = self.opts.p2p
-        private = b""
-        if self.opts.rev == 2:
-            private = struct.pack(">HH", IRD | (0xC000 if p2p else 0), ORD | (0xC000 if p2p else 0))
+        SHARED["waiting"].add(self)
+        try:
+            self._ask()
+            frame = self._frame(b"MPA ID Rep Frame")
+        finally:
+            SHARED["waiting"].discard(self)
+        if self.writer is None:         # always, in the correct version
+            self._begin(*frame)
+
+    def _ask(self):
+        """Sends the MPA Request."""
+        opts, private = self.opts, b""
+        if opts.rev == 2:
+            rtr = 0xC000 if opts.p2p else 0
+            private = struct.pack(">HH", opts.ird | rtr, opts.ord | rtr)
         bits = self._own_flags() | (0x10 if private else 0)
-        self.sock.sendall(b"MPA ID Req Frame" +
-                          struct.pack(">BBH", bits, self.opts.rev, len(private)) + private)
-        flags, rev, reply = self._frame(b"MPA ID Rep Frame")
-        enhanced = bool(private)
+        low, high = opts.private
+        room = 512 - len(private)
+        private += pattern(min(low + (self.number - 1) % (high - low + 1), room), self.number)
+        length = len(private) & ~3 if bug("private-odd") else len(private)
+        request = b"MPA ID Req Frame" + struct.pack(">BBH", bits, opts.rev, length) + private
+        self.sock.sendall(request)
+        if bug("request-again") and not select.select([self.sock], [], [], 0.5)[0]:
+            self.sock.sendall(request)
+
+    def _begin(self, flags, rev, reply):
+        """Checks the Reply, then begins Full Operation with the first FPDU."""
+        enhanced = self.opts.rev == 2
         if rev not in (1, 2) or rev > self.opts.rev:
             raise Refused("revision %d" % rev)
         if enhanced and (rev != 2 or not flags & 0x10 or len(reply) < 4):
             raise Refused("reply is not enhanced")
-        if flags & 0x20:
+        if flags & 0x20 and not (bug("reject-data") and len(reply) > 4 * enhanced):
             raise Refused("rejected by the responder")
         self._full_operation(flags)
+        if bug("marker-rx-origin"):
+            self.reader.origin = len(reply)
         if enhanced:
             self._accept(*struct.unpack_from(">HH", reply))
 
     def _accept(self, word_ird, word_ord):
         """Takes the Responder's values over and sends the RTR."""
-        ird, ord_ = word_ird & 0x3FFF, word_ord & 0x3FFF
-        if ird != 0x3FFF:
-            self.ord = min(ORD, ird)
-        if ord_ != 0x3FFF and ord_ > IRD:
+        ird, ord_ = word_ird & AUTO, word_ord & AUTO
+        if ird != AUTO:
+            self.ord = min(self.ord, ird)
+            if bug("ird-swapped"):
+                self.ird = min(self.ird, ird)
+        most = min(self.opts.ird, IRD)
+        if ord_ != AUTO and (ord_ & 0xFF if bug("ord-8bit") else ord_) > most:
             self.terminate(Fault(MPA, 0, 6))
-        elif not self.opts.p2p:
-            return
-        elif word_ord & 0x8000 and word_ird & 0x8000:
+        elif self.opts.p2p:
+            offered = word_ird & 0x8000     # A=0: the other flags mean nothing
+            self._rtr(offered and word_ird & 0x4000, offered and word_ord & 0x8000,
+                      offered and word_ord & 0x4000 and ird)
+
+    def _rtr(self, send, write, read):
+        """Sends one RTR of those that the Responder offers."""
+        if write:
             self.write(0, 0, b"")
-        elif word_ird & 0x8000 and word_ird & 0x4000:
+            if bug("rtr-both") and send:
+                self.send(b"")
+        elif send:
             self.send(b"")
-        elif word_ird & 0x8000 and word_ord & 0x4000:
+            if bug("rtr-msn"):
+                self.tx_msn[0] = 1
+            if bug("rtr-swallows"):
+                self.rtr_send = True
+        elif read:
             self.service.rtr_read()
         else:
             self.terminate(Fault(MPA, 0, 7))
@@ -989,12 +1163,19 @@ class Connection:
 
 # ---------------------------------------------------------------- services
 
+def pattern(size, start):
+    """Octets without 0 for the Initiator to send; start shifts them."""
+    return bytes(65 + (start + i) % 58 for i in range(size))
+
+
 class Service:
     """What all services have in common."""
 
     def __init__(self, conn):
         self.conn = conn
         self.rtr = False
+        self.rounds = 0
+        self.good = True                # for the exit status of --once
 
     def start(self):
         """Called when Full Operation begins."""
@@ -1026,8 +1207,22 @@ class Echo(Service):
 
 
 class EchoInitiator(Echo):
+    """The same, after the first FPDU that RFC 5044 requires of an Initiator.
+
+    After an RTR nothing more is required, so a greeting follows only if
+    --greeting is given.
+    """
+
     def start(self):
-        self.conn.send(b"weft initiator hello")
+        opts = self.conn.opts
+        if opts.greeting is not None or not opts.p2p:
+            self.conn.send(pattern(4 if opts.greeting is None else opts.greeting, 0))
+
+    def on_send(self, message):
+        super().on_send(message)
+        self.rounds += 1
+        if self.rounds == self.conn.opts.count:
+            self.conn.close()
 
 
 class RpingServer(Service):
@@ -1090,7 +1285,6 @@ class RpingClient(Service):
 
     def __init__(self, conn):
         super().__init__(conn)
-        self.rounds = 0
         self.turn = 0
         self.good = False
 
@@ -1098,23 +1292,31 @@ class RpingClient(Service):
         size = self.conn.opts.size
         self.source = self.conn.register(Region(size))
         self.sink = self.conn.register(Region(size))
+        if bug("shared-sink"):
+            SHARED["sink"] = SHARED["sink"] or bytearray(size)
+            self.sink.data = SHARED["sink"]
         self._announce_source()
 
     def _announce(self, region):
         self.conn.send(struct.pack(">QII", region.base, region.stag, len(region.data)))
 
     def _announce_source(self):
-        text = b"rdma-ping-%d: " % self.rounds
-        text += bytes(65 + (self.rounds + i) % 58 for i in range(len(self.source.data)))
-        self.source.data[:] = text[:len(self.source.data)]
-        self.sink.data[:] = bytes(len(self.sink.data))
+        """Octets that change with each round and connection.
+
+        The last of several is 0, since rping's server writes up to the first 0.
+        """
+        size = len(self.source.data)
+        text = b"rdma-ping-%d: " % self.rounds + pattern(size, 7 * self.conn.number + self.rounds)
+        self.source.data[:] = text[:size - 1] + b"\0" if size > 1 else text[:size]
+        self.sink.data[:] = bytes(255 - octet for octet in self.source.data)
         self._announce(self.source)
 
     def on_send(self, message):
         if self.turn == 0:
             self._announce(self.sink)
         elif self.sink.data != self.source.data:
-            print("rping: data differ", flush=True)
+            self.conn._log("data differ")
+            self.conn.failed = True
             self.conn.close()
         else:
             self.rounds += 1
@@ -1161,29 +1363,91 @@ def serve_one(sock, opts):
 
 
 def connect(opts):
-    """The Initiator role.  Returns the exit status."""
-    conn = Connection(socket.create_connection(address(opts.connect)), opts, True)
+    """The Initiator role: connects again and again, or once for an exit status."""
+    numbers = itertools.count(1)
+    if opts.once:
+        conn = connect_one(opts, numbers)
+        good = conn is not None and not conn.failed and conn.service.good
+        rounds = conn.service.rounds if conn else 0
+        print("%s: %d rounds, %s" % (opts.service, rounds, "ok" if good else "FAILED"), flush=True)
+        return 0 if good else 1
+    for _ in range(opts.connections - 1):
+        threading.Thread(target=connect_again, args=(opts, numbers), daemon=True).start()
+    return connect_again(opts, numbers)
+
+
+def connect_again(opts, numbers):
+    """One connection after the other, until the process ends."""
+    while True:
+        connect_one(opts, numbers)
+        time.sleep(AGAIN)
+
+
+def connect_one(opts, numbers):
+    """One connection from start to end; None if TCP does not connect."""
+    try:
+        sock = socket.create_connection(address(opts.connect), SETUP_TIMEOUT)
+    except OSError:
+        return None
+    if sock.getsockname() == sock.getpeername():
+        sock.close()                    # TCP connected the port to itself: nobody listens
+        return None
+    conn = Connection(sock, opts, True, next(numbers))
     conn.run()
-    if opts.service != "rping":
-        return 0
-    print("rping: %d rounds, %s" % (conn.service.rounds, "ok" if conn.service.good else "FAILED"), flush=True)
-    return 0 if conn.service.good else 1
+    if opts.verbose:
+        why = "; ".join(conn.notes) or "closed by " + ("us" if conn.closing else "the peer")
+        print("connection %d ended after %d rounds: %s" % (conn.number, conn.service.rounds, why),
+              file=sys.stderr, flush=True)
+    return conn
+
+
+def sizes(text):
+    """N or LOW-HIGH as a pair."""
+    low, _, high = text.partition("-")
+    pair = int(low), int(high or low)
+    if not 0 <= pair[0] <= pair[1] <= 512:
+        raise ValueError
+    return pair
+
+
+def depth(text):
+    """An IRD or ORD: 0 to 16, or 0x3FFF for no negotiation."""
+    value = int(text, 0)
+    if not 0 <= value <= IRD and value != AUTO:
+        raise ValueError
+    return value
 
 
 def arguments():
     parser = argparse.ArgumentParser(description="iWARP endpoint with planted bugs")
     parser.add_argument("--listen", metavar="HOST:PORT", help="Responder role")
-    parser.add_argument("--connect", metavar="HOST:PORT", help="Initiator role")
+    parser.add_argument("--connect", metavar="HOST:PORT",
+                        help="Initiator role; connects again 0.2 s after each end, until killed")
     parser.add_argument("--service", choices=["echo", "rping"], default="echo")
-    parser.add_argument("--bug", metavar="NAME", choices=sorted(BUGS))
+    parser.add_argument("--bug", metavar="NAME", choices=sorted({**BUGS, **CONNECT_BUGS}))
     parser.add_argument("--list-bugs", action="store_true")
+    parser.add_argument("--role", choices=["responder", "initiator"], default="responder",
+                        help="whose bugs --list-bugs lists (default: responder)")
     parser.add_argument("--size", type=int, default=64, help="rping buffer, 1 to 65535")
-    parser.add_argument("--count", type=int, default=3, help="rounds of the rping Initiator")
     parser.add_argument("--no-crc", action="store_true", help="do not ask for CRC (C=0)")
     parser.add_argument("--markers", action="store_true", help="ask for markers (M=1)")
-    parser.add_argument("--rev", type=int, choices=[1, 2], default=2, help="Initiator's MPA revision")
-    parser.add_argument("--p2p", action="store_true", help="Initiator asks for an RTR (A=1)")
-    parser.add_argument("--verbose", action="store_true", help="errors to stderr")
+    parser.add_argument("-v", "--verbose", action="store_true",
+                        help="to stderr: errors (Responder), one line per connection (Initiator)")
+    group = parser.add_argument_group("options of the Initiator")
+    group.add_argument("--enhanced", action="store_true", help="the same as --rev 2 --p2p")
+    group.add_argument("--rev", type=int, choices=[1, 2], default=1,
+                       help="MPA revision (default 1); 2 sends IRD and ORD")
+    group.add_argument("--p2p", action="store_true", help="peer-to-peer: offer all RTRs (A=1)")
+    group.add_argument("--ird", type=depth, default=IRD, help="0 to 16, or 0x3FFF (default 16)")
+    group.add_argument("--ord", type=depth, default=ORD, help="the same")
+    group.add_argument("--private", type=sizes, default=(0, 0), metavar="N|LOW-HIGH",
+                       help="octets of private data, at most 512; LOW-HIGH: one more each time")
+    group.add_argument("--greeting", type=int, metavar="BYTES",
+                       help="size of the echo Initiator's first Send (4; none after an RTR)")
+    group.add_argument("--count", type=int,
+                       help="rounds before the Initiator closes, 0: no end (rping 3, echo 0)")
+    group.add_argument("--connections", type=int, default=1, help="open at the same time")
+    group.add_argument("--once", action="store_true", help="one connection, then an exit status")
     return parser, parser.parse_args()
 
 
@@ -1191,13 +1455,21 @@ def main():
     global ACTIVE
     parser, opts = arguments()
     if opts.list_bugs:
-        for name, (kind, text) in BUGS.items():
+        for name, (kind, text) in (BUGS if opts.role == "responder" else CONNECT_BUGS).items():
             print("%-20s %-12s %s" % (name, kind, text))
         return 0
     if not 1 <= opts.size <= 65535:
         parser.error("--size must be 1 to 65535")
     if bool(opts.listen) == bool(opts.connect):
         parser.error("give one of --listen and --connect")
+    if opts.listen and opts.bug in CONNECT_BUGS:
+        parser.error("%s is a bug of --connect" % opts.bug)
+    if opts.greeting is not None and not 0 <= opts.greeting <= ECHO_BUFFER:
+        parser.error("--greeting must be 0 to %d" % ECHO_BUFFER)
+    opts.p2p = opts.p2p or opts.enhanced
+    opts.rev = 2 if opts.p2p else opts.rev
+    if opts.count is None:
+        opts.count = 3 if opts.service == "rping" else 0
     ACTIVE = opts.bug
     try:
         return listen(opts) if opts.listen else connect(opts)

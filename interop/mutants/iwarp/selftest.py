@@ -3,12 +3,16 @@
 
 Purpose: a second, small iWARP peer written from the RFCs (it shares no code
 with endpoint.py) plays each probe against the correct endpoint, where it must
-pass, and against each bug's endpoint, where that bug's probe must fail.
+pass, and against each bug's endpoint, where that bug's probe must fail.  It
+plays the Initiator against --listen and the Responder against --connect.
 
 Limits: it shows that the bugs exist and the correct version holds; it is no
-conformance suite.  Usage: selftest.py [--correct | --bug NAME]
+conformance suite.
+
+Usage: selftest.py [--correct] [--role responder|initiator] [--bug NAME]
 """
 
+import argparse
 import os
 import random
 import struct
@@ -42,6 +46,7 @@ class Server:
     """An endpoint.py process."""
 
     def __init__(self, service="echo", bug=None, *more):
+        self.service = service
         command = [sys.executable, "-B", ENDPOINT, "--listen", "127.0.0.1:0", "--service", service]
         if bug:
             command += ["--bug", bug]
@@ -58,10 +63,47 @@ class Server:
         self.process.stdout.close()
 
 
-def request(rev=1, crc_on=True, markers=False, enhanced=None, private=b"", key=b"MPA ID Req Frame"):
+class Client:
+    """An endpoint.py --connect process, and the socket it connects to."""
+
+    def __init__(self, service="echo", bug=None, *more):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(5)
+        command = [sys.executable, "-B", ENDPOINT, "--service", service, "--connect",
+                   "127.0.0.1:%d" % self.listener.getsockname()[1]]
+        if bug:
+            command += ["--bug", bug]
+        self.process = subprocess.Popen(command + list(more), stderr=subprocess.PIPE, text=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        text = self.process.stderr.read()
+        self.process.stderr.close()
+        self.listener.close()
+        if text:
+            print(text, file=sys.stderr)
+            raise AssertionError("endpoint.py has written an error")
+
+    def accept(self):
+        """The next connection, up to its Request."""
+        return Responder(self.listener.accept()[0])
+
+    def start(self, **reply):
+        """The next connection, up to the Reply."""
+        p = self.accept()
+        p.answer(**reply)
+        return p
+
+
+def request(rev=1, crc_on=True, markers=False, enhanced=None, private=b"", key=b"MPA ID Req Frame",
+            reject=False):
     if enhanced:
         private = struct.pack(">HH", *enhanced) + private
-    flags = markers << 7 | crc_on << 6 | (enhanced is not None) << 4
+    flags = markers << 7 | crc_on << 6 | reject << 5 | (enhanced is not None) << 4
     return key + struct.pack(">BBH", flags, rev, len(private)) + private
 
 
@@ -670,58 +712,365 @@ def slow_reader(s):
 
 def two_roles(s):
     """endpoint.py --connect against endpoint.py --listen."""
-    for more in ((), ("--rev", "1"), ("--p2p",), ("--no-crc",), ("--markers",)):
-        command = [sys.executable, "-B", ENDPOINT, "--connect", "%s:%d" % s.address,
-                   "--service", "rping", "--size", "3000", "--count", "20"]
+    service = s.service
+    for more in ((), ("--rev", "2"), ("--enhanced",), ("--no-crc",), ("--markers",),
+                 ("--markers", "--enhanced"), ("--private", "7"), ("--ird", "3", "--enhanced")):
+        command = [sys.executable, "-B", ENDPOINT, "--connect", "%s:%d" % s.address, "--once",
+                   "--service", service, "--size", "3000", "--count", "20", "--greeting", "3000"]
         r = subprocess.run(command + list(more), capture_output=True, text=True, timeout=30)
-        assert r.returncode == 0, (more, r)
+        assert r.returncode == 0 and "20 rounds, ok" in r.stdout, (more, r)
 
 
 class Responder(Peer):
     """The other side of endpoint.py --connect."""
 
-    def __init__(self, sock, **reply):
+    def __init__(self, sock):
         self.s = sock
         sock.settimeout(5)
-        self.msn, self.rx_msn, self.pos = [1, 1, 1], [1, 1, 1], 0
-        self.markers, self.crc_on = reply.get("markers", False), True
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.msn, self.rx_msn, self.pos, self.sent = [1, 1, 1], [1, 1, 1], 0, 0
         head = self.exactly(20)
         assert head[:16] == b"MPA ID Req Frame"
         self.flags, self.rev, size = struct.unpack(">BBH", head[16:])
         self.private = self.exactly(size)
-        sock.sendall(request(key=b"MPA ID Rep Frame", **reply))
+
+    def answer(self, pieces=None, pause=0.0, **reply):
+        """Sends the Reply, cut at the offsets in pieces."""
+        frame = request(key=b"MPA ID Rep Frame", **reply)
+        self.markers = reply.get("markers", False)
+        self.crc_on = reply.get("crc_on", True) or bool(self.flags & 0x40)
+        edges = [0, *(pieces or ()), len(frame)]
+        for a, b in zip(edges, edges[1:]):
+            self.s.sendall(frame[a:b])
+            time.sleep(pause)
+
+    def fpdu(self, ulpdu, bad=False):
+        """The same as in Peer, with markers if the Request wants them."""
+        if not self.flags & 0x80:
+            return Peer.fpdu(ulpdu, bad)
+        body = struct.pack(">H", len(ulpdu)) + ulpdu
+        body += bytes(-len(body) % 4)
+        out, start = bytearray(), None
+        for i in range(0, len(body) + 4, 4):
+            if (self.sent + len(out)) % 512 == 0:
+                out += struct.pack(">HH", 0, 0 if start is None else len(out) - start)
+            start = len(out) if start is None else start
+            out += body[i:i + 4]
+        c = crc(out)
+        out += bytes([c[0] ^ 1]) + c[1:] if bad else c
+        self.sent += len(out)
+        return bytes(out)
+
+    def greeted(self, size=4):
+        assert len(self.message()) == size
+        return self
+
+    def announced(self):
+        """(TO, STag, size) of an rping announcement."""
+        data = self.message()
+        assert len(data) == 16
+        return struct.unpack(">QII", data)
+
+    def fetch(self, size, stag, to):
+        self.raw(self.read_req(size, stag, to, 9, 0x500))
+        return self.to_buffer(2, 9, 0x500, size)
+
+    def puts(self, stag, to, data, seg=1400):
+        """The ULPDUs of a Write."""
+        return [self.tagged(0, stag, to + off, data[off:off + seg], off + seg >= len(data))
+                for off in range(0, max(1, len(data)), seg)]
+
+    def go_ahead(self, data=bytes(16)):
+        return self.untagged(0, 3, data)
+
+    def half(self, empty=False):
+        """The first half of an rping round: (data, STag of the sink, its TO)."""
+        to, stag, size = self.announced()
+        data = self.fetch(size, stag, to)
+        self.raw(self.go_ahead(b"" if empty else bytes(16)))
+        to, stag, sink = self.announced()
+        assert sink == size
+        return data, stag, to
+
+    def round(self, seg=1400, empty=False):
+        """One rping round as its server; returns the data."""
+        data, stag, to = self.half(empty)
+        self.raw(*self.puts(stag, to, data, seg), self.go_ahead(b"" if empty else bytes(16)))
+        return data
+
+    def closed(self):
+        """The Initiator must close without another octet."""
+        try:
+            assert self.s.recv(1) == b""
+        except ConnectionResetError:
+            pass
+        self.s.close()
+
+    def finish(self):
+        self.s.shutdown(socket.SHUT_WR)
+        self.end()
 
 
-def initiator(s):
-    """The echo Initiator, its RTRs, and its refusal of a Responder's values."""
-    server = socket.create_server(("127.0.0.1", 0))
-
-    def play(reply, *more):
-        command = [sys.executable, "-B", ENDPOINT, "--connect", "127.0.0.1:%d" % server.getsockname()[1]]
-        child = subprocess.Popen(command + list(more))
-        return Responder(server.accept()[0], **reply), child
-    for reply, more in ((dict(rev=1), ("--rev", "1")), (dict(rev=2, enhanced=(4, 4)), ()),
-                        (dict(rev=2, enhanced=(0x8004, 0x8004)), ("--p2p",)),
-                        (dict(rev=2, enhanced=(0xC004, 4)), ("--p2p",)),
-                        (dict(rev=2, enhanced=(0x8004, 0x4004), markers=True), ("--p2p",))):
-        p, child = play(reply, *more)
-        if reply.get("enhanced") == (0x8004, 0x8004):
-            assert p.recv()[:2] == b"\xc1\x40"
-        elif reply.get("enhanced") == (0xC004, 4):
+def rtrs(c):
+    """The Initiator's RTRs, and its refusal of a Responder's values."""
+    for enhanced, markers in (((0x8004, 0x8004), False), ((0xC004, 0xC004), True), ((0xC004, 4), False),
+                              ((0x8004, 0x4004), True), ((0xBFFF, 0xBFFF), False),
+                              ((0x8000, 0x4010), False)):
+        p = c.start(rev=2, enhanced=enhanced, markers=markers)
+        assert struct.unpack(">HH", p.private) == (0xC010, 0xC010) and p.flags == 0x50
+        if enhanced[1] & 0x8000:
+            u = p.recv()
+            assert u == p.tagged(0, 0, 0), u
+        elif enhanced[0] & 0x4000:
             assert p.message() == b""
-        elif more == ("--p2p",):
+        elif enhanced[0] & 0x3FFF:
             sink, to, size, _, _ = struct.unpack(">IQIIQ", p.message(1, 1))
             assert size == 0
+            p.send(b"earlier than the answer")
+            assert p.message() == b"earlier than the answer"
             p.raw(p.tagged(2, sink, to))
-        assert p.message() == b"weft initiator hello"
+        else:                           # a Read, but the Responder holds none
+            p.terminate(2, 0, 7)
+            continue
+        p.echo(b"")
         p.echo(octets(5000))
-        p.s.shutdown(socket.SHUT_WR)
+        p.finish()
+    for enhanced, code in (((4, 17), 6), ((0x8004, 4), 7), ((0xC004, 0xC011), 6), ((0x4004, 0xC004), 7)):
+        c.start(rev=2, enhanced=enhanced).terminate(2, 0, code)
+
+
+def echoes(c):
+    """Sizes, with all combinations of M and C; Reply with private data."""
+    for n in (0, 1, 7, 512):
+        for markers in (False, True):
+            for crc_on in (False, True):
+                p = c.start(markers=markers, crc_on=crc_on, private=octets(n))
+                p.greeted()
+                for size in (0, 1, 3, 1400, 1401, 70001):
+                    p.echo(octets(size))
+                p.finish()
+
+
+def enhanced_echoes(c):
+    for markers in (False, True):
+        p = c.start(rev=2, enhanced=(16, 16), markers=markers, private=octets(5))
+        p.greeted()
+        for size in (0, 1, 3, 1400, 1401, 70001):
+            p.echo(octets(size))
+        p.finish()
+
+
+def replies(c):
+    """Bad Replies, Replies in pieces, late ones; after each the Initiator comes again."""
+    good = request(key=b"MPA ID Rep Frame")
+    for frame in (request(), good[:16] + b"\x40\0\0\0", good[:16] + b"\x40\2\0\0", good[:18] + b"\x02\x01" + bytes(513),
+                  request(key=b"MPA ID Rep Frame", reject=True), request(key=b"MPA ID Rep Frame", reject=True, private=b"no")):
+        p = c.accept()
+        assert (p.flags, p.rev, p.private) == (0x40, 1, b"")
+        p.s.sendall(frame)
+        p.closed()
+    p = c.accept()
+    p.s.sendall(good[:7])
+    p.s.close()
+    p = c.accept()
+    p.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    p.s.close()
+    p = c.start(pieces=range(1, 28), pause=0.005, private=b"12345678")
+    p.greeted().echo(b"x")
+    p.finish()
+    p = c.accept()
+    time.sleep(1)
+    began = time.monotonic()
+    p.s.sendall(good[:16] + b"\x5f\1\0\0")       # Res is not checked
+    p.markers, p.crc_on = False, True
+    p.greeted().echo(b"x")
+    p.finish()
+    c.accept()
+    assert 0.15 < time.monotonic() - began < 1
+
+
+def rping_client(c):
+    """Three rounds for each connection, whose data change."""
+    seen = set()
+    for how in (dict(), dict(markers=True), dict(crc_on=False), dict(private=octets(9))):
+        p = c.start(**how)
+        for seg in (1400, 40, 1):
+            seen.add(p.round(seg, empty=seg == 40))
         p.end()
-        assert child.wait(5) == 0
-    for enhanced, code in (((4, 17), 6), ((0x8004, 4), 7)):
-        p, child = play(dict(rev=2, enhanced=enhanced), "--p2p")
-        p.terminate(2, 0, code)
-        child.wait(10)
+    assert len(seen) == 12
+    data, stag, to = (p := c.start()).half()
+    p.raw(*p.puts(stag, to, data[:-1]), p.go_ahead())
+    p.end()                             # the last octet is missing
+
+
+def rping_enhanced(c):
+    for enhanced in ((0xC002, 0xC002), (0xC002, 2), (0x8002, 0x4002)):
+        p = c.start(rev=2, enhanced=enhanced)
+        if enhanced[1] & 0x8000:
+            p.recv()
+        elif enhanced[0] & 0x4000:
+            assert p.message() == b""
+        else:
+            sink, to, *_ = struct.unpack(">IQIIQ", p.message(1, 1))
+            p.raw(p.tagged(2, sink, to))
+        for _ in range(3):
+            p.round(empty=True)
+        p.end()
+
+
+def rping_client_faults(c):
+    """Terminates of the rping Initiator."""
+    def wrong(want, make, read=False):
+        p = c.start()
+        to, stag, size = p.announced()
+        u = make(p, stag, to, size)
+        p.raw(u)
+        p.terminate(*want, u, u[18:] if read else b"")
+    wrong((1, 1, 1), lambda p, stag, to, size: p.tagged(0, stag, to + size - 1, b"ab"))
+    wrong((1, 1, 0), lambda p, stag, to, size: p.tagged(0, stag ^ 1 << 31, to, b"ab"))
+    wrong((0, 1, 1), lambda p, stag, to, size: p.read_req(size, stag, to + 1), True)
+    wrong((0, 1, 0), lambda p, stag, to, size: p.read_req(1, stag ^ 1 << 31, to), True)
+    wrong((1, 2, 3), lambda p, stag, to, size: p.untagged(0, 3, msn=2))
+    p = c.start()
+    p.announced()
+    p.raw(p.untagged(2, 7, bytes(4)))
+    p.end()
+
+
+def private_sizes(c):
+    for n in range(10):
+        p = c.start()
+        assert len(p.private) == n, (len(p.private), n)
+        p.greeted().echo(b"x")
+        p.finish()
+
+
+# ---- one probe for each bug of the Initiator
+
+def reject(c):
+    c.start(reject=True).closed()
+    c.start(reject=True, private=b"sorry").closed()
+
+
+def rtr_write(c):
+    p = c.start(rev=2, enhanced=(0xC004, 0x8004))
+    assert p.recv() == p.tagged(0, 0, 0)
+    p.echo(b"next")
+
+
+def rtr_send(c):
+    p = c.start(rev=2, enhanced=(0xC004, 4))
+    assert p.message() == b""
+    p.echo(b"")
+    p.echo(b"next")
+
+
+def high_ord(c):
+    c.start(rev=2, enhanced=(16, 0x104)).terminate(2, 0, 6)
+
+
+def eight_reads(c):
+    p = c.start(rev=2, enhanced=(2, 8)).greeted()
+    p.raw(*[p.read_req(0, 0, 0, i) for i in range(8)])
+    for i in range(8):
+        p.to_buffer(2, i, 0, 0)
+
+
+def marked_echo(c):
+    p = c.start(markers=True).greeted()
+    for n in (400, 400, 3000):
+        p.echo(octets(n))
+
+
+def marked_sends(c):
+    p = c.start(private=octets(20), markers=True).greeted()
+    for n in (400, 400, 3000):
+        p.echo(octets(n))
+
+
+def read_inside(c):
+    p = c.start()
+    to, stag, size = p.announced()
+    data = p.fetch(size, stag, to)
+    assert p.fetch(3000, stag, to + 100) == data[100:3100]
+
+
+def any_crc(c):
+    p = c.start(crc_on=False).greeted()
+    p.s.sendall(p.fpdu(p.untagged(0, 3, b"abc"), True))
+    assert p.message() == b"abc"
+
+
+def first_crc(c):
+    p = c.start().greeted()
+    p.s.sendall(p.fpdu(p.untagged(0, 3, b"abc"), True))
+    p.terminate(2, 0, 2)
+
+
+def write_and_go(c):
+    p = c.start()
+    p.round()
+    p.half()
+
+
+def two_in_turn(c):
+    for _ in range(2):
+        c.start().greeted().finish()
+
+
+def cut_reply(c):
+    p = c.accept()
+    p.s.sendall(request(key=b"MPA ID Rep Frame")[:13])
+    p.s.close()
+    c.start().greeted()
+
+
+def two_sinks(c):
+    p, q = c.start(), c.start()
+    halves = [(r, *r.half()) for r in (p, q)]
+    for r, data, stag, to in halves:
+        r.raw(*r.puts(stag, to, data))
+    time.sleep(0.2)
+    for r, *_ in halves:
+        r.raw(r.go_ahead())
+    for r, *_ in halves:
+        r.half()
+
+
+def one_waits(c):
+    p, q = c.accept(), c.accept()
+    p.answer()
+    p.greeted().echo(b"meanwhile")
+    q.answer()
+    q.greeted().echo(b"later")
+
+
+def cut_private(c):
+    p = c.start(private=octets(8), pieces=(20,), pause=0.1)
+    p.greeted().echo(b"abc")
+
+
+def slow_private(c):
+    p = c.accept()
+    frame = request(key=b"MPA ID Rep Frame", private=octets(8))
+    p.s.sendall(frame[:-1])
+    p.s.settimeout(0.3)
+    try:
+        p.s.recv(1)
+        assert False, "FPDU before the end of the Reply"
+    except TimeoutError:
+        pass
+    p.s.settimeout(5)
+    p.s.sendall(frame[-1:])
+    p.markers, p.crc_on = False, True
+    p.greeted()
+
+
+def slow_reply(c):
+    p = c.accept()
+    time.sleep(0.8)
+    p.answer()
+    p.greeted().echo(b"abc")
 
 
 def resets(s):
@@ -761,8 +1110,8 @@ def tcp_cuts_random(s):
 RPING = ("rping", "--size", "4000")
 GENERAL = [(sizes, ("echo",)), (sizes, ("echo", "--no-crc")), (big, ("echo",)),
            (parallel, ("echo",)), (tcp_cuts, ("echo",)), (setups, ("echo",)), (faults, ("echo",)),
-           (send_kinds, ("echo",)), (rping_rounds, RPING), (rping_faults, RPING), (two_roles, RPING),
-           (initiator, ("echo",)), (resets, RPING), (tcp_cuts_random, RPING)]
+           (send_kinds, ("echo",)), (rping_rounds, RPING), (rping_faults, RPING), (resets, RPING),
+           (tcp_cuts_random, RPING)]
 
 PROBES = {
     "marker-ptr-second": (marker_sizes,), "marker-pad-crc": (marker_sizes,), "marker-64k": (marker_long,),
@@ -785,33 +1134,83 @@ PROBES = {
 }
 
 
-def run(probe, how, bug=None):
+RPING_CLIENT = ("rping", "--size", "4000")
+ENHANCED = ("echo", "--enhanced")
+# The first four have both roles of endpoint.py.
+CONNECT_GENERAL = [
+    (two_roles, ("echo",)), (two_roles, ("echo", "--markers")), (two_roles, RPING),
+    (two_roles, (*RPING, "--markers")),
+    (rtrs, ENHANCED), (echoes, ("echo",)), (echoes, ("echo", "--markers")),
+    (echoes, ("echo", "--no-crc")), (enhanced_echoes, ("echo", "--rev", "2")),
+    (enhanced_echoes, ("echo", "--rev", "2", "--markers")), (replies, ("echo",)),
+    (rping_client, ("rping", "--size", "200")), (rping_client, ("rping", "--size", "200", "--markers")),
+    (rping_enhanced, ("rping", "--enhanced")), (rping_client_faults, RPING_CLIENT),
+    (private_sizes, ("echo", "--private", "0-9")),
+]
+CONNECT_PROBES = {
+    "reject-data": (reject,), "rtr-both": (rtr_write, ENHANCED), "rtr-msn": (rtr_send, ENHANCED),
+    "rtr-swallows": (rtr_send, ENHANCED), "ord-8bit": (high_ord, ("echo", "--rev", "2")),
+    "ird-swapped": (eight_reads, ("echo", "--rev", "2")), "marker-one-way": (marked_echo,),
+    "marker-rx-origin": (marked_sends, ("echo", "--markers")),
+    "private-odd": (private_sizes, ("echo", "--private", "0-9")),
+    "read-part": (read_inside, RPING_CLIENT), "crc-neither": (any_crc, ("echo", "--no-crc")),
+    "crc-first": (first_crc,), "goahead-early": (write_and_go, RPING_CLIENT),
+    "msn-reuse": (two_in_turn,), "stale-reply": (cut_reply,),
+    "shared-sink": (two_sinks, (*RPING_CLIENT, "--connections", "2")),
+    "setup-lock": (one_waits, ("echo", "--connections", "2")), "reply-split": (cut_private,),
+    "early-fpdu": (slow_private,), "request-again": (slow_reply,),
+}
+
+
+def run(probe, how, bug=None, kind=Server):
     """None if the probe passes, otherwise what went wrong."""
-    with Server(how[0], bug, *how[1:]) as server:
-        try:
+    try:
+        with kind(how[0], bug, *how[1:]) as server:
             probe(server)
-        except (AssertionError, OSError, EOFError, struct.error, subprocess.TimeoutExpired) as e:
-            return "%s %s" % (type(e).__name__, str(e)[:110])
+    except (AssertionError, OSError, EOFError, struct.error, subprocess.TimeoutExpired) as e:
+        return "%s %s" % (type(e).__name__, str(e)[:110])
+
+
+def listed(role):
+    """The bug names of a role, from --list-bugs."""
+    command = [sys.executable, "-B", ENDPOINT, "--list-bugs", "--role", role]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return {line.split()[0] for line in text.splitlines()}
 
 
 def main():
-    only = sys.argv[2] if len(sys.argv) > 2 else None
+    parser = argparse.ArgumentParser(description="Self-test of endpoint.py")
+    parser.add_argument("--correct", action="store_true", help="no bugs, only the correct endpoint")
+    parser.add_argument("--role", choices=["responder", "initiator"], help="one role of the endpoint")
+    parser.add_argument("--bug", help="one probe only")
+    opts = parser.parse_args()
     failed = 0
-    for probe, how in [] if only else GENERAL:
-        began = time.time()
-        bad = run(probe, how)
-        failed += bool(bad)
-        print("%-4s correct %-34s %.1fs %s" % ("FAIL" if bad else "ok", probe.__name__ + " " + " ".join(how), time.time() - began, bad or ""), flush=True)
-    for name, (probe, *how) in PROBES.items():
-        if only and name != only:
-            continue
-        how = how[0] if how else ("echo",)
-        bad = run(probe, how)
-        shown = "" if "--correct" in sys.argv else run(probe, how, name)
-        failed += bool(bad) or shown is None
-        print("%-4s %-20s correct: %s | bug: %s" % ("FAIL" if bad or shown is None else "ok", name, bad or "passes", shown or "NOT SHOWN"), flush=True)
+    for role, general, probes, kind in (("responder", GENERAL, PROBES, Server),
+                                        ("initiator", CONNECT_GENERAL, CONNECT_PROBES, Client)):
+        if opts.role in (None, role):
+            assert set(probes) == listed(role)
+            failed += play(opts, [] if opts.bug else general, probes, kind)
     print("failed: %d" % failed)
     return 1 if failed else 0
+
+
+def play(opts, general, probes, kind):
+    """One role; returns the number of failures."""
+    failed = 0
+    for probe, how in general:
+        began = time.time()
+        bad = run(probe, how, None, Server if probe is two_roles else kind)
+        failed += bool(bad)
+        print("%-4s correct %-34s %.1fs %s" % ("FAIL" if bad else "ok", probe.__name__ + " " + " ".join(how), time.time() - began, bad or ""), flush=True)
+    for name, (probe, *how) in probes.items():
+        if opts.bug and name != opts.bug:
+            continue
+        how = how[0] if how else ("echo",)
+        bad = run(probe, how, None, kind)
+        shown = "" if opts.correct else run(probe, how, name, kind)
+        failed += bool(bad) or shown is None
+        print("%-4s %-20s correct: %s | bug: %s" % ("FAIL" if bad or shown is None else "ok", name, bad or "passes", shown or "NOT SHOWN"), flush=True)
+    return failed
 
 
 if __name__ == "__main__":
