@@ -16,13 +16,13 @@ pub enum Level {
     Required,
     /// The specification has a lower-case "must" or "shall", or a figure defines the requirement.
     MustLower,
-    /// SHOULD.
+    /// SHOULD, or a lower-case "should".
     Should,
     /// SHOULD NOT.
     ShouldNot,
     /// RECOMMENDED.
     Recommended,
-    /// MAY.
+    /// MAY, or a lower-case "may".
     May,
     /// OPTIONAL or NOT REQUIRED.
     Optional,
