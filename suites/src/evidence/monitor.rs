@@ -91,3 +91,36 @@ fn convert(traffic: &[TrafficEvent], finding: &Finding) -> MonitorFinding {
 fn is_from_client(content: &EventContent) -> bool {
     matches!(content, EventContent::Datagram { tester, .. } if tester.port() == UDP_PORT)
 }
+
+#[cfg(test)]
+mod tests {
+    use weft_core::requirement::Severity;
+    use weft_dissector::FrameNumber;
+
+    use super::*;
+
+    fn finding(requirement: &str, direction: u8) -> Finding {
+        Finding {
+            requirement: requirement.parse().unwrap(),
+            severity: Severity::Error,
+            stream: None,
+            direction,
+            frame: FrameNumber::FIRST,
+            range: 0..0,
+            locations: Vec::new(),
+            expected: String::new(),
+            found: String::new(),
+        }
+    }
+
+    /// Repeated findings leave room for the findings of the other direction and of other
+    /// requirements. No finding is reported as lost, because repeats cannot change a verdict.
+    #[test]
+    fn keeps_a_limited_number_of_equal_findings() {
+        let mut findings = Findings::default();
+        (0..3000).for_each(|_| findings.finding(&finding("MPA-4.1-3", 0)));
+        findings.finding(&finding("MPA-4.1-3", 1));
+        findings.finding(&finding("DDP-5.2-4", 0));
+        assert_eq!((findings.kept.len(), findings.lost), (MAX_REPEATS as usize + 2, 0));
+    }
+}

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use weft_suites::Filter;
 use weft_suites::explore::{Exploration, ExploreError, ExploreOptions, Outcome, explore};
-use weft_suites::model::Verdict;
+use weft_suites::model::{Direction, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 
@@ -147,6 +147,27 @@ async fn a_target_that_no_longer_works_is_a_failure() {
         let report = run(restarted.target.clone(), suites, Filter::everything(), again.path()).await.0;
         assert_eq!(report.results[0].verdict, Verdict::Pass, "{}", report.results[0].explanation);
     }
+}
+
+/// In a flood, the tester sends all Sends before it receives the first echo.
+#[tokio::test]
+async fn a_flood_reads_no_echo_before_its_last_send() {
+    let out = tempfile::tempdir().unwrap();
+    let suites = out.path().join("suites");
+    std::fs::create_dir_all(suites.join("rdmap")).unwrap();
+    let script = "case { id = 'rdmap/flood/one', title = 'A flood', requirements = session.requirements(session.ECHO), \
+                  capabilities = { 'echo' }, run = function(t) local s = session.echo(t) \
+                  s:flood(1, 3, { size = 3000, segment = 1000 }) s:finish() end }\n";
+    std::fs::write(suites.join("rdmap/flood.lua"), script).unwrap();
+    let suites = Suites::from_folder(&suites).unwrap();
+    let report = run(Target::builtin(), suites, Filter::everything(), out.path()).await.0;
+    let [result] = &report.results[..] else { panic!("{} results", report.results.len()) };
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+    // Connection 1 is the good exchange before the session.
+    let steps = result.steps.iter().filter(|step| step.connection == 2 && step.octets.is_some());
+    let directions: Vec<Direction> = steps.map(|step| step.direction).collect();
+    let sends = directions.iter().rev().skip_while(|it| **it == Direction::Received);
+    assert_eq!(sends.take_while(|it| **it == Direction::Sent).count(), 3, "{directions:?}");
 }
 
 #[tokio::test]
