@@ -100,6 +100,13 @@ pub(crate) fn repeated_hello() -> Failure {
     Failure::of("`hello` must be the first request, and cannot be repeated")
 }
 
+/// Returns name and release of this host's kernel, for example `Linux 6.12.9`.
+pub(crate) fn kernel() -> Option<String> {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok();
+    let (name, release) = (read("ostype")?, read("osrelease")?);
+    Some(format!("{} {}", name.trim(), release.trim()))
+}
+
 /// Value of `kind` in [`Event::Failed`](crate::protocol::Event::Failed) when a connection request
 /// exceeds the limit of objects.
 pub(crate) const NO_ROOM: &str = "connect_request";

@@ -164,7 +164,9 @@ class Agent:
     def do_device(self):
         limits = {name: 0 for name in ("vendor", "part", "max_shared", "max_windows")}
         limits |= {name: 16 for name in ("max_queue_pairs", "max_work_requests", "max_parts", "max_read_parts")}
-        return {"device": {"name": "py0", "driver": None, "firmware": "1", "ports": ["active"], "max_region": MEMORY,
+        host = os.uname()
+        return {"device": {"name": "py0", "driver": None, "firmware": "1", "kernel": f"{host.sysname} {host.release}",
+                           "ports": ["active"], "max_region": MEMORY,
                            "max_ird": 0, "max_ord": 0, "capabilities": [], **limits}}
 
     def do_domain(self):

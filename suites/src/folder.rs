@@ -192,6 +192,7 @@ mod tests {
             capabilities: Vec::new(),
             deviations: Vec::new(),
             identity: std::collections::BTreeMap::new(),
+            device: std::collections::BTreeMap::new(),
         };
         RunInfo {
             id: id.into(),

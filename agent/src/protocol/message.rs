@@ -233,6 +233,9 @@ pub struct Device {
     pub driver: Option<String>,
     /// Version of the firmware.
     pub firmware: String,
+    /// Name and release of the host's kernel, if the agent knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// PCI vendor ID.
     pub vendor: u32,
     /// The vendor's part ID.

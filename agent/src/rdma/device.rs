@@ -13,6 +13,7 @@ use super::names;
 use super::nic::{Nic, check};
 use super::route::router;
 use crate::Limits;
+use crate::common::kernel;
 use crate::protocol::{Address, Device, Failure};
 use crate::serve::Backend;
 
@@ -153,6 +154,7 @@ impl Nic {
         Ok(Device {
             driver: driver.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())),
             firmware: String::from_utf8_lossy(&firmware).into_owned(),
+            kernel: kernel(),
             vendor: attributes.vendor_id,
             part: attributes.vendor_part_id,
             ports: ports.collect::<Result<_, _>>()?,

@@ -16,7 +16,7 @@ use weft_peer::{Instant, Settings};
 use super::SoftDevice;
 use super::socket::{Interest, Socket, emss};
 use crate::Limits;
-use crate::common::not_found;
+use crate::common::{kernel, not_found};
 use crate::protocol::{Action, Address, Event, Failure, Object, Success};
 use crate::serve::Backend;
 
@@ -140,6 +140,13 @@ impl Backend for SoftAgent {
                 let done = self.soft.perform(now, action)?;
                 self.listeners.remove(&object);
                 self.resolved.remove(&object);
+                Ok(done)
+            }
+            Action::Device => {
+                let mut done = self.soft.perform(now, action)?;
+                if let Success::Device(device) = &mut done {
+                    device.kernel = kernel();
+                }
                 Ok(done)
             }
             Action::Exit => {

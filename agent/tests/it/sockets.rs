@@ -71,6 +71,16 @@ fn two_agents_connect_and_report_every_event() {
     other.end();
 }
 
+/// The source of the expected value is `uname`.
+#[test]
+fn reports_the_kernel_of_its_host() {
+    let mut talk = Talk::new(Limits::default());
+    let printed = std::process::Command::new("uname").arg("-sr").output().unwrap();
+    let device = talk.done(&json!("device"));
+    assert_eq!(device["device"]["kernel"], String::from_utf8(printed.stdout).unwrap().trim());
+    talk.end();
+}
+
 #[test]
 fn reports_an_absent_peer() {
     let mut talk = Talk::new(Limits::default());

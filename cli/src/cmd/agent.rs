@@ -182,6 +182,7 @@ fn in_words(device: &Device) -> String {
     let lines = [
         ("driver", device.driver.clone().unwrap_or_else(|| "not reported by the kernel".to_owned())),
         ("firmware", or(&device.firmware, "unknown")),
+        ("kernel", device.kernel.clone().unwrap_or_else(|| "unknown".to_owned())),
         ("vendor, part", format!("{:#06x}, {:#06x}", device.vendor, device.part)),
         ("ports", or(&ports.join(", "), "none")),
         ("Queue Pairs", device.max_queue_pairs.to_string()),
@@ -206,6 +207,7 @@ mod tests {
     fn describes_a_device() {
         let siw = Device {
             name: "siw0".to_owned(),
+            kernel: Some("Linux 6.12.9".to_owned()),
             vendor: 0x62_6d74,
             ports: vec!["active".to_owned()],
             max_region: u64::MAX,
@@ -223,6 +225,7 @@ mod tests {
         let expected = "siw0
   driver         not reported by the kernel
   firmware       unknown
+  kernel         Linux 6.12.9
   vendor, part   0x626d74, 0x0000
   ports          1 active
   Queue Pairs    102400

@@ -233,7 +233,7 @@ fn a_ticket_describes_one_failure() {
         "| target | nic, in process, virtual clock |\n",
         "| firmware | 2.1\\|beta |\n",
         "; RFC 5044 section 7.1.2, <https://www.rfc-editor.org/rfc/rfc5044#section-7.1.2>\n",
-        "- actual: it closed the connection\n",
+        "- actual: it closed the connection\n- decided at frame ",
         "- mpa/7.1.1-pd-length/taken: passes up to length 256, fails from 257\n",
         "  sent      MPA Request\n                         4d5041204944205265712046",
         "weft test TARGET.toml 'mpa/7.1.1-pd-length/taken[length=257]' --seed 5\n",

@@ -3,8 +3,9 @@
 
 use std::fmt::Write as _;
 
-use weft_peer::driver::{Direction as Side, EventContent, TrafficEvent};
+use weft_peer::driver::TrafficEvent;
 
+use super::step_frame;
 use crate::model::{CaseResult, Direction, MarkKind, RunInfo, Step, StepKind};
 
 /// Returns the section's comment: what was tested, against which target, with which result.
@@ -27,20 +28,10 @@ pub(super) fn of_section(run: &RunInfo, result: &CaseResult) -> String {
 /// Returns the comments of each event of the traffic log, by the index of the event.
 pub(super) fn of_events(result: &CaseResult, traffic: &[TrafficEvent]) -> Vec<Vec<String>> {
     let mut comments = vec![Vec::new(); traffic.len()];
-    let mut used = vec![false; traffic.len()];
-    // Steps and events have the same order. Each step belongs to the first unused event of its
-    // kind.
     let mut last = None;
-    // All events before the index `begin` are used.
-    let mut begin = 0;
-    for step in &result.steps {
-        begin += used[begin..].iter().take_while(|used| **used).count();
-        let is_next = |index: &usize| !used[*index] && is_of(step, &traffic[*index]);
-        let has_event = step.direction != Direction::Observed;
-        let event = if has_event { (begin..traffic.len()).find(is_next) } else { None };
+    for (step, event) in result.steps.iter().zip(step_frame::events(&result.steps, traffic)) {
         match (event, step.kind) {
             (Some(index), _) => {
-                used[index] = true;
                 last = Some(index);
                 comments[index].extend(wire_comments(step));
             }
@@ -59,22 +50,6 @@ pub(super) fn of_events(result: &CaseResult, traffic: &[TrafficEvent]) -> Vec<Ve
         }
     }
     comments
-}
-
-fn is_of(step: &Step, event: &TrafficEvent) -> bool {
-    let kind = match event.content {
-        EventContent::Connected { .. } => StepKind::Connected,
-        EventContent::Octets(_) => StepKind::Octets,
-        // Datagrams get no comments, because their steps belong to no connection.
-        EventContent::Datagram { .. } => return false,
-        EventContent::Fin => StepKind::Fin,
-        EventContent::Reset => StepKind::Reset,
-    };
-    let direction = match event.direction {
-        Side::ToTarget => Direction::Sent,
-        Side::FromTarget => Direction::Received,
-    };
-    step.kind == kind && step.direction == direction && step.connection == event.connection + 1
 }
 
 fn wire_comments(step: &Step) -> Vec<String> {

@@ -10,6 +10,7 @@ mod comments;
 mod frames;
 mod monitor;
 mod pcapng;
+mod step_frame;
 mod wire;
 
 use std::fs::{self, File};
@@ -23,6 +24,7 @@ use crate::model::{CaseResult, Evidence, EvidenceFile, EvidenceKind, EvidenceSou
 pub(crate) use frames::synthesize_frames;
 pub use frames::{Frame, Framer};
 pub(crate) use monitor::watch;
+pub(crate) use step_frame::frame_number;
 pub(crate) use wire::Wire;
 
 /// Link type of the frames, as in <https://www.tcpdump.org/linktypes.html>.

@@ -31,6 +31,12 @@ pub struct CaseResult {
     /// The line of the script that decided the verdict, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_at: Option<SourceLocation>,
+    /// Number of the packet in the case's pcapng at which a failure was decided, from 1. The packet
+    /// has what the target sent last before the decision. If an answer is missing, the packet has
+    /// what the tester sent last. If a finding of the monitor decided, this is the packet of the
+    /// finding. Absent if no single packet has all of these bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_packet: Option<u64>,
     /// The transcript of the case. In reports and in the results store, a note replaces the middle of
     /// a long transcript. The evidence file `transcript.json` has all steps.
     pub steps: Vec<Step>,

@@ -50,4 +50,25 @@ pub struct TargetInfo {
     /// versions of the firmware, the driver and the kernel.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub identity: BTreeMap<String, String>,
+    /// Facts that the target's agent reported when the run began: `device` (the name of the
+    /// device), `driver`, `firmware`, and `kernel` (of the device's host).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub device: BTreeMap<String, String>,
+}
+
+impl TargetInfo {
+    /// Returns the facts about the target with their names: the facts of the target file, then the
+    /// facts that the agent reported.
+    #[must_use]
+    pub fn facts(&self) -> Vec<(String, &str)> {
+        let of_file = self.identity.iter().map(|(name, value)| (name.clone(), value.as_str()));
+        let of_agent = self.device.iter().map(|(name, value)| (format!("{name} (agent)"), value.as_str()));
+        of_file.chain(of_agent).collect()
+    }
+
+    /// Returns whether both targets have the same description. The facts that the agent reported
+    /// are not part of the description.
+    pub(crate) fn has_same_description(&self, other: &TargetInfo) -> bool {
+        TargetInfo { device: other.device.clone(), ..self.clone() } == *other
+    }
 }

@@ -140,6 +140,9 @@ fn failed(kind: NonSuccessKind, result: &CaseResult) -> TestCaseStatus {
     if let Some(at) = &result.decided_at {
         text.push_str(&format!("at: {at}\n"));
     }
+    if let Some(packet) = result.decided_packet {
+        text.push_str(&format!("frame: {packet}\n"));
+    }
     status.set_description(text);
     status
 }

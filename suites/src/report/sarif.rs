@@ -123,6 +123,7 @@ fn one(
     for (name, value) in [("Expected", &result.expected), ("Actual", &result.actual)] {
         text.push_str(&value.as_ref().map_or_else(String::new, |value| format!("\n{name}: {value}")));
     }
+    text.push_str(&result.decided_packet.map_or_else(String::new, |packet| format!("\nFrame: {packet}")));
     let at = result.decided_at.as_ref().or_else(|| report.case(result).map(|case| &case.source));
     let locations = at.map(|at| {
         json!({ "physicalLocation": {

@@ -36,12 +36,13 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
         if own.is_empty() { observed } else { own }.into_iter().map(|it| it.requirement.row()).collect();
     let ids: Vec<&str> = violated.iter().map(|row| row.id).collect();
     let mut text = format!("# {}: {}\n\n", ids.join(", "), escaped(&first.title));
+    let identity = run.target.facts();
     let mut facts = vec![
         ("target", format!("{}, {}", run.target.name, run.target.reached_by)),
         ("role and service", format!("{}, {}", run.target.role, run.target.service)),
     ];
-    for (name, value) in &run.target.identity {
-        facts.push((name, value.clone()));
+    for (name, value) in &identity {
+        facts.push((name, (*value).to_owned()));
     }
     if !run.target.deviations.is_empty() {
         facts.push(("deviations", run.target.deviations.join(", ")));
@@ -75,6 +76,9 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
             text.push_str(&format!("- expected: {}\n- actual: {}\n", escaped(expected), escaped(actual)));
         }
         _ => text.push_str(&format!("{}\n", escaped(&first.explanation))),
+    }
+    if let Some(packet) = first.decided_packet {
+        text.push_str(&format!("- decided at frame {packet} of the capture\n"));
     }
     for boundary in report.summary.boundaries.iter().filter(|boundary| boundary.key.case == first.key.case) {
         text.push_str(&format!("- {}\n", escaped(&boundary.to_string())));

@@ -3,10 +3,9 @@
 use super::recorder::RetryPolicy;
 use super::{Filter, Plan, RunError, seed};
 use crate::clock;
-use crate::model::{CaseKey, CaseResult, RunInfo};
+use crate::model::{CaseKey, CaseResult, RunInfo, TargetInfo};
 use crate::script::Suites;
 use crate::store::Store;
-use crate::targets::Target;
 
 /// A run that has begun, and is in the store.
 pub(super) struct StartedRun {
@@ -21,7 +20,7 @@ pub(super) struct StartedRun {
 /// Begins a new run.
 pub(super) async fn start_new(
     store: &Store,
-    target: &Target,
+    target: TargetInfo,
     suites: &Suites,
     filter: &Filter,
     seed: Option<u64>,
@@ -32,7 +31,7 @@ pub(super) async fn start_new(
     let started_unix_ms = clock::unix_ns() / 1_000_000;
     let run = RunInfo {
         id: seed::run_id(started_unix_ms),
-        target: target.info(),
+        target,
         seed,
         started_unix_ms,
         weft_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -48,15 +47,20 @@ pub(super) async fn start_new(
 }
 
 /// Resumes the newest unfinished run against the target.
-pub(super) async fn resume(store: &Store, target: &Target, suites: &Suites) -> Result<StartedRun, RunError> {
-    let name = target.name();
+pub(super) async fn resume(store: &Store, target: &TargetInfo, suites: &Suites) -> Result<StartedRun, RunError> {
+    let name = target.name.as_str();
     let nothing = || RunError::Resume(format!("this store has no unfinished run against {name}"));
     let id = store.unfinished(name).await?.ok_or_else(nothing)?;
     let detail = store.run(&id).await?.ok_or_else(nothing)?;
     let report = store.report(&id).await?.ok_or_else(nothing)?;
     let changed = |what: String| RunError::Resume(format!("run {id} cannot be resumed: {what}"));
-    if detail.record.info.target != target.info() {
+    let known = &detail.record.info.target;
+    if !known.has_same_description(target) {
         return Err(changed(format!("the description of {name} has changed since the run began")));
+    }
+    // The facts are missing if the agent did not answer.
+    if !known.device.is_empty() && !target.device.is_empty() && known.device != target.device {
+        return Err(changed(format!("the firmware, driver or kernel of {name} has changed since the run began")));
     }
     let weft = env!("CARGO_PKG_VERSION");
     if detail.record.info.weft_version != weft {

@@ -138,13 +138,20 @@ impl RunContext {
         if self.basics.has_failed() {
             stage.log_mut().doubt_missing_answer();
         }
-        let Judgement { verdict, requirements, expected, actual, mut explanation, at } =
+        let Judgement { verdict, requirements, expected, actual, mut explanation, at, packet } =
             judge::judge(&case.info, stage.log(), fault.as_ref(), &findings, [lost, lost_findings]);
         explanation.push_str(&control);
         if verdict == Verdict::Inconclusive && stage.log().connections > 0 {
             explanation.push_str(&self.basics.named());
         }
         explanation.push_str(&recovery.sentence);
+        let decided_packet = match verdict {
+            Verdict::Fail => packet.or_else(|| {
+                let step = stage.log().decision.as_ref()?.step?;
+                evidence::frame_number(&stage.log().steps, step, &traffic, &frames)
+            }),
+            _ => None,
+        };
         let mut result = CaseResult {
             key: key.clone(),
             version: case.info.version,
@@ -155,6 +162,7 @@ impl RunContext {
             actual,
             explanation,
             decided_at: at,
+            decided_packet,
             steps: std::mem::take(&mut stage.log_mut().steps),
             findings,
             program_ends: std::mem::take(&mut stage.log_mut().program_ends),
@@ -341,6 +349,7 @@ fn not_run(case: &CaseInfo, key: &CaseKey, seed: u64, verdict: Verdict, explanat
         actual: None,
         explanation,
         decided_at: None,
+        decided_packet: None,
         steps: Vec::new(),
         findings: Vec::new(),
         program_ends: Vec::new(),

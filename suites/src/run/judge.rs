@@ -27,6 +27,8 @@ pub(super) struct Judgement {
     pub(super) actual: Option<String>,
     pub(super) explanation: String,
     pub(super) at: Option<SourceLocation>,
+    /// The packet of the monitor's finding that failed the case, if a finding did so.
+    pub(super) packet: Option<u64>,
 }
 
 /// Judges a case that was run. `lost` is the number of events for which the traffic log had no
@@ -61,6 +63,7 @@ pub(super) fn judge(
                 if judgement.verdict < Verdict::Fail {
                     judgement.verdict = Verdict::Fail;
                     judgement.actual = Some(finding.text.clone());
+                    judgement.packet = finding.packet;
                     judgement.explanation =
                         format!("The monitor observed a violation of {}: {}.", finding.requirement, finding.text);
                 }
@@ -109,6 +112,7 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
             actual: decision.actual.clone(),
             explanation: format!("{}{note}", decision.explanation),
             at: decision.at.clone(),
+            packet: None,
         };
     }
     let without_evidence = |verdict: Verdict, explanation: String, at: SourceLocation| Judgement {
@@ -118,6 +122,7 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
         actual: None,
         explanation,
         at: Some(at),
+        packet: None,
     };
     let source = || case.source.clone();
     if let Some(fault) = fault {
@@ -148,6 +153,7 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
         actual: last.map(|met| met.actual.clone()),
         explanation: "The target did what is required. The good exchanges before and after the stimulus worked.".into(),
         at: last.and_then(|met| met.at.clone()),
+        packet: None,
     }
 }
 
@@ -214,6 +220,7 @@ mod tests {
             actual: None,
             explanation: String::new(),
             at: None,
+            step: None,
         };
         let log = Log::of(Vec::new(), true, false, Some(decision));
         let judgement = judge(&case(&[PAD, KEY]), &log, None, &[], [0, 0]);
@@ -234,6 +241,7 @@ mod tests {
                 actual: None,
                 explanation: "No close.".to_owned(),
                 at: None,
+                step: None,
             };
             judge(&case(requirements), &Log::of(Vec::new(), true, false, Some(decision)), None, &[], [0, 0])
         };
@@ -287,6 +295,7 @@ mod tests {
     fn a_finding_about_the_cases_own_requirement_fails_it() {
         let judgement = judge(&case(&[KEY]), &good(), None, &[finding(KEY, Severity::Error, true)], [0, 0]);
         assert_eq!((judgement.verdict, judgement.requirements[0].verdict), (Verdict::Fail, Verdict::Fail));
+        assert_eq!(judgement.packet, Some(1));
     }
 
     #[test]

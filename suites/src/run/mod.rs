@@ -40,10 +40,10 @@ use standstill::Standstill;
 use crate::baseline;
 use crate::evidence;
 use crate::folder::FolderLock;
-use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatus, Summary, Tier};
+use crate::model::{Capability, CaseResult, Event, EventSink, RunReport, RunStatus, Summary, TargetInfo, Tier};
 use crate::script::Suites;
 use crate::store::{self, Store};
-use crate::targets::{OpenTarget, Target, differences_of};
+use crate::targets::{OpenTarget, Target, device_facts, device_of, differences};
 use recorder::{Recorder, RetryPolicy, RunClock};
 
 /// Interval of the signs of life that a run writes into the store.
@@ -122,9 +122,12 @@ pub async fn run_with(
         None => Store::open(&out.join(store::FILE_NAME)).await?,
     };
     let mut retry_policy = RetryPolicy::new(schedule.store_retry_time, cancel.clone());
+    let device = device_of(&live, &target).await?;
+    let facts = device.as_deref().map(device_facts).unwrap_or_default();
+    let target_info = TargetInfo { device: facts, ..target.info() };
     let started_run = match schedule.resume {
-        true => begin::resume(&store, &target, &suites).await?,
-        false => begin::start_new(&store, &target, &suites, &filter, seed, &mut retry_policy).await?,
+        true => begin::resume(&store, &target_info, &suites).await?,
+        false => begin::start_new(&store, target_info, &suites, &filter, seed, &mut retry_policy).await?,
     };
     let begin::StartedRun { run, plan, mut results, spent_us } = started_run;
     folder_lock.begin(&run)?;
@@ -146,7 +149,10 @@ pub async fn run_with(
         }
     }
     let needs_agent = plan.cases.iter().any(|case| case.capabilities.contains(&Capability::Agent));
-    let declared_otherwise = if needs_agent { differences_of(&live, &target).await? } else { Vec::new() };
+    let declared_otherwise = match device.filter(|_| needs_agent) {
+        Some(device) => differences(target.capabilities(), &device),
+        None => Vec::new(),
+    };
 
     let jobs = live.jobs(schedule.jobs);
     let target = Arc::new(target);

@@ -111,7 +111,7 @@ impl Store {
         let query = self.records("WHERE rerun_of = $1 AND summary IS NOT NULL ORDER BY sequence, id");
         let rows = sqlx::query(query).bind(&of.info.id).fetch_all(&self.pool).await?;
         let mut reruns = rows.iter().map(record).collect::<Result<Vec<_>, _>>()?;
-        reruns.retain(|rerun| rerun.info.target == of.info.target);
+        reruns.retain(|rerun| rerun.info.target.has_same_description(&of.info.target));
         if reruns.is_empty() || of.summary.is_none() {
             return Ok(None);
         }

@@ -85,6 +85,7 @@ impl Outcome {
             actual,
             explanation,
             decided_at: None,
+            decided_packet: None,
             steps: Vec::new(),
             findings: Vec::new(),
             program_ends: Vec::new(),

@@ -3,13 +3,9 @@
 //!
 //! CRCs, markers and MPA revisions are not compared, because no device reports them.
 
-use std::sync::Arc;
+use weft_agent::protocol::Device;
 
-use weft_agent::protocol::{Action, Device, Success};
-
-use super::{OpenError, OpenTarget, Service, Target};
-use crate::model::{Capability, CaseKey, Event};
-use crate::stage::Stage;
+use crate::model::Capability;
 
 /// Lists the differences between the declared capabilities and those of the device, one text each.
 pub(crate) fn differences(declared: &[Capability], device: &Device) -> Vec<String> {
@@ -26,24 +22,6 @@ pub(crate) fn differences(declared: &[Capability], device: &Device) -> Vec<Strin
             _ => None,
         });
     differ.collect()
-}
-
-/// Queries the device of a target's agent, and lists its differences from the target file. The list
-/// is empty if the target has no agent, or if the agent does not answer. Cases report an agent that
-/// does not answer.
-pub(crate) async fn differences_of(live: &OpenTarget, target: &Target) -> Result<Vec<String>, OpenError> {
-    if target.remote().is_none_or(|remote| remote.agent.is_none()) {
-        return Ok(Vec::new());
-    }
-    let target = Arc::new(target.with_service(Service::Agent));
-    let reached = live.link(&target)?;
-    let mut stage = Stage::new(target.clone(), reached, CaseKey::new("target/device"), Arc::new(|_: &Event| {}));
-    let device = stage.agent().perform(Action::Device).await;
-    stage.leave().await;
-    Ok(match device {
-        Ok(Success::Device(device)) => differences(target.capabilities(), &device),
-        _ => Vec::new(),
-    })
 }
 
 #[cfg(test)]

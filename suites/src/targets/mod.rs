@@ -9,6 +9,7 @@ mod check;
 mod command;
 mod declared;
 mod description;
+mod device;
 mod driver_command;
 mod error;
 mod fields;
@@ -33,8 +34,9 @@ use weft_peer::hostile::Deviation;
 
 pub use check::{Probe, check};
 pub(crate) use command::{CRASHED_SECONDS, RESTART_SECONDS};
-pub(crate) use declared::differences_of;
+pub(crate) use declared::differences;
 pub(crate) use description::Description;
+pub(crate) use device::{device_facts, device_of};
 pub use driver_command::DriverCommand;
 pub use error::TargetError;
 pub use fields::{AgentField, EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile};
@@ -268,7 +270,7 @@ impl Target {
         self.access.commands()
     }
 
-    /// Returns the target's part of a report.
+    /// Returns the target's part of a report, without facts of the agent.
     #[must_use]
     pub fn info(&self) -> TargetInfo {
         let deviations = self.access.builtin().map(|builtin| &builtin.deviations);
@@ -282,6 +284,7 @@ impl Target {
                 .map(|deviations| deviations.iter().map(|deviation| deviation.name.to_owned()).collect())
                 .unwrap_or_default(),
             identity: self.description.identity.clone(),
+            device: Default::default(),
         }
     }
 

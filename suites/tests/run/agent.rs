@@ -120,6 +120,11 @@ async fn an_agent_of_another_hand_is_driven() {
     let differs = ["the target file declares atomics, but the device py0 has no Atomic Operations"];
     assert_eq!(report.summary.declared_otherwise, differs);
     assert_eq!(report.summary.exit_code.code(), 0);
+    // The agent knows no driver.
+    let facts: Vec<(&str, &str)> =
+        report.run.target.device.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(facts[..2], [("device", "py0"), ("firmware", "1")]);
+    assert!(facts.len() == 3 && facts[2].0 == "kernel", "{facts:?}");
     let probes = weft_suites::targets::check(&target, std::sync::Arc::new(|_: &weft_suites::model::Event| {})).await;
     let probes = probes.unwrap().into_iter().filter(|probe| probe.what == "device differs");
     assert_eq!(probes.map(|probe| probe.text).collect::<Vec<_>>(), differs);

@@ -84,6 +84,8 @@ async fn the_dissector_finds_the_failure_in_the_packets() {
     assert_eq!(by_target.iter().map(|finding| finding.requirement.as_str()).collect::<Vec<_>>(), ["MPA-7.1.1-2"]);
     let finding = report.results[3].findings.iter().find(|finding| finding.by_target).unwrap();
     assert_eq!(finding.packet, Some(by_target[0].frame.into()));
+    // The script failed the case because of the same frame.
+    assert_eq!(report.results[3].decided_packet, finding.packet);
 }
 
 /// tshark checks the capture independently. If tshark is not installed, only the dissector checks

@@ -171,6 +171,36 @@ async fn sarif_has_a_rule_a_requirement() {
     );
 }
 
+/// Each report has the frame of the wrong Reply. A ticket and the HTML report have the facts of the
+/// target file and of the agent.
+#[tokio::test]
+async fn reports_have_the_deciding_frame_and_the_device() {
+    let mut report = failing(Vec::new()).await;
+    report.run.target.identity.insert("firmware".into(), "2.1".into());
+    report.run.target.device.insert("firmware".into(), "2.2".into());
+    let frame = report.results[0].decided_packet.unwrap();
+    let ticket = report::ticket(&report, CASE).unwrap();
+    for line in [
+        "| firmware | 2.1 |\n",
+        "| firmware (agent) | 2.2 |\n",
+        &format!("\n- decided at frame {frame} of the capture\n"),
+    ] {
+        assert!(ticket.contains(line), "{line} in {ticket}");
+    }
+    assert!(report::junit(&report).unwrap().contains(&format!("\nframe: {frame}\n")));
+    let document: Value = serde_json::from_str(&report::sarif(&report).unwrap()).unwrap();
+    let message = document["runs"][0]["results"][0]["message"]["text"].as_str().unwrap();
+    assert!(message.ends_with(&format!("\nFrame: {frame}")), "{message}");
+    let html = report::html(&report, Path::new("/nowhere")).unwrap();
+    for text in [
+        "<dt>firmware</dt><dd>2.1</dd>",
+        "<dt>firmware (agent)</dt><dd>2.2</dd>",
+        &format!("<dt>decided at</dt><dd>packet {frame}</dd>"),
+    ] {
+        assert!(html.contains(text), "{text}");
+    }
+}
+
 #[tokio::test]
 async fn the_summary_names_what_fails() {
     let text = report::markdown(&failing(Vec::new()).await).unwrap();

@@ -197,6 +197,7 @@ async fn every_described_field_occurs_in_an_answer() {
             "Capture.note"
                 | "Made.id"
                 | "TargetEntry.control"
+                | "TargetInfo.device"
                 | "TargetInfo.identity"
                 | "Trend.control"
                 | "Summary.expected"

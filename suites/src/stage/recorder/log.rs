@@ -69,6 +69,8 @@ pub(crate) struct Decision {
     pub(crate) actual: Option<String>,
     pub(crate) explanation: String,
     pub(crate) at: Option<SourceLocation>,
+    /// Index of the step that a failure is about ([`Log::deciding_step`]).
+    pub(crate) step: Option<usize>,
 }
 
 impl Log {
@@ -105,6 +107,21 @@ impl Log {
     pub(crate) fn ends_in_silence(&self) -> bool {
         let is_either = |step: &&Step| step.kind == StepKind::Silence || step.direction == Direction::Received;
         self.steps.iter().rfind(is_either).is_some_and(|step| step.kind == StepKind::Silence)
+    }
+
+    /// Returns the index of the step that a failure is about, if the failure is decided now. The
+    /// step is the target's last step on `connection`. If an answer is missing, the step is the
+    /// tester's last step. If `connection` is 0, the steps of all connections count. An answer is
+    /// missing if `is_overdue` is set, or if the transcript ends with a time-out.
+    ///
+    /// Returns `None` if the log lacks steps, or if the last step is a message of the agent.
+    pub(in crate::stage) fn deciding_step(&self, connection: u32, is_overdue: bool) -> Option<usize> {
+        let is_silence = |step: &Step| step.kind == StepKind::Silence && step.connection == connection;
+        let is_missing = is_overdue || self.is_answer_missing || self.steps.last().is_some_and(is_silence);
+        let direction = if is_missing { Direction::Sent } else { Direction::Received };
+        let is_meant = |step: &Step| step.direction == direction && (connection == 0 || step.connection == connection);
+        let index = self.steps.iter().rposition(is_meant)?;
+        (self.lost == 0 && self.steps[index].kind != StepKind::Agent).then_some(index)
     }
 
     /// Turns a failure into an inconclusive verdict. `why` is the reason. If the case has failed or
@@ -188,6 +205,7 @@ impl Log {
             actual: Some(format!("the {end}")),
             explanation: format!("{DIED}.{before}"),
             at: None,
+            step: None,
         });
     }
 
@@ -225,6 +243,27 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_is_about_the_last_answer_or_the_unanswered_step() {
+        use Direction::{Observed, Received, Sent};
+        let on = |connection, direction, kind| Step { connection, ..step(direction, kind) };
+        let steps = vec![
+            on(1, Sent, StepKind::Octets),
+            on(1, Received, StepKind::Octets),
+            on(2, Sent, StepKind::Octets),
+            on(2, Received, StepKind::Fin),
+        ];
+        let mut log = Log { steps, ..Log::default() };
+        assert_eq!([0, 1, 2].map(|number| log.deciding_step(number, false)), [Some(3), Some(1), Some(3)]);
+        assert_eq!([0, 1, 3].map(|number| log.deciding_step(number, true)), [Some(2), Some(0), None]);
+        log.steps.push(on(1, Observed, StepKind::Silence));
+        assert_eq!([1, 2].map(|number| log.deciding_step(number, false)), [Some(0), Some(3)]);
+        log.steps.push(on(0, Received, StepKind::Agent));
+        assert_eq!([0, 2].map(|number| log.deciding_step(number, false)), [None, Some(3)]);
+        log.lost = 1;
+        assert_eq!(log.deciding_step(2, false), None);
+    }
+
+    #[test]
     fn an_excuse_decides_nothing() {
         let decision = |verdict| Decision {
             verdict,
@@ -233,6 +272,7 @@ mod tests {
             actual: None,
             explanation: "MPA-7.1.2-8 is violated: nothing within 10 s.".to_owned(),
             at: None,
+            step: None,
         };
         let excused = |verdict| {
             let mut log = Log::of(Vec::new(), true, false, Some(decision(verdict)));

@@ -79,6 +79,13 @@ impl Recorder<'_> {
     /// Records that the target behaved differently than expected. This is a failure if the
     /// expectation names a requirement.
     pub(in crate::stage) fn unmet(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
+        let step = self.log.deciding_step(self.number, false);
+        self.violated(expectation, expected, actual, step)
+    }
+
+    /// Does the work of [`unmet`](Self::unmet). `step` is the index of the step that the violation
+    /// is about.
+    fn violated(&mut self, expectation: &Expectation, expected: &str, actual: &str, step: Option<usize>) -> Stop {
         if expectation.requirements.is_empty() {
             return self.undecided(expectation, expected, actual);
         }
@@ -88,7 +95,7 @@ impl Recorder<'_> {
             1 => format!("{names} is violated: {actual}."),
             _ => format!("{names} are violated: {actual}."),
         };
-        self.decide_about(Verdict::Fail, expectation.requirements.clone(), Some((expected, actual)), explanation)
+        self.decide_about(Verdict::Fail, expectation.requirements.clone(), Some((expected, actual)), explanation, step)
     }
 
     /// Like [`unmet`](Self::unmet), for a target that sent something else. Marks the sent bytes as
@@ -107,7 +114,8 @@ impl Recorder<'_> {
     /// Records that the time is over. This is a failure if the requirement is about time.
     pub(in crate::stage) fn overdue(&mut self, expectation: &Expectation, expected: &str, actual: &str) -> Stop {
         if expectation.overdue_fails {
-            self.unmet(expectation, expected, actual)
+            let step = self.log.deciding_step(self.number, true);
+            self.violated(expectation, expected, actual, step)
         } else {
             self.undecided(expectation, expected, actual)
         }
@@ -122,7 +130,7 @@ impl Recorder<'_> {
             1 => format!("{names} is not decided: {actual}."),
             _ => format!("{names} are not decided: {actual}."),
         };
-        self.decide_about(Verdict::Inconclusive, Vec::new(), Some((expected, actual)), explanation)
+        self.decide_about(Verdict::Inconclusive, Vec::new(), Some((expected, actual)), explanation, None)
     }
 
     /// Like [`undecided`](Self::undecided), for a step that did not work. If the step has decided
@@ -153,21 +161,23 @@ impl Recorder<'_> {
     /// Ends the case for a reason that is not about a single requirement. So all requirements of
     /// the case get this verdict.
     pub(in crate::stage) fn decide(&mut self, verdict: Verdict, explanation: String) -> Stop {
-        self.decide_about(verdict, Vec::new(), None, explanation)
+        self.decide_about(verdict, Vec::new(), None, explanation, None)
     }
 
     /// Ends the case. If the case is already decided, the earlier decision remains. `observed` has
-    /// the expected and the actual behaviour.
+    /// the expected and the actual behaviour. `step` is the index of the step that a failure is
+    /// about.
     fn decide_about(
         &mut self,
         verdict: Verdict,
         requirements: Vec<RequirementId>,
         observed: Option<(&str, &str)>,
         explanation: String,
+        step: Option<usize>,
     ) -> Stop {
         let (expected, actual) = observed.map(|(expected, actual)| (expected.to_owned(), actual.to_owned())).unzip();
         let at = self.at.cloned();
-        self.log.decision.get_or_insert(Decision { verdict, requirements, expected, actual, explanation, at });
+        self.log.decision.get_or_insert(Decision { verdict, requirements, expected, actual, explanation, at, step });
         Stop
     }
 
@@ -176,7 +186,7 @@ impl Recorder<'_> {
         self.step(0, Direction::Observed, StepKind::Refused, actual.to_owned(), None);
         self.log.refused.get_or_insert_with(|| actual.to_owned());
         let explanation = "The target was not reached.".to_owned();
-        self.decide_about(Verdict::Inconclusive, Vec::new(), Some((expected, actual)), explanation)
+        self.decide_about(Verdict::Inconclusive, Vec::new(), Some((expected, actual)), explanation, None)
     }
 
     /// Adds a note to the transcript, at most 1000 characters.
