@@ -1640,6 +1640,14 @@ function Tester:max_segment() end
 ---@param seconds number
 function Tester:pause(seconds) end
 
+---Returns the number of seconds since the case began. For a builtin target in this process, the clock is virtual.
+---@return number
+function Tester:clock() end
+
+---Sets the size in bytes of TCP's receive buffer for the connections that the tester opens after this call. With a small buffer, the target can send only a few bytes before the tester reads. This method has no effect on connections that the target opens.
+---@param octets integer
+function Tester:receive_buffer(octets) end
+
 ---Adds a line to the transcript.
 ---@param text string
 function Tester:note(text) end

@@ -104,6 +104,18 @@ impl Link {
         Ok(connection)
     }
 
+    /// Sets the size in bytes of TCP's receive buffer for the connections that the tester opens
+    /// after this call. A small buffer makes TCP's window small, so the target can send only a few
+    /// bytes before the tester reads. The operating system may use a larger buffer. The setting has
+    /// no effect on connections that the target opens.
+    pub fn set_receive_buffer(&mut self, octets: u32) {
+        match self {
+            Link::Tcp(link) => link.receive_buffer = Some(octets),
+            Link::Virtual(link) => link.set_receive_buffer(octets),
+            Link::Accept(_) | Link::Mapper(_) => {}
+        }
+    }
+
     fn record(&self, connection: &TesterConnection) {
         let target_opens = matches!(self, Link::Virtual(link) if link.target_opens);
         connection.record_opened(if target_opens { Direction::FromTarget } else { Direction::ToTarget });

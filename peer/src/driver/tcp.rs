@@ -59,6 +59,8 @@ pub struct TcpLink {
     pub(super) target: SocketAddr,
     connect_timeout: Duration,
     send_timeout: Duration,
+    /// Size in bytes of TCP's receive buffer. `None` means the default of the operating system.
+    pub(super) receive_buffer: Option<u32>,
     pub(super) real: RealLink,
     /// Addresses of the target's port mapper.
     mappers: Vec<SocketAddr>,
@@ -73,6 +75,7 @@ impl TcpLink {
             target,
             connect_timeout: Duration::from_secs(5),
             send_timeout: SEND_TIMEOUT,
+            receive_buffer: None,
             real: RealLink::start(),
             mappers: Vec::new(),
         }
@@ -138,10 +141,19 @@ impl TcpLink {
         from: Option<SocketAddr>,
     ) -> Result<TesterConnection, LinkError> {
         let failed = |source| LinkError::Connect { address, source };
+        let receive_buffer = self.receive_buffer;
         let connecting = async {
-            let Some(from) = from else { return TcpStream::connect(address).await };
+            if from.is_none() && receive_buffer.is_none() {
+                return TcpStream::connect(address).await;
+            }
             let socket = reusable_socket(address)?;
-            socket.bind(from)?;
+            if let Some(octets) = receive_buffer {
+                // The window scale depends on the buffer at the time of the SYN.
+                socket.set_recv_buffer_size(octets)?;
+            }
+            if let Some(from) = from {
+                socket.bind(from)?;
+            }
             socket.connect(address).await
         };
         let stream = timeout(self.connect_timeout, connecting)

@@ -66,6 +66,11 @@ impl TcpTester {
     pub(super) fn reset(&mut self) -> Result<(), LinkError> {
         self.stream.take().map_or(Ok(()), reset)
     }
+
+    /// Closes the socket of a connection that is over.
+    pub(super) fn release(&mut self) {
+        self.stream = None;
+    }
 }
 
 /// Aborts a connection. With a linger time of zero, closing the socket sends RST.

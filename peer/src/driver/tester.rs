@@ -135,6 +135,17 @@ impl TesterConnection {
         }
     }
 
+    /// Releases the socket of the connection. On the virtual link, also releases the target's side.
+    /// Does nothing if the tester can still send or receive.
+    pub fn release(&mut self) {
+        if self.finished && self.over.is_some() {
+            match &mut self.side {
+                Side::Tcp(side) => side.release(),
+                Side::Virtual(side) => side.release(),
+            }
+        }
+    }
+
     /// Returns the current time on the link's clock.
     #[must_use]
     pub fn now(&self) -> Instant {

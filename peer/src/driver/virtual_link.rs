@@ -50,6 +50,8 @@ pub struct VirtualLink {
     pub(super) traffic: TrafficLog,
     factory: Factory,
     mangling: Option<Mangling>,
+    /// Limit of the tester's unread bytes on the connections that the tester opens.
+    window: usize,
     connections: u32,
     /// True if the target, not the tester, opens the connections. The target opens one connection
     /// for each request of the tester.
@@ -93,6 +95,7 @@ impl VirtualLink {
             traffic: TrafficLog::default(),
             factory: Box::new(factory),
             mangling: None,
+            window: Self::WINDOW,
             connections: 0,
             target_opens: false,
             sockets: 0,
@@ -104,6 +107,12 @@ impl VirtualLink {
     pub fn mangled(mut self, mangling: Mangling) -> Self {
         self.mangling = Some(mangling);
         self
+    }
+
+    /// See [`Link::set_receive_buffer`](super::Link::set_receive_buffer).
+    pub(super) fn set_receive_buffer(&mut self, octets: u32) {
+        // With an empty buffer, the target could never send.
+        self.window = usize::try_from(octets.max(1)).unwrap_or(usize::MAX);
     }
 
     /// Creates the builtin responder with the echo service. `settings` include its deviations.
@@ -307,8 +316,9 @@ impl VirtualLink {
     fn begin(&mut self, connection: Box<dyn DrivenConnection>, port: Option<u16>) -> TesterConnection {
         let number = self.connections;
         let mangler = self.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
+        let window = if port.is_none() { self.window } else { Self::WINDOW };
         let mut simulation = lock(&self.simulation);
-        simulation.open(number, connection, mangler);
+        simulation.open(number, connection, mangler, window);
         let back = simulation.now + Self::LATENCY;
         simulation.run_until(back);
         drop(simulation);

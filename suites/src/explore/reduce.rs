@@ -19,7 +19,7 @@ use crate::session::{SessionService, Step};
 
 /// Number of times that a session is played to find out whether it fails again.
 const REPLAYS: usize = 3;
-/// Maximum number of connections of a joined session. A case can open at most 1,000 connections.
+/// Maximum number of connections of a joined session.
 const MAX_CONNECTIONS: u32 = 900;
 /// Maximum number of sessions that are joined to reproduce a failure.
 pub(super) const MAX_HISTORY: usize = 64;

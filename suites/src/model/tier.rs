@@ -27,6 +27,8 @@ words!(Tier, all: "All tiers, smallest first.", unknown: "unknown tier {:?}; exp
 /// The limits of one case. They keep the memory and the time of a run bounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CaseLimits {
+    /// Maximum number of connections.
+    pub(crate) connections: usize,
     /// Maximum number of steps in the transcript.
     pub(crate) steps: usize,
     /// Maximum number of bytes that the tester sends.
@@ -47,6 +49,7 @@ impl Tier {
             Tier::Full => 4,
         };
         CaseLimits {
+            connections: 4000 * factor as usize,
             steps: 50_000 * factor as usize,
             sent: (64 << 20) * factor as usize,
             received: (16 << 20) * factor as usize,

@@ -1,9 +1,10 @@
 //! The Lua state of a script: the functions that it may use, and its limits.
 //!
-//! A script has no files, no network, no processes, no clock and no random source of its own. A
-//! script cannot catch the end of its case. Memory, instructions and wall time are limited. The
-//! limits do not interrupt a library function. So functions that could run for long are missing
-//! (patterns, `table.move`, finalizers) or bounded (`string.rep`).
+//! A script has no files, no network, no processes, no clock and no random source of its own. The
+//! only clock is that of the tester's link (`t:clock`). A script cannot catch the end of its case.
+//! Memory, instructions and wall time are limited. The limits do not interrupt a library function.
+//! So functions that could run for long are missing (patterns, `table.move`, finalizers) or bounded
+//! (`string.rep`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

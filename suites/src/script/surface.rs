@@ -80,6 +80,15 @@ surface! {
     /// Waits for this number of seconds. The target continues meanwhile.
     async pause(seconds: f64 = "number") => stage.connections.pause(options::pause(seconds).map_err(mlua::Error::runtime)?).await;
 
+    /// Returns the number of seconds since the case began. For a builtin target in this process,
+    /// the clock is virtual.
+    async clock() -> "number" => stage.connections.now().since_origin().as_secs_f64();
+
+    /// Sets the size in bytes of TCP's receive buffer for the connections that the tester opens
+    /// after this call. With a small buffer, the target can send only a few bytes before the tester
+    /// reads. This method has no effect on connections that the target opens.
+    async receive_buffer(octets: u32 = "integer") => stage.connections.set_receive_buffer(octets);
+
     /// Adds a line to the transcript.
     async note(text: String = "string") => stage.recorder().note(&text);
 }

@@ -1,6 +1,6 @@
 -- RFC 5041 sections 1.2, 7.1 and 7.2, RFC 5040 section 5.3: Sends for which the target's user has
--- posted no receive, or only a receive that is too short. The cases use an agent: a program on the
--- target that calls the NIC's verbs for the tester.
+-- posted no receive, too few receives, or only a receive that is too short. The cases use an agent:
+-- a program on the target that calls the NIC's verbs for the tester.
 
 case {
   id = "ddp/7.1-receives/none",
@@ -73,5 +73,56 @@ case {
       expected = "unchanged bytes before and after the buffer",
       actual = "changed bytes",
     })
+  end,
+}
+
+case {
+  id = "ddp/7.1-receives/dry",
+  title = "If there are more Sends than receives, the target delivers a Send to each receive, and rejects the others or lets them wait",
+  requirements = { "RDMAP-5.3-5", "DDP-7.1-2" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "send", "receives", "agent" },
+  -- The Sends have one segment each, or the receives run out in the middle of a Send.
+  parameters = { segments = { 1, 2 } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, op = target:operate {}
+    local region = target:region { octets = 64, access = { "local_write" } }
+    local works, sends = {}, nil
+    for nth = 1, 2 do works[nth] = pair:post_receive { region = region, offset = 16 * (nth - 1), length = 16 } end
+    for nth = 1, 4 do
+      for segment = 1, p.segments do
+        local payload = ("%d"):format(nth):rep(16 // p.segments)
+        local ulpdu = rdmap.send {
+          msn = op.msn + nth - 1, mo = (segment - 1) * #payload, payload = payload, last = segment == p.segments,
+        }
+        sends = sends and sends .. mpa.fpdu { ulpdu = ulpdu } or mpa.fpdu { ulpdu = ulpdu }
+      end
+    end
+    conn:send(sends)
+    local function expect(nth)
+      pair:expect_completion { work = works[nth], octets = 16, requirement = "RDMAP-5.3-5", overdue_fails = true }
+    end
+    for nth = 1, 2 do expect(nth) end
+    local event, fpdu = conn:next { within = 3 }
+    local is_rejected = event == "close" or event == "fpdu" and fpdu.opcode == 7
+    if event == nil then
+      for nth = 3, 4 do works[nth] = pair:post_receive { region = region, offset = 16 * (nth - 1), length = 16 } end
+      for nth = 3, 4 do expect(nth) end
+    end
+    t:check(is_rejected or event == nil, {
+      requirement = "DDP-7.1-2",
+      expected = "a rejection, or the delivery of the waiting Sends",
+      actual = event == "fpdu" and ("an FPDU with opcode %d"):format(fpdu.opcode) or event,
+    })
+    local got, want = region:get {}, ("1"):rep(16) .. ("2"):rep(16)
+    t:check(got:sub(1, #want) == want, {
+      requirement = "RDMAP-5.3-5",
+      expected = "the bytes of the first two Sends in their receives",
+      actual = octets.difference(got:sub(1, #want), want),
+    })
+    conn:reset()
   end,
 }

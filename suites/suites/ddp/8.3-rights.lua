@@ -125,6 +125,56 @@ case {
   end,
 }
 
+--- Size in bytes of a Read Response that TCP does not accept at once, and of the tester's receive
+--- buffer.
+local LONG, BUFFER = 1 << 20, 16384
+
+-- A part of the Read Response may already be in the buffers of TCP when the region is deregistered.
+-- So the target may send any part of it.
+case {
+  id = "ddp/8.3-rights/during-read",
+  title = "The target sends only bytes of the region if it is deregistered during a Read, and then rejects a Read of it",
+  requirements = { "RDMAP-4.4-10", BACK },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "read", "refusal", "protection", "agent" },
+
+  run = function(t, _, target)
+    t:good_exchange()
+    t:receive_buffer(BUFFER)
+    local conn = target:operate {}
+    local region = target:region { octets = LONG, fill = SEED }
+    local data, got = target:pattern(SEED, LONG), 0
+    conn:send(mpa.fpdu {
+      ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = LONG, src_stag = region.stag, src_to = region.address },
+    })
+    local event, fpdu = conn:next { within = 10 }
+    t:check(event == "fpdu" and fpdu.opcode == 2, { expected = "a Read Response", actual = event or "nothing" })
+    region:destroy()
+    while event == "fpdu" and fpdu.opcode == 2 do
+      t:check(fpdu.payload == data:sub(got + 1, got + #fpdu.payload), {
+        requirement = "RDMAP-4.4-10",
+        expected = ("the bytes of the region from offset %d"):format(got),
+        actual = octets.difference(fpdu.payload, data:sub(got + 1, got + #fpdu.payload)),
+      })
+      got = got + #fpdu.payload
+      if fpdu.last then break end
+      event, fpdu = conn:next { within = 10 }
+    end
+    t:check(event ~= nil, {
+      requirement = "RDMAP-4.4-10",
+      expected = "the rest of the Read Response, a Terminate or a close",
+      actual = ("nothing after %d bytes of the Read Response, and the connection stays open"):format(got),
+      missing = true,
+    })
+    conn:reset()
+    local later = target:operate {}
+    later:send(read_request(region, 0), { deviates = true })
+    later:expect_terminate { requirement = BACK }
+    later:expect_close()
+  end,
+}
+
 case {
   id = "ddp/8.3-rights/edges",
   title = "The target accepts a Write and a Read of the first and of the last byte of a region",

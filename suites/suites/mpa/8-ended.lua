@@ -46,3 +46,29 @@ case {
     pair:expect_event { event = ENDED, requirement = "MPA-8-1", overdue_fails = true }
   end,
 }
+
+case {
+  id = "mpa/8-ended/crossing",
+  title = "The target reports the end of a connection that the peer and the target's user end at the same time",
+  requirements = { "MPA-8-1" },
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "close", "agent" },
+  parameters = { ends = { "fin", "reset", "terminate" } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair = target:operate {}
+    pair:disconnect()
+    -- The tester does not wait for the target's FIN.
+    if p.ends == "fin" then
+      conn:finish()
+    elseif p.ends == "reset" then
+      conn:reset()
+    else
+      conn:send(mpa.fpdu { ulpdu = rdmap.send { opcode = 7, qn = 2, msn = 1, payload = "\0\0\0\0" } })
+    end
+    pair:expect_event { event = ENDED, requirement = "MPA-8-1", overdue_fails = true }
+    conn:reset()
+  end,
+}

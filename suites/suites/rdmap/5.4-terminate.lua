@@ -1,4 +1,5 @@
--- RFC 5040 sections 4.8 and 5.4: a Terminate that the target receives.
+-- RFC 5040 sections 4.8 and 5.4: a Terminate that the target receives. One case uses an agent: a
+-- program on the target that calls the NIC's verbs for the tester.
 
 --- Returns an FPDU with a Terminate. By default, the Terminate is the first message on queue 2.
 local function terminate(fields)
@@ -6,8 +7,8 @@ local function terminate(fields)
   return mpa.fpdu { ulpdu = rdmap.send(fields) }
 end
 
---- Declares a case with any service. `declared` has the other fields of the case. By default, the
---- case is for both roles of the target, and needs the capability `operation`.
+--- Declares a case. `declared` has the other fields of the case. By default, the case is for both
+--- roles of the target, and needs the capability `operation`.
 local function with_service(name, title, requirements, declared, run)
   declared.id, declared.title = "rdmap/5.4-terminate/" .. name, title
   declared.requirements, declared.run = requirements, run
@@ -71,4 +72,22 @@ case(with_service("first", "The target accepts a Terminate as the first message,
   local conn = t:start_up()
   conn:send(terminate { payload = "\x00\x00\x00\x00" }, { deviates = true })
   conn:expect_close { requirement = "RDMAP-5.4-3", overdue_fails = true }
+end))
+
+case(with_service("empty-queue", "The target accepts a Terminate, and a FIN after it, when no receive is posted",
+  { "RDMAP-5.4-3", "RDMAP-5.4-9" }, { capabilities = { "agent" }, tags = { "terminate", "receives", "agent" } }, function(t, _, target)
+  t:good_exchange()
+
+  local conn, pair = target:operate {}
+  conn:send(terminate { payload = "\x00\x00\x00\x00" }, { deviates = true })
+  conn:finish()
+  -- The target may answer the Terminate only with the end of the connection.
+  local event, fpdu = conn:next { within = 10 }
+  t:check(event == "close", {
+    requirement = "RDMAP-5.4-3",
+    expected = "a close",
+    actual = event == "fpdu" and ("an FPDU with opcode %d"):format(fpdu.opcode) or event or "nothing, and the connection stays open",
+    missing = event == nil,
+  })
+  pair:expect_error { requirement = "RDMAP-5.4-9", overdue_fails = true }
 end))

@@ -99,6 +99,59 @@ case {
   end,
 }
 
+--- Number of blocks of connections. Each block has ten rounds of a closed and a reset connection,
+--- ten refused connections, and a good exchange. So there are 10,013 connections.
+local BLOCKS = 323
+--- Number of blocks at the beginning and at the end whose times are compared.
+local COMPARED = 10
+--- The number of seconds after which no further block begins. A slow target needs minutes for all
+--- blocks.
+local BUDGET = 900
+
+--- Returns the shortest of the times from `first` to `last`. Other work of the target's host makes
+--- some blocks slower.
+local function fastest(times, first, last)
+  return math.min(table.unpack(times, first, last))
+end
+
+case {
+  id = "rdmap/6-connections/after-thousands",
+  title = "The target still works, and is as quick as before, after 10,000 connections that were closed, refused or reset",
+  requirements = session.requirements(session.ECHO),
+  capabilities = { "echo" },
+  tags = { "connections", "slow" },
+  tier = "full",
+
+  run = function(t)
+    local s = session.echo(t)
+    local began, times = t:clock(), {}
+    for block = 1, BLOCKS do
+      local at = t:clock()
+      if at - began > BUDGET then break end
+      for _ = 1, 10 do
+        s:send(1, { size = 40 })
+        s:close(1)
+        s:message(1, { size = 3000, segment = 1000 })
+        s:segments(1, 1)
+        s:reset(1)
+      end
+      s:refused(10)
+      times[block] = t:clock() - at
+    end
+    local compared = math.min(COMPARED, #times // 2)
+    local before, after = fastest(times, 1, compared), fastest(times, #times - compared + 1, #times)
+    t:note(("%d blocks of 31 connections: %.3f s per block at the beginning, %.3f s at the end"):format(#times, before, after))
+    -- No requirement is about the speed of a target. So the case is inconclusive if the target is
+    -- slower.
+    t:check(after <= 5 * before + 0.5, {
+      expected = ("about %.3f s for 31 connections, as at the beginning"):format(before),
+      actual = ("%.3f s after %d blocks of 31 connections"):format(after, #times),
+    })
+    s:send(1, { size = 3000, segment = 1000 })
+    s:finish()
+  end,
+}
+
 with("rping", "ended-stag", "The STag of a connection that has ended is not valid on a later connection",
   {}, { "closed-stag" }, function(s)
   s:write(1, { at = 0, size = 40 })

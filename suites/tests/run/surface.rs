@@ -103,6 +103,38 @@ async fn next_returns_the_event_and_decides_nothing() {
     assert!(result.steps.iter().any(|step| step.kind == StepKind::Silence && step.text == "nothing within 1 s"));
 }
 
+#[tokio::test]
+async fn a_script_reads_the_clock() {
+    let body = "local at = t:clock()\nt:pause(0.5)\nassert(t:clock() - at >= 0.5, t:clock() - at)";
+    for target in [Target::builtin(), Target::builtin_tcp()] {
+        let result = against(target, body).await;
+        assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+    }
+}
+
+/// If the tester's receive buffer is smaller than the echo, the target sends the rest of the echo
+/// when the tester reads.
+#[tokio::test]
+async fn a_small_receive_buffer_loses_no_bytes() {
+    let body = "t:receive_buffer(2048)\nlocal c = t:connect()\nc:send(t:request())\nc:expect_reply()\n\
+                local sent, got = octets.counted(9000), ''\n\
+                c:send(mpa.fpdu { ulpdu = rdmap.send { payload = sent } })\nt:pause(0.1)\n\
+                repeat local f = c:expect_fpdu { opcode = 3 } got = got .. f.payload until f.last\n\
+                assert(got == sent, #got)\nc:close()";
+    for target in [Target::builtin(), Target::builtin_tcp()] {
+        let result = against(target, body).await;
+        assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+    }
+}
+
+/// A target in this process serves 1,024 connections at a time.
+#[tokio::test]
+async fn closed_and_reset_connections_use_nothing() {
+    let body = "for _ = 1, 600 do\nlocal c = t:connect()\nc:send(t:request():flip(3))\nc:close()\nc:reset()\n\
+                local r = t:connect()\nr:send(t:request())\nr:reset()\nend";
+    passes(body).await;
+}
+
 /// If an answer is late and the expectation has `overdue_fails`, the case fails. Without
 /// `overdue_fails`, the case is inconclusive.
 #[tokio::test]

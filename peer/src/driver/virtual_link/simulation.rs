@@ -34,8 +34,12 @@ pub(super) struct Machine {
     pub(super) unread: usize,
     /// Number of bytes in `to_tester`.
     in_flight: usize,
+    /// Limit of `in_flight`.
+    window: usize,
     /// The tester has dropped its side, so nothing reads `to_tester`.
     pub(super) abandoned: bool,
+    /// The tester does not use its side any more, and may still hold it.
+    pub(super) released: bool,
 }
 
 pub(super) enum Item {
@@ -45,7 +49,7 @@ pub(super) enum Item {
 }
 
 impl Machine {
-    fn new(connection: Box<dyn DrivenConnection>, mangler: Option<Mangler>) -> Self {
+    fn new(connection: Box<dyn DrivenConnection>, mangler: Option<Mangler>, window: usize) -> Self {
         Machine {
             connection,
             mangler,
@@ -53,7 +57,9 @@ impl Machine {
             to_tester: VecDeque::new(),
             unread: 0,
             in_flight: 0,
+            window,
             abandoned: false,
+            released: false,
         }
     }
 
@@ -87,7 +93,7 @@ impl Machine {
 
     /// Returns whether the target must wait before it sends, because the tester does not read.
     fn is_held_back(&self) -> bool {
-        self.in_flight >= WINDOW
+        self.in_flight >= self.window
     }
 
     fn is_over(&self) -> bool {
@@ -215,19 +221,25 @@ impl Simulation {
             mapper.handle(now);
         }
         for (number, connection) in self.pm_client.as_mut().map(|client| client.handle(now)).unwrap_or_default() {
-            self.open(number, connection, None);
+            self.open(number, connection, None, WINDOW);
         }
         for machine in self.machines.values_mut() {
             if machine.next().is_some_and(|at| at <= now) {
                 machine.handle(now);
             }
         }
-        self.machines.retain(|_, machine| !(machine.abandoned && machine.is_over()));
+        self.machines.retain(|_, machine| !((machine.abandoned || machine.released) && machine.is_over()));
     }
 
-    /// Opens connection `number`.
-    pub(super) fn open(&mut self, number: u32, connection: Box<dyn DrivenConnection>, mangler: Option<Mangler>) {
-        let mut machine = Machine::new(connection, mangler);
+    /// Opens connection `number`. `window` is the limit of the tester's unread bytes.
+    pub(super) fn open(
+        &mut self,
+        number: u32,
+        connection: Box<dyn DrivenConnection>,
+        mangler: Option<Mangler>,
+        window: usize,
+    ) {
+        let mut machine = Machine::new(connection, mangler, window);
         machine.serve(self.now);
         self.machines.insert(number, machine);
     }

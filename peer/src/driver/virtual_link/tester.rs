@@ -44,7 +44,18 @@ impl VirtualTester {
     }
 
     pub(in crate::driver) fn reset(&mut self) -> Result<(), LinkError> {
-        self.put(Item::Reset)
+        match self.put(Item::Reset) {
+            // The tester has released the connection, and the simulation has removed it.
+            Err(LinkError::Reset) => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Lets the simulation remove the connection when the target's side is over.
+    pub(in crate::driver) fn release(&mut self) {
+        if let Some(machine) = lock(&self.simulation).machines.get_mut(&self.number) {
+            machine.released = true;
+        }
     }
 
     fn put(&mut self, item: Item) -> Result<(), LinkError> {

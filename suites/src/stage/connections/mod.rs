@@ -30,10 +30,8 @@ use super::rdma::{Exchange, Progress, RdmaSide, StartUpResult};
 use super::{Expectation, Log, Recorder, Stop, describe};
 use crate::model::{CaseKey, Direction, EventSink, SourceLocation, StepKind};
 use crate::stage::Message;
-use crate::targets::{Start, Target};
+use crate::targets::{Service, Start, Target};
 
-/// Maximum number of connections of one case.
-const MAX_CONNECTIONS: usize = 1000;
 /// Time limit in seconds for the target to close its direction after the tester's FIN. After this
 /// time, the tester resets the connection.
 const CLOSING_SECONDS: f64 = 2.0;
@@ -123,6 +121,13 @@ impl Connections {
         Exchange { connections: self, number, started, expectation }
     }
 
+    /// Sets the size in bytes of TCP's receive buffer for the connections that the tester opens
+    /// after this call.
+    pub(crate) fn set_receive_buffer(&mut self, octets: u32) {
+        self.recorder().note(&format!("a receive buffer of {octets} bytes"));
+        self.link.set_receive_buffer(octets);
+    }
+
     /// Returns how to start an initiator. `None` for a responder.
     pub(crate) fn start(&self) -> Option<&Start> {
         self.start.as_ref()
@@ -143,8 +148,9 @@ impl Connections {
     }
 
     pub(in crate::stage) fn check_limit(&mut self) -> Result<(), Stop> {
-        if self.list.len() >= MAX_CONNECTIONS {
-            return Err(self.recorder().harness(&format!("the case opens more than {MAX_CONNECTIONS} connections")));
+        let limit = self.target.options.limits.connections;
+        if self.list.len() >= limit {
+            return Err(self.recorder().harness(&format!("the case opens more than {limit} connections")));
         }
         Ok(())
     }
@@ -222,7 +228,7 @@ impl Connections {
         loop {
             match self.receive(number, deadline).await? {
                 Arrival::Octets => {}
-                Arrival::Fin | Arrival::Reset => return Ok(()),
+                Arrival::Fin | Arrival::Reset => return self.release(number),
                 Arrival::TimedOut => {
                     let text =
                         format!("the target keeps its direction open for {CLOSING_SECONDS} s after the tester's FIN");
@@ -254,7 +260,19 @@ impl Connections {
         conn.finished = true;
         let reset = conn.end.reset().await;
         self.recorder().step(number, Direction::Sent, StepKind::Reset, "reset".into(), None);
-        reset.map_err(|error| self.recorder().harness(&error.to_string()))
+        reset.map_err(|error| self.recorder().harness(&error.to_string()))?;
+        self.release(number)
+    }
+
+    /// Releases a connection that is over, because a case can have more connections than the tester
+    /// can have sockets.
+    fn release(&mut self, number: u32) -> Result<(), Stop> {
+        // On the virtual link, this destroys the agent's end of the connection, and the script may
+        // still use that end.
+        if self.target.service() != Service::Agent {
+            self.get(number)?.end.release();
+        }
+        Ok(())
     }
 
     /// Counts bytes before they are sent over TCP or UDP. Ends the case if it sends too many bytes.
