@@ -78,6 +78,16 @@ surface! {
         portmap_table(&lua, &from.to_string(), &octets)?
     };
 
+    /// Returns the next datagram, and judges nothing. The second value is whether the datagram came
+    /// from the queried address and port of the port mapper. Returns nil if nothing arrives.
+    async next() { waiting as expectation } -> "weft.PortMapperMessage?, boolean?" =>
+        match stage.mapper_server().next(m.socket, &expectation).await? {
+            Some((from, octets, is_from_there)) => {
+                (Some(portmap_table(&lua, &from.to_string(), &octets)?), Some(is_from_there))
+            }
+            None => (None, None),
+        };
+
     /// Expects that no datagram arrives.
     async expect_quiet() { mapper_quiet as (expectation, or_deny) } =>
         stage.mapper_server().expect_quiet(m.socket, &expectation, or_deny).await?;

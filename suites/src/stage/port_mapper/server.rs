@@ -3,7 +3,6 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use weft_core::RequirementId;
 use weft_core::wire::portmap::{Addresses, Message as PmMessage, MessageType, PmTime, RawMessage};
 use weft_peer::driver::DatagramSocket;
 use zerocopy::IntoBytes;
@@ -155,6 +154,22 @@ impl MapperServerSide<'_> {
         Ok((from, octets))
     }
 
+    /// Waits for the next datagram, `expectation.within` at most, and judges nothing. Returns the
+    /// sender's address, the payload, and whether the datagram came from the queried port mapper.
+    pub(crate) async fn next(
+        &mut self,
+        socket: usize,
+        expectation: &Expectation,
+    ) -> Result<Option<(SocketAddr, Vec<u8>, bool)>, Stop> {
+        let deadline = self.connections.link.now() + expectation.within;
+        let Some((from, octets)) = self.receive(socket, deadline).await? else {
+            self.recorder().silence(expectation);
+            return Ok(None);
+        };
+        let is_from_there = self.sockets.get(socket).is_some_and(|open| open.target == from);
+        Ok(Some((from, octets, is_from_there)))
+    }
+
     /// Opens a TCP connection to `address`, the address in an answer. The tester connects from the
     /// address `from`. Returns the number of the connection.
     pub(crate) async fn connect(
@@ -240,12 +255,9 @@ impl MapperServerSide<'_> {
         Ok(Some(Ok(answer)))
     }
 
-    /// Sends a Request from a new socket, and expects an answer.
-    pub(in crate::stage) async fn good_exchange(
-        &mut self,
-        shows: Vec<RequirementId>,
-        within: Duration,
-    ) -> Result<(), Stop> {
+    /// Sends a Request from a new socket, and expects an answer. If the expectation has
+    /// requirements, a missing answer violates them.
+    pub(in crate::stage) async fn good_exchange(&mut self, expectation: &Expectation) -> Result<(), Stop> {
         const HANDLE: u64 = 0x600d_0000_0000_0000;
         let socket = self.open(false).await?;
         let (own, connecting) = self.addresses(socket);
@@ -262,7 +274,8 @@ impl MapperServerSide<'_> {
             ap_ip_addr: padded(mapped),
         };
         self.put(socket, &Message::new("PMReq", pm_req.as_bytes().to_vec())).await?;
-        let expectation = Expectation { shows, ..Expectation::preparation(within) };
+        let is_judged = !expectation.requirements.is_empty();
+        let expectation = Expectation { overdue_fails: is_judged, ..expectation.clone() };
         let wanted = MapperFields { handle: Some(handle), ..MapperFields::default() };
         let alive = self.connections.log.alive_before;
         let (_, octets) = self.expect(socket, &expectation, &wanted).await?;

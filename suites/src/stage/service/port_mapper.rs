@@ -25,7 +25,7 @@ impl ServiceDriver for PortMapper {
         let (shows, within) = (expectation.shows.clone(), expectation.within);
         match stage.connections.start().is_some() {
             true => Box::pin(async move { stage.mapper_client().good_exchange(shows, within).await }),
-            false => Box::pin(async move { stage.mapper_server().good_exchange(shows, within).await }),
+            false => Box::pin(async move { stage.mapper_server().good_exchange(expectation).await }),
         }
     }
 
