@@ -59,14 +59,19 @@ pub struct CaseResult {
 const FIRST_STEPS: usize = 50;
 /// Number of steps that a report keeps from the end of a long transcript. Most failures are there.
 const LAST_STEPS: usize = 100;
+/// Number of steps that a report keeps from the beginning, and from the end, of a long transcript
+/// without a violation.
+const PASSED_STEPS: usize = 25;
 
 impl CaseResult {
     /// Replaces the middle of a long transcript by a note, so that reports stay short. Steps that show
     /// a violation or the stimulus remain.
     pub(crate) fn shorten_steps(&mut self) {
-        let Some(end) = self.steps.len().checked_sub(LAST_STEPS).filter(|end| *end > FIRST_STEPS + 1) else { return };
-        let at_ns = self.steps[FIRST_STEPS].at_ns;
-        let mut middle: Vec<Step> = self.steps.drain(FIRST_STEPS..end).collect();
+        let has_passed = self.verdict == Verdict::Pass && self.failing().next().is_none();
+        let (first, last) = if has_passed { (PASSED_STEPS, PASSED_STEPS) } else { (FIRST_STEPS, LAST_STEPS) };
+        let Some(end) = self.steps.len().checked_sub(last).filter(|end| *end > first + 1) else { return };
+        let at_ns = self.steps[first].at_ns;
+        let mut middle: Vec<Step> = self.steps.drain(first..end).collect();
         let all = middle.len();
         middle.retain(Step::is_decisive);
         let note = Step {
@@ -77,7 +82,7 @@ impl CaseResult {
             text: format!("{} steps are left out here; transcript.json has them", all - middle.len()),
             octets: None,
         };
-        self.steps.splice(FIRST_STEPS..FIRST_STEPS, std::iter::once(note).chain(middle));
+        self.steps.splice(first..first, std::iter::once(note).chain(middle));
     }
 
     /// Returns the violated requirements: requirements of the case, and other requirements whose
