@@ -265,7 +265,11 @@ fn event(lua: &Lua, next: NextEvent) -> mlua::Result<(Option<&'static str>, Opti
     Ok(match next {
         NextEvent::Frame(StartupKind::Request, octets) => (Some("request"), Some(reply_table(lua, &octets)?)),
         NextEvent::Frame(StartupKind::Reply, octets) => (Some("reply"), Some(reply_table(lua, &octets)?)),
-        NextEvent::Fpdu(octets) => (Some("fpdu"), Some(fpdu_table(lua, &octets)?)),
+        NextEvent::Fpdu(octets) => match fpdu_table(lua, &octets)? {
+            fpdu if fpdu.contains_key("opcode")? => (Some("fpdu"), Some(fpdu)),
+            // The ULPDU has no DDP segment.
+            _ => (Some("octets"), None),
+        },
         NextEvent::Octets => (Some("octets"), None),
         NextEvent::Close => (Some("close"), None),
         NextEvent::Nothing => (None, None),
