@@ -1353,6 +1353,11 @@ function Mapper:send(message, options) end
 ---@return weft.PortMapperMessage
 function Mapper:expect(options) end
 
+---Returns the next datagram, and judges nothing. The second value is whether the datagram came from the queried address and port of the port mapper. Returns nil if nothing arrives.
+---@param options? weft.fields.waiting
+---@return weft.PortMapperMessage?, boolean?
+function Mapper:next(options) end
+
 ---Expects that no datagram arrives.
 ---@param options? weft.fields.mapper_quiet
 function Mapper:expect_quiet(options) end
@@ -1672,18 +1677,12 @@ function Tester:greet(options) end
 ---@return weft.SdpSocket
 function Tester:sdp_socket(options) end
 
----Draws the random steps of a session with the service `"echo"` or `"rping"`, without faults, and adds the steps to the transcript. Returns a function that plays the steps. The parameter of the function is the session. `number` is the seed of the random steps, and `connections` is the maximum number of connections at a time.
+---Draws the random steps of a session with a service, such as `"echo"`, `"agent"` or `"sdp-echo"`, without faults, and adds the steps to the transcript. Returns a function that plays the steps. The parameter of the function is the session. `number` is the seed of the random steps, and `connections` is the maximum number of connections or clients at a time.
 ---@param service string
 ---@param number integer
 ---@param connections integer
 ---@return fun(session: table)
 function Tester:drawn_session(service, number, connections) end
-
----Draws the random steps of a session with an SDP socket, and adds the steps to the transcript. Returns a function that plays the steps. The parameter of the function is the session. `number` is the seed of the random steps, and `connections` is the maximum number of connections at a time.
----@param number integer
----@param connections integer
----@return fun(session: table)
-function Tester:drawn_sdp_session(number, connections) end
 
 ---Opens a socket for datagrams to the target's port mapper.
 ---@param options? weft.fields.mapper

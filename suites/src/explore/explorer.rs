@@ -14,6 +14,7 @@ use super::{Exploration, ExploreError, ExploreOptions, ExploreProgress, Explored
 use crate::model::{CaseResult, RequirementVerdict, Role, Verdict};
 use crate::run::{RunError, random_seed};
 use crate::session::{self, Profile, SessionService, Step};
+use crate::stage::service::Protocol;
 
 /// After this number of consecutive sessions without a verdict, a service is not explored any more.
 const MAX_UNDECIDED: u32 = 5;
@@ -34,7 +35,11 @@ pub async fn explore(
     let target = &options.target;
     let offered = SessionService::ALL.into_iter().filter(|(service, _)| target.offers(*service));
     let services = offered.map(|(_, service)| service);
-    let is_played = |service: &SessionService| service.roles().iter().any(|role| target.role().plays(*role));
+    // A case about iWARP judges no target with an SDP service, even if the target has an agent.
+    let is_iwarp = target.service().driver().facts().protocol == Protocol::Iwarp;
+    let is_played = |service: &SessionService| {
+        (is_iwarp || service.is_sdp()) && service.roles().iter().any(|role| target.role().plays(*role))
+    };
     let services: Vec<SessionService> = services.filter(is_played).collect();
     if services.is_empty() {
         let (name, service) = (target.name().to_owned(), target.service().as_str());
@@ -80,10 +85,11 @@ fn prepare(out: &Path) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Returns whether a session failed because an answer did not arrive in time. If it arrives when the
-/// session is played again, the target or the machine may have been slow.
+/// Returns whether a session failed because an answer or a completion did not arrive in time. If it
+/// arrives when the session is played again, the target or the machine may have been slow.
 fn is_missing(result: &CaseResult) -> bool {
-    result.actual.as_deref().is_some_and(|actual| actual.starts_with("nothing "))
+    let begins = |text: &str| result.actual.as_deref().is_some_and(|actual| actual.starts_with(text));
+    begins("nothing ") || begins("the target's user is not notified ")
 }
 
 /// A service of the target, for which sessions are drawn.
@@ -188,10 +194,7 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
         let mut rng = Rng::with_seed(self.found.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let source = rng.usize(..self.sources.len());
         let profile = self.sources[source].profile;
-        let steps = match profile.service.is_sdp() {
-            true => session::sdp_steps(&mut rng, profile.connections),
-            false => session::steps(&mut rng, &profile),
-        };
+        let steps = session::steps(&mut rng, &profile);
         let name = format!("{}-{number}", self.found.seed);
         let result = self.player.play(profile.service, &name, &steps).await?;
         self.found.progress.sessions = number;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::session::Step;
+use crate::session::{AgentAction, AgentStep, Step};
 
 /// Returns one session with the steps of `sessions`, in their order. The connections of a session
 /// are closed at its end, as when it is played alone. Sessions do not share connections.
@@ -17,7 +17,14 @@ pub(super) fn join(sessions: &[Vec<Step>]) -> Vec<Step> {
                 most = most.max(*connection);
                 *connection += used;
                 let number = *connection;
-                if matches!(step, Step::Close { .. } | Step::Reset { .. } | Step::Fault { .. }) {
+                let is_end = matches!(
+                    step,
+                    Step::Close { .. }
+                        | Step::Reset { .. }
+                        | Step::Fault { .. }
+                        | Step::Agent(AgentStep { action: AgentAction::Disconnect, .. })
+                );
+                if is_end {
                     open.remove(&number);
                 } else {
                     open.insert(number);
@@ -45,7 +52,7 @@ mod tests {
 
     #[test]
     fn connections_are_closed_between_sessions() {
-        let read = |connection| Step::Read { connection, at: 0, size: 8 };
+        let read = |connection| Step::Read { connection, at: 0, size: 8, align: 0 };
         let first = vec![read(1), read(2), Step::Reset { connection: 1 }];
         let second = vec![Step::Pause { ms: 5 }, read(1)];
         let close = Step::Close { connection: 2 };

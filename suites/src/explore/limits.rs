@@ -5,9 +5,12 @@
 use weft_core::requirement;
 
 use super::player::Player;
-use crate::model::{CaseResult, Verdict};
+use crate::model::{Capability, CaseResult, Verdict};
 use crate::run::RunError;
-use crate::session::{MAX_SEND, Profile, SdpAction, SdpStep, SessionService, SocketFields, Step};
+use crate::session::{
+    AgentAction, AgentStep, MAPPED, MAX_PORTS, MAX_SEND, PortmapAction, PortmapStep, Profile, SdpAction, SdpStep,
+    SessionService, SocketFields, Step,
+};
 use crate::targets::Target;
 
 /// Sizes of the first Sends, in bytes. The last size is the longest payload that `octets.counted`
@@ -25,7 +28,8 @@ pub(super) async fn find(
     service: SessionService,
     connections: u32,
 ) -> Result<(Profile, Vec<String>), RunError> {
-    let mut profile = Profile { faults: true, ..Profile::of(target, service, connections) };
+    let atomics = target.capabilities().contains(&Capability::Atomics);
+    let mut profile = Profile { atomics, faults: true, ports: MAX_PORTS, ..Profile::of(target, service, connections) };
     let mut sentences = Vec::new();
     if service == SessionService::Echo {
         let (max_send, is_limit) = largest_send(player, profile.max_segment).await?;
@@ -59,10 +63,11 @@ pub(super) async fn find(
         let flood = Step::Flood { connection: 1, count: 8, size: profile.max_send, segment: profile.max_segment };
         profile.floods = player.play(service, "flood", &[flood]).await?.verdict != Verdict::Inconclusive;
     }
-    if profile.connections > 1 {
+    // A port mapper must serve several clients at a time.
+    if profile.connections > 1 && service != SessionService::PortMapper {
         let open = |connection| match service.is_sdp() {
             true => Step::Sdp(SdpStep { connection, action: SdpAction::Open(SocketFields::default()) }),
-            false => Step::Open { connection, crc: None, private: 0, markers: false, enhanced: false },
+            false => Step::Open { connection, crc: None, private: 0, markers: false, enhanced: false, rtr: None },
         };
         let one = player.play(service, "one-connection", &[open(1)]).await?;
         let two = [open(1), open(2), operation(service, 2), Step::Answers { connection: 2 }, operation(service, 1)];
@@ -95,9 +100,16 @@ fn operation(service: SessionService, connection: u32) -> Step {
             empty: false,
             descending: false,
         },
-        SessionService::Rping => Step::Read { connection, at: 0, size: 8 },
+        SessionService::Rping => Step::Read { connection, at: 0, size: 8, align: 0 },
         SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => {
             Step::Sdp(SdpStep { connection, action: SdpAction::Send { size: 64, urgent: false } })
+        }
+        SessionService::Agent => {
+            let action = AgentAction::Write { region: 1, at: 0, size: 8, segment: 8 };
+            Step::Agent(AgentStep { connection, action })
+        }
+        SessionService::PortMapper => {
+            Step::Portmap(PortmapStep { connection, action: PortmapAction::Request { port: 1, service: MAPPED } })
         }
     }
 }

@@ -37,8 +37,8 @@ use crate::targets::Target;
 /// How to explore.
 #[derive(Debug, Clone)]
 pub struct ExploreOptions {
-    /// The target. Its service is echo, rping, or an SDP echo, sink or source. If it is the
-    /// Initiator, its service is echo.
+    /// The target. Its service is echo, rping, a port mapper, or an SDP echo, sink or source, or it
+    /// has an agent. If it is the Initiator, its service is echo.
     pub target: Target,
     /// Folder for the saved cases: a folder of suites. It is created if it is missing. Cases of an
     /// earlier exploration are deleted.
@@ -107,7 +107,7 @@ pub struct Exploration {
 pub enum ExploreError {
     /// The service of the target has no sessions.
     #[error(
-        "{0} has the service {1}; --explore needs a target with the service `echo` or `rping`, or an SDP socket that echoes, discards or sends data"
+        "{0} has the service {1}; --explore needs a target with the service `echo` or `rping`, with an agent, a port mapper, or an SDP socket that echoes, discards or sends data"
     )]
     Service(String, &'static str),
     /// The target is the Initiator, and its service has no sessions in this role.

@@ -12,27 +12,20 @@ use crate::stage::Stage;
 surface! {
     TESTER_DRAWN_SESSION = Tester, bind_tester |t, stage, lua|;
 
-    /// Draws the random steps of a session with the service `"echo"` or `"rping"`, without faults,
-    /// and adds the steps to the transcript. Returns a function that plays the steps. The parameter
-    /// of the function is the session. `number` is the seed of the random steps, and `connections`
-    /// is the maximum number of connections at a time.
+    /// Draws the random steps of a session with a service, such as `"echo"`, `"agent"` or
+    /// `"sdp-echo"`, without faults, and adds the steps to the transcript. Returns a function that
+    /// plays the steps. The parameter of the function is the session. `number` is the seed of the
+    /// random steps, and `connections` is the maximum number of connections or clients at a time.
     async drawn_session(service: String = "string", number: u64 = "integer", connections: u32 = "integer")
         -> "fun(session: table)" => {
-        let service = match service.as_str() {
-            "echo" => SessionService::Echo,
-            "rping" => SessionService::Rping,
-            other => return Err(mlua::Error::runtime(format!("no sessions with the service {other:?}; use \"echo\" or \"rping\""))),
+        let known = SessionService::ALL.map(|(_, service)| service);
+        let Some(service) = known.into_iter().find(|known| known.name() == service) else {
+            let names = known.map(|service| format!("{:?}", service.name())).join(", ");
+            return Err(mlua::Error::runtime(format!("no sessions with the service {service:?}; use one of {names}")));
         };
         let profile = Profile::of(&t.context.target, service, connections);
         player(&lua, &mut stage, number, &session::steps(&mut Rng::with_seed(number), &profile))?
     };
-
-    /// Draws the random steps of a session with an SDP socket, and adds the steps to the
-    /// transcript. Returns a function that plays the steps. The parameter of the function is the
-    /// session. `number` is the seed of the random steps, and `connections` is the maximum number
-    /// of connections at a time.
-    async drawn_sdp_session(number: u64 = "integer", connections: u32 = "integer") -> "fun(session: table)" =>
-        player(&lua, &mut stage, number, &session::sdp_steps(&mut Rng::with_seed(number), connections.max(1)))?;
 }
 
 /// Adds the steps to the transcript, and returns the function that plays them.

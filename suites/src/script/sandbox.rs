@@ -38,12 +38,19 @@ const STRIDE: u32 = 1000;
 /// Maximum length in bytes of a string from `string.rep`.
 const MAX_REP: usize = 1 << 20;
 
-/// The Lua module `session`, which runs the sessions that `weft test --explore` draws.
-const SESSION: &str = include_str!("../../library/session.lua");
-/// The part of the Lua module `session` for SDP sockets.
-const SDP_SESSION: &str = include_str!("../../library/sdp_session.lua");
-/// The Lua module `learn`, which plays the inputs of `weft learn`.
-const LEARN: &str = include_str!("../../library/learn.lua");
+/// The files of the Lua modules `session`, which plays the sessions of `weft test --explore`, and
+/// `learn`, which plays the inputs of `weft learn`. Each file gets the same table as argument.
+const LIBRARY: [(&str, &str); 9] = [
+    ("session", include_str!("../../library/session.lua")),
+    ("session_faults", include_str!("../../library/session_faults.lua")),
+    ("echo_session", include_str!("../../library/echo_session.lua")),
+    ("rping_session", include_str!("../../library/rping_session.lua")),
+    ("sdp_session", include_str!("../../library/sdp_session.lua")),
+    ("agent_traffic", include_str!("../../library/agent_traffic.lua")),
+    ("agent_session", include_str!("../../library/agent_session.lua")),
+    ("portmap_session", include_str!("../../library/portmap_session.lua")),
+    ("learn", include_str!("../../library/learn.lua")),
+];
 
 /// Names that are removed from the standard library, with their table ("" for globals).
 const REMOVED: [(&str, &[&str]); 4] = [
@@ -93,9 +100,10 @@ pub(crate) fn new(file: &str, limits: Limits, seed: u64) -> mlua::Result<Lua> {
     message::install(&lua)?;
     super::sdp::install(&lua)?;
     super::octets::install(&lua)?;
-    lua.load(SESSION).set_name("=session").exec()?;
-    lua.load(SDP_SESSION).set_name("=sdp_session").exec()?;
-    lua.load(LEARN).set_name("=learn").exec()?;
+    let shared = lua.create_table()?;
+    for (name, text) in LIBRARY {
+        lua.load(text).set_name(format!("={name}")).call::<()>(&shared)?;
+    }
     lua.set_app_data(ScriptName(file.to_owned()));
 
     let used = Arc::new(AtomicU64::new(0));

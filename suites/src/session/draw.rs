@@ -8,10 +8,12 @@ use fastrand::Rng;
 use crate::model::{Capability, Role};
 use crate::targets::Target;
 
-use super::step::{
+use super::fault::{
     CRC_FAULTS, ECHO_CRC_FAULTS, ECHO_FAULTS, FAULTS, Fault, LARGE, LARGE_CRC_FAULT, RPING_CRC_FAULTS, RPING_FAULTS,
-    SessionService, Step,
 };
+use super::portmap_step::FEW_PORTS;
+use super::service::SessionService;
+use super::step::{Rtr, Step};
 
 /// What sessions with a target may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,12 +37,18 @@ pub(crate) struct Profile {
     pub(crate) markers: bool,
     /// Whether the target receives the segments of a Send in any order of their offsets.
     pub(crate) any_order: bool,
+    /// Whether the target serves Atomic Operations, and its agent's user posts them.
+    pub(crate) atomics: bool,
     /// Whether the target receives large Sends although its echoes are not read.
     pub(crate) floods: bool,
     /// Whether the sessions have illegal FPDUs.
     pub(crate) faults: bool,
     /// Whether the target connects to the tester.
     pub(crate) is_initiator: bool,
+    /// Maximum number of PMReqs in one burst.
+    pub(crate) ports: u32,
+    /// Whether the port mapper maps a service over IPv6.
+    pub(crate) v6: bool,
 }
 
 impl Profile {
@@ -59,9 +67,12 @@ impl Profile {
             enhanced: target.role() != Role::Initiator && supports(Capability::Revision2),
             markers: supports(Capability::Markers),
             any_order: false,
+            atomics: false,
             floods: false,
             faults: false,
             is_initiator: target.role() == Role::Initiator,
+            ports: FEW_PORTS,
+            v6: service == SessionService::PortMapper && target.maps_v6(),
         }
     }
 }
@@ -75,8 +86,8 @@ const MAX_OCTETS: u32 = 2 << 20;
 /// Maximum number of FPDUs of one message.
 const MAX_FPDUS: u32 = 400;
 
-/// Draws the steps of a session.
-pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
+/// Draws the steps of a session with the service echo or rping.
+pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut left = MAX_OCTETS;
     // Many sessions have one connection, because some faults need many steps on one connection.
@@ -94,6 +105,7 @@ pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
         let connection = rng.u32(1..=connections);
         match rng.u32(..100) {
             0..6 => steps.push(open(rng, profile, connection)),
+            6 if rng.u32(..6) == 0 => steps.push(Step::Pause { ms: rng.u32(1500..2500) }),
             6..12 => steps.push(Step::Pause { ms: rng.u32(1..200) }),
             12..20 => steps.push(Step::Answers { connection }),
             20..25 => steps.push(Step::Close { connection }),
@@ -113,11 +125,13 @@ fn open(rng: &mut Rng, profile: &Profile, connection: u32) -> Step {
     // the private data of its own client.
     let markers = profile.markers && rng.u32(..3) == 0;
     let enhanced = profile.enhanced && rng.bool();
+    let has_rtr = enhanced && profile.service == SessionService::Echo && rng.bool();
     Step::Open {
         connection,
         crc,
         markers,
         enhanced,
+        rtr: has_rtr.then(|| *pick(rng, &[Rtr::Send, Rtr::Write])),
         private: if profile.service == SessionService::Echo { private } else { 0 },
     }
 }
@@ -154,9 +168,20 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
                 let segment = segment(rng, profile, size);
                 return steps.push(Step::Flood { connection, count: rng.u32(2..=8), size, segment });
             }
-            let size = size(rng, profile.max_send.min(*left));
+            match rng.u32(..40) {
+                0 => {
+                    let size = size(rng, MAX_SEND.min(profile.max_segment));
+                    return steps.push(Step::Batch { connection, count: rng.u32(2..=8), size });
+                }
+                1 => return steps.push(Step::Half { connection, size: rng.u32(..=1000) }),
+                2 => {
+                    let (count, more) = (*pick(rng, &[1, 2, 3, 4, 8, 16, 32]), rng.i32(-1..=1));
+                    return steps.push(Step::Fill { connection, count, more, most: profile.max_send });
+                }
+                _ => {}
+            }
+            let (size, segment) = segmented(rng, profile, profile.max_send.min(*left));
             *left -= size;
-            let segment = segment(rng, profile, size);
             let every = if size < 3000 && rng.u32(..6) == 0 { rng.u32(1..=40) } else { 0 };
             let stall = if every == 0 && rng.u32(..20) == 0 { *pick(rng, &[1, 2, 20, 22, 60]) } else { 0 };
             let (solicited, empty) = (rng.u32(..5) == 0, rng.u32(..12) == 0);
@@ -177,6 +202,7 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
                 _ => rng.u32(..=profile.buffer),
             };
             let size = size(rng, profile.buffer - at);
+            let busy = if rng.u32(..3) == 0 { *pick(rng, &[1, 8, 16]) } else { 0 };
             if rng.u32(..8) == 0 {
                 let count = if rng.u32(..6) == 0 { rng.u32(1..=300) } else { rng.u32(1..=3) };
                 let size = if count > 3 { rng.u32(2..=64) } else { size };
@@ -187,26 +213,56 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
                     _ => (1 << 31) - u64::from(rng.u32(..=size)),
                 };
                 let (between, empty) = (rng.u32(..3) == 0, rng.u32(..3) == 0);
-                return steps.push(Step::Rounds { connection, count, size, segment, to, between, empty });
+                return steps.push(Step::Rounds { connection, count, size, segment, to, between, empty, busy });
             }
             if rng.u32(..8) == 0 {
                 return steps.push(Step::Reads { connection, count: *pick(rng, &[2, 3, 5, 8, 15, 16, 16]), size });
             }
+            // Many targets translate addresses in pages, and carry bits at 2^16 and 2^32.
+            let align = if rng.u32(..6) == 0 { *pick(rng, &[4096, 4096, 1 << 16, 1 << 32]) } else { 0 };
+            let (at, size) = match align {
+                0 => (at, size),
+                _ => {
+                    let before = *pick(rng, &[1, 2, 3, 4, 8, 60]);
+                    (before, if rng.bool() { before } else { before + rng.u32(1..=64) })
+                }
+            };
             match rng.bool() {
-                true => steps.push(Step::Read { connection, at, size }),
+                true => steps.push(Step::Read { connection, at, size, align }),
                 false => {
                     let segment = segment(rng, profile, size);
-                    steps.push(Step::Write { connection, at, size, segment });
+                    steps.push(Step::Write { connection, at, size, segment, align });
                 }
             }
         }
-        // `sdp_step` draws the steps of these sessions.
-        SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => {}
+        // Other modules draw the steps of other sessions.
+        _ => {}
+    }
+}
+
+/// Draws the size in bytes of a message, of at most `most`, and the payload of its segments.
+fn segmented(rng: &mut Rng, profile: &Profile, most: u32) -> (u32, u32) {
+    match rng.u32(..16) {
+        // A number of segments near a power of two.
+        0 => {
+            let count = (1 << rng.u32(1..=8)) + rng.u32(..3) - 1;
+            let payload = rng.u32(1..=64).min(profile.max_segment);
+            ((count * payload).min(most), payload)
+        }
+        // A single FPDU whose length is near a multiple of 4096. Of its bytes, 24 are headers and CRC.
+        1 => {
+            let size = (4096 * rng.u32(1..=15) - 24 - rng.u32(..5)).min(most).min(profile.max_segment);
+            (size, profile.max_segment)
+        }
+        _ => {
+            let size = size(rng, most);
+            (size, segment(rng, profile, size))
+        }
     }
 }
 
 /// Draws a size in bytes, of at most `most`.
-fn size(rng: &mut Rng, most: u32) -> u32 {
+pub(super) fn size(rng: &mut Rng, most: u32) -> u32 {
     let size = match rng.u32(..10) {
         0 => 0,
         1..4 => rng.u32(1..=40),
@@ -219,7 +275,7 @@ fn size(rng: &mut Rng, most: u32) -> u32 {
 }
 
 /// Draws the maximum payload of the segments of a message.
-fn segment(rng: &mut Rng, profile: &Profile, size: u32) -> u32 {
+pub(super) fn segment(rng: &mut Rng, profile: &Profile, size: u32) -> u32 {
     let most = profile.max_segment;
     let segment = match rng.u32(..6) {
         0 | 1 => most,
@@ -251,9 +307,12 @@ mod tests {
             enhanced: true,
             markers: true,
             any_order: true,
+            atomics: false,
             floods: true,
             faults: true,
             is_initiator: false,
+            ports: 1,
+            v6: false,
         };
         let (mut sizes, mut kinds) = (std::collections::BTreeSet::new(), std::collections::HashSet::new());
         for seed in 0..200 {
@@ -268,7 +327,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(kinds.len(), 11);
+        assert_eq!(kinds.len(), 14);
         assert!(sizes.contains(&0) && sizes.contains(&50_000) && sizes.len() > 200, "{} sizes", sizes.len());
     }
 }

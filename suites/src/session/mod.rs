@@ -2,17 +2,46 @@
 //!
 //! | file | content |
 //! | --- | --- |
-//! | `step` | the steps of a session, and its Lua case |
+//! | `service` | the services of targets that have sessions |
+//! | `step` | the steps of a session with the service echo or rping |
+//! | `fault` | the illegal steps |
 //! | `sdp_step` | the steps of a session with an SDP socket, and how they are drawn |
-//! | `draw` | draws the steps of other sessions |
+//! | `agent_step` | the steps of a session with an agent, and how they are drawn |
+//! | `portmap_step` | the steps of a session with a port mapper, and how they are drawn |
+//! | `draw` | draws the steps of a session with the service echo or rping |
+//! | `case` | the Lua case of a session |
 //!
-//! `weft test --explore` plays sessions with new seeds. The cases of the topic `sdp/9-sessions`
-//! play some sessions with fixed seeds. The Lua modules `session` and `sdp_session` play the steps.
+//! `weft test --explore` plays sessions with new seeds. The cases of the topics `rdmap/6-sessions`,
+//! `rdmap/6-agent-sessions`, `sdp/9-sessions` and `sdp-pm/7-sessions` play some sessions with fixed
+//! seeds. The files of `suites/library` play the steps.
 
+use fastrand::Rng;
+
+mod agent_step;
+mod case;
 mod draw;
+mod fault;
+mod portmap_step;
 mod sdp_step;
+mod service;
 mod step;
 
-pub(crate) use draw::{MAX_SEND, Profile, steps};
-pub(crate) use sdp_step::{SdpAction, SdpStep, SocketFields, steps as sdp_steps};
-pub(crate) use step::{SessionService, Step, lua, lua_damaged, lua_steps};
+pub(crate) use agent_step::{AgentAction, AgentStep};
+pub(crate) use case::{lua, lua_damaged, lua_steps};
+pub(crate) use draw::{MAX_SEND, Profile};
+pub(crate) use portmap_step::{MAPPED, MAX_PORTS, PortmapAction, PortmapStep};
+pub(crate) use sdp_step::{SdpAction, SdpStep, SocketFields};
+pub(crate) use service::SessionService;
+pub(crate) use step::Step;
+
+/// Draws the steps of a session: selects them at random.
+pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
+    match profile.service {
+        SessionService::Echo | SessionService::Rping => draw::steps(rng, profile),
+        SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => {
+            sdp_step::steps(rng, profile.connections)
+        }
+        SessionService::Agent => agent_step::steps(rng, profile),
+        SessionService::PortMapper => portmap_step::steps(rng, profile),
+    }
+}

@@ -1,119 +1,40 @@
-//! A session: the steps of a tester, and the Lua case that plays them.
+//! The steps of a tester in a session.
 //!
-//! The case calls the functions of the Lua module `session` (`suites/library/session.lua`, and
-//! `sdp_session.lua` for SDP). These functions keep every sequence of steps legal. So weft may
-//! remove steps and make numbers smaller when it reduces a session.
+//! The functions of the Lua module `session` keep every sequence of steps legal. So weft may remove
+//! steps and make numbers smaller when it reduces a session.
 
-use std::fmt::{self, Display, Formatter, Write as _};
+use std::fmt::{self, Display, Formatter};
 
-use weft_core::RequirementId;
-
+use super::agent_step::AgentStep;
+use super::fault::Fault;
+use super::portmap_step::PortmapStep;
 use super::sdp_step::SdpStep;
-use crate::model::Role;
-use crate::targets::Service;
 
-/// The service of the target that a session uses.
+/// A ready-to-receive message of the peer-to-peer model (RFC 6581).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SessionService {
-    Echo,
-    Rping,
-    SdpEcho,
-    SdpSink,
-    SdpSource,
+pub(crate) enum Rtr {
+    Send,
+    Write,
 }
 
-impl SessionService {
-    /// Each service that has sessions.
-    pub(crate) const ALL: [(Service, SessionService); 5] = [
-        (Service::Echo, SessionService::Echo),
-        (Service::Rping, SessionService::Rping),
-        (Service::SdpEcho, SessionService::SdpEcho),
-        (Service::SdpSink, SessionService::SdpSink),
-        (Service::SdpSource, SessionService::SdpSource),
-    ];
-
-    /// Name of the capability.
-    pub(crate) fn name(self) -> &'static str {
+impl Rtr {
+    /// Name in the Lua module.
+    fn name(self) -> &'static str {
         match self {
-            SessionService::Echo => "echo",
-            SessionService::Rping => "rping",
-            SessionService::SdpEcho => "sdp-echo",
-            SessionService::SdpSink => "sdp-sink",
-            SessionService::SdpSource => "sdp-source",
+            Rtr::Send => "send",
+            Rtr::Write => "write",
         }
-    }
-
-    /// The roles in which a target can have sessions with this service.
-    pub(crate) fn roles(self) -> &'static [Role] {
-        match self {
-            SessionService::Echo => &[Role::Responder, Role::Initiator],
-            _ => &[Role::Responder],
-        }
-    }
-
-    /// The field `roles` of a case, in Lua. Empty if a case has this role without the field.
-    fn roles_field(self) -> &'static str {
-        match self.roles() {
-            [Role::Responder] => "",
-            _ => "roles = { \"responder\", \"initiator\" },\n  ",
-        }
-    }
-
-    /// Returns whether the service is an SDP socket.
-    pub(crate) fn is_sdp(self) -> bool {
-        !matches!(self, SessionService::Echo | SessionService::Rping)
-    }
-
-    /// Name of the constructor in the Lua module.
-    fn constructor(self) -> String {
-        self.name().replace('-', "_")
-    }
-
-    /// Name, in the Lua module, of the list of requirements that each session tests.
-    fn rows(self) -> &'static str {
-        match self {
-            SessionService::Echo => "ECHO",
-            SessionService::Rping => "RPING",
-            SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => "SDP",
-        }
-    }
-
-    /// Folder of the saved cases in a folder of suites. It is also the beginning of their ids.
-    pub(crate) fn topic(self) -> &'static str {
-        if self.is_sdp() { "sdp/explored" } else { "rdmap/explored" }
     }
 }
-
-/// An illegal FPDU, by its name in the Lua module. The target has to end the connection. After a
-/// `gap`, it may also wait for the missing bytes.
-pub(crate) type Fault = &'static str;
-
-/// Faults of an FPDU with a wrong CRC, for connections with CRCs.
-pub(crate) const CRC_FAULTS: [Fault; 2] = ["wrong-crc", "wrong-crc-empty"];
-/// Faults with a wrong CRC that need the service echo.
-pub(crate) const ECHO_CRC_FAULTS: [Fault; 4] =
-    ["wrong-crc-long", "wrong-crc-header", "wrong-crc-second", "wrong-crc-late"];
-/// A fault with a wrong CRC in a Send of [`LARGE`] bytes in one segment, which needs the service
-/// echo.
-pub(crate) const LARGE_CRC_FAULT: Fault = "wrong-crc-large";
-/// Payload in bytes of [`LARGE_CRC_FAULT`].
-pub(crate) const LARGE: u32 = 20_000;
-/// Faults with a wrong CRC that need the service rping.
-pub(crate) const RPING_CRC_FAULTS: [Fault; 2] = ["wrong-crc-write", "wrong-crc-read"];
-/// Other faults.
-pub(crate) const FAULTS: [Fault; 4] = ["wrong-queue", "used-msn", "unknown-stag", "reserved-opcode"];
-/// Other faults that need the service echo.
-pub(crate) const ECHO_FAULTS: [Fault; 1] = ["gap"];
-/// Other faults that need the service rping.
-pub(crate) const RPING_FAULTS: [Fault; 5] = ["write-beyond", "write-far", "read-beyond", "closed-stag", "invalidated"];
 
 /// One step. `connection` is the number of a connection in the session, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Opens a connection. `private` is the number of bytes of private data. With `markers`, the
     /// tester requests markers. With `enhanced`, the tester uses the enhanced set-up of RFC 6581,
-    /// so that the target may permit several Reads at a time.
-    Open { connection: u32, crc: Option<bool>, private: u32, markers: bool, enhanced: bool },
+    /// so that the target may permit several Reads at a time. With `rtr`, the tester requests the
+    /// peer-to-peer model, and begins with this ready-to-receive message.
+    Open { connection: u32, crc: Option<bool>, private: u32, markers: bool, enhanced: bool, rtr: Option<Rtr> },
     /// Begins a Send of `size` bytes in segments of at most `segment` bytes. `every` is the size of
     /// the TCP segments into which the FPDUs are cut, or 0 for no cuts. `stall` is the number of
     /// bytes after which the tester waits, or 0 for no wait. With `empty`, the last segment has no
@@ -136,17 +57,26 @@ pub(crate) enum Step {
     /// Sends `count` Sends of `size` bytes in segments of at most `segment` bytes, and reads no
     /// echo before all of them are sent.
     Flood { connection: u32, count: u32, size: u32, segment: u32 },
-    /// Writes to the buffer of rping.
-    Write { connection: u32, at: u32, size: u32, segment: u32 },
-    /// Reads from the buffer of rping.
-    Read { connection: u32, at: u32, size: u32 },
+    /// Sends `count` Sends of `size` bytes in one TCP write. Every second Send has a Solicited Event.
+    Batch { connection: u32, count: u32, size: u32 },
+    /// Sends the first half of the FPDU of a Send. The next step on the connection sends the rest.
+    Half { connection: u32, size: u32 },
+    /// Sends a Send whose echo fills `count` segments of the target, and `more` bytes. The Send has
+    /// at most `most` bytes.
+    Fill { connection: u32, count: u32, more: i32, most: u32 },
+    /// Writes to the buffer of rping. If `align` is not 0, the Write begins `at` bytes before a
+    /// tagged offset that is a multiple of `align`.
+    Write { connection: u32, at: u32, size: u32, segment: u32, align: u64 },
+    /// Reads from the buffer of rping. `at` and `align` are those of `Write`.
+    Read { connection: u32, at: u32, size: u32, align: u64 },
     /// Sends `count` Read Requests in one TCP write, or fewer if the target permits fewer Reads.
     Reads { connection: u32, count: u32, size: u32 },
     /// Performs rounds of rping: the target reads `size` bytes, and writes them to the offset `to`
     /// of a buffer of the tester. The tester answers a Read in segments of at most `segment` bytes.
     /// With `between`, a Write comes between two segments of each Send. With `empty`, the last
-    /// segment of each Read Response is empty.
-    Rounds { connection: u32, count: u32, size: u32, segment: u32, to: u64, between: bool, empty: bool },
+    /// segment of each Read Response is empty. While the target's Read is outstanding, and before
+    /// the target's Write, the tester sends `busy` Read Requests.
+    Rounds { connection: u32, count: u32, size: u32, segment: u32, to: u64, between: bool, empty: bool, busy: u32 },
     /// Opens connections whose Requests the target must refuse.
     Refused { count: u32 },
     /// Waits for all answers.
@@ -157,10 +87,14 @@ pub(crate) enum Step {
     Close { connection: u32 },
     /// Resets the connection.
     Reset { connection: u32 },
-    /// Sends an illegal FPDU after all answers.
+    /// Sends an illegal FPDU or an illegal datagram after all answers.
     Fault { connection: u32, fault: Fault },
     /// A step with an SDP socket.
     Sdp(SdpStep),
+    /// A step with an agent.
+    Agent(AgentStep),
+    /// A step with a port mapper.
+    Portmap(PortmapStep),
 }
 
 impl Step {
@@ -172,6 +106,9 @@ impl Step {
             | Step::Segments { connection, .. }
             | Step::Burst { connection, .. }
             | Step::Flood { connection, .. }
+            | Step::Batch { connection, .. }
+            | Step::Half { connection, .. }
+            | Step::Fill { connection, .. }
             | Step::Write { connection, .. }
             | Step::Read { connection, .. }
             | Step::Reads { connection, .. }
@@ -180,7 +117,9 @@ impl Step {
             | Step::Close { connection }
             | Step::Reset { connection }
             | Step::Fault { connection, .. }
-            | Step::Sdp(SdpStep { connection, .. }) => Some(connection),
+            | Step::Sdp(SdpStep { connection, .. })
+            | Step::Agent(AgentStep { connection, .. })
+            | Step::Portmap(PortmapStep { connection, .. }) => Some(connection),
             Step::Pause { .. } | Step::Refused { .. } => None,
         }
     }
@@ -218,28 +157,44 @@ impl Step {
                 ];
                 [plain].into_iter().chain(smaller(size).map(with)).chain(cuts).filter(|step| *step != self).collect()
             }
-            Step::Rounds { connection, count, size, segment, to, between, empty } => {
+            Step::Rounds { connection, count, size, segment, to, between, empty, busy } => {
+                let of =
+                    |count, size, busy| Step::Rounds { connection, count, size, segment, to, between, empty, busy };
                 let plain = [
-                    Step::Rounds { connection, count, size, segment, to: 0, between, empty },
-                    Step::Rounds { connection, count, size, segment, to, between: false, empty },
-                    Step::Rounds { connection, count, size, segment, to, between, empty: false },
-                    Step::Rounds { connection, count, size, segment: size.max(1), to, between, empty },
+                    Step::Rounds { connection, count, size, segment, to: 0, between, empty, busy },
+                    Step::Rounds { connection, count, size, segment, to, between: false, empty, busy },
+                    Step::Rounds { connection, count, size, segment, to, between, empty: false, busy },
+                    Step::Rounds { connection, count, size, segment: size.max(1), to, between, empty, busy },
+                    of(count, size, 0),
                 ];
-                let counts =
-                    smaller(count).map(|count| Step::Rounds { connection, count, size, segment, to, between, empty });
-                let sizes =
-                    smaller(size).map(|size| Step::Rounds { connection, count, size, segment, to, between, empty });
-                plain.into_iter().chain(counts).chain(sizes).filter(|step| *step != self).collect()
+                let counts = smaller(count).map(|count| of(count, size, busy));
+                let sizes = smaller(size).map(|size| of(count, size, busy));
+                let busier = smaller(busy).map(|busy| of(count, size, busy));
+                let all = plain.into_iter().chain(counts).chain(sizes).chain(busier);
+                all.filter(|step| *step != self).collect()
             }
-            Step::Write { connection, at, size, segment } => {
-                let sizes = smaller(size).map(|size| Step::Write { connection, at, size, segment });
-                let places = smaller(at).map(|at| Step::Write { connection, at, size, segment });
-                let unsegmented = [Step::Write { connection, at, size, segment: 1024 }];
-                sizes.chain(places).chain(unsegmented).filter(|step| *step != self).collect()
+            Step::Write { connection, at, size, segment, align } => {
+                let sizes = smaller(size).map(|size| Step::Write { connection, at, size, segment, align });
+                let places = smaller(at).map(|at| Step::Write { connection, at, size, segment, align });
+                let plain = [
+                    Step::Write { connection, at, size, segment: 1024, align },
+                    Step::Write { connection, at, size, segment, align: 0 },
+                ];
+                sizes.chain(places).chain(plain).filter(|step| *step != self).collect()
             }
-            Step::Read { connection, at, size } => {
-                let sizes = smaller(size).map(|size| Step::Read { connection, at, size });
-                sizes.chain(smaller(at).map(|at| Step::Read { connection, at, size })).collect()
+            Step::Read { connection, at, size, align } => {
+                let sizes = smaller(size).map(|size| Step::Read { connection, at, size, align });
+                let places = smaller(at).map(|at| Step::Read { connection, at, size, align });
+                let plain = [Step::Read { connection, at, size, align: 0 }];
+                sizes.chain(places).chain(plain).filter(|step| *step != self).collect()
+            }
+            Step::Batch { connection, count, size } => {
+                let counts = smaller(count).map(|count| Step::Batch { connection, count, size });
+                counts.chain(smaller(size).map(|size| Step::Batch { connection, count, size })).collect()
+            }
+            Step::Half { connection, size } => smaller(size).map(|size| Step::Half { connection, size }).collect(),
+            Step::Fill { connection, count, more, most } => {
+                smaller(count).map(|count| Step::Fill { connection, count, more, most }).collect()
             }
             Step::Burst { connection, count, size } => {
                 let counts = smaller(count).map(|count| Step::Burst { connection, count, size });
@@ -260,17 +215,23 @@ impl Step {
                 smaller(count).map(|count| Step::Segments { connection, count }).collect()
             }
             Step::Pause { ms } => smaller(ms).filter(|ms| *ms > 0).map(|ms| Step::Pause { ms }).collect(),
-            Step::Open { connection, crc, private, markers, enhanced } => {
+            Step::Open { connection, crc, private, markers, enhanced, rtr } => {
                 let plain = [
-                    Step::Open { connection, crc: None, private, markers, enhanced },
-                    Step::Open { connection, crc, private: 0, markers, enhanced },
-                    Step::Open { connection, crc, private, markers: false, enhanced },
-                    Step::Open { connection, crc, private, markers, enhanced: false },
+                    Step::Open { connection, crc: None, private, markers, enhanced, rtr },
+                    Step::Open { connection, crc, private: 0, markers, enhanced, rtr },
+                    Step::Open { connection, crc, private, markers: false, enhanced, rtr },
+                    Step::Open { connection, crc, private, markers, enhanced, rtr: None },
+                    Step::Open { connection, crc, private, markers, enhanced: false, rtr: None },
                 ];
-                let sizes = smaller(private).map(|private| Step::Open { connection, crc, private, markers, enhanced });
+                let of = |private| Step::Open { connection, crc, private, markers, enhanced, rtr };
+                let sizes = smaller(private).map(of);
                 plain.into_iter().chain(sizes).filter(|step| *step != self).collect()
             }
             Step::Sdp(step) => step.simpler(|value| smaller(value).collect()).into_iter().map(Step::Sdp).collect(),
+            Step::Agent(step) => step.simpler(|value| smaller(value).collect()).into_iter().map(Step::Agent).collect(),
+            Step::Portmap(step) => {
+                step.simpler(|value| smaller(value).collect()).into_iter().map(Step::Portmap).collect()
+            }
             Step::Answers { .. } | Step::Close { .. } | Step::Reset { .. } | Step::Fault { .. } => Vec::new(),
         }
     }
@@ -280,12 +241,14 @@ impl Step {
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match *self {
-            Step::Open { connection, crc, private, markers, enhanced } => {
+            Step::Open { connection, crc, private, markers, enhanced, rtr } => {
                 let crc = crc.map(|crc| format!("crc = {crc}"));
                 let private = (private > 0).then(|| format!("private = {private}"));
                 let markers = markers.then(|| "markers = true".to_owned());
                 let enhanced = enhanced.then(|| "enhanced = true".to_owned());
-                let fields: Vec<String> = crc.into_iter().chain(private).chain(markers).chain(enhanced).collect();
+                let rtr = rtr.map(|rtr| format!("rtr = \"{}\"", rtr.name()));
+                let fields = crc.into_iter().chain(private).chain(markers).chain(enhanced).chain(rtr);
+                let fields: Vec<String> = fields.collect();
                 match fields.is_empty() {
                     true => write!(f, "s:open({connection})"),
                     false => write!(f, "s:open({connection}, {{ {} }})", fields.join(", ")),
@@ -313,7 +276,7 @@ impl Display for Step {
                 }
                 f.write_str(" })")
             }
-            Step::Rounds { connection, count, size, segment, to, between, empty } => {
+            Step::Rounds { connection, count, size, segment, to, between, empty, busy } => {
                 write!(f, "s:rounds({connection}, {count}, {{ size = {size}, to = {to:#x}")?;
                 if segment < size {
                     write!(f, ", segment = {segment}")?;
@@ -322,6 +285,9 @@ impl Display for Step {
                     if is_set {
                         write!(f, ", {name} = true")?;
                     }
+                }
+                if busy > 0 {
+                    write!(f, ", busy = {busy}")?;
                 }
                 f.write_str(" })")
             }
@@ -334,16 +300,20 @@ impl Display for Step {
                 f.write_str(" })")
             }
             Step::Segments { connection, count } => write!(f, "s:segments({connection}, {count})"),
-            Step::Write { connection, at, size, segment } => {
+            Step::Write { connection, at, size, segment, align } => {
                 write!(f, "s:write({connection}, {{ at = {at}, size = {size}")?;
                 if segment < size {
                     write!(f, ", segment = {segment}")?;
                 }
-                f.write_str(" })")
+                write_align(f, align)
             }
-            Step::Read { connection, at, size } => {
-                write!(f, "s:read({connection}, {{ at = {at}, size = {size} }})")
+            Step::Read { connection, at, size, align } => {
+                write!(f, "s:read({connection}, {{ at = {at}, size = {size}")?;
+                write_align(f, align)
             }
+            Step::Batch { connection, count, size } => write!(f, "s:batch({connection}, {count}, {size})"),
+            Step::Half { connection, size } => write!(f, "s:half({connection}, {size})"),
+            Step::Fill { connection, count, more, most } => write!(f, "s:fill({connection}, {count}, {more}, {most})"),
             Step::Reads { connection, count, size } => write!(f, "s:reads({connection}, {count}, {size})"),
             Step::Refused { count } => write!(f, "s:refused({count})"),
             Step::Answers { connection } => write!(f, "s:answers({connection})"),
@@ -352,106 +322,23 @@ impl Display for Step {
             Step::Reset { connection } => write!(f, "s:reset({connection})"),
             Step::Fault { connection, fault } => write!(f, "s:fault({connection}, \"{fault}\")"),
             Step::Sdp(step) => step.fmt(f),
+            Step::Agent(step) => step.fmt(f),
+            Step::Portmap(step) => step.fmt(f),
         }
     }
 }
 
-/// Returns the steps as Lua statements, with the session in `s`.
-pub(crate) fn lua_steps(steps: &[Step]) -> String {
-    steps.iter().map(|step| format!("    {step}\n")).collect()
-}
-
-/// Returns the Lua case with these steps. `name` is the last part of its id, and `origin` describes
-/// in one line where the session comes from. `observed` has the requirements that only the monitor
-/// judges in the session, and whose violation fails the case.
-pub(crate) fn lua(
-    service: SessionService,
-    name: &str,
-    origin: &str,
-    steps: &[Step],
-    observed: &[RequirementId],
-) -> String {
-    let (name_of_service, topic, roles) = (service.name(), service.topic(), service.roles_field());
-    let (constructor, rows) = (service.constructor(), service.rows());
-    let faults = steps.iter().filter_map(|step| match step {
-        Step::Fault { fault, .. } => Some(*fault),
-        _ => None,
-    });
-    let has_rounds = steps.iter().any(|step| matches!(step, Step::Rounds { .. }));
-    let rounds = if has_rounds { ", table.unpack(session.ROUNDS)" } else { "" };
-    let observed: Vec<&str> = observed.iter().map(|id| id.as_str()).collect();
-    let also: String = faults.chain(observed.iter().copied()).map(|name| format!(", \"{name}\"")).collect();
-    let mut text = format!(
-        "-- {origin}\n\
-         case {{\n  \
-         id = \"{topic}/{name}\",\n  \
-         title = \"The target serves an explored session\",\n  \
-         requirements = session.requirements(session.{rows}{also}{rounds}),\n  \
-         {roles}\
-         capabilities = {{ \"{name_of_service}\" }},\n  \
-         tags = {{ \"explored\" }},\n\n  \
-         run = function(t)\n    \
-         local s = session.{constructor}(t)\n"
-    );
-    text.push_str(&lua_steps(steps));
-    let shown: Vec<String> = observed.iter().map(|id| format!("\"{id}\"")).collect();
-    let shown = if shown.is_empty() { "()".to_owned() } else { format!(" {{ {} }}", shown.join(", ")) };
-    // Writing to a text cannot fail.
-    let _ = writeln!(text, "    s:finish{shown}\n  end,\n}}");
-    text
-}
-
-/// Returns the Lua case of a target that no longer works after a session: a good exchange fails,
-/// without further steps. `name` and `origin` are those of [`lua`]. `rows` are the requirements that
-/// the target then violates.
-pub(crate) fn lua_damaged<'r>(
-    service: SessionService,
-    name: &str,
-    origin: &str,
-    rows: impl IntoIterator<Item = &'r RequirementId>,
-) -> String {
-    let (name_of_service, topic, roles) = (service.name(), service.topic(), service.roles_field());
-    let rows: Vec<String> = rows.into_iter().map(|id| format!("\"{id}\"")).collect();
-    let rows = rows.join(", ");
-    format!(
-        "-- {origin}\n\
-         case {{\n  \
-         id = \"{topic}/{name}\",\n  \
-         title = \"The target still works after an explored session\",\n  \
-         requirements = {{ {rows} }},\n  \
-         {roles}\
-         capabilities = {{ \"{name_of_service}\" }},\n  \
-         tags = {{ \"explored\" }},\n\n  \
-         run = function(t)\n    \
-         t:good_exchange {{ requirement = {{ {rows} }} }}\n  \
-         end,\n}}\n"
-    )
+/// Writes the field `align`, and the end of a call.
+fn write_align(f: &mut Formatter<'_>, align: u64) -> fmt::Result {
+    if align > 0 {
+        write!(f, ", align = {align:#x}")?;
+    }
+    f.write_str(" })")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_case_shows_its_steps() {
-        let steps = [
-            Step::Open { connection: 1, crc: Some(true), private: 12, markers: true, enhanced: true },
-            Step::Message {
-                connection: 1,
-                size: 70,
-                segment: 16,
-                solicited: true,
-                every: 5,
-                stall: 0,
-                empty: true,
-                descending: false,
-            },
-            Step::Segments { connection: 1, count: 2 },
-            Step::Pause { ms: 50 },
-            Step::Fault { connection: 1, fault: "wrong-crc" },
-        ];
-        insta::assert_snapshot!(lua(SessionService::Echo, "7-12", "Session 12 of seed 7.", &steps, &[]));
-    }
 
     #[test]
     fn simpler_steps_end() {

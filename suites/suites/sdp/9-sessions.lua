@@ -225,9 +225,9 @@ end)
 
 for _, service in ipairs { "echo", "sink", "source" } do
   with(service, "drawn", "The target serves sessions with random steps", { number = session.numbers(1, DRAWN) }, function(s, p, t)
-    t:drawn_sdp_session(p.number, 1)(s)
+    t:drawn_session("sdp-echo", p.number, 1)(s)
   end)
 end
 
 with("echo", "drawn-connections", "The target serves sessions with random steps on several connections",
-  { number = session.numbers(1, DRAWN) }, function(s, p, t) t:drawn_sdp_session(p.number, 4)(s) end)
+  { number = session.numbers(1, DRAWN) }, function(s, p, t) t:drawn_session("sdp-echo", p.number, 4)(s) end)

@@ -66,13 +66,17 @@ async fn the_failure_of_an_initiator_is_reduced_too() {
 async fn failures_are_reduced_to_cases_that_fail_again() {
     for (deviation, sessions, most_steps) in [
         // To find this deviation, a Send needs a second segment.
-        ("ddp.refuses-later-segments", 15, 1),
+        ("ddp.refuses-later-segments", 15, 2),
         // To find this deviation, a session needs two Writes to the same address.
         ("ddp.refuses-second-write", 80, 4),
         // To find this deviation, a session needs an FPDU with a wrong CRC.
-        ("mpa.accepts-bad-crc", 25, 1),
+        ("mpa.accepts-bad-crc", 40, 1),
         // Only the monitor (the dissector with its rules) notices that MO is wrong.
         ("ddp.mo-constant", 15, 3),
+        // A session without steps also repeats a PMReq.
+        ("pm.gives-anew", 2, 0),
+        // To find this deviation, a session needs a PMReq with a reserved IPV.
+        ("pm.takes-any-ipv", 25, 1),
     ] {
         let out = tempfile::tempdir().unwrap();
         let found = explored(deviating(deviation), out.path(), sessions).await;

@@ -1,0 +1,152 @@
+-- The illegal FPDUs of sessions with the service echo or rping.
+
+local shared = ...
+local ANSWER, describe = shared.ANSWER, shared.describe
+
+--- Each Read Request is answered.
+local ANSWERED = "RDMAP-5.2.1-18"
+
+--- Returns the FPDU with one wrong byte: at offset `octet` if it is set, else in the CRC field.
+local function damaged(fpdu, octet)
+  return fpdu:flip(octet or #fpdu - 1)
+end
+
+--- Returns an FPDU with a Send.
+local function a_send(c, size, changes)
+  local fields = { payload = octets.counted(size), msn = c.msn }
+  for name, value in pairs(changes or {}) do
+    fields[name] = value
+  end
+  return mpa.fpdu { ulpdu = rdmap.send(fields) }
+end
+
+--- Returns an FPDU with a Write of `size` bytes at offset `at` of rping's buffer.
+local function a_write(c, size, at)
+  return mpa.fpdu { ulpdu = rdmap.write { stag = c.op.stag, tagged_offset = c.op.to + at, payload = ("w"):rep(size) } }
+end
+
+--- Returns an FPDU with a Read Request for `size` bytes at offset `at` of rping's buffer.
+local function a_read(c, size, at)
+  return mpa.fpdu {
+    ulpdu = rdmap.read_request {
+      sink_stag = 0x77650000, sink_to = 0, rdmardsz = size, src_stag = c.op.stag, src_to = c.op.to + at, msn = c.read_msn,
+    },
+  }
+end
+
+--- Returns a part of a Send with Invalidate, from offset `at`. The Send is a message of rping, and
+--- names the STag of rping's buffer.
+local function an_invalidation(c, at, octets, last)
+  local message = string.pack(">I8I4I4", 0x2000, 0x77656602, 64)
+  return mpa.fpdu {
+    ulpdu = rdmap.send {
+      payload = message:sub(at + 1, at + octets), msn = c.msn, mo = at, last = last, opcode = 4, invalidate_stag = c.op.stag,
+    },
+  }
+end
+
+local CRC = "MPA-4.4-19"
+--- After its Terminate, the target sends no message.
+local ENDED = "RDMAP-5.4-12"
+
+--- The illegal FPDUs, by name. `portmap_session.lua` adds illegal datagrams. Each fault has the
+--- requirement that the target violates if it accepts the FPDU. The target has to end the connection,
+--- except after a fault with `silent`: then the target may wait for missing bytes, but must not
+--- deliver the message.
+---
+--- `build` returns the bytes for a connection. Faults with the requirement `CRC` need a connection
+--- with CRCs. `before` sends correct FPDUs, and checks their answer. `answers` is the number of
+--- messages that the target may send before it rejects the FPDU. With `cuts`, TCP delivers the FPDU
+--- in pieces, which end at these bytes. A negative number counts from the end of the FPDU.
+session.FAULTS = {
+  ["wrong-crc"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 40)) end },
+  ["wrong-crc-empty"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 0)) end },
+  ["wrong-crc-long"] = { requirement = CRC, build = function(c) return damaged(a_send(c, c.longest), 1000) end },
+  ["wrong-crc-header"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 40), 9) end },
+  ["wrong-crc-second"] = {
+    requirement = CRC,
+    answers = 1,
+    build = function(c) return a_send(c, 24) .. damaged(a_send(c, 40, { msn = (c.msn + 1) & 0xffffffff })) end,
+  },
+  ["wrong-crc-large"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 20000), 19000) end },
+  ["wrong-crc-middle"] = {
+    requirement = CRC,
+    build = function(c)
+      local middle = damaged(a_send(c, 60, { mo = 60, last = false }), 40)
+      return a_send(c, 60, { last = false }) .. middle .. a_send(c, 60, { mo = 120 })
+    end,
+  },
+  ["wrong-crc-late"] = { requirement = CRC, cuts = { -2 }, build = function(c) return damaged(a_send(c, 40)) end },
+  ["wrong-crc-pieces"] = { requirement = CRC, cuts = { 10, 30, 50 }, build = function(c) return damaged(a_send(c, 60)) end },
+  ["wrong-crc-write"] = { requirement = CRC, build = function(c) return damaged(a_write(c, 32, 0)) end },
+  ["wrong-crc-read"] = { requirement = CRC, build = function(c) return damaged(a_read(c, 32, 0)) end },
+  ["wrong-queue"] = { requirement = "DDP-7.1-1", build = function(c) return a_send(c, 4, { qn = 77 }) end },
+  ["used-msn"] = { requirement = "DDP-7.1-9", build = function(c) return a_send(c, 4, { msn = (c.msn - 1) & 0xffffffff }) end },
+  ["used-msn-pieces"] = {
+    requirement = "DDP-7.1-9",
+    cuts = { 10, 30, 50 },
+    build = function(c) return a_send(c, 60, { msn = (c.msn - 1) & 0xffffffff }) end,
+  },
+  ["gap"] = {
+    requirement = "DDP-5.4-3",
+    silent = true,
+    build = function(c) return a_send(c, 8, { last = false }) .. a_send(c, 8, { mo = 16 }) end,
+  },
+  -- A Send with Invalidate invalidates the STag when it is delivered, which is after its last
+  -- segment.
+  ["invalidated"] = {
+    requirement = "RDMAP-5.3-8",
+    answers = 3,
+    before = function(t, c)
+      c.conn:send(an_invalidation(c, 0, 8, false) .. a_read(c, 8, 0))
+      local event, fpdu = c.conn:next { within = ANSWER }
+      t:check(event == "fpdu" and fpdu.opcode == 2, {
+        requirement = ANSWERED,
+        expected = "a Read Response, because the Send with Invalidate is not complete",
+        actual = describe(event, fpdu),
+        missing = event == nil,
+      })
+    end,
+    build = function(c) return an_invalidation(c, 8, 8, true) .. a_write(c, 8, 0) end,
+  },
+  -- The target has already answered a Read of the buffer whose STag is then invalidated.
+  ["invalidated-read"] = {
+    requirement = "RDMAP-5.3-8",
+    answers = 3,
+    before = function(t, c)
+      c.conn:send(a_read(c, 8, 0))
+      c.read_msn = c.read_msn + 1
+      local event, fpdu = c.conn:next { within = ANSWER }
+      t:check(event == "fpdu" and fpdu.opcode == 2, {
+        requirement = ANSWERED, expected = "a Read Response", actual = describe(event, fpdu), missing = event == nil,
+      })
+    end,
+    build = function(c) return an_invalidation(c, 0, 16, true) .. a_read(c, 8, 0) end,
+  },
+  -- A Write with another key of the buffer's STag, after a Write with the correct key.
+  ["other-key"] = {
+    requirement = "DDP-7.1-10",
+    build = function(c)
+      local other = rdmap.write { stag = c.op.stag ~ 0x55, tagged_offset = c.op.to, payload = "weft" }
+      return a_write(c, 4, 0) .. mpa.fpdu { ulpdu = other }
+    end,
+  },
+  ["reserved-opcode"] = { requirement = "RDMAP-7.2-2", build = function(c) return a_send(c, 4, { opcode = 12 }) end },
+  ["unknown-stag"] = {
+    requirement = "DDP-7.1-10",
+    build = function() return mpa.fpdu { ulpdu = rdmap.write { stag = 0x5eed0001, tagged_offset = 0, payload = "weft" } } end,
+  },
+  ["write-beyond"] = { requirement = "DDP-7.1-13", build = function(c) return a_write(c, 8, c.op.length - 4) end },
+  ["write-far"] = { requirement = "DDP-7.1-13", build = function(c) return a_write(c, 8, 1 << 40) end },
+  -- The STag of a connection that has ended. Some targets use it again for the next connection.
+  ["closed-stag"] = {
+    requirement = "DDP-7.1-10",
+    build = function(c)
+      local buffer = c.closed and c.closed.stag ~= c.op.stag and c.closed or { stag = 0x5eed0002, to = 0 }
+      return mpa.fpdu { ulpdu = rdmap.write { stag = buffer.stag, tagged_offset = buffer.to, payload = "weft" } }
+    end,
+  },
+  ["read-beyond"] = { requirement = "RDMAP-7.2-18", build = function(c) return a_read(c, 8, c.op.length - 4) end },
+}
+
+shared.CRC, shared.ENDED, shared.a_send = CRC, ENDED, a_send
