@@ -1,7 +1,7 @@
 //! Tests cases that need an agent (a program that uses an RNIC for the tester). The agent runs in
 //! the same process, or is not reachable, or is written in another language.
 
-use crate::common::{has, run};
+use crate::common::{has, run, with_all_steps};
 use weft_suites::Filter;
 use weft_suites::model::{CaseResult, Direction, StepKind, Verdict};
 use weft_suites::script::Suites;
@@ -17,9 +17,9 @@ fn targets() -> [Target; 4] {
 
 async fn result(target: Target, key: &str) -> CaseResult {
     let out = tempfile::tempdir().unwrap();
-    let (mut report, _) = run(target, Suites::embedded().unwrap(), Filter::of([key]), out.path()).await;
-    assert_eq!(report.results.len(), 1, "{key}");
-    report.results.remove(0)
+    let (report, _) = run(target, Suites::embedded().unwrap(), Filter::of([key]), out.path()).await;
+    let [result] = &report.results[..] else { panic!("{key}: {} results", report.results.len()) };
+    with_all_steps(result, out.path())
 }
 
 #[tokio::test]

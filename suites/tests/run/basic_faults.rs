@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{has, run};
+use crate::common::{has, run, with_all_steps};
 use crate::relay::{echo, relay};
 use weft_peer::Settings;
 use weft_suites::Filter;
@@ -226,9 +226,10 @@ async fn the_basic_cases_echo_every_small_size() {
     let out = tempfile::tempdir().unwrap();
     let filter = Filter::of(["mpa/4-basic/sizes"]).tier(Tier::Smoke);
     let (report, _) = run(Target::builtin(), Suites::embedded().unwrap(), filter, out.path()).await;
+    let results: Vec<CaseResult> = report.results.iter().map(|result| with_all_steps(result, out.path())).collect();
     for direction in [Direction::Sent, Direction::Received] {
         let mut sizes = BTreeSet::new();
-        for step in report.results.iter().flat_map(|result| &result.steps) {
+        for step in results.iter().flat_map(|result| &result.steps) {
             if let Some(octets) = step.octets.as_ref().filter(|_| step.direction == direction)
                 && step.text == "FPDU with Send"
             {

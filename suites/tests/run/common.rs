@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use weft_suites::model::{Event, RunReport};
+use weft_suites::model::{CaseResult, Event, RunReport};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions};
@@ -31,6 +31,13 @@ pub async fn run(target: Target, suites: Suites, filter: Filter, out: &Path) -> 
     let report = weft_suites::run(options, sink).await.unwrap();
     let events = events.lock().unwrap().clone();
     (report, events)
+}
+
+/// Returns the result with all steps. `out` is the folder of the run. Reports omit steps of long
+/// transcripts.
+pub fn with_all_steps(result: &CaseResult, out: &Path) -> CaseResult {
+    let transcript = fs::read(out.join(&result.evidence.folder).join("transcript.json")).unwrap();
+    serde_json::from_slice(&transcript).unwrap()
 }
 
 /// Runs [`CASE`], the case about the key of an MPA Request, against a target.

@@ -15,7 +15,7 @@ use weft_suites::model::{CaseResult, Direction, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 
-use crate::common::run;
+use crate::common::{run, with_all_steps};
 use crate::relay::{LOOPBACK, echo, relay, rping};
 
 /// The position of Terminate Control in a ULPDU. It follows the header of an untagged segment.
@@ -64,9 +64,9 @@ async fn result_of(program: Program, key: &str, change: impl Fn(&mut Vec<u8>) + 
     );
     let target = Target::from_toml("other.toml", &text).unwrap();
     let out = tempfile::tempdir().unwrap();
-    let (mut report, _) = run(target, Suites::embedded().unwrap(), Filter::of([key]), out.path()).await;
-    assert_eq!(report.results.len(), 1, "{key}");
-    report.results.remove(0)
+    let (report, _) = run(target, Suites::embedded().unwrap(), Filter::of([key]), out.path()).await;
+    let [result] = &report.results[..] else { panic!("{key}: {} results", report.results.len()) };
+    with_all_steps(result, out.path())
 }
 
 /// Returns two bytes of the Terminate that the tester received. The first byte has the layer and
