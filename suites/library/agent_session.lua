@@ -4,14 +4,15 @@
 -- bytes on the wire are compared with the agent's memory, and the agent's memory is compared with
 -- the bytes that the tester sent.
 
+local shared = ...
+local SEGMENT = shared.SEGMENT
+
 --- The number of seconds between the target's Reply and the tester's first FPDU.
 local SETTLE = 0.2
 --- Size of each queue of a connection in work requests.
 local DEPTH = 16
 --- Maximum number of work requests in a queue.
 local MAX_POSTED = 14
---- Default payload of a segment of the tester in bytes.
-local SEGMENT = 1024
 --- Default size of a region in bytes, and maximum number of regions of a connection.
 local REGION, MAX_REGIONS = 4096, 9
 --- Maximum number of bytes that the tester requests at once with several Read Requests.
@@ -321,15 +322,9 @@ function session.agent(t, target)
     local memory, fpdus = region_of(c, fields.region or 1), {}
     local at, size = part(memory, fields.at or 0, fields.size)
     local data, segment = traffic.payload(size), fields.segment or SEGMENT
-    for from = 0, math.max(size - 1, 0), segment do
-      local piece = data:sub(from + 1, from + segment)
-      local ulpdu = rdmap.write {
-        stag = memory.region.stag, tagged_offset = memory.region.address + at + from, payload = piece, last = from + #piece == size,
-      }
-      fpdus[#fpdus + 1] = mpa.fpdu { ulpdu = ulpdu }
-    end
+    shared.write_segments(memory.region.stag, memory.region.address + at, data, segment, function(fpdu) fpdus[#fpdus + 1] = fpdu end)
     traffic.send_all(c.conn, fpdus)
-    memory.octets, c.is_written = traffic.splice(memory.octets, at, data), true
+    memory.octets, c.is_written = shared.splice(memory.octets, at, data), true
   end
 
   --- Returns the connection, after earlier answers if the target does not permit `count` more
@@ -412,11 +407,7 @@ function session.agent(t, target)
   end
 
   --- Closes all connections.
-  function self:close_all()
-    for number = 1, 1000 do
-      if opened[number] then self:close(number) end
-    end
-  end
+  function self:close_all() shared.close_all(self, opened) end
 
   --- Closes all connections. Each session ends with this step. `shown` has the requirements that
   --- the monitor judges in the session.

@@ -1,22 +1,21 @@
 -- The traffic of a session with an agent: the messages of the target, the tester's answers to the
 -- target's Reads, and the completions. The steps of such a session are in agent_session.lua.
 
---- The number of seconds after which a missing message or completion is a failure.
-local ANSWER = 10
+local shared = ...
+local ANSWER, SEGMENT, describe, splice = shared.ANSWER, shared.SEGMENT, shared.describe, shared.splice
+local PLACED, DELIVERED, IN_ORDER = shared.PLACED, shared.DELIVERED, shared.IN_ORDER
+local ANSWERED, ANSWERED_IN_ORDER = shared.ANSWERED, shared.ANSWERED_IN_ORDER
+
 --- The number of seconds to wait for a message while a Read of the target is unanswered. After this
 --- time, the tester answers the Read, because the target may need the answer first.
 local STALL = 0.3
 --- The same number if the target must not send a further Read Request before the answer.
 local FULL = 0.05
---- The tester joins FPDUs, and sends them when they have this number of bytes.
-local MAX_JOINED = 262144
 --- Maximum number of TCP segments into which the tester cuts its bytes.
 local MAX_CUTS = 4000
 --- Maximum number of bytes that wait until the tester receives them. Only a single message may be
 --- longer.
 local MAX_WAITING = 65536
---- Payload in bytes of a segment of an answer, unless a step chooses another number.
-local SEGMENT = 1024
 --- Size in bytes of each of the two regions from which the target sends.
 local SOURCE = 140000
 --- Number of bytes after a buffer, which no message may change.
@@ -24,12 +23,8 @@ local GUARD = 32
 --- The STags of the tester's memory begin after this number.
 local STAG = 0x77650000
 
---- Payload is placed into the buffer of the ULP.
-local PLACED = "DDP-5.2-4"
---- Sends are delivered in the order in which they were sent, each once and with its length.
-local DELIVERED, IN_ORDER, ONCE, LENGTH = "RDMAP-5.3-5", "DDP-5.3-6", "DDP-5.3-5", "RDMAP-5.3-13"
---- Each Read Request is answered, and the answers have the order of the Read Requests.
-local ANSWERED, ANSWERED_IN_ORDER = "RDMAP-5.2.1-18", "RDMAP-5.2.1-14"
+--- Each Send is delivered once, with its length.
+local ONCE, LENGTH = "DDP-5.3-5", "RDMAP-5.3-13"
 --- The target sends its messages in the order in which its user posted them.
 local SENT_IN_ORDER = "DDP-5.3-1"
 --- The payload of a Send or of a Write is the user's data.
@@ -58,18 +53,6 @@ session.AGENT = {
 --- The further requirements of a session with Atomic Operations or Immediate Data.
 session.ATOMICS = { ORIGINAL, FOUND, IMMEDIATE }
 
---- Describes the next event on a connection. `seconds` is the time limit of the wait.
-local function describe(event, fpdu, seconds)
-  if event == nil then return ("nothing for %g s"):format(seconds) end
-  if event ~= "fpdu" then return event == "close" and "a close" or event end
-  if not fpdu.opcode then return "an FPDU without a DDP segment" end
-  if fpdu.opcode == 7 then return ("Terminate %02x %02x"):format(fpdu.payload:byte(1) or 0, fpdu.payload:byte(2) or 0) end
-  return ("an FPDU with opcode %d and %d bytes of payload"):format(fpdu.opcode, #fpdu.payload)
-end
-
---- Returns `memory` with `data` at offset `at`.
-local function splice(memory, at, data) return memory:sub(1, at) .. data .. memory:sub(at + #data + 1) end
-
 --- Divides `size` bytes into at most `count` pieces. Returns their lengths. No length is 0, except
 --- if `size` is 0.
 local function pieces(size, count)
@@ -86,14 +69,9 @@ end
 --- Sends FPDUs. TCP may deliver several of them at once. `every` is the size of the TCP segments
 --- into which the FPDUs are cut, or nil.
 local function send_all(conn, fpdus, every)
-  local joined
-  for index, fpdu in ipairs(fpdus) do
-    joined = joined and joined .. fpdu or fpdu
-    if #joined >= MAX_JOINED or index == #fpdus then
-      conn:send(joined, every and { every = math.max(every, #joined // MAX_CUTS + 1) } or nil)
-      joined = nil
-    end
-  end
+  local join = shared.joiner(conn, every and function(size) return { every = math.max(every, size // MAX_CUTS + 1) } end)
+  for _, fpdu in ipairs(fpdus) do join(fpdu) end
+  join()
 end
 
 --- Returns the position of the work request with this number in a list.
@@ -114,7 +92,7 @@ end
 --- Returns the functions for the traffic of a session. `target` is the agent of the target. The
 --- parameter `c` of a function is a connection of the session.
 function session.agent_traffic(t, target)
-  local traffic = { splice = splice, send_all = send_all }
+  local traffic = { send_all = send_all }
   local sent, seeds, stags, sources = 0, 0, 0, {}
 
   --- Fails the case if `ok` is false. `missing` is true if the reason is a missing answer.

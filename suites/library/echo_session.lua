@@ -2,6 +2,7 @@
 
 local shared = ...
 local ANSWER, describe, is_missing = shared.ANSWER, shared.describe, shared.is_missing
+local PLACED, DELIVERED, IN_ORDER = shared.PLACED, shared.DELIVERED, shared.IN_ORDER
 
 --- Maximum number of unanswered Sends on a connection. The target needs a receive for each of them.
 local MAX_SENDS = 8
@@ -15,26 +16,12 @@ local FLOOD_WAIT = 3
 --- The number of seconds after which a missing answer to a flood is a failure.
 local FLOOD_ANSWER = 40
 
---- The tester joins FPDUs, and sends them when they have this number of bytes. The bytes that a
---- script sends at once have at most 1 MiB.
-local MAX_JOINED = 262144
-
---- Payload is placed into the buffer of the ULP.
-local PLACED = "DDP-5.2-4"
---- Sends are delivered, in the order in which they were sent.
-local DELIVERED, IN_ORDER = "RDMAP-5.3-5", "DDP-5.3-6"
-
 --- The requirements that each session tests.
 session.ECHO = { PLACED, DELIVERED, IN_ORDER }
 
 --- A session with a target that echoes Sends.
 function session.echo(t)
-  local sent = 0
-
-  --- Fails the case if `ok` is false. `missing` is true if the reason is a missing answer.
-  local function check(ok, requirement, expected, actual, missing)
-    t:check(ok, { requirement = requirement, expected = expected, actual = actual, missing = missing })
-  end
+  local sent, check = 0, shared.checker(t)
 
   --- Opens a connection.
   local function open(fields)
@@ -59,7 +46,7 @@ function session.echo(t)
   --- Returns `size` bytes for the next Send. Different Sends of the same size have different bytes.
   local function next_payload(size)
     sent = sent + 1
-    return (string.pack(">I4", sent) .. octets.counted(size)):sub(1, size)
+    return shared.numbered(sent, size)
   end
 
   --- Notes that a Send was sent, and that its echo is expected.
@@ -73,7 +60,7 @@ function session.echo(t)
   --- FPDUs at once.
   local function send_segments(c, count)
     complete_half(c)
-    local m, fpdus = c.message, nil
+    local m = c.message
     local every, stall = m and m.every, m and m.stall
     if m and m.descending then
       -- RFC 5041 section 5.3 recommends ascending offsets, and does not require them. The last
@@ -89,29 +76,27 @@ function session.echo(t)
       c.message = nil
       return
     end
+    local join = shared.joiner(c.conn, function(size)
+      -- In a long message, only the FPDUs that are sent last are cut into pieces.
+      if size >= shared.MAX_JOINED then return nil end
+      -- During a pause after the first bytes, a timer of the target may expire inside an FPDU.
+      local stalled = stall and stall > 0 and { cuts = { math.min(stall, size - 1) }, pause = 0.7 } or nil
+      return every and { every = every } or stalled
+    end)
     while m and count > 0 do
       local piece = m.payload:sub(m.at + 1, m.at + m.segment)
       -- If the last segment is empty, it follows the segment with the last byte.
       local is_empty = m.empty and #piece == 0
       local last = m.at + #piece == #m.payload and (not m.empty or is_empty)
       local ulpdu = rdmap.send { payload = piece, msn = c.msn, mo = m.at, last = last, opcode = m.solicited and 5 or nil }
-      local fpdu = mpa.fpdu { ulpdu = ulpdu }
-      fpdus = fpdus and fpdus .. fpdu or fpdu
-      if #fpdus >= MAX_JOINED then
-        c.conn:send(fpdus)
-        fpdus = nil
-      end
+      join(mpa.fpdu { ulpdu = ulpdu })
       m.at, count = m.at + #piece, count - 1
       if last then
         expect_echo(c, m.payload)
         c.message, m = nil, nil
       end
     end
-    if fpdus then
-      -- During a pause after the first bytes, a timer of the target may expire inside an FPDU.
-      local stalled = stall and stall > 0 and { cuts = { math.min(stall, #fpdus - 1) }, pause = 0.7 } or nil
-      c.conn:send(fpdus, every and { every = every } or stalled)
-    end
+    join()
   end
 
   --- Receives one echo.

@@ -6,6 +6,8 @@
 -- own AssocHandle. The port of a step selects the CpPort. If a client requests the same service
 -- again with the same port, the newer transaction replaces the older one (section 7.5.2).
 
+local shared = ...
+
 --- The number of seconds after which the tester repeats a PMReq without an answer, and after the
 --- last wait gives up. UDP may lose datagrams, so each client must repeat its PMReqs.
 local WAITS = { 1, 1, 2, 2, 4 }
@@ -110,10 +112,10 @@ function session.portmap(t)
   -- the target may have too few resources for all transactions (section 7.4).
   local is_denied, must_accept = false, false
 
+  local check = shared.checker(t)
+
   --- Fails the case. `missing` is true if the reason is a missing answer.
-  local function fail(requirement, expected, actual, missing)
-    t:check(false, { requirement = requirement, expected = expected, actual = actual, missing = missing })
-  end
+  local function fail(requirement, expected, actual, missing) check(false, requirement, expected, actual, missing) end
 
   --- Returns a socket for a new client. As long as possible, each client has its own UDP port.
   local function socket(v6)
@@ -398,15 +400,11 @@ function session.portmap(t)
       end
     end
     local expected = fault.forbidden and "no forbidden answer" or "an answer to the PMReq"
-    t:check(true, { requirement = fault.requirement, expected = expected, actual = "this behaviour" })
+    check(true, fault.requirement, expected, "this behaviour")
   end
 
   --- Waits for all answers and ends all clients.
-  function self:close_all()
-    for number = SPARE, 1000 do
-      if opened[number] then self:close(number) end
-    end
-  end
+  function self:close_all() shared.close_all(self, opened, SPARE) end
 
   --- Tests each requirement of the session, with two clients.
   local function test_each()
@@ -435,9 +433,7 @@ function session.portmap(t)
       must_accept = true
       test_each()
     end
-    t:check(true, {
-      requirement = { session.PORTMAP, shown or {} }, expected = "the answers to all clients", actual = "these answers",
-    })
+    check(true, { session.PORTMAP, shown or {} }, "the answers to all clients", "these answers")
   end
 
   return self

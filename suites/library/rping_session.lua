@@ -1,12 +1,8 @@
 -- Sessions with rping's server. The tester writes to the server's buffer, and reads from it.
 
 local shared = ...
-local ANSWER, describe, is_missing = shared.ANSWER, shared.describe, shared.is_missing
-
---- Payload is placed into the buffer of the ULP, and Sends are delivered.
-local PLACED, DELIVERED = "DDP-5.2-4", "RDMAP-5.3-5"
---- Each Read Request is answered, and the answers have the order of the Read Requests.
-local ANSWERED, ANSWERED_IN_ORDER = "RDMAP-5.2.1-18", "RDMAP-5.2.1-14"
+local ANSWER, SEGMENT, describe, is_missing = shared.ANSWER, shared.SEGMENT, shared.describe, shared.is_missing
+local PLACED, DELIVERED, ANSWERED, ANSWERED_IN_ORDER = shared.PLACED, shared.DELIVERED, shared.ANSWERED, shared.ANSWERED_IN_ORDER
 
 --- The target's Read Request names the buffer that rping's client advertised. Each segment of the
 --- target's Write has the next offset of the client's other buffer. Only rounds of rping test these
@@ -19,23 +15,12 @@ session.ROUNDS = { REQUESTED, OFFSET }
 
 --- A session with rping's server.
 function session.rping(t)
-  local written, rounds = 0, 0
-
-  --- Fails the case if `ok` is false. `missing` is true if the reason is a missing answer.
-  local function check(ok, requirement, expected, actual, missing)
-    t:check(ok, { requirement = requirement, expected = expected, actual = actual, missing = missing })
-  end
+  local written, rounds, check = 0, 0, shared.checker(t)
 
   --- Sends a Write in segments.
   local function write(c, at, payload, segment)
-    for from = 0, math.max(#payload - 1, 0), segment do
-      local piece = payload:sub(from + 1, from + segment)
-      local ulpdu = rdmap.write {
-        stag = c.op.stag, tagged_offset = c.op.to + at + from, payload = piece, last = from + #piece == #payload,
-      }
-      c.conn:send(mpa.fpdu { ulpdu = ulpdu })
-    end
-    c.memory = c.memory:sub(1, at) .. payload .. c.memory:sub(at + #payload + 1)
+    shared.write_segments(c.op.stag, c.op.to + at, payload, segment, function(fpdu) c.conn:send(fpdu) end)
+    c.memory = shared.splice(c.memory, at, payload)
   end
 
   --- Takes a segment of the Response to the oldest Read.
@@ -84,8 +69,8 @@ function session.rping(t)
   --- Opens a connection and fills the buffer.
   local function open(fields)
     local conn, op = t:operate(shared.request_fields(fields))
-    local c = { conn = conn, op = op, msn = op.msn, read_msn = 1, reads = {}, memory = "", crc = shared.requests_crc(t, fields), is_in_round = true }
-    write(c, 0, octets.counted(op.length), 1024)
+    local c = { conn = conn, op = op, msn = op.msn, read_msn = 1, reads = {}, crc = shared.requests_crc(t, fields), is_in_round = true }
+    c.memory = session.fill_buffer(conn, op, op.length)
     return c
   end
 
@@ -109,7 +94,7 @@ function session.rping(t)
     settle(c)
     local at, size = part(c, fields)
     written = written + 1
-    write(c, at, (string.pack(">I4", written) .. octets.counted(size)):sub(1, size), fields.segment or 1024)
+    write(c, at, shared.numbered(written, size), fields.segment or SEGMENT)
   end
 
   --- Returns the FPDU of the next Read Request, for a part of the buffer.
@@ -189,7 +174,7 @@ function session.rping(t)
       c.conn:send(short_reads(c, busy))
       settle(c)
     end
-    local segment = fields.segment or 1024
+    local segment = fields.segment or SEGMENT
     for at = 0, #text - 1, segment do
       local piece = text:sub(at + 1, at + segment)
       local last = at + #piece == #text and not fields.empty

@@ -2,8 +2,9 @@
 -- several connections at once. weft's implementation of SDP chooses the messages, so the tester's
 -- messages are always legal. The monitor judges the target's messages.
 
---- The number of seconds after which missing data, or a missing close, is a failure.
-local ANSWER = 10
+local shared = ...
+local ANSWER = shared.ANSWER
+
 --- Maximum number of bytes that wait for their echo. With more bytes, target and tester could wait
 --- forever, each until the other side reads.
 local MAX_WAITING = 262144
@@ -24,12 +25,7 @@ session.SDP = { DELIVERED, DISCONNECTS, ENDS }
 local function sdp_session(t, service)
   t:good_exchange()
 
-  local self, opened, sent = {}, {}, 0
-
-  --- Fails the case if `ok` is false. `missing` is true if the reason is a missing answer.
-  local function check(ok, requirement, expected, actual, missing)
-    t:check(ok, { requirement = requirement, expected = expected, actual = actual, missing = missing })
-  end
+  local self, opened, sent, check = {}, {}, 0, shared.checker(t)
 
   --- Describes how a connection ended, or that the connection is still open.
   local function state(c)
@@ -90,8 +86,7 @@ local function sdp_session(t, service)
     local c = connection(number)
     if #c.waiting + fields.size > MAX_WAITING then settle(c) end
     sent = sent + 1
-    -- The number of the send distinguishes sends of the same size.
-    local payload = (string.pack(">I4", sent) .. octets.counted(fields.size)):sub(1, fields.size)
+    local payload = shared.numbered(sent, fields.size)
     if c.socket:send(payload, { urgent = fields.urgent }) then
       c.queued[#c.queued + 1] = payload
       c.waiting = c.waiting .. payload
@@ -212,9 +207,7 @@ local function sdp_session(t, service)
   --- Closes all connections. Each session ends with this step. `shown` has the requirements that
   --- the monitor judges in the session.
   function self:finish(shown)
-    for number = 1, 1000 do
-      if opened[number] then self:close(number) end
-    end
+    shared.close_all(self, opened)
     check(true, { session.SDP, shown or {} }, "the data and the close of all connections", "the data and the close")
   end
 

@@ -16,18 +16,74 @@ session = {}
 local ANSWER = 10
 --- The number of seconds in which a message that must not be delivered would be delivered.
 local SILENCE = 2
+--- Payload in bytes of a segment of the tester, unless a step chooses another number.
+local SEGMENT = 1024
+--- The tester joins FPDUs, and sends them when they have this number of bytes. The bytes that a
+--- script sends at once have at most 1 MiB.
+local MAX_JOINED = 262144
+
+--- Payload is placed into the buffer of the ULP.
+local PLACED = "DDP-5.2-4"
+--- Sends are delivered, in the order in which they were sent.
+local DELIVERED, IN_ORDER = "RDMAP-5.3-5", "DDP-5.3-6"
+--- Each Read Request is answered, and the answers have the order of the Read Requests.
+local ANSWERED, ANSWERED_IN_ORDER = "RDMAP-5.2.1-18", "RDMAP-5.2.1-14"
 
 --- Describes the next event on a connection. `seconds` is the time limit of the wait.
 local function describe(event, fpdu, seconds)
-  if event == nil then return ("nothing for %d s"):format(seconds or ANSWER) end
+  if event == nil then return ("nothing for %g s"):format(seconds or ANSWER) end
   if event ~= "fpdu" then return event == "close" and "a close" or event end
-  if fpdu.opcode == 7 then return ("Terminate %02x %02x"):format(fpdu.payload:byte(1, 2)) end
+  if fpdu.opcode == 7 then return ("Terminate %02x %02x"):format(fpdu.payload:byte(1) or 0, fpdu.payload:byte(2) or 0) end
   return ("an FPDU with opcode %d and %d bytes of payload"):format(fpdu.opcode, #fpdu.payload)
 end
 
 --- Returns whether the answer is missing: nothing arrived, or the target closed the connection. A
 --- Terminate, or another message, is a wrong answer.
 local function is_missing(event) return event ~= "fpdu" end
+
+--- Returns the function that checks the results of a session. If `ok` is false, the case fails.
+--- `missing` is true if the reason is a missing answer.
+local function checker(t)
+  return function(ok, requirement, expected, actual, missing)
+    t:check(ok, { requirement = requirement, expected = expected, actual = actual, missing = missing })
+  end
+end
+
+--- Returns `size` bytes that begin with `number`, so that messages of the same size differ.
+local function numbered(number, size) return (string.pack(">I4", number) .. octets.counted(size)):sub(1, size) end
+
+--- Returns `memory` with `data` at offset `at`.
+local function splice(memory, at, data) return memory:sub(1, at) .. data .. memory:sub(at + #data + 1) end
+
+--- Passes the FPDUs of a Write to `each`, one after the other. The first byte of `data` has the
+--- offset `to`. Each segment has at most `segment` bytes of payload.
+local function write_segments(stag, to, data, segment, each)
+  for from = 0, math.max(#data - 1, 0), segment do
+    local piece = data:sub(from + 1, from + segment)
+    each(mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = to + from, payload = piece, last = from + #piece == #data } })
+  end
+end
+
+--- Returns a function that joins the FPDUs that it gets, and sends them. TCP may deliver several
+--- FPDUs at once. Without an FPDU, the function sends the rest. `options` gets the number of bytes
+--- that are sent, and returns the options of `conn:send`.
+local function joiner(conn, options)
+  local joined
+  return function(fpdu)
+    if fpdu then joined = joined and joined .. fpdu or fpdu end
+    if joined and (not fpdu or #joined >= MAX_JOINED) then
+      conn:send(joined, options and options(#joined))
+      joined = nil
+    end
+  end
+end
+
+--- Closes all connections of a session in the order of their numbers, from `first` (default 1).
+local function close_all(self, opened, first)
+  for number = first or 1, 1000 do
+    if opened[number] then self:close(number) end
+  end
+end
 
 --- Returns requirements for the field `requirements` of a case: those in `list`, and those of the
 --- further arguments. Each further argument is the name of a fault or the id of a requirement.
@@ -45,6 +101,14 @@ function session.numbers(first, last)
   local list = {}
   for number = first, last do list[#list + 1] = number end
   return list
+end
+
+--- Fills the first `length` bytes of rping's buffer with bytes that show their position. Returns
+--- these bytes. `op` is the second result of `t:operate`.
+function session.fill_buffer(conn, op, length)
+  local data = octets.counted(length)
+  write_segments(op.stag, op.to, data, SEGMENT, function(fpdu) conn:send(fpdu) end)
+  return data
 end
 
 --- Returns whether the target serves a second connection at the same time. Some services serve one
@@ -174,13 +238,7 @@ local function base(t, requirements, open, settle)
   end
 
   --- Waits for all answers and closes all connections.
-  function self:close_all()
-    for number = 1, 1000 do
-      if opened[number] then
-        self:close(number)
-      end
-    end
-  end
+  function self:close_all() close_all(self, opened) end
 
   --- Waits for all answers and closes all connections. Each session ends with this step. `shown`
   --- has the requirements that the monitor judges in the session.
@@ -217,5 +275,10 @@ local function get_ready(conn, reply, fields)
   return is_send and 2 or 1
 end
 
-shared.ANSWER, shared.describe, shared.is_missing = ANSWER, describe, is_missing
+shared.ANSWER, shared.SEGMENT, shared.MAX_JOINED = ANSWER, SEGMENT, MAX_JOINED
+shared.PLACED, shared.DELIVERED, shared.IN_ORDER = PLACED, DELIVERED, IN_ORDER
+shared.ANSWERED, shared.ANSWERED_IN_ORDER = ANSWERED, ANSWERED_IN_ORDER
+shared.describe, shared.is_missing, shared.checker = describe, is_missing, checker
+shared.numbered, shared.splice, shared.write_segments = numbered, splice, write_segments
+shared.joiner, shared.close_all = joiner, close_all
 shared.base, shared.request_fields, shared.requests_crc, shared.get_ready = base, request_fields, requests_crc, get_ready

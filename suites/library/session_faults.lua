@@ -1,10 +1,7 @@
 -- The illegal FPDUs of sessions with the service echo or rping.
 
 local shared = ...
-local ANSWER, describe = shared.ANSWER, shared.describe
-
---- Each Read Request is answered.
-local ANSWERED = "RDMAP-5.2.1-18"
+local ANSWER, ANSWERED, describe = shared.ANSWER, shared.ANSWERED, shared.describe
 
 --- Returns the FPDU with one wrong byte: at offset `octet` if it is set, else in the CRC field.
 local function damaged(fpdu, octet)

@@ -14,18 +14,6 @@ local function expect_response(conn, stag, to, requirement)
   return data
 end
 
---- Writes and returns data whose bytes show their position.
-local function fill(conn, op, length)
-  local data = octets.counted(length)
-  for at = 0, length - 1, 1024 do
-    local piece = data:sub(at + 1, at + 1024)
-    conn:send(mpa.fpdu {
-      ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + at, payload = piece, last = at + #piece == length },
-    })
-  end
-  return data
-end
-
 local SERVED = {
   "RDMAP-4.4-5", "RDMAP-4.4-8", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-18", "RDMAP-5.2.1-3", "RDMAP-5.2-1", "RDMAP-1.2-1",
   "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4", "RDMAP-4.4-6",
@@ -46,7 +34,7 @@ case(with_rping("sink", "The target sends a Read Response to the SinkSTag and Si
   parameters = { stag = { 0, 1, 0x12345678, 0xffffffff }, to = { 0, 1, 3, 0x7fffffffffffffc0, -64 } },
 }, function(t, p)
   local conn, op = t:operate()
-  local data = fill(conn, op, 64)
+  local data = session.fill_buffer(conn, op, 64)
   conn:send(mpa.fpdu {
     ulpdu = rdmap.read_request { sink_stag = p.stag, sink_to = p.to, rdmardsz = 63, src_stag = op.stag, src_to = op.to + 1 },
   })
@@ -73,7 +61,7 @@ case(with_rping("source", "The target answers a Read of any part of a buffer wit
   if p.from + p.length > op.length then
     t:unimplemented(("The target's rping uses only %d bytes, too few for this variant (-S of rping, rping_size of the target file)."):format(op.length))
   end
-  local data = fill(conn, op, p.from + p.length)
+  local data = session.fill_buffer(conn, op, p.from + p.length)
   conn:send(mpa.fpdu {
     ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = 5, rdmardsz = p.length, src_stag = op.stag, src_to = op.to + p.from },
   })

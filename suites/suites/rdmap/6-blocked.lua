@@ -98,13 +98,7 @@ local function unread_response(name, title, seconds, tier)
       if op.length < 4 * SMALL then
         t:unimplemented(("The target's rping uses only %d bytes, too few for this case (-S of rping, rping_size of the target file)."):format(op.length))
       end
-      local data = octets.counted(op.length)
-      for at = 0, #data - 1, 1024 do
-        local piece = data:sub(at + 1, at + 1024)
-        conn:send(mpa.fpdu {
-          ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + at, payload = piece, last = at + #piece == #data },
-        })
-      end
+      local data = session.fill_buffer(conn, op, op.length)
       conn:send(mpa.fpdu {
         ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = #data, src_stag = op.stag, src_to = op.to },
       })

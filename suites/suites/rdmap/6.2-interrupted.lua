@@ -73,13 +73,7 @@ local ANSWERED = "RDMAP-5.2.1-18"
 --- has to be the next part of the Response.
 local function open(t)
   local conn, op = t:operate()
-  local data = octets.counted(op.length)
-  for at = 0, #data - 1, 1024 do
-    local piece = data:sub(at + 1, at + 1024)
-    conn:send(mpa.fpdu {
-      ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + at, payload = piece, last = at + #piece == #data },
-    })
-  end
+  local data = session.fill_buffer(conn, op, op.length)
   local request = mpa.fpdu {
     ulpdu = rdmap.read_request { sink_stag = SINK, rdmardsz = #data, src_stag = op.stag, src_to = op.to },
   }
@@ -226,14 +220,14 @@ response("reset", "The target still completes Reads if the peer resets a connect
   conn:reset()
 end)
 
---- Returns the FPDUs of a Send of 3,000 bytes, in segments of 1,000 bytes.
-local function send_of(op)
-  local payload, fpdus = octets.counted(3000), {}
-  for at = 0, 2000, 1000 do
+--- Returns the FPDUs of a Send of `size` bytes, in segments of 1,000 bytes, and its payload.
+local function send_of(op, size)
+  local payload, fpdus = octets.counted(size), {}
+  for at = 0, size - 1, 1000 do
     local piece = payload:sub(at + 1, at + 1000)
-    fpdus[#fpdus + 1] = mpa.fpdu { ulpdu = rdmap.send { payload = piece, msn = op.msn, mo = at, last = at == 2000 } }
+    fpdus[#fpdus + 1] = mpa.fpdu { ulpdu = rdmap.send { payload = piece, msn = op.msn, mo = at, last = at + #piece == size } }
   end
-  return fpdus
+  return fpdus, payload
 end
 
 local UNFINISHED = { "DDP-5.4-2", "MPA-6-7" }
@@ -259,7 +253,7 @@ case {
   run = function(t, p)
     t:good_exchange()
     local conn, op = t:operate()
-    local fpdus, echoes = send_of(op), 0
+    local fpdus, echoes = send_of(op, 3000), 0
     local cut = ({ segment = 0, crc = #fpdus[3] - 1, length = 1 })[p.place]
     conn:send(fpdus[1])
     conn:send(fpdus[2])
@@ -282,7 +276,7 @@ case {
   run = function(t)
     t:good_exchange()
     local conn, op = t:operate()
-    local fpdus, echoes = send_of(op), 0
+    local fpdus, echoes = send_of(op, 3000), 0
     conn:send(fpdus[1], { deviates = true })
     conn:send(fpdus[2] .. TERMINATE, { deviates = true })
     local result = receive(conn, ANSWER, function() echoes = echoes + 1 end)
@@ -328,12 +322,8 @@ case {
     -- FPDU arrives.
     t:receive_buffer(BUFFER // 4)
     local conn, op = t:operate()
-    local payload = octets.counted(4000)
-    for at = 0, 3000, 1000 do
-      conn:send(mpa.fpdu {
-        ulpdu = rdmap.send { payload = payload:sub(at + 1, at + 1000), msn = op.msn, mo = at, last = at == 3000 },
-      })
-    end
+    local fpdus, payload = send_of(op, 4000)
+    for _, fpdu in ipairs(fpdus) do conn:send(fpdu) end
     -- The first FPDU shows that the target's user has posted the echo.
     local first = conn:expect_fpdu { opcode = 3 }
     conn:finish()
@@ -367,13 +357,9 @@ case {
     t:good_exchange()
     t:receive_buffer(BUFFER)
     local conn, op = t:operate()
-    local fpdus, payload = nil, octets.counted(p.size)
-    for at = 0, p.size - 1, 1000 do
-      local piece = payload:sub(at + 1, at + 1000)
-      local fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = piece, msn = op.msn, mo = at, last = at + #piece == p.size } }
-      fpdus = fpdus and fpdus .. fpdu or fpdu
-    end
-    conn:send(fpdus .. illegal { msn = op.msn + 1 }, { deviates = true })
+    local joined
+    for _, fpdu in ipairs((send_of(op, p.size))) do joined = joined and joined .. fpdu or fpdu end
+    conn:send(joined .. illegal { msn = op.msn + 1 }, { deviates = true })
     local result = receive(conn, ANSWER, function() end)
     check_last(t, result)
     check_close(t, result, "RDMAP-7-3")
