@@ -1283,6 +1283,11 @@ local SdpSocket = {}
 ---@return boolean
 function SdpSocket:send(octets, options) end
 
+---Sends messages that the script builds, one directly after the other. The draft may forbid the messages. weft fills in the counters that a message does not set. The messages have no other effect on the socket. Returns false, and sends nothing, if the send credit does not suffice, or if answers of the socket wait for credit.
+---@param messages (weft.Message|string)[]
+---@return boolean
+function SdpSocket:inject(messages) end
+
 ---Runs all sockets of the case until a condition is met. The conditions are `octets` (number of received bytes that the script has not taken yet), `open` (HelloAck), `sent` (all sends have ended), and `ended` (the connection has ended). The end of the connection meets every condition. The wait also ends if the connection receives no byte for `within` seconds. Without a condition, waits for `within` seconds. Returns whether the condition is met.
 ---@param options? weft.fields.sdp_socket_wait
 ---@return boolean

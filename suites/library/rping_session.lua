@@ -1,4 +1,7 @@
--- Sessions with rping's server. The tester writes to the server's buffer, and reads from it.
+-- Sessions with rping. The tester writes to the target's buffer, and reads from it. If the target
+-- is rping's server, this is the buffer into which the server has read. If the target is the
+-- client, this is the buffer that the client offers for the server's Read. The tester then sends no
+-- go-ahead, so the client does not continue its round.
 
 local shared = ...
 local ANSWER, SEGMENT, describe, is_missing = shared.ANSWER, shared.SEGMENT, shared.describe, shared.is_missing
@@ -13,7 +16,7 @@ local REQUESTED, OFFSET = "RDMAP-4.4-2", "DDP-5.2-6"
 session.RPING = { PLACED, DELIVERED, ANSWERED, ANSWERED_IN_ORDER }
 session.ROUNDS = { REQUESTED, OFFSET }
 
---- A session with rping's server.
+--- A session with rping.
 function session.rping(t)
   local written, rounds, check = 0, 0, shared.checker(t)
 
@@ -205,8 +208,8 @@ function session.rping(t)
     go_ahead(c, "Write")
   end
 
-  --- Performs `count` rounds of rping. In each round, the target reads `size` bytes from the
-  --- tester, and writes the same bytes to the offset `to` of another buffer of the tester. The
+  --- Performs `count` rounds with rping's server. In each round, the target reads `size` bytes from
+  --- the tester, and writes the same bytes to the offset `to` of another buffer of the tester. The
   --- tester answers a Read in segments of at most `segment` bytes. With `between`, a Write comes
   --- between two segments of each Send. With `empty`, the last segment of each Read Response is
   --- empty. If `busy` is not 0, the tester writes one byte and sends `busy` Read Requests while the

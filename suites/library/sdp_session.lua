@@ -1,6 +1,7 @@
 -- A session with an SDP socket of the target. The tester sends data of every size in every Mode, on
 -- several connections at once. weft's implementation of SDP chooses the messages, so the tester's
--- messages are always legal. The monitor judges the target's messages.
+-- messages are legal, except those of a fault (`sdp_faults.lua`). The monitor judges the target's
+-- messages.
 
 local shared = ...
 local ANSWER = shared.ANSWER
@@ -8,6 +9,11 @@ local ANSWER = shared.ANSWER
 --- Maximum number of bytes that wait for their echo. With more bytes, target and tester could wait
 --- forever, each until the other side reads.
 local MAX_WAITING = 262144
+
+--- Number of times that the tester tries to send the messages of a fault.
+local TRIES = 100
+--- The number of seconds in which a target would end a connection that must stay open.
+local OPEN = 0.3
 
 --- Number of bytes that the tester takes from a source before it closes its own half. A source may
 --- send data without end.
@@ -188,6 +194,39 @@ local function sdp_session(t, service)
     check(ended.graceful, DISCONNECTS, "a graceful close", state(c))
     check(has_ended, ENDS, "the end of TCP", "TCP stays open", true)
     opened[number] = nil
+  end
+
+  --- Sends the messages of a fault as soon as the send credit suffices for all of them.
+  local function inject(c, messages)
+    for _ = 1, TRIES do
+      check(not c.socket:ended(), DELIVERED, "an open connection", state(c), true)
+      if c.socket:inject(messages) then return end
+      c.socket:wait { within = ANSWER / TRIES }
+    end
+    t:check(false, { expected = "send credit for the messages of a fault", actual = "too little send credit" })
+  end
+
+  --- Sends the messages of a fault on a connection. `session.FAULTS` has the names. After illegal
+  --- messages, the target should end the connection. After unusual messages, the connection must
+  --- stay open.
+  function self:fault(number, name)
+    local c, fault = connection(number), session.FAULTS[name]
+    c.socket:wait { open = true, within = ANSWER }
+    if not fault.is_early then settle(c) end
+    inject(c, fault.build())
+    if fault.is_accepted then
+      c.socket:wait { within = OPEN }
+      check(not c.socket:ended(), fault.requirement, "a connection that stays open", state(c))
+      return
+    end
+    opened[number] = nil
+    c.socket:wait { ended = true, within = ANSWER }
+    take(c)
+    local ended = c.socket:ended()
+    t:check(ended ~= nil and not ended.reason, {
+      requirement = fault.requirement, shows = fault.shows, expected = "the end of the connection", actual = state(c),
+    })
+    c.socket:reset()
   end
 
   --- Ends a connection abortively.

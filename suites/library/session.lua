@@ -5,8 +5,9 @@
 -- Each step is legal at any place of a session, so a session stays legal if steps are removed. A
 -- step on a connection that does not exist opens the connection first.
 --
--- `session_faults.lua` has the illegal FPDUs, and the other files of this folder have the sessions
--- of each service. They get the table `shared`, in which this file keeps what they have in common.
+-- `session_faults.lua` has the illegal FPDUs, and `sdp_faults.lua` has the illegal SDP messages.
+-- The other files of this folder have the sessions of each service. They get the table `shared`, in
+-- which this file keeps what they have in common.
 
 local shared = ...
 
@@ -90,8 +91,10 @@ end
 function session.requirements(list, ...)
   local all = { list }
   for _, name in ipairs { ... } do
-    all[#all + 1] = session.FAULTS[name] and session.FAULTS[name].requirement or name
-    all[#all + 1] = session.FAULTS[name] and not session.FAULTS[name].silent and shared.ENDED or nil
+    local fault = session.FAULTS[name]
+    all[#all + 1] = fault and fault.requirement or name
+    all[#all + 1] = fault and not fault.silent and shared.ENDED or nil
+    all[#all + 1] = fault and fault.shows or nil
   end
   return all
 end

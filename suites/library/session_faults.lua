@@ -46,10 +46,10 @@ local CRC = "MPA-4.4-19"
 --- After its Terminate, the target sends no message.
 local ENDED = "RDMAP-5.4-12"
 
---- The illegal FPDUs, by name. `portmap_session.lua` adds illegal datagrams. Each fault has the
---- requirement that the target violates if it accepts the FPDU. The target has to end the connection,
---- except after a fault with `silent`: then the target may wait for missing bytes, but must not
---- deliver the message.
+--- The illegal FPDUs, by name. `sdp_faults.lua` adds SDP messages, and `portmap_session.lua` adds
+--- illegal datagrams. Each fault has the requirement that the target violates if it accepts the
+--- FPDU. The target has to end the connection, except after a fault with `silent`: then the target
+--- may wait for missing bytes, but must not deliver the message.
 ---
 --- `build` returns the bytes for a connection. Faults with the requirement `CRC` need a connection
 --- with CRCs. `before` sends correct FPDUs, and checks their answer. `answers` is the number of

@@ -1,8 +1,8 @@
 //! Commands of the user of a connection. Section numbers are those of the SDP draft.
 
-use weft_core::wire::sdp::Mode;
+use weft_core::wire::sdp::{FieldOrder, Mode};
 
-use super::{Connection, Half, Policy, ReceiveId, ReceiveOutcome, SendId};
+use super::{Connection, Half, Output, Policy, ReceiveId, ReceiveOutcome, SendId};
 use crate::reject::reject_if;
 use crate::time::Instant;
 
@@ -120,6 +120,29 @@ impl Connection {
     /// request for another increase is sent. The same applies to a decrease.
     pub fn resize(&mut self, octets: u32) {
         self.resize.want(octets.clamp(weft_core::wire::sdp::MIN_PRIVATE_BUFFER, 1 << 31));
+    }
+
+    /// Sends a message that `compose` returns, for a tester that violates the draft on purpose.
+    /// `compose` gets the field order of the connection, and Bufs, MSeq and MSeqAck of the message.
+    /// The machine counts the message, but does not parse it. So a ModeChange, for example, does
+    /// not change a Mode of the machine. `solicited` selects a Send with Solicited Event.
+    ///
+    /// Returns `false`, and sends nothing, if this side has no send credit, if the connection is
+    /// not open or is being aborted, or if answers to the peer wait for credit.
+    pub fn send_composed(
+        &mut self,
+        solicited: bool,
+        compose: impl FnOnce(FieldOrder, (u16, u32, u32)) -> Vec<u8>,
+    ) -> bool {
+        // An answer that waits for credit can end an advertisement. Until then, the peer could take
+        // the message as this answer.
+        let waits = !self.control.is_empty() || self.credits.available() == 0;
+        if waits || !self.is_open() || self.close.is_aborting() {
+            return false;
+        }
+        let head = compose(self.order, self.credits.stamp());
+        self.out.push_back(Output::Send { op: None, head, payload: None, solicited, invalidate: None });
+        true
     }
 
     /// Returns the policy, so that the user can change it.

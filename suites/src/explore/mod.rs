@@ -38,7 +38,7 @@ use crate::targets::Target;
 #[derive(Debug, Clone)]
 pub struct ExploreOptions {
     /// The target. Its service is echo, rping, a port mapper, or an SDP echo, sink or source, or it
-    /// has an agent. If it is the Initiator, its service is echo.
+    /// has an agent. If it is the Initiator, its service is echo or rping.
     pub target: Target,
     /// Folder for the saved cases: a folder of suites. It is created if it is missing. Cases of an
     /// earlier exploration are deleted.
@@ -111,7 +111,9 @@ pub enum ExploreError {
     )]
     Service(String, &'static str),
     /// The target is the Initiator, and its service has no sessions in this role.
-    #[error("{0} connects to weft and has the service {1}; --explore needs an Initiator with the service `echo`")]
+    #[error(
+        "{0} connects to weft and has the service {1}; --explore needs an Initiator with the service `echo` or `rping`"
+    )]
     Initiator(String, &'static str),
     /// The tester cannot work.
     #[error(transparent)]

@@ -1,5 +1,6 @@
 //! An SDP socket of a script: the Lua object that `t:sdp_socket` opens. weft's implementation of
-//! SDP chooses the messages, and the script chooses what the socket's user does.
+//! SDP chooses the messages, and the script chooses what the socket's user does. The script can
+//! also send single messages, which may violate the draft.
 //!
 //! ```lua
 //! local s = t:sdp_socket { source_threshold = 500, answer = "send-sm" }
@@ -11,12 +12,13 @@
 
 use std::time::Duration;
 
-use mlua::{LuaString, Table, UserData, UserDataMethods};
+use mlua::{LuaString, Table, UserData, UserDataMethods, Value};
 use weft_core::wire::sdp::Mode;
 use weft_peer::sdp::{Half, Policy, Settings, SrcAvailAnswer};
 
 use super::bind::surface;
 use super::fields::Fields;
+use super::message;
 use super::objects::{Context, Tester};
 use super::options::{self, Reader};
 use crate::stage::{Cut, SocketSettings, SocketWait};
@@ -46,6 +48,15 @@ surface! {
     /// Queues bytes to send. Returns false if the connection does not accept them any more.
     async send(octets: LuaString = "string") { sdp_socket_send as urgent } -> "boolean" =>
         stage.sdp_socket_send(s.number, octets.as_bytes().to_vec(), urgent)?;
+
+    /// Sends messages that the script builds, one directly after the other. The draft may forbid
+    /// the messages. weft fills in the counters that a message does not set. The messages have no
+    /// other effect on the socket. Returns false, and sends nothing, if the send credit does not
+    /// suffice, or if answers of the socket wait for credit.
+    async inject(messages: Vec<Value> = "(weft.Message|string)[]") -> "boolean" => {
+        let messages = messages.into_iter().map(message::from_value).collect::<mlua::Result<Vec<_>>>()?;
+        stage.inject_sdp_messages(s.number, &messages)?
+    };
 
     /// Runs all sockets of the case until a condition is met. The conditions are `octets` (number
     /// of received bytes that the script has not taken yet), `open` (HelloAck), `sent` (all sends

@@ -26,13 +26,15 @@ pub(crate) fn lua(
     steps: &[Step],
     observed: &[RequirementId],
 ) -> String {
-    let (name_of_service, topic, roles) = (service.name(), service.topic(), service.roles_field());
+    let (name_of_service, topic) = (service.name(), service.topic());
     let (constructor, rows) = (service.constructor(), service.rows());
     let faults = steps.iter().filter_map(|step| match step {
         Step::Fault { fault, .. } => Some(*fault),
         _ => None,
     });
     let has_rounds = steps.iter().any(|step| matches!(step, Step::Rounds { .. }));
+    // In a round, the tester is the client of rping, so the target is the Responder.
+    let roles = if has_rounds { "" } else { service.roles_field() };
     let has_extensions = steps.iter().any(|step| matches!(step, Step::Agent(step) if step.is_extension()));
     let lists = [(has_rounds, "ROUNDS"), (has_extensions, "ATOMICS")];
     let more = lists.iter().filter(|(has, _)| *has).map(|(_, list)| format!(", table.unpack(session.{list})"));

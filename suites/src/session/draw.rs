@@ -9,7 +9,8 @@ use crate::model::{Capability, Role};
 use crate::targets::Target;
 
 use super::fault::{
-    CRC_FAULTS, ECHO_CRC_FAULTS, ECHO_FAULTS, FAULTS, Fault, LARGE, LARGE_CRC_FAULT, RPING_CRC_FAULTS, RPING_FAULTS,
+    CLOSED_STAG, CRC_FAULTS, ECHO_CRC_FAULTS, ECHO_FAULTS, FAULTS, Fault, LARGE, LARGE_CRC_FAULT, RPING_CRC_FAULTS,
+    RPING_FAULTS, UNKNOWN_STAG,
 };
 use super::portmap_step::FEW_PORTS;
 use super::service::SessionService;
@@ -41,7 +42,7 @@ pub(crate) struct Profile {
     pub(crate) atomics: bool,
     /// Whether the target receives large Sends although its echoes are not read.
     pub(crate) floods: bool,
-    /// Whether the sessions have illegal FPDUs.
+    /// Whether the sessions have illegal FPDUs, SDP messages or datagrams.
     pub(crate) faults: bool,
     /// Whether the target connects to the tester.
     pub(crate) is_initiator: bool,
@@ -152,7 +153,12 @@ fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
         return LARGE_CRC_FAULT;
     }
     let faults = if rng.bool() { common } else { own };
-    faults[rng.usize(..faults.len())]
+    match faults[rng.usize(..faults.len())] {
+        // Each connection of an Initiator may belong to a new program, and another buffer of this
+        // program may have the STag.
+        CLOSED_STAG if profile.is_initiator => UNKNOWN_STAG,
+        fault => fault,
+    }
 }
 
 /// Draws an operation of the service.
@@ -203,7 +209,8 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
             };
             let size = size(rng, profile.buffer - at);
             let busy = if rng.u32(..3) == 0 { *pick(rng, &[1, 8, 16]) } else { 0 };
-            if rng.u32(..8) == 0 {
+            // An Initiator is rping's client, which may close after each round.
+            if !profile.is_initiator && rng.u32(..8) == 0 {
                 let count = if rng.u32(..6) == 0 { rng.u32(1..=300) } else { rng.u32(1..=3) };
                 let size = if count > 3 { rng.u32(2..=64) } else { size };
                 let segment = segment(rng, profile, size);
@@ -329,5 +336,20 @@ mod tests {
         }
         assert_eq!(kinds.len(), 14);
         assert!(sizes.contains(&0) && sizes.contains(&50_000) && sizes.len() > 200, "{} sizes", sizes.len());
+    }
+
+    #[test]
+    fn sessions_with_a_client_of_rping_have_no_rounds() {
+        let profile = Profile::of(&Target::builtin_initiator(), SessionService::Rping, 2);
+        let profile = Profile { faults: true, ..profile };
+        let mut reads = 0;
+        for seed in 0..200 {
+            for step in super::steps(&mut Rng::with_seed(seed), &profile) {
+                assert!(!matches!(step, Step::Rounds { .. } | Step::Refused { .. }), "{step}");
+                assert!(!matches!(step, Step::Fault { fault: CLOSED_STAG, .. }), "{step}");
+                reads += u32::from(matches!(step, Step::Read { .. } | Step::Reads { .. }));
+            }
+        }
+        assert!(reads > 200, "{reads} reads");
     }
 }

@@ -1,7 +1,8 @@
 //! The illegal steps of sessions.
 
 /// An illegal FPDU, by its name in the Lua module. The target has to end the connection. After a
-/// `gap`, it may also wait for the missing bytes. With a port mapper: an illegal datagram.
+/// `gap`, it may also wait for the missing bytes. With an SDP socket: illegal messages, or an
+/// unusual message that a receiver must accept. With a port mapper: an illegal datagram.
 pub(crate) type Fault = &'static str;
 
 /// Faults of an FPDU with a wrong CRC, for connections with CRCs.
@@ -23,9 +24,68 @@ pub(crate) const LARGE: u32 = 20_000;
 /// Faults with a wrong CRC that need the service rping.
 pub(crate) const RPING_CRC_FAULTS: [Fault; 2] = ["wrong-crc-write", "wrong-crc-read"];
 /// Other faults.
-pub(crate) const FAULTS: [Fault; 4] = ["wrong-queue", "used-msn", "unknown-stag", "reserved-opcode"];
+pub(crate) const FAULTS: [Fault; 4] = ["wrong-queue", "used-msn", UNKNOWN_STAG, "reserved-opcode"];
 /// Other faults that need the service echo.
 pub(crate) const ECHO_FAULTS: [Fault; 2] = ["gap", "used-msn-pieces"];
 /// Other faults that need the service rping.
 pub(crate) const RPING_FAULTS: [Fault; 7] =
-    ["write-beyond", "write-far", "read-beyond", "closed-stag", "invalidated", "invalidated-read", "other-key"];
+    ["write-beyond", "write-far", "read-beyond", CLOSED_STAG, "invalidated", "invalidated-read", "other-key"];
+/// A Write to the STag of a connection that has ended, and a Write to an STag that never existed.
+pub(crate) const CLOSED_STAG: Fault = "closed-stag";
+pub(crate) const UNKNOWN_STAG: Fault = "unknown-stag";
+/// Faults of sessions with an SDP socket.
+pub(crate) const SDP_FAULTS: [Fault; 16] = [
+    "reserved-mid",
+    "reserved-mid-payload",
+    "len-short",
+    "len-long",
+    "short-header",
+    "send-sm-payload",
+    "ch-rcv-buf-payload",
+    "mode-value",
+    "mode-skipped",
+    "src-avail-in-buffered",
+    "left-pipelined",
+    "ack-of-nothing",
+    "rd-compl-too-long",
+    "wr-compl-too-long",
+    "reserved-flags",
+    "req-pipe-in-data",
+];
+/// Further faults of sessions with an SDP socket that sends no data by itself.
+pub(crate) const SDP_ANSWER_FAULTS: [Fault; 2] = ["rd-compl-of-nothing", "send-sm-of-nothing"];
+
+#[cfg(test)]
+mod tests {
+    use super::super::case::lua;
+    use super::super::service::SessionService;
+    use super::super::step::Step;
+    use super::*;
+    use crate::script::Suites;
+
+    /// Returns whether the case of a session with this fault loads. If the Lua module has no fault
+    /// of this name, the name counts as the id of a requirement, and the case does not load.
+    fn loads(service: SessionService, fault: Fault) -> bool {
+        let text = lua(service, "one", "One fault.", &[Step::Fault { connection: 1, fault }], &[]);
+        Suites::generated(&format!("{}/one.lua", service.topic()), text).is_ok()
+    }
+
+    #[test]
+    fn the_lua_module_has_each_fault() {
+        let echo = [&CRC_FAULTS[..], &ECHO_CRC_FAULTS, &[LARGE_CRC_FAULT], &FAULTS, &ECHO_FAULTS].concat();
+        let rping = [&CRC_FAULTS[..], &RPING_CRC_FAULTS, &FAULTS, &RPING_FAULTS].concat();
+        let answering = [&SDP_FAULTS[..], &SDP_ANSWER_FAULTS].concat();
+        for (service, faults) in [
+            (SessionService::Echo, echo),
+            (SessionService::Rping, rping),
+            (SessionService::SdpEcho, answering.clone()),
+            (SessionService::SdpSink, answering),
+            (SessionService::SdpSource, SDP_FAULTS.to_vec()),
+        ] {
+            for fault in faults {
+                assert!(loads(service, fault), "{fault}");
+            }
+            assert!(!loads(service, "no-such-fault"));
+        }
+    }
+}

@@ -38,9 +38,7 @@ pub(crate) use step::Step;
 pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     match profile.service {
         SessionService::Echo | SessionService::Rping => draw::steps(rng, profile),
-        SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => {
-            sdp_step::steps(rng, profile.connections)
-        }
+        SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => sdp_step::steps(rng, profile),
         SessionService::Agent => agent_step::steps(rng, profile),
         SessionService::PortMapper => portmap_step::steps(rng, profile),
     }

@@ -5,7 +5,9 @@ use std::fmt::{self, Display, Formatter};
 
 use fastrand::Rng;
 
-use super::draw::pick;
+use super::draw::{Profile, pick};
+use super::fault::{Fault, SDP_ANSWER_FAULTS, SDP_FAULTS};
+use super::service::SessionService;
 use super::step::Step;
 
 /// The Modes of a half-connection.
@@ -21,6 +23,9 @@ const ADDRESSES: &[u64] = &[0xffff_f001, 0xffff_0003, 0x7fff_f007, 0x7fff_fff7_f
 const MAX_STEPS: usize = 30;
 /// Maximum number of bytes that a session sends in single steps.
 const MAX_OCTETS: u32 = 1 << 20;
+/// If the sessions may have faults, one of this number of sessions has faults. A target that
+/// continues after a fault violates only a recommendation, and ends the session early.
+const FAULTY: u32 = 3;
 
 /// Fields of a new socket. They are fields of `t:sdp_socket`, except for `mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,10 +242,10 @@ impl Display for SdpStep {
     }
 }
 
-/// Draws the steps of a session with at most `connections` connections at a time.
-pub(crate) fn steps(rng: &mut Rng, connections: u32) -> Vec<Step> {
+/// Draws the steps of a session.
+pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     let of = |connection, action| Step::Sdp(SdpStep { connection, action });
-    let most = rng.u32(1..=connections);
+    let most = rng.u32(1..=profile.connections);
     let connections = rng.u32(1..=most);
     let opened: Vec<SocketFields> = (1..=connections).map(|_| fields(rng)).collect();
     let mut steps: Vec<Step> =
@@ -294,7 +299,29 @@ pub(crate) fn steps(rng: &mut Rng, connections: u32) -> Vec<Step> {
         };
         steps.push(of(connection, action));
     }
+    // The faults are drawn last. So a seed determines the same legal steps with and without faults.
+    if profile.faults && rng.u32(..FAULTY) == 0 {
+        add_faults(rng, profile.service, &opened, &mut steps);
+    }
     steps
+}
+
+/// Inserts one or two faults at random places after the first steps, which open the connections.
+/// `opened` has the fields of each connection. After each fault, a step opens the connection again
+/// with these fields.
+fn add_faults(rng: &mut Rng, service: SessionService, opened: &[SocketFields], steps: &mut Vec<Step>) {
+    let own: &[Fault] = if service == SessionService::SdpSource { &[] } else { &SDP_ANSWER_FAULTS };
+    let faults: Vec<Fault> = SDP_FAULTS.iter().chain(own).copied().collect();
+    let mut places: Vec<usize> = (0..rng.usize(1..=2)).map(|_| rng.usize(opened.len()..=steps.len())).collect();
+    places.sort_unstable();
+    // A step that is inserted at a later place does not change the earlier places.
+    for place in places.into_iter().rev() {
+        let connection = rng.usize(..opened.len());
+        let open = SdpAction::Open(opened[connection]);
+        let connection = u32::try_from(connection + 1).unwrap_or(1);
+        let fault = Step::Fault { connection, fault: faults[rng.usize(..faults.len())] };
+        steps.splice(place..place, [fault, Step::Sdp(SdpStep { connection, action: open })]);
+    }
 }
 
 /// Returns a sequence of steps that single drawn steps rarely produce: the tester's messages cross
@@ -398,12 +425,18 @@ fn fields(rng: &mut Rng) -> SocketFields {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::targets::Target;
+
+    fn profile(service: SessionService, faults: bool) -> Profile {
+        Profile { faults, ..Profile::of(&Target::builtin(), service, 3) }
+    }
 
     #[test]
     fn the_seed_determines_the_steps_and_simpler_steps_end() {
+        let profile = profile(SessionService::SdpEcho, true);
         for seed in 0..100 {
-            let steps = steps(&mut Rng::with_seed(seed), 3);
-            assert_eq!(steps, super::steps(&mut Rng::with_seed(seed), 3));
+            let steps = steps(&mut Rng::with_seed(seed), &profile);
+            assert_eq!(steps, super::steps(&mut Rng::with_seed(seed), &profile));
             for mut step in steps {
                 let tries = std::iter::from_fn(|| {
                     step = *step.simpler().first()?;
@@ -411,6 +444,33 @@ mod tests {
                 });
                 assert!(tries.take(1000).count() < 1000, "a step has simpler steps without end");
             }
+        }
+    }
+
+    #[test]
+    fn faults_are_added_to_the_legal_steps_of_the_seed() {
+        let fault = |step: &Step| match step {
+            Step::Fault { fault, .. } => Some(*fault),
+            _ => None,
+        };
+        let all = SDP_FAULTS.len() + SDP_ANSWER_FAULTS.len();
+        for (service, kinds) in [
+            (SessionService::SdpEcho, all),
+            (SessionService::SdpSink, all),
+            (SessionService::SdpSource, SDP_FAULTS.len()),
+        ] {
+            let mut faults = std::collections::BTreeSet::new();
+            for seed in 0..600 {
+                let legal = steps(&mut Rng::with_seed(seed), &profile(service, false));
+                let mut rest = steps(&mut Rng::with_seed(seed), &profile(service, true));
+                faults.extend(rest.iter().filter_map(fault));
+                while let Some(place) = rest.iter().position(|step| fault(step).is_some()) {
+                    // The step after a fault opens the connection again.
+                    rest.drain(place..place + 2);
+                }
+                assert_eq!(rest, legal, "{seed}");
+            }
+            assert_eq!(faults.len(), kinds);
         }
     }
 }

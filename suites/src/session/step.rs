@@ -71,11 +71,11 @@ pub(crate) enum Step {
     Read { connection: u32, at: u32, size: u32, align: u64 },
     /// Sends `count` Read Requests in one TCP write, or fewer if the target permits fewer Reads.
     Reads { connection: u32, count: u32, size: u32 },
-    /// Performs rounds of rping: the target reads `size` bytes, and writes them to the offset `to`
-    /// of a buffer of the tester. The tester answers a Read in segments of at most `segment` bytes.
-    /// With `between`, a Write comes between two segments of each Send. With `empty`, the last
-    /// segment of each Read Response is empty. While the target's Read is outstanding, and before
-    /// the target's Write, the tester sends `busy` Read Requests.
+    /// Performs rounds with rping's server: the target reads `size` bytes, and writes them to the
+    /// offset `to` of a buffer of the tester. The tester answers a Read in segments of at most
+    /// `segment` bytes. With `between`, a Write comes between two segments of each Send. With
+    /// `empty`, the last segment of each Read Response is empty. While the target's Read is
+    /// outstanding, and before the target's Write, the tester sends `busy` Read Requests.
     Rounds { connection: u32, count: u32, size: u32, segment: u32, to: u64, between: bool, empty: bool, busy: u32 },
     /// Opens connections whose Requests the target must refuse.
     Refused { count: u32 },
@@ -87,7 +87,7 @@ pub(crate) enum Step {
     Close { connection: u32 },
     /// Resets the connection.
     Reset { connection: u32 },
-    /// Sends an illegal FPDU or an illegal datagram after all answers.
+    /// Sends an illegal FPDU, SDP message or datagram. Most faults follow after all answers.
     Fault { connection: u32, fault: Fault },
     /// A step with an SDP socket.
     Sdp(SdpStep),

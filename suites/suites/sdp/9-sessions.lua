@@ -1,6 +1,6 @@
--- draft-pinkerton-iwarp-sdp-01 sections 8.2.1, 9, 10 and 12: the tester's SDP socket sends much
--- data in every Mode, but only messages that the draft allows. The monitor judges each message of
--- the target, and an echo must return all bytes.
+-- draft-pinkerton-iwarp-sdp-01 sections 8.2, 9, 10 and 12: the tester's SDP socket sends much data
+-- in every Mode. Except in the case `illegal`, it sends only messages that the draft allows. The
+-- monitor judges each message of the target, and an echo must return all bytes.
 
 --- Sizes of sends: inside a Private Buffer, around its size, and longer than 16 bits.
 local SIZES = { 1, 600, 8175, 8176, 8177, 20001, 65537, 131075 }
@@ -231,3 +231,31 @@ end
 
 with("echo", "drawn-connections", "The target serves sessions with random steps on several connections",
   { number = session.numbers(1, DRAWN) }, function(s, p, t) t:drawn_session("sdp-echo", p.number, 4)(s) end)
+
+--- Messages after which the target should end the connection, and messages that it must accept.
+local FAULTS = {
+  "reserved-mid", "reserved-mid-payload", "len-short", "len-long", "short-header", "send-sm-payload", "ch-rcv-buf-payload",
+  "mode-value", "mode-skipped", "src-avail-in-buffered", "left-pipelined", "ack-of-nothing", "rd-compl-too-long",
+  "wr-compl-too-long", "rd-compl-of-nothing", "send-sm-of-nothing", "reserved-flags", "req-pipe-in-data",
+}
+
+case {
+  id = "sdp/9-sessions/illegal",
+  title = "The target ends a connection on an illegal message in any Mode, and continues its other connection",
+  requirements = session.requirements(session.SDP, table.unpack(FAULTS)),
+  capabilities = { "sdp-echo" },
+  tags = { "sessions", "violation" },
+  parameters = { mode = { "combined", "pipelined", "buffered" } },
+
+  run = function(t, p)
+    local s = session.sdp_echo(t)
+    for _, name in ipairs(FAULTS) do
+      s:open(2, { mode = p.mode })
+      s:send(2, { size = 2000 })
+      s:send(1, { size = 3000 })
+      s:fault(2, name)
+      s:answers(1)
+    end
+    s:finish()
+  end,
+}

@@ -55,7 +55,8 @@ async fn the_failure_of_an_initiator_is_reduced_too() {
     let target = Target::builtin_initiator().with_deviations(["ddp.refuses-later-segments"]).unwrap();
     let found = explored(target.clone(), out.path(), 15).await;
     let failure = found.failures.first().unwrap();
-    assert!(failure.steps[1] <= 1, "{:?}", failure.steps);
+    // With echo, this is a Send. With rping, it is a Write and a Read.
+    assert!(failure.steps[1] <= 2, "{:?}", failure.steps);
     let suites = Suites::from_folder(out.path()).unwrap();
     let again = tempfile::tempdir().unwrap();
     let report = run(target, suites, Filter::everything(), again.path()).await.0;
@@ -73,6 +74,8 @@ async fn failures_are_reduced_to_cases_that_fail_again() {
         ("mpa.accepts-bad-crc", 40, 1),
         // Only the monitor (the dissector with its rules) notices that MO is wrong.
         ("ddp.mo-constant", 15, 3),
+        // To find this deviation, a session needs an SDP message with a wrong format.
+        ("sdp.overlooks-malformed", 100, 1),
         // A session without steps also repeats a PMReq.
         ("pm.gives-anew", 2, 0),
         // To find this deviation, a session needs a PMReq with a reserved IPV.

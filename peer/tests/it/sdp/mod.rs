@@ -7,6 +7,7 @@ mod bcopy;
 mod bench;
 mod buffers;
 mod closing;
+mod composed;
 mod ends;
 mod figures;
 mod formats;

@@ -329,7 +329,7 @@ impl SdpSide<'_> {
 pub(in crate::stage) const SEGMENT: usize = 1000;
 
 /// Returns whether a message is sent in a Send with Solicited Event by default (section 14.2).
-fn is_solicited(mid: Mid) -> bool {
+pub(super) fn is_solicited(mid: Mid) -> bool {
     const UNSOLICITED: [Mid; 7] = [
         Mid::DIS_CONN,
         Mid::SRC_AVAIL,

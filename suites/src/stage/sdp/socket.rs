@@ -1,6 +1,7 @@
-//! SDP sockets of the tester: weft's own SDP, driven by a script. A socket sends only what the
-//! draft allows. A script can send large amounts of data in every Mode without a step for each
-//! message. The monitor judges what the target sends.
+//! SDP sockets of the tester: weft's own SDP, driven by a script. By itself, a socket sends only
+//! what the draft allows. A script can send large amounts of data in every Mode without a step for
+//! each message. It can also send single messages that violate the draft. The monitor judges what
+//! the target sends.
 //!
 //! A socket is the Connecting Peer. All sockets of a case run while the script waits for one of
 //! them.
@@ -8,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use weft_core::wire::sdp::Mid;
 use weft_peer::Instant;
 use weft_peer::connection::Transmit;
 use weft_peer::hostile::Deviations;
@@ -15,6 +17,8 @@ use weft_peer::sdp::{Event, Profile, ReceiveOutcome, Role, SendId, SendOutcome, 
 use weft_peer::sdp_rnic::{Endpoint, Progress, Queues};
 use weft_peer::verbs::LateSegment;
 
+use super::connection::is_solicited;
+use crate::sdp::Counters;
 use crate::stage::{Arrival, Message, Stage, Stop};
 use crate::targets::SdpStart;
 
@@ -225,6 +229,29 @@ impl Stage {
         let accepted = socket.endpoint.send(octets, urgent);
         socket.open_sends += usize::from(accepted);
         Ok(accepted)
+    }
+
+    /// Sends messages of a script on a socket. The socket counts them, and they have no other
+    /// effect on the socket. Returns `false`, and sends nothing, if the send credit does not
+    /// suffice for all of them, or if answers of the socket wait for credit.
+    pub(crate) fn inject_sdp_messages(&mut self, number: u32, messages: &[Message]) -> Result<bool, Stop> {
+        let machine = self.sdp_socket(number)?.endpoint.machine_mut();
+        if usize::from(machine.credit()) < messages.len() {
+            return Ok(false);
+        }
+        for message in messages {
+            let solicited = message.draft.as_ref().is_some_and(|draft| is_solicited(Mid(draft.mid)));
+            let is_sent = machine.send_composed(solicited, |order, (bufs, mseq, mseq_ack)| {
+                message.filled(Counters { bufs, mseq, mseq_ack, order }).octets
+            });
+            if !is_sent {
+                return Ok(false);
+            }
+        }
+        let names: Vec<&str> = messages.iter().map(|message| message.name.as_str()).collect();
+        self.recorder().note(&format!("connection {number}: the script sends {}", names.join(", ")));
+        self.connections.stimulate(number);
+        Ok(true)
     }
 
     /// For this time, the socket only sends, and leaves the target's bytes unread.
