@@ -868,6 +868,9 @@
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
 
+---@class weft.fields.opening
+---@field requirement? string|(string|string[])[]
+
 ---@class weft.fields.check
 ---@field requirement? string|(string|string[])[]
 ---@field shows? string|(string|string[])[]
@@ -907,6 +910,7 @@
 ---@field transactions? boolean
 ---@field wants_pipelined? boolean
 ---@field follows_hints? boolean
+---@field data_first? boolean
 ---@field recv_size? integer
 ---@field bufs? integer
 ---@field max_recv_size? integer
@@ -1165,6 +1169,11 @@ function Connection:next(options) end
 ---@return integer
 function Connection:position() end
 
+---Returns the position of the next FPDU in the tester's stream or, with `by_target`, in the target's stream. Returns nil if this stream has no markers. The script must have received all FPDUs of the target.
+---@param by_target boolean
+---@return integer?
+function Connection:marked_position(by_target) end
+
 ---Closes the tester's direction of the connection with FIN.
 function Connection:finish() end
 
@@ -1288,6 +1297,10 @@ function SdpSocket:send(octets, options) end
 ---@return boolean
 function SdpSocket:inject(messages) end
 
+---Returns the number of messages that the socket may send now, according to the send credit.
+---@return integer
+function SdpSocket:credit() end
+
 ---Runs all sockets of the case until a condition is met. The conditions are `octets` (number of received bytes that the script has not taken yet), `open` (HelloAck), `sent` (all sends have ended), and `ended` (the connection has ended). The end of the connection meets every condition. The wait also ends if the connection receives no byte for `within` seconds. Without a condition, waits for `within` seconds. Returns whether the condition is met.
 ---@param options? weft.fields.sdp_socket_wait
 ---@return boolean
@@ -1310,12 +1323,24 @@ function SdpSocket:mode(mode, options) end
 ---@param octets integer
 function SdpSocket:resize(octets) end
 
+---Returns the maximum length in bytes of a message that the socket may send now. This is the size of the target's Private Buffers.
+---@return integer
+function SdpSocket:message_limit() end
+
 ---Cancels the sends that have not ended.
 function SdpSocket:cancel() end
 
 ---For this number of seconds, the socket only sends, and leaves the target's bytes unread. So its messages cross messages of the target.
 ---@param seconds number
 function SdpSocket:stop_reading(seconds) end
+
+---For this number of seconds, the socket has no receive: it cancels its receives and posts no others. So data of the target stays in the Private Buffers, and SrcAvails stay open. A later call replaces the time.
+---@param seconds number
+function SdpSocket:hold(seconds) end
+
+---Changes the field `source_threshold`: if the rest of a send has at most this number of bytes, the socket sends the rest as Data.
+---@param octets integer
+function SdpSocket:source_threshold(octets) end
 
 ---Changes how the socket answers a SrcAvail: `"read"`, `"send-sm"` or `"both"`.
 ---@param how string
@@ -1324,14 +1349,26 @@ function SdpSocket:answer(how) end
 ---Closes the sending half-connection after all queued bytes.
 function SdpSocket:shut() end
 
+---Sends a FIN without DisConn. Afterwards the socket sends nothing, but still receives.
+function SdpSocket:finish() end
+
+---Suspends the connection: after a SuspComm with this TCP port, the target has to answer and to connect to this port of the tester. A suspended connection counts as ended. Returns false if the connection is not open.
+---@param port integer
+---@return boolean
+function SdpSocket:suspend(port) end
+
 ---Closes the connection abortively.
 function SdpSocket:abort() end
 
 ---Resets the TCP connection. The socket cannot be used any more.
 function SdpSocket:reset() end
 
----Returns how the connection ended, or nil if it has not ended. The table has the field `graceful`. If weft's SDP ended the connection, the table also has the field `reason`.
----@return { graceful: boolean, reason: string? }?
+---Returns whether the target has sent DisConn.
+---@return boolean
+function SdpSocket:has_dis_conn() end
+
+---Returns how the connection ended, or nil if it has not ended. The table has the fields `graceful` and `suspended`. If weft's SDP ended the connection, the table also has the field `reason`.
+---@return { graceful: boolean, suspended: boolean, reason: string? }?
 function SdpSocket:ended() end
 
 ---@class weft.Mapper
@@ -1618,15 +1655,21 @@ function Tester:liveness(options) end
 ---@return weft.Connection
 function Tester:connect() end
 
----Opens a connection and does MPA start-up, so that the tester may send FPDUs. The second value is the target's Reply. If the target is an Initiator, the second value is its Request.
----@param options? weft.fields.mpa_request
+---Opens a connection and does MPA start-up, so that the tester may send FPDUs. The second value is the target's Reply. If the target is an Initiator, the second value is its Request. If a Responder does not answer the Request in time, it violates `requirement`.
+---@param request? weft.fields.mpa_request
+---@param options? weft.fields.opening
 ---@return weft.Connection, weft.Reply
-function Tester:start_up(options) end
+function Tester:start_up(request, options) end
 
----Opens a connection and brings it to Full Operation. If the target is a Responder, does the first exchange of the service, so that both sides have sent FPDUs. If the target is an Initiator, waits for its first message.
----@param options? weft.fields.mpa_request
+---Opens a connection and brings it to Full Operation. If the target is a Responder, does the first exchange of the service, so that both sides have sent FPDUs. If the target is an Initiator, waits for its first message. If a Responder does not answer the Request in time, or accepts the connection and the exchange fails, it violates `requirement`.
+---@param request? weft.fields.mpa_request
+---@param options? weft.fields.opening
 ---@return weft.Connection, weft.Operation
-function Tester:operate(options) end
+function Tester:operate(request, options) end
+
+---Returns whether the target is an Initiator, which opens the connections.
+---@return boolean
+function Tester:is_initiator() end
 
 ---Builds a Request that this target accepts.
 ---@param options? weft.fields.mpa_request

@@ -2,9 +2,12 @@
 
 local shared = ...
 local ANSWER, describe, is_missing = shared.ANSWER, shared.describe, shared.is_missing
-local PLACED, DELIVERED, IN_ORDER = shared.PLACED, shared.DELIVERED, shared.IN_ORDER
+local PLACED, DELIVERED, IN_ORDER, ANSWERED = shared.PLACED, shared.DELIVERED, shared.IN_ORDER, shared.ANSWERED
+--- A receiver ignores the values of the bytes of PAD.
+local PAD = "MPA-4.1-4"
 
 --- Maximum number of unanswered Sends on a connection. The target needs a receive for each of them.
+--- Only a batch exceeds it.
 local MAX_SENDS = 8
 --- Maximum number of bytes in unanswered Sends. A single Send may be longer. With more bytes,
 --- target and tester could wait forever, each until the other side reads. Only a flood exceeds it.
@@ -16,24 +19,34 @@ local FLOOD_WAIT = 3
 --- The number of seconds after which a missing answer to a flood is a failure.
 local FLOOD_ANSWER = 40
 
---- The requirements that each session tests.
+--- Number of bytes before the payload of an FPDU: 2 bytes of length, and the header of a Send or of
+--- a Read Response.
+local SEND_HEADERS, RESPONSE_HEADERS = 20, 16
+
+--- The requirements that each session tests, those that only empty Reads test, and those that only
+--- Sends with unusual PAD test.
 session.ECHO = { PLACED, DELIVERED, IN_ORDER }
+session.EMPTY = { ANSWERED }
+session.PADDED = { PAD }
 
---- A session with a target that echoes Sends.
-function session.echo(t)
+--- A session with a target that echoes Sends. `more` has requirements about Requests that the case
+--- lists (`session.lua` names them).
+function session.echo(t, more)
   local sent, check = 0, shared.checker(t)
+  -- Whether the session has empty Reads, and whether the target has answered one of them.
+  local has_reads, has_response = false, false
 
-  --- Opens a connection.
-  local function open(fields)
-    local conn, frame = t:start_up(shared.request_fields(fields))
+  --- Opens a connection. `options` are those of `t:start_up`.
+  local function open(fields, options)
+    local conn, frame = t:start_up(shared.request_fields(fields), options)
     local msn = shared.get_ready(conn, frame, fields)
     if not msn then
       conn:close()
-      conn, frame = t:start_up()
+      conn, frame = t:start_up(nil, options)
     end
     return {
       conn = conn, msn = msn or 1, waiting = {}, octets = 0, longest = 3000, crc = frame.crc or shared.requests_crc(t, fields),
-      has_markers = frame.markers,
+      has_markers = frame.markers, got = {}, read_msn = 1, reads = 0, ird = frame.ird,
     }
   end
 
@@ -99,40 +112,106 @@ function session.echo(t)
     join()
   end
 
-  --- Receives one echo.
-  local function receive(c)
-    complete_half(c)
-    local want = table.remove(c.waiting, 1)
-    c.octets = c.octets - #want
-    local got = {}
+  --- Returns the number of seconds after which a missing answer is a failure.
+  local function time_limit(c)
+    local want = c.waiting[1] or ""
     -- A slow target needs seconds for a Send of 1 MiB.
-    local within = c.is_flooded and FLOOD_ANSWER or ANSWER + #want // 100000
-    repeat
-      local event, fpdu = c.conn:next { within = within }
-      local is_send = event == "fpdu" and (fpdu.opcode == 3 or fpdu.opcode == 5)
-      check(is_send, DELIVERED, ("the echo of a Send of %d bytes"):format(#want), describe(event, fpdu, within), is_missing(event))
-      -- The monitor judges the other fields of each segment.
-      got[#got + 1] = fpdu.payload
-      if not fpdu.last then c.segment = c.segment or #fpdu.payload end
-    until fpdu.last
-    local echo = table.concat(got)
-    for _, later in ipairs(c.waiting) do
-      -- Short Sends may have the same bytes as later Sends.
-      check(echo == want or echo ~= later, IN_ORDER, ("the echo of a Send of %d bytes"):format(#want), "the echo of a later Send")
-    end
-    check(echo == want, PLACED, "the bytes of the Send", octets.difference(echo, want))
+    return c.is_flooded and FLOOD_ANSWER or ANSWER + #want // 100000
   end
 
-  --- Completes the message of a connection, and receives all echoes.
+  --- Takes an FPDU of the target, if it is a part of the oldest echo, or the Response to an empty
+  --- Read. No rule orders echoes and Responses. Returns whether the FPDU is one of them.
+  local function take(c, fpdu)
+    if fpdu.opcode == 2 and c.reads > 0 then
+      check(#fpdu.payload == 0 and fpdu.last, ANSWERED, "a Read Response without payload", describe("fpdu", fpdu))
+      c.reads, has_response = c.reads - 1, true
+      return true
+    end
+    if #c.waiting == 0 or fpdu.opcode ~= 3 and fpdu.opcode ~= 5 then return false end
+    -- The monitor judges the other fields of each segment.
+    c.got[#c.got + 1] = fpdu.payload
+    if not fpdu.last then
+      c.segment = c.segment or #fpdu.payload
+      return true
+    end
+    local want, echo = table.remove(c.waiting, 1), table.concat(c.got)
+    c.got, c.octets = {}, c.octets - #want
+    -- Short Sends may have the same bytes as later Sends.
+    for _, later in ipairs(echo ~= want and c.waiting or {}) do
+      check(echo ~= later, IN_ORDER, ("the echo of a Send of %d bytes"):format(#want), "the echo of a later Send")
+    end
+    check(echo == want, PLACED, "the bytes of the Send", octets.difference(echo, want))
+    return true
+  end
+
+  --- Receives an FPDU of the answer `what`, or of another answer that the target owes. If none
+  --- arrives, the target violates `requirement`.
+  local function receive_part(c, requirement, what)
+    complete_half(c)
+    local within = time_limit(c)
+    local event, fpdu = c.conn:next { within = within }
+    if c.is_batch and event == "fpdu" and fpdu.opcode == 7 then
+      local first, code = fpdu.payload:byte(1, 2)
+      -- The tester does not know the number of receives. Without a receive, the target reports that
+      -- it has no buffer, or that the MSN is out of range (RFC 5041 section 7.2).
+      if first == 0x12 and (code == 2 or code == 3) then
+        t:unimplemented("The target has no receive for each of the unanswered Sends.")
+      end
+    end
+    local is_taken = event == "fpdu" and take(c, fpdu)
+    check(is_taken, requirement, what, describe(event, fpdu, within), is_missing(event))
+  end
+
+  --- Receives the oldest echo.
+  local function receive(c, requirement)
+    local what, left = ("the echo of a Send of %d bytes"):format(#c.waiting[1]), #c.waiting - 1
+    while #c.waiting > left do receive_part(c, requirement or DELIVERED, what) end
+  end
+
+  --- Returns whether some segments of a Send were sent, and others were not.
+  local function is_incomplete(c) return c.message ~= nil and c.message.at > 0 end
+
+  --- Receives the Responses to empty Reads.
+  local function receive_responses(c)
+    while c.reads > 0 do
+      if #c.waiting > 0 then
+        receive(c)
+      else
+        -- The target may have rejected a segment of the incomplete Send.
+        local rows = { ANSWERED, is_incomplete(c) and DELIVERED or nil }
+        receive_part(c, rows, "the Response to a Read of 0 bytes")
+      end
+    end
+  end
+
+  --- Completes the message of a connection, and receives all answers.
   local function settle(c)
     send_segments(c, math.maxinteger)
     while #c.waiting > 0 do
       receive(c)
     end
-    c.is_flooded = false
+    receive_responses(c)
+    c.is_flooded, c.is_batch = false, false
   end
 
-  local self, connection = shared.base(t, session.ECHO, open, settle)
+  --- The answers that the target owes.
+  local owed = { requirement = DELIVERED, take = take, within = time_limit }
+
+  function owed.prepare(c, begins_send)
+    complete_half(c)
+    if begins_send then
+      send_segments(c, math.maxinteger)
+      if #c.waiting >= MAX_SENDS then settle(c) end
+    end
+    return #c.waiting > 0 or c.reads > 0 or is_incomplete(c)
+  end
+
+  function owed.answer(c)
+    if #c.waiting > 0 then return { want = c.waiting[1], got = c.got, headers = SEND_HEADERS } end
+    return c.reads > 0 and { want = "", got = {}, headers = RESPONSE_HEADERS } or nil
+  end
+
+  local self, connection, forget = shared.base(t, session.ECHO, open, settle, owed, more)
 
   --- Receives echoes until the target has a receive for one more Send of `size` bytes.
   local function make_room(c, size)
@@ -179,18 +258,21 @@ function session.echo(t)
     t:pause(FLOOD_WAIT)
   end
 
-  --- Sends `count` Sends of `size` bytes, one after the other.
-  function self:burst(number, count, size)
-    for _ = 1, count do
-      self:send(number, { size = size })
+  --- Sends `count` Sends, one after the other. With `spread`, their sizes are from `size` to
+  --- `size + spread` bytes, and change with each Send. Otherwise each Send has `size` bytes.
+  function self:burst(number, count, size, spread)
+    for index = 0, count - 1 do
+      self:send(number, { size = size + index * 7 % ((spread or 0) + 1) })
     end
   end
 
   --- Sends `count` Sends of `size` bytes in one TCP write. Every second Send has a Solicited Event.
+  --- `count * size` is at most 65,536, so that target and tester cannot wait for each other.
   function self:batch(number, count, size)
     local c, fpdus = connection(number), nil
     settle(c)
-    for index = 1, math.min(count, MAX_SENDS) do
+    c.is_batch = count > MAX_SENDS
+    for index = 1, count do
       local payload = next_payload(size)
       local fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = c.msn, opcode = index % 2 == 0 and 5 or nil } }
       fpdus = fpdus and fpdus .. fpdu or fpdu
@@ -233,6 +315,93 @@ function session.echo(t)
   function self:send(number, fields)
     self:message(number, fields)
     send_segments(connection(number), math.maxinteger)
+  end
+
+  --- Sends a Read Request of 0 bytes if `is_read` is set, else a Write of 0 bytes. It may come
+  --- between two segments of a Send. Its STags name no buffer, because the target must not check
+  --- them (RFC 5040 section 5.2.1, RFC 5041 section 5.2).
+  function self:empty(number, is_read)
+    local c = connection(number)
+    complete_half(c)
+    if c.conn:position() == 0 then
+      -- The target may take an empty first message as ready-to-receive message.
+      if c.message then send_segments(c, 1) else self:send(number, { size = 4 }) end
+    end
+    if not is_read then
+      c.conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = 0x5eed0004, tagged_offset = 1 } })
+      return
+    end
+    has_reads = true
+    -- Without the enhanced set-up, the tester does not know how many Reads the target permits.
+    receive_responses(c)
+    if c.ird == 0 then return end
+    c.conn:send(mpa.fpdu {
+      ulpdu = rdmap.read_request { sink_stag = 0x77650000, sink_to = 0, rdmardsz = 0, src_stag = 0, src_to = 1, msn = c.read_msn },
+    })
+    c.read_msn, c.reads = c.read_msn + 1, c.reads + 1
+  end
+
+  --- Sends a Send such that, in the stream of the target (`by_target`) or of the tester, the next
+  --- FPDU begins `at` bytes before a marker. Does nothing if that stream has no markers.
+  function self:align(number, at, by_target)
+    local c = connection(number)
+    settle(c)
+    local position = c.conn:marked_position(by_target)
+    if not position then return end
+    -- The echo has the same size as the Send, and 4 more bytes are the CRC.
+    self:send(number, { size = shared.filling(position, at // 4 * 4, SEND_HEADERS + 4) })
+    settle(c)
+  end
+
+  --- Sends a Send of `size` bytes, or of one more byte, in an FPDU with PAD. Each byte of PAD is
+  --- `value`. RFC 5044 section 4.1 requires zero of the sender, but the target must ignore it.
+  function self:pad(number, size, value)
+    local c = connection(number)
+    settle(c)
+    -- An FPDU with a multiple of 4 bytes of payload has no PAD.
+    if size % 4 == 0 then size = size + 1 end
+    local payload, pad = next_payload(size), string.char(value):rep(-size % 4)
+    c.conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = c.msn }, pad = pad }, { deviates = true })
+    expect_echo(c, payload)
+    receive(c, PAD)
+  end
+
+  --- Sends a Send of `size` bytes and, after `pause` seconds, a FIN. The half-closed target must
+  --- still deliver the Sends, so it owes the echoes. After a flood, sends only the FIN.
+  function self:fin(number, size, pause)
+    local c = connection(number)
+    send_segments(c, math.maxinteger)
+    if not c.is_flooded then
+      make_room(c, size)
+      prepare(c, { size = size })
+      send_segments(c, math.maxinteger)
+    end
+    if pause > 0 then t:pause(pause) end
+    c.conn:finish()
+    forget(number)
+    while #c.waiting > 0 do
+      local within = time_limit(c)
+      local event, fpdu = c.conn:next { within = within }
+      -- RFC 5041 section 6.2.1 recommends that the target continues to send. But the verbs draft
+      -- (draft-hilland-rddp-verbs section 6.2.2.4) requires a Terminate, which is also correct.
+      if event == "fpdu" and fpdu.opcode == 7 then break end
+      local what = ("the echo of a Send of %d bytes, or a Terminate"):format(#c.waiting[1])
+      check(event == "fpdu" and take(c, fpdu), DELIVERED, what, describe(event, fpdu, within), is_missing(event))
+    end
+    c.conn:close()
+  end
+
+  local finish = self.finish
+
+  --- Waits for all answers and closes all connections. Each session ends with this step.
+  function self:finish(shown)
+    self:close_all()
+    if has_reads and not has_response then
+      -- Each connection with an empty Read ended before the Response arrived.
+      self:empty(1, true)
+      self:answers(1)
+    end
+    finish(self, shown)
   end
 
   return self

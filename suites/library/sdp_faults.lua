@@ -1,5 +1,9 @@
 -- The faults of sessions with an SDP socket (draft-pinkerton-iwarp-sdp-01): messages after which
--- the target should end the connection, and unusual messages that each receiver must accept.
+-- the target should end the connection, unusual messages that each receiver must accept, and
+-- unusual ends of a connection.
+
+local shared = ...
+local ANSWER = shared.ANSWER
 
 --- After a protocol violation, an implementation should end the connection abortively.
 local ENDS = "SDP-8.2.2-8"
@@ -8,6 +12,88 @@ local INVALID, MALFORMED = "SDP-8.2.2-10", "SDP-8.2.2-11"
 
 --- Number of bytes that no SrcAvail or SinkAvail of a target advertises.
 local TOO_LONG = 0x7fffffff
+
+--- When the tester has at most one credit, the target sends a message that grants credit.
+local UPDATES = "SDP-10.5-9"
+--- Number of times that the tester uses up its credit, and maximum number of messages at a time.
+local ROUNDS, MAX_EMPTY = 4, 64
+--- Number of times that the tester looks for more credit.
+local TRIES = 100
+
+--- An endpoint that ends a connection without DisConn ends TCP at once.
+local ENDS_TCP = "SDP-8.2.2-4"
+--- The end of TCP without DisConn is abortive. AbortConn cancels the effect of a DisConn.
+local FIN_IS_ABORTIVE, IGNORES_DIS_CONN = "SDP-8.2.2-5", "SDP-8.2.2-12"
+--- Number of bytes that the target has not sent back when the AbortConn arrives.
+local ABORTED = 150000
+--- The number of seconds for which the tester waits for a target that still sends after AbortConn.
+local AFTER_ABORT = 1
+
+--- The target answers SuspComm with SuspCommAck, and then ends TCP.
+local ANSWERS_SUSP_COMM, ENDS_SUSPENDED = "SDP-13.1.1-11", "SDP-13.1.1-15"
+--- The TCP port in a SuspComm. The session does not use the new connection.
+local PORT = 7000
+
+--- Sends messages without payload until the socket has one credit left. Returns false if the socket
+--- can send none.
+local function use_credit(socket)
+  local messages = {}
+  for index = 1, math.min(socket:credit() - 1, MAX_EMPTY) do messages[index] = sdp.data {} end
+  return #messages > 0 and socket:inject(messages)
+end
+
+--- Sends messages without payload until the target has to grant credit several times.
+local function updates(socket, s)
+  for _ = 1, ROUNDS do
+    local is_sent, tries = use_credit(socket), 0
+    while not is_sent and tries < TRIES and not socket:ended() do
+      socket:wait { within = ANSWER / TRIES }
+      is_sent, tries = use_credit(socket), tries + 1
+    end
+    s.check(is_sent, UPDATES, "more credit when the tester has one credit left", s.state(), true)
+  end
+end
+
+--- Ends the tester's direction of TCP without DisConn. All data is sent and returned, so a DisConn
+--- of the target would answer the FIN.
+local function fin(socket, s)
+  socket:finish()
+  local has_ended = socket:wait { ended = true, within = ANSWER }
+  s.check(not socket:has_dis_conn(), FIN_IS_ABORTIVE, "no DisConn after a FIN without DisConn", "a DisConn")
+  s.check(has_ended, ENDS_TCP, "the end of TCP after a FIN without DisConn", s.state(), true)
+end
+
+--- Sends a DisConn and an AbortConn at once, while the tester's user takes no data. An echo that
+--- still has to send data cannot answer the DisConn before the AbortConn arrives.
+local function abort_close(socket, s)
+  socket:stop_reading(0)
+  socket:hold(60)
+  -- Before the data arrives, the target drops the SinkAvails of the canceled receives.
+  socket:wait { within = 0.02 }
+  s.send(ABORTED)
+  socket:wait { within = 0.05 }
+  s.inject { sdp.dis_conn {}, sdp.abort_conn {} }
+  socket:wait { ended = true, within = 0.1 }
+  local is_judged = s.keeps_back(ABORTED) and not socket:has_dis_conn()
+  socket:hold(0)
+  if not socket:wait { ended = true, within = AFTER_ABORT } then socket:finish() end
+  local has_ended = socket:wait { ended = true, within = ANSWER }
+  local is_answered = is_judged and socket:has_dis_conn()
+  s.check(not is_answered, IGNORES_DIS_CONN, "no DisConn after an AbortConn", "a DisConn")
+  s.check(has_ended, ENDS_TCP, "the end of TCP after an AbortConn and a FIN", s.state(), true)
+end
+
+--- Suspends the connection while the target waits for the Read Responses of the tester.
+local function suspend(socket, s)
+  socket:stop_reading(0.1)
+  s.send(30000)
+  socket:wait { within = 0.02 }
+  socket:suspend(PORT)
+  local has_ended = socket:wait { ended = true, within = ANSWER }
+  local ended = socket:ended()
+  s.check(ended and ended.suspended, ANSWERS_SUSP_COMM, "a SuspCommAck", s.state(), true)
+  s.check(has_ended, ENDS_SUSPENDED, "the end of TCP after the SuspCommAck", "TCP stays open", true)
+end
 
 --- The faults, by name. `build` returns the messages, which the tester sends one directly after the
 --- other. The draft forbids one of them in each state in which a fault can begin, whatever the
@@ -18,6 +104,9 @@ local TOO_LONG = 0x7fffffff
 --- Most faults follow after all answers. A fault with `is_early` does not wait for answers. After a
 --- fault with `is_accepted`, the connection must stay open. No message has payload that the target
 --- could deliver, because the tester's socket does not count such payload.
+---
+--- A fault with `play` has several steps, and judges the target by itself. `play` gets the socket,
+--- and functions of the session.
 local FAULTS = {
   ["reserved-mid"] = { shows = { INVALID }, build = function() return { sdp.data { mid = 0x0f } } end },
   ["reserved-mid-payload"] = {
@@ -81,6 +170,10 @@ local FAULTS = {
     is_accepted = true,
     build = function() return { sdp.data { req_pipe = true } } end,
   },
+  ["updates"] = { requirement = UPDATES, is_accepted = true, play = updates },
+  ["fin"] = { requirement = FIN_IS_ABORTIVE, shows = { ENDS_TCP }, play = fin },
+  ["abort-close"] = { requirement = IGNORES_DIS_CONN, shows = { ENDS_TCP }, play = abort_close },
+  ["suspend"] = { requirement = ANSWERS_SUSP_COMM, shows = { ENDS_SUSPENDED }, play = suspend },
 }
 for name, fault in pairs(FAULTS) do
   fault.requirement = fault.requirement or ENDS

@@ -6,6 +6,11 @@
 local shared = ...
 local ANSWER = shared.ANSWER
 
+--- The defaults of the fields `source_threshold`, `bufs` and `recv_size` of `t:sdp_socket`.
+local THRESHOLD, BUFS, RECV_SIZE = 16384, 16, 8192
+--- With this `source_threshold`, the socket sends all data as Data.
+local BCOPY = 1 << 30
+
 --- Maximum number of bytes that wait for their echo. With more bytes, target and tester could wait
 --- forever, each until the other side reads.
 local MAX_WAITING = 262144
@@ -18,6 +23,18 @@ local OPEN = 0.3
 --- Number of bytes that the tester takes from a source before it closes its own half. A source may
 --- send data without end.
 local SOURCED = 1 << 18
+
+--- Maximum number of short messages until the target has used up its smaller Private Buffers.
+local MAX_OLD_BUFFERS = 70
+--- Number of messages that use up the Private Buffers of most targets, and the maximum number of
+--- bytes in one of them.
+local FULL_MESSAGES, MAX_FULL = 18, 65536
+--- Maximum number of bytes of `shared.numbered`.
+local MAX_NUMBERED = 1 << 20
+--- The number of seconds for which the tester's user takes no data of a huge send.
+local HUGE_HOLD = 0.5
+--- The number of seconds between an answer of the tester and the next bytes that it reads.
+local LATE = 0.1
 
 --- All bytes are delivered, in order, before the end of the connection.
 local DELIVERED = "SDP-8.2-1"
@@ -48,11 +65,16 @@ local function sdp_session(t, service)
     if not opened[number] then
       local mode = fields.mode
       if service == "source" then
-        fields.max_received, fields.receives = SOURCED, 2
+        fields.max_received, fields.receives = math.min(fields.max_received or SOURCED, SOURCED), 2
         fields.receive = math.min(fields.receive or 16384, 20000)
+      else
+        fields.max_received = nil
       end
       fields.mode = nil
       local c = { socket = t:sdp_socket(fields), waiting = "", queued = {} }
+      c.threshold = fields.source_threshold or THRESHOLD
+      -- The length of all Private Buffers of the tester.
+      c.capacity = (fields.bufs or BUFS) * (fields.recv_size or RECV_SIZE)
       if mode then c.socket:mode(mode) end
       opened[number] = c
     end
@@ -68,6 +90,12 @@ local function sdp_session(t, service)
     c.waiting = c.waiting:sub(#got + 1)
   end
 
+  --- For a number of seconds, the tester's user takes no data.
+  local function hold(c, seconds)
+    c.socket:hold(seconds)
+    c.held_until = t:clock() + seconds
+  end
+
   --- Waits until all data is sent. If the service is an echo, also waits until all data is back.
   local function settle(c)
     local is_sent = c.socket:wait { sent = true, within = ANSWER }
@@ -81,7 +109,31 @@ local function sdp_session(t, service)
       check(#c.waiting == 0, DELIVERED, ("an echo of %d bytes"):format(left), ("%d bytes, then %s"):format(left - #c.waiting, state(c)), true)
     else
       take(c)
+      -- The target returns no data.
+      c.waiting = ""
     end
+  end
+
+  --- Queues the bytes of a send, as one send after the other.
+  local function queue(c, payloads, options)
+    local accepted = {}
+    for _, payload in ipairs(payloads) do
+      if c.socket:send(payload, options) then
+        c.queued[#c.queued + 1] = payload
+        accepted[#accepted + 1] = payload
+      end
+    end
+    c.waiting = c.waiting .. table.concat(accepted)
+  end
+
+  --- Returns `size` bytes that differ from those of other sends.
+  local function next_payload(size)
+    local parts = {}
+    for at = 0, size - 1, MAX_NUMBERED do
+      sent = sent + 1
+      parts[#parts + 1] = shared.numbered(sent, math.min(MAX_NUMBERED, size - at))
+    end
+    return table.concat(parts)
   end
 
   --- Opens a connection. Does nothing if the connection is open.
@@ -91,12 +143,7 @@ local function sdp_session(t, service)
   function self:send(number, fields)
     local c = connection(number)
     if #c.waiting + fields.size > MAX_WAITING then settle(c) end
-    sent = sent + 1
-    local payload = shared.numbered(sent, fields.size)
-    if c.socket:send(payload, { urgent = fields.urgent }) then
-      c.queued[#c.queued + 1] = payload
-      c.waiting = c.waiting .. payload
-    end
+    queue(c, { next_payload(fields.size) }, { urgent = fields.urgent })
   end
 
   --- Sends `count` messages of `size` bytes.
@@ -154,6 +201,65 @@ local function sdp_session(t, service)
     end
   end
 
+  --- Requests larger Private Buffers of the target: `size` bytes, directly after `before` short
+  --- messages. Then sends short messages until the target has used up its smaller buffers and
+  --- answers. At once, sends messages that need all bytes of the larger buffers.
+  function self:grow(number, size, before)
+    local c = connection(number)
+    c.socket:wait { open = true, within = ANSWER }
+    settle(c)
+    local old = c.socket:message_limit()
+    for _ = 1, before do self:send(number, { size = 1 }) end
+    c.socket:resize(size)
+    for _ = 1, size > old and MAX_OLD_BUFFERS or 0 do
+      settle(c)
+      c.socket:wait { within = 0.01 }
+      if c.socket:message_limit() > old then break end
+      self:send(number, { size = 1 })
+    end
+    -- The header of a message has 16 bytes.
+    local full = math.min(c.socket:message_limit() - 16, MAX_FULL)
+    if full > 0 then
+      c.socket:source_threshold(BCOPY)
+      for _ = 1, math.min(FULL_MESSAGES, MAX_WAITING // full) do self:send(number, { size = full }) end
+      settle(c)
+      c.socket:source_threshold(c.threshold)
+    end
+  end
+
+  --- For a number of seconds, the tester's user takes no data on a connection.
+  function self:hold(number, seconds)
+    local c = connection(number)
+    c.socket:wait { open = true, within = ANSWER }
+    hold(c, seconds)
+  end
+
+  --- Sends `size` bytes. For a number of seconds, the tester's user takes no data. Then the tester
+  --- answers a SrcAvail with SendSm, before it reads what the target has sent during the wait.
+  function self:late_answer(number, seconds, size)
+    local c = connection(number)
+    c.socket:wait { open = true, within = ANSWER }
+    if size > 0 then self:send(number, { size = size }) end
+    local over = t:clock() + seconds + LATE
+    hold(c, seconds)
+    c.socket:wait { within = 0.03 }
+    c.socket:answer("send-sm")
+    c.socket:stop_reading(math.max(over - t:clock(), 0))
+    while t:clock() < over do c.socket:wait { within = 0.05 } end
+  end
+
+  --- Sends `size` bytes in one send, and then `count` short sends. For a part of this time, the
+  --- tester's user takes no data. The limit for the bytes that wait does not apply.
+  function self:huge(number, size, count)
+    local c = connection(number)
+    c.socket:wait { open = true, within = ANSWER }
+    settle(c)
+    local payloads = { next_payload(size) }
+    for index = 1, count do payloads[index + 1] = next_payload(8) end
+    hold(c, HUGE_HOLD)
+    queue(c, payloads)
+  end
+
   --- For a number of seconds, does not read the target's bytes on a connection, but still sends.
   function self:stop_reading(number, seconds)
     local c = connection(number)
@@ -185,6 +291,9 @@ local function sdp_session(t, service)
     -- A source may send without end until it receives the tester's DisConn. The DisConn follows
     -- all data of the tester, so first wait for this data.
     if service == "source" then settle(c) end
+    -- After the target's DisConn, the tester posts no receive, so it would lose data.
+    local held = (c.held_until or 0) - t:clock()
+    if held > 0 then c.socket:wait { within = held + 0.001 } end
     c.socket:shut()
     local has_ended = c.socket:wait { ended = true, within = ANSWER }
     local ended = c.socket:ended()
@@ -206,26 +315,40 @@ local function sdp_session(t, service)
     t:check(false, { expected = "send credit for the messages of a fault", actual = "too little send credit" })
   end
 
-  --- Sends the messages of a fault on a connection. `session.FAULTS` has the names. After illegal
-  --- messages, the target should end the connection. After unusual messages, the connection must
-  --- stay open.
+  --- Plays a fault on a connection. `session.FAULTS` has the names. After illegal messages, the
+  --- target should end the connection. After unusual messages, the connection must stay open.
   function self:fault(number, name)
     local c, fault = connection(number), session.FAULTS[name]
     c.socket:wait { open = true, within = ANSWER }
     if not fault.is_early then settle(c) end
-    inject(c, fault.build())
+    if fault.play then
+      fault.play(c.socket, {
+        check = check,
+        state = function() return state(c) end,
+        send = function(size) self:send(number, { size = size }) end,
+        inject = function(messages) inject(c, messages) end,
+        -- Returns whether the target cannot return `size` bytes while the tester's user takes none.
+        keeps_back = function(size) return service == "echo" and c.capacity < size end,
+      })
+    else
+      inject(c, fault.build())
+    end
     if fault.is_accepted then
       c.socket:wait { within = OPEN }
       check(not c.socket:ended(), fault.requirement, "a connection that stays open", state(c))
+      self:send(number, { size = 100 })
+      settle(c)
       return
     end
     opened[number] = nil
-    c.socket:wait { ended = true, within = ANSWER }
-    take(c)
-    local ended = c.socket:ended()
-    t:check(ended ~= nil and not ended.reason, {
-      requirement = fault.requirement, shows = fault.shows, expected = "the end of the connection", actual = state(c),
-    })
+    if not fault.play then
+      c.socket:wait { ended = true, within = ANSWER }
+      take(c)
+      local ended = c.socket:ended()
+      t:check(ended ~= nil and not ended.reason, {
+        requirement = fault.requirement, shows = fault.shows, expected = "the end of the connection", actual = state(c),
+      })
+    end
     c.socket:reset()
   end
 

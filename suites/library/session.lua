@@ -29,6 +29,9 @@ local PLACED = "DDP-5.2-4"
 local DELIVERED, IN_ORDER = "RDMAP-5.3-5", "DDP-5.3-6"
 --- Each Read Request is answered, and the answers have the order of the Read Requests.
 local ANSWERED, ANSWERED_IN_ORDER = "RDMAP-5.2.1-18", "RDMAP-5.2.1-14"
+--- The target has room for 512 bytes of private data. An enhanced Request gets an enhanced Reply,
+--- also if the target rejects the Request. Only some sessions test these two requirements.
+local PRIVATE, ENHANCED = "MPA-7.1.2-25", "P2P-10-2"
 
 --- Describes the next event on a connection. `seconds` is the time limit of the wait.
 local function describe(event, fpdu, seconds)
@@ -79,6 +82,49 @@ local function joiner(conn, options)
   end
 end
 
+--- Returns the size in bytes of the payload of an FPDU, after which the next FPDU begins `at` bytes
+--- before a marker. The FPDU begins at `position` of a stream with markers. Without payload, it has
+--- `headers` bytes. `at` is a multiple of 4, and at most 504.
+local function filling(position, at, headers)
+  for size = 0, 508, 4 do
+    local from, left = position, headers + size
+    while left > 0 do
+      if from % 512 == 0 then from = from + 4 end
+      local run = math.min(left, 512 - from % 512)
+      from, left = from + run, left - run
+    end
+    if (from + at) % 512 == 0 then return size end
+  end
+  return 0
+end
+
+--- Returns whether an answer is right, as far as it arrived. `bytes` begin its next FPDU, or the
+--- FPDU of a Terminate. `answer` has all bytes of the answer (`want`), the payloads of its complete
+--- FPDUs (`got`), and the number of bytes before the payload of an FPDU (`headers`).
+local function is_right_so_far(answer, bytes)
+  if #bytes > 3 and bytes:byte(4) & 15 == 7 then return true end
+  local got = table.concat(answer.got)
+  local length = #bytes > 1 and string.unpack(">I2", bytes) or 0
+  got = got .. bytes:sub(answer.headers + 1, 2 + length)
+  return answer.want:sub(1, #got) == got
+end
+
+--- Returns the event after "octets", if these bytes begin an FPDU that the target owes: after an
+--- error, a target may abort the connection in the middle of an FPDU. Otherwise returns "octets".
+local function after_cut(conn, answer)
+  local bytes = conn:expect_octets { begins = "" }
+  if bytes == "" or not answer or not is_right_so_far(answer, bytes) then return "octets" end
+  return conn:next { within = ANSWER }
+end
+
+--- Returns a copy of `fields` without the field `name`.
+local function without(fields, name)
+  local copy = {}
+  for other, value in pairs(fields) do copy[other] = value end
+  copy[name] = nil
+  return copy
+end
+
 --- Closes all connections of a session in the order of their numbers, from `first` (default 1).
 local function close_all(self, opened, first)
   for number = first or 1, 1000 do
@@ -126,21 +172,95 @@ function session.serves_two(t)
 end
 
 --- Returns a session with the functions that the sessions of all services have. Also returns a
---- function that finds or opens a connection by its number. `open(fields)` opens a connection.
---- `settle(c)` waits for all answers on the connection `c`.
-local function base(t, requirements, open, settle)
+--- function that finds or opens a connection by its number, and a function that forgets a
+--- connection. `open(fields, options)` opens a connection. `options` are those of `t:operate`.
+--- `settle(c, keeps_read)` waits for all answers on the connection `c`, and answers the target's
+--- own Read. With `keeps_read`, this Read may stay unanswered. `more` has the requirements PRIVATE
+--- and ENHANCED, if the case lists them. `owed` has functions about the answers that the target
+--- owes:
+---
+--- - `prepare(c, begins_send)` sends the rest of an FPDU. With `begins_send`, the tester may then
+---   begin a Send. Returns whether a message is incomplete, or has no answer yet. The target's own
+---   Read does not count.
+--- - `answer(c)` returns the oldest answer, with the fields `want`, `got` and `headers`, or nil.
+--- - `take(c, fpdu)` takes an FPDU, and returns whether it is a part of an answer.
+--- - `within(c)` returns the number of seconds after which a missing answer is a failure.
+--- - `requirement` is the requirement that a missing answer violates.
+local function base(t, requirements, open, settle, owed, more)
   -- The target works before the session. If a later exchange fails, the session is the cause.
   t:good_exchange()
 
   local self, opened = {}, {}
   -- The buffer of the last connection that was closed.
   local closed
+  -- Whether the target has served a connection of the session.
+  local has_served = false
+  local listed = {}
+  for _, row in ipairs(more or {}) do listed[row] = true end
+
+  --- Returns the options of a step that opens a connection. After the target has served a
+  --- connection of the session, it has to serve the next one, too. Returns nil if a failure decides
+  --- nothing. This is so while another connection is open, because a service may limit the number
+  --- of connections at a time.
+  local function judged()
+    for _ in pairs(opened) do return nil end
+    return has_served and { requirement = DELIVERED } or nil
+  end
+
+  --- Uses the service of the target on a new connection.
+  local function use_service()
+    local options = judged()
+    if not options or t:is_initiator() then return t:liveness() end
+    local conn = t:operate(nil, options)
+    conn:close()
+  end
+
+  --- Sends a Request on a separate connection. Returns the Reply. If another event comes, returns
+  --- nil, the event and its fields.
+  local function reply_to(fields)
+    local conn = t:connect()
+    conn:send(t:request(fields))
+    local event, frame = conn:next { within = ANSWER }
+    if event == "reply" then
+      conn:close()
+      return frame
+    end
+    conn:reset()
+    return nil, event, frame
+  end
+
+  --- Sends a Request on a separate connection, and returns whether the target accepts it. The
+  --- target may reject each Request, but it has to send a Reply. A service may limit the number of
+  --- connections. So a missing Reply is a failure only if the target answers a simpler Request.
+  local function is_accepted(fields)
+    local reply, event, frame = reply_to(fields)
+    if reply then return not reply.reject end
+    local row
+    if fields.private_data and listed[PRIVATE] and reply_to(without(fields, "private_data")) then
+      row = PRIVATE
+    elseif fields.enhanced and listed[ENHANCED] and reply_to() then
+      row = ENHANCED
+    end
+    if row then
+      t:check(false, {
+        requirement = row, expected = "a Reply, which may reject the Request", actual = describe(event, frame), missing = true,
+      })
+    end
+    return false
+  end
 
   --- Returns the connection with this number, and opens it if necessary.
   local function connection(number, fields)
     if not opened[number] then
-      opened[number] = open(fields or {})
+      fields = fields or {}
+      local is_tested = fields.private and listed[PRIVATE] and not t:is_initiator()
+      if is_tested and not is_accepted(shared.request_fields(fields)) then
+        -- The service of the target may reject these private data.
+        fields = without(fields, "private")
+      end
+      opened[number] = open(fields, judged())
       opened[number].closed = closed
+      has_served = true
     end
     return opened[number]
   end
@@ -155,10 +275,11 @@ local function base(t, requirements, open, settle)
   --- Waits.
   function self:pause(seconds) t:pause(seconds) end
 
-  --- Closes a connection after all answers.
+  --- Closes a connection after all answers of the target. The target's own Read may stay
+  --- unanswered.
   function self:close(number)
     local c = connection(number)
-    settle(c)
+    settle(c, true)
     c.conn:close()
     closed = c.op
     opened[number] = nil
@@ -171,7 +292,19 @@ local function base(t, requirements, open, settle)
       conn:send(t:request():flip(3))
       conn:close()
     end
-    t:liveness()
+    use_service()
+  end
+
+  --- Sends a Request on a separate connection, and then closes this connection. The target may
+  --- accept the Request or reject it. The monitor judges the Reply. The fields are those of
+  --- `t:request`, but `private` is the number of bytes of private data. With `ird`, the Request is
+  --- enhanced. With `rtr_send`, `rtr_write` or `rtr_read`, it is for the peer-to-peer model.
+  function self:request(fields)
+    local request = without(fields, "private")
+    request.private_data = fields.private and octets.counted(fields.private)
+    if fields.ird then request.enhanced, request.revision = true, 2 end
+    request.peer_to_peer = fields.rtr_send or fields.rtr_write or fields.rtr_read
+    is_accepted(request)
   end
 
   --- Resets a connection, even if answers are missing.
@@ -180,15 +313,36 @@ local function base(t, requirements, open, settle)
     opened[number] = nil
   end
 
-  --- Sends an illegal FPDU after all answers, and expects that the target ends the connection.
+  --- Returns the number of another open connection. Opens a connection if no other is open.
+  local function neighbour_of(number)
+    local free
+    for other = 1, 1000 do
+      if other ~= number then
+        if opened[other] then return other end
+        free = free or other
+      end
+    end
+    connection(free)
+    return free
+  end
+
+  --- Sends an illegal FPDU after all answers of the target, and expects that the target ends the
+  --- connection. The target's own Read stays unanswered, except if the target may receive a Send
+  --- before it rejects the illegal FPDU.
   function self:fault(number, name)
-    settle(connection(number))
+    settle(connection(number), true)
     self:fault_now(number, name)
   end
 
-  --- Like `fault`, but does not wait for answers. The tester's last message may be incomplete.
+  --- Like `fault`, but does not wait for answers. The tester's last message may be incomplete. The
+  --- target may send the answers that it owes, or a part of them, before it ends the connection.
   function self:fault_now(number, name)
     local c, fault = connection(number), session.FAULTS[name]
+    -- Such a fault judges the target's next message.
+    if fault.before or fault.silent then settle(c, true) end
+    local is_pending = owed.prepare(c, fault.begins_send)
+    local neighbour = fault.needs_neighbour and neighbour_of(number)
+    c.neighbour = neighbour and opened[neighbour]
     opened[number] = nil
     local is_crc = fault.requirement == shared.CRC
     if is_crc and not c.crc then
@@ -215,11 +369,24 @@ local function base(t, requirements, open, settle)
       -- The target must not answer a correct Send after an illegal one.
       c.conn:send(illegal .. shared.a_send(c, 12))
     end
-    local event, fpdu = c.conn:next { within = ANSWER }
-    -- The target may answer the correct FPDUs before the illegal FPDU.
-    for _ = 1, fault.answers or 0 do
-      if event ~= "fpdu" or fpdu.opcode == 7 then break end
-      event, fpdu = c.conn:next { within = ANSWER }
+    local within = owed.within(c)
+    local event, fpdu = c.conn:next { within = within }
+    -- The target may answer the earlier messages, and the correct FPDUs before the illegal FPDU.
+    local others = fault.answers or 0
+    while event == "fpdu" and fpdu.opcode ~= 7 do
+      if not owed.take(c, fpdu) then
+        if others == 0 then break end
+        others = others - 1
+      end
+      within = owed.within(c)
+      event, fpdu = c.conn:next { within = within }
+    end
+    local answer = owed.answer(c)
+    if event == "octets" then event, fpdu = after_cut(c.conn, answer) end
+    if answer and #answer.got > 0 then
+      local got = table.concat(answer.got)
+      local want = answer.want:sub(1, #got)
+      t:check(got == want, { requirement = PLACED, expected = "the bytes of the answer", actual = octets.difference(got, want) })
     end
     local is_terminate = event == "fpdu" and fpdu.opcode == 7
     if is_terminate and is_crc then
@@ -229,7 +396,10 @@ local function base(t, requirements, open, settle)
       is_terminate = first == 0x20 or code == 2 and (first == 2 or first >> 4 == 2)
     end
     local expected = is_crc and "a close, or a Terminate with an error of MPA" or "a close, or a Terminate"
-    t:check(event == "close" or is_terminate, { requirement = fault.requirement, expected = expected, actual = describe(event, fpdu) })
+    local is_end = event == "close" or is_terminate
+    -- The reason for another reaction may be an earlier message.
+    local rows = { fault.requirement, is_pending and not is_end and owed.requirement or nil }
+    t:check(is_end, { requirement = rows, expected = expected, actual = describe(event, fpdu, within) })
     if event == "fpdu" then
       event, fpdu = c.conn:next { within = ANSWER }
       t:check(event ~= "fpdu", { requirement = shared.ENDED, expected = "no message after the Terminate", actual = describe(event, fpdu) })
@@ -238,19 +408,33 @@ local function base(t, requirements, open, settle)
       t:check(true, { requirement = shared.ENDED, expected = "no message after the end", actual = "a close" })
     end
     c.conn:reset()
+    if neighbour then
+      -- The other connection still works, and the fault did not change its buffer.
+      self:read(neighbour, { at = 0, size = 8 })
+      settle(opened[neighbour], true)
+    end
   end
 
   --- Waits for all answers and closes all connections.
-  function self:close_all() close_all(self, opened) end
+  function self:close_all()
+    for number = 1, 1000 do
+      if opened[number] then
+        settle(opened[number])
+        self:close(number)
+      end
+    end
+  end
 
   --- Waits for all answers and closes all connections. Each session ends with this step. `shown`
   --- has the requirements that the monitor judges in the session.
   function self:finish(shown)
     self:close_all()
-    t:check(true, { requirement = { requirements, shown or {} }, expected = "the answers of all connections", actual = "these answers" })
+    -- The end of a connection may leave something that disturbs only the next connection.
+    if judged() and not t:is_initiator() then use_service() end
+    t:check(true, { requirement = { requirements, more or {}, shown or {} }, expected = "the answers of all connections", actual = "these answers" })
   end
 
-  return self, connection
+  return self, connection, function(number) opened[number] = nil end
 end
 
 --- Returns whether the tester's Request has C=1. If it has, the connection has CRCs, whatever C of
@@ -283,5 +467,5 @@ shared.PLACED, shared.DELIVERED, shared.IN_ORDER = PLACED, DELIVERED, IN_ORDER
 shared.ANSWERED, shared.ANSWERED_IN_ORDER = ANSWERED, ANSWERED_IN_ORDER
 shared.describe, shared.is_missing, shared.checker = describe, is_missing, checker
 shared.numbered, shared.splice, shared.write_segments = numbered, splice, write_segments
-shared.joiner, shared.close_all = joiner, close_all
+shared.joiner, shared.close_all, shared.filling = joiner, close_all, filling
 shared.base, shared.request_fields, shared.requests_crc, shared.get_ready = base, request_fields, requests_crc, get_ready

@@ -32,14 +32,22 @@ local function a_read(c, size, at)
 end
 
 --- Returns a part of a Send with Invalidate, from offset `at`. The Send is a message of rping, and
---- names the STag of rping's buffer.
-local function an_invalidation(c, at, octets, last)
+--- names the STag of rping's buffer, unless `stag` is set.
+local function an_invalidation(c, at, octets, last, stag)
   local message = string.pack(">I8I4I4", 0x2000, 0x77656602, 64)
   return mpa.fpdu {
     ulpdu = rdmap.send {
-      payload = message:sub(at + 1, at + octets), msn = c.msn, mo = at, last = last, opcode = 4, invalidate_stag = c.op.stag,
+      payload = message:sub(at + 1, at + octets), msn = c.msn, mo = at, last = last, opcode = 4,
+      invalidate_stag = stag or c.op.stag,
     },
   }
+end
+
+--- Returns the STag and TO of another open connection's buffer. If this connection's buffer has the
+--- same STag, returns an STag that does not exist.
+local function neighbour_buffer(c)
+  local op = c.neighbour.op
+  return op.stag ~= c.op.stag and op.stag or 0x5eed0003, op.to
 end
 
 local CRC = "MPA-4.4-19"
@@ -54,7 +62,9 @@ local ENDED = "RDMAP-5.4-12"
 --- `build` returns the bytes for a connection. Faults with the requirement `CRC` need a connection
 --- with CRCs. `before` sends correct FPDUs, and checks their answer. `answers` is the number of
 --- messages that the target may send before it rejects the FPDU. With `cuts`, TCP delivers the FPDU
---- in pieces, which end at these bytes. A negative number counts from the end of the FPDU.
+--- in pieces, which end at these bytes. A negative number counts from the end of the FPDU. With
+--- `begins_send`, the target may receive a Send, or its first FPDU, before it rejects the illegal
+--- FPDU. With `needs_neighbour`, another connection is open (`c.neighbour`).
 session.FAULTS = {
   ["wrong-crc"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 40)) end },
   ["wrong-crc-empty"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 0)) end },
@@ -63,16 +73,20 @@ session.FAULTS = {
   ["wrong-crc-second"] = {
     requirement = CRC,
     answers = 1,
+    begins_send = true,
     build = function(c) return a_send(c, 24) .. damaged(a_send(c, 40, { msn = (c.msn + 1) & 0xffffffff })) end,
   },
   ["wrong-crc-large"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 20000), 19000) end },
   ["wrong-crc-middle"] = {
     requirement = CRC,
+    begins_send = true,
     build = function(c)
       local middle = damaged(a_send(c, 60, { mo = 60, last = false }), 40)
       return a_send(c, 60, { last = false }) .. middle .. a_send(c, 60, { mo = 120 })
     end,
   },
+  -- The FPDU has 3 bytes of PAD, which the CRC covers. The first of them is wrong.
+  ["wrong-crc-pad"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 5), 25) end },
   ["wrong-crc-late"] = { requirement = CRC, cuts = { -2 }, build = function(c) return damaged(a_send(c, 40)) end },
   ["wrong-crc-pieces"] = { requirement = CRC, cuts = { 10, 30, 50 }, build = function(c) return damaged(a_send(c, 60)) end },
   ["wrong-crc-write"] = { requirement = CRC, build = function(c) return damaged(a_write(c, 32, 0)) end },
@@ -94,6 +108,7 @@ session.FAULTS = {
   ["invalidated"] = {
     requirement = "RDMAP-5.3-8",
     answers = 3,
+    begins_send = true,
     before = function(t, c)
       c.conn:send(an_invalidation(c, 0, 8, false) .. a_read(c, 8, 0))
       local event, fpdu = c.conn:next { within = ANSWER }
@@ -110,6 +125,7 @@ session.FAULTS = {
   ["invalidated-read"] = {
     requirement = "RDMAP-5.3-8",
     answers = 3,
+    begins_send = true,
     before = function(t, c)
       c.conn:send(a_read(c, 8, 0))
       c.read_msn = c.read_msn + 1
@@ -142,6 +158,36 @@ session.FAULTS = {
       local buffer = c.closed and c.closed.stag ~= c.op.stag and c.closed or { stag = 0x5eed0002, to = 0 }
       return mpa.fpdu { ulpdu = rdmap.write { stag = buffer.stag, tagged_offset = buffer.to, payload = "weft" } }
     end,
+  },
+  -- Each of rping's connections has its own Protection Domain, so the STag of another connection is
+  -- invalid (RFC 5041 section 8.2, RFC 5040 section 8.1.1).
+  ["neighbour-read"] = {
+    requirement = "RDMAP-7.2-5",
+    needs_neighbour = true,
+    build = function(c)
+      local stag, to = neighbour_buffer(c)
+      return mpa.fpdu {
+        ulpdu = rdmap.read_request {
+          sink_stag = 0x77650000, sink_to = 0, rdmardsz = 8, src_stag = stag, src_to = to, msn = c.read_msn,
+        },
+      }
+    end,
+  },
+  ["neighbour-write"] = {
+    requirement = "DDP-7.1-10",
+    needs_neighbour = true,
+    build = function(c)
+      local stag, to = neighbour_buffer(c)
+      return mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = to, payload = "weft" } }
+    end,
+  },
+  -- The target may deliver the Send before it checks the STag.
+  ["neighbour-invalidate"] = {
+    requirement = "RDMAP-7.2-14",
+    needs_neighbour = true,
+    answers = 3,
+    begins_send = true,
+    build = function(c) return an_invalidation(c, 0, 16, true, (neighbour_buffer(c))) end,
   },
   ["read-beyond"] = { requirement = "RDMAP-7.2-18", build = function(c) return a_read(c, 8, c.op.length - 4) end },
 }

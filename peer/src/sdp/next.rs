@@ -1,7 +1,8 @@
 //! Selects the next message and writes its header. Messages are sent in MSeq order (section 10.1 of
 //! the SDP draft) as soon as there is enough credit (section 10.5). Answers are sent first, then
-//! messages for commands of the user, then data. An update (Data without payload) is sent if no
-//! other message announces free buffers to the peer.
+//! messages for commands of the user, then data. With `Policy::data_first`, the commands follow the
+//! data. An update (Data without payload) is sent if no other message announces free buffers to the
+//! peer.
 
 use weft_core::wire::sdp::{
     Body, ChRcvBuf, ChRcvBufAck, Flags, Message, Mid, Mode, ModeChange, RdmaRdCompl, RdmaWrCompl, SinkAvail, SrcAvail,
@@ -41,10 +42,14 @@ impl Producer<'_> {
             self.quiesce();
             return;
         }
+        // A ChRcvBufAck precedes data and SinkAvails even with `data_first`. Until the ChRcvBufAck,
+        // the old size decides which receives this side may advertise (SDP-10.6-15).
+        let data_first = self.connection.settings.policy.data_first && self.connection.resize.answer.is_none();
         let _ = self.answer_now()
             || !self.connection.control.is_empty()
+            || data_first && self.octets()
             || self.connection.credits.allow(false) && (self.change_mode() || self.revoke() || self.resize_now())
-            || self.octets()
+            || !data_first && self.octets()
             || self.disconnect()
             || self.update();
         self.connection.watch_for_deadlock(self.now);

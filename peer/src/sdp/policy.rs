@@ -41,6 +41,10 @@ pub struct Policy {
     /// This side changes the sending half-connection to Pipelined Mode when the peer sets REQ_PIPE.
     /// Default false.
     pub follows_hints: bool,
+    /// This side sends the data that waits before a ModeChange, a ChRcvBuf or the cancellation of
+    /// an advertisement. So the data and this message can arrive at the peer together. Answers
+    /// still precede the data. Default false.
+    pub data_first: bool,
     /// Time after which this side resolves a deadlock. In the deadlock, each side has sent a
     /// SrcAvail and waits until the other side reads the advertised bytes. This side has no receive
     /// posted. To resolve the deadlock, this side requests the peer's data with SendSm (section
@@ -75,6 +79,7 @@ impl Default for Policy {
             transactions: true,
             wants_pipelined: false,
             follows_hints: false,
+            data_first: false,
             deadlock_wait: Duration::from_millis(100),
         }
     }

@@ -89,7 +89,7 @@ fn prepare(out: &Path) -> Result<(), RunError> {
 /// arrives when the session is played again, the target or the machine may have been slow.
 fn is_missing(result: &CaseResult) -> bool {
     let begins = |text: &str| result.actual.as_deref().is_some_and(|actual| actual.starts_with(text));
-    begins("nothing ") || begins("the target's user is not notified ")
+    begins("nothing ") || begins("it did not answer ") || begins("the target's user is not notified ")
 }
 
 /// A service of the target, for which sessions are drawn.

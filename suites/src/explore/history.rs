@@ -20,6 +20,7 @@ pub(super) fn join(sessions: &[Vec<Step>]) -> Vec<Step> {
                 let is_end = matches!(
                     step,
                     Step::Close { .. }
+                        | Step::Finish { .. }
                         | Step::Reset { .. }
                         | Step::Fault { .. }
                         | Step::Agent(AgentStep { action: AgentAction::Disconnect, .. })

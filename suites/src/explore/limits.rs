@@ -1,6 +1,6 @@
 //! Finds out what a target can do, so that sessions stay legal: the largest Send that its receive
-//! buffers hold, and whether it serves several connections at a time. No RFC requires a size or a
-//! number.
+//! buffers hold, the number of its receives, the order of segments that it receives, whether it
+//! serves several connections at a time, and so on. No RFC requires a size or a number.
 
 use weft_core::requirement;
 
@@ -8,8 +8,8 @@ use super::player::Player;
 use crate::model::{Capability, CaseResult, Verdict};
 use crate::run::RunError;
 use crate::session::{
-    AgentAction, AgentStep, MAPPED, MAX_PORTS, MAX_SEND, PortmapAction, PortmapStep, Profile, SdpAction, SdpStep,
-    SessionService, SocketFields, Step,
+    AgentAction, AgentStep, FEW_PRIVATE, LONG_BURST, MAPPED, MAX_BATCH, MAX_PORTS, MAX_PRIVATE, MAX_SEND,
+    NEIGHBOUR_WRITE, PortmapAction, PortmapStep, Profile, SdpAction, SdpStep, SessionService, SocketFields, Step,
 };
 use crate::targets::Target;
 
@@ -18,6 +18,8 @@ use crate::targets::Target;
 const SIZES: [u32; 5] = [MAX_SEND, 16_384, 65_536, 262_144, 1 << 20];
 /// The smallest Send in bytes, of which several do not fit into the buffers of TCP.
 const FLOOD: u32 = 1 << 18;
+/// A send of an SDP socket, in bytes, that does not fit into the buffers of TCP.
+const HUGE: u32 = 1_300_000;
 /// Maximum payload in bytes of a segment on Ethernet.
 const ETHERNET: u32 = 1432;
 
@@ -31,6 +33,11 @@ pub(super) async fn find(
     let atomics = target.capabilities().contains(&Capability::Atomics);
     let mut profile = Profile { atomics, faults: true, ports: MAX_PORTS, ..Profile::of(target, service, connections) };
     let mut sentences = Vec::new();
+    // An Initiator may refuse a Reply with long private data. The session would then have no
+    // verdict.
+    if !profile.is_initiator {
+        profile.private += MAX_PRIVATE - FEW_PRIVATE;
+    }
     if service == SessionService::Echo {
         let (max_send, is_limit) = largest_send(player, profile.max_segment).await?;
         profile.max_send = max_send;
@@ -57,17 +64,56 @@ pub(super) async fn find(
         let is_misplaced = result.failing().any(|row| row == requirement!("DDP-5.2-4"));
         profile.any_order = passed(&result) || is_misplaced;
     }
+    if service == SessionService::Rping && !profile.is_initiator {
+        // RFC 5041 section 5.3 does not state whether other messages may come between the segments
+        // of a message.
+        let steps = [
+            Step::Announce { connection: 1, size: 30, segment: 10, to: 0x1000, empty: false },
+            Step::Respond { connection: 1, count: 1 },
+            Step::Write { connection: 1, at: 0, size: 8, segment: 8, align: 0 },
+            Step::Pause { ms: 200 },
+            Step::Respond { connection: 1, count: 0 },
+        ];
+        let result = player.play(service, "write-in-response", &steps).await?;
+        // If the target rejects the Write or the Response, this is a limit of the target. If the
+        // target completes its Read too early, or writes other bytes, it has a fault, and the
+        // sessions will show this fault.
+        let wrong = [requirement!("RDMAP-5.5-21"), requirement!("DDP-5.2-4")];
+        profile.interleaves = passed(&result) || result.failing().any(|row| wrong.contains(&row));
+    }
     if service == SessionService::Echo && profile.max_send >= FLOOD {
         // If the target stops reading until its echoes are read, the tester cannot send all Sends.
         // No RFC forbids that.
         let flood = Step::Flood { connection: 1, count: 8, size: profile.max_send, segment: profile.max_segment };
         profile.floods = player.play(service, "flood", &[flood]).await?.verdict != Verdict::Inconclusive;
     }
+    if service == SessionService::Echo {
+        profile.burst = LONG_BURST;
+        profile.empty_writes = true;
+        let (batch, is_limit) = largest_batch(player, profile.batch).await?;
+        profile.batch = batch;
+        if is_limit {
+            sentences.push(format!("the sessions leave at most {batch} Sends unanswered, as the target rejects more"));
+        }
+        let result = player.play(service, "empty-reads", &empty_reads(profile.enhanced)).await?;
+        profile.empty_reads = passed(&result);
+        if result.failing().any(|row| row == requirement!("RDMAP-5.2.1-18")) {
+            sentences.push("the target does not answer Reads of 0 bytes".to_owned());
+        }
+        profile.answers_after_fin = answers_after_fin(player, target, &profile).await?;
+    } else if service == SessionService::SdpEcho {
+        // The same limit for an SDP socket.
+        let huge = Step::Sdp(SdpStep { connection: 1, action: SdpAction::Huge { size: HUGE, count: 1 } });
+        profile.floods = player.play(service, "huge-send", &[huge]).await?.verdict != Verdict::Inconclusive;
+    } else if service.is_sdp() {
+        // A sink or a source returns no data, so it can always receive.
+        profile.floods = true;
+    }
     // A port mapper must serve several clients at a time.
     if profile.connections > 1 && service != SessionService::PortMapper {
         let open = |connection| match service.is_sdp() {
             true => Step::Sdp(SdpStep { connection, action: SdpAction::Open(SocketFields::default()) }),
-            false => Step::Open { connection, crc: None, private: 0, markers: false, enhanced: false, rtr: None },
+            false => plain_open(connection),
         };
         let one = player.play(service, "one-connection", &[open(1)]).await?;
         let two = [open(1), open(2), operation(service, 2), Step::Answers { connection: 2 }, operation(service, 1)];
@@ -80,7 +126,79 @@ pub(super) async fn find(
             sentences.push(format!("the target serves one connection at a time ({})", two.explanation));
         }
     }
+    // The next connection of an Initiator may belong to another program.
+    if service == SessionService::Rping && profile.connections > 1 && !profile.is_initiator {
+        // No RFC requires that each connection has its own Protection Domain. If the target rejects
+        // this Write, the connections have different ones, and the target must reject each use of
+        // the STag on another connection.
+        let write = Step::Fault { connection: 2, fault: NEIGHBOUR_WRITE, at_once: false };
+        let result = player.play(service, "protection-domains", &[plain_open(1), plain_open(2), write]).await?;
+        profile.separate_domains = passed(&result);
+        if result.failing().any(|row| row == requirement!("DDP-7.1-10")) {
+            let why = "a Write to the buffer of another connection is not rejected";
+            sentences.push(format!("the connections of rping may share a Protection Domain ({why})"));
+        }
+    }
     Ok((profile, sentences))
+}
+
+/// Opens a connection with the values of the target file.
+fn plain_open(connection: u32) -> Step {
+    Step::Open { connection, crc: None, private: 0, markers: false, enhanced: false, rtr: None }
+}
+
+/// Returns the largest number of unanswered Sends for sessions, and whether the target rejected
+/// more Sends. `least` is the number that every target is assumed to accept.
+///
+/// A target posts its receives again while the Sends arrive. So its ring may be shorter than the
+/// largest number that it accepted by chance. Therefore the sessions use only half of this number.
+async fn largest_batch(player: &Player, least: u32) -> Result<(u32, bool), RunError> {
+    let mut count = least;
+    while count < 2 * MAX_BATCH {
+        count *= 2;
+        // Short Sends arrive fastest.
+        let batch = Step::Batch { connection: 1, count, size: 16 };
+        let result = player.play(SessionService::Echo, "largest-batch", &[batch]).await?;
+        match passed(&result) {
+            true => {}
+            false if is_too_many(&result) => return Ok(((count / 4).max(least), true)),
+            // Any other failure is not a limit. The sessions will show this failure again.
+            false => return Ok((count.min(MAX_BATCH), false)),
+        }
+    }
+    Ok((MAX_BATCH, false))
+}
+
+/// Returns whether the target has too few receives. If it reports that, the session has the verdict
+/// unimplemented. The target may also close the connection without a Terminate.
+fn is_too_many(result: &CaseResult) -> bool {
+    result.verdict != Verdict::Fail || result.actual.as_deref() == Some("a close")
+}
+
+/// Returns Reads of 0 bytes. Some targets reject them, for example without the enhanced set-up.
+/// With other targets, a Response is right only by chance, so there are several Reads.
+fn empty_reads(is_enhanced: bool) -> Vec<Step> {
+    let reads = [Step::Empty { connection: 1, read: true }; 3];
+    let mut steps = [&reads[..], &[Step::Close { connection: 1 }]].concat();
+    if is_enhanced {
+        steps.push(Step::Open { connection: 1, crc: None, private: 0, markers: false, enhanced: true, rtr: None });
+        steps.extend(reads);
+    }
+    steps
+}
+
+/// Returns whether the service sends echoes after the tester's FIN. No RFC requires that, because
+/// the user of the target may end the connection. weft's own service does it.
+///
+/// In the flood, the echoes exceed the buffers of TCP. So the target can send the last echoes only
+/// after the FIN, although it had received all Sends before the FIN.
+async fn answers_after_fin(player: &Player, target: &Target, profile: &Profile) -> Result<bool, RunError> {
+    if target.remote().is_none() || !profile.floods {
+        return Ok(target.remote().is_none());
+    }
+    let flood = Step::Flood { connection: 1, count: 8, size: profile.max_send, segment: profile.max_segment };
+    let fin = Step::Finish { connection: 1, size: 0, ms: 2000 };
+    Ok(passed(&player.play(SessionService::Echo, "answers-after-fin", &[flood, fin]).await?))
 }
 
 fn passed(result: &CaseResult) -> bool {

@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | `explorer` | draws and plays sessions, and collects the failures |
 //! | `history` | joins several sessions to one |
-//! | `limits` | what the target can do: the largest Send, connections at the same time |
+//! | `limits` | what the target can do: the largest Send, connections at the same time, and so on |
 //! | `player` | plays sessions with the target |
 //! | `reduce` | finds out what a failure needs, and reduces it |
 //! | `shrink` | removes steps from a session and makes steps simpler |

@@ -152,6 +152,11 @@ impl Reader<'_> {
         Ok([self.declared.ids(fields, "requirement")?, self.declared.ids(fields, "shows")?])
     }
 
+    /// The requirements that the target violates if it does not serve a connection.
+    pub(super) fn opening(&self, fields: &mut Fields<'_>) -> mlua::Result<Vec<RequirementId>> {
+        self.declared.ids(fields, "requirement")
+    }
+
     pub(super) fn expect_close(
         &self,
         fields: &mut Fields<'_>,

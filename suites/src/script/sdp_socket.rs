@@ -58,6 +58,9 @@ surface! {
         stage.inject_sdp_messages(s.number, &messages)?
     };
 
+    /// Returns the number of messages that the socket may send now, according to the send credit.
+    async credit() -> "integer" => stage.sdp_endpoint(s.number)?.machine().credit();
+
     /// Runs all sockets of the case until a condition is met. The conditions are `octets` (number
     /// of received bytes that the script has not taken yet), `open` (HelloAck), `sent` (all sends
     /// have ended), and `ended` (the connection has ended). The end of the connection meets every
@@ -92,6 +95,10 @@ surface! {
     /// Requests another size of the target's Private Buffers.
     async resize(octets: u32 = "integer") => stage.sdp_endpoint(s.number)?.machine_mut().resize(octets);
 
+    /// Returns the maximum length in bytes of a message that the socket may send now. This is the
+    /// size of the target's Private Buffers.
+    async message_limit() -> "integer" => stage.sdp_endpoint(s.number)?.machine().message_limit();
+
     /// Cancels the sends that have not ended.
     async cancel() => stage.sdp_endpoint(s.number)?.machine_mut().cancel_sends();
 
@@ -100,6 +107,20 @@ surface! {
     async stop_reading(seconds: f64 = "number") => {
         let time = options::pause(seconds).map_err(mlua::Error::runtime)?;
         stage.sdp_socket_stop_reading(s.number, time)?;
+    };
+
+    /// For this number of seconds, the socket has no receive: it cancels its receives and posts no
+    /// others. So data of the target stays in the Private Buffers, and SrcAvails stay open. A later
+    /// call replaces the time.
+    async hold(seconds: f64 = "number") => {
+        let time = options::pause(seconds).map_err(mlua::Error::runtime)?;
+        stage.sdp_socket_hold(s.number, time)?;
+    };
+
+    /// Changes the field `source_threshold`: if the rest of a send has at most this number of
+    /// bytes, the socket sends the rest as Data.
+    async source_threshold(octets: u64 = "integer") => {
+        stage.sdp_endpoint(s.number)?.machine_mut().policy_mut().source_threshold = octets;
     };
 
     /// Changes how the socket answers a SrcAvail: `"read"`, `"send-sm"` or `"both"`.
@@ -112,6 +133,15 @@ surface! {
     /// Closes the sending half-connection after all queued bytes.
     async shut() => stage.shut_sdp_socket(s.number)?;
 
+    /// Sends a FIN without DisConn. Afterwards the socket sends nothing, but still receives.
+    async finish() => stage.finish_sdp_socket(s.number).await?;
+
+    /// Suspends the connection: after a SuspComm with this TCP port, the target has to answer and
+    /// to connect to this port of the tester. A suspended connection counts as ended. Returns false
+    /// if the connection is not open.
+    async suspend(port: u16 = "integer") -> "boolean" =>
+        stage.sdp_endpoint(s.number)?.machine_mut().suspend(port).is_ok();
+
     /// Closes the connection abortively.
     async abort() => {
         let now = stage.connections.now();
@@ -121,12 +151,17 @@ surface! {
     /// Resets the TCP connection. The socket cannot be used any more.
     async reset() => stage.reset_sdp_socket(s.number).await?;
 
-    /// Returns how the connection ended, or nil if it has not ended. The table has the field
-    /// `graceful`. If weft's SDP ended the connection, the table also has the field `reason`.
-    async ended() -> "{ graceful: boolean, reason: string? }?" => match stage.sdp_socket_end(s.number)? {
+    /// Returns whether the target has sent DisConn.
+    async has_dis_conn() -> "boolean" => stage.has_sdp_dis_conn(s.number)?;
+
+    /// Returns how the connection ended, or nil if it has not ended. The table has the fields
+    /// `graceful` and `suspended`. If weft's SDP ended the connection, the table also has the field
+    /// `reason`.
+    async ended() -> "{ graceful: boolean, suspended: boolean, reason: string? }?" => match stage.sdp_socket_end(s.number)? {
         Some(end) => {
             let table: Table = lua.create_table()?;
             table.set("graceful", end.graceful)?;
+            table.set("suspended", end.suspended)?;
             table.set("reason", end.reason)?;
             Some(table)
         }
@@ -168,6 +203,7 @@ impl Reader<'_> {
             transactions: fields.or("transactions", true)?,
             wants_pipelined: fields.or("wants_pipelined", false)?,
             follows_hints: fields.or("follows_hints", false)?,
+            data_first: fields.or("data_first", false)?,
             ..Policy::default()
         };
         let recv_size = fields.or("recv_size", 8192)?;

@@ -20,6 +20,7 @@
 //! SDP is in `sdp.rs`, the port mapper in `mapper.rs` and `port_mapper.rs`.
 
 use mlua::{Lua, Table, UserData, UserDataMethods, Value};
+use weft_core::RequirementId;
 use weft_core::wire::mpa::StartupKind;
 
 use super::bind::surface;
@@ -47,18 +48,25 @@ surface! {
 
     /// Opens a connection and does MPA start-up, so that the tester may send FPDUs. The second
     /// value is the target's Reply. If the target is an Initiator, the second value is its Request.
-    async start_up() { "mpa.request" as table } -> "weft.Connection, weft.Reply" => {
-        let (number, frame) = start_up(&lua, &t.context, &mut stage, table).await?;
+    /// If a Responder does not answer the Request in time, it violates `requirement`.
+    async start_up(request: Option<Table> = "weft.fields.mpa_request?") { opening as requirements }
+        -> "weft.Connection, weft.Reply" => {
+        let (number, frame) = start_up(&lua, &t.context, &mut stage, request, requirements).await?;
         (t.context.connection(number), reply_table(&lua, &frame)?)
     };
 
     /// Opens a connection and brings it to Full Operation. If the target is a Responder, does the
     /// first exchange of the service, so that both sides have sent FPDUs. If the target is an
-    /// Initiator, waits for its first message.
-    async operate() { "mpa.request" as table } -> "weft.Connection, weft.Operation" => {
-        let (number, operation) = operate(&lua, &t.context, &mut stage, table).await?;
+    /// Initiator, waits for its first message. If a Responder does not answer the Request in time,
+    /// or accepts the connection and the exchange fails, it violates `requirement`.
+    async operate(request: Option<Table> = "weft.fields.mpa_request?") { opening as requirements }
+        -> "weft.Connection, weft.Operation" => {
+        let (number, operation) = operate(&lua, &t.context, &mut stage, request, requirements).await?;
         (t.context.connection(number), operation_table(&lua, &operation)?)
     };
+
+    /// Returns whether the target is an Initiator, which opens the connections.
+    fn is_initiator() -> "boolean" => t.context.target.role() == Role::Initiator;
 
     /// Builds a Request that this target accepts.
     fn request() { "mpa.request" as table } -> "weft.Message" => startup_from_lua(lua, t.context.target.description.request.clone(), table)?;
@@ -109,12 +117,14 @@ fn preparation(context: &Context) -> Expectation {
     Expectation::preparation(context.target.scaled(REPLY_SECONDS))
 }
 
-/// Does MPA start-up with a target in either role. Returns the target's Reply or Request.
+/// Does MPA start-up with a target in either role. If a Responder does not answer the Request in
+/// time, it violates `requirements`. Returns the target's Reply or Request.
 async fn start_up(
     lua: &Lua,
     context: &Context,
     stage: &mut Stage,
     table: Option<Table>,
+    requirements: Vec<RequirementId>,
 ) -> mlua::Result<(u32, Vec<u8>)> {
     let expectation = preparation(context);
     if context.target.role() == Role::Initiator {
@@ -125,6 +135,10 @@ async fn start_up(
     let wanted = ReplyFields { reject: Some(false), ..ReplyFields::default() };
     let number = stage.connect().await?;
     stage.connections.send(number, &request).await?;
+    if !requirements.is_empty() {
+        let judged = Expectation { requirements, ..expectation.clone() };
+        stage.rdma(number).await_answer(&judged).await?;
+    }
     let reply = stage.rdma(number).expect_frame(&expectation, StartupKind::Reply, &wanted).await?;
     // Some targets lose a message that arrives immediately after their Reply. See `settle_ms`.
     if !context.target.options.settle_time.is_zero() {
@@ -134,12 +148,14 @@ async fn start_up(
 }
 
 /// Does MPA start-up with a target in either role. With a Responder, also does the first exchange
-/// of its service. With an Initiator, also waits for its first message.
+/// of its service. `requirements` are those of [`Stage::operate`]. With an Initiator, also waits
+/// for its first message.
 async fn operate(
     lua: &Lua,
     context: &Context,
     stage: &mut Stage,
     table: Option<Table>,
+    requirements: Vec<RequirementId>,
 ) -> mlua::Result<(u32, Operation)> {
     let expectation = preparation(context);
     if context.target.role() == Role::Initiator {
@@ -147,7 +163,8 @@ async fn operate(
     }
     let request = startup_from_lua(lua, context.target.description.request.clone(), table)?;
     let number = stage.connect().await?;
-    Ok((number, stage.operate(number, &request, &expectation).await?))
+    let judged = Expectation { requirements, ..expectation };
+    Ok((number, stage.operate(number, &request, &judged).await?))
 }
 
 /// Accepts the connection of an Initiator, and waits until the tester may send. `table` changes
@@ -231,6 +248,12 @@ surface! {
     /// Returns the number of bytes that the tester sent after its start-up frame. This number is
     /// the position of the tester's next FPDU.
     async position() -> "integer" => stage.connections.position(conn.number)?;
+
+    /// Returns the position of the next FPDU in the tester's stream or, with `by_target`, in the
+    /// target's stream. Returns nil if this stream has no markers. The script must have received
+    /// all FPDUs of the target.
+    async marked_position(by_target: bool = "boolean") -> "integer?" =>
+        stage.connections.marked_position(conn.number, by_target)?;
 
     /// Closes the tester's direction of the connection with FIN.
     async finish() => stage.connections.half_close(conn.number).await?;

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use weft_core::RequirementId;
+use weft_core::{RequirementId, requirement};
 
 use super::service::SessionService;
 use super::step::Step;
@@ -32,18 +32,41 @@ pub(crate) fn lua(
         Step::Fault { fault, .. } => Some(*fault),
         _ => None,
     });
-    let has_rounds = steps.iter().any(|step| matches!(step, Step::Rounds { .. }));
+    let is_announced = steps.iter().any(|step| matches!(step, Step::Announce { .. }));
+    let has_rounds = is_announced || steps.iter().any(|step| matches!(step, Step::Rounds { .. }));
     // In a round, the tester is the client of rping, so the target is the Responder.
     let roles = if has_rounds { "" } else { service.roles_field() };
+    let has_empty_reads = steps.iter().any(|step| matches!(step, Step::Empty { read: true, .. }));
+    let has_pad = steps.iter().any(|step| matches!(step, Step::Pad { .. }));
+    // The Lua module judges the answers to these Requests only if the case lists these
+    // requirements.
+    let has_private =
+        steps.iter().any(|step| matches!(step, Step::Open { private: 1.., .. } | Step::Request { private: 1.., .. }));
+    let has_depths = steps.iter().any(|step| matches!(step, Step::Request { depths: Some(_), .. }));
+    let of_requests = [(has_private, requirement!("MPA-7.1.2-25")), (has_depths, requirement!("P2P-10-2"))];
+    let of_requests: Vec<&str> =
+        of_requests.iter().filter(|(is_tested, _)| *is_tested).map(|(_, id)| id.as_str()).collect();
     let has_extensions = steps.iter().any(|step| matches!(step, Step::Agent(step) if step.is_extension()));
-    let lists = [(has_rounds, "ROUNDS"), (has_extensions, "ATOMICS")];
+    // Lua uses only the first requirement of a list that is not the last list. The first two lists
+    // have one requirement. A session with one of the other lists has no further list.
+    let lists = [
+        (has_empty_reads, "EMPTY"),
+        (has_pad, "PADDED"),
+        (has_rounds && !is_announced, "ROUNDS"),
+        (is_announced, "ANNOUNCED"),
+        (has_extensions, "ATOMICS"),
+    ];
     let more = lists.iter().filter(|(has, _)| *has).map(|(_, list)| format!(", table.unpack(session.{list})"));
     let more: String = more.collect();
     let [parameters, arguments] = service.parameters();
     let needs_v6 = steps.iter().any(|step| matches!(step, Step::Portmap(step) if step.needs_v6()));
     let v6 = if needs_v6 { ", \"port-mapper-v6\"" } else { "" };
     let observed: Vec<&str> = observed.iter().map(|id| id.as_str()).collect();
-    let also: String = faults.chain(observed.iter().copied()).map(|name| format!(", \"{name}\"")).collect();
+    let also = faults.chain(of_requests.iter().copied()).chain(observed.iter().copied());
+    let also: String = also.map(|name| format!(", \"{name}\"")).collect();
+    let of_requests: Vec<String> = of_requests.iter().map(|id| format!("\"{id}\"")).collect();
+    let of_requests =
+        if of_requests.is_empty() { String::new() } else { format!(", {{ {} }}", of_requests.join(", ")) };
     let mut text = format!(
         "-- {origin}\n\
          case {{\n  \
@@ -54,7 +77,7 @@ pub(crate) fn lua(
          capabilities = {{ \"{name_of_service}\"{v6} }},\n  \
          tags = {{ \"explored\" }},\n\n  \
          run = function({parameters})\n    \
-         local s = session.{constructor}({arguments})\n"
+         local s = session.{constructor}({arguments}{of_requests})\n"
     );
     text.push_str(&lua_steps(steps));
     let shown: Vec<String> = observed.iter().map(|id| format!("\"{id}\"")).collect();
@@ -94,6 +117,7 @@ pub(crate) fn lua_damaged<'r>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::script::Suites;
 
     #[test]
     fn a_case_shows_its_steps() {
@@ -111,8 +135,41 @@ mod tests {
             },
             Step::Segments { connection: 1, count: 2 },
             Step::Pause { ms: 50 },
-            Step::Fault { connection: 1, fault: "wrong-crc" },
+            Step::Fault { connection: 1, fault: "wrong-crc", at_once: false },
         ];
         insta::assert_snapshot!(lua(SessionService::Echo, "7-12", "Session 12 of seed 7.", &steps, &[]));
+    }
+
+    /// If the case did not list the requirements of a step, the step could not check them.
+    #[test]
+    fn a_case_lists_the_requirements_that_only_some_steps_test() {
+        let steps = [Step::Empty { connection: 1, read: true }, Step::Pad { connection: 1, size: 5, value: 0xff }];
+        let text = lua(SessionService::Echo, "one", "One session.", &steps, &[]);
+        let case = Suites::generated("rdmap/explored/one.lua", text).unwrap();
+        let listed = &case.info.requirements;
+        assert!(listed.contains(&requirement!("RDMAP-5.2.1-18")) && listed.contains(&requirement!("MPA-4.1-4")));
+        let write = [Step::Empty { connection: 1, read: false }];
+        assert!(!lua(SessionService::Echo, "one", "One session.", &write, &[]).contains("EMPTY"));
+    }
+
+    /// The case loads, so it lists only known requirements.
+    #[test]
+    fn a_case_lists_the_requirements_of_its_steps() {
+        let announce = Step::Announce { connection: 1, size: 30, segment: 10, to: 0x1000, empty: false };
+        let request = |private, depths| Step::Request { crc: None, private, markers: false, depths, rtr: [false; 3] };
+        let rounds =
+            Step::Rounds { connection: 1, count: 1, size: 9, segment: 9, to: 0, between: false, empty: false, busy: 0 };
+        for (steps, list, arguments) in [
+            (vec![rounds], "(session.RPING, table.unpack(session.ROUNDS))", "t"),
+            (vec![rounds, announce], "(session.RPING, table.unpack(session.ANNOUNCED))", "t"),
+            (vec![request(0, None)], "(session.RPING)", "t"),
+            (vec![request(4, None)], "(session.RPING, \"MPA-7.1.2-25\")", "t, { \"MPA-7.1.2-25\" }"),
+            (vec![request(0, Some([0, 16]))], "(session.RPING, \"P2P-10-2\")", "t, { \"P2P-10-2\" }"),
+        ] {
+            let text = lua(SessionService::Rping, "one", "One session.", &steps, &[]);
+            assert!(text.contains(&format!("session.requirements{list},")), "{text}");
+            assert!(text.contains(&format!("session.rping({arguments})\n")), "{text}");
+            Suites::generated("rdmap/explored/one.lua", text).unwrap();
+        }
     }
 }

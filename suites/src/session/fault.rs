@@ -1,16 +1,18 @@
 //! The illegal steps of sessions.
 
 /// An illegal FPDU, by its name in the Lua module. The target has to end the connection. After a
-/// `gap`, it may also wait for the missing bytes. With an SDP socket: illegal messages, or an
-/// unusual message that a receiver must accept. With a port mapper: an illegal datagram.
+/// `gap`, it may also wait for the missing bytes. With an SDP socket: illegal messages, unusual
+/// messages that a receiver must accept, or an unusual end of the connection. With a port mapper: an
+/// illegal datagram.
 pub(crate) type Fault = &'static str;
 
 /// Faults of an FPDU with a wrong CRC, for connections with CRCs.
 pub(crate) const CRC_FAULTS: [Fault; 2] = ["wrong-crc", "wrong-crc-empty"];
 /// Faults with a wrong CRC that need the service echo.
-pub(crate) const ECHO_CRC_FAULTS: [Fault; 6] = [
+pub(crate) const ECHO_CRC_FAULTS: [Fault; 7] = [
     "wrong-crc-long",
     "wrong-crc-header",
+    "wrong-crc-pad",
     "wrong-crc-second",
     "wrong-crc-middle",
     "wrong-crc-late",
@@ -30,11 +32,15 @@ pub(crate) const ECHO_FAULTS: [Fault; 2] = ["gap", "used-msn-pieces"];
 /// Other faults that need the service rping.
 pub(crate) const RPING_FAULTS: [Fault; 7] =
     ["write-beyond", "write-far", "read-beyond", CLOSED_STAG, "invalidated", "invalidated-read", "other-key"];
+/// Faults with the STag of another open connection. They need the service rping, and connections
+/// with different Protection Domains.
+pub(crate) const NEIGHBOUR_FAULTS: [Fault; 3] = ["neighbour-read", NEIGHBOUR_WRITE, "neighbour-invalidate"];
+pub(crate) const NEIGHBOUR_WRITE: Fault = "neighbour-write";
 /// A Write to the STag of a connection that has ended, and a Write to an STag that never existed.
 pub(crate) const CLOSED_STAG: Fault = "closed-stag";
 pub(crate) const UNKNOWN_STAG: Fault = "unknown-stag";
 /// Faults of sessions with an SDP socket.
-pub(crate) const SDP_FAULTS: [Fault; 16] = [
+pub(crate) const SDP_FAULTS: [Fault; 17] = [
     "reserved-mid",
     "reserved-mid-payload",
     "len-short",
@@ -51,9 +57,11 @@ pub(crate) const SDP_FAULTS: [Fault; 16] = [
     "wr-compl-too-long",
     "reserved-flags",
     "req-pipe-in-data",
+    "updates",
 ];
 /// Further faults of sessions with an SDP socket that sends no data by itself.
-pub(crate) const SDP_ANSWER_FAULTS: [Fault; 2] = ["rd-compl-of-nothing", "send-sm-of-nothing"];
+pub(crate) const SDP_ANSWER_FAULTS: [Fault; 5] =
+    ["rd-compl-of-nothing", "send-sm-of-nothing", "fin", "abort-close", "suspend"];
 
 #[cfg(test)]
 mod tests {
@@ -66,14 +74,15 @@ mod tests {
     /// Returns whether the case of a session with this fault loads. If the Lua module has no fault
     /// of this name, the name counts as the id of a requirement, and the case does not load.
     fn loads(service: SessionService, fault: Fault) -> bool {
-        let text = lua(service, "one", "One fault.", &[Step::Fault { connection: 1, fault }], &[]);
+        let step = Step::Fault { connection: 1, fault, at_once: false };
+        let text = lua(service, "one", "One fault.", &[step], &[]);
         Suites::generated(&format!("{}/one.lua", service.topic()), text).is_ok()
     }
 
     #[test]
     fn the_lua_module_has_each_fault() {
         let echo = [&CRC_FAULTS[..], &ECHO_CRC_FAULTS, &[LARGE_CRC_FAULT], &FAULTS, &ECHO_FAULTS].concat();
-        let rping = [&CRC_FAULTS[..], &RPING_CRC_FAULTS, &FAULTS, &RPING_FAULTS].concat();
+        let rping = [&CRC_FAULTS[..], &RPING_CRC_FAULTS, &FAULTS, &RPING_FAULTS, &NEIGHBOUR_FAULTS].concat();
         let answering = [&SDP_FAULTS[..], &SDP_ANSWER_FAULTS].concat();
         for (service, faults) in [
             (SessionService::Echo, echo),

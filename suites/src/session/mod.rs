@@ -5,10 +5,12 @@
 //! | `service` | the services of targets that have sessions |
 //! | `step` | the steps of a session with the service echo or rping |
 //! | `fault` | the illegal steps |
-//! | `sdp_step` | the steps of a session with an SDP socket, and how they are drawn |
+//! | `sdp_step` | the steps of a session with an SDP socket |
+//! | `sdp_draw` | draws the steps of a session with an SDP socket |
 //! | `agent_step` | the steps of a session with an agent, and how they are drawn |
 //! | `portmap_step` | the steps of a session with a port mapper, and how they are drawn |
 //! | `draw` | draws the steps of a session with the service echo or rping |
+//! | `draw_echo` | draws the operations of the service echo |
 //! | `case` | the Lua case of a session |
 //!
 //! `weft test --explore` plays sessions with new seeds. The cases of the topics `rdmap/6-sessions`,
@@ -20,15 +22,19 @@ use fastrand::Rng;
 mod agent_step;
 mod case;
 mod draw;
+mod draw_echo;
 mod fault;
 mod portmap_step;
+mod sdp_draw;
 mod sdp_step;
 mod service;
 mod step;
 
 pub(crate) use agent_step::{AgentAction, AgentStep};
 pub(crate) use case::{lua, lua_damaged, lua_steps};
-pub(crate) use draw::{MAX_SEND, Profile};
+pub(crate) use draw::{FEW_PRIVATE, MAX_PRIVATE, MAX_SEND, Profile};
+pub(crate) use draw_echo::{LONG_BURST, MAX_BATCH};
+pub(crate) use fault::NEIGHBOUR_WRITE;
 pub(crate) use portmap_step::{MAPPED, MAX_PORTS, PortmapAction, PortmapStep};
 pub(crate) use sdp_step::{SdpAction, SdpStep, SocketFields};
 pub(crate) use service::SessionService;
@@ -38,7 +44,7 @@ pub(crate) use step::Step;
 pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     match profile.service {
         SessionService::Echo | SessionService::Rping => draw::steps(rng, profile),
-        SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => sdp_step::steps(rng, profile),
+        SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => sdp_draw::steps(rng, profile),
         SessionService::Agent => agent_step::steps(rng, profile),
         SessionService::PortMapper => portmap_step::steps(rng, profile),
     }

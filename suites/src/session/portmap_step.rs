@@ -146,7 +146,8 @@ pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
                 continue;
             }
             25..35 if profile.faults && !is_v6 => {
-                steps.push(Step::Fault { connection, fault: FAULTS[rng.usize(..FAULTS.len())] });
+                let fault = FAULTS[rng.usize(..FAULTS.len())];
+                steps.push(Step::Fault { connection, fault, at_once: false });
                 continue;
             }
             35..37 if is_v6 => PortmapAction::OpenV6,

@@ -98,18 +98,34 @@ impl Stage {
 
     /// Does start-up, and brings the target's service into Full Operation. The target has then sent
     /// FPDUs, and may send more at any time.
+    ///
+    /// The target violates the requirements of the expectation if it does not answer the Request in
+    /// time, or if it accepts the connection and the exchange of its service fails. If the target
+    /// refuses the connection, the case is inconclusive.
     pub(crate) async fn operate(
         &mut self,
         number: u32,
         request: &Message,
         expectation: &Expectation,
     ) -> Result<Operation, Stop> {
+        const EXPECTED: &str = "Full Operation";
         let service = self.connections.target.service().driver();
-        let begun = match self.rdma(number).start_up(request, expectation).await {
+        self.connections.put(number, request).await?;
+        if !expectation.requirements.is_empty() {
+            self.rdma(number).await_answer(expectation).await?;
+        }
+        let started = self.rdma(number).finish_start_up(request, expectation).await;
+        let is_accepted = started.is_ok();
+        let begun = match started {
             Ok(started) => service.operate(self.connections.exchange(number, started, expectation)).await,
             Err(failure) => Err(failure),
         };
-        let operation = begun.map_err(|failure| self.recorder().failed(failure, expectation, "Full Operation"))?;
+        let operation = begun.map_err(|failure| match failure {
+            StepFailure::Reason(why) if is_accepted => {
+                self.connections.recorder_of(number).unmet(expectation, EXPECTED, &why)
+            }
+            failure => self.recorder().failed(failure, expectation, EXPECTED),
+        })?;
         self.connections.get(number)?.progress.buffer = operation.buffer;
         self.connections.log.operates();
         // This pause is for Linux's soft-iWARP driver (siw). About one time in twenty, siw loses

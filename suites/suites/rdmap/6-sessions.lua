@@ -10,7 +10,7 @@ local function drawn(service, name, title, connections)
   case {
     id = "rdmap/6-sessions/" .. name,
     title = title,
-    requirements = { session[service:upper()], service == "rping" and session.ROUNDS or nil },
+    requirements = { session[service:upper()], service == "rping" and session.ANNOUNCED or nil },
     capabilities = { service },
     tags = { "sessions" },
     parameters = { number = session.numbers(1, DRAWN) },
@@ -27,6 +27,7 @@ local function drawn(service, name, title, connections)
         for _, size in ipairs { 600, 3000, 20 } do s:send(1, { size = size }) end
       else
         s:rounds(1, 2, { size = 30 })
+        s:announce(1, { size = 40 })
         s:write(1, { at = 3, size = 20 })
         s:read(1, { at = 0, size = 40 })
       end

@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 use weft_suites::Filter;
 use weft_suites::explore::{Exploration, ExploreError, ExploreOptions, Outcome, explore};
-use weft_suites::model::{Direction, Verdict};
+use weft_suites::model::{CaseResult, Direction, Verdict};
 use weft_suites::script::Suites;
-use weft_suites::targets::Target;
+use weft_suites::targets::{MarkerDirections, Target};
 
 use crate::common::{has, run};
 
@@ -71,7 +73,7 @@ async fn failures_are_reduced_to_cases_that_fail_again() {
         // To find this deviation, a session needs two Writes to the same address.
         ("ddp.refuses-second-write", 80, 4),
         // To find this deviation, a session needs an FPDU with a wrong CRC.
-        ("mpa.accepts-bad-crc", 40, 1),
+        ("mpa.accepts-bad-crc", 80, 1),
         // Only the monitor (the dissector with its rules) notices that MO is wrong.
         ("ddp.mo-constant", 15, 3),
         // To find this deviation, a session needs an SDP message with a wrong format.
@@ -175,6 +177,282 @@ async fn a_flood_reads_no_echo_before_its_last_send() {
     let directions: Vec<Direction> = steps.map(|step| step.direction).collect();
     let sends = directions.iter().rev().skip_while(|it| **it == Direction::Received);
     assert_eq!(sends.take_while(|it| **it == Direction::Sent).count(), 3, "{directions:?}");
+}
+
+/// Runs the only case of a script with the name `rdmap/one/one`. `service` is a capability, `list`
+/// has the requirements, and `body` is the body of the function.
+async fn result_of(target: Target, service: &str, list: &str, body: &str) -> CaseResult {
+    let out = tempfile::tempdir().unwrap();
+    let suites = out.path().join("suites");
+    std::fs::create_dir_all(suites.join("rdmap")).unwrap();
+    let script = format!(
+        "case {{ id = 'rdmap/one/one', title = 'One', requirements = session.requirements({list}), \
+         capabilities = {{ '{service}' }}, run = function(t)\n{body}\nend }}\n"
+    );
+    std::fs::write(suites.join("rdmap/one.lua"), script).unwrap();
+    let suites = Suites::from_folder(&suites).unwrap();
+    run(target, suites, Filter::everything(), out.path()).await.0.results.remove(0)
+}
+
+/// Plays a session with these steps. `rows` are further arguments of `session.requirements`.
+async fn played(target: Target, service: &str, rows: &str, steps: &str) -> CaseResult {
+    let list = format!("session.{}{rows}", service.to_uppercase());
+    result_of(target, service, &list, &format!("local s = session.{service}(t) {steps} s:finish()")).await
+}
+
+const EMPTY: &str = ", session.EMPTY[1]";
+const PADDED: &str = ", session.PADDED[1]";
+
+/// The steps in which the target owes answers, in which messages of several kinds mix, or in which
+/// a FIN or a marker is at a special place.
+#[tokio::test]
+async fn unusual_steps_pass_with_the_builtin_target() {
+    for (service, rows, steps) in [
+        (
+            "echo",
+            EMPTY,
+            "s:empty(1, true) s:message(1, { size = 3000, segment = 1000 }) s:segments(1, 1) \
+             s:empty(1, true) s:empty(1, false) s:segments(1, 5)",
+        ),
+        // The Response arrives after the reset, so the session has one more Read.
+        ("echo", EMPTY, "s:empty(1, true) s:reset(1)"),
+        ("echo", PADDED, "s:pad(1, 5, 0xff) s:pad(1, 8, 0x01) s:send(1, { size = 7 })"),
+        ("echo", "", "s:burst(1, 20, 4, 60) s:batch(1, 300, 200) s:send(1, { size = 9 })"),
+        ("echo", "", "s:send(1, { size = 600 }) s:fin(1, 3000, 0) s:send(1, { size = 5 }) s:fin(1, 0, 0.2)"),
+        ("echo", "", "s:flood(1, 3, { size = 3000, segment = 1000 }) s:fin(1, 40, 0)"),
+        ("echo", ", 'wrong-crc'", "s:batch(1, 100, 600) s:fault_now(1, 'wrong-crc')"),
+        ("echo", ", 'wrong-crc-middle'", "s:flood(1, 8, { size = 4000 }) s:fault_now(1, 'wrong-crc-middle')"),
+        ("echo", ", 'gap'", "s:batch(1, 8, 600) s:fault_now(1, 'gap')"),
+        (
+            "echo",
+            ", 'wrong-crc-pad'",
+            "s:message(1, { size = 3000, segment = 1000 }) s:segments(1, 2) s:fault_now(1, 'wrong-crc-pad')",
+        ),
+        ("echo", ", 'wrong-queue'", "s:open(1, { markers = true }) s:align(1, 12, true) s:fault(1, 'wrong-queue')"),
+        ("echo", "", "s:align(1, 12, true) s:align(1, 12, false)"),
+        ("rping", ", 'wrong-crc-read'", "s:reads(1, 5, 40) s:fault_now(1, 'wrong-crc-read')"),
+        ("rping", ", 'invalidated'", "s:reads(1, 5, 40) s:fault_now(1, 'invalidated')"),
+        ("rping", ", 'neighbour-read'", "s:open(2) s:write(2, { at = 0, size = 9 }) s:fault(1, 'neighbour-read')"),
+        ("rping", ", 'neighbour-write'", "s:fault(3, 'neighbour-write')"),
+        ("rping", ", 'neighbour-invalidate'", "s:read(1, { at = 0, size = 8 }) s:fault_now(1, 'neighbour-invalidate')"),
+        ("rping", "", "s:open(1, { markers = true }) s:align(1, 0, true) s:read(1, { at = 0, size = 40 })"),
+    ] {
+        let result = played(Target::builtin(), service, rows, steps).await;
+        assert_eq!(result.verdict, Verdict::Pass, "{steps}: {}", result.explanation);
+        assert_eq!(result.failing().next(), None, "{steps}");
+    }
+    let both = Target::builtin().with_markers(MarkerDirections::Both).unwrap();
+    let steps = "s:align(1, 24, false) s:send(1, { size = 4 }) s:align(1, 0, true) s:send(1, { size = 4 })";
+    let result = played(both, "echo", "", steps).await;
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+}
+
+/// Illegal FPDUs and aligned markers while a Read of rping's server is outstanding, on the same
+/// connection or on the neighbour.
+#[tokio::test]
+async fn unusual_steps_pass_while_a_read_of_the_server_is_outstanding() {
+    for (fault, steps) in [
+        (
+            "wrong-queue",
+            "s:open(1, { enhanced = true }) s:announce(1, { size = 100, segment = 30 }) s:respond(1, 1) \
+             s:reads(1, 5, 9) s:fault_now(1, 'wrong-queue')",
+        ),
+        // A Send of the tester may follow only after the Read.
+        (
+            "neighbour-invalidate",
+            "s:announce(1, { size = 9000, segment = 1000 }) s:respond(1, 2) s:read(1, { at = 0, size = 8 }) \
+             s:fault_now(1, 'neighbour-invalidate')",
+        ),
+        ("invalidated", "s:announce(1, { size = 9000, segment = 1000 }) s:respond(1, 2) s:fault(1, 'invalidated')"),
+        (
+            "neighbour-write",
+            "s:announce(2, { size = 100, segment = 30 }) s:respond(2, 1) s:fault(1, 'neighbour-write') \
+             s:write(2, { at = 0, size = 9 }) s:respond(2) s:read(2, { at = 0, size = 100 })",
+        ),
+        (
+            "wrong-crc",
+            "s:open(1, { markers = true }) s:announce(1, { size = 300 }) s:align(1, 12, true) \
+             s:announce(1, { size = 40 }) s:fault_now(1, 'wrong-crc')",
+        ),
+    ] {
+        let rows = format!(", '{fault}', table.unpack(session.ANNOUNCED)");
+        let result = played(Target::builtin(), "rping", &rows, steps).await;
+        assert_eq!(result.verdict, Verdict::Pass, "{steps}: {}", result.explanation);
+        assert_eq!(result.failing().next(), None, "{steps}");
+    }
+}
+
+/// Each of these deviations shows only in an unusual step.
+#[tokio::test]
+async fn unusual_steps_show_deviations() {
+    for (deviation, service, rows, steps, row) in [
+        ("mpa.refuses-pad", "echo", PADDED, "s:pad(1, 5, 0xff)", "MPA-4.1-4"),
+        ("ddp.checks-empty-write", "echo", "", "s:empty(1, false) s:send(1, { size = 8 })", "RDMAP-5.3-5"),
+        (
+            "ddp.refuses-write-in-send",
+            "echo",
+            "",
+            "s:message(1, { size = 30, segment = 10 }) s:segments(1, 1) s:empty(1, false)",
+            "RDMAP-5.3-5",
+        ),
+        (
+            "rdmap.overlooks-read-association",
+            "rping",
+            ", 'neighbour-read'",
+            "s:fault(1, 'neighbour-read')",
+            "RDMAP-7.2-5",
+        ),
+        (
+            "rdmap.overlooks-invalidate",
+            "rping",
+            ", 'neighbour-invalidate'",
+            "s:fault(1, 'neighbour-invalidate')",
+            "RDMAP-7.2-14",
+        ),
+        // In an FPDU with 4 bytes of payload, 24 bytes precede the CRC.
+        (
+            "mpa.crc-without-trailing-marker",
+            "echo",
+            "",
+            "s:open(1, { markers = true }) s:align(1, 24, true) s:send(1, { size = 4 })",
+            "MPA-4.4-16",
+        ),
+    ] {
+        let result = played(deviating(deviation), service, rows, steps).await;
+        assert!(result.failing().any(|failed| failed.as_str() == row), "{deviation}: {}", result.explanation);
+    }
+}
+
+/// While Reads of rping's server are outstanding on two connections, the tester writes, reads, and
+/// answers the Reads in another order. Then connections end with an outstanding Read, and the next
+/// connections work.
+#[tokio::test]
+async fn a_server_of_rping_serves_other_steps_during_its_reads() {
+    let body = "local s = session.rping(t)
+        s:announce(1, { size = 100, segment = 30, to = 0x1000 })
+        s:announce(2, { size = 5000, segment = 1000, to = 0xfffffff0, empty = true })
+        s:write(1, { at = 0, size = 50 })
+        s:read(1, { at = 0, size = 50 })
+        s:respond(2, 2)
+        s:respond(1)
+        s:write(2, { at = 3, size = 40 })
+        s:respond(2, 1)
+        s:reads(2, 3, 20)
+        s:respond(2)
+        s:write(1, { at = 10, size = 20 })
+        s:read(1, { at = 0, size = 60 })
+        s:respond(1)
+        s:announce(1, { size = 65535 })
+        s:respond(1, 1)
+        s:fault(1, 'wrong-queue')
+        s:announce(1, { size = 2 })
+        s:reset(1)
+        s:rounds(1, 1, { size = 30 })
+        s:announce(2, { size = 64 })
+        s:close(2)
+        s:announce(2, { size = 64 })
+        s:finish()";
+    let list = "session.RPING, 'wrong-queue', table.unpack(session.ANNOUNCED)";
+    for target in [Target::builtin(), Target::builtin_tcp()] {
+        let result = result_of(target, "rping", list, body).await;
+        assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+        assert_eq!(result.failing().next(), None);
+    }
+}
+
+/// The target completes its Read when the first segment of the Response arrives.
+#[tokio::test]
+async fn a_read_that_completes_before_its_response_is_found() {
+    let body = "local s = session.rping(t)
+        s:announce(1, { size = 100, segment = 30 })
+        s:respond(1, 1)
+        s:write(1, { at = 0, size = 5 })
+        s:finish()";
+    let list = "session.RPING, table.unpack(session.ANNOUNCED)";
+    let result = result_of(deviating("rdmap.completes-reads-early"), "rping", list, body).await;
+    let rows: Vec<&str> = result.failing().map(weft_core::RequirementId::as_str).collect();
+    assert!(rows.contains(&"RDMAP-5.5-21"), "{rows:?} {}", result.explanation);
+}
+
+/// The monitor judges the Replies. In this test, it finds nothing.
+#[tokio::test]
+async fn a_request_may_be_rejected_but_not_left_unanswered() {
+    let body = "local s = session.echo(t, { 'MPA-7.1.2-25', 'P2P-10-2' })
+        s:request { private = 512 }
+        s:request { ird = 0, ord = 0x3ffe, private = 508, rtr_send = true, rtr_write = true, rtr_read = true }
+        s:request { ird = 0x3fff, ord = 0, markers = true }
+        s:open(1, { private = 508, enhanced = true })
+        s:finish()";
+    let list = "session.ECHO, 'MPA-7.1.2-25', 'P2P-10-2'";
+    let result = result_of(Target::builtin(), "echo", list, body).await;
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+    for (deviation, row) in [("mpa.refuses-long-private-data", "MPA-7.1.2-25"), ("p2p.closes-enhanced", "P2P-10-2")] {
+        let result = result_of(deviating(deviation), "echo", list, body).await;
+        let rows: Vec<&str> = result.failing().map(weft_core::RequirementId::as_str).collect();
+        assert!(rows.contains(&row), "{deviation}: {rows:?} {}", result.explanation);
+    }
+}
+
+/// What a target does with its third connection, after a good exchange and the first connection of
+/// a session.
+#[derive(Debug, Clone, Copy)]
+enum Third {
+    /// It sends nothing.
+    Waits,
+    /// It closes the connection after the Request.
+    Closes,
+    /// It sends a Reply with R=1.
+    Rejects,
+}
+
+/// Starts a target that sends back all FPDUs.
+async fn echoing(third: Third) -> Target {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        for number in 1.. {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                let mut request = [0; 20];
+                if stream.read_exact(&mut request).await.is_err() {
+                    return;
+                }
+                let reply = match third {
+                    Third::Waits if number == 3 => return std::mem::forget(stream),
+                    Third::Closes if number == 3 => return,
+                    Third::Rejects if number == 3 => b"MPA ID Rep Frame\x60\x01\0\0",
+                    _ => b"MPA ID Rep Frame\x40\x01\0\0",
+                };
+                let (mut reader, mut writer) = stream.split();
+                let _ = writer.write_all(reply).await;
+                // The MSNs of both directions are equal, so each FPDU is its own echo.
+                let _ = tokio::io::copy(&mut reader, &mut writer).await;
+            });
+        }
+    });
+    let fields = "kind = \"tcp\"\nservice = \"echo\"\ncapabilities = [\"crc\"]\ntime_scale = 0.1\n";
+    Target::from_toml("third.toml", &format!("name = \"third\"\naddress = \"{address}\"\n{fields}")).unwrap()
+}
+
+/// A target that has served a connection must also answer the Request of the next connection. It
+/// may refuse a connection.
+#[tokio::test]
+async fn the_next_connection_of_a_session_must_be_served() {
+    let body = "local s = session.echo(t)
+        s:send(1, { size = 40 })
+        s:answers(1)
+        s:reset(1)
+        s:send(1, { size = 40 })
+        s:finish()";
+    for (third, verdict) in
+        [(Third::Waits, Verdict::Fail), (Third::Closes, Verdict::Inconclusive), (Third::Rejects, Verdict::Inconclusive)]
+    {
+        let result = result_of(echoing(third).await, "echo", "session.ECHO", body).await;
+        assert_eq!(result.verdict, verdict, "{third:?}: {}", result.explanation);
+        let rows: Vec<&str> = result.failing().map(weft_core::RequirementId::as_str).collect();
+        let expected: &[&str] = if verdict == Verdict::Fail { &["RDMAP-5.3-5"] } else { &[] };
+        assert_eq!(rows, expected, "{third:?}: {}", result.explanation);
+    }
 }
 
 #[tokio::test]

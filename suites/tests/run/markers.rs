@@ -60,16 +60,21 @@ async fn markers_need_no_declaration() {
 /// The cases of every protocol layer pass with markers in both directions.
 #[tokio::test]
 async fn any_case_can_run_with_markers() {
-    for directions in [MarkerDirections::FromTarget, MarkerDirections::ToTarget, MarkerDirections::Both] {
+    // SDP does not depend on the direction of markers, so its cases run once.
+    for (directions, filter) in [
+        (MarkerDirections::FromTarget, Filter::of(["mpa", "mpa-p2p", "ddp", "rdmap"])),
+        (MarkerDirections::ToTarget, Filter::of(["mpa", "mpa-p2p", "ddp", "rdmap"])),
+        (MarkerDirections::Both, Filter::everything()),
+    ] {
         let target = Target::builtin().with_markers(directions).unwrap();
         let out = tempfile::tempdir().unwrap();
-        let filter = Filter::everything().tier(Tier::Smoke);
+        let filter = filter.tier(Tier::Smoke);
         let (report, _) = run(target, Suites::embedded().unwrap(), filter, out.path()).await;
         for result in &report.results {
             let is_clean = result.verdict <= Verdict::Pass && result.failing().next().is_none();
             assert!(is_clean, "{directions:?}: {}: {}", result.key, result.explanation);
         }
-        assert!(report.summary.counts.pass > 500, "{:?}", report.summary.counts);
+        assert!(report.summary.counts.pass > 300, "{:?}", report.summary.counts);
     }
 }
 

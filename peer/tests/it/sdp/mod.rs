@@ -58,5 +58,6 @@ const POLICY: Policy = Policy {
     transactions: true,
     wants_pipelined: false,
     follows_hints: false,
+    data_first: false,
     deadlock_wait: core::time::Duration::from_millis(100),
 };

@@ -75,6 +75,7 @@ fn policy(random: &mut Random) -> Policy {
         transactions: random.percent(70),
         wants_pipelined: random.percent(30),
         follows_hints: random.percent(30),
+        data_first: random.percent(30),
         ..Policy::default()
     }
 }

@@ -2,12 +2,12 @@
 //! (draft-pinkerton-iwarp-sdp-01 section 10.6).
 
 use weft_core::coverage::{Coverage, CoverageKind};
-use weft_peer::sdp::Event;
+use weft_peer::sdp::{Event, Policy};
 
 use crate::sdp::bench::Bench;
 use crate::sdp::shows;
 use crate::sdp::wire::word;
-use crate::sdp::zcopy::{POLICY, bench, pipelined};
+use crate::sdp::zcopy::{DATA, POLICY, bench, pipelined};
 
 const CH_RCV_BUF: u8 = 0x0b;
 const CH_RCV_BUF_ACK: u8 = 0x0c;
@@ -112,4 +112,21 @@ fn a_larger_size_waits_for_the_sink_avails_that_it_would_not_fit_into() {
     };
     assert_eq!(answers(500), 0);
     assert_eq!(answers(501), 1);
+}
+
+/// Without `data_first`, a ChRcvBuf precedes the data that waits. A ChRcvBufAck always precedes it.
+#[test]
+fn data_first_sends_the_waiting_data_before_a_ch_rcv_buf() {
+    let order = |data_first| {
+        let mut bench = bench(Policy { data_first, ..POLICY });
+        bench.host.machine.resize(66);
+        bench.send(1, 5);
+        mids(&mut bench)
+    };
+    assert_eq!(order(false), [CH_RCV_BUF, DATA]);
+    assert_eq!(order(true), [DATA, CH_RCV_BUF]);
+    let mut answering = bench(Policy { data_first: true, ..POLICY });
+    answering.send(1, 5);
+    answering.deliver(CH_RCV_BUF, &word(50));
+    assert_eq!(mids(&mut answering), [CH_RCV_BUF_ACK, DATA]);
 }

@@ -32,6 +32,11 @@ pub(in crate::stage) struct MarkedStream {
 }
 
 impl MarkedStream {
+    /// Returns the number of bytes in the stream so far, with markers.
+    pub(in crate::stage) fn position(&self) -> u64 {
+        self.position
+    }
+
     /// Appends `plain` to `out`, with the markers that are due. `has_crc` is whether the connection
     /// uses CRCs.
     pub(in crate::stage) fn insert(&mut self, plain: &[u8], has_crc: bool, out: &mut Vec<u8>) {

@@ -23,6 +23,7 @@ use weft_peer::Instant;
 use weft_peer::driver::{EventContent, Link, LinkError, Received, TesterConnection, TrafficEvent};
 
 pub(in crate::stage) use connection::Connection;
+use markers::MarkedStream;
 pub(crate) use programs::EndedProgram;
 use programs::Programs;
 
@@ -319,6 +320,17 @@ impl Connections {
     /// number of bytes after the tester's start-up frame.
     pub(crate) fn position(&mut self, number: u32) -> Result<u64, Stop> {
         Ok(self.get(number)?.position)
+    }
+
+    /// Returns the position of the next FPDU in the tester's stream or, with `by_target`, in the
+    /// target's stream. If a part of an FPDU of the target was received, returns the position of
+    /// its rest. `None` if the stream has no markers.
+    pub(crate) fn marked_position(&mut self, number: u32, by_target: bool) -> Result<Option<u64>, Stop> {
+        let conn = self.get(number)?;
+        // This call counts the received bytes.
+        conn.fpdus();
+        let stream = if by_target { &conn.receiving } else { &conn.sending };
+        Ok(stream.as_ref().map(MarkedStream::position))
     }
 
     pub(in crate::stage) async fn finish(&mut self, number: u32) -> Result<(), Stop> {

@@ -59,6 +59,25 @@ impl RdmaSide<'_> {
         Ok(started)
     }
 
+    /// Waits until something arrives after the tester's Request. If nothing arrives in time, the
+    /// target violates the requirements of the expectation. A close decides nothing, because a
+    /// service may limit its connections.
+    pub(crate) async fn await_answer(&mut self, expectation: &Expectation) -> Result<(), Stop> {
+        const EXPECTED: &str = "an answer to the Request";
+        let deadline = self.connections.link.now() + expectation.within;
+        let closed = match self.connections.receive(self.number, deadline).await? {
+            Arrival::Octets => return Ok(()),
+            Arrival::Fin => "it closed the connection when its Reply was expected",
+            Arrival::Reset => "it reset the connection when its Reply was expected",
+            Arrival::TimedOut => {
+                let text = self.recorder().silence(expectation);
+                self.recorder().note_missing_answer(true);
+                return Err(self.recorder().unmet(expectation, EXPECTED, &text));
+            }
+        };
+        Err(self.recorder().undecided(expectation, EXPECTED, closed))
+    }
+
     /// Waits `settle_ms`. Some implementations do not process bytes that arrive immediately after
     /// their Reply. They process these bytes only when more bytes arrive. Returns false if
     /// something arrived during the wait.

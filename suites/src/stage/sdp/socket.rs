@@ -68,6 +68,8 @@ pub(crate) enum Cut {
 pub(crate) struct SocketEnd {
     /// Both sides sent DisConn, and neither side sent AbortConn.
     pub(crate) graceful: bool,
+    /// The target sent SuspCommAck: the connection is suspended.
+    pub(crate) suspended: bool,
     /// Why weft's SDP ended the connection. `None` if the target ended it.
     pub(crate) reason: Option<String>,
 }
@@ -99,6 +101,8 @@ pub(crate) struct SdpSocket {
     cuts_left: usize,
     /// Until this time, the socket leaves the target's bytes unread. It still sends.
     deaf_until: Option<Instant>,
+    /// Until this time, the socket posts no receives.
+    held_until: Option<Instant>,
     /// Received bytes that the script has not taken yet.
     received: Vec<u8>,
     /// Number of sends that have not ended.
@@ -108,6 +112,10 @@ pub(crate) struct SdpSocket {
     end: Option<SocketEnd>,
     /// The target sends no more data.
     has_peer_closed: bool,
+    /// The target has sent DisConn.
+    has_dis_conn: bool,
+    /// A script has ended the direction to the target with a FIN. The socket sends nothing more.
+    is_finished: bool,
     /// The TCP connection has no more bytes to receive.
     is_tcp_over: bool,
 }
@@ -116,7 +124,7 @@ impl SdpSocket {
     fn is_met(&self, wait: SocketWait) -> bool {
         match wait {
             SocketWait::Open => self.endpoint.machine().is_open() || self.end.is_some(),
-            SocketWait::End => self.end.is_some() && self.endpoint.is_over(),
+            SocketWait::End => self.end.is_some() && (self.endpoint.is_over() || self.endpoint.awaits_reconnect()),
             SocketWait::Octets(octets) => self.received.len() >= octets || self.end.is_some(),
             SocketWait::Sent => self.open_sends == 0 || self.end.is_some(),
             SocketWait::Time => false,
@@ -135,8 +143,9 @@ impl SdpSocket {
     }
 
     /// Posts receives until `receives` of them are posted.
-    fn post(&mut self) {
-        let may_post = self.end.is_none() && !self.has_peer_closed && self.receivable > 0;
+    fn post(&mut self, now: Instant) {
+        let is_held = self.held_until.is_some_and(|until| until > now);
+        let may_post = self.end.is_none() && !self.has_peer_closed && self.receivable > 0 && !is_held;
         while may_post && self.endpoint.receives() < self.receives {
             if !self.endpoint.receive(self.receive, false) {
                 return;
@@ -157,13 +166,19 @@ impl SdpSocket {
                     self.sent.insert(*send, *octets);
                 }
             }
-            Event::PeerClosed => self.has_peer_closed = true,
+            Event::PeerClosed => {
+                self.has_peer_closed = true;
+                self.has_dis_conn = true;
+            }
             Event::Refused(refusal) => {
-                self.end = Some(SocketEnd { graceful: false, reason: Some(refusal.to_string()) });
+                self.end = Some(SocketEnd { graceful: false, suspended: false, reason: Some(refusal.to_string()) });
+            }
+            Event::Suspended { .. } => {
+                self.end = Some(SocketEnd { graceful: false, suspended: true, reason: None });
             }
             Event::Closed { graceful, violation } => {
                 let reason = violation.map(|violation| violation.to_string());
-                self.end = Some(SocketEnd { graceful: *graceful, reason });
+                self.end = Some(SocketEnd { graceful: *graceful, suspended: false, reason });
             }
             _ => {}
         }
@@ -199,11 +214,14 @@ impl Stage {
             cut: settings.cut,
             cuts_left: MAX_CUTS,
             deaf_until: None,
+            held_until: None,
             received: Vec::new(),
             open_sends: 0,
             sent: BTreeMap::new(),
             end: None,
             has_peer_closed: false,
+            has_dis_conn: false,
+            is_finished: false,
             is_tcp_over: false,
         };
         self.sdp_sockets.insert(number, socket);
@@ -261,6 +279,16 @@ impl Stage {
         Ok(())
     }
 
+    /// For this time, the socket has no receive: it cancels its receives and posts no others. It
+    /// still reads the target's messages.
+    pub(crate) fn sdp_socket_hold(&mut self, number: u32, time: Duration) -> Result<(), Stop> {
+        let until = self.connections.link.now() + time;
+        let socket = self.sdp_socket(number)?;
+        socket.held_until = Some(until);
+        socket.endpoint.machine_mut().cancel_receives();
+        Ok(())
+    }
+
     /// Returns the received bytes that the script has not taken yet.
     pub(crate) fn sdp_socket_received(&mut self, number: u32) -> Result<Vec<u8>, Stop> {
         Ok(std::mem::take(&mut self.sdp_socket(number)?.received))
@@ -276,12 +304,24 @@ impl Stage {
         Ok(self.sdp_socket(number)?.end.clone())
     }
 
+    /// Returns whether the target has sent DisConn on a socket's connection.
+    pub(crate) fn has_sdp_dis_conn(&mut self, number: u32) -> Result<bool, Stop> {
+        Ok(self.sdp_socket(number)?.has_dis_conn)
+    }
+
     /// Closes the sending half-connection of a socket after all queued bytes.
     pub(crate) fn shut_sdp_socket(&mut self, number: u32) -> Result<(), Stop> {
         let socket = self.sdp_socket(number)?;
         socket.receivable = u64::MAX;
         socket.endpoint.machine_mut().shut_down();
         Ok(())
+    }
+
+    /// Ends the direction to the target with a FIN. The socket sends nothing more, but still
+    /// receives.
+    pub(crate) async fn finish_sdp_socket(&mut self, number: u32) -> Result<(), Stop> {
+        self.sdp_socket(number)?.is_finished = true;
+        self.connections.half_close(number).await
     }
 
     /// Resets the connection of a socket.
@@ -317,9 +357,9 @@ impl Stage {
                 return Ok(false);
             }
             has_tried = true;
-            let deaf_until =
-                self.sdp_sockets.values().filter_map(|socket| socket.deaf_until).filter(|until| *until > now);
-            let next = self.sdp_sockets.values().filter_map(SdpSocket::deadline).chain(deaf_until).min();
+            let ends_of_pauses = self.sdp_sockets.values().flat_map(|socket| [socket.deaf_until, socket.held_until]);
+            let ends_of_pauses = ends_of_pauses.flatten().filter(|until| *until > now);
+            let next = self.sdp_sockets.values().filter_map(SdpSocket::deadline).chain(ends_of_pauses).min();
             let until = next.map_or(deadline, |next| next.min(deadline));
             let waiting: Vec<u32> =
                 open.into_iter().filter(|number| self.sdp_sockets[number].is_reading(now)).collect();
@@ -354,18 +394,19 @@ impl Stage {
             if socket.deadline().is_some_and(|time| time <= now) {
                 socket.endpoint.handle_timeout(now);
             }
-            socket.post();
+            socket.post(now);
             loop {
                 match socket.endpoint.advance(now) {
                     Some(Progress::Event(event, octets)) => {
                         socket.event(&event, octets);
-                        socket.post();
+                        socket.post(now);
                     }
                     Some(_) => {}
                     None if socket.endpoint.settle(now) => {}
                     None => break,
                 }
             }
+            let is_finished = socket.is_finished;
             let cut = if socket.cuts_left > 0 && socket.endpoint.machine().is_open() { socket.cut } else { Cut::None };
             let mut octets = Vec::new();
             let mut last = None;
@@ -381,7 +422,7 @@ impl Stage {
             if octets.is_empty() && last.is_none() {
                 return Ok(());
             }
-            if !octets.is_empty() {
+            if !octets.is_empty() && !is_finished {
                 self.put_cut(number, octets, cut).await?;
             }
             match last {
