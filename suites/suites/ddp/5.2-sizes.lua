@@ -58,6 +58,73 @@ sends("fpdu", "The target receives FPDUs up to the largest that fits into a TCP 
   return { size = payload, segment = payload }
 end)
 
+--- Receives a Send, and returns its payload, the last event, and the last FPDU. If another event
+--- comes, the payload is nil. The event is nil if nothing arrives.
+local function receive(conn)
+  local pieces = {}
+  repeat
+    local event, fpdu = conn:next { within = 10 }
+    if event ~= "fpdu" or fpdu.opcode ~= 3 then return nil, event, fpdu end
+    pieces[#pieces + 1] = fpdu.payload
+    if fpdu.last then return table.concat(pieces), event, fpdu end
+  until false
+end
+
+local PLACED, DELIVERED, IN_ORDER = "DDP-5.2-4", "RDMAP-5.3-5", "DDP-5.3-6"
+local NUMBERED = { "DDP-4.3-6", "RDMAP-5.3-16" }
+
+-- No RFC states how many Sends a target must be able to receive at once. A target that has no
+-- receive for a Send may reject the Send, or let it wait (RFC 5041 section 7.1). But a Send must
+-- not be lost. Queues and lists of completions often have 64, 128 or 256 entries.
+case {
+  id = "ddp/5.2-sizes/at-once",
+  title = "The target sends back all Sends that arrive at once, or rejects a Send",
+  requirements = { PLACED, DELIVERED, IN_ORDER, NUMBERED },
+  roles = { "responder", "initiator" },
+  capabilities = { "echo" },
+  tags = { "segment", "send", "receives" },
+  scales = { "count" },
+  parameters = { count = { 16, 65, 130, 260 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local sent, numbers, fpdus = {}, {}, nil
+    for number = 1, p.count do
+      local payload = (string.pack(">I4", number) .. octets.counted(60)):sub(1, 8 + number * 7 % 53)
+      local fpdu = mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = (op.msn + number - 1) & 0xffffffff } }
+      sent[number], numbers[payload], fpdus = payload, number, fpdus and fpdus .. fpdu or fpdu
+    end
+    conn:send(fpdus, { deviates = true })
+    local first
+    for number, payload in ipairs(sent) do
+      local echo, event, fpdu = receive(conn)
+      -- The first byte of an error of MPA is 20. A Terminate with such an error does not count as a
+      -- refusal of a Send.
+      local is_terminate = event == "fpdu" and fpdu.opcode == 7
+      if event == "close" or is_terminate and fpdu.payload:byte(1) ~= 0x20 then
+        conn:reset()
+        t:unimplemented(("The target rejects one of %d Sends that arrive at once."):format(p.count))
+      end
+      local expected = ("the echo of Send %d of %d"):format(number, p.count)
+      t:check(echo, {
+        requirement = DELIVERED,
+        expected = expected,
+        actual = event == "fpdu" and ("an FPDU with opcode %d"):format(fpdu.opcode) or event or "nothing, and the connection stays open",
+        missing = event ~= "fpdu",
+      })
+      first = first or fpdu.msn
+      local msn = (first + number - 1) & 0xffffffff
+      t:check(fpdu.msn == msn, { requirement = NUMBERED, expected = ("MSN %d"):format(msn), actual = ("MSN %s"):format(fpdu.msn) })
+      local got = numbers[echo] or 0
+      t:check(got <= number, { requirement = IN_ORDER, expected = expected, actual = ("the echo of Send %d"):format(got) })
+      t:check(echo == payload, { requirement = PLACED, expected = expected, actual = octets.difference(echo, payload) })
+    end
+    conn:close()
+  end,
+}
+
 --- Declares a case with rping.
 local function with_rping(name, title, parameters, rows, run, shown)
   case {

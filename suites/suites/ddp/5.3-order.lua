@@ -135,3 +135,112 @@ case {
     s:finish()
   end,
 }
+
+local EARLY, COMPLETES, ANSWERED = "RDMAP-5.5-21", "RDMAP-5.5-23", "RDMAP-5.2.1-18"
+
+--- The number of seconds in which a Send that must not arrive yet would arrive.
+local SILENCE = 1
+
+--- Describes an event.
+local function describe(event, fpdu)
+  if event ~= "fpdu" then return event or "nothing, and the connection stays open" end
+  return fpdu.opcode == 7 and "a Terminate" or ("an FPDU with opcode %d"):format(fpdu.opcode)
+end
+
+--- Returns the FPDU with which the tester names one of its buffers to rping's server.
+local function advertisement(msn, stag, size)
+  return mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">I8I4I4", 0x1000, stag, size), msn = msn } }
+end
+
+-- No RFC states whether a source may send another message between two segments of a Read Response.
+-- Linux's siw rejects it if the other message is a Write. So a target may reject it. If the target
+-- accepts the other message, this message must not complete the Read.
+case {
+  id = "ddp/5.3-order/in-response",
+  title = "A Write or a Read Request between two segments of a Read Response does not complete the Read, and the Response does",
+  requirements = { EARLY, COMPLETES, ANSWERED, PLACED },
+  capabilities = { "rping" },
+  tags = { "segment", "read", "write" },
+  parameters = { between = { "write", "empty-write", "read" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    if op.length < 4 then
+      t:unimplemented("The buffer of the target's rping has fewer than four bytes.")
+    end
+    -- The last byte of the buffer is free for the other message.
+    local size = math.min(40, op.length - 1)
+    local data = ("0123456789"):rep(4):sub(1, size - 1) .. "\0"
+    local half = size // 2
+
+    -- The first half of rping's round has taken place. In the second half, the target writes.
+    conn:send(advertisement(op.msn, 0x77656602, 64))
+    repeat
+      local fpdu = conn:expect_fpdu {}
+      t:check(fpdu.opcode == 0 or fpdu.opcode == 3, { expected = "a Write and a Send", actual = ("opcode %d"):format(fpdu.opcode) })
+    until fpdu.opcode == 3
+
+    conn:send(advertisement(op.msn + 1, 0x77656603, size))
+    local request = conn:expect_fpdu { opcode = 1 }
+    t:check(#request.payload == 28, { expected = "a Read Request of 28 bytes", actual = #request.payload .. " bytes" })
+    local sink, to = string.unpack(">I4i8", request.payload)
+    local function response(from, till, last)
+      local piece = data:sub(from + 1, till)
+      return mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = sink, tagged_offset = to + from, payload = piece, last = last } }
+    end
+    local free = to + op.length - 1
+    local between = ({
+      ["write"] = function() return rdmap.write { stag = sink, tagged_offset = free, payload = "b" } end,
+      ["empty-write"] = function() return rdmap.write { stag = sink, tagged_offset = free } end,
+      ["read"] = function() return rdmap.read_request { sink_stag = 0x7766, rdmardsz = 1, src_stag = sink, src_to = free } end,
+    })[p.between]()
+    conn:send(response(0, half, false) .. mpa.fpdu { ulpdu = between }, { deviates = true })
+
+    -- The target may answer the Read Request now or after the Read Response.
+    local unanswered = p.between == "read" and 1 or 0
+    local event, fpdu = conn:next { within = SILENCE }
+    if event == "fpdu" and fpdu.opcode == 2 and unanswered > 0 then
+      unanswered = 0
+      event, fpdu = conn:next { within = SILENCE }
+    end
+    if event == "close" or event == "fpdu" and fpdu.opcode == 7 then
+      conn:reset()
+      t:unimplemented("The target rejects a message between two segments of a Read Response.")
+    end
+    t:check(event ~= "fpdu" or fpdu.opcode ~= 3, {
+      requirement = EARLY, expected = "no Send, because the Read is not complete", actual = "a Send",
+    })
+    t:check(event == nil, { expected = "nothing", actual = describe(event, fpdu) })
+
+    conn:send(response(half, size, true), { deviates = true })
+    local is_complete = false
+    repeat
+      event, fpdu = conn:next { within = 5 }
+      local is_answer = event == "fpdu" and fpdu.opcode == 2 and unanswered > 0
+      local is_send = event == "fpdu" and fpdu.opcode == 3 and not is_complete
+      t:check(is_answer or is_send or is_complete, {
+        requirement = COMPLETES, expected = "a Send, because the Read is complete", actual = describe(event, fpdu), missing = event ~= "fpdu",
+      })
+      t:check(is_answer or is_send, {
+        requirement = ANSWERED, expected = "a Read Response", actual = describe(event, fpdu), missing = event ~= "fpdu",
+      })
+      if is_answer then unanswered = 0 else is_complete = true end
+    until is_complete and unanswered == 0
+
+    -- Read the data that the target has read.
+    local msn = p.between == "read" and 2 or 1
+    conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7767, rdmardsz = size, src_stag = sink, src_to = to, msn = msn } })
+    local got = ""
+    repeat
+      event, fpdu = conn:next { within = 5 }
+      t:check(event == "fpdu" and fpdu.opcode == 2, {
+        requirement = ANSWERED, expected = "a Read Response", actual = describe(event, fpdu), missing = event ~= "fpdu",
+      })
+      got = got .. fpdu.payload
+    until fpdu.last
+    t:check(got == data, { requirement = PLACED, expected = "the bytes of the Read Response", actual = octets.difference(got, data) })
+    conn:close()
+  end,
+}

@@ -49,16 +49,25 @@ case {
 -- In the data without markers, a marker comes after each 508 bytes. Markers are at multiples of
 -- four bytes, so a marker has 127 possible positions. 127 is a prime number, so in 127 FPDUs of one
 -- length the marker is at every position: in front of the FPDU, in each header, in the payload, and
--- between PAD and CRC.
-local POSITIONS = 127
+-- between PAD and CRC. In the first FPDU of a connection, the marker in front of the FPDU is not
+-- between two FPDUs. It is between two FPDUs again in front of FPDU 128.
+local POSITIONS = 128
+
+--- The monitor judges these requirements in each FPDU with a marker.
+local MARKED = {
+  "MPA-4.2-1", "MPA-4.2-2", "MPA-4.2-4", "MPA-4.2-5", "MPA-4.3-1", "MPA-4.3-4", "MPA-4.3-5", "MPA-4.3-7", "MPA-4.3-11", "MPA-4.3-14",
+  "MPA-4.3-15", "MPA-4.3-16", "MPA-4.4-17",
+}
+--- These requirements, and the one that the monitor judges in an FPDU with several markers.
+local SEVERAL = { "MPA-4.3-13", table.unpack(MARKED) }
 
 --- Declares a case in which a marker is at each position of the FPDUs that the target sends. If the
 --- target requests markers, a marker is also at each position of the FPDUs that the target
 --- receives.
-local function sweep(service, what, parameters, rows, run)
-  local shown = { "MPA-4.2-1", "MPA-4.2-2", "MPA-4.2-4", "MPA-4.2-5", "MPA-4.3-4", "MPA-4.3-1", "MPA-4.4-17" }
+local function sweep(service, what, parameters, shown, rows, run)
   case {
     id = "mpa/4.3-markers/sweep-" .. service,
+    version = 2,
     title = "The target inserts correct markers at all positions of " .. what,
     requirements = { session[service:upper()], shown, rows },
     capabilities = { "markers", "crc", service },
@@ -74,11 +83,64 @@ local function sweep(service, what, parameters, rows, run)
   }
 end
 
--- An FPDU with 1100 bytes of payload contains two or three markers. Together the FPDUs have more
--- than 128 KiB.
-sweep("echo", "its Sends", { size = { 4, 5, 1100 } }, {}, function(s, p) s:burst(1, POSITIONS, p.size) end)
+-- An FPDU with 1100 bytes of payload contains two or three markers. Together, the FPDUs of this
+-- length have more than 128 KiB. The short FPDUs at the end have more than 512 bytes together, so
+-- that a marker is in one of several FPDUs of an interval.
+sweep("echo", "its Sends", { size = { 4, 5, 1100 } }, SEVERAL, {}, function(s, p)
+  for _ = 1, POSITIONS do s:send(1, { size = p.size }) end
+  s:send(1, { size = 1100 })
+  for _ = 1, 20 do s:send(1, { size = 4 }) end
+end)
 
-sweep("rping", "its Read Responses, Read Requests and Writes", {}, session.ROUNDS, function(s)
+sweep("rping", "its Read Responses, Read Requests and Writes", {}, MARKED, session.ROUNDS, function(s)
   for _ = 1, POSITIONS do s:read(1, { at = 0, size = 40 }) end
   s:rounds(1, POSITIONS, { size = 31 })
 end)
+
+--- Declares a case in which a marker is inside a Terminate of the target, or directly before it.
+--- `distances` has the number of bytes from the start of the FPDU to the marker. `illegal` returns
+--- the FPDU that the target has to reject.
+local function in_terminate(name, what, distances, illegal)
+  local shown = { "MPA-7.1.1-9", "MPA-4.3-4", "MPA-4.3-1", "MPA-4.2-1", "MPA-4.2-2", "MPA-4.2-5" }
+  return {
+    id = "mpa/4.3-markers/" .. name,
+    title = "The target inserts a correct marker at any position of its Terminate for " .. what,
+    requirements = shown,
+    capabilities = { "markers", "crc", "echo" },
+    tags = { "fpdu", "markers", "terminate" },
+    parameters = { distance = distances },
+
+    run = function(t, p)
+      t:good_exchange()
+
+      local conn = t:start_up { markers = true, crc = true }
+      -- The echo of this Send is the target's first FPDU. It has a marker before it, 24 bytes in
+      -- addition to the payload, and no PAD. The next marker is due 512 bytes after the first one.
+      local payload = octets.counted(512 - 4 - 24 - p.distance)
+      conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload } })
+      local echo = conn:expect_fpdu { opcode = 3 }
+      if not echo.last then
+        conn:reset()
+        t:unimplemented(("The target does not send %d bytes in one segment."):format(#payload))
+      end
+      conn:send(illegal, { deviates = true })
+      local event, fpdu = conn:next { within = 10 }
+      if event == "close" then t:unimplemented("The target closes the connection and sends no Terminate.") end
+      -- The tester has removed the four bytes at the position of the marker. If the marker is
+      -- missing, the other bytes are not a Terminate. The monitor judges the marker.
+      local actual = event == "fpdu" and ("an FPDU with opcode %d"):format(fpdu.opcode) or event or "nothing"
+      t:check(event == "fpdu" and fpdu.opcode == 7, { expected = "a Terminate", actual = actual })
+      t:check(true, { requirement = shown, expected = "a correct marker", actual = "another marker" })
+      conn:reset()
+    end,
+  }
+end
+
+-- The FPDU of the Terminate has 48 bytes. The marker is before the FPDU, in the headers of DDP and
+-- of the Terminate, in the copied header, or between PAD and CRC.
+case(in_terminate("in-terminate", "an error of DDP", { 0, 4, 12, 24, 40, 44 },
+  mpa.fpdu { ulpdu = rdmap.send { payload = "weft", qn = 77, msn = 2 } }))
+
+-- The FPDU of the Terminate has 28 bytes.
+case(in_terminate("in-llp-terminate", "a wrong CRC", { 0, 4, 12, 20, 24 },
+  mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = 2 } }:flip(27)))

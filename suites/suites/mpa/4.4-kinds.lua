@@ -6,6 +6,7 @@ local function wrong(service, kinds)
   local requirements = session.requirements(session[service:upper()], kinds[1])
   case {
     id = "mpa/4.4-kinds/" .. service,
+    version = 2,
     title = "The target rejects a wrong CRC in each kind of FPDU, and no layer above MPA reacts to the FPDU",
     requirements = requirements,
     capabilities = { "crc", service },
@@ -24,5 +25,8 @@ local function wrong(service, kinds)
   }
 end
 
-wrong("echo", { "wrong-crc", "wrong-crc-empty", "wrong-crc-long", "wrong-crc-large", "wrong-crc-header", "wrong-crc-second", "wrong-crc-late" })
+wrong("echo", {
+  "wrong-crc", "wrong-crc-empty", "wrong-crc-long", "wrong-crc-large", "wrong-crc-header", "wrong-crc-second", "wrong-crc-middle",
+  "wrong-crc-late", "wrong-crc-pieces",
+})
 wrong("rping", { "wrong-crc-write", "wrong-crc-read", "wrong-crc-empty" })

@@ -40,9 +40,10 @@ local KINDS = {
       return rdmap.read_request { sink_stag = 0x01020304, rdmardsz = 4, src_stag = op.stag, src_to = op.to, rdmap_version = 2 }
     end,
   },
+  -- If a Send has begun, this is its second segment.
   ["crc"] = {
     error = "20 02",
-    make = function(op) return rdmap.send { payload = "weft!", msn = op.msn } end,
+    make = function(op, in_send) return rdmap.send { payload = "weft!", msn = op.msn, mo = in_send and 8 or 0 } end,
   },
 }
 
@@ -52,12 +53,16 @@ local function hexadecimal(octets)
   return (("%02x "):rep(#octets)):format(octets:byte(1, -1))
 end
 
---- Causes an error of this kind. Returns the connection, the Terminate, the bytes of the segment in
---- error, and a function that checks expectations.
-local function provoke(t, name, expectation)
+--- Causes an error of this kind. With `in_send`, the segment in error follows the first segment of
+--- a Send, whose other segments are missing. Returns the connection, the Terminate, the bytes of
+--- the segment in error, and a function that checks expectations.
+local function provoke(t, name, expectation, in_send)
   local kind = KINDS[name]
   local conn, op = t:operate { crc = true }
-  local ulpdu = kind.make(op)
+  if in_send then
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = ("s"):rep(8), msn = op.msn, last = false } }, { deviates = true })
+  end
+  local ulpdu = kind.make(op, in_send)
   local fpdu = mpa.fpdu { ulpdu = ulpdu }
   conn:send(name == "crc" and fpdu:flip(#fpdu - 1) or fpdu, { deviates = true })
   expectation.error = expectation.code and kind.error
@@ -87,22 +92,21 @@ local function with_rping(name, title, requirements, declared, run)
   return declared
 end
 
-case(with_rping("layout", "The target's Terminate is the first message of queue 2, has the layout of Figures 7 and 8, and is the last message", {
+--- The requirements of the layout of Figures 7 and 8.
+local LAYOUT = {
   "RDMAP-6.2.1-1", "RDMAP-7.1-2", "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-5", "RDMAP-4.8-6", "RDMAP-4.8-37",
   "RDMAP-4.8-38", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41", "RDMAP-4.8-13", "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-2",
-  "RDMAP-5.4-7", "RDMAP-5.4-8", "RDMAP-4.2-5", "RDMAP-5.4-12", "DDP-7.1-19",
-}, {
-  version = 3,
-  tags = { "terminate", "refusal" },
-  parameters = { kind = { "untagged", "tagged", "operation", "read", "read-number", "read-version", "crc" } },
-}, function(t, p)
-  t:good_exchange()
+  "RDMAP-5.4-7", "RDMAP-5.4-8", "RDMAP-4.2-5",
+}
 
-  local conn, terminate, octets, check = provoke(t, p.kind, {
+--- Causes an error of this kind, and checks the layout of the Terminate. The parameters and the
+--- results are those of `provoke`.
+local function check_layout(t, name, in_send)
+  local conn, terminate, octets, check = provoke(t, name, {
     terminate = { "RDMAP-6.2.1-1", "RDMAP-7.1-2" },
     code = { "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-37", "RDMAP-4.8-38" },
-  })
-  local kind = KINDS[p.kind]
+  }, in_send)
+  local kind = KINDS[name]
   check(not terminate.tagged and terminate.qn == 2, { "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-7", "RDMAP-5.4-8" },
     "T=0, QN 2", ("T=%d, QN %s"):format(terminate.tagged and 1 or 0, terminate.qn))
   check(terminate.msn == 1 and terminate.mo == 0 and terminate.last, "RDMAP-5.4-2",
@@ -115,7 +119,41 @@ case(with_rping("layout", "The target's Terminate is the first message of queue 
     ("M=%s D=%s R=%s"):format(parts, parts, request), bits_of(terminate))
   local length = parts and 2 + #header_of(octets) + (request and 28 or 0) or 0
   check(#terminate.rest == length, "RDMAP-4.2-5", ("%d bytes after the control field"):format(length), ("%d bytes"):format(#terminate.rest))
+  return conn, terminate, octets, check
+end
 
+--- Checks that the Terminate has the length and the DDP header of the segment in error.
+local function check_segment(terminate, octets, check)
+  local header = header_of(octets)
+  check(#terminate.rest >= 2 + #header, { "RDMAP-4.8-9", "RDMAP-4.8-39", "RDMAP-4.8-40" },
+    ("a length and %d bytes of header"):format(#header), ("%d bytes"):format(#terminate.rest))
+  local copied = terminate.rest:sub(3, 2 + #header)
+  check(copied == header, "RDMAP-4.8-10", "the header " .. hexadecimal(header), hexadecimal(copied))
+  local length = string.unpack(">I2", terminate.rest)
+  check(length == #octets, "RDMAP-4.8-8", ("the length of the segment, %d bytes"):format(#octets), ("%d bytes"):format(length))
+end
+
+case(with_rping("layout", "The target's Terminate is the first message of queue 2, has the layout of Figures 7 and 8, and is the last message",
+  { LAYOUT, END }, {
+  version = 3,
+  tags = { "terminate", "refusal" },
+  parameters = { kind = { "untagged", "tagged", "operation", "read", "read-number", "read-version", "crc" } },
+}, function(t, p)
+  t:good_exchange()
+
+  local conn = check_layout(t, p.kind, false)
+  conn:expect_close { requirement = END }
+end))
+
+-- The target has stored the header of the Send, and must not use it in the Terminate. `llp-error`
+-- causes an MPA error in a Send.
+case(with_rping("in-send", "After the first segment of a Send, the target's Terminate has the layout and the header of the segment in error",
+  { LAYOUT, "RDMAP-4.8-8", "RDMAP-4.8-9", "RDMAP-4.8-10", END },
+  { tags = { "terminate", "refusal", "segment" }, parameters = { kind = { "untagged", "tagged" } } }, function(t, p)
+  t:good_exchange()
+
+  local conn, terminate, octets, check = check_layout(t, p.kind, true)
+  check_segment(terminate, octets, check)
   conn:expect_close { requirement = END }
 end))
 
@@ -125,13 +163,7 @@ case(with_rping("segment", "The target's Terminate for a segment in error has th
   t:good_exchange()
 
   local _, terminate, octets, check = provoke(t, p.kind, {})
-  local header = header_of(octets)
-  check(#terminate.rest >= 2 + #header, { "RDMAP-4.8-9", "RDMAP-4.8-39", "RDMAP-4.8-40" },
-    ("a length and %d bytes of header"):format(#header), ("%d bytes"):format(#terminate.rest))
-  local copied = terminate.rest:sub(3, 2 + #header)
-  check(copied == header, "RDMAP-4.8-10", "the header " .. hexadecimal(header), hexadecimal(copied))
-  local length = string.unpack(">I2", terminate.rest)
-  check(length == #octets, "RDMAP-4.8-8", ("the length of the segment, %d bytes"):format(#octets), ("%d bytes"):format(length))
+  check_segment(terminate, octets, check)
 end))
 
 case(with_rping("ddp-error", "The target reports a DDP error with the codes of RFC 5041, the length and the DDP header only",
@@ -165,13 +197,20 @@ case(with_rping("read-error", "The target's Terminate has the complete Read Requ
 end))
 
 case(with_rping("llp-error", "The target reports a wrong CRC as an MPA error, without headers, which are not reliable",
-  { "RDMAP-4.8-11", "RDMAP-4.8-33", "MPA-8-5", "MPA-8-2", "MPA-4.4-20" },
-  { version = 2, capabilities = { "operation", "crc" }, tags = { "terminate", "refusal", "crc" } }, function(t)
+  { "RDMAP-4.8-11", "RDMAP-4.8-14", "RDMAP-4.8-33", "MPA-8-5", "MPA-8-2", "MPA-4.4-20" }, {
+  version = 3,
+  capabilities = { "operation", "crc" },
+  tags = { "terminate", "refusal", "crc" },
+  parameters = { state = { "idle", "in-send" } },
+}, function(t, p)
   t:good_exchange()
 
-  local conn, terminate, _, check = provoke(t, "crc", { requirement = { "MPA-8-2", "MPA-4.4-20" }, terminate = "MPA-8-5", code = { "MPA-8-5", "RDMAP-4.8-33" } })
-  check(#terminate.rest == 0 and not terminate.d, "RDMAP-4.8-11", "D=false, and no byte after the control field",
+  local expectation = { requirement = { "MPA-8-2", "MPA-4.4-20" }, terminate = "MPA-8-5", code = { "MPA-8-5", "RDMAP-4.8-33" } }
+  local conn, terminate, _, check = provoke(t, "crc", expectation, p.state == "in-send")
+  check(terminate.d or #terminate.rest == 0, "RDMAP-4.8-11", "no byte after the control field if D=false",
     ("D=%s, %d bytes"):format(terminate.d, #terminate.rest))
+  check(not terminate.m and not terminate.d and not terminate.r and #terminate.rest == 0, "RDMAP-4.8-14",
+    "M=false D=false R=false, and no byte after the control field", ("%s, %d bytes"):format(bits_of(terminate), #terminate.rest))
   conn:expect_close()
 end))
 

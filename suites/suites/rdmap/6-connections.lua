@@ -160,3 +160,160 @@ with("rping", "ended-stag", "The STag of a connection that has ended is not vali
   s:fault(2, "closed-stag")
   s:read(3, { at = 0, size = 40 })
 end)
+
+--- The number of seconds after which a missing answer is a failure.
+local ANSWER = 10
+local PLACED, DELIVERED = "DDP-5.2-4", "RDMAP-5.3-5"
+
+--- Describes an event that is not the expected message.
+local function describe(event, fpdu)
+  if event ~= "fpdu" then return event or "nothing, and the connection stays open" end
+  return fpdu.opcode == 7 and "a Terminate" or ("an FPDU with opcode %d"):format(fpdu.opcode)
+end
+
+--- Number of connections with different settings. Bit `number - 1` of MARKED is set if the tester
+--- requests markers on the connection with this number. For each distance from 1 to 8, at least six
+--- pairs of connections with this distance differ.
+local CONNECTIONS, MARKED = 16, 0x17d8
+local WITHOUT_MARKERS, WITH_MARKERS = "MPA-7.1.1-8", "MPA-7.1.1-9"
+
+--- Receives and checks the echo of a Send of `payload`.
+local function check_echo(t, conn, payload)
+  local echo = ""
+  repeat
+    local event, fpdu = conn:next { within = ANSWER }
+    -- The monitor judges the markers. If there are markers that the tester did not request, or if
+    -- markers are missing, the other bytes are not a correct FPDU.
+    t:check(event ~= "octets" and (event ~= "fpdu" or fpdu.crc_is_right), {
+      expected = "an FPDU with a correct CRC", actual = event == "fpdu" and "a wrong CRC" or "other bytes",
+    })
+    t:check(event == "fpdu" and fpdu.opcode == 3, {
+      requirement = DELIVERED, expected = "an echo", actual = describe(event, fpdu), missing = event ~= "fpdu",
+    })
+    echo = echo .. fpdu.payload
+  until fpdu.last
+  t:check(echo == payload, { requirement = PLACED, expected = "the bytes of the Send", actual = octets.difference(echo, payload) })
+end
+
+case {
+  id = "rdmap/6-connections/settings",
+  title = "The target inserts markers on the connections whose peer has M=1, and on no other open connection",
+  requirements = { WITHOUT_MARKERS, WITH_MARKERS, PLACED, DELIVERED },
+  capabilities = { "echo", "markers", "crc" },
+  tags = { "connections", "markers" },
+
+  run = function(t)
+    if not session.serves_two(t) then
+      t:unimplemented("The service of the target serves one connection at a time.")
+    end
+    t:good_exchange()
+
+    local conns = {}
+    for number = 1, CONNECTIONS do
+      conns[number] = t:start_up { crc = true, markers = MARKED >> (number - 1) & 1 == 1 }
+    end
+    for round = 1, 3 do
+      local payloads = {}
+      for number, conn in ipairs(conns) do
+        payloads[number] = string.pack(">I2I2", number, round) .. octets.counted(596)
+        conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payloads[number], msn = round } })
+      end
+      for number, conn in ipairs(conns) do check_echo(t, conn, payloads[number]) end
+    end
+    local echoes = "echoes with markers if, and only if, the tester requested them"
+    t:check(true, { requirement = { WITHOUT_MARKERS, WITH_MARKERS }, expected = echoes, actual = echoes })
+    for _, conn in ipairs(conns) do conn:close() end
+  end,
+}
+
+local EARLY, COMPLETES = "RDMAP-5.5-21", "RDMAP-5.5-23"
+--- The size in bytes of the data that each connection advertises.
+local SIZES = { 64, 33, 48 }
+--- The number of seconds in which a Send that must not arrive would arrive.
+local SILENCE = 0.5
+
+--- Sends one of rping's Sends, which names a buffer of the tester.
+local function advertise(c, stag, size)
+  c.conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">I8I4I4", 0x1000, stag, size), msn = c.msn } })
+  c.msn = c.msn + 1
+end
+
+--- Receives a message with this opcode, and returns its payload. If another event comes, returns
+--- nil and this event. The event is nil if nothing arrives.
+local function receive(conn, opcode)
+  local pieces = {}
+  repeat
+    local event, fpdu = conn:next { within = ANSWER }
+    if event ~= "fpdu" or fpdu.opcode ~= opcode then return nil, event, fpdu end
+    pieces[#pieces + 1] = fpdu.payload
+  until fpdu.last
+  return table.concat(pieces)
+end
+
+case {
+  id = "rdmap/6-connections/reads-at-once",
+  title = "The target completes its outstanding Reads of several connections, each with the Read Response on its connection",
+  requirements = { EARLY, COMPLETES, PLACED },
+  capabilities = { "rping" },
+  tags = { "connections", "read" },
+  parameters = { connections = { 2, 3 }, order = { "same", "reverse" } },
+
+  run = function(t, p)
+    -- This probe needs no completed Read. `session.serves_two` needs one.
+    local one, two = t:start_up(), t:connect()
+    two:send(t:request())
+    local answer = two:next { within = 2 }
+    one:reset()
+    two:reset()
+    if answer ~= "reply" then t:unimplemented("The service of the target serves one connection at a time.") end
+
+    local conns = {}
+    for number = 1, p.connections do
+      local size = SIZES[number]
+      -- The server of rping writes a C string, so only the last byte of the data is zero.
+      local c = { conn = t:start_up(), msn = 1, number = number, data = (("data %d "):format(number)):rep(10):sub(1, size - 1) .. "\0" }
+      advertise(c, 0x77670000 + number, size)
+      local request = c.conn:expect_fpdu { opcode = 1 }
+      t:check(#request.payload == 28, { expected = "a Read Request of 28 bytes", actual = #request.payload .. " bytes" })
+      c.stag, c.to, c.size = string.unpack(">I4i8I4", request.payload)
+      t:check(c.size == size, { expected = ("a Read of %d bytes"):format(size), actual = ("a Read of %d bytes"):format(c.size) })
+      conns[p.order == "same" and number or p.connections + 1 - number] = c
+    end
+
+    --- Sends a part of the Read Response of a connection.
+    local function respond(c, from, till, last)
+      local piece = c.data:sub(from + 1, till)
+      c.conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = c.stag, tagged_offset = c.to + from, payload = piece, last = last } })
+    end
+    for _, c in ipairs(conns) do respond(c, 0, c.size // 2, false) end
+    for _, c in ipairs(conns) do
+      local event, fpdu = c.conn:next { within = SILENCE }
+      local expected = ("nothing on connection %d, because its Read is not complete"):format(c.number)
+      t:check(event ~= "fpdu" or fpdu.opcode ~= 3, { requirement = EARLY, expected = expected, actual = "a Send" })
+      t:check(event == nil, { requirement = PLACED, expected = expected, actual = describe(event, fpdu) })
+    end
+    for _, c in ipairs(conns) do
+      respond(c, c.size // 2, c.size, true)
+      local signal, event, fpdu = receive(c.conn, 3)
+      t:check(signal, {
+        requirement = COMPLETES,
+        expected = ("a Send, because the Read of connection %d is complete"):format(c.number),
+        actual = describe(event, fpdu),
+        missing = event ~= "fpdu",
+      })
+    end
+
+    for _, c in ipairs(conns) do
+      advertise(c, 0x77680000 + c.number, c.size)
+      local written = receive(c.conn, 0)
+      t:check(written, { expected = "a Write of the data", actual = "no Write" })
+      t:check(written == c.data, {
+        requirement = PLACED,
+        expected = ("the data of connection %d"):format(c.number),
+        actual = octets.difference(written or "", c.data),
+      })
+      t:check(receive(c.conn, 3), { expected = "a Send after the Write", actual = "no Send" })
+      c.conn:close()
+    end
+  end,
+}

@@ -344,24 +344,99 @@ case {
   end,
 }
 
--- A target may reject a Send of this size, and then sends its Terminate for this Send.
+--- Payload bytes of the Sends of a long backlog, and the number of these Sends that are sent at
+--- once. A message of a script has at most 1 MiB.
+local SEND, AT_ONCE = 16000, 62
+--- The number of seconds after a long backlog in which the tester reads nothing. In this time, the
+--- target receives the backlog and fills the buffers of TCP with echoes.
+local BACKLOG_WAIT = 3
+--- Payload bytes of all Sends of a backlog. The first two sizes are those of a single Send. A
+--- target may reject a Send of such a size, and then sends its Terminate for this Send. TCP of a
+--- target on this machine accepts only about 3 MB of the last size before the tester reads.
+local BACKLOGS = { 4000, 60000, 3900000 }
+--- Over Ethernet, TCP accepts much less, so a shorter backlog is enough. If the target stops
+--- reading because it cannot send, TCP of both sides still accepts the Sends of such a backlog.
+local SEGMENTS = 160
+
+--- Sends Sends with `size` bytes in total, and then the FPDU that `last` returns for the next MSN.
+--- The tester reads nothing meanwhile. So the target still has echoes to send when the last FPDU
+--- arrives.
+local function send_backlog(conn, op, size, last)
+  local each = size <= BACKLOGS[2] and size or SEND
+  local joined, sends, msn = nil, 0, op.msn
+  for _ = 1, size, each do
+    local send
+    for _, fpdu in ipairs((send_of({ msn = msn }, each))) do send = send and send .. fpdu or fpdu end
+    joined, sends, msn = joined and joined .. send or send, sends + 1, msn + 1
+    if sends == AT_ONCE then
+      conn:send(joined, { deviates = true })
+      joined, sends = nil, 0
+    end
+  end
+  conn:send(joined and joined .. last(msn) or last(msn), { deviates = true })
+end
+
+--- A target violates this requirement if it cuts an FPDU and then sends a Terminate or a FIN. The
+--- monitor judges the requirement, because it distinguishes a FIN from a reset. After a reset, the
+--- end of an FPDU may be missing.
+local FRAMED = "MPA-4.1-1"
+
+--- Sends a backlog, and then an FPDU that the target has to reject. Returns the end of the
+--- connection. `start_up` has fields of the tester's start-up frame. `each` gets the FPDUs of the
+--- echoes.
+local function end_in_backlog(t, size, start_up, last, each)
+  t:good_exchange()
+  size = math.min(size, SEGMENTS * t:max_segment())
+  t:receive_buffer(BUFFER)
+  local conn, op = t:operate(start_up)
+  send_backlog(conn, op, size, last)
+  if size > BACKLOGS[2] then t:pause(BACKLOG_WAIT) end
+  return receive(conn, ANSWER, each)
+end
+
+--- Notes that all bytes before the end were FPDUs.
+local function note_framing(t)
+  t:check(true, { requirement = FRAMED, expected = "complete FPDUs until the FIN or the reset", actual = "other bytes" })
+end
+
 case {
   id = "rdmap/6.2-interrupted/echo-fault",
-  title = "A target that sends a long message sends nothing after its Terminate, and closes TCP",
-  requirements = { LAST, "RDMAP-7-3" },
+  version = 2,
+  title = "A target that sends long messages sends nothing after its Terminate, closes TCP, and cuts no FPDU",
+  requirements = { LAST, "RDMAP-7-3", FRAMED },
   capabilities = { "echo" },
   tags = { "send", "terminate", "refusal" },
-  parameters = { size = { 4000, 60000 } },
+  parameters = { size = BACKLOGS },
 
   run = function(t, p)
-    t:good_exchange()
-    t:receive_buffer(BUFFER)
-    local conn, op = t:operate()
-    local joined
-    for _, fpdu in ipairs((send_of(op, p.size))) do joined = joined and joined .. fpdu or fpdu end
-    conn:send(joined .. illegal { msn = op.msn + 1 }, { deviates = true })
-    local result = receive(conn, ANSWER, function() end)
+    local result = end_in_backlog(t, p.size, nil, function(msn) return illegal { msn = msn } end, function() end)
     check_last(t, result)
     check_close(t, result, "RDMAP-7-3")
+    note_framing(t)
+  end,
+}
+
+local CLOSED, CHECKED, CRC = { "RDMAP-7-3", "MPA-8-15" }, "MPA-4.4-19", "MPA-4.1-6"
+
+case {
+  id = "rdmap/6.2-interrupted/echo-wrong-crc",
+  title = "A target that sends long messages rejects a wrong CRC, sends nothing after its Terminate, closes TCP, and cuts no FPDU",
+  requirements = { LAST, CLOSED, CHECKED, CRC, FRAMED },
+  capabilities = { "echo", "crc" },
+  tags = { "send", "terminate", "refusal", "crc" },
+  parameters = { size = BACKLOGS },
+
+  run = function(t, p)
+    local function wrong_crc(msn) return mpa.fpdu { ulpdu = rdmap.send { payload = "evil", msn = msn } }:flip(27) end
+    local right, delivered = true, false
+    local result = end_in_backlog(t, p.size, { crc = true }, wrong_crc, function(fpdu)
+      right, delivered = right and fpdu.crc_is_right, delivered or fpdu.payload == "evil"
+    end)
+    -- If the target has cut an FPDU, the next bytes are taken for the rest of this FPDU.
+    t:check(right, { requirement = CRC, expected = "a correct CRC in each FPDU", actual = "a wrong CRC" })
+    t:check(not delivered, { requirement = CHECKED, expected = "no echo of the Send with a wrong CRC", actual = "its echo" })
+    check_last(t, result)
+    check_close(t, result, CLOSED)
+    note_framing(t)
   end,
 }
