@@ -103,6 +103,63 @@ case(driven("with-open-src-avail", "The target does not change to Buffered Mode 
   s:close()
 end))
 
+case {
+  id = "sdp/12-modes/hints-to-source",
+  title = "After hints to change the Mode, a source sends only ModeChanges that the draft allows",
+  requirements = { "SDP-12-12", "SDP-12.1-2", "SDP-12.5-13" },
+  capabilities = { "sdp-source" },
+
+  run = function(t)
+    local s = t:sdp { hello = sdp.hello { bufs = 64, max_adverts = 8 } }
+    s:counters { bufs = 64 }
+    -- The SrcAvails that are open, and the Mode of the half-connection to the tester.
+    local open, mode = {}, 1
+    local function receive()
+      for _, m in ipairs(s:expect_quiet { within = 0.2, past = { "data", "src_avail", "mode_change" } }) do
+        if m.name == "src_avail" then open[#open + 1] = m end
+        if m.name == "mode_change" then
+          t:check(m.mode ~= mode, { requirement = "SDP-12-12", expected = "a change to another Mode", actual = "a change to the current Mode" })
+          t:check(m.mode ~= 0 or #open == 0, {
+            requirement = { "SDP-12.1-2", "SDP-12.5-13" }, expected = "no change to Buffered Mode while SrcAvails are open",
+            actual = ("a change to Buffered Mode while %d SrcAvails are open"):format(#open),
+          })
+          mode = m.mode
+        end
+      end
+    end
+    --- Reads the oldest SrcAvail, and requests Pipelined Mode.
+    local function read()
+      local m = table.remove(open, 1)
+      local rest = m.length - #m.payload
+      s:read { stag = m.stag, va = m.va + #m.payload, length = rest }
+      s:expect_response {}
+      s:send(sdp.rdma_rd_compl { length = rest, req_pipe = true }, { invalidate = m.stag })
+      receive()
+    end
+    --- Rejects the oldest SrcAvail. The MSeqAck shows that all earlier ModeChanges have arrived.
+    local function reject()
+      table.remove(open, 1)
+      s:send(sdp.send_sm {})
+      receive()
+    end
+
+    receive()
+    if #open == 0 then
+      t:unimplemented("The target sends no SrcAvail.")
+    end
+    read()
+    if mode ~= 2 or #open < 4 then
+      t:unimplemented("The target does not open four SrcAvails in Pipelined Mode after REQ_PIPE.")
+    end
+    -- The target is in Pipelined Mode, so this REQ_PIPE has no effect.
+    read()
+    -- Two SendSms are a hint to change to Combined Mode, and then to Buffered Mode.
+    reject()
+    reject()
+    s:connection():reset()
+  end,
+}
+
 case(driven("wait-for-src-avail", "The target sends no payload after an open SrcAvail",
   { "SDP-11-7", "SDP-11-10", "SDP-11-15", "SDP-11.2-6", "SDP-11.2-7" }, {}, function(s)
   s:command "send 2000; send 300; send 2000"

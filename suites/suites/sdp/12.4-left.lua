@@ -33,6 +33,58 @@ case(driven("repeated", "The target repeats SrcAvails that a SinkAvail after the
 end))
 
 case {
+  id = "sdp/12.4-left/repeated-by-source",
+  title = "A source repeats SrcAvails that a SinkAvail has overridden, if the SinkAvail crosses the ModeChange to Combined Mode",
+  requirements = { "SDP-9.2-2", repeated },
+  capabilities = { "sdp-source" },
+
+  run = function(t)
+    local s = t:sdp { hello = sdp.hello { bufs = 64 } }
+    -- The MSeqAck of an update would show that the tester has received the ModeChange.
+    s:counters { bufs = 64, updates = false }
+    -- Number of messages with payload before the ModeChange.
+    local payloads = 0
+    local function next_message()
+      local event, m = s:next {}
+      payloads = payloads + (event ~= "read" and #m.payload > 0 and 1 or 0)
+      return event, m
+    end
+    local event, m
+    repeat
+      event, m = next_message()
+    until event == "src_avail"
+    local rest = m.length - #m.payload
+    s:read { stag = m.stag, va = m.va + #m.payload, length = rest }
+    s:expect_response {}
+    s:send(sdp.rdma_rd_compl { length = rest, req_pipe = true }, { invalidate = m.stag })
+    event, m = next_message()
+    if event ~= "mode_change" or m.mode ~= 2 then
+      t:unimplemented("The target does not change to Pipelined Mode after REQ_PIPE.")
+    end
+    local open = {}
+    for _, sent in ipairs(s:expect_quiet { within = 0.3, past = { "src_avail" } }) do
+      if sent.name == "src_avail" then open[#open + 1] = sent end
+    end
+    if #open < 2 then
+      t:unimplemented("The target opens fewer than two SrcAvails in Pipelined Mode.")
+    end
+    -- SendSm is a hint to change to Combined Mode. The MSeqAck shows that only the first SrcAvail
+    -- has arrived.
+    s:send(sdp.send_sm { mseq_ack = open[1].mseq })
+    event, m = s:next {}
+    if event ~= "mode_change" or m.mode ~= 1 then
+      t:unimplemented("The target does not change to Combined Mode before it sends the data that the SendSm requests.")
+    end
+    s:send(sdp.sink_avail { length = 20000, stag = 0x901, mseq_ack = open[1].mseq, non_discards = payloads })
+    local again = s:expect("src_avail", { past = { "data" }, requirement = repeated, overdue_fails = true })
+    t:check(#again.payload > 0, {
+      requirement = { "SDP-12.5-6", "SDP-9.2-2" }, expected = "payload, as in Combined Mode", actual = "none in the message",
+    })
+    s:connection():reset()
+  end,
+}
+
+case {
   id = "sdp/12.4-left/credit-of-late-sink-avail",
   title = "The target uses the credit in Bufs of a SinkAvail that it ignores",
   requirements = { "SDP-12.4-13" },

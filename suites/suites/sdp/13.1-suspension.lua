@@ -80,6 +80,47 @@ case(observed("while-read", "The target sends SuspCommAck after the RdmaRdCompl 
   s:expect_end { graceful = true, requirement = "SDP-13.1.1-13", overdue_fails = true, shows = shown }
 end))
 
+do
+  local shown = sdp.shown { "rdma_rd_compl", "susp_comm_ack", "SDP-13-2", "SDP-13.1.1-12" }
+
+  -- A sink reads a SrcAvail without a command.
+  case {
+    id = "sdp/13.1-suspension/while-read-by-sink",
+    title = "A sink sends SuspCommAck after the RdmaRdCompl of an open Read",
+    requirements = { "SDP-13.1.1-10", "SDP-13.1.1-13", "SDP-13.1.1-15", shown },
+    capabilities = { "sdp-sink" },
+
+    run = function(t)
+      local octets = ("abcdefghij"):rep(200)
+      local s = t:sdp {}
+      s:send(sdp.src_avail { length = 2000, payload = octets:sub(1, 40), va = 0 })
+      local event, m = s:next {}
+      if event == "send_sm" then
+        t:unimplemented("The target rejects the SrcAvail with SendSm.")
+      end
+      t:check(event == "read", { expected = "an RDMA Read Request", actual = event })
+      s:send(sdp.susp_comm { port = 7000 })
+      -- During this time, a target that does not wait would send the SuspCommAck.
+      t:pause(0.2)
+      local reported = 0
+      while event ~= "susp_comm_ack" do
+        if event == "read" then
+          s:answer_read(m, octets:sub(m.src_to + 1, m.src_to + m.length))
+        elseif event == "rdma_rd_compl" then
+          reported = reported + m.length
+        else
+          t:check(event == "send_sm", { expected = "RdmaRdCompl or SuspCommAck", actual = event })
+        end
+        event, m = s:next { requirement = "SDP-13.1.1-10", overdue_fails = true }
+      end
+      t:check(reported > 0, {
+        requirement = "SDP-13.1.1-10", expected = "RdmaRdCompl before SuspCommAck", actual = "SuspCommAck before RdmaRdCompl",
+      })
+      s:expect_end { graceful = true, requirement = { "SDP-13.1.1-13", "SDP-13.1.1-15" }, overdue_fails = true, shows = shown }
+    end,
+  }
+end
+
 case(observed("by-target", "The target sends SuspComm with the port after all earlier messages, and nothing after it", {},
   { "hello_ack", "data", "susp_comm", "SDP-13.1-2", "SDP-13.1.1-8", "SDP-13.1.1-9" }, {}, function(s, shown, t)
   s:command "threshold 1000000; send 100; wait 20; suspend 7001"

@@ -11,14 +11,43 @@ local DRAWN = 20
 --- Number of the connection with the last sends of a case.
 local LAST = 100
 
+--- All data is delivered, in order.
+local DELIVERED = "SDP-8.2-1"
+
+--- The number of seconds after which a missing answer is a failure.
+local ANSWER = 10
+
+--- Requirements that the monitor judges in each message of a target: its number, its size, the send
+--- credit that it needs, the credit that it grants, and the end of the data.
+local JUDGED = {
+  "SDP-6.1.3-1", "SDP-6.1.5-2", "SDP-6.1.6-1", "SDP-6.2.3-2", "SDP-8.2.1-4", "SDP-8.2.1-9", "SDP-9.1-1", "SDP-10-1", "SDP-10-6",
+  "SDP-10.1-1", "SDP-10.2-1", "SDP-10.5-1", "SDP-10.5-3", "SDP-10.5-4", "SDP-10.5-5", "SDP-10.5-6", "SDP-10.5-7", "SDP-10.5-8",
+}
+
+--- Returns the requirements of two lists, each one once. The second list is optional.
+local function joined(one, other)
+  local all, has = { table.unpack(one) }, {}
+  for _, row in ipairs(all) do has[row] = true end
+  for _, row in ipairs(other or {}) do
+    if not has[row] then all[#all + 1] = row end
+  end
+  return all
+end
+
 --- Declares a case with a session. `service` is the service of the target: echo, sink or source.
-local function with(service, name, title, parameters, run)
+--- `declared` is optional. Its field `shown` lists further requirements that the monitor judges in
+--- the session. Its other fields are fields of the case.
+local function with(service, name, title, parameters, run, declared)
+  declared = declared or {}
+  local shown = joined(JUDGED, declared.shown)
   case {
     id = ("sdp/9-sessions/%s"):format(service == "echo" and name or name .. "-" .. service),
+    version = declared.version or 2,
     title = title,
-    requirements = session.SDP,
+    requirements = { session.SDP, shown },
     capabilities = { "sdp-" .. service },
     tags = { "sessions" },
+    tier = declared.tier,
     parameters = parameters,
 
     run = function(t, p)
@@ -29,7 +58,7 @@ local function with(service, name, title, parameters, run)
         s:send(LAST, { size = size })
         s:answers(LAST)
       end
-      s:finish()
+      s:finish(shown)
     end,
   }
 end
@@ -64,16 +93,19 @@ with("echo", "resized", "The target returns data while its Private Buffers chang
   end
 end)
 
+--- Sends Out-Of-Band data between other data in this Mode.
+local function urgent_data(s, mode)
+  s:open(1, { mode = mode, source_threshold = 500, sink_threshold = 500 })
+  for _, size in ipairs { 1, 30, 2000, 9000, 70000 } do
+    s:send(1, { size = size, urgent = true })
+    s:send(1, { size = 7 })
+    s:send(1, { size = 600, urgent = true })
+    s:answers(1)
+  end
+end
+
 with("echo", "urgent", "The target returns Out-Of-Band data between other data, in every Mode",
-  { mode = { "combined", "pipelined", "buffered" } }, function(s, p)
-    s:open(1, { mode = p.mode, source_threshold = 500, sink_threshold = 500 })
-    for _, size in ipairs { 1, 30, 2000, 9000, 70000 } do
-      s:send(1, { size = size, urgent = true })
-      s:send(1, { size = 7 })
-      s:send(1, { size = 600, urgent = true })
-      s:answers(1)
-    end
-  end)
+  { mode = { "combined", "pipelined", "buffered" } }, function(s, p) urgent_data(s, p.mode) end)
 
 with("echo", "cancelled", "The target continues after cancelled sends", {}, function(s)
   s:open(1, { source_threshold = 500, max_src_avail = 30000 })
@@ -143,7 +175,8 @@ with("echo", "crossing", "The target keeps its data if SinkAvails cross its SrcA
   end
 end)
 
-with("echo", "urgent-late", "If Out-Of-Band data waits after much other data, the target announces it in time and only once", {}, function(s)
+--- Sends much data, and Out-Of-Band data after it, while the tester does not read.
+local function urgent_late(s)
   s:open(1, { source_threshold = 1 << 30, bufs = 8 })
   for _, size in ipairs { 100000, 30000 } do
     s:send(1, { size = size })
@@ -155,9 +188,112 @@ with("echo", "urgent-late", "If Out-Of-Band data waits after much other data, th
     s:run(1, 0.1)
     s:answers(1)
   end
-end)
+end
+
+with("echo", "urgent-late", "If Out-Of-Band data waits after much other data, the target announces it in time and only once", {}, urgent_late)
+
+do
+  local shown = sdp.shown { "urgent", "SDP-9.5.3-6", "SDP-9.5.3-8" }
+
+  with("echo", "announced", "The target announces Out-Of-Band data that it returns, in time and before the data",
+    { data = { "combined", "pipelined", "buffered", "late" } }, function(s, p, t)
+      -- An echo may return an Out-Of-Band byte as other data. Then the monitor can judge nothing.
+      local one = t:sdp {}
+      one:send(sdp.data { oob_pend = true, oob_pres = true, payload = "u" }, { solicited = true })
+      if not one:expect("data").oob_pres then
+        t:unimplemented("The target returns Out-Of-Band data as other data.")
+      end
+      one:close { shows = shown }
+      if p.data == "late" then
+        urgent_late(s)
+      else
+        urgent_data(s, p.data)
+      end
+    end, { version = 1, shown = shown })
+end
+
+with("echo", "pipelined-back", "The target keeps its data if both half-connections are in Pipelined Mode",
+  { threshold = { 500, 1 << 30 } }, function(s, p)
+    s:open(1, { wants_pipelined = true, sink_threshold = 500, receive = 20000, source_threshold = p.threshold })
+    -- The number of messages with payload exceeds 255.
+    s:burst(1, 300, 1)
+    s:answers(1)
+    for _, size in ipairs { 20000, 60000, 131075 } do
+      s:send(1, { size = size })
+      s:burst(1, 60, 30)
+      s:answers(1)
+    end
+  end, { version = 1 })
+
+--- Ends the case without a verdict if the target rejects a connection with Private Buffers of this
+--- size. The draft does not require that a target accepts each size.
+local function accepts(t, recv_size)
+  t:sdp { hello = sdp.hello { local_rcv_sz = recv_size } }:connection():reset()
+end
+
+with("echo", "small-buffers", "The target sends no message that is larger than the tester's small Private Buffers",
+  { recv_size = { 37, 100, 300 } }, function(s, p, t)
+    accepts(t, p.recv_size)
+    s:open(1, { recv_size = p.recv_size, source_threshold = 500 })
+    for _, size in ipairs { 5000, 9000, 20001 } do
+      s:send(1, { size = size })
+      s:answers(1)
+    end
+  end, { version = 1 })
+
+--- Returns `size` bytes. `octets.counted` makes at most 1 MiB, so each MiB begins with its number.
+local function long(size)
+  local parts = {}
+  for at = 0, size - 1, 1 << 20 do
+    parts[#parts + 1] = (string.pack(">I4", at) .. octets.counted((1 << 20) - 4)):sub(1, size - at)
+  end
+  return table.concat(parts)
+end
 
 for _, service in ipairs { "echo", "sink" } do
+  local size = service == "echo" and 1300000 or 5000000
+  with(service, "huge", ("The target receives a send of %d bytes, and many short sends directly after it"):format(size), {},
+    function(_, _, t)
+      -- A session waits for the answers if much data waits for its echo. So this case uses a socket
+      -- itself.
+      local socket = t:sdp_socket { source_threshold = 500 }
+      local sent = { long(size) }
+      socket:send(sent[1])
+      for number = 1, 100 do
+        sent[number + 1] = ("%05d"):format(number)
+        socket:send(sent[number + 1])
+      end
+      sent = table.concat(sent)
+      local is_sent = socket:wait { sent = true, within = ANSWER }
+      local ended = socket:ended()
+      t:check(is_sent and not ended, {
+        requirement = DELIVERED, expected = "all data is sent", missing = not ended,
+        actual = ended and "an end of the connection" .. (ended.reason and ", because of this violation: " .. ended.reason or "")
+          or ("nothing more for %d s"):format(ANSWER),
+      })
+      if service == "echo" then
+        socket:wait { octets = #sent, within = ANSWER }
+        local got = socket:received()
+        t:check(got == sent, { requirement = DELIVERED, expected = "an echo of all data", actual = octets.difference(got, sent), missing = #got < #sent })
+      end
+      socket:reset()
+    end, { version = 1 })
+
+  with(service, "killed", "The target reads SrcAvails after connections that were reset during its RDMA Reads", {}, function(s)
+    for number, killed in ipairs {
+      { mode = "pipelined", sends = 20, size = 600 }, { mode = "combined", sends = 1, size = 1000000 },
+      { mode = "combined", sends = 1, size = 1000000 },
+    } do
+      s:open(number, { mode = killed.mode, source_threshold = 60, src_avails = 20, max_adverts = 32 })
+      s:stop_reading(number, 1)
+      for _ = 1, killed.sends do s:send(number, { size = killed.size }) end
+      s:run(number, 0.1)
+      s:reset(number)
+    end
+    s:send(4, { size = 30000 })
+    s:answers(4)
+  end, { version = 1 })
+
   with(service, "cancelled-late", "The target continues after a SrcAvailCancel that crosses the target's completion or RDMA Reads",
     { size = { 600, 30000 } }, function(s, p)
       s:open(1, { source_threshold = 60 })
@@ -217,11 +353,31 @@ with("source", "stalled", "The target keeps two credits in reserve while the tes
   end
 end)
 
+with("source", "small-buffers", "The target sends no message that is larger than the tester's small Private Buffers",
+  { recv_size = { 37, 100, 300 } }, function(s, p, t)
+    accepts(t, p.recv_size)
+    s:open(1, { recv_size = p.recv_size })
+    s:run(1, 0.2)
+    s:burst(1, 20, 5)
+    s:answers(1)
+  end, { version = 1 })
+
+with("source", "hinted", "The target continues if the tester requests Pipelined Mode, and answers SrcAvails in parts",
+  { answer = { "read", "both" }, max_read = { 3000, 1 << 30 } }, function(s, p)
+    s:open(1, { wants_pipelined = true, answer = p.answer, max_read = p.max_read, read_batch = 1, receive = 4000 })
+    for _, answer in ipairs { p.answer, "send-sm", p.answer } do
+      s:answer(1, answer)
+      s:run(1, 0.03)
+      s:send(1, { size = 600 })
+      s:answers(1)
+    end
+  end, { version = 1 })
+
 with("echo", "many-messages", "The target returns 66,000 messages on one connection", {}, function(s)
   s:open(1, { bufs = 64 })
   s:burst(1, 66000, 1)
   s:answers(1)
-end)
+end, { tier = "default" })
 
 for _, service in ipairs { "echo", "sink", "source" } do
   with(service, "drawn", "The target serves sessions with random steps", { number = session.numbers(1, DRAWN) }, function(s, p, t)

@@ -70,6 +70,8 @@ deviations! {
     "sdp.forgets-acknowledgements" [SdpArrived(|arrived| if arrived.is(Mid::DATA) && arrived.octets.len() == 16 {
         arrived.set_word(12, 0);
     })] ["SDP-10.2-2", "SDP-6.3.1-4", "SDP-10.3-4"] "ignores the MSeqAck of Data without payload, and therefore gains no credit";
+    "sdp.ignores-abort-conn" [SdpArrived(|arrived| ignore(arrived, Mid::ABORT_CONN))]
+        ["SDP-8.2.2-6", "SDP-8.2.2-7", "SDP-8.2.2-12"] "ignores an AbortConn";
     "sdp.ignores-ch-rcv-buf" [SdpArrived(|arrived| ignore(arrived, Mid::CH_RCV_BUF))]
         ["SDP-10.6-11", "SDP-10.6.1-2"] "ignores a ChRcvBuf";
     "sdp.ignores-data" [SdpArrived(|arrived| ignore(arrived, Mid::DATA))]

@@ -50,3 +50,60 @@ do
     end,
   }
 end
+
+case {
+  id = "sdp/9-transfer/urgent-waiting",
+  title = "If several Out-Of-Band bytes wait for credit, the target announces each of them exactly once",
+  requirements = { "SDP-6.1.2-3", "SDP-9.5.3-4", "SDP-9.5.3-5" },
+  capabilities = { "sdp-echo" },
+
+  run = function(t)
+    local s, hello_ack = t:sdp { hello = sdp.hello { bufs = 3 } }
+    if hello_ack.bufs < 12 then
+      t:unimplemented("The target has fewer than twelve Private Buffers.")
+    end
+    -- The messages of the target, which may have OOB_PEND.
+    local sent = { "data", "src_avail", "mode_change" }
+    -- Bytes of the echo, messages with OOB_PEND, and messages with OOB_PRES.
+    local got, announced, present = 0, 0, 0
+    local function count(m)
+      got = got + #m.payload + (m.name == "src_avail" and #s:fetch(m) or 0)
+      announced = announced + (m.oob_pend and 1 or 0)
+      if m.oob_pres then
+        present = present + 1
+        t:check(announced >= present, {
+          requirement = { "SDP-6.1.2-3", "SDP-9.5.3-5" }, expected = "OOB_PEND for each Out-Of-Band byte, at the latest with the byte",
+          actual = ("OOB_PEND for %d of %d bytes"):format(announced, present),
+        })
+      end
+    end
+    -- Bufs and MSeqAck stay as they were at the beginning, so the target gets no more credit. Then
+    -- it has to wait with a part of the echo.
+    s:counters { updates = false }
+    local function send(fields, options)
+      fields.bufs, fields.mseq_ack = 3, 0
+      s:send(sdp.data(fields), options)
+      for _, m in ipairs(s:expect_quiet { within = 0.1, past = sent }) do count(m) end
+    end
+    for _ = 1, 4 do send { payload = "wait" } end
+    t:check(got < 16, { expected = "an echo that waits for credit", actual = "an echo of all data" })
+    for _ = 1, 3 do
+      send({ payload = "now", oob_pend = true, oob_pres = true }, { solicited = true })
+    end
+    -- Now the target gets credit for everything.
+    s:counters { bufs = 16 }
+    s:send(sdp.data {})
+    while got < 25 do
+      count(s:expect(sent, { updates = true }))
+    end
+    if present == 0 then
+      t:unimplemented("The target returns Out-Of-Band data as other data.")
+    end
+    t:check(announced == present, {
+      requirement = "SDP-9.5.3-4", expected = "OOB_PEND once for each Out-Of-Band byte",
+      actual = ("OOB_PEND in %d messages for %d bytes"):format(announced, present),
+    })
+    s:counters { updates = true }
+    s:close()
+  end,
+}

@@ -48,6 +48,67 @@ case(observed("cancelled-sends", "The target revokes several SrcAvails at once",
   s:close { shows = shown }
 end))
 
+--- The requirements of a SendSm that crosses the target's SrcAvailCancel. Its MSeqAck is less than
+--- the MSeq of the SrcAvailCancel, so it only rejects the oldest SrcAvail.
+local late = { "SDP-9.5.4-12", "SDP-9.2-24" }
+
+--- Sends a SendSm that crosses the SrcAvailCancel. `first` and `second` are the oldest SrcAvails of
+--- the target, in Pipelined Mode.
+local function send_late(s, first, second)
+  s:send(sdp.send_sm { mseq_ack = second.mseq })
+  local left = first.length - #first.payload
+  while left > 0 do
+    left = left - #s:expect("data", { requirement = "SDP-9.5.4-12", overdue_fails = true }).payload
+  end
+  s:read { stag = second.stag, va = second.va, length = second.length }
+  s:expect_response { requirement = "SDP-9.2-24", overdue_fails = true }
+  s:connection():reset()
+end
+
+case(driven("late-send-sm", "After a SendSm that crosses its SrcAvailCancel, the target sends the data of the oldest SrcAvail only",
+  late, {}, function(s)
+  s:counters { updates = false }
+  s:command "mode out pipelined; send 2000; send 2500; wait 20; cancel-sends"
+  s:expect "mode_change"
+  local first, second = s:expect "src_avail", s:expect "src_avail"
+  s:expect "src_avail_cancel"
+  send_late(s, first, second)
+end))
+
+case {
+  id = "sdp/9-transfer/late-send-sm-to-source",
+  title = "After a SendSm that crosses its SrcAvailCancel, a source sends the data of the oldest SrcAvail only",
+  requirements = late,
+  capabilities = { "sdp-source" },
+
+  run = function(t)
+    local s = t:sdp { hello = sdp.hello { bufs = 64 } }
+    -- The MSeqAck of an update would show that the tester has received the SrcAvailCancel.
+    s:counters { bufs = 64, updates = false }
+    local m = s:expect("src_avail", { past = { "data" } })
+    local rest = m.length - #m.payload
+    s:read { stag = m.stag, va = m.va + #m.payload, length = rest }
+    s:expect_response {}
+    s:send(sdp.rdma_rd_compl { length = rest, req_pipe = true }, { invalidate = m.stag })
+    -- A source revokes its SrcAvails if the tester does not read them for some time.
+    local open, is_canceled = {}, false
+    for _ = 1, 20 do
+      for _, sent in ipairs(s:expect_quiet { within = 0.5, past = { "data", "mode_change", "src_avail", "src_avail_cancel" } }) do
+        if sent.name == "src_avail" then open[#open + 1] = sent end
+        is_canceled = is_canceled or sent.name == "src_avail_cancel"
+      end
+      if is_canceled or #open < 2 then break end
+    end
+    if #open < 2 then
+      t:unimplemented("The target does not open two SrcAvails after REQ_PIPE.")
+    end
+    if not is_canceled then
+      t:unimplemented("The target does not revoke its SrcAvails within 10 s.")
+    end
+    send_late(s, open[1], open[2])
+  end,
+}
+
 case(observed("revoked-by-tester", "If the tester revokes a SrcAvail, the target answers with SendSm",
   { "SDP-9.5.4-2", "SDP-6.3.9-2" }, { "hello_ack", "dis_conn", "send_sm", "SDP-9.5.4-9" }, { version = 2 }, function(s, shown)
   s:command "wait 20; read 3000"
