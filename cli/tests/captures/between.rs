@@ -141,16 +141,29 @@ fn divided_segments_violate_nothing() {
     assert_eq!((&json["fpdus"]["a"], requirements(&json["network"])), (&Value::from(210), Vec::new()));
 }
 
+/// The outcome if the corrupted byte is in the length of an FPDU. Which byte it is depends on how TCP
+/// divides the stream.
+const LENGTH_CORRUPTED: &str = "framing_lost";
+
 #[test]
 fn a_corrupted_byte_is_the_fault_of_the_network() {
     for seed in ["1", "2", "3", "4", "5"] {
         // The start-up frames have no CRC, so they are not corrupted here.
         let options = ["--corrupt", "10", "--after", "50ms", "--delay", "10ms", "--faults", "1", "--seed", seed];
         let (code, json) = ping_through(&options, &[], &[]);
-        assert_eq!((code, outcomes(&json, "corrupt")), (0, vec!["detected_by_crc"]), "{json}");
-        let violations = Side::BOTH.map(|side| requirements(&json["violations"][side]));
-        assert_eq!((violations, requirements(&json["network"])), ([vec![], vec![]], vec!["MPA-4.1-6"]), "{json}");
-        assert_eq!(json["network"][0]["fault"], 1);
+        assert_eq!(
+            (code, Side::BOTH.map(|side| requirements(&json["violations"][side]))),
+            (0, [vec![], vec![]]),
+            "{json}"
+        );
+        if outcomes(&json, "corrupt") == [LENGTH_CORRUPTED] {
+            continue;
+        }
+        assert_eq!(outcomes(&json, "corrupt"), ["detected_by_crc"], "{json}");
+        assert_eq!(
+            (requirements(&json["network"]), &json["network"][0]["fault"]),
+            (vec!["MPA-4.1-6"], &Value::from(1))
+        );
     }
 }
 
@@ -166,8 +179,13 @@ fn a_corrupted_byte_without_crc_is_reported_as_undetectable() {
     for seed in ["1", "2", "3", "4", "5"] {
         let options = ["--corrupt", "10", "--after", "50ms", "--delay", "10ms", "--faults", "1", "--seed", seed];
         let (code, json) = ping_through(&options, &["--no-crc"], &["--no-crc"]);
-        assert_eq!((code, outcomes(&json, "corrupt")), (0, vec!["undetectable_without_crc"]), "{json}");
-        assert_eq!(Side::BOTH.map(|side| requirements(&json["violations"][side])), [[""; 0]; 2], "{json}");
+        let outcome = outcomes(&json, "corrupt");
+        assert!(outcome == ["undetectable_without_crc"] || outcome == [LENGTH_CORRUPTED], "{json}");
+        assert_eq!(
+            (code, Side::BOTH.map(|side| requirements(&json["violations"][side]))),
+            (0, [vec![], vec![]]),
+            "{json}"
+        );
     }
 }
 
