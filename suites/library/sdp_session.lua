@@ -292,8 +292,8 @@ local function sdp_session(t, service)
     -- all data of the tester, so first wait for this data.
     if service == "source" then settle(c) end
     -- After the target's DisConn, the tester posts no receive, so it would lose data.
-    local held = (c.held_until or 0) - t:clock()
-    if held > 0 then c.socket:wait { within = held + 0.001 } end
+    while t:clock() < (c.held_until or 0) do c.socket:wait { within = 0.01 } end
+    if c.held_until then c.socket:wait { within = 0.01 } end
     c.socket:shut()
     local has_ended = c.socket:wait { ended = true, within = ANSWER }
     local ended = c.socket:ended()

@@ -35,14 +35,13 @@ local function joined(one, other)
 end
 
 --- Declares a case with a session. `service` is the service of the target: echo, sink or source.
---- `declared` is optional. Its field `shown` lists further requirements that the monitor judges in
---- the session. Its other fields are fields of the case.
+--- `declared` is optional. With its field `judged`, the case lists the requirements that the monitor
+--- judges in each message. `shown` lists further requirements, and `tier` is a field of the case.
 local function with(service, name, title, parameters, run, declared)
   declared = declared or {}
-  local shown = joined(JUDGED, declared.shown)
+  local shown = joined(declared.judged and JUDGED or {}, declared.shown)
   case {
     id = ("sdp/9-sessions/%s"):format(service == "echo" and name or name .. "-" .. service),
-    version = declared.version or 2,
     title = title,
     requirements = { session.SDP, shown },
     capabilities = { "sdp-" .. service },
@@ -209,7 +208,7 @@ do
       else
         urgent_data(s, p.data)
       end
-    end, { version = 1, shown = shown })
+    end, { shown = shown })
 end
 
 with("echo", "pipelined-back", "The target keeps its data if both half-connections are in Pipelined Mode",
@@ -223,7 +222,7 @@ with("echo", "pipelined-back", "The target keeps its data if both half-connectio
       s:burst(1, 60, 30)
       s:answers(1)
     end
-  end, { version = 1 })
+  end, { judged = true })
 
 --- Ends the case without a verdict if the target rejects a connection with Private Buffers of this
 --- size. The draft does not require that a target accepts each size.
@@ -239,7 +238,7 @@ with("echo", "small-buffers", "The target sends no message that is larger than t
       s:send(1, { size = size })
       s:answers(1)
     end
-  end, { version = 1 })
+  end, { judged = true })
 
 --- Returns `size` bytes. `octets.counted` makes at most 1 MiB, so each MiB begins with its number.
 local function long(size)
@@ -277,7 +276,7 @@ for _, service in ipairs { "echo", "sink" } do
         t:check(got == sent, { requirement = DELIVERED, expected = "an echo of all data", actual = octets.difference(got, sent), missing = #got < #sent })
       end
       socket:reset()
-    end, { version = 1 })
+    end, { judged = true })
 
   with(service, "killed", "The target reads SrcAvails after connections that were reset during its RDMA Reads", {}, function(s)
     for number, killed in ipairs {
@@ -292,7 +291,7 @@ for _, service in ipairs { "echo", "sink" } do
     end
     s:send(4, { size = 30000 })
     s:answers(4)
-  end, { version = 1 })
+  end, { judged = true })
 
   with(service, "cancelled-late", "The target continues after a SrcAvailCancel that crosses the target's completion or RDMA Reads",
     { size = { 600, 30000 } }, function(s, p)
@@ -360,7 +359,7 @@ with("source", "small-buffers", "The target sends no message that is larger than
     s:run(1, 0.2)
     s:burst(1, 20, 5)
     s:answers(1)
-  end, { version = 1 })
+  end, { judged = true })
 
 with("source", "hinted", "The target continues if the tester requests Pipelined Mode, and answers SrcAvails in parts",
   { answer = { "read", "both" }, max_read = { 3000, 1 << 30 } }, function(s, p)
@@ -371,7 +370,7 @@ with("source", "hinted", "The target continues if the tester requests Pipelined 
       s:send(1, { size = 600 })
       s:answers(1)
     end
-  end, { version = 1 })
+  end, { judged = true })
 
 with("echo", "many-messages", "The target returns 66,000 messages on one connection", {}, function(s)
   s:open(1, { bufs = 64 })
