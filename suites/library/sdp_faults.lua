@@ -22,12 +22,8 @@ local TRIES = 100
 
 --- An endpoint that ends a connection without DisConn ends TCP at once.
 local ENDS_TCP = "SDP-8.2.2-4"
---- The end of TCP without DisConn is abortive. AbortConn cancels the effect of a DisConn.
-local FIN_IS_ABORTIVE, IGNORES_DIS_CONN = "SDP-8.2.2-5", "SDP-8.2.2-12"
---- Number of bytes that the target has not sent back when the AbortConn arrives.
-local ABORTED = 150000
---- The number of seconds for which the tester waits for a target that still sends after AbortConn.
-local AFTER_ABORT = 1
+--- The end of TCP without DisConn is abortive.
+local FIN_IS_ABORTIVE = "SDP-8.2.2-5"
 
 --- The target answers SuspComm with SuspCommAck, and then ends TCP.
 local ANSWERS_SUSP_COMM, ENDS_SUSPENDED = "SDP-13.1.1-11", "SDP-13.1.1-15"
@@ -61,26 +57,6 @@ local function fin(socket, s)
   local has_ended = socket:wait { ended = true, within = ANSWER }
   s.check(not socket:has_dis_conn(), FIN_IS_ABORTIVE, "no DisConn after a FIN without DisConn", "a DisConn")
   s.check(has_ended, ENDS_TCP, "the end of TCP after a FIN without DisConn", s.state(), true)
-end
-
---- Sends a DisConn and an AbortConn at once, while the tester's user takes no data. An echo that
---- still has to send data cannot answer the DisConn before the AbortConn arrives.
-local function abort_close(socket, s)
-  socket:stop_reading(0)
-  socket:hold(60)
-  -- Before the data arrives, the target drops the SinkAvails of the canceled receives.
-  socket:wait { within = 0.02 }
-  s.send(ABORTED)
-  socket:wait { within = 0.05 }
-  s.inject { sdp.dis_conn {}, sdp.abort_conn {} }
-  socket:wait { ended = true, within = 0.1 }
-  local is_judged = s.keeps_back(ABORTED) and not socket:has_dis_conn()
-  socket:hold(0)
-  if not socket:wait { ended = true, within = AFTER_ABORT } then socket:finish() end
-  local has_ended = socket:wait { ended = true, within = ANSWER }
-  local is_answered = is_judged and socket:has_dis_conn()
-  s.check(not is_answered, IGNORES_DIS_CONN, "no DisConn after an AbortConn", "a DisConn")
-  s.check(has_ended, ENDS_TCP, "the end of TCP after an AbortConn and a FIN", s.state(), true)
 end
 
 --- Suspends the connection while the target waits for the Read Responses of the tester.
@@ -172,7 +148,6 @@ local FAULTS = {
   },
   ["updates"] = { requirement = UPDATES, is_accepted = true, play = updates },
   ["fin"] = { requirement = FIN_IS_ABORTIVE, shows = { ENDS_TCP }, play = fin },
-  ["abort-close"] = { requirement = IGNORES_DIS_CONN, shows = { ENDS_TCP }, play = abort_close },
   ["suspend"] = { requirement = ANSWERS_SUSP_COMM, shows = { ENDS_SUSPENDED }, play = suspend },
 }
 for name, fault in pairs(FAULTS) do

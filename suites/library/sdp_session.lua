@@ -6,8 +6,8 @@
 local shared = ...
 local ANSWER = shared.ANSWER
 
---- The defaults of the fields `source_threshold`, `bufs` and `recv_size` of `t:sdp_socket`.
-local THRESHOLD, BUFS, RECV_SIZE = 16384, 16, 8192
+--- The default of the field `source_threshold` of `t:sdp_socket`.
+local THRESHOLD = 16384
 --- With this `source_threshold`, the socket sends all data as Data.
 local BCOPY = 1 << 30
 
@@ -73,8 +73,6 @@ local function sdp_session(t, service)
       fields.mode = nil
       local c = { socket = t:sdp_socket(fields), waiting = "", queued = {} }
       c.threshold = fields.source_threshold or THRESHOLD
-      -- The length of all Private Buffers of the tester.
-      c.capacity = (fields.bufs or BUFS) * (fields.recv_size or RECV_SIZE)
       if mode then c.socket:mode(mode) end
       opened[number] = c
     end
@@ -326,9 +324,7 @@ local function sdp_session(t, service)
         check = check,
         state = function() return state(c) end,
         send = function(size) self:send(number, { size = size }) end,
-        inject = function(messages) inject(c, messages) end,
         -- Returns whether the target cannot return `size` bytes while the tester's user takes none.
-        keeps_back = function(size) return service == "echo" and c.capacity < size end,
       })
     else
       inject(c, fault.build())

@@ -60,8 +60,7 @@ pub(crate) const SDP_FAULTS: [Fault; 17] = [
     "updates",
 ];
 /// Further faults of sessions with an SDP socket that sends no data by itself.
-pub(crate) const SDP_ANSWER_FAULTS: [Fault; 5] =
-    ["rd-compl-of-nothing", "send-sm-of-nothing", "fin", "abort-close", "suspend"];
+pub(crate) const SDP_ANSWER_FAULTS: [Fault; 4] = ["rd-compl-of-nothing", "send-sm-of-nothing", "fin", "suspend"];
 
 #[cfg(test)]
 mod tests {
