@@ -20,8 +20,6 @@ local MAX_WAITING = 65536
 local SOURCE = 140000
 --- Number of bytes after a buffer, which no message may change.
 local GUARD = 32
---- The STags of the tester's memory begin after this number.
-local STAG = 0x77650000
 
 --- Each Send is delivered once, with its length.
 local ONCE, LENGTH = "DDP-5.3-5", "RDMAP-5.3-13"
@@ -109,7 +107,7 @@ function session.agent_traffic(t, target)
   --- Returns a new STag of the tester.
   function traffic.new_stag()
     stags = stags + 1
-    return STAG + stags
+    return shared.STAG + stags
   end
 
   --- Fills a region with a new pattern.

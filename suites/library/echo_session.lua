@@ -336,7 +336,7 @@ function session.echo(t, more)
     receive_responses(c)
     if c.ird == 0 then return end
     c.conn:send(mpa.fpdu {
-      ulpdu = rdmap.read_request { sink_stag = 0x77650000, sink_to = 0, rdmardsz = 0, src_stag = 0, src_to = 1, msn = c.read_msn },
+      ulpdu = rdmap.read_request { sink_stag = shared.STAG, sink_to = 0, rdmardsz = 0, src_stag = 0, src_to = 1, msn = c.read_msn },
     })
     c.read_msn, c.reads = c.read_msn + 1, c.reads + 1
   end

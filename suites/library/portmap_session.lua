@@ -365,7 +365,7 @@ function session.portmap(t)
       local answer, is_from_there = c.socket.m:next { within = SILENCE }
       if not answer then break end
       if answer.handle == handle and fault.forbidden(answer) then
-        fail(fault.requirement, "no such answer", NAMES[answer.type])
+        fail(fault.requirement, ("no %s for this datagram"):format(NAMES[answer.type]:sub(3)), NAMES[answer.type])
       end
       take(c.socket, answer, is_from_there)
     end

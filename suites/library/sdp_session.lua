@@ -274,7 +274,7 @@ local function sdp_session(t, service)
 
   --- Waits. Meanwhile, all connections continue.
   function self:pause(seconds)
-    for number = 1, 1000 do
+    for number = 1, shared.MAX_NUMBER do
       if opened[number] then return opened[number].socket:wait { within = seconds } end
     end
     t:pause(seconds)
@@ -324,7 +324,6 @@ local function sdp_session(t, service)
         check = check,
         state = function() return state(c) end,
         send = function(size) self:send(number, { size = size }) end,
-        -- Returns whether the target cannot return `size` bytes while the tester's user takes none.
       })
     else
       inject(c, fault.build())

@@ -22,6 +22,10 @@ local SEGMENT = 1024
 --- The tester joins FPDUs, and sends them when they have this number of bytes. The bytes that a
 --- script sends at once have at most 1 MiB.
 local MAX_JOINED = 262144
+--- The highest number of a connection. A session does not find connections with higher numbers.
+local MAX_NUMBER = 1000
+--- The lowest STag of the tester's memory.
+local STAG = 0x77650000
 
 --- Payload is placed into the buffer of the ULP.
 local PLACED = "DDP-5.2-4"
@@ -40,6 +44,7 @@ local function describe(event, fpdu, seconds)
   if fpdu.opcode == 7 then return ("Terminate %02x %02x"):format(fpdu.payload:byte(1) or 0, fpdu.payload:byte(2) or 0) end
   return ("an FPDU with opcode %d and %d bytes of payload"):format(fpdu.opcode, #fpdu.payload)
 end
+session.describe = describe
 
 --- Returns whether the answer is missing: nothing arrived, or the target closed the connection. A
 --- Terminate, or another message, is a wrong answer.
@@ -126,9 +131,13 @@ local function without(fields, name)
 end
 
 --- Closes all connections of a session in the order of their numbers, from `first` (default 1).
-local function close_all(self, opened, first)
-  for number = first or 1, 1000 do
-    if opened[number] then self:close(number) end
+--- Calls `before` with each connection before it is closed, if `before` is set.
+local function close_all(self, opened, first, before)
+  for number = first or 1, MAX_NUMBER do
+    if opened[number] then
+      if before then before(opened[number]) end
+      self:close(number)
+    end
   end
 end
 
@@ -161,9 +170,10 @@ function session.fill_buffer(conn, op, length)
 end
 
 --- Returns whether the target serves a second connection at the same time. Some services serve one
---- connection at a time.
-function session.serves_two(t)
-  local one, two = t:operate(), t:connect()
+--- connection at a time. `one` is the first connection. If it is nil, `t:operate` opens it.
+function session.serves_two(t, one)
+  one = one or t:operate()
+  local two = t:connect()
   two:send(t:request())
   local event = two:next { within = 2 }
   one:reset()
@@ -316,7 +326,7 @@ local function base(t, requirements, open, settle, owed, more)
   --- Returns the number of another open connection. Opens a connection if no other is open.
   local function neighbour_of(number)
     local free
-    for other = 1, 1000 do
+    for other = 1, MAX_NUMBER do
       if other ~= number then
         if opened[other] then return other end
         free = free or other
@@ -416,14 +426,7 @@ local function base(t, requirements, open, settle, owed, more)
   end
 
   --- Waits for all answers and closes all connections.
-  function self:close_all()
-    for number = 1, 1000 do
-      if opened[number] then
-        settle(opened[number])
-        self:close(number)
-      end
-    end
-  end
+  function self:close_all() close_all(self, opened, 1, settle) end
 
   --- Waits for all answers and closes all connections. Each session ends with this step. `shown`
   --- has the requirements that the monitor judges in the session.
@@ -463,6 +466,7 @@ local function get_ready(conn, reply, fields)
 end
 
 shared.ANSWER, shared.SEGMENT, shared.MAX_JOINED = ANSWER, SEGMENT, MAX_JOINED
+shared.MAX_NUMBER, shared.STAG = MAX_NUMBER, STAG
 shared.PLACED, shared.DELIVERED, shared.IN_ORDER = PLACED, DELIVERED, IN_ORDER
 shared.ANSWERED, shared.ANSWERED_IN_ORDER = ANSWERED, ANSWERED_IN_ORDER
 shared.describe, shared.is_missing, shared.checker = describe, is_missing, checker

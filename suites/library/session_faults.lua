@@ -1,7 +1,7 @@
 -- The illegal FPDUs of sessions with the service echo or rping.
 
 local shared = ...
-local ANSWER, ANSWERED, describe = shared.ANSWER, shared.ANSWERED, shared.describe
+local ANSWER, ANSWERED, STAG, describe = shared.ANSWER, shared.ANSWERED, shared.STAG, shared.describe
 
 --- Returns the FPDU with one wrong byte: at offset `octet` if it is set, else in the CRC field.
 local function damaged(fpdu, octet)
@@ -22,22 +22,28 @@ local function a_write(c, size, at)
   return mpa.fpdu { ulpdu = rdmap.write { stag = c.op.stag, tagged_offset = c.op.to + at, payload = ("w"):rep(size) } }
 end
 
---- Returns an FPDU with a Read Request for `size` bytes at offset `at` of rping's buffer.
-local function a_read(c, size, at)
+--- Returns an FPDU with a Write of four bytes to this STag and TO.
+local function a_write_to(stag, to)
+  return mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = to, payload = "weft" } }
+end
+
+--- Returns an FPDU with a Read Request for `size` bytes from this STag and TO.
+local function a_read_from(c, size, stag, to)
   return mpa.fpdu {
-    ulpdu = rdmap.read_request {
-      sink_stag = 0x77650000, sink_to = 0, rdmardsz = size, src_stag = c.op.stag, src_to = c.op.to + at, msn = c.read_msn,
-    },
+    ulpdu = rdmap.read_request { sink_stag = STAG, sink_to = 0, rdmardsz = size, src_stag = stag, src_to = to, msn = c.read_msn },
   }
 end
 
+--- Returns an FPDU with a Read Request for `size` bytes at offset `at` of rping's buffer.
+local function a_read(c, size, at) return a_read_from(c, size, c.op.stag, c.op.to + at) end
+
 --- Returns a part of a Send with Invalidate, from offset `at`. The Send is a message of rping, and
 --- names the STag of rping's buffer, unless `stag` is set.
-local function an_invalidation(c, at, octets, last, stag)
+local function an_invalidation(c, at, size, last, stag)
   local message = string.pack(">I8I4I4", 0x2000, 0x77656602, 64)
   return mpa.fpdu {
     ulpdu = rdmap.send {
-      payload = message:sub(at + 1, at + octets), msn = c.msn, mo = at, last = last, opcode = 4,
+      payload = message:sub(at + 1, at + size), msn = c.msn, mo = at, last = last, opcode = 4,
       invalidate_stag = stag or c.op.stag,
     },
   }
@@ -139,16 +145,10 @@ session.FAULTS = {
   -- A Write with another key of the buffer's STag, after a Write with the correct key.
   ["other-key"] = {
     requirement = "DDP-7.1-10",
-    build = function(c)
-      local other = rdmap.write { stag = c.op.stag ~ 0x55, tagged_offset = c.op.to, payload = "weft" }
-      return a_write(c, 4, 0) .. mpa.fpdu { ulpdu = other }
-    end,
+    build = function(c) return a_write(c, 4, 0) .. a_write_to(c.op.stag ~ 0x55, c.op.to) end,
   },
   ["reserved-opcode"] = { requirement = "RDMAP-7.2-2", build = function(c) return a_send(c, 4, { opcode = 12 }) end },
-  ["unknown-stag"] = {
-    requirement = "DDP-7.1-10",
-    build = function() return mpa.fpdu { ulpdu = rdmap.write { stag = 0x5eed0001, tagged_offset = 0, payload = "weft" } } end,
-  },
+  ["unknown-stag"] = { requirement = "DDP-7.1-10", build = function() return a_write_to(0x5eed0001, 0) end },
   ["write-beyond"] = { requirement = "DDP-7.1-13", build = function(c) return a_write(c, 8, c.op.length - 4) end },
   ["write-far"] = { requirement = "DDP-7.1-13", build = function(c) return a_write(c, 8, 1 << 40) end },
   -- The STag of a connection that has ended. Some targets use it again for the next connection.
@@ -156,7 +156,7 @@ session.FAULTS = {
     requirement = "DDP-7.1-10",
     build = function(c)
       local buffer = c.closed and c.closed.stag ~= c.op.stag and c.closed or { stag = 0x5eed0002, to = 0 }
-      return mpa.fpdu { ulpdu = rdmap.write { stag = buffer.stag, tagged_offset = buffer.to, payload = "weft" } }
+      return a_write_to(buffer.stag, buffer.to)
     end,
   },
   -- Each of rping's connections has its own Protection Domain, so the STag of another connection is
@@ -164,22 +164,12 @@ session.FAULTS = {
   ["neighbour-read"] = {
     requirement = "RDMAP-7.2-5",
     needs_neighbour = true,
-    build = function(c)
-      local stag, to = neighbour_buffer(c)
-      return mpa.fpdu {
-        ulpdu = rdmap.read_request {
-          sink_stag = 0x77650000, sink_to = 0, rdmardsz = 8, src_stag = stag, src_to = to, msn = c.read_msn,
-        },
-      }
-    end,
+    build = function(c) return a_read_from(c, 8, neighbour_buffer(c)) end,
   },
   ["neighbour-write"] = {
     requirement = "DDP-7.1-10",
     needs_neighbour = true,
-    build = function(c)
-      local stag, to = neighbour_buffer(c)
-      return mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = to, payload = "weft" } }
-    end,
+    build = function(c) return a_write_to(neighbour_buffer(c)) end,
   },
   -- The target may deliver the Send before it checks the STag.
   ["neighbour-invalidate"] = {

@@ -38,15 +38,17 @@ const STRIDE: u32 = 1000;
 /// Maximum length in bytes of a string from `string.rep`.
 const MAX_REP: usize = 1 << 20;
 
-/// The files of the Lua modules `session`, which plays the sessions of `weft test --explore`, and
-/// `learn`, which plays the inputs of `weft learn`. Each file gets the same table as argument.
-const LIBRARY: [(&str, &str); 10] = [
+/// The files of the Lua modules `session`, which plays the sessions of `weft test --explore`,
+/// `sdp_case`, which declares cases, and `learn`, which plays the inputs of `weft learn`. Each file
+/// gets the same table as argument.
+const LIBRARY: [(&str, &str); 11] = [
     ("session", include_str!("../../library/session.lua")),
     ("session_faults", include_str!("../../library/session_faults.lua")),
     ("echo_session", include_str!("../../library/echo_session.lua")),
     ("rping_session", include_str!("../../library/rping_session.lua")),
     ("sdp_faults", include_str!("../../library/sdp_faults.lua")),
     ("sdp_session", include_str!("../../library/sdp_session.lua")),
+    ("sdp_case", include_str!("../../library/sdp_case.lua")),
     ("agent_traffic", include_str!("../../library/agent_traffic.lua")),
     ("agent_session", include_str!("../../library/agent_session.lua")),
     ("portmap_session", include_str!("../../library/portmap_session.lua")),

@@ -138,14 +138,12 @@ case {
 
 local EARLY, COMPLETES, ANSWERED = "RDMAP-5.5-21", "RDMAP-5.5-23", "RDMAP-5.2.1-18"
 
+--- The number of seconds after which a missing message is a failure.
+local ANSWER = 5
 --- The number of seconds in which a Send that must not arrive yet would arrive.
 local SILENCE = 1
 
---- Describes an event.
-local function describe(event, fpdu)
-  if event ~= "fpdu" then return event or "nothing, and the connection stays open" end
-  return fpdu.opcode == 7 and "a Terminate" or ("an FPDU with opcode %d"):format(fpdu.opcode)
-end
+local describe = session.describe
 
 --- Returns the FPDU with which the tester names one of its buffers to rping's server.
 local function advertisement(msn, stag, size)
@@ -212,19 +210,19 @@ case {
     t:check(event ~= "fpdu" or fpdu.opcode ~= 3, {
       requirement = EARLY, expected = "no Send, because the Read is not complete", actual = "a Send",
     })
-    t:check(event == nil, { expected = "nothing", actual = describe(event, fpdu) })
+    t:check(event == nil, { expected = "nothing", actual = describe(event, fpdu, SILENCE) })
 
     conn:send(response(half, size, true), { deviates = true })
     local is_complete = false
     repeat
-      event, fpdu = conn:next { within = 5 }
+      event, fpdu = conn:next { within = ANSWER }
       local is_answer = event == "fpdu" and fpdu.opcode == 2 and unanswered > 0
       local is_send = event == "fpdu" and fpdu.opcode == 3 and not is_complete
       t:check(is_answer or is_send or is_complete, {
-        requirement = COMPLETES, expected = "a Send, because the Read is complete", actual = describe(event, fpdu), missing = event ~= "fpdu",
+        requirement = COMPLETES, expected = "a Send, because the Read is complete", actual = describe(event, fpdu, ANSWER), missing = event ~= "fpdu",
       })
       t:check(is_answer or is_send, {
-        requirement = ANSWERED, expected = "a Read Response", actual = describe(event, fpdu), missing = event ~= "fpdu",
+        requirement = ANSWERED, expected = "a Read Response", actual = describe(event, fpdu, ANSWER), missing = event ~= "fpdu",
       })
       if is_answer then unanswered = 0 else is_complete = true end
     until is_complete and unanswered == 0
@@ -234,9 +232,9 @@ case {
     conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7767, rdmardsz = size, src_stag = sink, src_to = to, msn = msn } })
     local got = ""
     repeat
-      event, fpdu = conn:next { within = 5 }
+      event, fpdu = conn:next { within = ANSWER }
       t:check(event == "fpdu" and fpdu.opcode == 2, {
-        requirement = ANSWERED, expected = "a Read Response", actual = describe(event, fpdu), missing = event ~= "fpdu",
+        requirement = ANSWERED, expected = "a Read Response", actual = describe(event, fpdu, ANSWER), missing = event ~= "fpdu",
       })
       got = got .. fpdu.payload
     until fpdu.last

@@ -3,19 +3,18 @@
 -- are correct if CRCs are used. Each case has a form for a target with an echo service. If rping
 -- sends such FPDUs, the case also has a form for rping.
 
+--- The number of seconds that a case waits for an answer.
+local ANSWER = 3
+
+local describe = session.describe
+
 --- Sends `payload` in a Send, the first FPDU of a connection. Returns the connection and the next
 --- event.
 local function first_answer(t, payload)
   local conn = t:start_up()
   conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload } })
-  local event, fpdu = conn:next { within = 3 }
+  local event, fpdu = conn:next { within = ANSWER }
   return conn, event, fpdu
-end
-
---- Describes an event.
-local function describe(event, fpdu)
-  if event ~= "fpdu" then return event or "nothing, and the connection stays open" end
-  return fpdu.opcode == 7 and "a Terminate" or ("an FPDU with %d bytes of payload"):format(#fpdu.payload)
 end
 
 --- The first message that rping's client sends. It has the address, the STag and the length of the
@@ -28,13 +27,13 @@ local READ_REQUEST = 18 + 28
 --- bytes.
 local function check_length(t, payload, answer)
   local BOTH = { "MPA-4.1-1", "MPA-5.2-1" }
-  local conn, event = first_answer(t, payload)
+  local conn, event, fpdu = first_answer(t, payload)
   if event == nil then
     -- If the target read a length that is too great, it waits for more bytes. It then takes these
     -- zeros as the rest of the FPDU and reacts. If it read the correct length, the zeros belong to
     -- later FPDUs.
     conn:send(("\0"):rep(65536))
-    event = conn:next { within = 3 }
+    event = conn:next { within = ANSWER }
     t:check(event == nil, {
       requirement = BOTH,
       expected = ("an answer after the %d bytes of the FPDU"):format(#payload + 24),
@@ -46,7 +45,7 @@ local function check_length(t, payload, answer)
     -- begin with the correct length.
     conn:expect_octets { requirement = BOTH, begins = string.pack(">I2", answer), keep = true }
   end
-  t:check(event == "fpdu", { expected = "the answer", actual = describe(event, { opcode = 7 }) })
+  t:check(event == "fpdu", { expected = "the answer", actual = describe(event, fpdu, ANSWER) })
   t:check(true, { requirement = BOTH, expected = "an FPDU", actual = "none" })
   conn:close()
 end
@@ -106,7 +105,7 @@ local function exchange_of(t, ulpdu)
     local conn, frame = t:start_up()
     if field and not frame.crc and not t:request().crc then field = nil end
     conn:send(mpa.fpdu { ulpdu = ulpdu, crc = field or true })
-    local event, fpdu = conn:next { within = 3 }
+    local event, fpdu = conn:next { within = ANSWER }
     return conn, event, fpdu, frame
   end
 end
@@ -154,7 +153,7 @@ local function check_crc(t, payload, opcode)
   if event == "fpdu" and fpdu.opcode == 7 then check_answer(t, fpdu, false) end
   if event == "close" then check_wrong_crcs(t, exchange, ulpdu, opcode) end
   if event == "octets" then check_field(t, conn) end
-  t:check(event == "fpdu" and fpdu.opcode == opcode, { expected = "the answer", actual = describe(event, fpdu) })
+  t:check(event == "fpdu" and fpdu.opcode == opcode, { expected = "the answer", actual = describe(event, fpdu, ANSWER) })
   check_answer(t, fpdu, frame.crc)
   t:check(true, { requirement = "MPA-4.4-13", expected = "an FPDU with its CRC field", actual = "none" })
   conn:close()
@@ -192,7 +191,7 @@ case(with_echo("pad", "The target accepts and sends FPDUs with a PAD of each len
   { "MPA-4.1-5" }, { tags = { "basic", "fpdu" }, combine = { smoke = "all" }, parameters = { pad = { 1, 2, 3 } } }, function(t, p)
   -- The target has to accept an FPDU without PAD first, so that a failure concerns the PAD.
   local conn, event, fpdu = first_answer(t, "weft")
-  t:check(event == "fpdu" and fpdu.payload == "weft", { expected = "the echo of an FPDU without PAD", actual = describe(event, fpdu) })
+  t:check(event == "fpdu" and fpdu.payload == "weft", { expected = "the echo of an FPDU without PAD", actual = describe(event, fpdu, ANSWER) })
   conn:close()
 
   local payload = ("w"):rep(8 - p.pad)
@@ -200,13 +199,13 @@ case(with_echo("pad", "The target accepts and sends FPDUs with a PAD of each len
   t:check(event == "fpdu" and fpdu.payload == payload, {
     requirement = "MPA-4.1-5",
     expected = ("the echo of an FPDU with %d bytes of PAD, with the same PAD"):format(p.pad),
-    actual = describe(event, fpdu),
+    actual = describe(event, fpdu, ANSWER),
   })
   -- If the target's PAD is too long, its surplus bytes precede the target's next FPDU.
   conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = 2 } })
-  event, fpdu = conn:next { within = 3 }
+  event, fpdu = conn:next { within = ANSWER }
   t:check(event == "fpdu" and fpdu.payload == payload, {
-    requirement = "MPA-4.1-5", expected = "the echo of a second FPDU", actual = describe(event, fpdu),
+    requirement = "MPA-4.1-5", expected = "the echo of a second FPDU", actual = describe(event, fpdu, ANSWER),
   })
   conn:close()
 end))
@@ -214,15 +213,15 @@ end))
 case(with_echo("sizes", "The target echoes Sends of every small size", { "MPA-5.2-1" },
   { tags = { "basic", "fpdu" }, combine = { smoke = "all" }, parameters = { pad = { 0, 1, 2, 3 } } }, function(t, p)
   local conn, event, fpdu = first_answer(t, ("w"):rep(8 - p.pad))
-  t:check(event == "fpdu", { expected = "an echo", actual = describe(event, fpdu) })
+  t:check(event == "fpdu", { expected = "an echo", actual = describe(event, fpdu, ANSWER) })
   local number = 1
   for size = (4 - p.pad) % 4, 128, 4 do
     number = number + 1
     local payload = octets.counted(size)
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = number } })
-    event, fpdu = conn:next { within = 3 }
+    event, fpdu = conn:next { within = ANSWER }
     t:check(event == "fpdu" and fpdu.payload == payload, {
-      requirement = "MPA-5.2-1", expected = ("the echo of a Send of %d bytes"):format(size), actual = describe(event, fpdu),
+      requirement = "MPA-5.2-1", expected = ("the echo of a Send of %d bytes"):format(size), actual = describe(event, fpdu, ANSWER),
     })
   end
   conn:close()
@@ -234,7 +233,7 @@ local function write_and_read(conn, op, payload, msn)
   conn:send(mpa.fpdu {
     ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = #payload, src_stag = op.stag, src_to = op.to, msn = msn },
   })
-  return conn:next { within = 3 }
+  return conn:next { within = ANSWER }
 end
 
 -- The payload follows 16 bytes of length and header. No FPDU of rping itself has a PAD.
@@ -247,14 +246,14 @@ case(with_echo("pad-rping", "The target accepts Writes and sends Read Responses 
   local conn, op = t:operate()
   -- The target has to accept an FPDU without PAD first, so that a failure concerns the PAD.
   local event, fpdu = write_and_read(conn, op, "weft", 1)
-  t:check(event == "fpdu" and fpdu.payload == "weft", { expected = "a Read Response without PAD", actual = describe(event, fpdu) })
+  t:check(event == "fpdu" and fpdu.payload == "weft", { expected = "a Read Response without PAD", actual = describe(event, fpdu, ANSWER) })
   local payload = ("w"):rep(8 - p.pad)
   for msn = 2, 3 do
     event, fpdu = write_and_read(conn, op, payload, msn)
     t:check(event == "fpdu" and fpdu.payload == payload, {
       requirement = "MPA-4.1-5",
       expected = ("the data of a Write with %d bytes of PAD, in a Read Response with the same PAD"):format(p.pad),
-      actual = describe(event, fpdu),
+      actual = describe(event, fpdu, ANSWER),
     })
   end
   conn:close()
@@ -269,14 +268,14 @@ case(with_echo("sizes-rping", "The target places a Write of every small size so 
   local conn, op = t:operate()
   -- The target has to accept this PAD first, so that a failure concerns the size.
   local event, fpdu = write_and_read(conn, op, ("w"):rep(8 - p.pad), 1)
-  t:check(event == "fpdu" and #fpdu.payload == 8 - p.pad, { expected = "a Read Response", actual = describe(event, fpdu) })
+  t:check(event == "fpdu" and #fpdu.payload == 8 - p.pad, { expected = "a Read Response", actual = describe(event, fpdu, ANSWER) })
   local number = 1
   for size = 4 - p.pad, math.min(op.length, 64), 4 do
     number = number + 1
     local payload = octets.counted(size)
     event, fpdu = write_and_read(conn, op, payload, number)
     t:check(event == "fpdu" and fpdu.payload == payload, {
-      requirement = "MPA-5.2-1", expected = ("the %d bytes of a Write"):format(size), actual = describe(event, fpdu),
+      requirement = "MPA-5.2-1", expected = ("the %d bytes of a Write"):format(size), actual = describe(event, fpdu, ANSWER),
     })
   end
   conn:close()

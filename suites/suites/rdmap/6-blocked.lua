@@ -12,11 +12,7 @@ local ANSWER, LATE_ANSWER = 10, 90
 local DELIVERED, IN_ORDER, PLACED = "RDMAP-5.3-5", "DDP-5.3-6", "DDP-5.2-4"
 local ANSWERED = "RDMAP-5.2.1-18"
 
---- Describes an event that is not the expected message.
-local function describe(event, fpdu)
-  if event ~= "fpdu" then return event or "nothing, and the connection stays open" end
-  return ("an FPDU with opcode %d"):format(fpdu.opcode)
-end
+local describe = session.describe
 
 --- Receives a message with this opcode, and returns its payload. If another event arrives, returns
 --- nil and the description of the event.
@@ -24,7 +20,7 @@ local function receive(conn, opcode, within)
   local pieces = {}
   repeat
     local event, fpdu = conn:next { within = within }
-    if event ~= "fpdu" or fpdu.opcode ~= opcode then return nil, describe(event, fpdu), event end
+    if event ~= "fpdu" or fpdu.opcode ~= opcode then return nil, describe(event, fpdu, within), event end
     pieces[#pieces + 1] = fpdu.payload
   until fpdu.last
   return table.concat(pieces)

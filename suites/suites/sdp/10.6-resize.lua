@@ -48,21 +48,8 @@ case {
   end,
 }
 
--- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
--- `run` gets the connection, on which SDP has started, and the HelloAck. `declared` has the other
--- fields of the case. Its field `hello` has the fields of the Hello.
-local function driven(name, title, requirements, declared, run)
-  local hello = declared.hello
-  declared.hello = nil
-  declared.id, declared.title = "sdp/10.6-resize/" .. name, title
-  declared.requirements = requirements
-  declared.capabilities = { "sdp-drive" }
-  declared.run = function(t)
-    local s, hello_ack = t:sdp { hello = hello and sdp.hello(hello) }
-    run(s, t, hello_ack)
-  end
-  return declared
-end
+-- Declares a case with a driven socket. `suites/library/sdp_case.lua` describes the parameters.
+local function driven(...) return sdp_case.driven("sdp/10.6-resize", ...) end
 
 case(driven("full-size", "The target accepts messages of the new size after a ChRcvBufAck for a larger size", { "SDP-10.6.2-1" },
   {}, function(s)

@@ -1,24 +1,8 @@
 -- How a target changes Flow Control Modes (draft-pinkerton-iwarp-sdp-01 section 12).
 
--- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
--- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
-local function driven(name, title, requirements, declared, run)
-  declared.id, declared.title = "sdp/12-modes/" .. name, title
-  declared.requirements = requirements
-  declared.capabilities = { "sdp-drive" }
-  declared.run = function(t)
-    run(t:sdp {})
-  end
-  return declared
-end
-
--- Like `driven`, but adds the requirements that the monitor judges in the messages `shown`.
-local function observed(name, title, requirements, shown, declared, run)
-  shown = sdp.shown(shown)
-  return driven(name, title, { requirements, shown }, declared, function(s)
-    run(s, shown)
-  end)
-end
+-- Declare cases with a driven socket. `suites/library/sdp_case.lua` describes the parameters.
+local function driven(...) return sdp_case.driven("sdp/12-modes", ...) end
+local function observed(...) return sdp_case.observed("sdp/12-modes", ...) end
 
 case(observed("all", "The target changes its half-connection through all Modes, and follows the tester in the other half", {},
   { "hello_ack", "dis_conn", "data", "src_avail", "combined", "pipelined", "buffered", "mode_change", "to_pipelined", "to_combined", "to_buffered", "out_of_buffered", "SDP-12-7", "SDP-12-20", "SDP-12.1-2", "SDP-12.4-3", "SDP-12.5-8", "SDP-12.5-13" },

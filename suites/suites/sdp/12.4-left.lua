@@ -7,17 +7,8 @@ local OCTETS = ("abcdefghij"):rep(200)
 
 local repeated = { "SDP-12.4-9", "SDP-12.5-5", "SDP-12.5-6" }
 
--- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
--- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
-local function driven(name, title, requirements, declared, run)
-  declared.id, declared.title = "sdp/12.4-left/" .. name, title
-  declared.requirements = requirements
-  declared.capabilities = { "sdp-drive" }
-  declared.run = function(t)
-    run((t:sdp {}), t)
-  end
-  return declared
-end
+-- Declares a case with a driven socket. `suites/library/sdp_case.lua` describes the parameters.
+local function driven(...) return sdp_case.driven("sdp/12.4-left", ...) end
 
 case(driven("repeated", "The target repeats SrcAvails that a SinkAvail after the ModeChange has overridden", repeated,
   {}, function(s, t)

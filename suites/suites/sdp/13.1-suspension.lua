@@ -37,25 +37,9 @@ case {
   end,
 }
 
--- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
--- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
-local function driven(name, title, requirements, declared, run)
-  declared.id, declared.title = "sdp/13.1-suspension/" .. name, title
-  declared.requirements = requirements
-  declared.capabilities = { "sdp-drive" }
-  declared.run = function(t)
-    run((t:sdp {}), t)
-  end
-  return declared
-end
-
--- Like `driven`, but adds the requirements that the monitor judges in the messages `shown`.
-local function observed(name, title, requirements, shown, declared, run)
-  shown = sdp.shown(shown)
-  return driven(name, title, { requirements, shown }, declared, function(s, t)
-    run(s, shown, t)
-  end)
-end
+-- Declare cases with a driven socket. `suites/library/sdp_case.lua` describes the parameters.
+local function driven(...) return sdp_case.driven("sdp/13.1-suspension", ...) end
+local function observed(...) return sdp_case.observed("sdp/13.1-suspension", ...) end
 
 case(observed("with-data", "The target sends SuspCommAck after the messages that it was sending, and nothing after it",
   { "SDP-13.1.1-11", "SDP-13.1.1-12", "SDP-13.1.1-15" }, { "hello_ack", "data", "susp_comm_ack", "SDP-13.1.1-13" }, { version = 2 }, function(s, shown)

@@ -1,8 +1,6 @@
 -- A receiver has to accept unusual messages (draft-pinkerton-iwarp-sdp-01 section 6): messages with
 -- reserved bits, with flags that have no meaning in the message, or with odd addresses.
 
-local VA = 0x700000001
-
 -- Expects that the target returns `payload`, in Data or SrcAvail.
 local function expect_echo(s, payload, requirement)
   local got = ""

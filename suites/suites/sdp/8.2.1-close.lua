@@ -105,19 +105,8 @@ case {
   end,
 }
 
--- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
--- `run` gets the connection, on which SDP has started, the requirements that the monitor judges in
--- the messages `shown`, and the tester. `declared` has the other fields of the case.
-local function observed(name, title, requirements, shown, declared, run)
-  shown = sdp.shown(shown)
-  declared.id, declared.title = "sdp/8.2.1-close/" .. name, title
-  declared.requirements = { requirements, shown }
-  declared.capabilities = { "sdp-drive" }
-  declared.run = function(t)
-    run((t:sdp {}), shown, t)
-  end
-  return declared
-end
+-- Declares a case with a driven socket. `suites/library/sdp_case.lua` describes the parameters.
+local function observed(...) return sdp_case.observed("sdp/8.2.1-close", ...) end
 
 case(observed("by-target", "The target accepts the tester's messages after it has sent DisConn, and reports free buffers",
   { "SDP-8.2.1-3", "SDP-8.2.1-10", "SDP-8.2.1-11", "SDP-10.5-9" }, { "hello_ack", "dis_conn", "data" }, { version = 3 }, function(s, shown, t)

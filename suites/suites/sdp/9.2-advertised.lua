@@ -15,19 +15,8 @@ end
 
 local readable = { "SDP-9.2-23", "SDP-6.3.2-4", "SDP-14.1-1", "SDP-6.2.2.5-1" }
 
--- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
--- `run` gets the connection, on which SDP has started, and the HelloAck. `declared` has the other
--- fields of the case.
-local function driven(name, title, requirements, declared, run)
-  declared.id, declared.title = "sdp/9.2-advertised/" .. name, title
-  declared.requirements = requirements
-  declared.capabilities = { "sdp-drive" }
-  declared.run = function(t)
-    local s, hello_ack = t:sdp {}
-    run(s, t, hello_ack)
-  end
-  return declared
-end
+-- Declares a case with a driven socket. `suites/library/sdp_case.lua` describes the parameters.
+local function driven(...) return sdp_case.driven("sdp/9.2-advertised", ...) end
 
 case(driven("readable", "The target serves late Reads of its SrcAvail by STag and VA, as many at once as LocIRD allows", readable,
   {}, function(s, t, hello_ack)

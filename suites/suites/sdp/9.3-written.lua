@@ -28,17 +28,8 @@ case {
   end,
 }
 
--- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
--- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
-local function driven(name, title, requirements, declared, run)
-  declared.id, declared.title = "sdp/9.3-written/" .. name, title
-  declared.requirements = requirements
-  declared.capabilities = { "sdp-drive" }
-  declared.run = function(t)
-    run(t:sdp {})
-  end
-  return declared
-end
+-- Declares a case with a driven socket. `suites/library/sdp_case.lua` describes the parameters.
+local function driven(...) return sdp_case.driven("sdp/9.3-written", ...) end
 
 case(driven("writable-in-cancel", "The target accepts Writes to all of a SinkAvail that is being revoked", { "SDP-9.3-18" },
   {}, function(s)

@@ -50,28 +50,9 @@ do
   }
 end
 
--- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
--- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
--- Its field `hello` has the fields of the Hello.
-local function driven(name, title, requirements, declared, run)
-  local hello = declared.hello
-  declared.hello = nil
-  declared.id, declared.title = "sdp/9-transfer/" .. name, title
-  declared.requirements = requirements
-  declared.capabilities = { "sdp-drive" }
-  declared.run = function(t)
-    run((t:sdp { hello = hello and sdp.hello(hello) }), t)
-  end
-  return declared
-end
-
--- Like `driven`, but adds the requirements that the monitor judges in the messages `shown`.
-local function observed(name, title, requirements, shown, declared, run)
-  shown = sdp.shown(shown)
-  return driven(name, title, { requirements, shown }, declared, function(s, t)
-    run(s, shown, t)
-  end)
-end
+-- Declare cases with a driven socket. `suites/library/sdp_case.lua` describes the parameters.
+local function driven(...) return sdp_case.driven("sdp/9-transfer", ...) end
+local function observed(...) return sdp_case.observed("sdp/9-transfer", ...) end
 
 case(observed("src-avails", "The target advertises large sends in Combined Mode, one after the other", {},
   { "hello_ack", "dis_conn", "data", "src_avail", "combined" }, { version = 2 }, function(s, shown)

@@ -1,19 +1,8 @@
 -- How a target handles advertisements that cross data, another advertisement or a ModeChange
 -- (draft-pinkerton-iwarp-sdp-01 sections 9.5.1, 11.3 and 12.4).
 
--- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
--- `run` gets the connection, on which SDP has started, and the requirements that the monitor judges
--- in the messages `shown`. `declared` has the other fields of the case.
-local function observed(name, title, requirements, shown, declared, run)
-  shown = sdp.shown(shown)
-  declared.id, declared.title = "sdp/9-transfer/" .. name, title
-  declared.requirements = { requirements, shown }
-  declared.capabilities = { "sdp-drive" }
-  declared.run = function(t)
-    run((t:sdp {}), shown)
-  end
-  return declared
-end
+-- Declares a case with a driven socket. `suites/library/sdp_case.lua` describes the parameters.
+local function observed(...) return sdp_case.observed("sdp/9-transfer", ...) end
 
 case(observed("stale", "The target does not use a SinkAvail that earlier data has made stale",
   { "SDP-9.5.1-12", "SDP-9.5.1-3", "SDP-9.5.1-13", "SDP-11.3-14" },

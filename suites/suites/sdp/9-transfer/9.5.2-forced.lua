@@ -3,25 +3,9 @@
 
 local OCTETS = ("abcdefghij"):rep(200)
 
--- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
--- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
-local function driven(name, title, requirements, declared, run)
-  declared.id, declared.title = "sdp/9-transfer/" .. name, title
-  declared.requirements = requirements
-  declared.capabilities = { "sdp-drive" }
-  declared.run = function(t)
-    run(t:sdp {})
-  end
-  return declared
-end
-
--- Like `driven`, but adds the requirements that the monitor judges in the messages `shown`.
-local function observed(name, title, requirements, shown, declared, run)
-  shown = sdp.shown(shown)
-  return driven(name, title, { requirements, shown }, declared, function(s)
-    run(s, shown)
-  end)
-end
+-- Declare cases with a driven socket. `suites/library/sdp_case.lua` describes the parameters.
+local function driven(...) return sdp_case.driven("sdp/9-transfer", ...) end
+local function observed(...) return sdp_case.observed("sdp/9-transfer", ...) end
 
 case(observed("refused-by-tester", "The target sends Data after a SendSm",
   { "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11-4" },

@@ -4,25 +4,9 @@
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
 
--- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
--- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
-local function driven(name, title, requirements, declared, run)
-  declared.id, declared.title = "sdp/9-transfer/" .. name, title
-  declared.requirements = requirements
-  declared.capabilities = { "sdp-drive" }
-  declared.run = function(t)
-    run((t:sdp {}), t)
-  end
-  return declared
-end
-
--- Like `driven`, but adds the requirements that the monitor judges in the messages `shown`.
-local function observed(name, title, requirements, shown, declared, run)
-  shown = sdp.shown(shown)
-  return driven(name, title, { requirements, shown }, declared, function(s, t)
-    run(s, shown, t)
-  end)
-end
+-- Declare cases with a driven socket. `suites/library/sdp_case.lua` describes the parameters.
+local function driven(...) return sdp_case.driven("sdp/9-transfer", ...) end
+local function observed(...) return sdp_case.observed("sdp/9-transfer", ...) end
 
 case(observed("cancelled-send", "The target revokes a SrcAvail", { "SDP-9.5.4-12" },
   { "hello_ack", "dis_conn", "src_avail", "combined", "src_avail_cancel" }, { version = 2 }, function(s, shown)

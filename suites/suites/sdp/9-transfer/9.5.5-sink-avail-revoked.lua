@@ -1,25 +1,9 @@
 -- How a target revokes its SinkAvails, and handles revoked SinkAvails (draft-pinkerton-iwarp-sdp-01
 -- sections 6.3.10, 6.3.11 and 9.5.5).
 
--- Declares a case with a driven socket, which is weft's own SDP socket that executes commands.
--- `run` gets the connection, on which SDP has started. `declared` has the other fields of the case.
-local function driven(name, title, requirements, declared, run)
-  declared.id, declared.title = "sdp/9-transfer/" .. name, title
-  declared.requirements = requirements
-  declared.capabilities = { "sdp-drive" }
-  declared.run = function(t)
-    run(t:sdp {})
-  end
-  return declared
-end
-
--- Like `driven`, but adds the requirements that the monitor judges in the messages `shown`.
-local function observed(name, title, requirements, shown, declared, run)
-  shown = sdp.shown(shown)
-  return driven(name, title, { requirements, shown }, declared, function(s)
-    run(s, shown)
-  end)
-end
+-- Declare cases with a driven socket. `suites/library/sdp_case.lua` describes the parameters.
+local function driven(...) return sdp_case.driven("sdp/9-transfer", ...) end
+local function observed(...) return sdp_case.observed("sdp/9-transfer", ...) end
 
 case(observed("cancelled-receives", "The target revokes SinkAvails", { "SDP-9.5.5-11", "SDP-9.5.5-14" },
   { "hello_ack", "dis_conn", "data", "sink_avail", "sink_avail_cancel" }, { version = 2 }, function(s, shown)

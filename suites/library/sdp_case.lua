@@ -1,0 +1,28 @@
+-- The Lua module `sdp_case`: declares cases for a driven socket, which is an SDP socket that
+-- executes commands (docs/sdp-driver.md).
+
+sdp_case = {}
+
+--- Returns a case with the id `topic/name`, for the function `case`. `run` gets the connection, on
+--- which SDP has started, the tester and the HelloAck. `declared` has the other fields of the case.
+--- Its field `hello` has the fields of the Hello.
+function sdp_case.driven(topic, name, title, requirements, declared, run)
+  local hello = declared.hello
+  declared.hello = nil
+  declared.id, declared.title, declared.requirements = topic .. "/" .. name, title, requirements
+  declared.capabilities = { "sdp-drive" }
+  declared.run = function(t)
+    local s, hello_ack = t:sdp { hello = hello and sdp.hello(hello) }
+    run(s, t, hello_ack)
+  end
+  return declared
+end
+
+--- Like `driven`, but adds the requirements that the monitor judges in the messages `shown`. `run`
+--- gets the connection, these requirements, the tester and the HelloAck.
+function sdp_case.observed(topic, name, title, requirements, shown, declared, run)
+  shown = sdp.shown(shown)
+  return sdp_case.driven(topic, name, title, { requirements, shown }, declared, function(s, t, hello_ack)
+    run(s, shown, t, hello_ack)
+  end)
+end
