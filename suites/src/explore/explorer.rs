@@ -191,6 +191,7 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
     /// Draws and plays one session.
     async fn session(&mut self) -> Result<(), RunError> {
         let number = self.found.progress.sessions + 1;
+        // 2^64 divided by the golden ratio: consecutive numbers get different seeds.
         let mut rng = Rng::with_seed(self.found.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let source = rng.usize(..self.sources.len());
         let profile = self.sources[source].profile;

@@ -9,7 +9,8 @@ use crate::model::{Capability, CaseResult, Verdict};
 use crate::run::RunError;
 use crate::session::{
     AgentAction, AgentStep, FEW_PRIVATE, LONG_BURST, MAPPED, MAX_BATCH, MAX_PORTS, MAX_PRIVATE, MAX_SEND,
-    NEIGHBOUR_WRITE, PortmapAction, PortmapStep, Profile, SdpAction, SdpStep, SessionService, SocketFields, Step,
+    MessageFields, NEIGHBOUR_WRITE, PortmapAction, PortmapStep, Profile, SdpAction, SdpStep, SessionService,
+    SocketFields, Step,
 };
 use crate::targets::Target;
 
@@ -48,16 +49,7 @@ pub(super) async fn find(
     if service == SessionService::Echo {
         // No RFC requires that a target accepts the segments of a message if they are not in the
         // order of their offsets.
-        let send = Step::Message {
-            connection: 1,
-            size: 30,
-            segment: 10,
-            solicited: false,
-            every: 0,
-            stall: 0,
-            empty: false,
-            descending: true,
-        };
+        let send = Step::Message(MessageFields { descending: true, ..MessageFields::plain(1, 30, 10) });
         let result = player.play(service, "descending-offsets", &[send]).await?;
         // If the target rejects the segments, the order is a limit of the target. If the target
         // echoes other bytes, it has a fault, and the sessions will show this fault.
@@ -208,16 +200,7 @@ fn passed(result: &CaseResult) -> bool {
 /// A short operation of the service.
 fn operation(service: SessionService, connection: u32) -> Step {
     match service {
-        SessionService::Echo => Step::Message {
-            connection,
-            size: 64,
-            segment: 64,
-            solicited: false,
-            every: 0,
-            stall: 0,
-            empty: false,
-            descending: false,
-        },
+        SessionService::Echo => Step::message(connection, 64, 64),
         SessionService::Rping => Step::Read { connection, at: 0, size: 8, align: 0 },
         SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => {
             Step::Sdp(SdpStep { connection, action: SdpAction::Send { size: 64, urgent: false } })
@@ -235,17 +218,7 @@ fn operation(service: SessionService, connection: u32) -> Step {
 /// Returns the size of the largest Send for sessions, and whether the target refused a longer Send.
 async fn largest_send(player: &Player, segment: u32) -> Result<(u32, bool), RunError> {
     let play_in = async |size: u32, segment: u32| {
-        let send = Step::Message {
-            connection: 1,
-            size,
-            segment,
-            solicited: false,
-            every: 0,
-            stall: 0,
-            empty: false,
-            descending: false,
-        };
-        player.play(SessionService::Echo, "largest-send", &[send]).await
+        player.play(SessionService::Echo, "largest-send", &[Step::message(1, size, segment)]).await
     };
     let play = async |size: u32| play_in(size, segment).await;
     let (mut most, mut refused) = (SIZES[0], None);

@@ -19,7 +19,8 @@ use crate::session::{SessionService, Step};
 
 /// Number of times that a session is played to find out whether it fails again.
 const REPLAYS: usize = 3;
-/// Maximum number of connections of a joined session.
+/// Maximum number of connections of a joined session. The Lua module finds connections with numbers
+/// up to 1,000 (`MAX_NUMBER`).
 const MAX_CONNECTIONS: u32 = 900;
 /// Maximum number of sessions that are joined to reproduce a failure.
 pub(super) const MAX_HISTORY: usize = 64;

@@ -35,9 +35,9 @@ pub(super) async fn shrink<E>(
         part = if again { 1 } else { part / 2 };
     }
     for at in 0..steps.len() {
-        let (mut go_on, begin) = (true, tries);
-        while go_on && tries < MAX_TRIES && tries - begin < MAX_TRIES_OF_STEP {
-            go_on = false;
+        let (mut improved, begin) = (true, tries);
+        while improved && tries < MAX_TRIES && tries - begin < MAX_TRIES_OF_STEP {
+            improved = false;
             for simpler in steps[at].simpler() {
                 if tries >= MAX_TRIES {
                     break;
@@ -47,7 +47,7 @@ pub(super) async fn shrink<E>(
                 tries += 1;
                 if fails(&changed).await? {
                     steps = changed;
-                    go_on = true;
+                    improved = true;
                     break;
                 }
             }
@@ -59,30 +59,22 @@ pub(super) async fn shrink<E>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::MessageFields;
 
     /// The session fails if a Send of at least 700 bytes precedes a pause.
     #[tokio::test]
     async fn only_the_cause_remains() {
-        let message = |size| Step::Message {
-            connection: 1,
-            size,
-            segment: 9,
-            solicited: true,
-            every: 0,
-            stall: 0,
-            empty: false,
-            descending: false,
-        };
+        let message = |size| Step::Message(MessageFields { solicited: true, ..MessageFields::plain(1, size, 9) });
         let mut steps: Vec<Step> = (0..30).map(|count| Step::Segments { connection: 2, count }).collect();
         steps.insert(7, message(5000));
         steps.insert(20, Step::Pause { ms: 100 });
         let fails = async |steps: &[Step]| {
-            let send = steps.iter().position(|step| matches!(step, Step::Message { size: 700.., .. }));
+            let send = steps.iter().position(|step| matches!(step, Step::Message(MessageFields { size: 700.., .. })));
             let pause = steps.iter().position(|step| matches!(step, Step::Pause { .. }));
             Ok::<bool, ()>(send.is_some_and(|send| pause.is_some_and(|pause| send < pause)))
         };
         let (steps, tries) = shrink(steps, fails).await.unwrap();
-        let Step::Message { size, segment, solicited, .. } = steps[0] else { panic!("{steps:?}") };
+        let Step::Message(MessageFields { size, segment, solicited, .. }) = steps[0] else { panic!("{steps:?}") };
         assert!(steps.len() == 2 && (700..1400).contains(&size) && segment >= size && !solicited, "{steps:?}");
         assert_eq!(steps[1], Step::Pause { ms: 1 });
         assert!(tries < 150, "{tries}");

@@ -1,34 +1,16 @@
-//! The steps of a session with an agent, and how they are drawn. The steps call the functions of
+//! The steps of a session with an agent. The steps call the functions of
 //! `suites/library/agent_session.lua`.
 
 use std::fmt::{self, Display, Formatter};
 
-use fastrand::Rng;
+use super::lua_table::LuaTable;
 
-use super::draw::{Profile, pick, segment, size};
-use super::step::Step;
-
-/// The kinds of work requests that the target's user posts.
-const KINDS: [&str; 3] = ["send", "write", "read"];
 /// The Atomic Operations that the target's user posts.
-const POSTED_ATOMICS: [&str; 2] = ["add", "swap"];
-/// The Atomic Operations that the tester requests. A `miss` is a CmpSwap that finds another value.
-const ATOMICS: [&str; 3] = ["add", "swap", "miss"];
+pub(super) const POSTED_ATOMICS: [&str; 2] = ["add", "swap"];
 /// Payload in bytes of the tester's segments, if a step has no other number.
-const SEGMENT: u32 = 1024;
+pub(super) const SEGMENT: u32 = 1024;
 /// Number of Reads that each side of a connection permits at a time, if a step has no other number.
-const DEPTH: u32 = 4;
-/// Number of regions of a connection that the tester writes and reads.
-const REGIONS: u32 = 3;
-/// Maximum size in bytes of such a region.
-const MAX_REGION: u32 = 200_000;
-/// Maximum size in bytes of a message. If a step has several messages, the maximum is lower.
-const MAX_SIZE: u32 = 131_072;
-const MAX_SHORT: u32 = 4096;
-/// Maximum number of steps of a session.
-const MAX_STEPS: usize = 30;
-/// Maximum number of bytes of the messages of a session.
-const MAX_OCTETS: u32 = 2 << 20;
+pub(super) const DEPTH: u32 = 4;
 
 /// Work requests that the target's user posts. Their fields are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +72,7 @@ impl WorkFields {
     }
 
     fn table(&self) -> LuaTable {
-        let mut table = LuaTable::of_size(self.size)
+        LuaTable::of_size(self.size)
             .number("count", self.count, 1)
             .number("parts", self.parts, 1)
             .number("at", self.at, 0)
@@ -98,11 +80,8 @@ impl WorkFields {
             .flag("invalidate", self.invalidate)
             .flag("fence", self.fence)
             .flag("inline", self.inline)
-            .flag("unsignaled", self.unsignaled);
-        if self.to > 0 {
-            table.0.push(format!("to = {:#x}", self.to));
-        }
-        table
+            .flag("unsignaled", self.unsignaled)
+            .hex("to", self.to)
     }
 }
 
@@ -238,36 +217,6 @@ impl AgentStep {
     }
 }
 
-/// A table in Lua. A field that has its default is left out.
-#[derive(Debug, Default)]
-struct LuaTable(Vec<String>);
-
-impl LuaTable {
-    fn of_size(size: u32) -> Self {
-        LuaTable(vec![format!("size = {size}")])
-    }
-
-    fn number(mut self, name: &str, value: u32, default: u32) -> Self {
-        if value != default {
-            self.0.push(format!("{name} = {value}"));
-        }
-        self
-    }
-
-    fn flag(mut self, name: &str, is_set: bool) -> Self {
-        if is_set {
-            self.0.push(format!("{name} = true"));
-        }
-        self
-    }
-}
-
-impl Display for LuaTable {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{{ {} }}", self.0.join(", "))
-    }
-}
-
 /// A call in Lua, with the session in `s`.
 impl Display for AgentStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -276,10 +225,7 @@ impl Display for AgentStep {
             AgentAction::Open { depth, markers, enhanced } => {
                 let table = LuaTable::default().number("depth", depth, DEPTH);
                 let table = table.flag("markers", markers).flag("enhanced", enhanced);
-                match table.0.is_empty() {
-                    true => write!(f, "s:open({connection})"),
-                    false => write!(f, "s:open({connection}, {table})"),
-                }
+                write!(f, "s:open({connection}{})", table.last_argument())
             }
             AgentAction::Region { region, size } => write!(f, "s:region({connection}, {region}, {size})"),
             AgentAction::Fill { region } => write!(f, "s:fill({connection}, {region})"),
@@ -307,184 +253,17 @@ impl Display for AgentStep {
     }
 }
 
-fn of(connection: u32, action: AgentAction) -> Step {
-    Step::Agent(AgentStep { connection, action })
-}
-
-/// Draws the steps of a session.
-pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
-    let most = rng.u32(1..=profile.connections);
-    let connections = rng.u32(1..=most);
-    let (mut steps, mut left) = (Vec::new(), MAX_OCTETS);
-    for connection in 1..=connections {
-        if rng.bool() {
-            steps.push(of(connection, open(rng, profile)));
-        }
-    }
-    let count = steps.len() + 1 + rng.usize(..MAX_STEPS) * rng.usize(1..=4) / 4;
-    while steps.len() < count {
-        let (connection, region) = (rng.u32(1..=connections), rng.u32(1..=REGIONS));
-        let action = match rng.u32(..100) {
-            0..3 => {
-                steps.push(Step::Pause { ms: rng.u32(1..100) });
-                continue;
-            }
-            3..9 => {
-                steps.push(Step::Answers { connection });
-                continue;
-            }
-            9..12 => {
-                steps.push(Step::Close { connection });
-                continue;
-            }
-            12..14 => {
-                steps.push(Step::Reset { connection });
-                continue;
-            }
-            14..16 => AgentAction::Disconnect,
-            16..20 => open(rng, profile),
-            20..26 => AgentAction::Region { region, size: size(rng, MAX_REGION).max(1) },
-            26..29 => AgentAction::Fill { region },
-            29..36 => {
-                AgentAction::Answer { count: rng.u32(1..=40), segment: *pick(rng, &[1, 64, 1000, 1432, SEGMENT]) }
-            }
-            36..41 => {
-                let (count, size) = (rng.u32(1..=12), size(rng, 4 * MAX_SHORT));
-                AgentAction::Receive { count, size, parts: parts(rng), pad: rng.u32(..64) }
-            }
-            41..44 if profile.atomics => AgentAction::Atomic(ATOMICS[rng.usize(..ATOMICS.len())]),
-            44..46 if profile.atomics => AgentAction::Immediate { solicited: rng.bool() },
-            46..66 => AgentAction::Post(work(rng, profile, &mut left)),
-            66..76 => {
-                let size = size(rng, MAX_SIZE.min(left));
-                left -= size;
-                AgentAction::Write { region, at: place(rng), size, segment: segment(rng, profile, size) }
-            }
-            76..86 => {
-                let count: u32 = *pick(rng, &[1, 1, 1, 2, 4, 5, 16]);
-                let most = if count == 1 { MAX_SIZE } else { MAX_SHORT };
-                let size = size(rng, most.min(left / count));
-                left -= size * count;
-                AgentAction::Read { region, at: place(rng), size, count }
-            }
-            _ => {
-                message(rng, profile, connection, &mut left, &mut steps);
-                continue;
-            }
-        };
-        steps.push(of(connection, action));
-    }
-    steps
-}
-
-fn open(rng: &mut Rng, profile: &Profile) -> AgentAction {
-    let markers = profile.markers && rng.u32(..4) == 0;
-    let enhanced = profile.enhanced && rng.u32(..3) == 0;
-    AgentAction::Open { depth: *pick(rng, &[1, 2, DEPTH, DEPTH, 8, 16]), markers, enhanced }
-}
-
-/// Draws the maximum number of parts of a work request.
-fn parts(rng: &mut Rng) -> u32 {
-    if rng.bool() { 1 } else { rng.u32(2..=4) }
-}
-
-/// Draws an offset in a region. Several Writes and Reads often begin at the same place.
-fn place(rng: &mut Rng) -> u32 {
-    match rng.u32(..3) {
-        0 => 0,
-        1 => rng.u32(..4096),
-        _ => rng.u32(..MAX_REGION),
-    }
-}
-
-/// Draws work requests of the target.
-fn work(rng: &mut Rng, profile: &Profile, left: &mut u32) -> WorkFields {
-    let is_atomic = profile.atomics && rng.u32(..8) == 0;
-    let kind = if is_atomic { *pick(rng, &POSTED_ATOMICS) } else { *pick(rng, &KINDS) };
-    let count = if rng.u32(..3) == 0 { rng.u32(2..=8) } else { 1 };
-    let most = if count == 1 { MAX_SIZE } else { MAX_SHORT };
-    let size = if is_atomic { 8 } else { size(rng, most.min(*left / count)) };
-    *left = left.saturating_sub(size * count);
-    let to = match rng.u32(..4) {
-        0 => 0,
-        1 => rng.u64(..u64::MAX / 4),
-        2 => (1 << 31) - u64::from(rng.u32(..=size)),
-        _ => (1 << 32) - u64::from(rng.u32(..=size)),
-    };
-    let (is_send, is_data) = (kind == "send", kind == "send" || kind == "write");
-    WorkFields {
-        count,
-        parts: if is_data { parts(rng) } else { 1 },
-        at: rng.u32(..MAX_SIZE),
-        // The memory of an Atomic Operation has an address that is a multiple of eight.
-        to: if is_send { 0 } else { to & !7 },
-        solicited: is_send && rng.u32(..4) == 0,
-        invalidate: is_send && rng.u32(..4) == 0,
-        fence: is_data && rng.u32(..4) == 0,
-        inline: is_data && size <= 32 && rng.bool(),
-        unsignaled: count > 1 && rng.bool(),
-        ..WorkFields::plain(kind, size)
-    }
-}
-
-/// Draws a Send of the tester, and its first segments. The segments that are not sent here follow
-/// with a later step on this connection.
-fn message(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, steps: &mut Vec<Step>) {
-    let size = size(rng, MAX_SIZE.min(*left));
-    *left -= size;
-    let segment = segment(rng, profile, size);
-    let fields = MessageFields {
-        size,
-        segment,
-        room: if rng.bool() { rng.u32(..100) } else { 0 },
-        parts: parts(rng),
-        pad: if rng.bool() { rng.u32(..64) } else { 0 },
-        every: if size < 3000 && rng.u32(..6) == 0 { rng.u32(1..=40) } else { 0 },
-        solicited: rng.u32(..5) == 0,
-    };
-    steps.push(of(connection, AgentAction::Message(fields)));
-    let count = size.div_ceil(segment).max(1);
-    let now = if rng.bool() { count } else { rng.u32(0..=count) };
-    if now > 0 {
-        steps.push(Step::Segments { connection, count: now });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::case::lua;
     use super::super::service::SessionService;
+    use super::super::step::Step;
     use super::*;
     use crate::script::Suites;
-    use crate::targets::Target;
-
-    fn profile() -> Profile {
-        Profile { atomics: true, ..Profile::of(&Target::builtin(), SessionService::Agent, 3) }
-    }
-
-    #[test]
-    fn the_seed_determines_the_steps_and_simpler_steps_end() {
-        let (profile, mut kinds) = (profile(), std::collections::HashSet::new());
-        for seed in 0..200 {
-            let steps = steps(&mut Rng::with_seed(seed), &profile);
-            assert_eq!(steps, super::steps(&mut Rng::with_seed(seed), &profile));
-            for mut step in steps {
-                if let Step::Agent(step) = step {
-                    assert!((1..=3).contains(&step.connection), "{step}");
-                    kinds.insert(std::mem::discriminant(&step.action));
-                }
-                let tries = std::iter::from_fn(|| {
-                    step = *step.simpler().first()?;
-                    Some(step)
-                });
-                assert!(tries.take(1000).count() < 1000, "a step has simpler steps without end");
-            }
-        }
-        assert_eq!(kinds.len(), 12);
-    }
 
     #[test]
     fn a_case_with_an_agent_loads() {
+        let of = |connection, action| Step::Agent(AgentStep { connection, action });
         let fields = WorkFields { count: 2, fence: true, to: 0x10, ..WorkFields::plain("write", 70) };
         let steps = [of(1, AgentAction::Post(fields)), of(2, AgentAction::Atomic("add"))];
         let text = lua(SessionService::Agent, "7-1", "Session 1 of seed 7.", &steps, &[]);
@@ -494,6 +273,7 @@ mod tests {
         );
         assert!(text.contains("run = function(t, p, target)\n    local s = session.agent(t, target)\n"), "{text}");
         let case = Suites::generated("rdmap/explored/7-1.lua", text).unwrap();
+        // 18 of AGENT, and 3 of ATOMICS.
         assert_eq!(case.info.requirements.len(), 21);
     }
 }

@@ -116,6 +116,7 @@ pub(crate) fn lua_damaged<'r>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::step::MessageFields;
     use super::*;
     use crate::script::Suites;
 
@@ -123,16 +124,7 @@ mod tests {
     fn a_case_shows_its_steps() {
         let steps = [
             Step::Open { connection: 1, crc: Some(true), private: 12, markers: true, enhanced: true, rtr: None },
-            Step::Message {
-                connection: 1,
-                size: 70,
-                segment: 16,
-                solicited: true,
-                every: 5,
-                stall: 0,
-                empty: true,
-                descending: false,
-            },
+            Step::Message(MessageFields { solicited: true, every: 5, empty: true, ..MessageFields::plain(1, 70, 16) }),
             Step::Segments { connection: 1, count: 2 },
             Step::Pause { ms: 50 },
             Step::Fault { connection: 1, fault: "wrong-crc", at_once: false },

@@ -1,9 +1,9 @@
-//! The illegal steps of sessions.
+//! The faults of sessions: illegal messages, and legal messages that a target may handle wrongly.
 
-/// An illegal FPDU, by its name in the Lua module. The target has to end the connection. After a
-/// `gap`, it may also wait for the missing bytes. With an SDP socket: illegal messages, unusual
-/// messages that a receiver must accept, or an unusual end of the connection. With a port mapper: an
-/// illegal datagram.
+/// A fault, by its name in the Lua module. With RDMA: an illegal FPDU, after which the target has
+/// to end the connection. After a `gap`, it may also wait for the missing bytes. With an SDP
+/// socket: illegal messages, unusual messages that a receiver must accept, or an unusual end of the
+/// connection. With a port mapper: an illegal datagram.
 pub(crate) type Fault = &'static str;
 
 /// Faults of an FPDU with a wrong CRC, for connections with CRCs.
@@ -35,9 +35,11 @@ pub(crate) const RPING_FAULTS: [Fault; 7] =
 /// Faults with the STag of another open connection. They need the service rping, and connections
 /// with different Protection Domains.
 pub(crate) const NEIGHBOUR_FAULTS: [Fault; 3] = ["neighbour-read", NEIGHBOUR_WRITE, "neighbour-invalidate"];
+/// A Write to the buffer of another open connection.
 pub(crate) const NEIGHBOUR_WRITE: Fault = "neighbour-write";
-/// A Write to the STag of a connection that has ended, and a Write to an STag that never existed.
+/// A Write to the STag of a connection that has ended.
 pub(crate) const CLOSED_STAG: Fault = "closed-stag";
+/// A Write to an STag that never existed.
 pub(crate) const UNKNOWN_STAG: Fault = "unknown-stag";
 /// Faults of sessions with an SDP socket.
 pub(crate) const SDP_FAULTS: [Fault; 17] = [
@@ -61,6 +63,20 @@ pub(crate) const SDP_FAULTS: [Fault; 17] = [
 ];
 /// Further faults of sessions with an SDP socket that sends no data by itself.
 pub(crate) const SDP_ANSWER_FAULTS: [Fault; 4] = ["rd-compl-of-nothing", "send-sm-of-nothing", "fin", "suspend"];
+/// Faults of sessions with a port mapper.
+pub(crate) const PORTMAP_FAULTS: [Fault; 11] = [
+    "pm-time",
+    "reserved",
+    "padding",
+    "unknown-ack",
+    "other-ipv",
+    "other-version",
+    "own-accept",
+    "own-deny",
+    "empty",
+    "short",
+    "long",
+];
 
 #[cfg(test)]
 mod tests {
@@ -89,6 +105,7 @@ mod tests {
             (SessionService::SdpEcho, answering.clone()),
             (SessionService::SdpSink, answering),
             (SessionService::SdpSource, SDP_FAULTS.to_vec()),
+            (SessionService::PortMapper, PORTMAP_FAULTS.to_vec()),
         ] {
             for fault in faults {
                 assert!(loads(service, fault), "{fault}");

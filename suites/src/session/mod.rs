@@ -3,14 +3,20 @@
 //! | file | content |
 //! | --- | --- |
 //! | `service` | the services of targets that have sessions |
+//! | `profile` | what the sessions with a target may do |
 //! | `step` | the steps of a session with the service echo or rping |
-//! | `fault` | the illegal steps |
 //! | `sdp_step` | the steps of a session with an SDP socket |
-//! | `sdp_draw` | draws the steps of a session with an SDP socket |
-//! | `agent_step` | the steps of a session with an agent, and how they are drawn |
-//! | `portmap_step` | the steps of a session with a port mapper, and how they are drawn |
+//! | `agent_step` | the steps of a session with an agent |
+//! | `portmap_step` | the steps of a session with a port mapper |
+//! | `fault` | the faults: illegal messages, and legal messages that a target may handle wrongly |
 //! | `draw` | draws the steps of a session with the service echo or rping |
-//! | `draw_echo` | draws the operations of the service echo |
+//! | `echo_draw` | draws the operations of the service echo |
+//! | `rping_draw` | draws the operations of the service rping |
+//! | `sdp_draw` | draws the steps of a session with an SDP socket |
+//! | `agent_draw` | draws the steps of a session with an agent |
+//! | `portmap_draw` | draws the steps of a session with a port mapper |
+//! | `simpler` | simpler steps of the same kind, for a reduction |
+//! | `lua_table` | a table in Lua: the fields of a step |
 //! | `case` | the Lua case of a session |
 //!
 //! `weft test --explore` plays sessions with new seeds. The cases of the topics `rdmap/6-sessions`,
@@ -19,33 +25,39 @@
 
 use fastrand::Rng;
 
+mod agent_draw;
 mod agent_step;
 mod case;
 mod draw;
-mod draw_echo;
+mod echo_draw;
 mod fault;
+mod lua_table;
+mod portmap_draw;
 mod portmap_step;
+mod profile;
+mod rping_draw;
 mod sdp_draw;
 mod sdp_step;
 mod service;
+mod simpler;
 mod step;
 
 pub(crate) use agent_step::{AgentAction, AgentStep};
 pub(crate) use case::{lua, lua_damaged, lua_steps};
-pub(crate) use draw::{FEW_PRIVATE, MAX_PRIVATE, MAX_SEND, Profile};
-pub(crate) use draw_echo::{LONG_BURST, MAX_BATCH};
+pub(crate) use echo_draw::{LONG_BURST, MAX_BATCH};
 pub(crate) use fault::NEIGHBOUR_WRITE;
 pub(crate) use portmap_step::{MAPPED, MAX_PORTS, PortmapAction, PortmapStep};
+pub(crate) use profile::{FEW_PRIVATE, MAX_PRIVATE, MAX_SEND, Profile};
 pub(crate) use sdp_step::{SdpAction, SdpStep, SocketFields};
 pub(crate) use service::SessionService;
-pub(crate) use step::Step;
+pub(crate) use step::{MessageFields, Step};
 
 /// Draws the steps of a session: selects them at random.
 pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     match profile.service {
         SessionService::Echo | SessionService::Rping => draw::steps(rng, profile),
         SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => sdp_draw::steps(rng, profile),
-        SessionService::Agent => agent_step::steps(rng, profile),
-        SessionService::PortMapper => portmap_step::steps(rng, profile),
+        SessionService::Agent => agent_draw::steps(rng, profile),
+        SessionService::PortMapper => portmap_draw::steps(rng, profile),
     }
 }

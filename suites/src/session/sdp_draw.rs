@@ -2,8 +2,9 @@
 
 use fastrand::Rng;
 
-use super::draw::{Profile, pick};
+use super::draw::{connections, pick, step_count};
 use super::fault::{Fault, SDP_ANSWER_FAULTS, SDP_FAULTS};
+use super::profile::Profile;
 use super::sdp_step::{SdpAction, SdpStep, SocketFields};
 use super::service::SessionService;
 use super::step::Step;
@@ -43,8 +44,7 @@ fn of(connection: u32, action: SdpAction) -> Step {
 
 /// Draws the steps of a session.
 pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
-    let most = rng.u32(1..=profile.connections);
-    let connections = rng.u32(1..=most);
+    let connections = connections(rng, profile);
     let opened: Vec<SocketFields> = (1..=connections).map(|_| fields(rng, profile.service)).collect();
     let mut steps: Vec<Step> =
         (1..).zip(&opened).map(|(number, fields)| of(number, SdpAction::Open(*fields))).collect();
@@ -54,7 +54,7 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     let is_small = opened.iter().any(|fields| fields.recv_size < 1000 || fields.bufs < 5);
     let (most, mut left) = if is_small { (SHORT, MAX_OCTETS / 40) } else { (u32::MAX, MAX_OCTETS) };
     let mut longer = if is_small { longer_send(&opened) } else { 0 };
-    let count = steps.len() + 1 + rng.usize(..MAX_STEPS) * rng.usize(1..=4) / 4;
+    let count = steps.len() + step_count(rng, MAX_STEPS);
     while steps.len() < count {
         let connection = rng.u32(1..=connections);
         let fields = &opened[connection as usize - 1];
@@ -74,11 +74,11 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
                 steps.push(Step::Reset { connection });
                 continue;
             }
-            27..32 => SdpAction::Mode(MODES[rng.usize(..MODES.len())]),
+            27..32 => SdpAction::Mode(*pick(rng, &MODES)),
             32..35 => SdpAction::Unbuffer,
             35..38 => SdpAction::Resize(*pick(rng, SIZES)),
             38 => SdpAction::Resizes { count: rng.u32(2..=30), size: *pick(rng, SIZES) },
-            39..43 => SdpAction::Answer(ANSWERS[rng.usize(..ANSWERS.len())]),
+            39..43 => SdpAction::Answer(*pick(rng, &ANSWERS)),
             43..48 => SdpAction::Cancel,
             48..51 => SdpAction::StopReading(*pick(rng, &[1, 5, 30, 100, 300])),
             51..54 if !is_small => {
@@ -148,7 +148,7 @@ fn add_faults(rng: &mut Rng, service: SessionService, opened: &[SocketFields], s
         let connection = rng.usize(..opened.len());
         let open = SdpAction::Open(opened[connection]);
         let connection = u32::try_from(connection + 1).unwrap_or(1);
-        let fault = Step::Fault { connection, fault: faults[rng.usize(..faults.len())], at_once: false };
+        let fault = Step::Fault { connection, fault: *pick(rng, &faults), at_once: false };
         steps.splice(place..place, [fault, of(connection, open)]);
     }
 }
@@ -190,7 +190,7 @@ fn pattern(rng: &mut Rng, connection: u32, fields: &SocketFields) -> Vec<Step> {
     let of = |action| of(connection, action);
     let send = |size| of(SdpAction::Send { size, urgent: false });
     let urgent = |size| of(SdpAction::Send { size, urgent: true });
-    let deaf = |ms| of(SdpAction::StopReading(ms));
+    let stop_reading = |ms| of(SdpAction::StopReading(ms));
     let run = |ms| of(SdpAction::Run(ms));
     let (reset, answers) = (Step::Reset { connection }, Step::Answers { connection });
     // Some connections end before the answers arrive.
@@ -202,7 +202,7 @@ fn pattern(rng: &mut Rng, connection: u32, fields: &SocketFields) -> Vec<Step> {
         // A SrcAvailCancel crosses the target's completion, or its RDMA Reads.
         0 => {
             let size = *pick(rng, &[400, 600, 2000, 9000, 30_000]);
-            let mut steps = vec![deaf(100), send(size), run(20), of(SdpAction::Cancel), send(20)];
+            let mut steps = vec![stop_reading(100), send(size), run(20), of(SdpAction::Cancel), send(20)];
             steps.extend(end(rng));
             steps
         }
@@ -210,7 +210,7 @@ fn pattern(rng: &mut Rng, connection: u32, fields: &SocketFields) -> Vec<Step> {
         1 => {
             let (count, size) = (rng.usize(2..=32), *pick(rng, &[600, 3000, 9000]));
             let sends = std::iter::repeat_n(send(size), count);
-            let before = [of(SdpAction::Mode("pipelined")), deaf(100)];
+            let before = [of(SdpAction::Mode("pipelined")), stop_reading(100)];
             before.into_iter().chain(sends).chain([run(20), answers]).collect()
         }
         2 => vec![
@@ -231,11 +231,11 @@ fn pattern(rng: &mut Rng, connection: u32, fields: &SocketFields) -> Vec<Step> {
             [of(SdpAction::Mode("pipelined"))].into_iter().chain(pairs).chain([answers]).collect()
         }
         // The target's Out-Of-Band byte waits after many other bytes.
-        4 => vec![deaf(200), send(100_000), urgent(20), urgent(20), run(50), answers],
+        4 => vec![stop_reading(200), send(100_000), urgent(20), urgent(20), run(50), answers],
         // SinkAvails cross SrcAvails.
         5 => {
             let sends = std::iter::repeat_n(send(8000), rng.usize(3..=6));
-            let mut steps: Vec<Step> = [deaf(50)].into_iter().chain(sends).chain([run(100)]).collect();
+            let mut steps: Vec<Step> = [stop_reading(50)].into_iter().chain(sends).chain([run(100)]).collect();
             steps.extend(end(rng));
             steps
         }
@@ -255,7 +255,7 @@ fn pattern(rng: &mut Rng, connection: u32, fields: &SocketFields) -> Vec<Step> {
             };
             let mut steps = vec![reset];
             for _ in 0..rng.usize(1..=2) {
-                steps.extend([of(SdpAction::Open(open)), deaf(100)]);
+                steps.extend([of(SdpAction::Open(open)), stop_reading(100)]);
                 steps.extend(std::iter::repeat_n(send(size), count));
                 steps.extend([run(20), if rng.bool() { reset } else { of(SdpAction::Abort) }]);
             }
@@ -293,14 +293,14 @@ fn fields(rng: &mut Rng, service: SessionService) -> SocketFields {
         }
     };
     rarely(&mut fields, &|rng, fields| fields.crc = rng.bool());
-    rarely(&mut fields, &|rng, fields| fields.mode = MODES[rng.usize(..MODES.len())]);
+    rarely(&mut fields, &|rng, fields| fields.mode = *pick(rng, &MODES));
     rarely(&mut fields, &|rng, fields| fields.bufs = *pick(rng, &[3, 4, 5, 8, 64]));
     rarely(&mut fields, &|rng, fields| fields.recv_size = *pick(rng, &[37, 100, 1000, 3000, 20_000]));
     rarely(&mut fields, &|rng, fields| fields.source_threshold = *pick(rng, &[0, 64, 500, 3000, 1 << 30]));
     rarely(&mut fields, &|rng, fields| fields.sink_threshold = *pick(rng, &[0, 500, 5000, 1 << 30]));
     rarely(&mut fields, &|rng, fields| fields.max_src_avail = *pick(rng, &[1000, 5000, 20_000, 70_000]));
     rarely(&mut fields, &|rng, fields| fields.src_avail_payload = *pick(rng, &[1, 40, 1000]));
-    rarely(&mut fields, &|rng, fields| fields.answer = ANSWERS[rng.usize(..ANSWERS.len())]);
+    rarely(&mut fields, &|rng, fields| fields.answer = *pick(rng, &ANSWERS));
     rarely(&mut fields, &|rng, fields| fields.max_read = *pick(rng, &[500, 3000, 20_000]));
     rarely(&mut fields, &|rng, fields| fields.read_batch = *pick(rng, &[1, 2000, 10_000]));
     rarely(&mut fields, &|rng, fields| fields.receive = *pick(rng, &[50, 1000, 4000, 40_000, 200_000]));
@@ -357,6 +357,7 @@ mod tests {
     use std::collections::{BTreeSet, HashSet};
 
     use super::super::case::lua;
+    use super::super::simpler::assert_simpler_steps_end;
     use super::*;
     use crate::script::Suites;
     use crate::targets::Target;
@@ -381,14 +382,11 @@ mod tests {
             let steps = steps(&mut Rng::with_seed(seed), &profile);
             assert_eq!(steps, super::steps(&mut Rng::with_seed(seed), &profile));
             kinds.extend(sdp_actions(&steps).map(|action| std::mem::discriminant(&action)));
-            for mut step in steps {
-                let tries = std::iter::from_fn(|| {
-                    step = *step.simpler().first()?;
-                    Some(step)
-                });
-                assert!(tries.take(1000).count() < 1000, "a step has simpler steps without end");
+            for step in steps {
+                assert_simpler_steps_end(step);
             }
         }
+        // Every variant of SdpAction.
         assert_eq!(kinds.len(), 15);
     }
 
@@ -466,19 +464,53 @@ mod tests {
     }
 
     #[test]
-    fn a_case_with_each_new_step_loads() {
-        let fields = SocketFields { data_first: true, max_received: 300, ..SocketFields::default() };
+    fn a_case_with_each_sdp_step_loads() {
+        let fields = SocketFields {
+            crc: false,
+            mode: "pipelined",
+            recv_size: 1000,
+            data_first: true,
+            max_received: 300,
+            buffers_at: 0xffff_f001,
+            ..SocketFields::default()
+        };
         let steps = [
             SdpAction::Open(fields),
+            SdpAction::Send { size: 70, urgent: true },
+            SdpAction::Mode("combined"),
+            SdpAction::Unbuffer,
+            SdpAction::Resize(3000),
+            SdpAction::Resizes { count: 4, size: 3000 },
             SdpAction::Grow { size: 20_000, before: 3 },
+            SdpAction::StopReading(5),
             SdpAction::Hold(30),
             SdpAction::LateAnswer { ms: 300, size: 9000 },
             SdpAction::Huge { size: 1_300_000, count: 40 },
+            SdpAction::Answer("both"),
+            SdpAction::Cancel,
+            SdpAction::Run(1050),
+            SdpAction::Abort,
         ];
         let text = lua(SessionService::SdpSink, "7-1", "Session 1 of seed 7.", &steps.map(|step| of(1, step)), &[]);
-        let calls = "    s:open(1, { max_received = 300, data_first = true })\n    s:grow(1, 20000, 3)\n    \
-                     s:hold(1, 0.030)\n    s:late_answer(1, 0.300, 9000)\n    s:huge(1, 1300000, 40)\n";
-        assert!(text.contains(calls), "{text}");
+        let calls = [
+            "s:open(1, { recv_size = 1000, max_received = 300, mode = \"pipelined\", crc = false, data_first = true, \
+             buffers_at = 0xfffff001 })",
+            "s:send(1, { size = 70, urgent = true })",
+            "s:mode(1, \"combined\")",
+            "s:unbuffer(1)",
+            "s:resize(1, 3000)",
+            "s:resizes(1, 4, 3000)",
+            "s:grow(1, 20000, 3)",
+            "s:stop_reading(1, 0.005)",
+            "s:hold(1, 0.030)",
+            "s:late_answer(1, 0.300, 9000)",
+            "s:huge(1, 1300000, 40)",
+            "s:answer(1, \"both\")",
+            "s:cancel(1)",
+            "s:run(1, 1.050)",
+            "s:abort(1)",
+        ];
+        assert!(text.contains(&format!("    {}\n", calls.join("\n    "))), "{text}");
         assert!(Suites::generated("sdp/explored/7-1.lua", text).is_ok());
     }
 }

@@ -3,6 +3,11 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use weft_core::wire::sdp::MIN_PRIVATE_BUFFER;
+
+use super::lua_table::LuaTable;
+use super::step::seconds;
+
 /// Number of bytes that the tester's user takes from a source before the tester closes its own
 /// half. A source may send data without end.
 const MAX_RECEIVED: u32 = 1 << 18;
@@ -71,43 +76,34 @@ impl Default for SocketFields {
 }
 
 impl SocketFields {
-    /// The names and values of the fields that differ from their default.
-    fn changed(&self) -> Vec<String> {
+    /// Returns the fields that differ from their defaults.
+    fn table(&self) -> LuaTable {
         let usual = SocketFields::default();
-        let mut fields = Vec::new();
-        let numbers = [
-            ("bufs", self.bufs, usual.bufs),
-            ("recv_size", self.recv_size, usual.recv_size),
-            ("source_threshold", self.source_threshold, usual.source_threshold),
-            ("sink_threshold", self.sink_threshold, usual.sink_threshold),
-            ("max_src_avail", self.max_src_avail, usual.max_src_avail),
-            ("src_avail_payload", self.src_avail_payload, usual.src_avail_payload),
-            ("max_read", self.max_read, usual.max_read),
-            ("read_batch", self.read_batch, usual.read_batch),
-            ("receive", self.receive, usual.receive),
-            ("receives", self.receives, usual.receives),
-            ("max_adverts", self.max_adverts, usual.max_adverts),
-            ("src_avails", self.src_avails, usual.src_avails),
-            ("sink_avails", self.sink_avails, usual.sink_avails),
-            ("ird", self.ird, usual.ird),
-            ("max_received", self.max_received, usual.max_received),
-            ("cut", self.cut, usual.cut),
-        ];
-        fields.extend(numbers.iter().filter(|(_, is, was)| is != was).map(|(name, is, _)| format!("{name} = {is}")));
-        let names = [("mode", self.mode, usual.mode), ("answer", self.answer, usual.answer)];
-        fields.extend(names.iter().filter(|(_, is, was)| is != was).map(|(name, is, _)| format!("{name} = \"{is}\"")));
-        let flags = [
-            ("crc", self.crc, usual.crc),
-            ("wants_pipelined", self.wants_pipelined, usual.wants_pipelined),
-            ("follows_hints", self.follows_hints, usual.follows_hints),
-            ("data_first", self.data_first, usual.data_first),
-            ("cut_fpdus", self.cut_fpdus, usual.cut_fpdus),
-        ];
-        fields.extend(flags.iter().filter(|(_, is, was)| is != was).map(|(name, is, _)| format!("{name} = {is}")));
-        if self.buffers_at != usual.buffers_at {
-            fields.push(format!("buffers_at = {:#x}", self.buffers_at));
-        }
-        fields
+        LuaTable::default()
+            .number("bufs", self.bufs, usual.bufs)
+            .number("recv_size", self.recv_size, usual.recv_size)
+            .number("source_threshold", self.source_threshold, usual.source_threshold)
+            .number("sink_threshold", self.sink_threshold, usual.sink_threshold)
+            .number("max_src_avail", self.max_src_avail, usual.max_src_avail)
+            .number("src_avail_payload", self.src_avail_payload, usual.src_avail_payload)
+            .number("max_read", self.max_read, usual.max_read)
+            .number("read_batch", self.read_batch, usual.read_batch)
+            .number("receive", self.receive, usual.receive)
+            .number("receives", self.receives, usual.receives)
+            .number("max_adverts", self.max_adverts, usual.max_adverts)
+            .number("src_avails", self.src_avails, usual.src_avails)
+            .number("sink_avails", self.sink_avails, usual.sink_avails)
+            .number("ird", self.ird, usual.ird)
+            .number("max_received", self.max_received, usual.max_received)
+            .number("cut", self.cut, usual.cut)
+            .string("mode", self.mode, usual.mode)
+            .string("answer", self.answer, usual.answer)
+            .boolean("crc", self.crc, usual.crc)
+            .boolean("wants_pipelined", self.wants_pipelined, usual.wants_pipelined)
+            .boolean("follows_hints", self.follows_hints, usual.follows_hints)
+            .boolean("data_first", self.data_first, usual.data_first)
+            .boolean("cut_fpdus", self.cut_fpdus, usual.cut_fpdus)
+            .hex("buffers_at", self.buffers_at)
     }
 
     /// Returns simpler fields: first the defaults of all fields, then variants in which one field,
@@ -196,14 +192,14 @@ impl SdpStep {
                 plain.into_iter().chain(sizes.map(|size| SdpAction::Send { size, urgent })).collect()
             }
             SdpAction::Resize(size) => {
-                smaller(size).into_iter().filter(|size| *size >= 37).map(SdpAction::Resize).collect()
+                smaller(size).into_iter().filter(|size| *size >= MIN_PRIVATE_BUFFER).map(SdpAction::Resize).collect()
             }
             SdpAction::Resizes { count, size } => {
                 smaller(count).into_iter().map(|count| SdpAction::Resizes { count, size }).collect()
             }
             SdpAction::Grow { size, before } => {
                 let befores = smaller(before).into_iter().map(|before| SdpAction::Grow { size, before });
-                let sizes = smaller(size).into_iter().filter(|size| *size >= 37);
+                let sizes = smaller(size).into_iter().filter(|size| *size >= MIN_PRIVATE_BUFFER);
                 befores.chain(sizes.map(|size| SdpAction::Grow { size, before })).collect()
             }
             SdpAction::StopReading(ms) => {
@@ -234,30 +230,22 @@ impl Display for SdpStep {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let connection = self.connection;
         match self.action {
-            SdpAction::Open(fields) => match fields.changed() {
-                changed if changed.is_empty() => write!(f, "s:open({connection})"),
-                changed => write!(f, "s:open({connection}, {{ {} }})", changed.join(", ")),
-            },
+            SdpAction::Open(fields) => write!(f, "s:open({connection}{})", fields.table().last_argument()),
             SdpAction::Send { size, urgent } => {
-                let urgent = if urgent { ", urgent = true" } else { "" };
-                write!(f, "s:send({connection}, {{ size = {size}{urgent} }})")
+                write!(f, "s:send({connection}, {})", LuaTable::of_size(size).flag("urgent", urgent))
             }
             SdpAction::Mode(mode) => write!(f, "s:mode({connection}, \"{mode}\")"),
             SdpAction::Unbuffer => write!(f, "s:unbuffer({connection})"),
             SdpAction::Resize(size) => write!(f, "s:resize({connection}, {size})"),
             SdpAction::Resizes { count, size } => write!(f, "s:resizes({connection}, {count}, {size})"),
             SdpAction::Grow { size, before } => write!(f, "s:grow({connection}, {size}, {before})"),
-            SdpAction::StopReading(ms) => {
-                write!(f, "s:stop_reading({connection}, {}.{:03})", ms / 1000, ms % 1000)
-            }
-            SdpAction::Hold(ms) => write!(f, "s:hold({connection}, {}.{:03})", ms / 1000, ms % 1000),
-            SdpAction::LateAnswer { ms, size } => {
-                write!(f, "s:late_answer({connection}, {}.{:03}, {size})", ms / 1000, ms % 1000)
-            }
+            SdpAction::StopReading(ms) => write!(f, "s:stop_reading({connection}, {})", seconds(ms)),
+            SdpAction::Hold(ms) => write!(f, "s:hold({connection}, {})", seconds(ms)),
+            SdpAction::LateAnswer { ms, size } => write!(f, "s:late_answer({connection}, {}, {size})", seconds(ms)),
             SdpAction::Huge { size, count } => write!(f, "s:huge({connection}, {size}, {count})"),
             SdpAction::Answer(how) => write!(f, "s:answer({connection}, \"{how}\")"),
             SdpAction::Cancel => write!(f, "s:cancel({connection})"),
-            SdpAction::Run(ms) => write!(f, "s:run({connection}, {}.{:03})", ms / 1000, ms % 1000),
+            SdpAction::Run(ms) => write!(f, "s:run({connection}, {})", seconds(ms)),
             SdpAction::Abort => write!(f, "s:abort({connection})"),
         }
     }

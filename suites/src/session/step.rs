@@ -7,6 +7,7 @@ use std::fmt::{self, Display, Formatter};
 
 use super::agent_step::AgentStep;
 use super::fault::Fault;
+use super::lua_table::LuaTable;
 use super::portmap_step::PortmapStep;
 use super::sdp_step::SdpStep;
 
@@ -27,6 +28,52 @@ impl Rtr {
     }
 }
 
+/// A Send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MessageFields {
+    /// Number of the connection in the session, from 1.
+    pub(crate) connection: u32,
+    pub(crate) size: u32,
+    /// Maximum payload in bytes of a segment.
+    pub(crate) segment: u32,
+    pub(crate) solicited: bool,
+    /// Size in bytes of the TCP segments into which the FPDUs are cut, or 0 for no cuts.
+    pub(crate) every: u32,
+    /// Number of bytes after which the tester waits, or 0 for no wait.
+    pub(crate) stall: u32,
+    /// Whether the last segment has no payload.
+    pub(crate) empty: bool,
+    /// Whether the segments before the last are sent in descending order of their offsets, and all
+    /// at once.
+    pub(crate) descending: bool,
+}
+
+impl MessageFields {
+    /// A Send without options.
+    pub(crate) fn plain(connection: u32, size: u32, segment: u32) -> Self {
+        MessageFields {
+            connection,
+            size,
+            segment,
+            solicited: false,
+            every: 0,
+            stall: 0,
+            empty: false,
+            descending: false,
+        }
+    }
+
+    fn table(&self) -> LuaTable {
+        LuaTable::of_size(self.size)
+            .segment(self.segment, self.size)
+            .flag("solicited", self.solicited)
+            .number("every", self.every, 0)
+            .number("stall", self.stall, 0)
+            .flag("empty", self.empty)
+            .flag("descending", self.descending)
+    }
+}
+
 /// One step. `connection` is the number of a connection in the session, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -35,21 +82,8 @@ pub(crate) enum Step {
     /// so that the target may permit several Reads at a time. With `rtr`, the tester requests the
     /// peer-to-peer model, and begins with this ready-to-receive message.
     Open { connection: u32, crc: Option<bool>, private: u32, markers: bool, enhanced: bool, rtr: Option<Rtr> },
-    /// Begins a Send of `size` bytes in segments of at most `segment` bytes. `every` is the size of
-    /// the TCP segments into which the FPDUs are cut, or 0 for no cuts. `stall` is the number of
-    /// bytes after which the tester waits, or 0 for no wait. With `empty`, the last segment has no
-    /// payload. With `descending`, the segments before the last are sent in descending order of
-    /// their offsets, and all at once.
-    Message {
-        connection: u32,
-        size: u32,
-        segment: u32,
-        solicited: bool,
-        every: u32,
-        stall: u32,
-        empty: bool,
-        descending: bool,
-    },
+    /// Begins a Send. `Segments` sends its segments.
+    Message(MessageFields),
     /// Sends the next segments of the Send.
     Segments { connection: u32, count: u32 },
     /// Sends many Sends of `size` to `size + spread` bytes. Without `spread`, each Send has `size`
@@ -125,11 +159,16 @@ pub(crate) enum Step {
 }
 
 impl Step {
+    /// Begins a Send without options.
+    pub(crate) fn message(connection: u32, size: u32, segment: u32) -> Self {
+        Step::Message(MessageFields::plain(connection, size, segment))
+    }
+
     /// The connection of the step. `None` for a step without a connection.
     pub(crate) fn connection(&mut self) -> Option<&mut u32> {
         match self {
             Step::Open { connection, .. }
-            | Step::Message { connection, .. }
+            | Step::Message(MessageFields { connection, .. })
             | Step::Segments { connection, .. }
             | Step::Burst { connection, .. }
             | Step::Flood { connection, .. }
@@ -156,161 +195,6 @@ impl Step {
             Step::Pause { .. } | Step::Refused { .. } | Step::Request { .. } => None,
         }
     }
-
-    /// Returns simpler steps of the same kind, the simplest first.
-    pub(crate) fn simpler(self) -> Vec<Step> {
-        // These values become denser near `value`. So a few tries find a value near the smallest
-        // value with which the session still fails.
-        let smaller = |value: u32| {
-            let tried = [1, value / 2, value - value / 4, value - value / 16, value.saturating_sub(1)];
-            tried.into_iter().filter(move |less| *less < value)
-        };
-        match self {
-            Step::Message { connection, size, segment, solicited, every, stall, empty, descending } => {
-                let all = size.max(1);
-                let with =
-                    |size| Step::Message { connection, size, segment, solicited, every, stall, empty, descending };
-                let plain = Step::Message {
-                    connection,
-                    size,
-                    segment: all,
-                    solicited: false,
-                    every: 0,
-                    stall: 0,
-                    empty: false,
-                    descending: false,
-                };
-                let cuts = [
-                    Step::Message { connection, size, segment: all, solicited, every, stall, empty, descending },
-                    Step::Message { connection, size, segment, solicited: false, every, stall, empty, descending },
-                    Step::Message { connection, size, segment, solicited, every: 0, stall, empty, descending },
-                    Step::Message { connection, size, segment, solicited, every, stall: 0, empty, descending },
-                    Step::Message { connection, size, segment, solicited, every, stall, empty: false, descending },
-                    Step::Message { connection, size, segment, solicited, every, stall, empty, descending: false },
-                ];
-                [plain].into_iter().chain(smaller(size).map(with)).chain(cuts).filter(|step| *step != self).collect()
-            }
-            Step::Rounds { connection, count, size, segment, to, between, empty, busy } => {
-                let of =
-                    |count, size, busy| Step::Rounds { connection, count, size, segment, to, between, empty, busy };
-                let plain = [
-                    Step::Rounds { connection, count, size, segment, to: 0, between, empty, busy },
-                    Step::Rounds { connection, count, size, segment, to, between: false, empty, busy },
-                    Step::Rounds { connection, count, size, segment, to, between, empty: false, busy },
-                    Step::Rounds { connection, count, size, segment: size.max(1), to, between, empty, busy },
-                    of(count, size, 0),
-                ];
-                let counts = smaller(count).map(|count| of(count, size, busy));
-                let sizes = smaller(size).map(|size| of(count, size, busy));
-                let busier = smaller(busy).map(|busy| of(count, size, busy));
-                let all = plain.into_iter().chain(counts).chain(sizes).chain(busier);
-                all.filter(|step| *step != self).collect()
-            }
-            Step::Announce { connection, size, segment, to, empty } => {
-                let sizes = smaller(size).map(|size| Step::Announce { connection, size, segment, to, empty });
-                let plain = [
-                    Step::Announce { connection, size, segment: size.max(1), to, empty },
-                    Step::Announce { connection, size, segment, to: 0, empty },
-                    Step::Announce { connection, size, segment, to, empty: false },
-                ];
-                sizes.chain(plain).filter(|step| *step != self).collect()
-            }
-            Step::Respond { connection, count } => {
-                // All segments are simpler than some of them, because no other message can then
-                // come between the segments.
-                let counts = [0].into_iter().chain(smaller(count)).filter(|less| *less < count);
-                counts.map(|count| Step::Respond { connection, count }).collect()
-            }
-            Step::Write { connection, at, size, segment, align } => {
-                let sizes = smaller(size).map(|size| Step::Write { connection, at, size, segment, align });
-                let places = smaller(at).map(|at| Step::Write { connection, at, size, segment, align });
-                let plain = [
-                    Step::Write { connection, at, size, segment: 1024, align },
-                    Step::Write { connection, at, size, segment, align: 0 },
-                ];
-                sizes.chain(places).chain(plain).filter(|step| *step != self).collect()
-            }
-            Step::Read { connection, at, size, align } => {
-                let sizes = smaller(size).map(|size| Step::Read { connection, at, size, align });
-                let places = smaller(at).map(|at| Step::Read { connection, at, size, align });
-                let plain = [Step::Read { connection, at, size, align: 0 }];
-                sizes.chain(places).chain(plain).filter(|step| *step != self).collect()
-            }
-            Step::Batch { connection, count, size } => {
-                let counts = smaller(count).map(|count| Step::Batch { connection, count, size });
-                counts.chain(smaller(size).map(|size| Step::Batch { connection, count, size })).collect()
-            }
-            Step::Half { connection, size } => smaller(size).map(|size| Step::Half { connection, size }).collect(),
-            Step::Fill { connection, count, more, most } => {
-                smaller(count).map(|count| Step::Fill { connection, count, more, most }).collect()
-            }
-            Step::Empty { .. } => Vec::new(),
-            Step::Pad { connection, size, value } => {
-                smaller(size).map(|size| Step::Pad { connection, size, value }).collect()
-            }
-            Step::Align { connection, at, by_target } => {
-                smaller(at).map(|at| Step::Align { connection, at, by_target }).collect()
-            }
-            Step::Burst { connection, count, size, spread } => {
-                let of = |count, size, spread| Step::Burst { connection, count, size, spread };
-                let counts = smaller(count).map(|count| of(count, size, spread));
-                let sizes = smaller(size).map(|size| of(count, size, spread));
-                let plain = (spread > 0).then(|| of(count, size, 0));
-                plain.into_iter().chain(counts).chain(sizes).collect()
-            }
-            Step::Flood { connection, count, size, segment } => {
-                let counts = smaller(count).map(|count| Step::Flood { connection, count, size, segment });
-                counts.chain(smaller(size).map(|size| Step::Flood { connection, count, size, segment })).collect()
-            }
-            Step::Reads { connection, count, size } => {
-                let counts = smaller(count).map(|count| Step::Reads { connection, count, size });
-                counts.chain(smaller(size).map(|size| Step::Reads { connection, count, size })).collect()
-            }
-            Step::Refused { count } => {
-                smaller(count).filter(|count| *count > 0).map(|count| Step::Refused { count }).collect()
-            }
-            Step::Request { crc, private, markers, depths, rtr } => {
-                let plain = [
-                    Step::Request { crc, private, markers, depths: None, rtr: [false; 3] },
-                    Step::Request { crc, private, markers, depths, rtr: [false; 3] },
-                    Step::Request { crc, private: 0, markers, depths, rtr },
-                    Step::Request { crc, private, markers: false, depths, rtr },
-                    Step::Request { crc: None, private, markers, depths, rtr },
-                ];
-                let sizes = smaller(private).map(|private| Step::Request { crc, private, markers, depths, rtr });
-                plain.into_iter().chain(sizes).filter(|step| *step != self).collect()
-            }
-            Step::Segments { connection, count } => {
-                smaller(count).map(|count| Step::Segments { connection, count }).collect()
-            }
-            Step::Finish { connection, size, ms } => {
-                let sizes = smaller(size).map(|size| Step::Finish { connection, size, ms });
-                sizes.chain(smaller(ms).map(|ms| Step::Finish { connection, size, ms })).collect()
-            }
-            Step::Fault { connection, fault, at_once } => {
-                at_once.then_some(Step::Fault { connection, fault, at_once: false }).into_iter().collect()
-            }
-            Step::Pause { ms } => smaller(ms).filter(|ms| *ms > 0).map(|ms| Step::Pause { ms }).collect(),
-            Step::Open { connection, crc, private, markers, enhanced, rtr } => {
-                let plain = [
-                    Step::Open { connection, crc: None, private, markers, enhanced, rtr },
-                    Step::Open { connection, crc, private: 0, markers, enhanced, rtr },
-                    Step::Open { connection, crc, private, markers: false, enhanced, rtr },
-                    Step::Open { connection, crc, private, markers, enhanced, rtr: None },
-                    Step::Open { connection, crc, private, markers, enhanced: false, rtr: None },
-                ];
-                let of = |private| Step::Open { connection, crc, private, markers, enhanced, rtr };
-                let sizes = smaller(private).map(of);
-                plain.into_iter().chain(sizes).filter(|step| *step != self).collect()
-            }
-            Step::Sdp(step) => step.simpler(|value| smaller(value).collect()).into_iter().map(Step::Sdp).collect(),
-            Step::Agent(step) => step.simpler(|value| smaller(value).collect()).into_iter().map(Step::Agent).collect(),
-            Step::Portmap(step) => {
-                step.simpler(|value| smaller(value).collect()).into_iter().map(Step::Portmap).collect()
-            }
-            Step::Answers { .. } | Step::Close { .. } | Step::Reset { .. } => Vec::new(),
-        }
-    }
 }
 
 /// A call in Lua, with the session in `s`.
@@ -318,54 +202,23 @@ impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match *self {
             Step::Open { connection, crc, private, markers, enhanced, rtr } => {
-                let crc = crc.map(|crc| format!("crc = {crc}"));
-                let private = (private > 0).then(|| format!("private = {private}"));
-                let markers = markers.then(|| "markers = true".to_owned());
-                let enhanced = enhanced.then(|| "enhanced = true".to_owned());
-                let rtr = rtr.map(|rtr| format!("rtr = \"{}\"", rtr.name()));
-                let fields = crc.into_iter().chain(private).chain(markers).chain(enhanced).chain(rtr);
-                let fields: Vec<String> = fields.collect();
-                match fields.is_empty() {
-                    true => write!(f, "s:open({connection})"),
-                    false => write!(f, "s:open({connection}, {{ {} }})", fields.join(", ")),
-                }
+                let table = LuaTable::default()
+                    .option("crc", crc)
+                    .number("private", private, 0)
+                    .flag("markers", markers)
+                    .flag("enhanced", enhanced)
+                    .option("rtr", rtr.map(|rtr| format!("\"{}\"", rtr.name())));
+                write!(f, "s:open({connection}{})", table.last_argument())
             }
-            Step::Message { connection, size, segment, solicited, every, stall, empty, descending } => {
-                write!(f, "s:message({connection}, {{ size = {size}")?;
-                if segment < size {
-                    write!(f, ", segment = {segment}")?;
-                }
-                if solicited {
-                    f.write_str(", solicited = true")?;
-                }
-                if every > 0 {
-                    write!(f, ", every = {every}")?;
-                }
-                if stall > 0 {
-                    write!(f, ", stall = {stall}")?;
-                }
-                if empty {
-                    f.write_str(", empty = true")?;
-                }
-                if descending {
-                    f.write_str(", descending = true")?;
-                }
-                f.write_str(" })")
-            }
+            Step::Message(fields) => write!(f, "s:message({}, {})", fields.connection, fields.table()),
             Step::Rounds { connection, count, size, segment, to, between, empty, busy } => {
-                write!(f, "s:rounds({connection}, {count}, {{ size = {size}, to = {to:#x}")?;
-                if segment < size {
-                    write!(f, ", segment = {segment}")?;
-                }
-                for (name, is_set) in [("between", between), ("empty", empty)] {
-                    if is_set {
-                        write!(f, ", {name} = true")?;
-                    }
-                }
-                if busy > 0 {
-                    write!(f, ", busy = {busy}")?;
-                }
-                f.write_str(" })")
+                let table = LuaTable::of_size(size)
+                    .field("to", format_args!("{to:#x}"))
+                    .segment(segment, size)
+                    .flag("between", between)
+                    .flag("empty", empty)
+                    .number("busy", busy, 0);
+                write!(f, "s:rounds({connection}, {count}, {table})")
             }
             Step::Burst { connection, count, size, spread: 0 } => write!(f, "s:burst({connection}, {count}, {size})"),
             Step::Burst { connection, count, size, spread } => {
@@ -375,29 +228,26 @@ impl Display for Step {
             Step::Pad { connection, size, value } => write!(f, "s:pad({connection}, {size}, {value:#04x})"),
             Step::Align { connection, at, by_target } => write!(f, "s:align({connection}, {at}, {by_target})"),
             Step::Announce { connection, size, segment, to, empty } => {
-                write!(f, "s:announce({connection}, {{ size = {size}, segment = {segment}, to = {to:#x}")?;
-                f.write_str(if empty { ", empty = true })" } else { " })" })
+                let table = LuaTable::of_size(size)
+                    .field("segment", segment)
+                    .field("to", format_args!("{to:#x}"))
+                    .flag("empty", empty);
+                write!(f, "s:announce({connection}, {table})")
             }
             Step::Respond { connection, count: 0 } => write!(f, "s:respond({connection})"),
             Step::Respond { connection, count } => write!(f, "s:respond({connection}, {count})"),
             Step::Flood { connection, count, size, segment } => {
-                write!(f, "s:flood({connection}, {count}, {{ size = {size}")?;
-                if segment < size {
-                    write!(f, ", segment = {segment}")?;
-                }
-                f.write_str(" })")
+                let table = LuaTable::of_size(size).segment(segment, size);
+                write!(f, "s:flood({connection}, {count}, {table})")
             }
             Step::Segments { connection, count } => write!(f, "s:segments({connection}, {count})"),
             Step::Write { connection, at, size, segment, align } => {
-                write!(f, "s:write({connection}, {{ at = {at}, size = {size}")?;
-                if segment < size {
-                    write!(f, ", segment = {segment}")?;
-                }
-                write_align(f, align)
+                let table = LuaTable::default().field("at", at).field("size", size);
+                write!(f, "s:write({connection}, {})", table.segment(segment, size).hex("align", align))
             }
             Step::Read { connection, at, size, align } => {
-                write!(f, "s:read({connection}, {{ at = {at}, size = {size}")?;
-                write_align(f, align)
+                let table = LuaTable::default().field("at", at).field("size", size).hex("align", align);
+                write!(f, "s:read({connection}, {table})")
             }
             Step::Batch { connection, count, size } => write!(f, "s:batch({connection}, {count}, {size})"),
             Step::Half { connection, size } => write!(f, "s:half({connection}, {size})"),
@@ -405,25 +255,22 @@ impl Display for Step {
             Step::Reads { connection, count, size } => write!(f, "s:reads({connection}, {count}, {size})"),
             Step::Refused { count } => write!(f, "s:refused({count})"),
             Step::Request { crc, private, markers, depths, rtr } => {
-                let crc = crc.map(|crc| format!("crc = {crc}"));
-                let private = (private > 0).then(|| format!("private = {private}"));
-                let markers = markers.then(|| "markers = true".to_owned());
-                let depths = depths.map(|[ird, ord]| format!("ird = {ird:#x}, ord = {ord:#x}"));
-                let rtr = ["rtr_send", "rtr_write", "rtr_read"].into_iter().zip(rtr);
-                let rtr = rtr.filter(|(_, is_set)| *is_set).map(|(name, _)| format!("{name} = true"));
-                let fields = crc.into_iter().chain(private).chain(markers).chain(depths).chain(rtr);
-                let fields: Vec<String> = fields.collect();
-                match fields.is_empty() {
-                    true => f.write_str("s:request {}"),
-                    false => write!(f, "s:request {{ {} }}", fields.join(", ")),
-                }
+                let [send, write, read] = rtr;
+                let table = LuaTable::default()
+                    .option("crc", crc)
+                    .number("private", private, 0)
+                    .flag("markers", markers)
+                    .option("ird", depths.map(|[ird, _]| format!("{ird:#x}")))
+                    .option("ord", depths.map(|[_, ord]| format!("{ord:#x}")))
+                    .flag("rtr_send", send)
+                    .flag("rtr_write", write)
+                    .flag("rtr_read", read);
+                write!(f, "s:request {table}")
             }
             Step::Answers { connection } => write!(f, "s:answers({connection})"),
-            Step::Pause { ms } => write!(f, "s:pause({}.{:03})", ms / 1000, ms % 1000),
+            Step::Pause { ms } => write!(f, "s:pause({})", seconds(ms)),
             Step::Close { connection } => write!(f, "s:close({connection})"),
-            Step::Finish { connection, size, ms } => {
-                write!(f, "s:fin({connection}, {size}, {}.{:03})", ms / 1000, ms % 1000)
-            }
+            Step::Finish { connection, size, ms } => write!(f, "s:fin({connection}, {size}, {})", seconds(ms)),
             Step::Reset { connection } => write!(f, "s:reset({connection})"),
             Step::Fault { connection, fault, at_once: false } => write!(f, "s:fault({connection}, \"{fault}\")"),
             Step::Fault { connection, fault, at_once: true } => write!(f, "s:fault_now({connection}, \"{fault}\")"),
@@ -434,12 +281,9 @@ impl Display for Step {
     }
 }
 
-/// Writes the field `align`, and the end of a call.
-fn write_align(f: &mut Formatter<'_>, align: u64) -> fmt::Result {
-    if align > 0 {
-        write!(f, ", align = {align:#x}")?;
-    }
-    f.write_str(" })")
+/// Returns milliseconds as a number of seconds in Lua.
+pub(super) fn seconds(ms: u32) -> String {
+    format!("{}.{:03}", ms / 1000, ms % 1000)
 }
 
 #[cfg(test)]
@@ -447,47 +291,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn simpler_steps_end() {
-        let mut step = Step::Message {
-            connection: 1,
-            size: 1_000_000,
-            segment: 7,
-            solicited: true,
-            every: 3,
-            stall: 9,
-            empty: true,
-            descending: true,
-        };
-        for _ in 0..200 {
-            let simpler = step.simpler();
-            assert!(!simpler.contains(&step));
-            let Some(next) = simpler.first() else { return };
-            step = *next;
-        }
-        assert!(step.simpler().is_empty(), "{step}");
-    }
-
-    #[test]
-    fn simpler_steps_of_a_kind_differ_from_the_step() {
-        for step in [
-            Step::Burst { connection: 1, count: 4100, size: 4, spread: 60 },
-            Step::Pad { connection: 1, size: 5, value: 0xff },
-            Step::Align { connection: 1, at: 24, by_target: true },
-            Step::Finish { connection: 1, size: 4000, ms: 300 },
-            Step::Fault { connection: 1, fault: "wrong-crc", at_once: true },
-        ] {
-            let simpler = step.simpler();
-            assert!(!simpler.is_empty() && !simpler.contains(&step), "{step}");
-            let kind = std::mem::discriminant(&step);
-            assert!(simpler.iter().all(|step| std::mem::discriminant(step) == kind), "{step}");
-        }
-        assert!(Step::Fault { connection: 1, fault: "wrong-crc", at_once: false }.simpler().is_empty());
-        assert!(Step::Empty { connection: 1, read: true }.simpler().is_empty());
-    }
-
-    #[test]
     fn a_step_calls_a_function_of_the_lua_module() {
+        let open = Step::Open { connection: 1, crc: None, private: 0, markers: false, enhanced: false, rtr: None };
+        let rounds =
+            Step::Rounds { connection: 1, count: 2, size: 9, segment: 4, to: 0, between: true, empty: true, busy: 8 };
+        let rtr = Some(Rtr::Write);
         for (step, call) in [
+            (open, "s:open(1)"),
+            (
+                Step::Open { connection: 1, crc: Some(false), private: 4, markers: true, enhanced: true, rtr },
+                "s:open(1, { crc = false, private = 4, markers = true, enhanced = true, rtr = \"write\" })",
+            ),
+            (Step::message(2, 70, 70), "s:message(2, { size = 70 })"),
+            (
+                Step::Message(MessageFields { stall: 9, descending: true, ..MessageFields::plain(2, 70, 16) }),
+                "s:message(2, { size = 70, segment = 16, stall = 9, descending = true })",
+            ),
+            (rounds, "s:rounds(1, 2, { size = 9, to = 0x0, segment = 4, between = true, empty = true, busy = 8 })"),
+            (
+                Step::Announce { connection: 1, size: 9, segment: 9, to: 0x1000, empty: true },
+                "s:announce(1, { size = 9, segment = 9, to = 0x1000, empty = true })",
+            ),
+            (Step::Flood { connection: 1, count: 8, size: 9, segment: 4 }, "s:flood(1, 8, { size = 9, segment = 4 })"),
+            (
+                Step::Write { connection: 1, at: 2, size: 9, segment: 4, align: 4096 },
+                "s:write(1, { at = 2, size = 9, segment = 4, align = 0x1000 })",
+            ),
+            (Step::Read { connection: 1, at: 0, size: 9, align: 0 }, "s:read(1, { at = 0, size = 9 })"),
             (Step::Burst { connection: 1, count: 3, size: 4, spread: 0 }, "s:burst(1, 3, 4)"),
             (Step::Burst { connection: 1, count: 3, size: 4, spread: 60 }, "s:burst(1, 3, 4, 60)"),
             (Step::Empty { connection: 2, read: true }, "s:empty(2, true)"),
@@ -498,29 +328,6 @@ mod tests {
             (Step::Fault { connection: 1, fault: "gap", at_once: true }, "s:fault_now(1, \"gap\")"),
         ] {
             assert_eq!(step.to_string(), call);
-        }
-    }
-
-    /// The simplest steps of a reduction. A Response in one call has no other message between its
-    /// segments, so it is the simplest Response.
-    #[test]
-    fn simpler_announcements_and_requests_end() {
-        let announce = Step::Announce { connection: 1, size: 60_000, segment: 9, to: 1 << 40, empty: true };
-        let request =
-            Step::Request { crc: Some(true), private: 508, markers: true, depths: Some([0, 16]), rtr: [true; 3] };
-        for (step, simplest) in [
-            (announce, "s:announce(1, { size = 0, segment = 1, to = 0x0 })"),
-            (Step::Respond { connection: 2, count: 7 }, "s:respond(2)"),
-            (request, "s:request {}"),
-        ] {
-            let mut step = step;
-            for _ in 0..200 {
-                let simpler = step.simpler();
-                assert!(!simpler.contains(&step), "{step}");
-                let Some(next) = simpler.first() else { break };
-                step = *next;
-            }
-            assert_eq!(step.to_string(), simplest);
         }
     }
 

@@ -17,6 +17,8 @@
 //! frame that the control sends instead. The control sends this frame, finishes start-up, does one
 //! exchange of the target's service, and ends.
 
+use weft_core::wire::portmap::RawMessage;
+
 use super::deviation::{Deviation, UNTAGGED};
 use super::sdp::SEGMENT;
 use super::{Attempt, Expectation, Message, Stage, StepFailure, Stop};
@@ -24,8 +26,7 @@ use crate::model::Verdict;
 
 /// Seconds to wait for each answer in a plain exchange.
 const ANSWER_SECONDS: f64 = 5.0;
-/// Length of a port mapper's message in bytes.
-const MAPPER_MESSAGE: usize = 48;
+
 impl Stage {
     /// Turns this stage into the stage of a control. The control tries ULPDUs of these lengths.
     pub(crate) fn into_control(mut self, lengths: Vec<u16>) -> Self {
@@ -72,7 +73,7 @@ impl Stage {
     /// Like [`deviates`](Self::deviates), for a datagram to or from a port mapper.
     pub(crate) async fn mapper_deviates(&mut self) -> Result<(), Stop> {
         if !self.is_control() {
-            self.connections.log.control.note_length(MAPPER_MESSAGE);
+            self.connections.log.control.note_length(RawMessage::LEN);
             return Ok(());
         }
         self.instead(0).await
@@ -97,54 +98,5 @@ impl Stage {
     /// Returns the lengths of ULPDUs that the control tries.
     pub(in crate::stage) fn control_lengths(&self) -> Vec<u16> {
         self.control.clone().unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::correct;
-    use crate::stage::deviation::{ControlLog, TAGGED, payload_len};
-    use crate::stage::rdma::Progress;
-
-    #[test]
-    fn each_length_of_a_marked_step_is_tried_once() {
-        let mut log = ControlLog::default();
-        let fpdu = |payload: &[u8]| correct::fpdu(&correct::send(1, payload), true);
-        log.note(&[fpdu(b"one"), fpdu(b"four"), fpdu(b"two")].concat());
-        log.note(&fpdu(b"four")[..7]);
-        assert_eq!(log.lengths, [21, 22]);
-    }
-
-    #[test]
-    fn a_plain_exchange_has_the_same_pad() {
-        for length in 0..100usize {
-            for header in [UNTAGGED, TAGGED] {
-                let made = header + payload_len(length, header);
-                assert_eq!((made % 4, made >= length), (length % 4, true));
-            }
-        }
-        assert_eq!(payload_len(21, UNTAGGED), 3);
-    }
-
-    #[test]
-    fn numbers_follow_what_was_sent() {
-        let mut progress = Progress::default();
-        let fpdus = [correct::fpdu(&correct::send(1, b"a"), true), correct::fpdu(&correct::send(2, b"b"), true)];
-        assert!(!progress.sends(&fpdus.concat()));
-        assert_eq!((progress.send_msn, progress.read_msn, progress.crc), (3, 1, false));
-        progress.started(b"MPA ID Rep Frame\x40\x01\0\0");
-        progress.receives(&fpdus[0]);
-        progress.receives(&fpdus[1]);
-        assert_eq!((progress.crc, progress.first_msn), (true, Some(1)));
-    }
-
-    #[test]
-    fn a_first_fpdu_with_a_wrong_crc_is_noticed() {
-        let mut progress = Progress::default();
-        assert!(!progress.sends(b"MPA ID Req Frame\x40\x01\0\0"));
-        let bad = correct::fpdu(&correct::send(1, b"a"), false);
-        assert!(progress.sends(&bad));
-        assert!(!progress.sends(&bad));
     }
 }

@@ -1,16 +1,17 @@
 //! The steps of a case that deviate from a plain exchange, and the FPDUs of the plain exchanges
 //! that replace these steps in a control. `control.rs` explains these terms.
 
+use weft_core::wire::ddp::{RawTagged, RawUntagged};
 use weft_core::wire::mpa::fpdu::len_without_markers;
 
 use super::message::Message;
 
 /// Maximum number of FPDU lengths that a control tries.
 const MAX_LENGTHS: usize = 64;
-/// Length in bytes of the header of an untagged segment (RFC 5041 section 4). `TAGGED` is the
-/// length of the header of a tagged segment.
-pub(super) const UNTAGGED: usize = 18;
-pub(super) const TAGGED: usize = 14;
+/// Length in bytes of the header of an untagged segment.
+pub(super) const UNTAGGED: usize = RawUntagged::LEN;
+/// Length in bytes of the header of a tagged segment.
+pub(super) const TAGGED: usize = RawTagged::LEN;
 
 /// How a step of a script differs from a plain exchange.
 #[derive(Debug, Clone)]
@@ -65,4 +66,30 @@ pub(super) fn payload_len(mut length: usize, header: usize) -> usize {
 /// Returns bytes whose values depend on their positions.
 pub(super) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|position| b'a' + (position % 23) as u8).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::correct;
+
+    #[test]
+    fn each_length_of_a_marked_step_is_tried_once() {
+        let mut log = ControlLog::default();
+        let fpdu = |payload: &[u8]| correct::fpdu(&correct::send(1, payload), true);
+        log.note(&[fpdu(b"one"), fpdu(b"four"), fpdu(b"two")].concat());
+        log.note(&fpdu(b"four")[..7]);
+        assert_eq!(log.lengths, [21, 22]);
+    }
+
+    #[test]
+    fn a_plain_exchange_has_the_same_pad() {
+        for length in 0..100usize {
+            for header in [UNTAGGED, TAGGED] {
+                let made = header + payload_len(length, header);
+                assert_eq!((made % 4, made >= length), (length % 4, true));
+            }
+        }
+        assert_eq!(payload_len(21, UNTAGGED), 3);
+    }
 }

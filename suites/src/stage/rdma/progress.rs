@@ -74,3 +74,30 @@ impl Progress {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::correct;
+
+    #[test]
+    fn numbers_follow_what_was_sent() {
+        let mut progress = Progress::default();
+        let fpdus = [correct::fpdu(&correct::send(1, b"a"), true), correct::fpdu(&correct::send(2, b"b"), true)];
+        assert!(!progress.sends(&fpdus.concat()));
+        assert_eq!((progress.send_msn, progress.read_msn, progress.crc), (3, 1, false));
+        progress.started(b"MPA ID Rep Frame\x40\x01\0\0");
+        progress.receives(&fpdus[0]);
+        progress.receives(&fpdus[1]);
+        assert_eq!((progress.crc, progress.first_msn), (true, Some(1)));
+    }
+
+    #[test]
+    fn a_first_fpdu_with_a_wrong_crc_is_noticed() {
+        let mut progress = Progress::default();
+        assert!(!progress.sends(b"MPA ID Req Frame\x40\x01\0\0"));
+        let bad = correct::fpdu(&correct::send(1, b"a"), false);
+        assert!(progress.sends(&bad));
+        assert!(!progress.sends(&bad));
+    }
+}

@@ -100,7 +100,7 @@ pub(crate) struct SdpSocket {
     /// Number of pauses that the socket may still make between TCP segments.
     cuts_left: usize,
     /// Until this time, the socket leaves the target's bytes unread. It still sends.
-    deaf_until: Option<Instant>,
+    unread_until: Option<Instant>,
     /// Until this time, the socket posts no receives.
     held_until: Option<Instant>,
     /// Received bytes that the script has not taken yet.
@@ -139,7 +139,7 @@ impl SdpSocket {
 
     /// Returns whether the socket reads the target's bytes now.
     fn is_reading(&self, now: Instant) -> bool {
-        !self.is_tcp_over && self.deaf_until.is_none_or(|until| until <= now)
+        !self.is_tcp_over && self.unread_until.is_none_or(|until| until <= now)
     }
 
     /// Posts receives until `receives` of them are posted.
@@ -213,7 +213,7 @@ impl Stage {
             receivable: settings.max_received,
             cut: settings.cut,
             cuts_left: MAX_CUTS,
-            deaf_until: None,
+            unread_until: None,
             held_until: None,
             received: Vec::new(),
             open_sends: 0,
@@ -275,7 +275,7 @@ impl Stage {
     /// For this time, the socket only sends, and leaves the target's bytes unread.
     pub(crate) fn sdp_socket_stop_reading(&mut self, number: u32, time: Duration) -> Result<(), Stop> {
         let until = self.connections.link.now() + time;
-        self.sdp_socket(number)?.deaf_until = Some(until);
+        self.sdp_socket(number)?.unread_until = Some(until);
         Ok(())
     }
 
@@ -357,7 +357,7 @@ impl Stage {
                 return Ok(false);
             }
             has_tried = true;
-            let ends_of_pauses = self.sdp_sockets.values().flat_map(|socket| [socket.deaf_until, socket.held_until]);
+            let ends_of_pauses = self.sdp_sockets.values().flat_map(|socket| [socket.unread_until, socket.held_until]);
             let ends_of_pauses = ends_of_pauses.flatten().filter(|until| *until > now);
             let next = self.sdp_sockets.values().filter_map(SdpSocket::deadline).chain(ends_of_pauses).min();
             let until = next.map_or(deadline, |next| next.min(deadline));
