@@ -5,6 +5,7 @@ local MALFORMED = { "MPA-7.1.1-26", "MPA-7.1.2-24", "MPA-7.1.2-27", "MPA-7.1.2-4
 
 case {
   id = "mpa/7.1.1-pd-length/too-long",
+  version = 2,
   title = "The responder closes without a Reply on a Request with more than 512 bytes of private data",
   requirements = MALFORMED,
   tags = { "startup" },
@@ -15,8 +16,13 @@ case {
     t:good_exchange()
 
     local conn = t:connect()
-    local data = p.sent == "all" and ("x"):rep(p.length) or ""
-    conn:send(mpa.request { pd_length = p.length, private_data = data }, { deviates = mpa.request { private_data = "12345678" } })
+    -- Without the private data, a target that accepts the Request would wait for this data until its
+    -- time limit, and then close too. So the data always follows.
+    conn:send(mpa.request { pd_length = p.length, private_data = ("x"):rep(p.length) }, {
+      cuts = p.sent == "header" and { 20 } or {},
+      pause = 0.5,
+      deviates = mpa.request { private_data = "12345678" },
+    })
     conn:expect_close { requirement = MALFORMED }
   end,
 }
