@@ -380,7 +380,7 @@ end, { tier = "default" })
 
 for _, service in ipairs { "echo", "sink", "source" } do
   with(service, "drawn", "The target serves sessions with random steps", { number = session.numbers(1, DRAWN) }, function(s, p, t)
-    t:drawn_session("sdp-echo", p.number, 1)(s)
+    t:drawn_session("sdp-" .. service, p.number, 1)(s)
   end)
 end
 
