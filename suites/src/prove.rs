@@ -54,6 +54,9 @@ pub struct MatrixRow {
     pub deviation: &'static Deviation,
     /// Each case and its result.
     pub outcomes: Vec<(CaseInRole, ProofOutcome)>,
+    /// Requirements that the cases report as violated, but that the deviation does not list. The
+    /// wrong bytes may violate these requirements too. If they do not, a case blames too much.
+    pub others: BTreeSet<RequirementId>,
 }
 
 /// The complete matrix.
@@ -118,7 +121,7 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
     for deviation in hostile::all() {
         match reason_unprovable(deviation) {
             Some(why) => matrix.unprovable.push((deviation, why)),
-            None => matrix.rows.push(MatrixRow { deviation, outcomes: Vec::new() }),
+            None => matrix.rows.push(MatrixRow { deviation, outcomes: Vec::new(), others: BTreeSet::new() }),
         }
     }
     let twins = [
@@ -171,6 +174,7 @@ pub async fn prove(suites: &Suites, filter: &Filter, jobs: usize, out: &Path) ->
             let of_these = keys.iter().filter(|key| about.iter().any(|case| case.id == key.case)).cloned();
             let folder = format!("{folder}/{}", deviation.name);
             let report = run(twin.clone().deviating(deviation), Filter::everything().only(of_these), &folder).await?;
+            row.others.extend(report.results.iter().flat_map(|result| others(result, deviation)));
             for case in about {
                 let results = report.results.iter().filter(|result| result.key.case == case.id);
                 let best = results.map(|result| outcome(result, deviation)).min_by_key(|outcome| *outcome as u8);
@@ -231,6 +235,14 @@ fn violations<'r>(result: &'r CaseResult, deviation: &Deviation) -> impl Iterato
     let breaks = deviation.breaks;
     let requirements = result.requirements.iter();
     requirements.filter(move |judged| is_violation(result, judged) && breaks.contains(&judged.requirement))
+}
+
+/// Returns the requirements that the result reports as violated, without those that the deviation
+/// violates.
+fn others<'r>(result: &'r CaseResult, deviation: &Deviation) -> impl Iterator<Item = RequirementId> + use<'r> {
+    let breaks = deviation.breaks;
+    let violated = result.requirements.iter().filter(|judged| is_violation(result, judged));
+    violated.map(|judged| judged.requirement).filter(move |id| !breaks.contains(id))
 }
 
 /// Returns whether a verdict reports a violation. A requirement of the proposal of 2007 never makes

@@ -20,11 +20,16 @@ use crate::runtime;
 use crate::select;
 use crate::suites::load;
 
+/// Name of the file for the requirements that the cases report, but that the deviation does not list.
+const OTHERS: &str = "other-requirements.txt";
+
 /// The command line.
 #[derive(clap::Args)]
 #[command(
     after_help = "weft writes the proofs to prove/proofs.csv in the folder of --out. Each proof names a case, a\n\
-    deviation that makes the case fail, and the violated requirement.\n\n\
+    deviation that makes the case fail, and the violated requirement. weft writes the other\n\
+    requirements that the cases report to prove/other-requirements.txt. A deviation can violate\n\
+    these too. If it does not, a case reports too much.\n\n\
     Exit codes:\n  \
     0  all cases are proven\n  \
     1  a case fails against the correct endpoint, a case passes with all of its deviations,\n     \
@@ -78,6 +83,9 @@ pub(crate) async fn judge(suites: &Suites, filter: &Filter, jobs: usize, out: &P
     }
     let proofs = out.join("proofs.csv");
     write_file(&proofs, Proofs::from_iter(matrix.proven.iter().cloned()).to_csv())?;
+    let others =
+        matrix.rows.iter().flat_map(|row| row.others.iter().map(|id| format!("{} {id}\n", row.deviation.name)));
+    write_file(&out.join(OTHERS), others.collect::<String>())?;
     for row in matrix.rows.iter().filter(|row| !row.outcomes.is_empty()) {
         let breaks: Vec<&str> = row.deviation.breaks.iter().map(|requirement| requirement.as_str()).collect();
         print_line!("{}  {}", row.deviation.name, breaks.join(" "));
@@ -88,6 +96,10 @@ pub(crate) async fn judge(suites: &Suites, filter: &Filter, jobs: usize, out: &P
                 ProofOutcome::Missed => "-",
             };
             print_line!("    {word:<13} {case}");
+        }
+        if !row.others.is_empty() {
+            let others: Vec<&str> = row.others.iter().map(weft_core::RequirementId::as_str).collect();
+            print_line!("    other requirements that these cases report: {}", others.join(" "));
         }
     }
     let without_case: Vec<&str> = matrix.without_case().map(|row| row.deviation.name).collect();
