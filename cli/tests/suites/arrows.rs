@@ -19,7 +19,7 @@ type Table = BTreeMap<String, BTreeSet<String>>;
 
 /// The crates that only read bytes. They must not depend on sockets or an async runtime.
 const PURE: [&str; 2] = ["weft-core", "weft-dissector"];
-const WORLDLY: [&str; 8] = ["async-std", "axum", "hyper", "mio", "pcap", "smol", "socket2", "tokio"];
+const SOCKETS_AND_RUNTIMES: [&str; 8] = ["async-std", "axum", "hyper", "mio", "pcap", "smol", "socket2", "tokio"];
 
 /// Texts that no source file of `peer` outside `driver` is allowed to contain. They are the names
 /// of sockets, of the runtime, of clocks and of random sources. A nested import such as `use
@@ -73,13 +73,13 @@ fn table_is_read_from_the_page() {
 #[test]
 fn forbidden_arrow_is_found_in_every_kind_of_dependency() {
     for kind in [Value::Null, json!("dev"), json!("build")] {
-        let made_up = workspace(&[("weft-core", vec![]), ("weft-peer", vec![("weft-dissector", kind.clone())])]);
+        let metadata = workspace(&[("weft-core", vec![]), ("weft-peer", vec![("weft-dissector", kind.clone())])]);
         let allowed = Table::from([
             ("weft-core".to_owned(), set(&[])),
             ("weft-peer".to_owned(), set(&["weft-core"])),
             ("weft-dissector".to_owned(), set(&["weft-core"])),
         ]);
-        let found = violations(&made_up, &allowed);
+        let found = violations(&metadata, &allowed);
         assert!(found.iter().any(|line| line.starts_with("weft-peer uses weft-dissector")), "{kind}: {found:?}");
     }
 }
@@ -88,37 +88,40 @@ fn forbidden_arrow_is_found_in_every_kind_of_dependency() {
 fn arrow_under_another_name_is_found() {
     // This is the dependency `watch = { package = "weft-dissector", path = "../dissector" }`. In
     // cargo's output, `name` is the name of the package, and `rename` is `watch`.
-    let mut made_up = workspace(&[("weft-peer", vec![("weft-dissector", Value::Null)]), ("weft-dissector", vec![])]);
-    made_up["packages"][0]["dependencies"][0]["rename"] = json!("watch");
+    let mut metadata = workspace(&[("weft-peer", vec![("weft-dissector", Value::Null)]), ("weft-dissector", vec![])]);
+    metadata["packages"][0]["dependencies"][0]["rename"] = json!("watch");
     let allowed = Table::from([("weft-peer".to_owned(), set(&[])), ("weft-dissector".to_owned(), set(&[]))]);
-    assert_eq!(violations(&made_up, &allowed), ["weft-peer uses weft-dissector, which the table forbids"]);
+    assert_eq!(violations(&metadata, &allowed), ["weft-peer uses weft-dissector, which the table forbids"]);
 }
 
 #[test]
 fn socket_in_a_pure_crate_is_found() {
-    let made_up = workspace(&[("weft-core", vec![("tokio", json!("dev"))])]);
+    let metadata = workspace(&[("weft-core", vec![("tokio", json!("dev"))])]);
     let allowed = Table::from([("weft-core".to_owned(), set(&[]))]);
-    assert_eq!(violations(&made_up, &allowed), ["weft-core asks for tokio, but may touch nothing of the world"]);
+    assert_eq!(
+        violations(&metadata, &allowed),
+        ["weft-core depends on tokio, but must not depend on sockets or an async runtime"]
+    );
 }
 
 #[test]
 fn member_and_row_without_each_other_are_found() {
-    let made_up = workspace(&[("weft-loom", vec![])]);
+    let metadata = workspace(&[("weft-loom", vec![])]);
     let allowed = Table::from([("weft-core".to_owned(), set(&[]))]);
     assert_eq!(
-        violations(&made_up, &allowed),
+        violations(&metadata, &allowed),
         ["weft-core has a row in the table, but is no member", "weft-loom has no row in the table"]
     );
 }
 
 #[test]
 fn allowed_arrows_and_other_peoples_crates_pass() {
-    let made_up = workspace(&[
+    let metadata = workspace(&[
         ("weft-core", vec![("zerocopy", Value::Null)]),
         ("weft-peer", vec![("weft-core", Value::Null), ("tokio", Value::Null), ("weft-core", json!("dev"))]),
     ]);
     let allowed = Table::from([("weft-core".to_owned(), set(&[])), ("weft-peer".to_owned(), set(&["weft-core"]))]);
-    assert_eq!(violations(&made_up, &allowed), [""; 0]);
+    assert_eq!(violations(&metadata, &allowed), [""; 0]);
 }
 
 #[test]
@@ -158,8 +161,8 @@ fn violations(metadata: &Value, table: &Table) -> Vec<String> {
             if ours && used != name && !allowed.contains(used) {
                 found.insert(format!("{name} uses {used}, which the table forbids"));
             }
-            if PURE.contains(&name) && WORLDLY.contains(&used) {
-                found.insert(format!("{name} asks for {used}, but may touch nothing of the world"));
+            if PURE.contains(&name) && SOCKETS_AND_RUNTIMES.contains(&used) {
+                found.insert(format!("{name} depends on {used}, but must not depend on sockets or an async runtime"));
             }
         }
     }

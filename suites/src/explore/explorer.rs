@@ -55,6 +55,7 @@ pub async fn explore(
     let found = Exploration {
         seed,
         limits: Vec::new(),
+        abandoned: Vec::new(),
         progress: ExploreProgress::default(),
         failures: Vec::new(),
         undecided: None,
@@ -88,8 +89,14 @@ fn prepare(out: &Path) -> Result<(), RunError> {
 /// Returns whether a session failed because an answer or a completion did not arrive in time. If it
 /// arrives when the session is played again, the target or the machine may have been slow.
 fn is_missing(result: &CaseResult) -> bool {
-    let begins = |text: &str| result.actual.as_deref().is_some_and(|actual| actual.starts_with(text));
-    begins("nothing ") || begins("it did not answer ") || begins("the target's user is not notified ")
+    result.actual.as_deref().is_some_and(is_missing_answer)
+}
+
+/// Returns whether `actual` describes an answer or a completion that did not arrive in time. The
+/// modules of the sessions (`suites/library`) have these texts.
+fn is_missing_answer(actual: &str) -> bool {
+    let begins = ["nothing ", "it did not answer ", "the target's user is not notified "];
+    begins.iter().any(|text| actual.starts_with(text)) || actual.contains("then nothing more for ")
 }
 
 /// A service of the target, for which sessions are drawn.
@@ -297,9 +304,7 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
         self.found.undecided = Some(result.explanation.clone());
         if is_over {
             let (service, why) = (service.name(), &result.explanation);
-            self.found
-                .limits
-                .push(format!("no verdict in {MAX_UNDECIDED} consecutive sessions with {service} ({why})"));
+            self.found.abandoned.push(format!("{service}: no verdict in {MAX_UNDECIDED} consecutive sessions ({why})"));
             self.sources.remove(index);
         }
         Ok(())
@@ -330,5 +335,20 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
         self.found.progress.failures = self.found.failures.len();
         (self.progress)(&self.found.progress);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_answer_differs_from_a_wrong_answer() {
+        for late in ["nothing for 10 s", "it did not answer within 10 s", "9 bytes, then nothing more for 10 s"] {
+            assert!(is_missing_answer(late), "{late}");
+        }
+        for wrong in ["byte 3 is 0x01", "a close", "Terminate 12 05"] {
+            assert!(!is_missing_answer(wrong), "{wrong}");
+        }
     }
 }

@@ -92,6 +92,8 @@ pub struct Exploration {
     pub seed: u64,
     /// The limits of the target that the sessions respect, a sentence for each.
     pub limits: Vec<String>,
+    /// The services for which no more sessions were drawn, and why. A sentence for each.
+    pub abandoned: Vec<String>,
     /// The counts.
     pub progress: ExploreProgress,
     /// The failures, in the order in which they were found.

@@ -1,7 +1,7 @@
 //! Plays sessions with the target. Each session is a case of its own.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use weft_core::RequirementId;
 
@@ -18,15 +18,13 @@ const RECOVERIES: u32 = 3;
 /// Plays sessions.
 pub(super) struct Player {
     runner: CaseRunner,
-    /// Folder for the evidence of the current session.
-    scratch: PathBuf,
 }
 
 impl Player {
     /// Opens the target. `scratch` is the folder for the evidence of the current session.
     pub(super) async fn open(target: &Target, scratch: &Path, seed: u64) -> Result<Self, RunError> {
         let runner = CaseRunner::open(target, Suites::none(), scratch.to_owned(), seed).await?;
-        Ok(Player { runner, scratch: scratch.to_owned() })
+        Ok(Player { runner })
     }
 
     /// Plays a session and returns its result.
@@ -87,10 +85,7 @@ impl Player {
     async fn run(&self, service: SessionService, name: &str, text: String) -> Result<CaseResult, RunError> {
         let file = format!("{}/{name}.lua", service.topic());
         // The text is generated from steps, and each sequence of steps is a correct case.
-        let case = Suites::generated(&file, text).map_err(|error| RunError::Write {
-            path: self.scratch.clone(),
-            error: std::io::Error::other(error.to_string()),
-        })?;
+        let case = Suites::generated(&file, text).map_err(|error| RunError::Generated(error.to_string()))?;
         self.runner.run(&case).await
     }
 }

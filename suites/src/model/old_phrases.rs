@@ -18,6 +18,7 @@ const VERDICTS: &[(&str, &str)] = &[
         " (flushed work requests and the end of the connection do not count)",
     ),
     ("its user is notified: ", "the target's user is notified of the event "),
+    (", with a right CRC", ", with a correct CRC"),
     ("it is not notified", "the target's user is not notified"),
     ("its user is ", "the target's user is "),
     ("its command does not start", "the target's command does not start"),

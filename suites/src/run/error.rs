@@ -26,6 +26,9 @@ pub enum RunError {
         /// The folder.
         path: PathBuf,
     },
+    /// A case that weft generated does not load.
+    #[error("weft generated a case that does not load: {0}; please report this as a bug of weft")]
+    Generated(String),
     /// A file of the run's folder cannot be written.
     #[error("cannot write {path}: {error}", path = path.display())]
     Write {

@@ -66,7 +66,7 @@ pub(super) async fn run(arguments: &Arguments, target: Target, cancel: watch::Re
     if exploration.failures.is_empty() {
         return Ok(if exploration.progress.sessions > exploration.progress.undecided { 0 } else { 2 });
     }
-    print_line!("  the cases are in {}; `weft test TARGET --suites` runs them again", out.display());
+    print_line!("  the cases are in {0}; to run them again: weft test TARGET --suites {0}", out.display());
     print_line!("");
     let suites = Suites::from_folder(&out)?;
     let seed = Some(exploration.seed);
@@ -107,6 +107,9 @@ fn print(target: &Target, exploration: &Exploration) {
     print_line!("explored {target} with seed {}: {}", exploration.seed, counts(&exploration.progress));
     for limit in &exploration.limits {
         print_line!("  limit of the target: {limit}");
+    }
+    for text in &exploration.abandoned {
+        print_line!("  not explored to the end: {text}");
     }
     if let Some(why) = &exploration.undecided {
         print_line!("  the last session without a verdict: {why}");

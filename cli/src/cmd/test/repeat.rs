@@ -12,14 +12,14 @@ use crate::exit::{BadInput, print_line, reject};
 /// Returns the id and the seed of the run that `--rerun` repeats, and the cases that failed in this
 /// run. If a case was rerun later, the result of the rerun decides.
 pub(super) async fn failed_cases(store: &Store, target: &str) -> anyhow::Result<(String, u64, Vec<CaseKey>)> {
-    let nothing = || BadInput(format!("the store has no run against {target}"));
+    let nothing = || BadInput(format!("the store has no run against {target}; run `weft test` without --rerun first"));
     let report = store.latest_outcomes(target).await?.ok_or_else(nothing)?;
     store.close().await;
     let wrong =
         report.results.into_iter().filter(|result| result.verdict > Verdict::Pass || result.failing().next().is_some());
     let keys: Vec<CaseKey> = wrong.map(|result| result.key).collect();
     if keys.is_empty() {
-        reject!("no case failed in run {} against {target}", report.run.id);
+        reject!("no case failed in run {} against {target}; remove --rerun to run all cases", report.run.id);
     }
     Ok((report.run.id, report.run.seed, keys))
 }

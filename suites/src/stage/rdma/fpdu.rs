@@ -232,7 +232,7 @@ impl std::fmt::Display for FpduFields {
             write!(f, ", {} bytes of payload", payload.len())?;
         }
         write!(f, "{}", self.header)?;
-        if self.crc { f.write_str(", with a right CRC") } else { Ok(()) }
+        if self.crc { f.write_str(", with a correct CRC") } else { Ok(()) }
     }
 }
 
@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(wanted(None, b"hi", false).miss(&unchecked), None);
         assert_eq!(
             wanted(Some(3), b"", true).to_string(),
-            "an FPDU with Send, 0 bytes of payload, MSN 0x1, with a right CRC"
+            "an FPDU with Send, 0 bytes of payload, MSN 0x1, with a correct CRC"
         );
     }
 }
