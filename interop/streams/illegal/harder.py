@@ -28,7 +28,7 @@ def ird_not_open(s):
 
 
 @stream('P2P-10-3 P2P-10-11', 'Reply has S=1 to a Rev 2 Request with S=0')
-def reply_enhanced_unasked(s):
+def reply_enhanced_unrequested(s):
     s.connect()
     s.request(rev=2)
     s.reply(rev=2, private=bytes(4), poke=(16, bytes([s.use_markers << 7 | s.crc << 6 | 0x10])))

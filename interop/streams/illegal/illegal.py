@@ -252,7 +252,7 @@ def marker_missing(s):
 
 
 @stream('MPA-7.1.1-8 MPA-1.2-5 MPA-7.1.2-21', 'A Marker before the first FPDU although the peer sent M=0', 'crc plain')
-def marker_unasked(s):
+def marker_unrequested(s):
     s.start()
     segment = untagged(SEND, s.next('a', SEND), text(16))
     if s.bad:

@@ -192,7 +192,7 @@ def read_request_short(s):
 
 
 @stream('RDMAP-5.2-1 RDMAP-1.2-1', 'A Read Response without any Read Request')
-def response_unasked(s):
+def response_unrequested(s):
     s.start()
     s.greet()
     if s.bad:
@@ -202,7 +202,7 @@ def response_unasked(s):
 
 
 @stream('RDMAP-7306.5.2.1-21 RDMAP-7306.5.2.2-2 RDMAP-7306.5.2.2-3', 'An Atomic Response without any Atomic Request')
-def atomic_response_unasked(s):
+def atomic_response_unrequested(s):
     s.start()
     s.greet()
     if s.bad:

@@ -59,7 +59,7 @@ impl Connection {
                 State::WaitReply(state)
             }
             Role::Responder => {
-                if self.conduct.replies_unasked {
+                if self.conduct.replies_unrequested {
                     self.outgoing.push_back(Transmit::Octets(plain_reply(&mpa).into()));
                 }
                 State::WaitRequest(WaitRequest::start(mpa, deviations))

@@ -28,7 +28,7 @@ deviations! {
         "ignores a marker that does not point to its FPDU";
     "mpa.passes-trailer" [Conduct(|conduct| conduct.passes_trailer = true)] ["MPA-4.3-18", "MPA-3-9", "MPA-4.4-8", "MPA-4.3-17"]
         "passes PAD and CRC to DDP as the end of the ULPDU if CRCs are used and the FPDU has PAD";
-    "mpa.replies-unasked" [Conduct(|conduct| conduct.replies_unasked = true)] ["MPA-7.1.2-12", "MPA-7.1.2-3"]
+    "mpa.replies-unrequested" [Conduct(|conduct| conduct.replies_unrequested = true)] ["MPA-7.1.2-12", "MPA-7.1.2-3"]
         "sends a Reply when TCP is connected, before a Request arrives";
     "mpa.sends-after-rejection" [Conduct(|conduct| conduct.sends_after_rejection = true)] ["MPA-7.1.2-15", "MPA-7.1.1-17"]
         "sends an FPDU after a rejecting Reply";

@@ -66,7 +66,7 @@ impl Deviation {
             "pm.never-stops",
             "pm.repeats-otherwise",
             "pm.takes-later-reply",
-            "pm.takes-unasked",
+            "pm.takes-unrequested",
         ];
         self.name.starts_with("pm.request-") || self.name.starts_with("pm.ack-") || CONDUCT.contains(&self.name)
     }

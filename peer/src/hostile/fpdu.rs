@@ -98,7 +98,7 @@ deviations! {
             fpdu.octets = fpdu.compose(fpdu.ulpdu, Some(256), right_marker, 0);
         }
     })] ["MPA-4.3-12", "MPA-4.3-10", "MPA-4.3-4", "MPA-2-3"] "sends the first marker 256 bytes after the start of the stream";
-    "mpa.markers-unasked" [Framing(|sent, _| sent.markers = true)]
+    "mpa.markers-unrequested" [Framing(|sent, _| sent.markers = true)]
         ["MPA-7.1.1-8", "MPA-1.2-5", "MPA-7.1.2-21"] "sends markers although the peer has M=0";
     "mpa.mulpdu-below-128" [Mulpdu(|mulpdu| *mulpdu = 100)]
         ["MPA-4.5-8", "MPA-3-3", "MPA-4.5-6"] "splits messages into ULPDUs of 100 bytes";

@@ -68,7 +68,7 @@ deviations! {
         ["P2P-5-4", "P2P-3-3", "P2P-9.3-1"] "sends a Send before the ready-to-receive message";
     "p2p.opens-twice" [Opening(|ulpdus| ulpdus.push(Rtr::Write.ulpdu(1)))]
         ["P2P-1.1-3"] "sends an empty Write as a second ready-to-receive message";
-    "p2p.opens-unasked" [Opening(|ulpdus| if ulpdus.is_empty() { ulpdus.push(Rtr::Write.ulpdu(1)) })]
+    "p2p.opens-unrequested" [Opening(|ulpdus| if ulpdus.is_empty() { ulpdus.push(Rtr::Write.ulpdu(1)) })]
         ["P2P-mail.2-3"] "sends a ready-to-receive message that was not negotiated";
     "p2p.opens-with-another-kind" [Opening(|ulpdus| for ulpdu in ulpdus {
         let write = Rtr::Write.ulpdu(1);

@@ -234,6 +234,6 @@ deviations! {
         ["PM-7.4-20", "PM-7.3.1.3-5", "PM-7.4-18"] "treats a PMReq with a reserved IPV as a PMReq with IPV 4";
     "pm.takes-later-reply" [PmConduct(|conduct| conduct.takes_later = true)]
         ["PM-7.5.1-10", "PM-7.5-4"] "uses a later reply to a PMReq instead of the first reply";
-    "pm.takes-unasked" [PmConduct(|conduct| conduct.takes_unasked = true)]
+    "pm.takes-unrequested" [PmConduct(|conduct| conduct.takes_unrequested = true)]
         ["PM-7.5.1-11"] "sends a PMAck for an unsolicited PMAccept";
 }

@@ -22,7 +22,7 @@ fn is_request(octets: &[u8]) -> bool {
 }
 
 deviations! {
-    "rdmap.atomic-response-unasked" [Segment(|sent| sent.precede(|octets| {
+    "rdmap.atomic-response-unrequested" [Segment(|sent| sent.precede(|octets| {
         // An Atomic Response in queue 3 with MSN 1, identifier 99 and the value 0.
         let header = [0x41, 0x4b, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 99, 0, 0, 0, 0, 0, 0, 0, 0];
         (SENDS.contains(&opcode(octets)) && word(octets, MSN) == 1).then(|| header.to_vec())

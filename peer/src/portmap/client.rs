@@ -261,7 +261,7 @@ impl Client {
         {
             return self.answered(now, from, open, reply);
         }
-        if reply.message_type == MessageType::PM_ACCEPT && (done.is_some() || self.conduct.takes_unasked) {
+        if reply.message_type == MessageType::PM_ACCEPT && (done.is_some() || self.conduct.takes_unrequested) {
             return self.acknowledge(reply, from);
         }
         self.discard(from, Discarded::Unknown(reply.message_type));

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::key::{CaseKey, ParameterValue};
 
 /// The beginnings of old ids, each with its replacement. The first match counts.
-const IDS: [(&str, &str); 22] = [
+const IDS: [(&str, &str); 25] = [
     ("mpa-p2p/9.1-told/", "mpa-p2p/9.1-reported/"),
     ("mpa/7.1.1-told/said-in-request", "mpa/7.1.1-reported/sent-in-request"),
     ("mpa/7.1.1-told/said-in-reply", "mpa/7.1.1-reported/sent-in-reply"),
@@ -18,7 +18,9 @@ const IDS: [(&str, &str); 22] = [
     ("mpa/4.4-crc/asked", "mpa/4.4-crc/requested"),
     ("rdmap/4.8-terminate/nothing-behind", "rdmap/4.8-terminate/nothing-after"),
     ("rdmap/6.2-ended/posts-behind-it", "rdmap/6.2-ended/posts-after-it"),
+    ("rdmap/7.2-messages/response-unasked", "rdmap/7.2-messages/response-unrequested"),
     ("rdmap/7306-delivered/atomic-behind-", "rdmap/7306-delivered/atomic-after-"),
+    ("rdmap/7306-extensions/unasked", "rdmap/7306-extensions/unrequested"),
     ("sdp/10.6-resize/as-asked", "sdp/10.6-resize/as-requested"),
     ("sdp/10.6-resize/more-than-asked", "sdp/10.6-resize/more-than-requested"),
     ("sdp/10.6-resize/asked-again", "sdp/10.6-resize/requested-again"),
@@ -30,6 +32,7 @@ const IDS: [(&str, &str); 22] = [
     ("sdp/9.2-advertised/asked-for-in-order", "sdp/9.2-advertised/requested-in-order"),
     ("sdp/9.3-written/fresh-behind-data", "sdp/9.3-written/fresh-after-data"),
     ("sdp/9-transfer/read-whole", "sdp/9-transfer/read-from-first-byte"),
+    ("sdp-pm/7.5-client/unasked", "sdp-pm/7.5-client/unrequested"),
     ("sdp-pm/7.5-repeats/denied-then-asked", "sdp-pm/7.5-repeats/denied-then-requested"),
 ];
 

@@ -319,7 +319,7 @@ case {
 }
 
 case(refusal {
-  id = "rdmap/7.2-messages/response-unasked",
+  id = "rdmap/7.2-messages/response-unrequested",
   title = "The target rejects an unrequested Read Response to an invalid STag",
   requirements = { "RDMAP-5.2.2-6", "DDP-7.1-10" },
   capabilities = { "operation" },

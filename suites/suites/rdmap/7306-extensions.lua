@@ -231,7 +231,7 @@ case(with_atomics("add-nothing", "The target answers FetchAdd of zero with the c
   conn:close()
 end))
 
-case(with_atomics("unasked", "The target sends no Atomic Response without a request",
+case(with_atomics("unrequested", "The target sends no Atomic Response without a request",
   { "RDMAP-7306.5.2.1-21" }, { roles = { "responder" }, capabilities = { "echo", "atomics" }, tags = { "atomic" } }, function(t)
   local conn = t:start_up()
   conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } })

@@ -83,7 +83,7 @@ case(with_request("deny-then-accept", "The client does not acknowledge a PMAccep
   m:expect_quiet { requirement = { "PM-7.5-4", "PM-7.5.1-10" } }
 end))
 
-case(with_request("unasked", "The client discards an answer that it did not request",
+case(with_request("unrequested", "The client discards an answer that it did not request",
   { "PM-7.5.1-11" }, { parameters = { kind = { "accept", "deny" } } }, function(m, request, _, p)
   local unrequested = { handle = request.handle ~ 0x5a5a }
   if p.kind == "accept" then

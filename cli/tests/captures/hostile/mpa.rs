@@ -76,7 +76,7 @@ const REFUSES: &[(&str, &str)] = &[
 fn catch(
     deviation: &'static Deviation,
     correct: &HashMap<Scene, Run>,
-    unasked: &mut Vec<String>,
+    unexpected: &mut Vec<String>,
 ) -> Result<By, String> {
     let (own, none) = (Deviations::from(deviation), Deviations::NONE);
     let provoked = PROVOKED_BY.iter().filter(|(name, _)| *name == deviation.name).map(|(_, by)| Some(*by));
@@ -95,7 +95,7 @@ fn catch(
             // The rules about alignment are in an appendix, so their findings are notes.
             let (found, before) = (run.found(end, Severity::Note), right.found(end, Severity::Note));
             if found.difference(&before).any(|id| deviation.breaks.contains(id)) {
-                unasked.extend(beside(deviation, end, &run, right, by.is_none() && !scene.is_scripted()));
+                unexpected.extend(beside(deviation, end, &run, right, by.is_none() && !scene.is_scripted()));
                 return Ok(By::Monitor);
             }
             let ended = run.refuses[end].filter(|_| right.refuses[end].is_none());
@@ -113,7 +113,7 @@ fn catch(
     }
     match refused {
         Some(by) => Ok(by),
-        None => verdict::names(deviation, seen, unasked),
+        None => verdict::names(deviation, seen, unexpected),
     }
 }
 
@@ -122,5 +122,5 @@ fn each_deviation_of_mpa_is_caught() {
     let none = Deviations::NONE;
     let correct = Scene::ALL.iter().map(|scene| (*scene, Run::of_scene(*scene, [&none, &none]))).collect();
     let of_mpa = hostile::all().filter(|deviation| deviation.layer == Layer::Mpa);
-    all_are_caught(of_mpa, |deviation, unasked| catch(deviation, &correct, unasked));
+    all_are_caught(of_mpa, |deviation, unexpected| catch(deviation, &correct, unexpected));
 }

@@ -68,24 +68,24 @@ pub(crate) fn errors_beside(
     own.chain(other.map(|id| format!("{},{id} (of the correct end)", deviation.name))).collect()
 }
 
-fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By, String> {
+fn catch(deviation: &'static Deviation, unexpected: &mut Vec<String>) -> Result<By, String> {
     let (own, none) = (Deviations::from(deviation), Deviations::NONE);
     let found = |run: &Run, end| deviation.breaks.iter().any(|id| run.found(end, Severity::Warning).contains(id));
     let Some(case) = CASES.iter().find(|case| case.name == deviation.name) else {
         for (script, end) in situations() {
             let run = Run::of(script, ends(end, &own, &none));
             if found(&run, end) {
-                unasked.extend(beside(deviation, end, &run, &Run::of(script, [&none, &none]), true));
+                unexpected.extend(beside(deviation, end, &run, &Run::of(script, [&none, &none]), true));
                 return Ok(By::Monitor);
             }
         }
-        return verdict::names(deviation, false, unasked);
+        return verdict::names(deviation, false, unexpected);
     };
     let Case { end, script, provoked_by, shows, .. } = *case;
     let names = Some(provoked_by).filter(|name| !name.is_empty());
     let other = Deviations::from_names(names).unwrap();
     let (run, right) = (Run::of(script, ends(end, &own, &other)), Run::of(script, ends(end, &none, &other)));
-    unasked.extend(beside(deviation, end, &run, &right, provoked_by.is_empty()));
+    unexpected.extend(beside(deviation, end, &run, &right, provoked_by.is_empty()));
     let by = match shows {
         Shows::Monitor => found(&run, end) && !found(&right, end),
         Shows::Terminates(code) => right.terminates[end] == Some(code) && run.terminates[end] != Some(code),

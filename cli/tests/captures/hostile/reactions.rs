@@ -67,7 +67,7 @@ cases! {
     "ddp.untagged-version-as-tagged" 1 TRAFFIC, "ddp.version-2" => Shows::Monitor;
     "rdmap.aligns-atomics" 1 TRAFFIC, "rdmap.atomic-misaligned" => Shows::Terminates(0x0207);
     "rdmap.atomic-misaligned" 0 TRAFFIC, "" => Shows::Refused(0x0207);
-    "rdmap.atomic-response-unasked" 0 TRAFFIC, "" => Shows::Refused(0x02ff);
+    "rdmap.atomic-response-unrequested" 0 TRAFFIC, "" => Shows::Refused(0x02ff);
     "rdmap.checks-empty-read" 0 TRAFFIC, "" => Shows::GoesOn(0x0100);
     "rdmap.forgets-invalidate-of-long-sends" 1 TRAFFIC, "ddp.writes-to-invalidated-stag" => Shows::Terminates(0x1100);
     "rdmap.holds-one-read-less" 0 TRAFFIC, "" => Shows::Monitor;

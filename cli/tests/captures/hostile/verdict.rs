@@ -72,12 +72,13 @@ fn judged(filter: Filter, target: Target) -> RunReport {
 
 /// Checks that the case of a deviation fails because of the deviation. If the deviation is in
 /// [`UNSEEN`], checks instead that `seen` is true: a user noticed the deviation. If the case also
-/// reports errors about other requirements, adds these errors to `unasked`, as lines of `also.csv`.
+/// reports errors about other requirements, adds these errors to `unexpected`, as lines of
+/// `also.csv`.
 ///
 /// # Errors
 /// The case does not catch the deviation, there is no case, or no user noticed the deviation. The
 /// text has the reason.
-pub(crate) fn names(deviation: &Deviation, seen: bool, unasked: &mut Vec<String>) -> Result<By, String> {
+pub(crate) fn names(deviation: &Deviation, seen: bool, unexpected: &mut Vec<String>) -> Result<By, String> {
     if UNSEEN.iter().any(|(name, _)| *name == deviation.name) {
         return seen.then_some(By::Users).ok_or_else(|| format!("{}: not even users see it", deviation.name));
     }
@@ -107,7 +108,7 @@ pub(crate) fn names(deviation: &Deviation, seen: bool, unasked: &mut Vec<String>
     }
     let others = failed().map(|judged| judged.requirement).filter(|id| !deviation.breaks.contains(id));
     let errors = others.filter(|id| id.row().level.severity(false) == Some(Severity::Error));
-    unasked.extend(errors.map(|id| format!("{},{id}", deviation.name)));
+    unexpected.extend(errors.map(|id| format!("{},{id}", deviation.name)));
     Ok(By::Case)
 }
 

@@ -88,7 +88,7 @@ pub(crate) struct Conduct {
     /// No Terminate is sent after an error.
     pub(crate) skips_terminate: bool,
     /// A Responder sends a Reply before it has received a Request.
-    pub(crate) replies_unasked: bool,
+    pub(crate) replies_unrequested: bool,
     /// After the peer's FIN, this side sends nothing.
     pub(crate) stops_at_fin: bool,
     /// Work posted after the end of a stream is accepted and never completes.

@@ -86,7 +86,7 @@ pub(crate) struct PmConduct {
     /// Client: if a second reply arrives, it replaces the first reply.
     pub(crate) takes_later: bool,
     /// Client: an unsolicited PMAccept is acknowledged.
-    pub(crate) takes_unasked: bool,
+    pub(crate) takes_unrequested: bool,
     /// Server: a duplicate PMReq gets the first answer again, even if the service no longer exists.
     pub(crate) answers_as_before: bool,
     /// Server: a repeated PMReq is not answered after the server's state for this PMReq has

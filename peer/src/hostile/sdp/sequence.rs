@@ -60,7 +60,7 @@ deviations! {
         }
         _ => out.suppress(Mid::RDMA_WR_COMPL),
     })] ["SDP-9.3-1", "SDP-6.3.6.1-1", "SDP-9.3-14"] "sends the RdmaWrCompl before the write";
-    "sdp.abort-conn-unasked" [SdpOut(|out| add(out, &[(Mid::ABORT_CONN, &[])]))]
+    "sdp.abort-conn-unrequested" [SdpOut(|out| add(out, &[(Mid::ABORT_CONN, &[])]))]
         ["SDP-6.2.4-2"] "sends an AbortConn without a DisConn before it";
     "sdp.buffered-with-open-src-avail" [SdpOut(|out| {
         let word = out.mch(Mode::Buffered, false);
@@ -70,7 +70,7 @@ deviations! {
         ["SDP-10.6-11", "SDP-10.6-14", "SDP-10.6.1-2"] "sends no ChRcvBufAck after a ChRcvBuf";
     "sdp.ch-rcv-buf-ack-twice" [SdpOut(|out| twice(out, Mid::CH_RCV_BUF_ACK))]
         ["SDP-6.4.2-3", "SDP-8.2.2-10"] "answers a ChRcvBuf with two ChRcvBufAcks";
-    "sdp.ch-rcv-buf-ack-unasked" [SdpOut(|out| add(out, &[(Mid::CH_RCV_BUF_ACK, &[0, 0, 8, 0])]))]
+    "sdp.ch-rcv-buf-ack-unrequested" [SdpOut(|out| add(out, &[(Mid::CH_RCV_BUF_ACK, &[0, 0, 8, 0])]))]
         ["SDP-6.4.2-3", "SDP-8.2.2-10"] "sends an unsolicited ChRcvBufAck";
     "sdp.ch-rcv-buf-twice" [SdpOut(|out| twice(out, Mid::CH_RCV_BUF))]
         ["SDP-10.6-19", "SDP-8.2.2-10"] "sends a second ChRcvBuf before the ChRcvBufAck";
@@ -136,7 +136,7 @@ deviations! {
     })] ["SDP-9.2-12", "SDP-9.2-1", "SDP-6.3.7.1-1", "SDP-9.2-11", "SDP-9.2-34", "SDP-9.2-36", "SDP-9.5.4-8", "SDP-9.2-15"] "sends the RdmaRdCompl before the read";
     "sdp.rd-compl-left-out" [SdpOut(|out| out.suppress(Mid::RDMA_RD_COMPL))]
         ["SDP-9.2-11", "SDP-9.2-1", "SDP-9.5.4-7"] "sends no RdmaRdCompl after a read";
-    "sdp.rd-compl-unasked" [SdpOut(|out| add(out, &[(Mid::RDMA_RD_COMPL, &[0, 0, 0, 9])]))]
+    "sdp.rd-compl-unrequested" [SdpOut(|out| add(out, &[(Mid::RDMA_RD_COMPL, &[0, 0, 0, 9])]))]
         ["SDP-9.2-1", "SDP-8.2.2-10", "SDP-9.2-15"] "sends an RdmaRdCompl without a SrcAvail";
     "sdp.reads-other-stag" [SdpOut(|out| if let Some(Output::Read { remote, .. }) = out.out.first_mut() {
         remote.stag ^= 0x00ff_ff00;
@@ -145,7 +145,7 @@ deviations! {
         ["SDP-9.5.2.1-5", "SDP-6.3.5-1", "SDP-9.5.4-9", "SDP-9-8", "SDP-9-9"] "sends no SendSm for a SrcAvail that it does not read or that was revoked";
     "sdp.send-sm-twice" [SdpOut(|out| twice(out, Mid::SEND_SM))]
         ["SDP-9.2-18", "SDP-9.5.4-9", "SDP-8.2.2-10"] "sends the SendSm for a SrcAvail twice";
-    "sdp.send-sm-unasked" [SdpOut(|out| add(out, &[(Mid::SEND_SM, &[])]))]
+    "sdp.send-sm-unrequested" [SdpOut(|out| add(out, &[(Mid::SEND_SM, &[])]))]
         ["SDP-9.2-18", "SDP-8.2.2-10"] "sends a SendSm without a SrcAvail";
     "sdp.sink-avail-after-cancel" [SdpOut(|out| out.follow(Mid::SINK_AVAIL_CANCEL, &[(Mid::SINK_AVAIL, &SINK_AH)]))]
         ["SDP-9.5.5-11"] "sends a SinkAvail while an earlier SinkAvailCancel is not yet Processed";
@@ -158,7 +158,7 @@ deviations! {
         ["SDP-6.3.11-1", "SDP-9.5.5-10"] "sends no SinkCancelAck after a SinkAvailCancel";
     "sdp.sink-cancel-ack-twice" [SdpOut(|out| twice(out, Mid::SINK_CANCEL_ACK))]
         ["SDP-9.5.5-10"] "answers a SinkAvailCancel with two SinkCancelAcks";
-    "sdp.sink-cancel-ack-unasked" [SdpOut(|out| add(out, &[(Mid::SINK_CANCEL_ACK, &[])]))]
+    "sdp.sink-cancel-ack-unrequested" [SdpOut(|out| add(out, &[(Mid::SINK_CANCEL_ACK, &[])]))]
         ["SDP-9.5.5-10", "SDP-9.5.5-4", "SDP-8.2.2-10"] "sends a SinkCancelAck without a SinkAvailCancel";
     "sdp.speaks-before-hello-ack" [SdpOut(|out| if out.mid() == Some(Mid::HELLO) {
         out.state.count = 1;
@@ -178,7 +178,7 @@ deviations! {
     })] ["SDP-12-18", "SDP-11-6", "SDP-11.1-2", "SDP-12-17", "SDP-12-15", "SDP-11-16"] "sends a SrcAvail in Buffered Mode";
     "sdp.src-avail-twice" [SdpOut(|out| twice(out, Mid::SRC_AVAIL))]
         ["SDP-11.2-7", "SDP-11-7", "SDP-12.4-10", "SDP-11.2-6"] "sends a second SrcAvail in Combined Mode while the first is open";
-    "sdp.susp-comm-ack-unasked" [SdpOut(|out| add(out, &[(Mid::SUSP_COMM_ACK, &[])]))]
+    "sdp.susp-comm-ack-unrequested" [SdpOut(|out| add(out, &[(Mid::SUSP_COMM_ACK, &[])]))]
         ["SDP-8.2.2-10", "SDP-6.5.2-2"] "sends a SuspCommAck without a SuspComm";
     "sdp.transaction-in-combined" [SdpOut(|out| add(out, &[(Mid::SINK_AVAIL, &[&SINK_AH[..], &PAYLOAD].concat())]))]
         ["SDP-9.4-6", "SDP-9.4-2", "SDP-12-20", "SDP-12-2", "SDP-11-8", "SDP-12-17", "SDP-8.1.1-29", "SDP-8.1.1-39", "SDP-11-2", "SDP-12-23", "SDP-11-20", "SDP-12-21", "SDP-12.5-16", "SDP-12.5-9"]
@@ -196,7 +196,7 @@ deviations! {
         ["SDP-9.3-8", "SDP-9.5.5-5", "SDP-9.5.5-8"] "sends no RdmaWrCompl after a write";
     "sdp.wr-compl-twice" [SdpOut(|out| twice(out, Mid::RDMA_WR_COMPL))]
         ["SDP-9.3-8", "SDP-9.3-1", "SDP-8.2.2-10", "SDP-6.3.4-1"] "answers a SinkAvail with two RdmaWrCompls";
-    "sdp.wr-compl-unasked" [SdpOut(|out| add(out, &[(Mid::RDMA_WR_COMPL, &[0, 0, 0, 9])]))]
+    "sdp.wr-compl-unrequested" [SdpOut(|out| add(out, &[(Mid::RDMA_WR_COMPL, &[0, 0, 0, 9])]))]
         ["SDP-9.3-1", "SDP-8.2.2-10"] "sends an RdmaWrCompl without a SinkAvail";
     "sdp.writes-again" [SdpOut(|out| {
         if let Some(Output::Write { data, remote, .. }) = out.out.first() {

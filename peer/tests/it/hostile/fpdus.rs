@@ -202,7 +202,7 @@ pub(crate) const CHECKS: &[Check] = &[
         let octets = marked(d, &[1000]);
         octets[..2] == [3, 0xfa] && octets[256..260] == [0, 0, 1, 0] && octets[768..772] == [0, 0, 3, 0]
     }),
-    ("mpa.markers-unasked", |d| plain(d) == right_marked(&[5])),
+    ("mpa.markers-unrequested", |d| plain(d) == right_marked(&[5])),
     ("mpa.mulpdu-below-128", |d| longest(d, 1460) == 100),
     ("mpa.mulpdu-beyond-64768", |d| longest(d, 65_495) == 65_000),
     ("mpa.mulpdu-without-crc", |d| longest(d, 1460) == 1458),

@@ -79,7 +79,7 @@ pub(crate) const CHECKS: &[Check] = &[
     ("p2p.looks-at-kinds-of-client-server", |d| reply(d, [0x40, 8, 0xc0, 8])[4..] == [0x40, 32, 0xc0, 8]),
     ("p2p.opens-late", |d| opening(d, OFFER_WRITE) == [&SEND[2..20], &WRITE[2..16]]),
     ("p2p.opens-twice", |d| opening(d, [0x80, 8, 0x40, 8]) == [Rtr::Read.ulpdu(1), Rtr::Write.ulpdu(1)]),
-    ("p2p.opens-unasked", |d| opening(d, [0, 8, 0, 8]) == [&WRITE[2..16]]),
+    ("p2p.opens-unrequested", |d| opening(d, [0, 8, 0, 8]) == [&WRITE[2..16]]),
     ("p2p.opens-with-another-kind", |d| {
         opening(d, OFFER_WRITE) == [Rtr::Read.ulpdu(1)] && opening(d, [0x80, 8, 0x40, 8]) == [Rtr::Write.ulpdu(1)]
     }),

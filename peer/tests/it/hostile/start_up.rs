@@ -135,7 +135,7 @@ pub(crate) const CHECKS: &[Check] = &[
         machine.settle();
         machine.sent.is_empty()
     }),
-    ("mpa.replies-unasked", |d| reply(d, b"") == REPLY),
+    ("mpa.replies-unrequested", |d| reply(d, b"") == REPLY),
     ("mpa.refuses-long-private-data", |d| {
         refuses(&responder(d, &frame(REQUEST, [0x40, 1, 1, 1], 257)))
             && reply(d, &frame(REQUEST, [0x40, 1, 1, 0], 256)) == REPLY

@@ -34,7 +34,7 @@ fn beside(deviation: &Deviation, side: usize, run: &Run, right: &Run) -> Vec<Str
     own.chain(other.map(|id| format!("{} (of the correct end)", line(&id)))).collect()
 }
 
-fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By, String> {
+fn catch(deviation: &'static Deviation, unexpected: &mut Vec<String>) -> Result<By, String> {
     let (own, none) = (Deviations::from(deviation), Deviations::NONE);
     let main = deviation.breaks[0];
     let mut seen = false;
@@ -44,12 +44,12 @@ fn catch(deviation: &'static Deviation, unasked: &mut Vec<String>) -> Result<By,
         let found =
             run.found(side, Severity::Note).contains(&main) && !right.found(side, Severity::Note).contains(&main);
         if found {
-            unasked.extend(beside(deviation, side, &run, &right));
+            unexpected.extend(beside(deviation, side, &run, &right));
             return Ok(By::Monitor);
         }
         seen |= run.outcome != right.outcome;
     }
-    verdict::names(deviation, seen, unasked)
+    verdict::names(deviation, seen, unexpected)
 }
 
 #[test]

@@ -38,8 +38,8 @@ pub(crate) enum Scene {
     OneAfterTheOther,
     AcceptTwice,
     DenyAfterAccept,
-    AcceptUnasked,
-    AckUnasked,
+    AcceptUnrequested,
+    AckUnrequested,
     /// The client's host restarts, and requests the same connection.
     Restarted,
     /// The PMAccept is lost, and the service disappears before the client repeats its PMReq.
@@ -98,8 +98,8 @@ impl Scene {
         Scene::OneAfterTheOther,
         Scene::AcceptTwice,
         Scene::DenyAfterAccept,
-        Scene::AcceptUnasked,
-        Scene::AckUnasked,
+        Scene::AcceptUnrequested,
+        Scene::AckUnrequested,
         Scene::Restarted,
         Scene::ServiceGone,
         Scene::RequestLate,
@@ -117,11 +117,11 @@ impl Scene {
     /// Returns whether the scene has datagrams that no correct side sends.
     pub(crate) fn is_tampered_with(self) -> bool {
         use Scene::{
-            AcceptOdd, AcceptPadded, AckTimed, AckUnasked, DeniedTwice, RequestOdd, RequestPadded, RequestReserved,
+            AcceptOdd, AcceptPadded, AckTimed, AckUnrequested, DeniedTwice, RequestOdd, RequestPadded, RequestReserved,
             RequestTimed,
         };
         let tampered =
-            [AcceptOdd, AcceptPadded, AckTimed, AckUnasked, DeniedTwice, RequestOdd, RequestPadded, RequestTimed];
+            [AcceptOdd, AcceptPadded, AckTimed, AckUnrequested, DeniedTwice, RequestOdd, RequestPadded, RequestTimed];
         tampered.contains(&self) || self == RequestReserved
     }
 
@@ -200,8 +200,8 @@ impl Scene {
                 let (first, port) = if self == Scene::AcceptTwice { (0x14, 7001) } else { (0x34, 0) };
                 net.inject(1, &net.message(first, port, 40001, HANDLE));
             }
-            Scene::AcceptUnasked => net.inject(1, &net.message(0x14, 7001, 40001, HANDLE)),
-            Scene::AckUnasked => net.inject(0, &net.message(0x24, 7001, 40001, HANDLE)),
+            Scene::AcceptUnrequested => net.inject(1, &net.message(0x14, 7001, 40001, HANDLE)),
+            Scene::AckUnrequested => net.inject(0, &net.message(0x24, 7001, 40001, HANDLE)),
             Scene::Restarted => {
                 net.ask(5001, 40001);
                 net.restart();

@@ -44,7 +44,7 @@ const PROVOKED_BY: &[(&str, &str)] = &[
     ("sdp.overlooks-length", "sdp.wr-compl-len-more"),
     ("sdp.overlooks-malformed", "sdp.send-sm-long"),
     ("sdp.overlooks-mode", "sdp.mode-change-pipelined-to-buffered"),
-    ("sdp.overlooks-unmatched", "sdp.rd-compl-unasked"),
+    ("sdp.overlooks-unmatched", "sdp.rd-compl-unrequested"),
     ("sdp.refuses-flags", "sdp.flags-reserved"),
     ("sdp.refuses-hello-ack-minv", "sdp.hello-ack-minv-0"),
     ("sdp.refuses-hello-ack-mseq", "sdp.hello-ack-mseq"),
@@ -64,7 +64,7 @@ const PROVOKED_BY: &[(&str, &str)] = &[
 /// the field order.
 type Rights = RefCell<HashMap<(Option<&'static str>, Scene, usize, FieldOrder), Rc<Run>>>;
 
-fn catch(deviation: &'static Deviation, rights: &Rights, unasked: &mut Vec<String>) -> Result<By, String> {
+fn catch(deviation: &'static Deviation, rights: &Rights, unexpected: &mut Vec<String>) -> Result<By, String> {
     let (own, none) = (Deviations::from(deviation), Deviations::NONE);
     let provoked = PROVOKED_BY.iter().filter(|(name, _)| *name == deviation.name).map(|(_, by)| Some(*by));
     let (mut refused, mut seen) = (false, false);
@@ -91,7 +91,7 @@ fn catch(deviation: &'static Deviation, rights: &Rights, unasked: &mut Vec<Strin
                 let right = right.0;
                 let errors = |run: &Run, end| run.found(end, Severity::Error);
                 let errors = [0, 1].map(|end| errors(&run, end).difference(&errors(&right, end)).copied().collect());
-                unasked.extend(errors_beside(deviation, end, &errors, by.is_none()));
+                unexpected.extend(errors_beside(deviation, end, &errors, by.is_none()));
                 return Ok(By::Monitor);
             }
             let right = right.0;
@@ -100,14 +100,14 @@ fn catch(deviation: &'static Deviation, rights: &Rights, unasked: &mut Vec<Strin
             seen |= run.outcome != right.outcome;
         }
     }
-    if refused { Ok(By::Twin) } else { verdict::names(deviation, seen, unasked) }
+    if refused { Ok(By::Twin) } else { verdict::names(deviation, seen, unexpected) }
 }
 
 #[test]
 fn each_deviation_of_sdp_is_caught() {
     let rights = Rights::default();
     let of_sdp = hostile::all().filter(|deviation| deviation.layer == Layer::Sdp);
-    all_are_caught(of_sdp, |deviation, unasked| catch(deviation, &rights, unasked));
+    all_are_caught(of_sdp, |deviation, unexpected| catch(deviation, &rights, unexpected));
 }
 
 /// Correct ends complete each scene. In the scenes with a suspension, the socket really moves to
