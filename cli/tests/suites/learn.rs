@@ -37,7 +37,7 @@ fn output(machine: &Value, inputs: &[&str]) -> String {
 #[test]
 fn learns_the_start_up_of_the_reference() {
     let folder = tempfile::tempdir().unwrap();
-    let (code, stdout, stderr) = learn(folder.path(), &["builtin", "--seed", "7"]);
+    let (code, stdout, stderr) = learn(folder.path(), &["builtin", "--seed", "7", "--tests", "150"]);
     // On a slow machine, weft shows its progress.
     let is_progress = |line: &str| line.starts_with("weft: ") && line.ends_with(" in agreement");
     assert!(code == 0 && stderr.lines().all(is_progress), "{code} {stdout}{stderr}");
@@ -64,14 +64,15 @@ fn learns_the_start_up_of_the_reference() {
     let dot = fs::read_to_string(folder.path().join("weft-learn/builtin.dot")).unwrap();
     assert!(dot.starts_with("digraph \"builtin\" {") && dot.contains("doublecircle"), "{dot}");
     assert!(!folder.path().join("weft-learn/.weft-sequence").exists());
-    // Another seed finds the same behaviour, and the same seed the same machine.
-    let again = ["builtin", "--seed", "8", "--out", "again"];
+    // Another seed and fewer inputs find the same behaviour.
+    let inputs = "request,request-wrong-key,send,send-wrong-crc,fin,terminate";
+    let again = ["builtin", "--seed", "8", "--tests", "50", "--inputs", inputs, "--out", "again"];
     assert_eq!(learn(folder.path(), &again).0, 0);
     let files = ["weft-learn/builtin.machine.json", "again/builtin.machine.json"];
     let (code, stdout, _) = learn(folder.path(), &[&["--diff"][..], &files].concat());
     assert!(
         code == 0
-            && stdout.contains("do not differ in any sequence that was played: 7 states with 35 inputs in common"),
+            && stdout.contains("do not differ in any sequence that was played: 7 states with 6 inputs in common"),
         "{code} {stdout}"
     );
 }

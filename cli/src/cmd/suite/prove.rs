@@ -98,7 +98,7 @@ pub(crate) async fn judge(suites: &Suites, filter: &Filter, jobs: usize, out: &P
             print_line!("    {word:<13} {case}");
         }
         if !row.others.is_empty() {
-            let others: Vec<&str> = row.others.iter().map(weft_core::RequirementId::as_str).collect();
+            let others: Vec<&str> = row.others.iter().map(|requirement| requirement.as_str()).collect();
             print_line!("    other requirements that these cases report: {}", others.join(" "));
         }
     }
