@@ -71,8 +71,7 @@ fn learns_the_start_up_of_the_reference() {
     let files = ["weft-learn/builtin.machine.json", "again/builtin.machine.json"];
     let (code, stdout, _) = learn(folder.path(), &[&["--diff"][..], &files].concat());
     assert!(
-        code == 0
-            && stdout.contains("do not differ in any sequence that was played: 7 states with 6 inputs in common"),
+        code == 0 && stdout.contains("do not differ in any sequence that was played: 7 states with 6 inputs in common"),
         "{code} {stdout}"
     );
 }

@@ -414,11 +414,16 @@ impl Connection {
             self.deadline = Some(now + self.settings.close_timeout);
         }
         let waited = stream.awaits_first;
+        let mut messages = 0;
         loop {
             match stream.read(octets) {
                 None => break,
-                Some(Ok(Delivery::Message { octets, solicited })) => {
-                    self.events.push_back(Event::Received { octets, solicited });
+                Some(Ok(Delivery::Message { octets: payload, solicited })) => {
+                    self.events.push_back(Event::Received { octets: payload, solicited });
+                    messages += 1;
+                    if messages == 64 && self.conduct.drops_after_64_sends {
+                        *octets = &[];
+                    }
                 }
                 Some(Ok(Delivery::Terminate(terminate))) => {
                     self.events.push_back(Event::TerminateReceived(terminate.error));

@@ -24,6 +24,24 @@ const RDMARDSZ: usize = PAYLOAD + 12;
 const SRC_STAG: usize = PAYLOAD + 16;
 const SRC_TO: usize = PAYLOAD + 20;
 
+/// Number of lengths that `rdmap.repeats-lengths` stores.
+const LENGTHS: usize = 1024;
+
+/// Changes the length of a Send of one segment after 1,024 such Sends. Send 1,025 gets the length
+/// of Send 1, and so on.
+fn repeat_length(octets: &mut Vec<u8>, state: &mut DeviationState) {
+    let is_send = SENDS.contains(&opcode(octets)) && is_last(octets) && word(octets, MO) == 0;
+    if !is_send || octets.len() < PAYLOAD {
+        return;
+    }
+    let at = state.count as usize % LENGTHS;
+    state.count = state.count.wrapping_add(1);
+    match state.lengths.get(at) {
+        Some(length) => octets.resize(*length, 0),
+        None => state.lengths.push(octets.len()),
+    }
+}
+
 /// Rejects a message with the opcode `rejected` that arrives before the first Send.
 fn needs_a_send(octets: &[u8], state: &mut DeviationState, rejected: Opcode) -> Option<Fault> {
     let arrived = opcode(octets);
@@ -236,6 +254,8 @@ deviations! {
     })] ["RDMAP-4.1-17"] "rejects a nonzero Invalidate STag in a message that invalidates no STag";
     "rdmap.reports-second-error" [Overlooks(|_, state| std::mem::replace(&mut state.count, 1) == 0)]
         ["RDMAP-7.1-6"] "ignores the first bad segment and reports the second bad segment";
+    "rdmap.repeats-lengths" [SegmentArrivedAfter(repeat_length)] ["RDMAP-5.3-13", "DDP-5.2-4"]
+        "delivers each Send after the first 1,024 Sends with the length of the Send that arrived 1,024 Sends earlier";
     "rdmap.takes-more-reads" [Depths(|_, ird| *ird = 1000)]
         ["RDMAP-6.1-8"] "serves more Read Requests at a time than its IRD allows";
 }

@@ -14,6 +14,8 @@ deviations! {
         "omits the last four bytes of an FPDU that it sends while closing";
     "mpa.drops-after-first-fpdu" [Conduct(|conduct| conduct.drops_after_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5", "MPA-6-4"]
         "loses the bytes after an FPDU if TCP delivers these bytes together with the FPDU";
+    "mpa.drops-after-64-sends" [Conduct(|conduct| conduct.drops_after_64_sends = true)] ["RDMAP-5.3-5", "DDP-5.2-4"]
+        "loses the bytes after 64 Sends if TCP delivers these bytes together with the Sends";
     "mpa.drops-posted-sends" [Conduct(|conduct| conduct.drops_posted = true)] ["DDP-6.2.1-1"]
         "drops all unsent data and closes TCP when the user closes the connection";
     "mpa.drops-first-fpdu" [Conduct(|conduct| conduct.drops_first_fpdu = true)] ["MPA-7.1.2-10", "MPA-7.1.5-5", "MPA-7.1-7", "MPA-6-4"]

@@ -160,6 +160,8 @@ pub(crate) enum Hook {
     Segment(fn(&mut SentSegment<'_>)),
     /// Changes a received DDP segment before it is checked. An empty result drops the segment.
     SegmentArrived(fn(&mut Vec<u8>)),
+    /// Does the same as `SegmentArrived`. The change can depend on the earlier segments.
+    SegmentArrivedAfter(fn(&mut Vec<u8>, &mut DeviationState)),
     /// Changes two time limits: the wait for the peer's start-up frame (first argument), and the
     /// wait for the peer's first FPDU (second argument).
     Timeouts(fn(&mut Duration, &mut Duration)),

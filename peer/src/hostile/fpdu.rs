@@ -1,11 +1,34 @@
 //! Deviations in the FPDUs that are sent, in their markers and CRCs, and in the processing of
 //! received FPDUs.
 
-use super::context::fpdu::right_marker;
-use super::context::segment::{MO, SENDS, is_last, opcode, word};
+use weft_core::wire::mpa::fpdu::len_without_markers;
+use weft_core::wire::rdmap::Opcode;
+
+use super::context::fpdu::{SentFpdu, right_marker};
+use super::context::segment::{MO, SENDS, has_payload, is_last, opcode, word};
 
 fn is_short_send(octets: &[u8]) -> bool {
     SENDS.contains(&opcode(octets)) && is_last(octets) && word(octets, MO) == 0 && octets.len() < 100
+}
+
+fn is_terminate(fpdu: &SentFpdu<'_>) -> bool {
+    opcode(fpdu.ulpdu) == Opcode::TERMINATE
+}
+
+/// Sends the first 16 bytes of another FPDU before this FPDU. The other FPDU would contain a Send
+/// of eight bytes.
+fn precede_by_cut(fpdu: &mut SentFpdu<'_>) {
+    let mut send = [0; 26];
+    (send[0], send[1]) = (0x41, 0x43);
+    let mut octets = fpdu.compose(&send, fpdu.framing.phase(), right_marker, 0);
+    octets.truncate(16);
+    octets.extend(SentFpdu::right(fpdu.position + 16, fpdu.ulpdu, fpdu.framing).octets);
+    fpdu.octets = octets;
+}
+
+/// Returns the length of an FPDU without markers that contains this ULPDU, in bytes.
+fn fpdu_len(ulpdu: &[u8]) -> usize {
+    len_without_markers(u16::try_from(ulpdu.len()).unwrap_or(u16::MAX))
 }
 
 deviations! {
@@ -56,6 +79,12 @@ deviations! {
     "mpa.crc-zero" [Framing(|sent, _| sent.crc = false)]
         ["MPA-7.1.1-12", "MPA-4.4-9", "MPA-4.1-6", "MPA-4.4-14", "MPA-4.4-1", "DDP-3-7"]
         "sends zero in the CRC field, whatever was negotiated";
+    "mpa.cuts-fpdu-before-terminate" [Fpdu(|fpdu| if is_terminate(fpdu) && !fpdu.begins_stream() { precede_by_cut(fpdu) })]
+        ["MPA-4.1-1", "MPA-4.4-13", "MPA-4.1-6", "RDMAP-6.2.1-1"]
+        "sends the first 16 bytes of another FPDU before the FPDU of a Terminate, unless this is its first FPDU";
+    "mpa.damages-fpdus-of-64" [SegmentArrived(|octets| if fpdu_len(octets) == 64 && has_payload(octets) && let Some(last) = octets.last_mut() {
+        *last ^= 0xff;
+    })] ["MPA-5.2-1", "MPA-3-9"] "passes the ULPDU of an FPDU of 64 bytes to DDP with a wrong last byte";
     "mpa.first-marker-left-out" [Fpdu(|fpdu| if fpdu.begins_stream() && fpdu.framing.markers {
         fpdu.change(|octets| drop(octets.drain(..4)));
     })] ["MPA-7.1.1-6", "MPA-4.3-10", "MPA-4.3-12"] "omits the marker before the first FPDU";
@@ -79,6 +108,9 @@ deviations! {
     "mpa.marker-modulo" [Fpdu(|fpdu| {
         fpdu.mark(|pointer| if u16::from_be_bytes(pointer) > 512 { [0, 0, 2, 0] } else { right_marker(pointer) });
     })] ["MPA-4.3-13", "MPA-4.3-5", "MPA-4.2-4"] "points the later markers of a long FPDU to the previous marker instead of to the start of the FPDU";
+    "mpa.marker-of-terminate-left-out" [Fpdu(|fpdu| if is_terminate(fpdu) {
+        fpdu.octets = fpdu.compose(fpdu.ulpdu, None, right_marker, 0);
+    })] ["MPA-4.3-4", "MPA-7.1.1-9"] "omits the markers in the FPDU of a Terminate";
     "mpa.marker-off-by-four" [Fpdu(|fpdu| {
         fpdu.mark(|pointer| match u16::from_be_bytes(pointer) {
             0 => [0; 4],

@@ -240,6 +240,7 @@ pub(crate) fn segment_arrived(
         match hook {
             Hook::RefusesSegment(fault) => fault(octets, state).map_or(Ok(()), Err)?,
             Hook::SegmentArrived(change) => change(arrived.get_or_insert_with(|| octets.to_vec())),
+            Hook::SegmentArrivedAfter(change) => change(arrived.get_or_insert_with(|| octets.to_vec()), state),
             _ => {}
         }
     }

@@ -162,7 +162,7 @@ deviations! {
     "p2p.terminate-with-header" [Terminate(|terminate| if terminate.error.layer == ErrorLayer::LLP {
         terminate.segment_length = Some(14);
         terminate.ddp_header = RawHeader::from_prefix(&[0x80; 14]).map(|(header, _)| header);
-    })] ["P2P-8-4"] "sends a DDP header in the Terminate for an MPA error";
+    })] ["P2P-8-4", "RDMAP-4.8-14"] "sends a DDP header in the Terminate for an MPA error";
     "p2p.terminate-with-length" [Terminate(|terminate| terminate.segment_length = Some(0))]
         ["P2P-8-4"] "sends a DDP Segment Length in the Terminate for an MPA error";
     "mpa.terminate-code" [Terminate(|terminate| {

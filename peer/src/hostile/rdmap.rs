@@ -5,8 +5,8 @@ use weft_core::wire::mpa::startup::REQUEST_KEY;
 use weft_core::wire::rdmap::Opcode;
 
 use super::context::segment::{
-    EXTENSIONS, MSN, PAYLOAD, QN, SENDS, STAG, TO, WORD, add, change_word, has_payload, is_last, is_untagged,
-    make_tagged, make_untagged, octet, opcode, set_word, word,
+    EXTENSIONS, MSN, PAYLOAD, QN, SENDS, STAG, SentSegment, TO, WORD, add, change_word, has_payload, is_last,
+    is_untagged, make_tagged, make_untagged, octet, opcode, set_word, word,
 };
 
 const REQUEST: &[Opcode] = &[Opcode::READ_REQUEST];
@@ -19,6 +19,28 @@ fn is_response(octets: &[u8]) -> bool {
 
 fn is_request(octets: &[u8]) -> bool {
     opcode(octets) == Opcode::READ_REQUEST
+}
+
+/// Sends the last segment of the first Read Response of two or three segments after the first
+/// segment of the next Read Response.
+fn mix_responses(sent: &mut SentSegment<'_>) {
+    for octets in std::mem::take(&mut sent.out) {
+        if !is_response(&octets) || sent.state.count != 0 {
+            sent.out.push(octets);
+            continue;
+        }
+        // Number of segments of the current Read Response.
+        let segments = sent.state.numbers[0] + 1;
+        sent.state.numbers[0] = if is_last(&octets) { 0 } else { segments };
+        if let Some(last) = sent.state.held.pop() {
+            sent.state.count = 1;
+            sent.out.extend([octets, last]);
+        } else if is_last(&octets) && matches!(segments, 2 | 3) {
+            sent.state.held.push(octets);
+        } else {
+            sent.out.push(octets);
+        }
+    }
 }
 
 deviations! {
@@ -120,6 +142,10 @@ deviations! {
         let later = sent.continues_message();
         sent.of(RESPONSE, |octets| if !later { octets.splice(14..14, [0x5a; 4]); });
     })] ["RDMAP-4.5-1"] "sends four bytes before the data of a Read Response";
+    "rdmap.responses-mixed" [Segment(mix_responses)]
+        ["RDMAP-5.2.2-8", "RDMAP-5.2.1-14", "RDMAP-5.5-10", "DDP-4.1-4", "DDP-4.2-11", "DDP-4.2-12", "DDP-5.2-3",
+        "RDMAP-5.2.2-14", "RDMAP-4.4-5", "RDMAP-4.4-8", "RDMAP-4.4-9", "RDMAP-1.2-1", "RDMAP-5.2-1", "DDP-6.2.1-6"]
+        "holds back the last segment of its first Read Response of two or three segments until after the first segment of the next Read Response";
     "rdmap.responses-swapped" [Segment(|sent| sent.swap(|octets| is_response(octets) && is_last(octets) && octets.len() < 100))]
         ["RDMAP-5.2.2-8", "RDMAP-5.5-10", "RDMAP-5.2.1-14", "RDMAP-B-9"] "sends each pair of short Read Responses in reverse order";
     "rdmap.response-wrong-data" [Segment(|sent| sent.of(RESPONSE, |octets| octets.iter_mut().skip(14).for_each(|octet| *octet ^= 0xff)))]

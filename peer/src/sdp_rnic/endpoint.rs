@@ -81,6 +81,11 @@ pub struct Endpoint {
     reset: bool,
     /// A deviation: the memory of completed receives stays registered.
     keeps_memory: bool,
+    /// A deviation: a DisConn is the answer to the peer's FIN.
+    answers_fin: bool,
+    /// The RNIC gets the peer's FIN after all posted Work Requests have completed. Always false
+    /// without deviations.
+    fin_waits: bool,
 }
 
 /// The RNIC, and the connection's memory in it.
@@ -116,6 +121,7 @@ impl Endpoint {
             .open(NAME, RnicSettings::default())
             .map_err(|error| WorkloadError::Local(error.to_string()))?;
         rnic.deviate(deviations.clone());
+        let conduct = hook::sdp_conduct(deviations);
         let pd = rnic.memory_mut().allocate_pd()?;
         let depths = (settings.ord.into(), settings.ird.into());
         let (cq, qp) = queue_pair(&mut rnic, pd, queues, depths)?;
@@ -143,7 +149,9 @@ impl Endpoint {
             closing: false,
             ended: false,
             reset: false,
-            keeps_memory: hook::sdp_conduct(deviations).keeps_memory,
+            keeps_memory: conduct.keeps_memory,
+            answers_fin: conduct.answers_fin,
+            fin_waits: false,
         })
     }
 
@@ -212,6 +220,13 @@ impl Endpoint {
     /// Closes TCP if the close is due. Returns `true` if the TCP connection has ended. In this
     /// case, the state machine has more to do.
     pub fn settle(&mut self, now: Instant) -> bool {
+        if self.fin_waits
+            && self.in_queue == 0
+            && let Some(llp) = self.llp
+        {
+            self.fin_waits = false;
+            self.buffers.rnic.handle_fin(now, llp);
+        }
         let rnic = &mut self.buffers.rnic;
         if self.closing && self.in_queue == 0 {
             self.closing = false;
@@ -315,6 +330,10 @@ impl Endpoint {
     pub fn handle_fin(&mut self, now: Instant) {
         match self.llp {
             None => self.machine.handle_disconnected(now),
+            Some(_) if self.answers_fin && self.machine.is_open() => {
+                self.machine.shut_down();
+                self.fin_waits = true;
+            }
             Some(llp) => self.buffers.rnic.handle_fin(now, llp),
         }
     }
@@ -375,7 +394,7 @@ impl Endpoint {
         };
         (self.cq, self.qp) = (cq, qp);
         (self.llp, self.in_queue) = (None, 0);
-        (self.closing, self.ended, self.reset) = (false, false, false);
+        (self.closing, self.ended, self.reset, self.fin_waits) = (false, false, false, false);
         self.machine.reconnected(now);
     }
 

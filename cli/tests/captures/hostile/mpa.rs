@@ -27,6 +27,7 @@ const PROVOKED_BY: &[(&str, &str)] = &[
     ("mpa.accepts-wrong-reply-key", "mpa.reply-key"),
     ("mpa.answers-malformed-request", "mpa.request-key"),
     ("mpa.closes-late", "mpa.request-key"),
+    ("mpa.cuts-fpdu-before-terminate", "mpa.crc-flipped"),
     ("mpa.goes-on-after-error", "mpa.crc-flipped"),
     ("mpa.keeps-open-after-error", "mpa.crc-flipped"),
     ("mpa.overlooks-markers", "mpa.marker-off-by-four"),

@@ -25,6 +25,8 @@ pub(crate) struct Conduct {
     pub(crate) cuts_last_fpdu: bool,
     /// The bytes after an FPDU are lost if TCP delivers these bytes together with the FPDU.
     pub(crate) drops_after_first: bool,
+    /// The bytes after 64 Sends are lost if TCP delivers these bytes together with the Sends.
+    pub(crate) drops_after_64_sends: bool,
     /// The Terminate for a rejected segment is not sent before the peer closes.
     pub(crate) delays_terminate: bool,
     /// A Send is delivered when its last segment arrives, even if earlier bytes of the Send are

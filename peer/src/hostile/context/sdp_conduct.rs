@@ -28,4 +28,7 @@ pub(crate) struct SdpConduct {
     /// The memory of a receive stays registered after the receive has ended. The owner of the
     /// memory reads this flag.
     pub(crate) keeps_memory: bool,
+    /// When the peer closes TCP, this side sends a DisConn before it closes TCP, even if the peer
+    /// has sent no DisConn. The owner of the Queue Pair reads this flag.
+    pub(crate) answers_fin: bool,
 }

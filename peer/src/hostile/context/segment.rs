@@ -15,6 +15,8 @@ pub(crate) struct DeviationState {
     pub(in crate::hostile) count: u32,
     /// Further counters for any purpose, initially 0.
     pub(in crate::hostile) numbers: [u32; 3],
+    /// Lengths of received segments, in bytes.
+    pub(in crate::hostile) lengths: Vec<usize>,
 }
 
 /// One correct segment, and the segments that replace it.

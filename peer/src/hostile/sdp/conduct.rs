@@ -7,6 +7,8 @@ deviations! {
         ["SDP-10.6-17", "SDP-10.6-18"] "sends another ChRcvBuf for larger (or smaller) Private Buffers after the peer has refused such a change";
     "sdp.ch-rcv-buf-for-the-peer-only" [SdpConduct(|conduct| conduct.keeps_size = true)]
         ["SDP-10.6-2"] "sends messages of the old size after it has sent a ChRcvBuf for a smaller size, until the peer answers";
+    "sdp.dis-conn-after-fin" [SdpConduct(|conduct| conduct.answers_fin = true)]
+        ["SDP-8.2.2-3", "SDP-8.2.2-5"] "sends a DisConn after the peer has closed TCP without a DisConn";
     "sdp.larger-private-buffers-late" [SdpConduct(|conduct| conduct.renews_late = true)]
         ["SDP-10.6.2-2"] "posts larger Private Buffers only when the smaller Private Buffers are used up";
     "sdp.reads-crossing-src-avail" [SdpConduct(|conduct| conduct.reads_crossing = true)]

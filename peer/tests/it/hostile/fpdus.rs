@@ -82,6 +82,18 @@ fn leading(marker: [u8; 4], fpdu: &[u8]) -> Vec<u8> {
     with_crc(&[&marker, &fpdu[..fpdu.len() - 4]].concat())
 }
 
+/// Returns the Terminate of a Responder that has received an FPDU with a wrong CRC. `flags` are the
+/// flags in the peer's Request.
+fn terminate(deviations: &Deviations, flags: u8) -> Vec<u8> {
+    let settings = mpa(|mpa| (mpa.crc, mpa.markers) = (true, false));
+    let mut machine = Machine::responder(Settings { deviations: deviations.clone(), ..settings });
+    machine.octets(&[b"MPA ID Req Frame", &[flags, 1, 0, 0][..]].concat());
+    machine.forget();
+    machine.octets(WRITE);
+    machine.octets(&bad(1));
+    machine.octets_sent()
+}
+
 fn longest(deviations: &Deviations, emss: u32) -> usize {
     let octets = sent(deviations, 0x40, emss, &[200_000]);
     read(&octets, false).iter().map(|fpdu| fpdu.ulpdu.len()).max().unwrap()
@@ -174,6 +186,33 @@ pub(crate) const CHECKS: &[Check] = &[
         machine.close();
         machine.octets_sent() == right_plain()[..28] && machine.sent.last() == Some(&Transmit::Fin)
     }),
+    ("mpa.cuts-fpdu-before-terminate", |d| {
+        let mut machine = Machine::initiator(Settings { deviations: d.clone(), ..Settings::default() });
+        machine.octets(REPLY);
+        machine.connection.post_send(vec![0x11; 5]).unwrap();
+        machine.settle();
+        machine.forget();
+        machine.octets(&bad(1));
+        let octets = machine.octets_sent();
+        // The FPDU that is cut has a ULPDU of 26 octets, and the Terminate's FPDU has 28 octets.
+        octets.len() == 16 + 28
+            && octets[..4] == [0, 26, 0x41, 0x43]
+            && octets[16..18] == [0, 22]
+            && sealed(&octets[16..])
+    }),
+    ("mpa.damages-fpdus-of-64", |d| {
+        // The FPDU of the first Send has 2 + 18 + 38 + 2 + 4 octets, and that of the second has 68.
+        let received = receives(d, true, false, &[&send(1, &[0x11; 38]), &send(2, &[0x11; 42])]).received();
+        let [first, second] = received.as_slice() else { return false };
+        first[..37] == [0x11; 37] && first[37..] == [0xee] && *second == [0x11; 42]
+    }),
+    ("mpa.drops-after-64-sends", |d| {
+        let mut machine = Machine::responder(Settings { deviations: d.clone(), ..Settings::default() });
+        machine.octets(REQUEST);
+        (0..66).for_each(|_| machine.connection.post_receive(0).unwrap());
+        machine.octets(&(1..=66).flat_map(|msn| send(msn, b"")).collect::<Vec<u8>>());
+        machine.received().len() == 64
+    }),
     ("mpa.drops-after-first-fpdu", |d| {
         receives(d, true, false, &[&[send(1, b"one"), send(2, b"two")].concat()]).received() == [b"one"]
     }),
@@ -194,6 +233,10 @@ pub(crate) const CHECKS: &[Check] = &[
     ("mpa.marker-modulo", |d| {
         let octets = marked(d, &[1400]);
         octets[512..516] == [0, 0, 1, 0xfc] && octets[1024..1028] == [0, 0, 2, 0] && sealed(&octets)
+    }),
+    ("mpa.marker-of-terminate-left-out", |d| {
+        let octets = terminate(d, 0xc0);
+        octets.len() == 28 && octets == terminate(&Deviations::NONE, 0x40)
     }),
     ("mpa.marker-off-by-four", |d| marked(d, &[700])[512..516] == [0, 0, 2, 0]),
     ("mpa.marker-reserved", |d| marked(d, &[5])[..4] == [0xff, 0xff, 0, 0]),
