@@ -29,7 +29,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use weft_core::text::visible;
 use weft_dissector::output::text::counted;
 use weft_dissector::source::{Capture, Comments, Frame, OpenError};
-use weft_dissector::{Dissector, Sink, SkipReason, reads_link_type};
+use weft_dissector::{Dissector, FrameNumber, Sink, SkipReason, reads_link_type};
 
 use crate::exit::{BadInput, note, reject};
 
@@ -104,6 +104,15 @@ pub(crate) enum Next<'a> {
     Idle,
     /// The capture has ended.
     End,
+}
+
+/// Capture files that weft could not read to their end.
+#[derive(Clone, Default)]
+pub(crate) struct Damage {
+    /// Number of these files.
+    pub(crate) files: u64,
+    /// The frames of which a file has only the beginning.
+    pub(crate) partial_frames: Vec<FrameNumber>,
 }
 
 /// The name of standard input in messages.
@@ -193,6 +202,26 @@ impl Input {
         }
     }
 
+    /// The damage of the capture files so far.
+    pub(crate) fn damage(&self) -> Damage {
+        match &self.source {
+            Source::File(capture) => Damage {
+                files: u64::from(capture.is_damaged()),
+                partial_frames: capture.partial_frame().into_iter().collect(),
+            },
+            Source::Files(parts) => parts.damage(),
+            Source::Live(_) => Damage::default(),
+        }
+    }
+
+    /// Call this at the end of the capture, before [`remark`]. If a file ends within a frame, the
+    /// note about this file is enough, so the remarks do not include the frame.
+    pub(crate) fn ignore_partial_frames(&self, dissector: &mut Dissector) {
+        for frame in self.damage().partial_frames {
+            dissector.ignore_partial_frame(frame);
+        }
+    }
+
     /// The packet comments of the latest frames.
     pub(crate) fn comments(&self) -> Comments {
         match &self.source {
@@ -265,6 +294,7 @@ impl Input {
                 Next::End => {
                     dissector.finish(sink);
                     let name = self.name.clone();
+                    self.ignore_partial_frames(&mut dissector);
                     self.close()?;
                     remark(&name, &dissector);
                     return Ok(());

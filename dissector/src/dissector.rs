@@ -10,6 +10,7 @@ use crate::dropped::DroppedState;
 use crate::follow::PortMappers;
 use crate::follow::exchange::Exchanges;
 use crate::follow::portmap::{PmDatagram, Transactions};
+use crate::frame_number::FrameNumber;
 use crate::grammar::portmap::{MESSAGE_LEN, PORT};
 use crate::ip::{Datagram, IpReader, Segment, Transport};
 use crate::joined::JoinedConnections;
@@ -136,6 +137,8 @@ fn follow_exchange(
 pub struct Dissector {
     ip: IpReader,
     unread: SkipCounts,
+    /// The latest frame in which no TCP segment or UDP datagram was found, and the reason.
+    latest_unread: Option<(FrameNumber, SkipReason)>,
     connections: Connections,
     port_mappers: PortMappers,
     exchanges: Exchanges,
@@ -201,7 +204,22 @@ impl Dissector {
             // The frame has a fragment of an IP packet, and other fragments of that packet are
             // still missing.
             Ok(None) => sink.fragment(frame.number),
-            Err(why) => self.unread.add(*why),
+            Err(why) => {
+                self.unread.add(*why);
+                self.latest_unread = Some((frame.number, *why));
+            }
+        }
+    }
+
+    /// Call this at the end of a capture file that ends within the record of frame `partial`. If the
+    /// file lacks a header of this frame, the frame no longer counts as unread, because the damage
+    /// of the file explains it.
+    pub fn ignore_partial_frame(&mut self, partial: FrameNumber) {
+        if let Some((frame, why @ SkipReason::Truncated)) = self.latest_unread
+            && frame == partial
+        {
+            self.unread.remove(why);
+            self.latest_unread = None;
         }
     }
 
@@ -251,7 +269,6 @@ mod tests {
     use super::*;
     use crate::fact::Fact;
     use crate::finding::Finding;
-    use crate::frame_number::FrameNumber;
     use crate::parse::CrcStatus::{self, Bad, Good};
     use crate::stream_id::StreamId;
     use crate::testing::{Wire, fpdu, hex, send_of};

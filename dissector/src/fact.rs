@@ -52,8 +52,9 @@ pub struct Operation {
     /// Number of requested octets; 8 for an atomic operation.
     pub len: u32,
     /// Number of outstanding operations of the requester directly after it sent the request. The
-    /// number includes this operation.
-    pub outstanding: u32,
+    /// number includes this operation. `None` if octets are missing in the capture, and the number
+    /// is therefore not certain.
+    pub outstanding: Option<u32>,
     /// Frame numbers of the request, and of the first and the last octets of the response.
     pub frames: (FrameNumber, FrameNumber, FrameNumber),
     /// Time from the request to the last octets of the response, in nanoseconds of capture time.
@@ -160,7 +161,10 @@ mod tests {
             _ => None,
         });
         let operation = operation.unwrap();
-        assert_eq!((operation.direction, operation.atomic, operation.len, operation.outstanding), (0, false, 8, 1));
+        assert_eq!(
+            (operation.direction, operation.atomic, operation.len, operation.outstanding),
+            (0, false, 8, Some(1))
+        );
         // The first four frames are SYN, SYN-ACK, Request and Reply.
         assert_eq!(operation.frames, (5.into(), 6.into(), 7.into()));
         assert!(operation.latency > 0);

@@ -23,13 +23,18 @@ pub(crate) struct Arguments {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Explain the frame with this number; the first frame is 1
-    #[arg(value_name = "FRAME")]
+    #[arg(value_name = "FRAME", value_parser = frame_number)]
     frame: FrameNumber,
     #[command(flatten)]
     decode: DecodeAs,
     /// Choose when to use colour
     #[arg(long, value_enum, default_value_t)]
     color: ColourChoice,
+}
+
+/// Parses the number of a frame.
+fn frame_number(text: &str) -> Result<FrameNumber, &'static str> {
+    text.parse().map_err(|_| "not the number of a frame, such as 12")
 }
 
 /// Maximum number of bytes that are printed for a field.

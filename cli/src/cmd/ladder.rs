@@ -57,6 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     dissector.finish(&mut timeline);
+    input.ignore_partial_frames(&mut dissector);
     input.close()?;
     remark(&name, &dissector);
     let Some(ladder) = timeline.ladder() else {

@@ -40,7 +40,9 @@ const SHOWN: u64 = 5;
     1  findings with at least the severity in --level\n  \
     2  a capture cannot be read, or has nothing to judge (no iWARP, SDP or port mapper)\n\
     If there are several captures, weft exits with the highest of their codes. The code does not\n\
-    change if a reader such as `| head` closes the output early.\n\n\
+    change if a reader such as `| head` closes the output early, or if a capture is incomplete.\n\
+    If weft could not judge all of a capture, it prints the reasons on standard error. With --json,\n\
+    the object with the counts also has them, in \"unjudged\".\n\n\
     Examples:\n  \
     weft lint capture.pcap                            check one capture\n  \
     weft lint --level error --json capture.pcap.gz    print violated MUSTs as JSON\n  \
@@ -112,14 +114,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut files = Vec::new();
     for path in arguments.files.iter().chain(&arguments.read) {
         let found = if path.is_dir() { captures_in(path)? } else { Vec::new() };
-        // If a folder has no captures, weft opens the folder itself, which fails with a helpful
-        // message.
+        // If a folder has no captures, the folder itself is in the list, and `open` rejects it.
         if found.is_empty() {
             files.push(path.clone());
         }
         files.extend(found);
     }
     if arguments.merge && files.len() > 1 {
+        if let Some(folder) = files.iter().find(|file| file.is_dir()) {
+            return Err(without_captures(folder).into());
+        }
         let code = one(arguments, Input::open_several(&files)?, false, &mut out)?;
         out.flush()?;
         return Ok(ExitCode::from(code));
@@ -129,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         if files.len() > 1 && index > 0 && !arguments.json {
             writeln!(out)?;
         }
-        let code = match Input::open(file).and_then(|input| one(arguments, input, files.len() > 1, &mut out)) {
+        let code = match open(file).and_then(|input| one(arguments, input, files.len() > 1, &mut out)) {
             // After an unreadable capture, continue with the next one.
             Err(error) if files.len() > 1 && error.is::<BadInput>() => {
                 out.flush()?;
@@ -158,6 +162,17 @@ fn captures_in(folder: &Path) -> Result<Vec<PathBuf>, BadInput> {
     }
     files.sort_unstable();
     Ok(files)
+}
+
+/// Opens a capture. Fails if `path` is a folder, because [`run`] has found no captures in it.
+fn open(path: &Path) -> anyhow::Result<Input> {
+    if path.is_dir() { Err(without_captures(path).into()) } else { Input::open(path) }
+}
+
+/// Makes the error for a folder without captures.
+fn without_captures(folder: &Path) -> BadInput {
+    let names = ENDINGS.join(", ");
+    BadInput(format!("{}: the folder contains no capture (no file with one of the endings {names})", folder.display()))
 }
 
 /// The file name extensions of captures. A compressed capture has `.gz` or `.zst` after one of
@@ -216,9 +231,12 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
     }
     dissector.finish(&mut lint);
     lint.out.flush()?;
+    let damage = input.damage();
+    input.ignore_partial_frames(&mut dissector);
     input.close()?;
     let Lint { failed, counts, by_requirement, groups, judged, mut contents, unjudged, selection, out, .. } = lint;
     failed?;
+    let unjudged = unjudged.counts(&damage);
     contents.unread = dissector.unread();
     if judged {
         remark(&name, &dissector);
@@ -229,14 +247,18 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         note(&format!("{name}: nothing to judge, because the selection has no iWARP, SDP or port mapper messages"));
     } else {
         let why = "nothing to judge, because the capture has no iWARP, SDP or port mapper";
-        note(&format!("{name}: {why}; it has {contents}"));
+        let remedy = unjudged.remedy().map_or_else(String::new, |remedy| format!("; {remedy}"));
+        note(&format!("{name}: {why}; it has {contents}{remedy}"));
     }
     let count = |severity| counts.get(&severity).copied().unwrap_or(0);
     let (errors, warnings, notes) = (count(Severity::Error), count(Severity::Warning), count(Severity::Note));
     if arguments.json {
         let by: BTreeMap<&str, u64> = by_requirement.iter().map(|(id, count)| (id.as_str(), *count)).collect();
+        let hidden = contents.unread.iter().filter(|(why, _)| why.may_hide_connections());
+        let unread: u64 = hidden.map(|(_, count)| count).sum();
         let summary = serde_json::json!({
             "kind": "summary", "file": name, "error": errors, "warning": warnings, "note": notes, "requirements": by, "judged": judged,
+            "unjudged": unjudged.json(unread),
         });
         writeln!(out, "{summary}")?;
     } else {
@@ -254,8 +276,9 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
             }
             writeln!(out)?;
         }
+        let hidden = hint_of_hidden(least, warnings, notes);
         let (errors, warnings) = (counted(errors, "error"), counted(warnings, "warning"));
-        writeln!(out, "{name}: {errors}, {warnings}, {}", counted(notes, "note"))?;
+        writeln!(out, "{name}: {errors}, {warnings}, {}{hidden}", counted(notes, "note"))?;
     }
     let found = counts.iter().any(|(severity, count)| *severity >= least && *count > 0);
     Ok(match (judged, found) {
@@ -263,6 +286,19 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         (true, true) => UNEXPECTED,
         (true, false) => 0,
     })
+}
+
+/// If `--level` hides warnings or notes, returns a hint with the level that shows them.
+fn hint_of_hidden(least: Severity, warnings: u64, notes: u64) -> String {
+    let hides_warnings = least > Severity::Warning && warnings > 0;
+    let hides_notes = least > Severity::Note && notes > 0;
+    let (level, what) = match (hides_warnings, hides_notes) {
+        (false, false) => return String::new(),
+        (true, false) => (Severity::Warning, counted(warnings, "warning")),
+        (false, true) => (Severity::Note, counted(notes, "note")),
+        (true, true) => (Severity::Note, format!("{} and {}", counted(warnings, "warning"), counted(notes, "note"))),
+    };
+    format!(" ({what} not shown: use --level {level})")
 }
 
 /// The findings about one requirement.
@@ -303,11 +339,10 @@ struct Lint<'o> {
 impl Sink for Lint<'_> {
     fn unit(&mut self, unit: &Unit<'_>) {
         self.contents.unit(unit);
-        if self.selection.as_mut().is_some_and(|selection| !selection.unit(unit)) {
-            return;
-        }
-        self.judged |= !matches!(unit.kind, Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. });
-        self.unjudged.unit(unit);
+        let is_selected = self.selection.as_mut().is_none_or(|selection| selection.unit(unit));
+        self.unjudged.unit(unit, is_selected);
+        self.judged |=
+            is_selected && !matches!(unit.kind, Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. });
     }
 
     fn packet(&mut self, packet: &Packet) {

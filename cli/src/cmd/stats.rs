@@ -4,16 +4,23 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use serde_json::Value;
-use weft_dissector::Dissector;
 use weft_dissector::output::json::JsonWriter;
 use weft_dissector::output::text::{counted, exchange_line};
-use weft_dissector::stats::Stats;
+use weft_dissector::stats::{ConnectionStats, Stats};
+use weft_dissector::{Dissector, StreamId};
 
+use crate::exit::BadInput;
 use crate::input::CaptureFile;
 
 /// The command line.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    weft stats capture.pcap               print each connection and the totals\n  \
+    weft stats --stream 3 capture.pcap    print one connection")]
 pub(crate) struct Arguments {
+    /// Print only the connection with this number; `weft dissect` prints the numbers
+    #[arg(long, value_name = "N")]
+    stream: Option<StreamId>,
     /// Print one JSON object per connection, and one with the totals
     ///
     /// The object with the totals has the kind "total". Times are in nanoseconds.
@@ -32,8 +39,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     input.dissect(arguments.file.decode.apply(Dissector::default()), &mut stats)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let totals = stats.totals();
-    if arguments.json {
-        for connection in stats.connections() {
+    if let Some(stream) = arguments.stream {
+        let connection = one(&stats, stream, &name)?;
+        if arguments.json {
+            json(&mut out, "connection", serde_json::to_value(connection))?;
+        } else {
+            write!(out, "{connection}")?;
+        }
+    } else if arguments.json {
+        for connection in stats.connections_and_findings() {
             json(&mut out, "connection", serde_json::to_value(connection))?;
         }
         for exchange in stats.exchanges() {
@@ -41,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         json(&mut out, "total", serde_json::to_value(&totals))?;
     } else {
-        for connection in stats.connections() {
+        for connection in stats.connections_and_findings() {
             writeln!(out, "{connection}")?;
         }
         for exchange in stats.exchanges() {
@@ -63,6 +77,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the statistics of the connection `stream` in the capture `name`.
+fn one<'s>(stats: &'s Stats, stream: StreamId, name: &str) -> Result<&'s ConnectionStats, BadInput> {
+    let found = stats.connections_and_findings().into_iter().find(|connection| connection.stream == stream);
+    let totals = stats.totals();
+    found.ok_or_else(|| {
+        BadInput(if u64::from(stream) >= totals.connections + totals.other_connections {
+            format!("{name}: there is no TCP connection {stream}")
+        } else if totals.further_connections > 0 {
+            format!(
+                "{name}: weft stored no statistics of TCP connection {stream}, because there are too many connections"
+            )
+        } else {
+            format!("{name}: TCP connection {stream} has no iWARP or SDP, and no findings")
+        })
+    })
 }
 
 /// Prints an object as one line, with its kind.

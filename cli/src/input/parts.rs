@@ -12,7 +12,7 @@ use weft_dissector::FrameNumber;
 use weft_dissector::source::{Capture, Comments, Frame};
 
 use super::frame_origin::FrameFiles;
-use super::{note_end, open_capture, shown};
+use super::{Damage, note_end, open_capture, shown};
 use crate::exit::{note, reject};
 
 /// At most this many files are named in a message.
@@ -53,6 +53,7 @@ pub(super) struct MergedCaptures {
     frames: u64,
     frame_files: FrameFiles,
     comments: Comments,
+    damage: Damage,
 }
 
 impl MergedCaptures {
@@ -88,6 +89,7 @@ impl MergedCaptures {
             frames: 0,
             frame_files: FrameFiles::default(),
             comments: Comments::default(),
+            damage: Damage::default(),
         })
     }
 
@@ -106,6 +108,11 @@ impl MergedCaptures {
         self.comments.clone()
     }
 
+    /// The damage of the files that were read to their end.
+    pub(super) fn damage(&self) -> Damage {
+        self.damage.clone()
+    }
+
     /// Returns the earliest remaining frame. Its number counts the frames of all files.
     pub(super) fn next_frame(&mut self) -> Option<Frame<'_>> {
         let time = |part: &OpenCapture| part.next.as_ref().map_or(u64::MAX, |frame| frame.time);
@@ -114,13 +121,19 @@ impl MergedCaptures {
             self.open.extend(file.pipe.or_else(|| OpenCapture::open(&file.path)));
         }
         // Close the files that have no more frames.
-        self.open.extract_if(.., |part| part.next.is_none()).for_each(OpenCapture::close);
+        for part in self.open.extract_if(.., |part| part.next.is_none()) {
+            self.damage.files += u64::from(part.capture.is_damaged());
+            part.close();
+        }
         let part = self.open.iter_mut().min_by_key(|part| time(part))?;
         std::mem::swap(&mut self.current, part.next.as_mut()?);
         self.frames += 1;
         let (number, own) = (FrameNumber::from(self.frames), FrameNumber::from(part.capture.frames()));
         self.frame_files.note(number, own, &part.name);
         self.comments.note(number, part.capture.comments().of(own));
+        if part.capture.partial_frame() == Some(own) {
+            self.damage.partial_frames.push(number);
+        }
         part.advance();
         let OwnedFrame { time, interface, link_type, wire_len, octets } = &self.current;
         let (time, interface, link_type, wire_len) = (*time, *interface, *link_type, *wire_len);

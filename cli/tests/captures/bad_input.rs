@@ -70,7 +70,23 @@ fn a_missing_file() {
 #[test]
 fn a_directory() {
     let folder = Folder::new();
-    refused(folder.0.path().to_str().unwrap(), "is a directory; pass the path of a capture file");
+    let path = folder.0.path().to_str().unwrap();
+    for command in ["dissect", "stats", "ladder", "follow"] {
+        let line = format!("weft: {path}: is a directory; pass the path of a capture file");
+        assert_eq!(outcome(&[command, path]), (2, vec![line]), "{command}");
+    }
+}
+
+/// `weft lint` accepts folders.
+#[test]
+fn lint_of_a_folder_without_captures() {
+    let folder = Folder::new();
+    let path = folder.0.path().to_str().unwrap();
+    folder.file("notes.txt", b"no capture");
+    let why = "the folder contains no capture (no file with one of the endings .pcap, .pcapng, .cap)";
+    let line = format!("weft: {path}: {why}");
+    assert_eq!(outcome(&["lint", path]), (2, vec![line.clone()]));
+    assert_eq!(outcome(&["lint", "--merge", path, capture().to_str().unwrap()]), (2, vec![line]));
 }
 
 #[test]
@@ -218,7 +234,10 @@ fn a_frame_or_connection_that_is_not_there() {
     let file = file.to_str().unwrap();
     let (code, lines) = outcome(&["explain", file, "99"]);
     assert_eq!((code, lines), (2, vec![format!("weft: {file}: there is no frame 99; the last frame is 52")]));
-    for command in ["follow", "ladder"] {
+    let (code, lines) = outcome(&["explain", file, "x"]);
+    assert_eq!(code, 2);
+    assert_eq!(lines[0], "error: invalid value 'x' for '<FRAME>': not the number of a frame, such as 12");
+    for command in ["follow", "ladder", "stats"] {
         let (code, lines) = outcome(&[command, file, "--stream", "7"]);
         assert_eq!((code, lines), (2, vec![format!("weft: {file}: there is no TCP connection 7")]));
     }

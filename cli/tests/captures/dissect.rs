@@ -210,6 +210,39 @@ fn stats_count_findings_that_are_about_no_connection() {
     assert_eq!((&total["connections"], &total["findings"]), (&2.into(), &serde_json::json!([0, 0, 32])));
 }
 
+/// In this capture, the streams 1 to 16 have a wrong key.
+#[test]
+fn stats_list_each_connection_with_findings() {
+    let file = "wrong-key-16-octets.pcap";
+    let lines = printed(&["stats", file, "--json"]);
+    let objects: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let connections = objects.iter().filter(|object| object["kind"] == "connection");
+    let streams: Vec<u64> = connections.map(|connection| connection["stream"].as_u64().unwrap()).collect();
+    assert!(streams.iter().copied().eq(0..18), "{streams:?}");
+    // Frame 16 has the Request of stream 1: a key of 16 octets, and 4 more octets.
+    let text = printed(&["stats", file, "--stream", "1"]);
+    let expected = "stream 1  10.9.0.1:59056 ⇄ 10.9.0.2:7174  frames 16 to 16, 0.000000 s\n  \
+                    10.9.0.1:59056 → 10.9.0.2:7174\n    20 bytes outside MPA\n  \
+                    10.9.0.2:7174 → 10.9.0.1:59056\n  findings: 2 errors, 0 warnings, 0 notes\n";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn stats_of_one_connection_have_no_totals() {
+    let text = printed(&["stats", RPING, "--stream", "0"]);
+    assert!(text.starts_with("stream 0 ") && text.ends_with("  findings: 0 errors, 0 warnings, 0 notes\n"), "{text}");
+    assert_eq!(text.matches("findings: ").count(), 1, "{text}");
+    let text = printed(&["stats", RPING, "--stream", "0", "--json"]);
+    assert!(text.lines().count() == 1 && text.contains("\"kind\":\"connection\""), "{text}");
+}
+
+/// The rejected connection has no FPDUs.
+#[test]
+fn stats_without_fpdus_have_a_heading_for_the_totals() {
+    let text = printed(&["stats", "reject-mpa1.pcap"]);
+    assert!(text.contains("\n\ntotal  FPDUs: 0\n  findings: "), "{text}");
+}
+
 #[test]
 fn ladder_draws_the_connection() {
     insta::assert_snapshot!(printed(&["ladder", RPING, "--rows", "12", "--width", "90"]));
@@ -311,7 +344,7 @@ fn lint_groups_findings_and_sets_its_exit_code() {
     );
     assert!(line.starts_with(&begin), "{line}");
     let last = text.lines().last().unwrap();
-    assert!(last.starts_with("host-matrix.pcap: ") && last.ends_with(" notes"), "{last}");
+    assert!(last.starts_with("host-matrix.pcap: ") && last.ends_with(" notes not shown: use --level note)"), "{last}");
 
     let output = weft(&["lint", RPING]);
     assert_eq!(output.status.code(), Some(0));

@@ -137,7 +137,10 @@ fn lint_judges_the_files_of_a_ring_as_one_with_the_option() {
         b.display()
     );
     assert!(text(&output.stdout).contains(&place), "{}", text(&output.stdout));
-    assert!(text(&output.stdout).ends_with("b.pcap and 1 other: 6 errors, 4 warnings, 6 notes\n"));
+    assert!(
+        text(&output.stdout)
+            .ends_with("b.pcap and 1 other: 6 errors, 4 warnings, 6 notes (6 notes not shown: use --level note)\n")
+    );
 }
 
 #[test]

@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn counts_operations_beyond_the_list() {
         let frames = (1.into(), 2.into(), 2.into());
-        let operation = Operation { direction: 0, atomic: false, len: 8, outstanding: 1, frames, latency: 1000 };
+        let operation = Operation { direction: 0, atomic: false, len: 8, outstanding: Some(1), frames, latency: 1000 };
         let mut operations = Operations::default();
         (0..MAX_OPERATIONS + 3).for_each(|_| operations.fact(7.into(), &Fact::Operation(operation)));
         assert_eq!((operations.list().len(), operations.omitted()), (MAX_OPERATIONS, 3));

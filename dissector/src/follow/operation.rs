@@ -76,7 +76,9 @@ pub(crate) struct Request {
     /// Stream position after the request's FPDU.
     pub end: u64,
     time: u64,
-    outstanding: u32,
+    /// Number of outstanding requests directly after this request; `None` if some of these requests
+    /// may be unknown, or may be answered.
+    outstanding: Option<u32>,
     /// Number of captured payload octets of the response so far.
     pub answered: u64,
     /// The frame in which the response began.
@@ -156,8 +158,9 @@ impl Operations {
     pub(crate) fn record_loss(&mut self, requests: bool) {
         let mut backlog = self.backlog;
         backlog.record_loss(self.outstanding(), requests || self.certain && !self.early_responses.is_empty());
-        let (requests, early_responses) =
+        let (mut requests, early_responses) =
             (std::mem::take(&mut self.requests), std::mem::take(&mut self.early_responses));
+        requests.iter_mut().for_each(|request| request.outstanding = None);
         let Operations { limit, max_outstanding, .. } = *self;
         *self = Operations { requests, early_responses, limit, max_outstanding, backlog, ..Operations::default() };
     }

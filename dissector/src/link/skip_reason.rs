@@ -75,6 +75,16 @@ impl SkipCounts {
         *self.counts.entry(if kept { why } else { SkipReason::Malformed }).or_default() += 1;
     }
 
+    /// Reverts one [`SkipCounts::add`].
+    pub(crate) fn remove(&mut self, why: SkipReason) {
+        if let Some(count) = self.counts.get_mut(&why) {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&why);
+            }
+        }
+    }
+
     /// All counts. If `count` is above zero, the list also has `count` for the reason `why`.
     pub(crate) fn with(&self, why: SkipReason, count: u64) -> Vec<(SkipReason, u64)> {
         let counts = self.counts.iter().map(|(why, count)| (*why, *count));

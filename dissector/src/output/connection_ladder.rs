@@ -165,7 +165,7 @@ impl Sink for Timeline {
                     self.row(unit.time, unit.frame, arrow, summary(unit), Tone::Wrong);
                 }
                 if let Some(message) = self.messages.unit(unit) {
-                    let tone = if message.damaged > 0 { Tone::Wrong } else { Tone::Plain };
+                    let tone = if message.bad_crc > 0 || message.incomplete > 0 { Tone::Wrong } else { Tone::Plain };
                     let tone = if message.opcode.name() == "Terminate" { Tone::Notable } else { tone };
                     // If the message has only one segment, and this segment has a bad CRC, the code
                     // above has already added a row for the segment.

@@ -8,7 +8,7 @@ use weft_core::wire::rdmap::Opcode;
 
 use crate::format::counted;
 use crate::frame_number::FrameNumber;
-use crate::unit::{Kind, Unit};
+use crate::unit::{CrcStatus, Kind, Unit};
 use crate::upper::UlpMessage;
 
 /// Maximum number of stored octets of a message.
@@ -53,8 +53,10 @@ pub struct Message {
     pub frames: (FrameNumber, FrameNumber),
     /// Capture time of the last segment in nanoseconds since 1970.
     pub time: u64,
-    /// Number of segments with a bad CRC, or with octets that were not captured.
-    pub damaged: u32,
+    /// Number of segments with a bad CRC.
+    pub bad_crc: u32,
+    /// Number of further segments with octets that were not captured.
+    pub incomplete: u32,
     /// Content of the message in the protocol above RDMAP, if this protocol was recognised.
     pub ulp_message: Option<UlpMessage>,
 }
@@ -91,7 +93,8 @@ impl Messages {
                 len: 0,
                 frames: (unit.frame, unit.frame),
                 time: unit.time,
-                damaged: 0,
+                bad_crc: 0,
+                incomplete: 0,
                 ulp_message: None,
             },
         };
@@ -101,7 +104,9 @@ impl Messages {
         message.frames.1 = unit.frame;
         message.time = unit.time;
         message.opcode = opcode;
-        message.damaged += u32::from(fpdu.crc_status == crate::unit::CrcStatus::Bad || unit.incomplete);
+        let is_bad = fpdu.crc_status == CrcStatus::Bad;
+        message.bad_crc += u32::from(is_bad);
+        message.incomplete += u32::from(unit.incomplete && !is_bad);
         if segment.control().last() {
             message.ulp_message = super::text::ulp_message(unit).copied();
             return Some(message);
@@ -140,8 +145,10 @@ impl std::fmt::Display for Message {
         if let Some(message) = &self.ulp_message {
             write!(f, "  {message}")?;
         }
-        if self.damaged > 0 {
-            write!(f, "  {} with a bad CRC or missing bytes", counted(self.damaged.into(), "segment"))?;
+        for (count, what) in [(self.bad_crc, "a bad CRC"), (self.incomplete, "missing bytes")] {
+            if count > 0 {
+                write!(f, "  {} with {what}", counted(count.into(), "segment"))?;
+            }
         }
         Ok(())
     }

@@ -52,6 +52,10 @@ pub struct Capture {
     comments: Comments,
     used: usize,
     note: Option<String>,
+    /// Whether reading stopped before the end of the capture.
+    is_damaged: bool,
+    /// The last frame, if the file ends within its record.
+    partial: Option<FrameNumber>,
     /// If the capture does not describe the interface of some frames: the first of these frames,
     /// and how many such frames there are.
     unreadable: Option<(FrameNumber, u64)>,
@@ -126,6 +130,8 @@ impl Capture {
             comments: Comments::default(),
             used: 0,
             note: None,
+            is_damaged: false,
+            partial: None,
             unreadable: None,
             latest: 0,
             backwards: None,
@@ -164,7 +170,7 @@ impl Capture {
                     Ok(true) => {}
                     Ok(false) => return self.last_frame(),
                     Err(e) => {
-                        self.note = Some(format!(
+                        self.stop(format!(
                             "reading stopped at byte {} of the capture, after frame {}: {e}",
                             self.buffer.position(),
                             self.frames
@@ -173,7 +179,7 @@ impl Capture {
                     }
                 },
                 Next::Damaged(what) => {
-                    self.note = Some(format!(
+                    self.stop(format!(
                         "the capture is damaged at byte {}, after frame {}: {what}",
                         self.buffer.position(),
                         self.frames
@@ -190,6 +196,20 @@ impl Capture {
     #[must_use]
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
+    }
+
+    /// Returns whether reading stopped before the end of the capture, because the file is truncated,
+    /// damaged or unreadable.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.is_damaged
+    }
+
+    /// The last frame, if the file ends within the record of this frame. Octets of such a frame are
+    /// missing, although no snap length cut the frame.
+    #[must_use]
+    pub fn partial_frame(&self) -> Option<FrameNumber> {
+        self.partial
     }
 
     /// The comments of the latest frames.
@@ -241,7 +261,7 @@ impl Capture {
             return None;
         }
         if left >= LONGEST_RECORD {
-            self.note = Some(format!(
+            self.stop(format!(
                 "the capture is damaged at byte {}, after frame {}: the length of a record exceeds {} MiB",
                 self.buffer.position(),
                 self.frames,
@@ -249,7 +269,7 @@ impl Capture {
             ));
             return None;
         }
-        self.note = Some(format!(
+        self.stop(format!(
             "the capture is truncated: the record at byte {}, after frame {}, is incomplete (the file has only {left} \
              bytes of the record)",
             self.buffer.position(),
@@ -259,8 +279,16 @@ impl Capture {
         let Next::Frame { start, len, time, interface, link_type, wire_len, .. } = cut else { return None };
         self.frames += 1;
         self.used = left;
+        let number = FrameNumber::from(self.frames);
+        self.partial = Some(number);
         let octets = &self.buffer.octets()[start..start + len];
-        Some(Frame { number: self.frames.into(), time, interface, link_type, octets, wire_len })
+        Some(Frame { number, time, interface, link_type, octets, wire_len })
+    }
+
+    /// Stops reading before the end of the capture, for the reason `note`.
+    fn stop(&mut self, note: String) {
+        self.note = Some(note);
+        self.is_damaged = true;
     }
 }
 

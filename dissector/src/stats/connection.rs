@@ -85,8 +85,9 @@ pub struct DirectionStats {
     #[serde(skip_serializing_if = "Latencies::is_empty")]
     pub atomics: Latencies,
     /// Maximum number of Reads and atomic operations of the sender that were outstanding at the
-    /// same time.
-    pub most_outstanding: u32,
+    /// same time. `None` if octets are missing, and the number is therefore not certain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub most_outstanding: Option<u32>,
     /// SDP messages of the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdp: Option<SdpStats>,
@@ -126,6 +127,28 @@ pub struct SdpStats {
 }
 
 impl ConnectionStats {
+    /// Creates the statistics of a connection whose first unit is in `frame`.
+    pub(super) fn new(stream: StreamId, ends: [String; 2], frame: FrameNumber, time: u64) -> Self {
+        let directions = [(); 2].map(|()| DirectionStats { most_outstanding: Some(0), ..DirectionStats::default() });
+        ConnectionStats { stream, ends, frames: (frame, frame), began: time, directions, ..ConnectionStats::default() }
+    }
+
+    /// Records that a unit of the connection is in `frame`. If the unit is in no frame, does
+    /// nothing.
+    pub(super) fn extend(&mut self, frame: FrameNumber, time: u64) {
+        if frame != FrameNumber::NONE {
+            self.frames = (self.frames.0.min(frame), self.frames.1.max(frame));
+            self.began = self.began.min(time);
+            self.duration_ns = self.duration_ns.max(time.saturating_sub(self.began));
+        }
+    }
+
+    /// Records that octets or the start of the connection are missing.
+    pub(super) fn mark_partial(&mut self) {
+        self.partial = true;
+        self.directions.iter_mut().for_each(|side| side.most_outstanding = None);
+    }
+
     /// Returns whether the unit shows that octets or the start of the connection are missing.
     pub(super) fn lacks(&self, unit: &Unit<'_>) -> bool {
         let begins = || self.directions.iter().any(|side| side.startup.is_some() || side.sdp.is_some());

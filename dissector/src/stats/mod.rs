@@ -1,9 +1,9 @@
 //! [`Stats`]: a sink that collects statistics of each connection with iWARP or SDP.
 //!
-//! Connections without iWARP and SDP are only counted. To limit memory, `Stats` stores only the
-//! first connections with iWARP or SDP ([`MAX_CONNECTIONS`] by default), and the first
-//! [`MAX_EXCHANGES`] exchanges with port mappers. Further connections are included in the totals.
-//! Further exchanges are only counted.
+//! Connections without iWARP and SDP are only counted, unless they have findings. To limit memory,
+//! `Stats` stores only the first connections with iWARP or SDP ([`MAX_CONNECTIONS`] by default), and
+//! the first [`MAX_EXCHANGES`] exchanges with port mappers. Further connections are included in the
+//! totals. Further exchanges are only counted.
 
 mod connection;
 mod latency;
@@ -16,6 +16,7 @@ mod totals;
 mod unstored_tests;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use foldhash::HashMap;
 
@@ -51,6 +52,9 @@ pub struct Stats {
     /// Maximum number of stored connections.
     most: usize,
     connections: BTreeMap<StreamId, ConnectionStats>,
+    /// Connections without iWARP and SDP that have findings. For example, the key of the start-up
+    /// frame is wrong. At most `most` of these connections are stored.
+    others_with_findings: BTreeMap<StreamId, ConnectionStats>,
     /// Connections after the first `most` connections.
     unstored: StreamSet,
     /// The traffic of all connections in `unstored`, summed over both directions.
@@ -65,9 +69,32 @@ pub struct Stats {
     further_exchanges: u64,
     /// Number of all findings of each severity: notes, warnings, errors.
     findings: [u64; 3],
-    /// For each direction of each connection without iWARP and SDP so far: number of octets outside
-    /// MPA.
-    streaming: HashMap<(StreamId, u8), u64>,
+    /// For each direction of each connection without iWARP, SDP and findings so far: the octets
+    /// outside MPA.
+    streaming: HashMap<(StreamId, u8), OutsideMpa>,
+}
+
+/// The octets outside MPA of one direction.
+#[derive(Debug, Clone, Copy)]
+struct OutsideMpa {
+    octets: u64,
+    /// The sender and the receiver.
+    ends: (SocketAddr, SocketAddr),
+    /// Frame numbers of the first and the last unit.
+    frames: (FrameNumber, FrameNumber),
+    /// Capture times of these two frames, in nanoseconds since 1970.
+    times: (u64, u64),
+}
+
+impl OutsideMpa {
+    fn new(unit: &Unit<'_>) -> Self {
+        OutsideMpa {
+            octets: 0,
+            ends: (unit.ends.src, unit.ends.dst),
+            frames: (unit.frame, unit.frame),
+            times: (unit.time, unit.time),
+        }
+    }
 }
 
 impl Default for Stats {
@@ -84,6 +111,7 @@ impl Stats {
         Stats {
             most,
             connections: BTreeMap::new(),
+            others_with_findings: BTreeMap::new(),
             unstored: StreamSet::default(),
             unstored_traffic: DirectionStats::default(),
             latencies: 0,
@@ -99,11 +127,11 @@ impl Stats {
     /// Approximate memory in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.connections.len() * CONNECTION_MEMORY
+        (self.connections.len() + self.others_with_findings.len()) * CONNECTION_MEMORY
             + self.latencies
             + self.exchanges.len() * EXCHANGE
             + self.unstored.memory()
-            + self.streaming.capacity() * 2 * size_of::<((StreamId, u8), u64)>()
+            + self.streaming.capacity() * 2 * size_of::<((StreamId, u8), OutsideMpa)>()
     }
 
     /// Number of connections with iWARP or SDP that are not stored because of the limit.
@@ -115,6 +143,14 @@ impl Stats {
     /// The stored connections with iWARP or SDP, ordered by number.
     pub fn connections(&self) -> impl Iterator<Item = &ConnectionStats> {
         self.connections.values()
+    }
+
+    /// The stored connections with iWARP, SDP or findings, ordered by number.
+    #[must_use]
+    pub fn connections_and_findings(&self) -> Vec<&ConnectionStats> {
+        let mut all: Vec<_> = self.connections.values().chain(self.others_with_findings.values()).collect();
+        all.sort_unstable_by_key(|connection| connection.stream);
+        all
     }
 
     /// Number of TCP connections without iWARP or SDP.
@@ -154,22 +190,38 @@ impl Stats {
     }
 
     fn connection(&mut self, unit: &Unit<'_>, stream: StreamId) -> &mut ConnectionStats {
+        let before = self.others_with_findings.remove(&stream);
         let connection = self.connections.entry(stream).or_insert_with(|| {
-            let (src, dst) = (unit.ends.src_text.clone(), unit.ends.dst_text.clone());
-            ConnectionStats {
-                stream,
-                ends: if unit.direction == 0 { [src, dst] } else { [dst, src] },
-                frames: (unit.frame, unit.frame),
-                began: unit.time,
-                ..ConnectionStats::default()
-            }
+            before.unwrap_or_else(|| {
+                let (src, dst) = (unit.ends.src_text.clone(), unit.ends.dst_text.clone());
+                let ends = if unit.direction == 0 { [src, dst] } else { [dst, src] };
+                ConnectionStats::new(stream, ends, unit.frame, unit.time)
+            })
         });
-        if unit.frame != FrameNumber::NONE {
-            connection.frames = (connection.frames.0.min(unit.frame), connection.frames.1.max(unit.frame));
-            connection.began = connection.began.min(unit.time);
-            connection.duration_ns = connection.duration_ns.max(unit.time.saturating_sub(connection.began));
-        }
+        connection.extend(unit.frame, unit.time);
         connection
+    }
+
+    /// Counts a finding about a connection without iWARP and SDP.
+    fn finding_about_other(&mut self, stream: StreamId, severity: usize) {
+        let is_full = self.others_with_findings.len() >= self.most && !self.others_with_findings.contains_key(&stream);
+        if is_full || self.unstored.contains(stream) {
+            return;
+        }
+        for direction in [0, 1] {
+            let Some(part) = self.streaming.remove(&(stream, direction)) else { continue };
+            let connection = self.others_with_findings.entry(stream).or_insert_with(|| {
+                let (src, dst) = (part.ends.0.to_string(), part.ends.1.to_string());
+                let ends = if direction == 0 { [src, dst] } else { [dst, src] };
+                ConnectionStats::new(stream, ends, part.frames.0, part.times.0)
+            });
+            connection.extend(part.frames.0, part.times.0);
+            connection.extend(part.frames.1, part.times.1);
+            connection.directions[usize::from(direction)].streaming_octets += part.octets;
+        }
+        if let Some(connection) = self.others_with_findings.get_mut(&stream) {
+            connection.findings[severity] += 1;
+        }
     }
 }
 
@@ -182,12 +234,21 @@ impl Sink for Stats {
         if let Kind::Streaming { len, .. } = unit.kind
             && !self.connections.contains_key(&stream)
         {
-            *self.streaming.entry((stream, unit.direction)).or_default() += len;
+            if let Some(other) = self.others_with_findings.get_mut(&stream) {
+                other.extend(unit.frame, unit.time);
+                other.directions[usize::from(unit.direction)].unit(unit);
+                return;
+            }
+            let key = (stream, unit.direction);
+            let part = self.streaming.entry(key).or_insert_with(|| OutsideMpa::new(unit));
+            part.octets += len;
+            (part.frames.1, part.times.1) = (unit.frame, unit.time);
             return;
         }
-        let before = [0, 1].map(|direction| self.streaming.remove(&(stream, direction)).unwrap_or(0));
+        let before = [0, 1].map(|direction| self.streaming.remove(&(stream, direction)).map_or(0, |part| part.octets));
         if self.connections.len() >= self.most && !self.connections.contains_key(&stream) {
             self.unstored.insert(stream);
+            self.others_with_findings.remove(&stream);
             self.unstored_traffic.unit(unit);
             return;
         }
@@ -195,15 +256,19 @@ impl Sink for Stats {
         for (side, octets) in connection.directions.iter_mut().zip(before) {
             side.streaming_octets += octets;
         }
-        connection.partial |= connection.lacks(unit);
+        if connection.lacks(unit) {
+            connection.mark_partial();
+        }
         connection.directions[usize::from(unit.direction)].unit(unit);
     }
 
     fn finding(&mut self, finding: &Finding) {
         let severity = finding.severity as usize;
         self.findings[severity] += 1;
-        if let Some(connection) = finding.stream.and_then(|stream| self.connections.get_mut(&stream)) {
-            connection.findings[severity] += 1;
+        let Some(stream) = finding.stream else { return };
+        match self.connections.get_mut(&stream) {
+            Some(connection) => connection.findings[severity] += 1,
+            None => self.finding_about_other(stream, severity),
         }
     }
 
@@ -233,7 +298,9 @@ impl Sink for Stats {
         let Some(connection) = self.connections.get_mut(&stream) else { return };
         // If a connection continues after its end was reported, it has a new state. The new state
         // does not have the earlier facts.
-        connection.partial |= std::mem::replace(&mut connection.ended, true);
+        if std::mem::replace(&mut connection.ended, true) {
+            connection.mark_partial();
+        }
         connection.ulp = context.ulp.map(Ulp::name).or(connection.ulp);
         connection.exchange = context.exchange.as_ref().map(|exchange| exchange.exchange).or(connection.exchange);
         if let Some(sdp) = context.sdp.as_deref() {
@@ -245,7 +312,7 @@ impl Sink for Stats {
         let Fact::Operation(operation) = fact else { return };
         let Some(connection) = self.connections.get_mut(&stream) else { return };
         let side = &mut connection.directions[usize::from(operation.direction.min(1))];
-        side.most_outstanding = side.most_outstanding.max(operation.outstanding);
+        side.most_outstanding = side.most_outstanding.zip(operation.outstanding).map(|(most, count)| most.max(count));
         let latencies = if operation.atomic { &mut side.atomics } else { &mut side.reads };
         let before = latencies.memory();
         latencies.add(operation.latency);

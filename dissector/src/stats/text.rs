@@ -73,8 +73,8 @@ impl DirectionStats {
         }
         latencies("Reads", &self.reads, partial, f)?;
         latencies("atomic operations", &self.atomics, partial, f)?;
-        if self.most_outstanding > 0 {
-            write!(f, "    at most {} outstanding", counted(self.most_outstanding.into(), "request"))?;
+        if let Some(most) = self.most_outstanding.filter(|most| *most > 0) {
+            write!(f, "    at most {} outstanding", counted(most.into(), "request"))?;
             if let Some((_, ord)) = self.startup.as_ref().and_then(|startup| startup.ird_ord) {
                 write!(f, ", own ORD {ord}")?;
             }

@@ -74,7 +74,9 @@ fn add<K: Ord + Clone>(sums: &mut BTreeMap<K, u64>, counts: &BTreeMap<K, u64>) {
 
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.fpdus > 0 {
+        if self.fpdus == 0 {
+            writeln!(f, "total  FPDUs: 0")?;
+        } else {
             let Totals { fpdus, ulpdu_octets, payload_octets, .. } = self;
             writeln!(f, "total  FPDUs: {fpdus}, ULPDU bytes {ulpdu_octets}, payload bytes {payload_octets}")?;
             writeln!(f, "  {:<40} {:>10} {:>7} {:>16}", "opcode", "FPDUs", "%", "payload bytes")?;

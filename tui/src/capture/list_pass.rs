@@ -199,9 +199,10 @@ fn operation_line(stream: StreamId, operation: &Operation) -> String {
     let what = if operation.atomic { "atomic" } else { "Read" };
     let (request, _, response) = operation.frames;
     let microseconds = operation.latency as f64 / 1e3;
+    let outstanding = operation.outstanding.map_or_else(String::new, |count| format!(", {count} outstanding"));
     format!(
-        "{request:>7} {stream:>4}  {what:<7}{:>10} bytes {microseconds:>12.1} µs  response in frame {response}, {} outstanding",
-        operation.len, operation.outstanding
+        "{request:>7} {stream:>4}  {what:<7}{:>10} bytes {microseconds:>12.1} µs  response in frame {response}{outstanding}",
+        operation.len
     )
 }
 

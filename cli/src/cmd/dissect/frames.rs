@@ -145,7 +145,7 @@ impl<'f> Reading<'f> {
 
     /// Prints the final notes: a note if no frame passed the filter, the summary, and a note if the
     /// capture is damaged.
-    pub(super) fn conclude(self, input: Input) -> anyhow::Result<()> {
+    pub(super) fn conclude(mut self, input: Input) -> anyhow::Result<()> {
         if self.filter.is_some() && !self.collector.matched && input.frames() > 0 {
             note(&no_match(input.name()));
         }
@@ -154,6 +154,7 @@ impl<'f> Reading<'f> {
             note(&format!("{}: {}", input.name(), counts.summary(self.filter.is_some(), self.judged)));
         }
         let name = input.name().to_owned();
+        input.ignore_partial_frames(&mut self.dissector);
         input.close()?;
         remark(&name, &self.dissector);
         Ok(())

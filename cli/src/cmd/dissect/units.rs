@@ -106,6 +106,7 @@ pub(crate) fn run(
     let nothing = output.counts.no_messages(output.events.resets);
     let (found, nothing) = (output.found, format!("{name}: {nothing}"));
     let is_empty = output.selection.is_some_and(|selection| !selection.matched);
+    input.ignore_partial_frames(&mut dissector);
     input.close()?;
     remark(&name, &dissector);
     if !found && frames > 0 {

@@ -53,9 +53,18 @@ impl Operations {
         };
         self.backlog.record_request(msn);
         let outstanding = u32::try_from(self.requests.len() + 1).unwrap_or(u32::MAX);
-        let (frame, time) = (at.frame, at.time);
-        let (answered, response_frame, segments, is_late) = (0, None, 0, false);
-        let request = Request { kind, msn, frame, end, time, outstanding, answered, response_frame, segments, is_late };
+        let request = Request {
+            kind,
+            msn,
+            frame: at.frame,
+            end,
+            time: at.time,
+            outstanding: self.certain.then_some(outstanding),
+            answered: 0,
+            response_frame: None,
+            segments: 0,
+            is_late: false,
+        };
         if self.certain && !self.early_responses.is_empty() {
             // The response was processed before the request, because the monitor reads the
             // directions out of order.

@@ -267,6 +267,11 @@ impl Operations {
 
     fn complete(&mut self, index: usize, at: SegmentLocation) -> Option<Operation> {
         let request = self.requests.remove(index)?;
+        // If the monitor processes the response late, the counts of later requests include this
+        // request, although it was already answered.
+        for later in self.requests.iter_mut().rev().take_while(|later| later.frame > at.frame) {
+            later.outstanding = later.outstanding.map(|count| count.saturating_sub(1));
+        }
         self.note_depth(request.response_frame.unwrap_or(at.frame), 1);
         if let Some(current) = &mut self.current
             && *current > index
