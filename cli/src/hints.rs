@@ -1,4 +1,5 @@
-//! Hints for users of tshark and h2spec (a test tool for HTTP/2). weft prints them after clap's own
+//! Hints for users of tshark and h2spec (a test tool for HTTP/2), and for options that exclude each
+//! other. weft prints a hint in place of clap's tip and usage, after the first sentence of clap's
 //! error.
 
 use std::borrow::Cow;
@@ -9,6 +10,7 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use weft_core::text::{Visible, visible};
+use weft_suites::targets::example_file;
 
 use crate::exit::{self, USAGE, note};
 
@@ -16,8 +18,11 @@ use crate::exit::{self, USAGE, note};
 pub(crate) fn report(error: &clap::Error) -> ExitCode {
     let is_help = !error.use_stderr();
     let text = error.render().to_string();
+    let hint = hint(error);
     if is_help {
         exit::note_written(error.print());
+    } else if hint.is_some() {
+        let _ = writeln!(Visible(io::stderr()), "{}", first_paragraph(&text));
     } else if matches!(visible(&text), Cow::Borrowed(_)) {
         // Ignore an error, because standard error can be closed.
         let _ = error.print();
@@ -25,10 +30,15 @@ pub(crate) fn report(error: &clap::Error) -> ExitCode {
         // File names on the command line can have control characters.
         let _ = write!(Visible(io::stderr()), "{text}");
     }
-    if let Some(hint) = hint(error) {
+    if let Some(hint) = hint {
         note(&hint);
     }
     exit::with_output(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE)))
+}
+
+/// Returns clap's error without its tips and without the usage.
+fn first_paragraph(text: &str) -> &str {
+    text.split("\n\n").next().unwrap_or(text).trim_end()
 }
 
 /// The commands that read captures, as tshark does. A user of these commands sometimes types
@@ -49,8 +59,12 @@ fn hint(error: &clap::Error) -> Option<String> {
         _ => None,
     };
     let arguments = || std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
-    if error.kind() == ErrorKind::UnknownArgument && arguments().next().is_some_and(|word| word == "test") {
-        return option_of_h2spec(context(ContextKind::InvalidArg)?).map(str::to_owned);
+    if arguments().next().is_some_and(|word| word == "test") {
+        return match error.kind() {
+            ErrorKind::UnknownArgument => option_of_other_tests(context(ContextKind::InvalidArg)?),
+            ErrorKind::ArgumentConflict => fixed_by_resume(first_paragraph(&error.render().to_string())),
+            _ => None,
+        };
     }
     if !is_like_tshark(arguments()) {
         return None;
@@ -99,20 +113,32 @@ fn option(word: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns a hint for an option of h2spec that `weft test` does not have.
-fn option_of_h2spec(word: &str) -> Option<&'static str> {
-    Some(match word {
+/// Returns a hint for an option of h2spec or of another test tool, that `weft test` does not have.
+fn option_of_other_tests(word: &str) -> Option<String> {
+    let hint = match word {
         "--dryrun" | "--dry-run" => "`weft suite list` prints the cases without running them",
-        "--junit-report" | "--junit" | "--sarif" | "--html" | "--json" | "--report" => {
-            "each run writes report.html, junit.xml, report.sarif, report.json and summary.md to --out DIR"
+        "--junit-report" | "--junit" | "--sarif" | "--html" | "--json" | "--report" | "--format" => {
+            "each run writes report.html, junit.xml, report.sarif, report.json, report.tap and summary.md to --out DIR"
         }
         "--timeout" => "to extend all time limits, set `time_scale` in the target file",
-        "--host" | "--port" | "-p" => {
-            "put the address into a target file and run weft test TARGET.toml; docs/conformance.md has an example"
+        "--host" | "--port" | "-p" | "--target" | "--address" => {
+            return Some(format!("a target file has the address of the target. {}", example_file("HOST:PORT")));
         }
+        "-j" => "`--jobs N` runs N cases at a time, against builtin targets only",
         "--strict" => "`--tier full` runs all variants of all cases",
         "--tls" | "--insecure" | "-k" => "iWARP has no TLS",
         _ => return None,
+    };
+    Some(hint.to_owned())
+}
+
+/// Returns a hint for options that `--resume` excludes. `error` is the first paragraph of clap's
+/// error.
+fn fixed_by_resume(error: &str) -> Option<String> {
+    let is_fixed = ["[SELECT]", "--seed", "--tier", "--rerun", "--shard"].into_iter().any(|name| error.contains(name));
+    (is_fixed && error.contains("--resume")).then(|| {
+        "a resumed run keeps its tier, seed and selection of cases; use only: weft test TARGET --out DIR --resume"
+            .to_owned()
     })
 }
 
@@ -121,11 +147,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn h2specs_options_lead_somewhere() {
-        for word in ["--dryrun", "--junit-report", "--timeout", "--port", "--strict", "--tls"] {
-            assert!(option_of_h2spec(word).is_some(), "{word}");
+    fn options_of_other_test_tools_lead_somewhere() {
+        for word in ["--dryrun", "--junit-report", "--timeout", "--port", "--target", "--format", "-j", "--tls"] {
+            assert!(option_of_other_tests(word).is_some(), "{word}");
         }
-        assert_eq!(option_of_h2spec("--no-such"), None);
+        assert_eq!(option_of_other_tests("--no-such"), None);
+    }
+
+    #[test]
+    fn a_resumed_run_keeps_its_selection() {
+        let hint = |one: &str, other: &str| {
+            fixed_by_resume(&format!("error: the argument '{one}' cannot be used with '{other}'"))
+        };
+        assert!(hint("[SELECT]...", "--resume").is_some() && hint("--resume", "--tier <TIER>").is_some());
+        assert_eq!(hint("--resume", "--repeat <N>"), None);
+        assert_eq!(hint("--seed <NUMBER>", "--shard <I/N>"), None);
     }
 
     #[test]

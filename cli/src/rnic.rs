@@ -216,7 +216,8 @@ pub(crate) fn workload_error(error: WorkloadError) -> anyhow::Error {
         | WorkloadError::Ended { .. }
         | WorkloadError::Failed { .. }
         | WorkloadError::Mismatch { .. }
-        | WorkloadError::Protocol(_) => UNEXPECTED,
+        | WorkloadError::Protocol(_)
+        | WorkloadError::TimedOut(_) => UNEXPECTED,
         WorkloadError::Buffer(_)
         | WorkloadError::Cq(_)
         | WorkloadError::Local(_)

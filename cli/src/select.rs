@@ -69,7 +69,8 @@ pub(crate) fn each_selects(suites: &Suites, words: &[String], tier: Tier) -> Res
     }
 }
 
-fn selects(suites: &Suites, word: &str, tier: Tier) -> bool {
+/// Returns whether a word matches a case.
+pub(crate) fn selects(suites: &Suites, word: &str, tier: Tier) -> bool {
     !Plan::of(suites, &Filter::of([word]).tier(tier), 0).cases.is_empty()
 }
 

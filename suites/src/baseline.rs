@@ -151,3 +151,37 @@ pub(crate) fn judge(
     }
     (expected, stale)
 }
+
+/// Returns the results that are worse than a pass, that an entry names, and that no entry expects,
+/// with the difference. Each text begins with the variant. Entries in `stale` already have a text.
+pub(crate) fn unmatched(
+    entries: &[BaselineEntry],
+    results: &[CaseResult],
+    expected: &[ExpectedResult],
+    stale: &[String],
+) -> Vec<String> {
+    let is_expected = |key: &CaseKey| expected.iter().any(|expected| expected.key == *key);
+    let is_open =
+        |result: &&CaseResult| result.verdict > Verdict::Pass && was_tried(result) && !is_expected(&result.key);
+    let open: Vec<&CaseResult> = results.iter().filter(is_open).collect();
+    let mut lines = Vec::new();
+    for (number, entry) in (1..).zip(entries) {
+        let begin = format!("{}: ", entry.case);
+        if stale.iter().any(|text| text.starts_with(&begin)) {
+            continue;
+        }
+        let named: Vec<&CaseResult> = open.iter().copied().filter(|result| entry.names(&result.key)).collect();
+        let Some(first) = named.first() else { continue };
+        let difference = match entry.outcome == first.verdict {
+            true => format!("its signature {:?} differs from this result's: {:?}", entry.signature, first.signature()),
+            false => format!("its outcome {} differs from this result's: {}", entry.outcome, first.verdict),
+        };
+        let others = match named.len() - 1 {
+            0 => String::new(),
+            1 => " (and 1 more variant)".to_owned(),
+            others => format!(" (and {others} more variants)"),
+        };
+        lines.push(format!("{}: baseline entry {number} names this case, but {difference}{others}", first.key));
+    }
+    lines
+}

@@ -186,6 +186,7 @@ mod tests {
     fn run(id: &str) -> RunInfo {
         let target = TargetInfo {
             name: "builtin".into(),
+            file: None,
             reached_by: "builtin".into(),
             role: crate::model::Role::Responder,
             service: "echo".into(),
@@ -202,6 +203,7 @@ mod tests {
             weft_version: "0".into(),
             is_selection: false,
             rerun_of: None,
+            suites: None,
         }
     }
 

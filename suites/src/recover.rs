@@ -137,7 +137,9 @@ impl RecoveredData {
             let is_complete = self.planned == ordered.len() as u64;
             let status = if is_complete { RunStatus::Done } else { RunStatus::Broken };
             let (expected, stale) = baseline::judge(baseline, &ordered, status, |id| suites.variants_of(id));
-            Summary::with_baseline(status, planned, &ordered, self.spent_us, expected, stale)
+            let unmatched = baseline::unmatched(baseline, &ordered, &expected, &stale);
+            let summary = Summary::with_baseline(status, planned, &ordered, self.spent_us, expected, stale);
+            Summary { unmatched, ..summary }
         });
         RunReport { run, cases, results: ordered, summary }
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use weft_peer::driver::cm::{CmError, ConnectRequest, Listener};
 use weft_peer::driver::{Device, TrafficLog};
 use weft_peer::mpa::PrivateData;
-use weft_peer::workload::probe::{Op, Probe, ProbeSettings};
+use weft_peer::workload::probe::{Arrived, Done, Ended, Op, Probe, ProbeSettings};
 use weft_peer::workload::{WorkloadError, or_reject};
 
 use crate::exit::{BadInput, CommandFailure, UNEXPECTED, note};
@@ -34,10 +34,10 @@ pub(super) use report::how;
     fetchadd[:OFFSET]          add 1 to an 8-byte number in the peer's region (RFC 7306)\n  \
     immediate                  8 bytes of Immediate Data (RFC 7306)\n  \
     burst:OP:N:COUNT           COUNT operations at once; OP is send, write or read\n  \
-    recv                       wait for a Send of the peer\n  \
+    recv                       wait for a Send of the peer, at most --wait seconds\n  \
     disc                       close the connection\n  \
     abort                      reset the connection\n  \
-    end                        wait until the peer ends the connection\n\
+    end                        wait until the peer ends the connection, at most --wait seconds\n\
     OFFSET is relative to the start of the peer's region, and can be outside the region.\n\n\
     Invalid operations:\n  \
     writebadkey:N, readbadkey:N   with an STag that does not exist\n  \
@@ -98,6 +98,11 @@ pub(crate) struct Arguments {
     /// Reply. A pause of 50 ms avoids the loss.
     #[arg(long, value_name = "MS", default_value_t = 0)]
     settle: u64,
+    /// Wait at most this many seconds in each `recv` and `end`
+    ///
+    /// If the time is over, the operation has failed.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    wait: u32,
     /// Print each line as a JSON object
     #[arg(long)]
     json: bool,
@@ -118,6 +123,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 impl Arguments {
+    /// The time limit of an operation that waits for the peer.
+    fn max_wait(&self) -> Duration {
+        Duration::from_secs(self.wait.into())
+    }
+
     fn probe(&self) -> ProbeSettings {
         let (ird, ord) = self.rnic.mpa.depths();
         ProbeSettings {
@@ -158,7 +168,7 @@ async fn client(arguments: &Arguments, traffic: Option<TrafficLog>) -> anyhow::R
 async fn operate(arguments: &Arguments, probe: &mut Probe, report: &Report) -> anyhow::Result<()> {
     let mut failed = None;
     for op in &arguments.operations {
-        let done = probe.run(*op).await;
+        let done = perform(arguments, probe, report, *op).await;
         report.done(*op, &done);
         if let Err(error) = done {
             failed = Some(rnic::workload_error(error));
@@ -166,7 +176,13 @@ async fn operate(arguments: &Arguments, probe: &mut Probe, report: &Report) -> a
         }
     }
     report.arrived(probe.arrivals());
-    let ended = if arguments.side.server { serve(probe, report).await } else { probe.finish().await };
+    let ended = if arguments.side.server {
+        serve(probe, report).await
+    } else if failed.is_some() {
+        finish_in_time(probe, arguments.max_wait()).await
+    } else {
+        probe.finish().await
+    };
     let ended = ended.map_err(rnic::workload_error)?;
     report.ended(&ended);
     match failed {
@@ -179,8 +195,45 @@ async fn operate(arguments: &Arguments, probe: &mut Probe, report: &Report) -> a
     }
 }
 
+/// Runs an operation. Limits the time of the operations that wait for the peer.
+async fn perform(arguments: &Arguments, probe: &mut Probe, report: &Report, op: Op) -> Result<Done, WorkloadError> {
+    if !matches!(op, Op::End | Op::Receive) {
+        return probe.run(op).await;
+    }
+    if let Ok(done) = tokio::time::timeout(arguments.max_wait(), probe.run(op)).await {
+        return done;
+    }
+    let arrived: Vec<Arrived> = probe.arrivals().collect();
+    let is_sent = |length| matches!(op, Op::End) && arguments.operations.iter().any(|op| has_sent(*op, length));
+    let is_echo = arrived.iter().any(|message| is_sent(message.octets) && probe.is_like_own(message));
+    report.arrived(arrived);
+    let seconds = arguments.wait;
+    Err(WorkloadError::TimedOut(match op {
+        Op::Receive => format!("no message arrived within {seconds} s; --wait changes this limit"),
+        _ if is_echo => format!(
+            "the peer sent the same bytes back, and did not end the connection within {seconds} s; \
+             an echo server waits until this side closes, so use disc instead of end"
+        ),
+        _ => format!("the peer did not end the connection within {seconds} s; --wait changes this limit"),
+    }))
+}
+
+/// Returns whether the operation is a Send of this length.
+fn has_sent(op: Op, length: u32) -> bool {
+    matches!(op, Op::Send { octets, .. } if octets == length && length > 0)
+}
+
+/// Ends the connection. If the peer does not close the connection in time, resets it.
+async fn finish_in_time(probe: &mut Probe, most: Duration) -> Result<Ended, WorkloadError> {
+    if let Ok(ended) = tokio::time::timeout(most, probe.finish()).await {
+        return ended;
+    }
+    probe.run(Op::Abort).await?;
+    probe.finish().await
+}
+
 /// Prints received messages until the peer ends the connection.
-async fn serve(probe: &mut Probe, report: &Report) -> Result<weft_peer::workload::probe::Ended, WorkloadError> {
+async fn serve(probe: &mut Probe, report: &Report) -> Result<Ended, WorkloadError> {
     while let Some(arrived) = probe.next().await? {
         report.arrived([arrived]);
     }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use weft_suites::model::{Event, EventSink, RunReport};
+use weft_suites::model::{CaseResult, Event, EventSink, RunReport, Tier};
 use weft_suites::recover::recover;
 use weft_suites::store::Store;
 use weft_suites::{folder, report};
@@ -12,6 +12,7 @@ use weft_suites::{folder, report};
 use crate::exit::{note, print_line, reject};
 use crate::results::terminal;
 use crate::runtime;
+use crate::select;
 use crate::suites::load;
 use crate::target::resolve;
 
@@ -52,8 +53,8 @@ pub(crate) struct Arguments {
     /// Print the text of a ticket about a case that failed, in Markdown, and write no reports
     ///
     /// The text has the violated requirement with a link to its section, the identity of the target,
-    /// the last steps with their bytes, and the command that reproduces the failure. CASE is a case,
-    /// or a variant with its parameters.
+    /// the last steps with their bytes, the command that reproduces the failure, and an entry for the
+    /// baseline of the target file. CASE is a case, or a variant with its parameters.
     #[arg(long, value_name = "CASE")]
     ticket: Option<String>,
     /// Print each case that did not run, instead of counts by reason
@@ -81,6 +82,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         if let Some(case) = &arguments.ticket {
             let Some(text) = report::ticket(&report, case) else {
+                let is_meant = |result: &CaseResult| result.key.case == *case || result.key.to_string() == *case;
+                if !report.results.iter().any(is_meant) {
+                    select::each_selects(&suites, std::slice::from_ref(case), Tier::Full)?;
+                }
                 reject!("{case} has no failure in this run; the report lists the cases that failed");
             };
             print_line!("{}", text.trim_end());

@@ -374,10 +374,14 @@ async fn in_browser(
 /// The seed of a run with `--shard` and without `--seed`.
 const SEED_OF_PARTS: u64 = 1;
 
-/// Runs the cases, writes all reports into the run's folder, and prints the path of report.html.
+/// Runs the cases, writes all reports into the run's folder, and prints the path of report.html. If
+/// a case failed, also prints the command that describes a failure.
 async fn play_by(options: RunOptions, schedule: Schedule, sink: Arc<dyn EventSink>) -> anyhow::Result<RunReport> {
     let out = options.out.clone();
     let report = record(options, schedule, sink).await?;
     print_line!("report: {}", out.join("report.html").display());
+    if report.summary.counts.fail > 0 {
+        print_line!("text about a failure for the maker of the target: weft report {} --ticket CASE", out.display());
+    }
     Ok(report)
 }

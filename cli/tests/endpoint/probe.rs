@@ -73,6 +73,23 @@ fn a_refusal_is_reported_with_its_terminate() {
     }
 }
 
+/// A peer that neither sends nor closes does not stop the client forever.
+#[test]
+fn waiting_for_the_peer_has_a_limit() {
+    for (options, operations, message) in [
+        (&["--echo"][..], &["send:100", "end"][..], "the peer sent the same bytes back, and did not end"),
+        (&[], &["send:100", "end"], "the peer did not end the connection within 1 s; --wait changes this limit"),
+        (&[], &["recv"], "no message arrived within 1 s; --wait changes this limit"),
+    ] {
+        let (server, port) = server(options);
+        let client = client(&port, &[operations, &["--wait", "1"]].concat());
+        let server = server.wait_with_output().unwrap();
+        assert_eq!((client.status.code(), server.status.code()), (Some(1), Some(0)), "{client:?} {server:?}");
+        let stderr = String::from_utf8_lossy(&client.stderr);
+        assert!(stderr.contains(message), "{stderr}");
+    }
+}
+
 /// Private data comes from the peer. It must not begin a line or control the terminal.
 #[test]
 fn control_characters_of_private_data_are_shown() {

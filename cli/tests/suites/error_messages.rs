@@ -209,8 +209,27 @@ fn options_of_tshark_get_a_hint() {
     ] {
         let (code, text) = weft(arguments);
         assert!(code == 2 && text.contains(way), "{arguments:?}: {text}");
+        // clap's tip and its usage would hide the hint.
+        assert!(text.starts_with("error: ") && !text.contains("tip:") && !text.contains("Usage:"), "{text}");
     }
     assert_eq!(weft(&["dissect", "-n", "-r", &capture]), weft(&["dissect", &capture]));
+}
+
+/// The first attempt of many users is `weft test HOST:PORT`. The message has a complete target file.
+#[test]
+fn an_address_gets_a_target_file_to_copy() {
+    for (arguments, begin, address) in [
+        (&["test", "192.0.2.7:7174"][..], "weft: 192.0.2.7:7174 is an address, but weft ", "192.0.2.7:7174"),
+        (&["test", "--target", "192.0.2.7:7174"], "error: unexpected argument '--target' found\nweft: ", "HOST:PORT"),
+        (&["test", "--port", "7174"], "error: unexpected argument '--port' found\nweft: ", "HOST:PORT"),
+    ] {
+        let (code, text) = weft(arguments);
+        assert!(code == 2 && text.starts_with(begin), "{text}");
+        let address = format!("\naddress = \"{address}\"\n");
+        for line in [&*address, "\nservice = \"echo\" ", "weft target check nic.toml\n"] {
+            assert!(text.contains(line), "{arguments:?}: {line}: {text}");
+        }
+    }
 }
 
 #[test]

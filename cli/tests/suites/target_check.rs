@@ -107,6 +107,8 @@ fn names_the_other_iwarp_service_and_a_larger_buffer_of_rping() {
         code == 0 && text.contains("accepts a byte after the end of a buffer of `rping_size` = 64 bytes"),
         "{text}"
     );
+    let (code, text) = checked(&rping, "");
+    assert!(code == 0 && text.contains("the target runs rping -s; set service = \"rping\" to run more"), "{text}");
     let (code, text) = checked(&rping, "service = \"rping\"\nrping_size = 65535");
     assert!(code == 0 && !text.contains("its buffer"), "{text}");
 }
@@ -148,6 +150,10 @@ fn an_undeclared_capability_is_named() {
             && text.contains("the target file does not declare these: crc, revision-2;"),
         "{text}"
     );
+    // Without a service, the C bit of the Reply shows that the target has CRCs.
+    let (code, text) = checked(&responder.address, "");
+    assert!(code == 0 && text.contains("does not declare these: crc, revision-1, revision-2;"), "{text}");
+    assert!(text.contains("the target echoes; set service = \"echo\" to run more cases"), "{text}");
     let declared = "service = \"echo\"\ncapabilities = [\"crc\", \"revision-1\", \"revision-2\"]";
     let (code, text) = checked(&responder.address, declared);
     assert!(code == 0 && !text.contains("its capabilities"), "{text}");

@@ -223,10 +223,14 @@ fn a_ticket_describes_one_failure() {
     let out = folder.path().join("out");
     let mut test = Command::new(env!("CARGO_BIN_EXE_weft"));
     test.arg("test").arg(&target).args(["mpa/7.1.1-pd-length/taken", "--seed", "5", "--out"]).arg(&out);
-    assert_eq!(test.output().unwrap().status.code(), Some(1));
+    let output = test.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let hint = format!("weft report {} --ticket CASE\n", out.display());
+    assert!(text(&output).contains(&hint), "{}", text(&output));
     let ticket = |case: &str| report(&[&out, Path::new("--ticket"), Path::new(case)]);
     let of_case = ticket("mpa/7.1.1-pd-length/taken");
     let stdout = text(&of_case);
+    let again = format!("weft test {} 'mpa/7.1.1-pd-length/taken[length=257]' --seed 5\n", target.display());
     assert!(of_case.status.success(), "{stdout}");
     for expected in [
         "# MPA-7.1.2-25: The responder accepts private data of every length up to 512 bytes\n",
@@ -236,8 +240,9 @@ fn a_ticket_describes_one_failure() {
         "- actual: it closed the connection\n- decided at frame ",
         "- mpa/7.1.1-pd-length/taken: passes up to length 256, fails from 257\n",
         "  sent      MPA Request\n                         4d5041204944205265712046",
-        "weft test TARGET.toml 'mpa/7.1.1-pd-length/taken[length=257]' --seed 5\n",
+        &again,
         "The capture is `cases/mpa/7.1.1-pd-length/taken/length=257/evidence.pcapng`, recorded by weft itself",
+        "[[baseline]]\ncase = \"mpa/7.1.1-pd-length/taken\"\noutcome = \"fail\"\nsignature = \"MPA-7.1.2-25: it closed",
     ] {
         assert!(stdout.contains(expected), "{expected}: {stdout}");
     }
@@ -247,4 +252,7 @@ fn a_ticket_describes_one_failure() {
         let refused = ticket(passed);
         assert!(refused.status.code() == Some(2) && text(&refused).contains("has no failure in this run"), "{passed}");
     }
+    let unknown = ticket("mpa/7.1.1-pd-length/takken");
+    let stderr = text(&unknown);
+    assert!(unknown.status.code() == Some(2) && stderr.contains("did you mean mpa/7.1.1-pd-length/taken?"), "{stderr}");
 }

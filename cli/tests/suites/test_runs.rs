@@ -88,6 +88,19 @@ fn a_word_that_selects_nothing_gets_a_suggestion() {
             assert!(code == 2 && text.contains(hint), "{text}");
         }
     }
+    let (code, text) = weft(&["test", "builtin", "mpa/7.1.1-pd"]);
+    assert!(code == 2 && text.contains("did you mean mpa/7.1.1-pd-length?"), "{text}");
+}
+
+#[test]
+fn a_list_searches_ids_and_titles_for_words() {
+    let (code, text) = weft(&["suite", "list", "PRIVATE data more than 512"]);
+    let too_long = "mpa/7.1.1-pd-length/too-long  The responder closes without a Reply on a Request with more than";
+    assert!(code == 0 && text.contains(too_long), "{text}");
+    assert!(!text.contains("mpa/7.1.1-key"), "{text}");
+    // The requirement that the user named is one of the few ids after the title.
+    let (code, text) = weft(&["suite", "list", "MPA-7.1.2-4"]);
+    assert!(code == 0 && text.lines().skip(1).step_by(2).all(|ids| ids.trim().starts_with("MPA-7.1.2-4")), "{text}");
 }
 
 #[test]
@@ -101,7 +114,8 @@ fn options_that_would_do_nothing_are_refused() {
     for (more, named) in [(&[CASE][..], "[SELECT]"), (&["--tier", "full"], "--tier"), (&["--shard", "1/2"], "--shard")]
     {
         let (code, text) = weft(&[&["test", "builtin", "--resume"][..], more].concat());
-        assert!(code == 2 && text.contains("--resume") && text.contains(named), "{text}");
+        assert!(code == 2 && text.contains("'--resume'") && text.contains(named), "{text}");
+        assert!(text.ends_with("use only: weft test TARGET --out DIR --resume\n") && !text.contains("Usage"), "{text}");
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use weft_core::spelling::distance;
+use weft_core::spelling::{distance, is_beginning};
 
 use crate::grammar::field::nth_name;
 use crate::grammar::{self, Base, Field};
@@ -328,7 +328,8 @@ pub fn all() -> Vec<&'static KnownField> {
     all
 }
 
-/// The known name that is most similar to `name`; `None` if no name is similar.
+/// The known name that is most similar to `name`; `None` if no name is similar. Known names that
+/// continue `name` come first: `tcp.seq_raw` for `tcp.seq`.
 #[must_use]
 pub fn nearest(name: &str) -> Option<&'static str> {
     let name: String = name.chars().take(80).collect::<String>().to_lowercase();
@@ -336,6 +337,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         // If `name` lacks only the part before the last dot, this counts as one wrong letter.
         if known.rsplit_once('.').is_some_and(|(_, last)| last == name) { 1 } else { distance(&name, known) }
     };
-    let (slips, _, best) = ALL.keys().map(|known| (likely(known), known.len(), *known)).min()?;
-    (slips <= 2.max(name.chars().count() / 3)).then_some(best)
+    let rank = |known: &'static str| (!is_beginning(&name, known), likely(known), known.len(), known);
+    let (is_other, slips, _, best) = ALL.keys().copied().map(rank).min()?;
+    (!is_other || slips <= 2.max(name.chars().count() / 3)).then_some(best)
 }

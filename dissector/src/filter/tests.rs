@@ -211,6 +211,8 @@ fn every_field_of_the_grammars_is_known_and_no_name_has_two_meanings() {
     }
     assert_eq!(known::nearest("iwarp_mpa.ulpdulenght"), Some("iwarp_mpa.ulpdulength"));
     assert_eq!(known::nearest("ulpdulength"), Some("iwarp_mpa.ulpdulength"));
+    assert_eq!(known::nearest("frame.time"), Some("frame.time_epoch"));
+    assert_eq!(known::nearest("tcp.seq"), Some("tcp.seq_raw"));
     assert_eq!(known::nearest("something.else.entirely"), None);
 }
 

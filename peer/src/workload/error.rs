@@ -64,6 +64,9 @@ pub enum WorkloadError {
     /// A verb call for a Queue Pair failed.
     #[error(transparent)]
     Qp(#[from] QpError),
+    /// The peer did not do in time what this side waited for.
+    #[error("{0}")]
+    TimedOut(String),
 }
 
 fn reported(terminate: Option<TerminateRecord>) -> String {

@@ -28,6 +28,9 @@ pub struct RunInfo {
     /// target is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rerun_of: Option<String>,
+    /// The folder of the suites. Without this field, the run used the built-in suites.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suites: Option<String>,
 }
 
 /// The target as reports show it.
@@ -35,6 +38,9 @@ pub struct RunInfo {
 pub struct TargetInfo {
     /// The target's name.
     pub name: String,
+    /// The target file, as the command line named it. Builtin targets have no file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// How the tester reaches the target, for example `in process, virtual clock` or `TCP
     /// 192.0.2.7:7174`.
     pub reached_by: String,
@@ -66,9 +72,9 @@ impl TargetInfo {
         of_file.chain(of_agent).collect()
     }
 
-    /// Returns whether both targets have the same description. The facts that the agent reported
-    /// are not part of the description.
+    /// Returns whether both targets have the same description. The path of the target file and the
+    /// facts that the agent reported are not part of the description.
     pub(crate) fn has_same_description(&self, other: &TargetInfo) -> bool {
-        TargetInfo { device: other.device.clone(), ..self.clone() } == *other
+        TargetInfo { device: other.device.clone(), file: other.file.clone(), ..self.clone() } == *other
     }
 }

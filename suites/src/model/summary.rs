@@ -31,6 +31,10 @@ pub struct Summary {
     /// Entries of the baseline that no longer match, as text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
+    /// Results that an entry of the baseline names, but does not match, as text. They change no
+    /// verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmatched: Vec<String>,
     /// Differences between the target file and what the target's agent reports about its device, as
     /// text. These differences change no verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -248,6 +252,7 @@ impl Summary {
             score: Some(Score::of(results.iter().copied())),
             expected,
             stale,
+            unmatched: Vec::new(),
             declared_otherwise: Vec::new(),
             boundaries: Vec::new(),
             not_stored: None,
@@ -263,8 +268,17 @@ impl Summary {
     /// the old results. `is_new` identifies the new results, and `rerun` is the summary of the
     /// rerun.
     pub(crate) fn with_rerun(self, rerun: &Summary, results: &[CaseResult], is_new: impl Fn(&CaseKey) -> bool) -> Self {
-        let Summary { status, planned, mut expected, mut stale, declared_otherwise, boundaries, duration_us, .. } =
-            self;
+        let Summary {
+            status,
+            planned,
+            mut expected,
+            mut stale,
+            mut unmatched,
+            declared_otherwise,
+            boundaries,
+            duration_us,
+            ..
+        } = self;
         expected.retain(|one| !is_new(&one.key));
         expected.extend(rerun.expected.iter().filter(|one| is_new(&one.key)).cloned());
         // The rerun has judged the entries about new results again. An entry may name a case
@@ -280,10 +294,12 @@ impl Summary {
                 stale.push(entry.clone());
             }
         }
+        unmatched.retain(|entry| !is_new_entry(entry));
+        unmatched.extend(rerun.unmatched.iter().filter(|&entry| is_new_entry(entry)).cloned());
         let summary = Self::with_baseline(status, planned, results, duration_us, expected, stale);
         let boundaries =
             boundaries.into_iter().filter(|boundary| !is_new(&boundary.key)).chain(rerun.boundaries.clone());
-        Summary { declared_otherwise, boundaries: boundaries.collect(), ..summary }
+        Summary { unmatched, declared_otherwise, boundaries: boundaries.collect(), ..summary }
     }
 
     /// Returns the summary of a run of which the results store has only a part. An incomplete store

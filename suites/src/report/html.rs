@@ -19,6 +19,7 @@ use std::{fs, io};
 use askama::Template;
 use weft_core::text::visible;
 
+use super::command::command;
 use super::evidence::Sources;
 use super::hex::{self, HexRow};
 use super::pack::{Pack, Packer, Piece};
@@ -108,6 +109,8 @@ struct Entry<'a> {
     packed: Option<Piece>,
     /// The signature that a baseline entry needs, for a failed result.
     signature: Option<String>,
+    /// The command that runs the variant again, for a failed result.
+    again: Option<String>,
     capture: Option<Capture>,
     transcript: Option<String>,
     open: bool,
@@ -235,6 +238,7 @@ impl<'a> PageBuilder<'a> {
             plain,
             packed,
             signature: has_violation(result).then(|| result.signature()),
+            again: (result.verdict == Verdict::Fail).then(|| command(&self.report.run, &result.key)),
             capture: self.capture(result)?,
             transcript: result.evidence.path(EvidenceKind::Transcript).map(link),
             open,

@@ -17,6 +17,7 @@ use weft_core::text::visible;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::ReportError;
+use super::command::command;
 use super::other_causes::{OtherCause, marks, message, other_causes};
 use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict};
@@ -89,8 +90,8 @@ fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&OtherCause>
             status
         }
         Verdict::Pass => TestCaseStatus::success(),
-        Verdict::Fail => failed(NonSuccessKind::Failure, result),
-        Verdict::Inconclusive | Verdict::Error => failed(NonSuccessKind::Error, result),
+        Verdict::Fail => failed(NonSuccessKind::Failure, report, result),
+        Verdict::Inconclusive | Verdict::Error => failed(NonSuccessKind::Error, report, result),
         Verdict::NotApplicable | Verdict::Unimplemented => {
             let mut status = TestCaseStatus::skipped();
             status.set_message(format!("{}: {}", result.verdict, result.explanation));
@@ -116,7 +117,7 @@ fn marked(marks: &[&OtherCause]) -> TestCaseStatus {
     status
 }
 
-fn failed(kind: NonSuccessKind, result: &CaseResult) -> TestCaseStatus {
+fn failed(kind: NonSuccessKind, report: &RunReport, result: &CaseResult) -> TestCaseStatus {
     let mut status = TestCaseStatus::non_success(kind);
     let violated: Vec<&str> = result
         .requirements
@@ -142,6 +143,9 @@ fn failed(kind: NonSuccessKind, result: &CaseResult) -> TestCaseStatus {
     }
     if let Some(packet) = result.decided_packet {
         text.push_str(&format!("frame: {packet}\n"));
+    }
+    if result.verdict == Verdict::Fail {
+        text.push_str(&format!("again: {}\n", command(&report.run, &result.key)));
     }
     status.set_description(text);
     status

@@ -7,6 +7,7 @@ use super::evidence::Sources;
 use super::sections::sections;
 use crate::clock;
 use crate::model::{CaseResult, RunReport, Verdict};
+use crate::stage::DIED;
 
 /// Maximum number of results that are listed.
 const MAX_RESULTS: usize = 50;
@@ -65,13 +66,17 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
         for result in wrong.iter().take(MAX_RESULTS) {
             let mark = if summary.expects(result).is_some() { " (expected)" } else { "" };
             let expected = result.expected.as_deref().unwrap_or_default();
-            let actual = result.actual.as_deref().unwrap_or(&result.explanation);
+            let actual = match &result.actual {
+                Some(actual) if result.explanation.starts_with(DIED) => format!("{DIED}: {actual}"),
+                Some(actual) => actual.clone(),
+                None => result.explanation.clone(),
+            };
             text.push_str(&format!(
                 "| {}{mark} | `{}` | {} | {} |\n",
                 result.verdict,
                 result.key,
                 cell(expected),
-                cell(actual)
+                cell(&actual)
             ));
         }
         if wrong.len() > MAX_RESULTS {
@@ -93,6 +98,12 @@ pub fn markdown(report: &RunReport) -> Result<String, ReportError> {
     if !summary.stale.is_empty() {
         text.push_str("\n## Stale entries of the baseline\n\n");
         for entry in &summary.stale {
+            text.push_str(&format!("- {}\n", escaped(entry)));
+        }
+    }
+    if !summary.unmatched.is_empty() {
+        text.push_str("\n## Results that the baseline does not expect\n\n");
+        for entry in &summary.unmatched {
             text.push_str(&format!("- {}\n", escaped(entry)));
         }
     }

@@ -4,6 +4,7 @@
 //! The HTML report and the web pages use [`ladder`](fn@ladder) (a sequence diagram) and [`hex`]
 //! (bytes with marks). Reports show verdicts, but do not compute them.
 
+mod command;
 mod evidence;
 pub mod hex;
 mod html;

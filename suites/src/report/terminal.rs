@@ -11,9 +11,11 @@ use std::sync::{Mutex, PoisonError};
 
 use weft_core::text::Visible;
 
+use super::command::command;
 use super::{cases, evidence};
 use crate::clock;
-use crate::model::{CaseResult, Event, EventSink, RequirementVerdict, Summary, Verdict, also_observed};
+use crate::model::{CaseResult, Event, EventSink, RequirementVerdict, RunInfo, Summary, Verdict, also_observed};
+use crate::stage::DIED;
 
 /// Maximum number of cases that are named in a group.
 const MAX_NAMED: usize = 3;
@@ -27,6 +29,8 @@ struct State<W> {
     writer: Visible<W>,
     colour: bool,
     verbose: bool,
+    /// The run, after it has started.
+    run: Option<RunInfo>,
     /// Results that are worse than a pass or have a violation, in the order of events.
     wrong: Vec<CaseResult>,
     /// Number of cases that decided nothing about the target, by verdict and reason.
@@ -43,6 +47,7 @@ impl<W: Write + Send> Terminal<W> {
                 writer: Visible(writer),
                 colour,
                 verbose: false,
+                run: None,
                 wrong: Vec::new(),
                 not_run: BTreeMap::new(),
                 evidence: evidence::Sources::default(),
@@ -72,6 +77,7 @@ impl<W: Write> State<W> {
     fn write(&mut self, event: &Event) -> std::io::Result<()> {
         match event {
             Event::RunStarted { run, planned, .. } => {
+                self.run = Some(run.clone());
                 let target = &run.target;
                 let (count, version) = (cases(planned.len() as u64), &run.weft_version);
                 write!(self.writer, "weft {version}: {count} against {} ({})", target.name, target.reached_by)?;
@@ -164,6 +170,9 @@ impl<W: Write> State<W> {
         for entry in &summary.stale {
             writeln!(self.writer, "\nstale entry of the baseline: {entry}")?;
         }
+        for entry in &summary.unmatched {
+            writeln!(self.writer, "\nnot expected by the baseline: {entry}")?;
+        }
         Ok(())
     }
 
@@ -212,6 +221,10 @@ impl<W: Write> State<W> {
         }
         match (&first.expected, &first.actual) {
             (Some(expected), Some(actual)) => {
+                // What the target did does not show that it died.
+                if first.explanation.starts_with(DIED) {
+                    writeln!(self.writer, "  {}", first.explanation)?;
+                }
                 writeln!(self.writer, "  expected  {expected}")?;
                 writeln!(self.writer, "  actual    {actual}")?;
             }
@@ -227,7 +240,12 @@ impl<W: Write> State<W> {
             let others: Vec<String> = same[1..].iter().map(|result| parameters(result)).collect();
             writeln!(self.writer, "  same for  {}", others.join(" "))?;
         }
-        Ok(())
+        match &self.run {
+            Some(run) if first.verdict == Verdict::Fail => {
+                writeln!(self.writer, "  again     {}", command(run, &first.key))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Writes text in the colour of a verdict. The text must be weft's own, because control

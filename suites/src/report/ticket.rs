@@ -7,13 +7,13 @@
 use weft_core::requirement::Requirement;
 use weft_core::text::visible;
 
+use super::command::command;
 use super::markdown::escaped;
 use crate::clock;
 use crate::model::{
     CaseResult, Direction, EvidenceKind, EvidenceSource, MarkKind, Octets, RequirementVerdict, RunReport, Step,
     StepKind, Verdict,
 };
-use crate::targets::Target;
 
 /// Number of steps before the end of the failed connection that are listed.
 const STEPS: usize = 8;
@@ -101,7 +101,7 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
         };
         text.push_str(&format!("\n{fail}: {}\n", others.join(", ")));
     }
-    text.push_str(&format!("\n## How to reproduce it\n\n```sh\n{}\n```\n", command(report, first)));
+    text.push_str(&format!("\n## How to reproduce it\n\n```sh\n{}\n```\n", command(run, &first.key)));
     if let Some(capture) = first.evidence.files.iter().find(|file| file.kind == EvidenceKind::Pcapng) {
         let source = match first.evidence.source {
             EvidenceSource::Wire => "captured on an interface",
@@ -109,6 +109,10 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
         };
         text.push_str(&format!("\nThe capture is `{}`, {source}.\n", capture.path));
     }
+    text.push_str(&format!(
+        "\n## How to expect it in later runs\n\nAdd this entry with a reason to the target file:\n\n```toml\n{}```\n",
+        visible(&baseline_entry(case, first))
+    ));
     Some(text)
 }
 
@@ -151,13 +155,10 @@ fn bytes(octets: &Octets) -> String {
     text
 }
 
-/// Returns the command that runs the variant again.
-fn command(report: &RunReport, result: &CaseResult) -> String {
-    let target = &report.run.target;
-    // weft does not know the path of a target file. The file has the deviations.
-    let (named, deviations) = match Target::is_builtin_name(&target.name) {
-        true => (target.name.as_str(), target.deviations.iter().map(|name| format!(" --deviate {name}")).collect()),
-        false => ("TARGET.toml", String::new()),
-    };
-    format!("weft test {named}{deviations} '{}' --seed {}", result.key, report.run.seed)
+/// Returns an entry for the baseline of the target file that expects this failure.
+fn baseline_entry(case: &str, result: &CaseResult) -> String {
+    // A JSON string is also a TOML string.
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let (case, signature) = (quoted(case), quoted(&result.signature()));
+    format!("[[baseline]]\ncase = {case}\noutcome = \"fail\"\nsignature = {signature}\nreason = \"...\"\n")
 }

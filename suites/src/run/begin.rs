@@ -37,6 +37,7 @@ pub(super) async fn start_new(
         weft_version: env!("CARGO_PKG_VERSION").to_owned(),
         is_selection: plan.is_selection(suites, seed),
         rerun_of: filter.rerun_of().map(str::to_owned),
+        suites: suites.folder.as_ref().map(|folder| folder.display().to_string()),
     };
     let mut retries = retry_policy.retries();
     while let Err(error) = store.begin(&run, &plan.cases, &plan.keys).await {

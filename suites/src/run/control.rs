@@ -62,7 +62,14 @@ impl RunContext {
             }
             None => {
                 stage.recorder().note_control(&format!("not reached: {explanation}"));
-                " The control run (the case without its unusual step) ended before this step.".to_owned()
+                match log.connections == 0 && log.refused.is_some() {
+                    true => {
+                        " weft made no control run (the case without its unusual step), because the target \
+                         accepts no connection."
+                    }
+                    false => " The control run (the case without its unusual step) ended before this step.",
+                }
+                .to_owned()
             }
         })
     }

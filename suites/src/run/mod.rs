@@ -217,10 +217,12 @@ pub async fn run_with(
         RunStatus::Done => context.boundaries(&results, || is_cancelled(cancel.as_ref())).await?,
         _ => Vec::new(),
     };
-    let (expected, stale) = baseline::judge(&target.description.baseline, &results, status, |id| known.variants_of(id));
+    let entries = &target.description.baseline;
+    let (expected, stale) = baseline::judge(entries, &results, status, |id| known.variants_of(id));
+    let unmatched = baseline::unmatched(entries, &results, &expected, &stale);
     let planned = plan.keys.len() as u64;
     let summary = Summary::with_baseline(status, planned, &results, clock.spent_us(), expected, stale);
-    let summary = Summary { declared_otherwise, boundaries, ..summary };
+    let summary = Summary { unmatched, declared_otherwise, boundaries, ..summary };
     let summary = match recorder.finish(planned, &summary).await {
         Some(why) => summary.not_stored(why),
         None => summary,

@@ -36,6 +36,7 @@ impl CaseRunner {
             weft_version: env!("CARGO_PKG_VERSION").to_owned(),
             is_selection: true,
             rerun_of: None,
+            suites: None,
         };
         Ok(CaseRunner(RunContext {
             run,

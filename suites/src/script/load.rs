@@ -69,6 +69,8 @@ pub(crate) struct SuiteCase {
 pub struct Suites {
     cases: Arc<Vec<SuiteCase>>,
     pub(crate) limits: Limits,
+    /// The folder of the scripts. `None` for the built-in suites.
+    pub(crate) folder: Option<PathBuf>,
 }
 
 impl Suites {
@@ -98,13 +100,13 @@ impl Suites {
         let mut scripts = Vec::new();
         collect_folder(folder, "", 0, &mut scripts)?;
         scripts.sort_by(|a, b| a.file.cmp(&b.file));
-        let suites = Self::from_scripts(scripts, limits)?;
+        let suites = Suites { folder: Some(folder.to_owned()), ..Self::from_scripts(scripts, limits)? };
         if suites.cases.is_empty() { Err(LoadError::Empty(folder.to_owned())) } else { Ok(suites) }
     }
 
     /// Returns suites without a case.
     pub(crate) fn none() -> Self {
-        Suites { cases: Arc::default(), limits: Limits::default() }
+        Suites { cases: Arc::default(), limits: Limits::default(), folder: None }
     }
 
     /// Returns the only case of a generated script.
@@ -130,7 +132,7 @@ impl Suites {
             }
         }
         cases.sort_by(|a, b| a.info.id.cmp(&b.info.id));
-        Ok(Suites { cases: Arc::new(cases), limits })
+        Ok(Suites { cases: Arc::new(cases), limits, folder: None })
     }
 
     /// Returns the parameters of a case for which each value between the listed values is valid.

@@ -70,6 +70,9 @@ pub async fn check(target: &Target, sink: Arc<dyn EventSink>) -> Result<Vec<Prob
         if works && service == Service::Rping {
             observer.buffer_of_rping().await?;
         }
+        if works && service == Service::None {
+            observer.unnamed_service().await?;
+        }
     }
     observer.agent().await?;
     Ok(observer.probes)
@@ -150,6 +153,22 @@ impl Observer {
                 self.target.description.rping_size
             );
             self.add("its buffer", None, text);
+        }
+        Ok(())
+    }
+
+    /// Called if the target file names no service. Reports the service that runs on the target, if
+    /// weft knows the service.
+    async fn unnamed_service(&mut self) -> Result<(), OpenError> {
+        for (service, does) in [(Service::Echo, "the target echoes"), (Service::Rping, "the target runs rping -s")] {
+            let mut stage = self.stage_for(Arc::new(self.target.with_service(service)))?;
+            let works = stage.good_exchange(Vec::new()).await.is_ok();
+            stage.leave().await;
+            if works {
+                let name = service.as_str();
+                self.add("its service", None, format!("{does}; set service = \"{name}\" to run more cases"));
+                break;
+            }
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Why a target file or a target's name is rejected.
 
 use super::BUILTIN;
+use super::host::is_host_and_port;
 
 /// Why a target file or a target's name is rejected.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +15,7 @@ pub enum TargetError {
         error: std::io::Error,
     },
     /// There is no such file, and no builtin target of the name.
-    #[error("{name}: there is no such file, and no target of that name; {}", suggestion(.name))]
+    #[error("{}", unknown(.name))]
     Unknown {
         /// The name on the command line.
         name: String,
@@ -44,6 +45,28 @@ pub enum TargetError {
     /// The target cannot be tested with markers.
     #[error("{0}")]
     Markers(String),
+}
+
+fn unknown(name: &str) -> String {
+    if is_host_and_port(name) {
+        return format!("{name} is an address, but weft needs a target file. {}", example_file(name));
+    }
+    format!("{name}: there is no such file, and no target of that name; {}", suggestion(name))
+}
+
+/// Returns a target file for a responder at this address, and the command that checks the file.
+#[must_use]
+pub fn example_file(address: &str) -> String {
+    format!(
+        "Write these lines to nic.toml:\n\n\
+         name = \"nic\"\n\
+         kind = \"tcp\"\n\
+         address = {address:?}\n\
+         role = \"responder\"\n\
+         service = \"echo\"    # the program on the target: \"echo\", \"rping\" (rping -s -P) or \"none\"\n\
+         capabilities = [\"crc\", \"revision-1\"]\n\n\
+         To check the file: weft target check nic.toml"
+    )
 }
 
 fn suggestion(name: &str) -> String {

@@ -37,7 +37,9 @@ impl Target {
         }
         let text = String::from_utf8(octets)
             .map_err(|error| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))?;
-        Self::from_toml(&file, &text)
+        let mut target = Self::from_toml(&file, &text)?;
+        target.options.file = Some(file);
+        Ok(target)
     }
 
     /// Parses the text of a target file. `file` is the file name in errors.
@@ -313,6 +315,12 @@ mod tests {
             message("bulitin"),
             "bulitin: there is no such file, and no target of that name; did you mean builtin?"
         );
+        let address = message("192.0.2.7:7174");
+        let (_, example) = address.split_once("nic.toml:\n\n").unwrap();
+        let (example, check) = example.split_once("\n\n").unwrap();
+        let target = Target::from_toml("nic.toml", example).unwrap();
+        assert_eq!((target.service(), &*target.info().reached_by), (Service::Echo, "TCP 192.0.2.7:7174"));
+        assert!(check.ends_with("weft target check nic.toml"), "{check}");
         assert!(
             message(&folder.path().display().to_string())
                 .ends_with("is a directory; name a TOML file that describes a target")
@@ -350,7 +358,10 @@ mod tests {
             (format!("{GOOD}crashed = [\"\"]"), "crashed"),
             ("name = \"b\"\nkind = \"builtin\"\nlisten = \"192.0.2.2:0\"".into(), "listen"),
             (GOOD.replace("responder", "both"), "each role"),
-            (GOOD.replace("responder", "initiator"), "address"),
+            (GOOD.replace("responder", "initiator"), "needs listen = \"IP:port\", the address of this machine"),
+            (GOOD.replace("responder", "initiator"), "; remove `address`"),
+            (format!("{GOOD}listen = \"192.0.2.2:0\""), "; remove `listen`"),
+            (INITIATOR.replace("listen = \"192.0.2.2:0\"\n", ""), "needs listen"),
             (INITIATOR.replace("192.0.2.2:0", "nic:0"), "address of this machine"),
             (format!("{INITIATOR}start = [\"\"]"), "start"),
             (format!("{INITIATOR}[portmap]\nservice = \"192.0.2.2:1\""), "portmap"),

@@ -38,7 +38,7 @@ pub(crate) use declared::differences;
 pub(crate) use description::Description;
 pub(crate) use device::{device_facts, device_of};
 pub use driver_command::DriverCommand;
-pub use error::TargetError;
+pub use error::{TargetError, example_file};
 pub use fields::{AgentField, EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile};
 pub use kind::KindName;
 pub(crate) use kind::{CaseLink, LOOPBACK, Remote, sdp_link};
@@ -276,6 +276,7 @@ impl Target {
         let deviations = self.access.builtin().map(|builtin| &builtin.deviations);
         TargetInfo {
             name: self.description.name.clone(),
+            file: self.options.file.clone(),
             reached_by: self.access.description(&self.description),
             role: self.role(),
             service: self.service().as_str().into(),

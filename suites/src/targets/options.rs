@@ -7,6 +7,8 @@ use crate::model::{CaseLimits, Tier};
 /// How a run uses a target.
 #[derive(Debug, Clone)]
 pub(crate) struct TargetOptions {
+    /// The target file, as the command line named it.
+    pub(crate) file: Option<String>,
     /// Factor for all time limits of the tester.
     pub(crate) time_scale: f64,
     /// Pause between start-up and the tester's first FPDU.
@@ -25,6 +27,7 @@ pub(crate) struct TargetOptions {
 impl Default for TargetOptions {
     fn default() -> Self {
         TargetOptions {
+            file: None,
             time_scale: 1.0,
             settle_time: Duration::ZERO,
             capture: None,

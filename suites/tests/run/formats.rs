@@ -238,6 +238,36 @@ async fn results_of_the_baseline_are_as_expected() {
     assert_eq!((one.summary.expected.len(), one.summary.exit_code), (1, ExitCode::Unexpected));
 }
 
+/// An entry with another signature expects nothing. If variants of its case were not run, the entry
+/// is not stale. The reports then explain why the failure is not expected.
+#[tokio::test]
+async fn an_entry_with_another_signature_is_reported() {
+    let out = tempfile::tempdir().unwrap();
+    let target = crate::common::deviating().with_baseline(vec![entry(CASE, Verdict::Fail, "MPA-9.9")]);
+    let filter = Filter::of([format!("{CASE}[octet=3]")]);
+    let (report, events) = crate::common::run(target, Suites::embedded().unwrap(), filter, out.path()).await;
+    assert!(report.summary.expected.is_empty() && report.summary.stale.is_empty(), "{:?}", report.summary);
+    let line = format!(
+        "{CASE}[octet=3]: baseline entry 1 names this case, but its signature \"MPA-9.9\" differs from this result's: \"MPA-7.1.1-2: it sent an MPA Reply, "
+    );
+    assert!(report.summary.unmatched[0].starts_with(&line), "{:?}", report.summary.unmatched);
+    let mut printed = Vec::new();
+    let terminal = report::Terminal::new(&mut printed, false);
+    events.iter().for_each(|event| terminal.event(event));
+    drop(terminal);
+    let printed = String::from_utf8(printed).unwrap();
+    assert!(printed.contains(&format!("\nnot expected by the baseline: {line}")), "{printed}");
+    // The entry of a ticket expects the failure.
+    let ticket = report::ticket(&report, CASE).unwrap();
+    let (_, block) = ticket.split_once("```toml\n").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let text = format!("name = \"b\"\nkind = \"builtin\"\n{block}");
+    let target = Target::from_toml("b.toml", &text).unwrap();
+    let target = crate::common::deviating().with_baseline(target.baseline().to_vec());
+    let report = key_case(target, out.path()).await;
+    assert_eq!((report.summary.expected.len(), report.summary.exit_code), (16, ExitCode::AsExpected));
+}
+
 /// A target file from another person can contain anything. No report is allowed to contain its
 /// control characters.
 #[tokio::test]

@@ -102,6 +102,18 @@ async fn junit_is_valid_and_names_the_requirement() {
     is_valid(&text);
 }
 
+/// The actual behaviour alone, such as a refused connection, does not explain the failure.
+#[tokio::test]
+async fn summaries_report_that_the_target_died() {
+    let mut report = mixed().await;
+    let died = "The target died during the case";
+    report.results[0].explanation = format!("{died}. The good exchange failed.");
+    let text = terminal(&report, false);
+    assert!(text.contains(&format!("\n  {died}. The good exchange failed.\n  expected  ")), "{text}");
+    let markdown = report::markdown(&report).unwrap();
+    assert!(markdown.contains(&format!("| {died}: it sent an MPA Reply")), "{markdown}");
+}
+
 /// If xmllint is installed, checks the file against the schema of Jenkins' xUnit plugin.
 pub fn is_valid(junit: &str) {
     let folder = tempfile::tempdir().unwrap();

@@ -75,6 +75,7 @@ pub(crate) fn events() -> Vec<Event> {
         id: "20260131T120000.123Z-1f3a".into(),
         target: TargetInfo {
             name: "builtin".into(),
+            file: None,
             reached_by: "builtin".into(),
             role: Role::Responder,
             service: "echo".into(),
@@ -88,6 +89,7 @@ pub(crate) fn events() -> Vec<Event> {
         weft_version: "0.1.0".into(),
         is_selection: true,
         rerun_of: None,
+        suites: None,
     };
     let case = CaseInfo {
         id: CASE.into(),

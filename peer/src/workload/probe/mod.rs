@@ -143,6 +143,8 @@ pub struct Probe {
     peer: Option<Advertisement>,
     /// Messages that [`Probe::next`] has not returned yet.
     arrived: VecDeque<Arrived>,
+    /// Messages that arrived while this side waits for the end of the connection.
+    before_end: Vec<Arrived>,
     /// Whether a receive is posted, or will be posted after an echo. No receive can be posted after
     /// the peer has closed the connection.
     listens: bool,
@@ -165,8 +167,9 @@ impl Probe {
         let receives = endpoint.register(slots as usize * room as usize, Access::LOCAL)?;
         endpoint.with_mut(region, |octets| fill(octets, 7, 3))?;
         endpoint.with_mut(source, |octets| fill(octets, 13, 5))?;
-        let (arrived, listens) = (VecDeque::new(), slots > 0);
-        let probe = Probe { endpoint, settings, region, source, sink, receives, peer: None, arrived, listens };
+        let (arrived, before_end, listens) = (VecDeque::new(), Vec::new(), slots > 0);
+        let probe =
+            Probe { endpoint, settings, region, source, sink, receives, peer: None, arrived, before_end, listens };
         (0..u64::from(slots)).try_for_each(|slot| probe.post_receive(slot))?;
         Ok(probe)
     }
@@ -217,11 +220,11 @@ impl Probe {
             }
             Op::Disconnect => self.endpoint.disconnect().await.map(|()| Done::default()),
             Op::End => {
-                let mut all = Vec::new();
+                // If the caller stops to wait, these messages remain.
                 while let Some(arrived) = self.next().await? {
-                    all.push(arrived);
+                    self.before_end.push(arrived);
                 }
-                self.arrived.extend(all);
+                self.arrived.extend(self.before_end.drain(..));
                 Ok(Done::default())
             }
             Op::Receive => match self.next().await? {
@@ -399,7 +402,14 @@ impl Probe {
 
     /// Returns the messages that have arrived and were not returned by [`Probe::next`].
     pub fn arrivals(&mut self) -> impl Iterator<Item = Arrived> + '_ {
-        self.arrived.drain(..)
+        self.before_end.drain(..).chain(self.arrived.drain(..))
+    }
+
+    /// Returns whether a message has the bytes of a Send of the same length from this side.
+    #[must_use]
+    pub fn is_like_own(&self, message: &Arrived) -> bool {
+        let sent = self.endpoint.with(self.source, |source| source.get(..message.octets as usize).map(hash));
+        sent.is_ok_and(|sent| sent == Some(message.hash))
     }
 
     /// If the connection is not over yet, closes it gracefully. Returns how the connection ended.

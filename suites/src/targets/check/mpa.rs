@@ -10,7 +10,7 @@ use super::Observer;
 use crate::correct::StartupFields;
 use crate::model::Capability;
 use crate::stage::StepFailure;
-use crate::targets::OpenError;
+use crate::targets::{OpenError, Service};
 
 /// The answer to a Request.
 enum Answer {
@@ -67,6 +67,12 @@ impl Observer {
         // If the target rejects every Request, try SDP. An SDP target that expects Hello as private
         // data rejects Requests without a Hello.
         if speaks_mpa && (accepts || !self.profiles().await?) {
+            let is_declared = self.target.capabilities().contains(&Capability::Crc);
+            if self.target.service() == Service::None && !is_declared && !shown.contains(&Capability::Crc) {
+                let text = "unknown, because its Replies have C=0, and without a service it sends no FPDU; \
+                            add crc to `capabilities`, because every MPA implementation must support CRCs";
+                self.add("its CRCs", None, text);
+            }
             self.undeclared(shown);
             return Ok(());
         }
@@ -133,7 +139,8 @@ impl Observer {
     }
 }
 
-/// Returns the capabilities that a Reply shows: its revision, and whether it requests markers.
+/// Returns the capabilities that a Reply shows: its revision, and whether it requests CRCs or
+/// markers.
 fn shown_by(reply: &[u8]) -> impl Iterator<Item = Capability> {
     let frame = Startup::parse(reply).ok().filter(|frame| !frame.reject);
     let revision = frame.and_then(|frame| match (frame.revision, frame.enhanced) {
@@ -141,8 +148,9 @@ fn shown_by(reply: &[u8]) -> impl Iterator<Item = Capability> {
         (2, Some(_)) => Some(Capability::Revision2),
         _ => None,
     });
+    let crc = frame.filter(|frame| frame.crc).map(|_| Capability::Crc);
     let asks = frame.filter(|frame| frame.markers).map(|_| Capability::AsksForMarkers);
-    revision.into_iter().chain(asks)
+    revision.into_iter().chain(crc).chain(asks)
 }
 
 fn described_frame(octets: &[u8]) -> String {

@@ -43,16 +43,17 @@ enum Side {
 
 fn read(file: &TargetFile) -> Result<KindSettings, String> {
     let initiates = file.role == Role::Initiator;
-    if initiates == file.address.is_some() {
-        return Err(
-            "a responder of kind = \"tcp\" needs address = \"host:port\"; for other targets, remove this field".into(),
-        );
+    if initiates && (file.address.is_some() || file.listen.is_none()) {
+        let remove = if file.address.is_some() { "; remove `address`, because the target connects" } else { "" };
+        return Err(format!(
+            "role = \"initiator\" needs listen = \"IP:port\", the address of this machine at which weft waits for the target{remove}"
+        ));
     }
-    if initiates != file.listen.is_some() {
-        return Err(
-            "an initiator of kind = \"tcp\" needs listen = \"address:port\"; for other targets, remove this field"
-                .into(),
-        );
+    if !initiates && (file.address.is_none() || file.listen.is_some()) {
+        let remove = if file.listen.is_some() { "; remove `listen`, because weft connects" } else { "" };
+        return Err(format!(
+            "role = \"responder\" with kind = \"tcp\" needs address = \"host:port\", the address of the target{remove}"
+        ));
     }
     if !file.start.is_empty() && (!initiates || file.start[0].is_empty()) {
         return Err("start: expected a command; only an initiator of kind = \"tcp\" has this field".into());
