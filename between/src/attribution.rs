@@ -5,6 +5,9 @@
 //! finds the violation, the violation had an effect on the opposite side. If only the tap of the
 //! opposite side finds a violation, the injected faults caused the violation, because the side sent
 //! other bytes.
+//!
+//! If a side receives a corrupted byte that no CRC can detect, it works with wrong data. Its later
+//! violations on this connection are then caused by the network, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -118,8 +121,6 @@ impl Attribution {
     /// Compares the results of both taps.
     #[must_use]
     pub fn new(observed: &PerSide<Observed>, faults: &[Fault]) -> Self {
-        let own = PerSide::new(|side| own_violations(side, &observed[side]));
-        let network = Side::BOTH.into_iter().flat_map(|tap| network_violations(tap, observed, faults)).collect();
         let corruptions: BTreeMap<u32, _> = Side::BOTH
             .into_iter()
             .flat_map(|side| observed[side].corruptions.iter())
@@ -152,12 +153,19 @@ impl Attribution {
             };
             Judged { fault: fault.clone(), outcome, receiver_end }
         };
-        Attribution {
-            violations: own,
-            network,
-            faults: faults.iter().map(judge).collect(),
-            omitted: PerSide::new(|side| observed[side].omitted),
-        }
+        let judged: Vec<Judged> = faults.iter().map(judge).collect();
+        let mut network: Vec<Attributed> =
+            Side::BOTH.into_iter().flat_map(|tap| network_violations(tap, observed, faults)).collect();
+        let violations = PerSide::new(|side| {
+            let mut own = own_violations(side, &observed[side]);
+            let is_misled = |violation: &mut Attributed| {
+                violation.fault = misled_by(violation, &judged);
+                violation.fault.is_some()
+            };
+            network.extend(own.extract_if(.., is_misled));
+            own
+        });
+        Attribution { violations, network, faults: judged, omitted: PerSide::new(|side| observed[side].omitted) }
     }
 
     /// Whether a side violated a requirement of severity error or warning.
@@ -192,6 +200,19 @@ fn network_violations(tap: Side, observed: &PerSide<Observed>, faults: &[Fault])
     let others = observed[tap].violations.iter().filter(|violation| violation.subject == sender);
     let made = others.filter(|violation| !own.contains(&(violation.flow, violation.requirement)));
     made.map(|violation| attributed(violation, tap, cause(violation, tap, faults))).collect()
+}
+
+/// The number of the first fault that may have misled the side: the side received a corrupted byte
+/// before its violation, and no CRC could detect it.
+fn misled_by(violation: &Attributed, faults: &[Judged]) -> Option<u32> {
+    use Outcome::{UndetectableInStartup, UndetectableWithoutCrc, UndetectedByCrc};
+    let Flow { sender, receiver, .. } = violation.flow;
+    let misleads = |judged: &&Judged| {
+        matches!(judged.outcome, UndetectableInStartup | UndetectableWithoutCrc | UndetectedByCrc)
+            && (judged.fault.src, judged.fault.dst) == (receiver, sender)
+            && judged.fault.received.is_some_and(|received| received < violation.frame)
+    };
+    faults.iter().find(misleads).map(|judged| judged.fault.number)
 }
 
 /// The number of the last fault in a segment of the connection, before the violation.

@@ -3,7 +3,7 @@
 use crate::model::{CaseKey, RunInfo};
 use crate::targets::Target;
 
-/// Stands for the target file of a run that did not record the path of its file.
+/// The placeholder for the target file, if the run did not record the path of its file.
 const UNKNOWN_FILE: &str = "TARGET.toml";
 /// Begin of the suffix of a target's name, in a run with `--markers`.
 const MARKERS: &str = "+markers";

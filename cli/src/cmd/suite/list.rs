@@ -25,9 +25,9 @@ pub(crate) struct Arguments {
     ///
     /// weft lists a case if it matches at least one SELECT. Examples: the id
     /// `mpa/7.1.1-key/wrong-octet`, the requirement MPA-7.1.1-2, the section mpa/7.1 or MPA-7.1. A
-    /// prefix is the part of an id before a `/`. `id[parameter=value]` selects one variant. A SELECT
-    /// that is none of these is searched for in ids and titles. If it has several words (in quotes),
-    /// a case must have all of them.
+    /// prefix is the part of an id before a `/`. `id[parameter=value]` selects one variant. weft
+    /// searches ids and titles for any other SELECT. If it has several words (in quotes), a case must
+    /// have all of them.
     #[arg(value_name = "SELECT")]
     select: Vec<String>,
     /// List the suites of this folder instead of the built-in ones
