@@ -2,22 +2,16 @@
 -- rping, which names a buffer in its first Read Request or Send. The cases read from this buffer or
 -- beyond it.
 
---- Returns the data of a complete Read Response. Each segment has to be correct.
-local function expect_response(conn, stag, to, requirement)
-  local data = ""
-  repeat
-    local fpdu = conn:expect_fpdu {
-      requirement = requirement, opcode = 2, stag = stag, tagged_offset = to + #data, overdue_fails = true,
-    }
-    data = data .. fpdu.payload
-  until fpdu.last
-  return data
+--- Checks one property of an answer.
+local function check(t, ok, requirement, expected, actual)
+  t:check(ok, { requirement = requirement, expected = expected, actual = actual })
 end
 
-local SERVED = {
-  "RDMAP-4.4-5", "RDMAP-4.4-8", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-18", "RDMAP-5.2.1-3", "RDMAP-5.2-1", "RDMAP-1.2-1",
-  "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4", "RDMAP-4.4-6",
-}
+local ANSWERED = { "RDMAP-5.2.1-18", "RDMAP-5.2.1-3", "RDMAP-5.2-1", "RDMAP-1.2-1" }
+local OPCODE = { "RDMAP-4.1-8", "RDMAP-5.2.1-18", "RDMAP-5.2-1", "RDMAP-1.2-1" }
+local TAGGED = { "RDMAP-5.2.2-1", "RDMAP-5.2.2-10", "RDMAP-4.1-8", "RDMAP-3.1-4", "RDMAP-5.2.1-18" }
+local STAG = { "RDMAP-4.4-5", "RDMAP-3.1-4", "RDMAP-5.2.1-18" }
+local OFFSET = { "RDMAP-4.4-8", "RDMAP-4.4-6", "RDMAP-3.1-4", "RDMAP-5.2.1-18" }
 
 --- Declares a case with rping, for both roles of the target. `declared` has the other fields of the
 --- case, and can replace its roles and capabilities.
@@ -29,7 +23,9 @@ local function with_rping(name, title, requirements, declared, run)
   return declared
 end
 
-case(with_rping("sink", "The target sends a Read Response to the SinkSTag and SinkTO of its request, whatever they are", SERVED, {
+case(with_rping("sink", "The target sends a Read Response to the SinkSTag and SinkTO of its request, whatever they are",
+  { ANSWERED, OPCODE, TAGGED, STAG, OFFSET, "RDMAP-4.4-9", "RDMAP-4.4-10" }, {
+  version = 2,
   tags = { "read" },
   parameters = { stag = { 0, 1, 0x12345678, 0xffffffff }, to = { 0, 1, 3, 0x7fffffffffffffc0, -64 } },
 }, function(t, p)
@@ -38,21 +34,44 @@ case(with_rping("sink", "The target sends a Read Response to the SinkSTag and Si
   conn:send(mpa.fpdu {
     ulpdu = rdmap.read_request { sink_stag = p.stag, sink_to = p.to, rdmardsz = 63, src_stag = op.stag, src_to = op.to + 1 },
   })
-  local read = expect_response(conn, p.stag, p.to, SERVED)
-  t:check(read == data:sub(2), {
-    requirement = { "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-4.4-6" },
-    expected = "the 63 bytes after the first",
-    actual = read == data:sub(2) and "as expected" or #read .. " bytes that differ",
-  })
+  local read = ""
+  repeat
+    local fpdu = conn:expect_fpdu { requirement = ANSWERED, overdue_fails = true }
+    check(t, fpdu.opcode ~= 7, { ANSWERED, "RDMAP-4.4-6" }, "a Read Response", "a Terminate")
+    check(t, fpdu.opcode == 2, OPCODE, "opcode 2", ("opcode %s"):format(fpdu.opcode))
+    check(t, fpdu.tagged, TAGGED, "a tagged segment", "an untagged segment")
+    check(t, fpdu.stag == p.stag, STAG, ("STag %#x"):format(p.stag), ("STag %#x"):format(fpdu.stag))
+    local to = p.to + #read
+    check(t, fpdu.tagged_offset == to, OFFSET, ("TO %#x"):format(to), ("TO %#x"):format(fpdu.tagged_offset))
+    read = read .. fpdu.payload
+  until fpdu.last
+  check(t, #read == 63, "RDMAP-4.4-9", "63 bytes", ("%d bytes"):format(#read))
+  check(t, read == data:sub(2), "RDMAP-4.4-10", "the 63 bytes after the first", octets.difference(read, data:sub(2)))
   -- The target must not answer more than once.
   conn:expect_silence { requirement = { "RDMAP-5.2-1", "RDMAP-1.2-1" }, within = 0.5, open = true }
   conn:close()
 end))
 
-case(with_rping("source", "The target answers a Read of any part of a buffer with the bytes that a Write just put there", {
-  "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "RDMAP-5.2.2-14",
-  "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6", "DDP-5.2-3", "RDMAP-B-6",
-}, {
+--- Returns whether a later segment of a Read Response begins at this TO.
+local function arrives_later(conn, to)
+  local is_response, fpdu
+  repeat
+    local event
+    event, fpdu = conn:next { within = 1 }
+    is_response = event == "fpdu" and fpdu.opcode == 2
+  until not is_response or fpdu.tagged_offset == to
+  return is_response
+end
+
+local ANY_PART = { "RDMAP-5.2.1-17", "RDMAP-5.2.1-18", "RDMAP-4.4-7" }
+local ONE_STAG = { "DDP-4.2-12", "DDP-4.2-6", "RDMAP-5.2.2-14" }
+local CHAIN = { "DDP-4.2-9", "DDP-5.2-6" }
+local ALL_DATA = { "RDMAP-4.4-9", "DDP-5.2-3" }
+local NEW_DATA = { "RDMAP-4.4-7", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-B-6" }
+
+case(with_rping("source", "The target answers a Read of any part of a buffer with the bytes that a Write just put there",
+  { ANY_PART, ONE_STAG, CHAIN, ALL_DATA, NEW_DATA, "DDP-4.2-1", "DDP-4.2-4", "DDP-5.3-2", "RDMAP-4.5-1" }, {
+  version = 2,
   roles = { "responder" },
   tags = { "read" },
   parameters = { from = { 0, 1, 7, 4095 }, length = { 1, 2, 3, 64, 1500, 9001, 60000 } },
@@ -61,44 +80,54 @@ case(with_rping("source", "The target answers a Read of any part of a buffer wit
   if p.from + p.length > op.length then
     t:unimplemented(("The target's rping uses only %d bytes, too few for this variant (-S of rping, rping_size of the target file)."):format(op.length))
   end
-  local data = session.fill_buffer(conn, op, p.from + p.length)
+  local data = session.fill_buffer(conn, op, p.from + p.length):sub(p.from + 1)
   conn:send(mpa.fpdu {
     ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = 5, rdmardsz = p.length, src_stag = op.stag, src_to = op.to + p.from },
   })
-  local SEGMENTS = {
-    "RDMAP-5.2.2-14", "DDP-4.2-1", "DDP-4.2-4", "DDP-4.2-6", "DDP-4.2-9", "DDP-4.2-12", "DDP-5.2-6", "RDMAP-5.2.1-17",
-  }
-  local read = expect_response(conn, 0x7766, 5, SEGMENTS)
-  local same = read == data:sub(p.from + 1)
-  t:check(same, {
-    requirement = {
-      "RDMAP-4.4-7", "RDMAP-4.4-9", "RDMAP-4.4-10", "RDMAP-5.2.1-17", "RDMAP-5.5-16", "RDMAP-5.5-26", "RDMAP-4.5-1", "DDP-5.2-3", "RDMAP-B-6",
-    },
-    expected = ("%d bytes from %d on"):format(p.length, p.from),
-    actual = same and "as expected" or #read .. " bytes that differ",
-  })
+  local read, is_first = "", true
+  repeat
+    local fpdu = conn:expect_fpdu { requirement = is_first and "RDMAP-5.2.1-18" or ALL_DATA, overdue_fails = true }
+    check(t, fpdu.opcode ~= 7, ANY_PART, "a Read Response", "a Terminate")
+    local is_response = fpdu.opcode == 2
+    local rows = is_response and { "RDMAP-5.2.1-18", "DDP-4.2-4" } or is_first and "RDMAP-5.2.1-18" or "DDP-4.2-4"
+    check(t, is_response, rows, "opcode 2", ("opcode %s"):format(fpdu.opcode))
+    check(t, fpdu.tagged, "RDMAP-5.2.1-18", "a tagged segment", "an untagged segment")
+    local is_sink = fpdu.stag == 0x7766
+    local stag = ("STag %#x"):format(fpdu.stag)
+    check(t, fpdu.stag ~= 0x66770000, { "DDP-4.2-1", "DDP-4.2-12" }, "STag 0x7766 in big-endian byte order", stag)
+    check(t, is_sink, is_first and not is_sink and "DDP-4.2-12" or ONE_STAG, "STag 0x7766", stag)
+    local from, to = fpdu.tagged_offset - 5, fpdu.tagged_offset
+    local is_next = from == #read
+    rows = is_next and { CHAIN, "DDP-5.3-2" } or CHAIN
+    if from > #read and fpdu.payload == data:sub(from + 1, from + #fpdu.payload) then
+      -- The TO belongs to this payload, so an earlier segment is missing or comes later.
+      rows = arrives_later(conn, 5 + #read) and "DDP-5.3-2" or "DDP-5.2-3"
+    end
+    check(t, is_next, rows, ("TO %#x"):format(5 + #read), ("TO %#x"):format(to))
+    read, is_first = read .. fpdu.payload, false
+  until fpdu.last
+  check(t, #read >= #data, ALL_DATA, ("%d bytes"):format(#data), ("%d bytes"):format(#read))
+  check(t, #read == #data, { "RDMAP-4.4-9", "RDMAP-4.5-1" }, ("%d bytes"):format(#data), ("%d bytes"):format(#read))
+  check(t, read == data, NEW_DATA, ("%d bytes from %d on"):format(p.length, p.from), octets.difference(read, data))
   conn:close()
 end))
 
 case(with_rping("no-octets", "The target answers an empty Read with an empty Read Response, and ignores its source",
   { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8", "DDP-5.2-9", "RDMAP-5.2.2-1" },
-  { tags = { "read", "empty" }, parameters = { stag = { 0, 1, 0xffffffff, "own" }, to = { 0, -1 } } }, function(t, p)
+  { version = 2, tags = { "read", "empty" }, parameters = { stag = { 0, 1, 0xffffffff, "own" }, to = { 0, -1 } } }, function(t, p)
   t:good_exchange()
 
   local conn, op = t:operate()
   local stag = p.stag == "own" and op.stag or p.stag
   conn:send(mpa.fpdu { ulpdu = rdmap.read_request { sink_stag = 0x7766, src_stag = stag, src_to = p.to } })
   local fpdu = conn:expect_fpdu {
-    requirement = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8" },
-    shows = "DDP-5.2-9",
-    opcode = 2, last = true, overdue_fails = true,
+    requirement = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21" }, shows = "DDP-5.2-9", opcode = 2, overdue_fails = true,
   }
   t:check(fpdu.stag == 0x7766, {
     requirement = "RDMAP-5.2.2-1", expected = "a tagged header with the STag of the sink", actual = fpdu.stag and "another STag" or "an untagged header",
   })
-  t:check(fpdu.payload == "", {
-    requirement = { "RDMAP-5.2.1-7", "RDMAP-5.2.1-21", "DDP-5.2-8" }, expected = "no bytes", actual = #fpdu.payload .. " bytes",
-  })
+  check(t, fpdu.payload == "", "RDMAP-5.2.1-21", "no bytes", #fpdu.payload .. " bytes")
+  check(t, fpdu.last, "DDP-5.2-8", "one segment, with L=true", "L=false")
   conn:expect_silence { requirement = "DDP-5.2-8", within = 0.5, open = true }
   conn:close()
 end))
@@ -115,13 +144,13 @@ end))
 
 local ACCEPTED = { "RDMAP-5.2.1-2", "RDMAP-5.2.2-2", "RDMAP-6.1-4" }
 local IN_ORDER = { "RDMAP-5.2.1-14", "RDMAP-5.2.2-8", "RDMAP-5.5-10" }
-local SOURCE = "RDMAP-4.4-10"
+local ANSWER, SOURCE = "RDMAP-5.2.1-18", "RDMAP-4.4-10"
 
 -- The Reads have 1 to 16 bytes, more bytes than a segment, or nearly all bytes of the buffer. Each
 -- Read has another sink, so that the Responses cannot be confused.
 case(with_rping("pipelined", "The target accepts as many waiting Reads as negotiated, and answers them in order, one after the other",
-  { ACCEPTED, IN_ORDER, SOURCE }, {
-  version = 2,
+  { ACCEPTED, ANSWER, IN_ORDER, SOURCE }, {
+  version = 3,
   capabilities = { "rping", "revision-2" },
   tags = { "read" },
   parameters = { ord = { 1, 2, 16 }, length = { "short", "segments", "buffer" } },
@@ -157,8 +186,11 @@ case(with_rping("pipelined", "The target accepts as many waiting Reads as negoti
     local got = {}
     repeat
       local event, fpdu = conn:next { within = 5 }
-      t:check(event == "fpdu" and fpdu.opcode == 2, {
-        requirement = ACCEPTED,
+      local is_response = event == "fpdu" and fpdu.opcode == 2
+      -- If the first Read is not answered, the number of waiting Reads is not the reason.
+      local is_refused = event == "fpdu" and fpdu.opcode == 7 or event ~= "fpdu" and read > 1
+      t:check(is_response, {
+        requirement = is_response and { ACCEPTED, ANSWER } or is_refused and ACCEPTED or ANSWER,
         expected = expected,
         actual = event == "fpdu" and ("an FPDU with opcode %d"):format(fpdu.opcode) or event or "nothing, and the connection stays open",
         missing = event ~= "fpdu",
@@ -322,15 +354,16 @@ case(with_rping("mo", "The target rejects a Read Request whose MO is beyond its 
 end))
 
 case(with_rping("many", "The target still answers Reads after many earlier Reads",
-  { "RDMAP-5.2.1-18", "RDMAP-7.2-15" }, { tags = { "read" }, parameters = { reads = { 300 } } }, function(t, p)
+  { "RDMAP-5.2.1-18", "RDMAP-7.2-15" }, { version = 2, tags = { "read" }, parameters = { reads = { 300 } } }, function(t, p)
   local conn, op = t:operate()
   for msn = 1, p.reads do
     conn:send(mpa.fpdu {
       ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = msn, rdmardsz = 4, src_stag = op.stag, src_to = op.to, msn = msn },
     })
-    conn:expect_fpdu {
-      requirement = { "RDMAP-5.2.1-18", "RDMAP-7.2-15" }, opcode = 2, tagged_offset = msn, payload = "rdma", overdue_fails = true,
-    }
+    local fpdu = conn:expect_fpdu { requirement = "RDMAP-5.2.1-18", overdue_fails = true }
+    check(t, fpdu.opcode ~= 7, { "RDMAP-5.2.1-18", "RDMAP-7.2-15" }, "a Read Response", "a Terminate")
+    local is_answer = fpdu.opcode == 2 and fpdu.tagged_offset == msn and fpdu.payload == "rdma"
+    check(t, is_answer, "RDMAP-5.2.1-18", ("the Response to Read %d"):format(msn), "another FPDU")
   end
   conn:close()
 end))

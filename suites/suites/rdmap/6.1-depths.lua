@@ -82,15 +82,16 @@ case {
 
 case {
   id = "rdmap/6.1-depths/peer-holds-fewer",
+  version = 2,
   title = "The target has no more Reads outstanding than the peer's IRD, even if its user requested more",
-  requirements = { "P2P-9.1-9", "P2P-9.1-4", "P2P-9.1-6", "RDMAP-6.1-7" },
+  requirements = { "P2P-9.1-9", "P2P-9.1-4", "RDMAP-6.1-7" },
   roles = { "initiator" },
   capabilities = { "agent", "revision-2" },
   tags = { "read", "startup", "enhanced", "agent" },
   parameters = { held = { 1, 2 } },
 
   run = function(t, p, target)
-    local ALL = { "P2P-9.1-9", "P2P-9.1-4", "P2P-9.1-6", "RDMAP-6.1-7" }
+    local ALL = { "P2P-9.1-9", "P2P-9.1-4", "RDMAP-6.1-7" }
     t:good_exchange()
     local conn, pair = target:connect { ird = 4, ord = 4 }
     local request = conn:expect_request {}
