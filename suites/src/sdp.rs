@@ -6,7 +6,7 @@
 
 pub(crate) mod observed_rules;
 
-use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
+use weft_core::wire::sdp::{FLAG_OOB_PEND, FLAG_OOB_PRES, FieldOrder, Mid, RawBsdh, RawHeader};
 
 /// Length in bytes of the base header (BSDH) of an SDP message.
 pub(crate) const BSDH_LEN: usize = 16;
@@ -231,10 +231,10 @@ impl ReceivedMessage {
         })
     }
 
-    /// Returns whether the message is a Data without payload and flags, which only updates
-    /// counters.
+    /// Returns whether the message is a Data without payload and Out-Of-Band flags, which only
+    /// updates counters. The other bits of Flags have no meaning in a Data (section 6.1.2).
     pub(crate) fn is_update(&self) -> bool {
-        self.mid == Mid::DATA && self.payload.is_empty() && self.flags == 0
+        self.mid == Mid::DATA && self.payload.is_empty() && self.flags & (FLAG_OOB_PEND | FLAG_OOB_PRES) == 0
     }
 
     /// Returns the value of a field by its name in scripts.
@@ -244,8 +244,8 @@ impl ReceivedMessage {
             "mid" => Some(self.mid.0.into()),
             "bufs" => Some(self.bufs.into()),
             "flags" => Some(self.flags.into()),
-            "oob_pres" => flag(weft_core::wire::sdp::FLAG_OOB_PRES),
-            "oob_pend" => flag(weft_core::wire::sdp::FLAG_OOB_PEND),
+            "oob_pres" => flag(FLAG_OOB_PRES),
+            "oob_pend" => flag(FLAG_OOB_PEND),
             "req_pipe" => flag(weft_core::wire::sdp::FLAG_REQ_PIPE),
             "len" => Some(self.len.into()),
             "mseq" => Some(self.mseq.into()),
@@ -324,5 +324,18 @@ mod tests {
                 assert_eq!((message.mseq, message.mseq_ack, message.bufs), (7, 5, 16));
             }
         }
+    }
+
+    #[test]
+    fn an_update_may_have_flags_without_meaning() {
+        let is_update = |flags| {
+            let draft = Draft { flags, ..Draft::new(Mid::DATA) };
+            ReceivedMessage::read(&draft.octets(COUNTERS), FieldOrder::Figure).unwrap().is_update()
+        };
+        assert!(is_update(0));
+        // REQ_PIPE and the reserved bits (section 6.1.2).
+        assert!(is_update(weft_core::wire::sdp::FLAG_REQ_PIPE | 0xf8));
+        assert!(!is_update(FLAG_OOB_PRES));
+        assert!(!is_update(FLAG_OOB_PEND));
     }
 }

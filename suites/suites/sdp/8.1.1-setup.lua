@@ -49,13 +49,14 @@ accepted("any-rsvd", "The target ignores Rsvd of a Hello", { "SDP-6.2.1.8-2" }, 
 
 case {
   id = "sdp/8.1.1-setup/answered",
+  version = 2,
   title = "The target answers a correct Hello with a HelloAck",
   requirements = { "SDP-8.1.1-21", "SDP-6.2-1", "SDP-6.2.2-3", "SDP-6.1.1-3" },
   capabilities = { "sdp" },
   tags = { "startup" },
 
   run = function(t)
-    t:sdp { requirement = { "SDP-8.1.1-21", "SDP-6.2-1", "SDP-6.2.2-3", "SDP-6.1.1-3" } }
+    t:sdp { requirement = { "SDP-8.1.1-21", "SDP-6.2-1", "SDP-6.2.2-3" }, shows = "SDP-6.1.1-3" }
   end,
 }
 

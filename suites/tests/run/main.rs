@@ -24,6 +24,7 @@ mod reports;
 mod resume;
 mod schema;
 mod scripts;
+mod sdp_expectations;
 mod sdp_sessions;
 mod store;
 mod store_away;

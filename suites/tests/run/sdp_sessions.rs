@@ -81,3 +81,18 @@ async fn the_steps_find_deviations() {
         assert!(failing.contains(&row), "{deviation}: {failing:?}, {}", result.explanation);
     }
 }
+
+/// If the tester ends a connection because of a violation, the target has lost no data, and owes no
+/// DisConn.
+#[tokio::test]
+async fn an_end_by_the_tester_is_no_lost_data() {
+    for (deviation, row) in [("sdp.mseq-skips", "SDP-6.1.5-2"), ("sdp.dis-conn-long", "SDP-6.2.3-1")] {
+        let target = Target::builtin().with_deviations([deviation]).unwrap();
+        let result = session(target, "echo", "", "s:send(1, { size = 100 }) s:answers(1)").await;
+        let failing: Vec<&str> = result.failing().map(weft_core::RequirementId::as_str).collect();
+        assert!(failing.contains(&row), "{deviation}: {failing:?}, {}", result.explanation);
+        for other in ["SDP-8.2-1", "SDP-8.2.1-30", "SDP-8.2.1-32"] {
+            assert!(!failing.contains(&other), "{deviation}: {failing:?}, {}", result.explanation);
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use weft_core::wire::rdmap::ReadRequest;
 use weft_core::wire::sdp::Mid;
+use weft_peer::Instant;
 
 use super::SdpSide;
 use super::connection::Item;
@@ -49,6 +50,16 @@ impl Item {
             Item::Terminate(_) => "a Terminate".into(),
         }
     }
+
+    /// Returns whether the bytes are no message of the SDP draft. The tester then cannot know which
+    /// message the target means. The monitor reports what is wrong.
+    fn is_unreadable(&self) -> bool {
+        match self {
+            Item::Message(received) => !received.mid.is_assigned(),
+            Item::Other(_) => true,
+            Item::Read(_) | Item::Write { .. } | Item::Response { .. } | Item::Terminate(_) => false,
+        }
+    }
 }
 
 impl MessageFields {
@@ -91,7 +102,7 @@ impl SdpSide<'_> {
         let deadline = self.connections.link.now() + expectation.within;
         let is_driven = matches!(self.connections.target.service(), Service::SdpDrive | Service::SdpConnect);
         loop {
-            match self.next_item(deadline).await? {
+            match self.next_readable(expectation, &expected, deadline).await? {
                 Ok(Item::Message(received)) => {
                     let wants_it = wanted.mids.contains(&received.mid) && (wanted.updates || !received.is_update());
                     let may_precede = received.is_update() || !is_driven && received.mid == Mid::MODE_CHANGE;
@@ -216,12 +227,31 @@ impl SdpSide<'_> {
     ) -> Result<Item, Stop> {
         let deadline = self.connections.link.now() + expectation.within;
         loop {
-            match self.next_item(deadline).await? {
+            match self.next_readable(expectation, expected, deadline).await? {
                 Ok(Item::Message(received)) if received.is_update() => {}
                 Ok(item) => return Ok(item),
                 Err(none) => return Err(self.missing(expectation, expected, &none)),
             }
         }
+    }
+
+    /// Returns the next event from the target. If the bytes are no message of the SDP draft, the case
+    /// is inconclusive, because they do not show whether the expectation is met.
+    async fn next_readable(
+        &mut self,
+        expectation: &Expectation,
+        expected: &str,
+        deadline: Instant,
+    ) -> Result<Result<Item, NoFrame>, Stop> {
+        let item = self.next_item(deadline).await?;
+        if let Ok(unreadable) = &item
+            && unreadable.is_unreadable()
+        {
+            let actual = format!("it sent {}", unreadable.name());
+            self.recorder().mark_wrong();
+            return Err(self.recorder().undecided(expectation, expected, &actual));
+        }
+        Ok(item)
     }
 
     pub(in crate::stage) fn missing(&mut self, expectation: &Expectation, expected: &str, none: &NoFrame) -> Stop {
@@ -242,7 +272,7 @@ impl SdpSide<'_> {
         let deadline = self.connections.link.now() + expectation.within;
         let mut came = Vec::new();
         loop {
-            match self.next_item(deadline).await? {
+            match self.next_readable(expectation, expected, deadline).await? {
                 Ok(Item::Message(received)) if received.is_update() || past.contains(&received.mid) => {
                     came.push(*received);
                 }
@@ -274,7 +304,8 @@ impl SdpSide<'_> {
     }
 
     /// Expects that the target ends the connection. Before the end of TCP, AbortConn, a Terminate,
-    /// and messages that `ending` allows may arrive.
+    /// and messages that `ending` allows may arrive. Before a graceful close, RDMA Writes and Read
+    /// Requests may arrive instead of AbortConn and a Terminate.
     pub(crate) async fn expect_end(
         &mut self,
         expectation: &Expectation,
@@ -284,7 +315,7 @@ impl SdpSide<'_> {
         let deadline = self.connections.link.now() + expectation.within;
         let mut came = Vec::new();
         let how = loop {
-            match self.next_item(deadline).await? {
+            match self.next_readable(expectation, expected, deadline).await? {
                 Ok(Item::Message(received)) => {
                     let abort = received.mid == Mid::ABORT_CONN && !ending.graceful;
                     if !(received.is_update() || abort || ending.past.contains(&received.mid)) {
@@ -293,6 +324,8 @@ impl SdpSide<'_> {
                     came.push(*received);
                 }
                 Ok(Item::Terminate(_)) if !ending.graceful => {}
+                // The monitor judges RDMA operations before a graceful close.
+                Ok(Item::Read(_) | Item::Write { .. }) if ending.graceful => {}
                 Ok(other) => return Err(self.recorder().wrong(expectation, expected, &other.name())),
                 Err(NoFrame::Fin) => break "FIN",
                 Err(NoFrame::Reset) if !ending.graceful => break "a reset",

@@ -13,7 +13,7 @@ use weft_core::wire::sdp::Mid;
 use weft_peer::Instant;
 use weft_peer::connection::Transmit;
 use weft_peer::hostile::Deviations;
-use weft_peer::sdp::{Event, Profile, ReceiveOutcome, Role, SendId, SendOutcome, Settings};
+use weft_peer::sdp::{Event, Profile, ReceiveOutcome, Refusal, Role, SendId, SendOutcome, Settings};
 use weft_peer::sdp_rnic::{Endpoint, Progress, Queues};
 use weft_peer::verbs::LateSegment;
 
@@ -171,7 +171,8 @@ impl SdpSocket {
                 self.has_dis_conn = true;
             }
             Event::Refused(refusal) => {
-                self.end = Some(SocketEnd { graceful: false, suspended: false, reason: Some(refusal.to_string()) });
+                let reason = (*refusal != Refusal::Rejected).then(|| refusal.to_string());
+                self.end = Some(SocketEnd { graceful: false, suspended: false, reason });
             }
             Event::Suspended { .. } => {
                 self.end = Some(SocketEnd { graceful: false, suspended: true, reason: None });

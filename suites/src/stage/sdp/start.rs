@@ -119,7 +119,8 @@ impl SdpSide<'_> {
 
     /// Waits for the Hello of a target that connects. The tester then becomes MPA Initiator, waits
     /// for the time `hold`, and answers with this HelloAck. If bytes or a close arrive during
-    /// `hold`, the expectation is not met. Returns the Hello.
+    /// `hold`, the expectation is not met. If the MID or the length of the Hello is wrong, the case
+    /// is inconclusive. Returns the Hello.
     pub(in crate::stage) async fn answer_hello(
         &mut self,
         hello_ack: &Message,
@@ -137,6 +138,10 @@ impl SdpSide<'_> {
         let Some(hello) = ReceivedMessage::read(&hello, order) else {
             return Err(self.recorder().unmet(expectation, "a Hello", "it sent other bytes"));
         };
+        if hello.mid != Mid::HELLO && hello.len as usize == HELLO_LEN {
+            // The target sent a Hello with a wrong MID. The monitor judges the fields of a Hello.
+            return Err(self.recorder().undecided(expectation, "a Hello", &hello.describe()));
+        }
         if hello.mid != Mid::HELLO {
             return Err(self.recorder().unmet(expectation, "a Hello", &hello.describe()));
         }
@@ -146,7 +151,16 @@ impl SdpSide<'_> {
         let request = Message::new("MPA Request", correct::startup(&request));
         self.connections.put(self.number, &request).await?;
         if let Err(none) = self.connections.startup_frame(self.number, expectation, StartupKind::Reply).await? {
-            return Err(self.recorder().unmet(expectation, "an MPA Reply after the Hello", &format!("it {none}")));
+            let (expected, actual) = ("an MPA Reply after the Hello", format!("it {none}"));
+            // The rest of a Hello that is too long is in the place of the MPA Reply. The monitor judges
+            // the length of a Hello.
+            let is_too_long = hello.len as usize > HELLO_LEN;
+            let mut recorder = self.recorder();
+            return Err(if is_too_long {
+                recorder.undecided(expectation, expected, &actual)
+            } else {
+                recorder.unmet(expectation, expected, &actual)
+            });
         }
         let mut connection = SdpConnection::new(order, self.connections.target.description.sdp.first_mseq);
         connection.mseq = 0;
