@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 /// Maximum number of open advertisements of one kind that the monitor tracks. The draft limits the
 /// number of open advertisements to MaxAdverts. MaxAdverts is at most 65535.
 pub(super) const MAX_OPEN: usize = 1024;
+/// The largest allowed Len of an advertisement, in octets.
+pub(crate) const MAX_LEN: u32 = 1 << 31;
 
 /// An advertised RDMA Buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,10 +98,12 @@ impl Adverts {
         true
     }
 
-    /// Records that RDMA moved `len` octets of the oldest advertisement. The advertisement is
-    /// completed when all its octets are moved.
-    pub(super) fn record_moved(&mut self, len: u32) {
-        if take_octets(&mut self.open, len) {
+    /// Records an RdmaRdCompl: RDMA moved `len` octets of an advertisement. The advertisement is
+    /// completed when all its octets are moved. `invalidates` is the STag that the RdmaRdCompl
+    /// invalidates.
+    pub(super) fn record_moved(&mut self, len: u32, invalidates: Option<u32>) {
+        let at = reported(&self.open, invalidates);
+        if take_octets(&mut self.open, at, len) {
             self.completed += 1;
         }
     }
@@ -139,10 +143,16 @@ impl Adverts {
     }
 }
 
-/// Records that RDMA moved `len` octets of the oldest advertisement. If none of its octets are
-/// left, removes the advertisement and returns `true`.
-pub(super) fn take_octets(adverts: &mut VecDeque<Advert>, len: u32) -> bool {
-    let Some(oldest) = adverts.front_mut() else { return false };
-    oldest.left = oldest.left.saturating_sub(u64::from(len));
-    oldest.left == 0 && adverts.pop_front().is_some()
+/// Returns the position of the advertisement that an RdmaRdCompl reports. This is the oldest
+/// advertisement, unless the RdmaRdCompl invalidates the STag of a newer one.
+pub(super) fn reported(adverts: &VecDeque<Advert>, invalidates: Option<u32>) -> usize {
+    adverts.iter().position(|advert| Some(advert.stag) == invalidates).unwrap_or(0)
+}
+
+/// Records that RDMA moved `len` octets of the advertisement at position `at`. If none of its octets
+/// are left, removes the advertisement and returns `true`.
+pub(super) fn take_octets(adverts: &mut VecDeque<Advert>, at: usize, len: u32) -> bool {
+    let Some(advert) = adverts.get_mut(at) else { return false };
+    advert.left = advert.left.saturating_sub(u64::from(len));
+    advert.left == 0 && adverts.remove(at).is_some()
 }

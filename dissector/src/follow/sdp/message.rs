@@ -21,6 +21,8 @@ pub(super) struct Message {
     pub extension: Extension,
     /// Length of the ULP payload in octets.
     pub payload: u32,
+    /// The STag that the Send with the message invalidates. [`Message::read`] does not set it.
+    pub invalidates: Option<u32>,
     /// The frame of the message.
     pub frame: FrameNumber,
     /// Location of the BSDH. If the BSDH is in several pieces, this is the location of the first
@@ -87,6 +89,7 @@ impl Message {
             mseq_ack: bsdh.mseq_ack.get(),
             extension: extension(mid, octets, order)?,
             payload: if mid.may_carry_payload() { payload } else { 0 },
+            invalidates: None,
             frame,
             header,
         })
@@ -103,6 +106,31 @@ impl Message {
     pub(super) fn is_gratuitous(&self) -> bool {
         self.mid == Mid::DATA && self.payload == 0
     }
+}
+
+/// Returns whether a message with this MID may have `size` octets. Experimental and unknown MIDs have
+/// no allowed size.
+fn allows(mid: Mid, size: usize) -> bool {
+    let Some(head) = mid.extension_len().map(|len| RawBsdh::LEN + len) else { return false };
+    size == head || size > head && mid.may_carry_payload()
+}
+
+/// Returns the other field order if the message in a Send is correct in that order, but not in
+/// `order`. `is_open` is set if the HelloAck was already sent.
+pub(super) fn other_order(part: Part<'_>, order: FieldOrder, is_open: bool) -> Option<FieldOrder> {
+    let octets = part.get(0..RawBsdh::LEN)?;
+    let mid = RawBsdh::read(octets, order)?.0.mid();
+    // A Send carries no Hello.
+    if mid.is_experimental() || mid != Mid::HELLO && allows(mid, part.len()) {
+        return None;
+    }
+    let other = if order == FieldOrder::Figure { FieldOrder::Mirrored } else { FieldOrder::Figure };
+    let (bsdh, _) = RawBsdh::read(octets, other)?;
+    let mid = bsdh.mid();
+    let is_due = mid != Mid::HELLO && !(is_open && mid == Mid::HELLO_ACK);
+    let has_reserved_flags = Flags::from_raw(bsdh.flags).to_raw() != bsdh.flags;
+    let fits = bsdh.len.get() as usize == part.len() && allows(mid, part.len());
+    (is_due && fits && !has_reserved_flags).then_some(other)
 }
 
 fn setup(adverts: RawAdverts, receive_size: u32, loc_ird: u16, loc_ord: u16) -> Extension {

@@ -9,7 +9,8 @@
 //! **Uncertain state is not reported.** If an MSeq is not the previous MSeq plus one, or if headers
 //! were not captured, messages may be missing in the capture. In this case, the Modes are unknown
 //! until the next ModeChange. Advertisements and NonDiscards are unknown until the connection ends.
-//! Credits, and the opening and closing of the connection, are still reported.
+//! Credits, and the opening and closing of the connection, are still reported. The same applies
+//! after a message that does not show what its sender knows, for example if MSeqAck decreases.
 //!
 //! **Memory** is bounded. For each peer, the state has at most `MAX_UNACKNOWLEDGED` messages that
 //! the other peer has not acknowledged, and at most `advert::MAX_OPEN` advertisements of each kind.
@@ -38,10 +39,10 @@ use std::collections::VecDeque;
 
 use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
-use weft_core::wire::sdp::{FieldOrder, Mid, Mode};
+use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawBsdh, RawHeader, RawModeChange};
 
-pub(crate) use advert::EndReason;
 pub use advert::{Advert, Adverts};
+pub(crate) use advert::{EndReason, MAX_LEN};
 pub use closing::{Closing, State, Suspension};
 pub use credits::Credits;
 pub(crate) use credits::reached;
@@ -101,6 +102,8 @@ pub struct Latest {
     pub(crate) sender_state: SenderState,
     /// The Send that carried the message; `None` for a message in streaming mode or private data.
     pub(crate) send: Option<SdpSend>,
+    /// The field order of the message, if this order differs from the order of the connection.
+    pub(crate) other_order: Option<FieldOrder>,
 }
 
 /// A message that the receiver has not acknowledged yet.
@@ -202,11 +205,18 @@ impl SdpState {
         self.latest.sender_state.receive_size = self.peers[direction].receive_size;
         self.latest.sender_state.oob_pending = self.peers[direction].oob_pending;
         self.latest.send = self.sends[direction].latest().filter(|_| carrier == Carrier::Send);
+        if carrier == Carrier::Send {
+            self.latest.other_order = message::other_order(part, order, self.closing.hello_ack.is_some());
+        }
+        let order = self.latest.other_order.unwrap_or(order);
         let Some(message) = Message::read(part, order, (frame, header)) else {
-            self.numbers[direction] = None;
+            let before = self.numbers[direction].take();
+            self.latest.sender_state.record_numbers(before);
             self.sends[direction].record_unreadable(part.is_complete());
             return self.record_unreadable_message();
         };
+        let invalidates = self.latest.send.and_then(|send| send.invalidates);
+        let message = Message { invalidates, ..message };
         self.latest.gratuitous = message.is_gratuitous();
         self.latest.hello_ack = message.mid == Mid::HELLO_ACK;
         if self.latest.hello_ack && direction != self.connecting {
@@ -232,7 +242,10 @@ impl SdpState {
         self.check_numbers(direction, &message);
         self.record_mode_change(direction, &message);
         self.apply(direction, &message);
-        if self.certain && self.replay(direction, &message).is_err() {
+        // If octets follow the extended header of a ModeChange, it is not known which octets are the
+        // Mode.
+        let is_unclear = message.mid == Mid::MODE_CHANGE && part.len() > RawBsdh::LEN + RawModeChange::LEN;
+        if self.certain && (self.replay(direction, &message).is_err() || is_unclear) {
             self.drop_uncertain_state();
         }
     }
@@ -370,7 +383,10 @@ impl SdpState {
         }
         let own = &mut self.peers[direction];
         own.rdma_use.add(RdmaAccess { write, stag, from: to, len: len.into(), stag_location });
-        if !write {
+        if write {
+            own.source.wr_compl_follows = false;
+        } else {
+            own.sink.last_rd_compl = None;
             if own.read_requests.len() >= MAX_UNACKNOWLEDGED {
                 return own.reads.record_loss();
             }

@@ -26,10 +26,10 @@ pub(crate) struct MovedOctets {
     pub read: u64,
     /// The part of `read` that Read Responses returned; `None` if Responses may be missing.
     pub returned: Option<u64>,
-    /// Whether the sender has written or requested octets, in any buffer, and has not reported
-    /// these octets.
+    /// Whether the sender has written or requested octets, and has sent no RdmaWrCompl or
+    /// RdmaRdCompl about these octets. Len of the RdmaRdCompl does not matter.
     pub in_process: bool,
-    /// Whether the sender has written octets, in any buffer, and has not reported these octets.
+    /// Whether the sender has written octets, and has sent no RdmaWrCompl about these octets.
     pub writing: bool,
 }
 
@@ -69,9 +69,9 @@ impl AccessedRanges {
         self.lost
     }
 
-    /// Returns whether no range is recorded.
-    pub(super) fn is_empty(&self) -> bool {
-        self.list.is_empty()
+    /// Returns whether any range has an STag that matches `which`.
+    pub(super) fn has_stag(&self, which: impl Fn(u32) -> bool) -> bool {
+        self.list.iter().any(|(stag, _)| which(*stag))
     }
 
     /// Returns the number of accessed octets in the buffer of `advert`. The result does not include

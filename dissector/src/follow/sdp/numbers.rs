@@ -14,7 +14,7 @@ impl SdpState {
     pub(super) fn check_numbers(&mut self, direction: Direction, message: &Message) {
         let before = self.numbers[direction].replace((message.mseq, message.mseq_ack));
         let known = &mut self.latest.sender_state;
-        (known.mseq, known.mseq_ack) = (before.map(|(mseq, _)| mseq), before.map(|(_, mseq_ack)| mseq_ack));
+        known.record_numbers(before);
         known.edge = self.edges[direction];
         let follows = match known.mseq {
             Some(before) => message.mseq == before.wrapping_add(1),
@@ -24,7 +24,9 @@ impl SdpState {
             self.counts_from_zero[direction] = true;
             self.unexplained[direction.peer()].record_zero_start();
         }
-        if !follows {
+        // If MSeqAck decreases, it does not show which messages the sender has received.
+        let decreases = known.mseq_ack.is_some_and(|before| !reached(message.mseq_ack, before));
+        if !follows || decreases {
             self.drop_uncertain_state();
         }
         let peer = direction.peer();

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use weft_core::wire::sdp::{Mid, Mode};
 
-use super::advert::{Advert, Adverts, EndReason, MAX_OPEN, take_octets};
+use super::advert::{Advert, Adverts, EndReason, MAX_LEN, MAX_OPEN, reported, take_octets};
 use super::credits::reached;
 use super::message::{Extension, Message, Setup};
 use super::mids::Mids;
@@ -47,8 +47,8 @@ pub struct Source {
     /// no usable SinkAvail.
     pub(super) idle_cancel: bool,
     /// The MSeq of the last ModeChange that left Pipelined Mode, and the value of
-    /// PotentialNonDiscards at that time.
-    left_pipelined: (u32, u32),
+    /// PotentialNonDiscards at that time. `None` if no ModeChange left Pipelined Mode.
+    left_pipelined: Option<(u32, u32)>,
     /// Whether the ModeChange in `left_pipelined` is not acknowledged yet.
     pub(super) leaves_pipelined: bool,
     /// Number of SinkAvails that arrived after the ModeChange in `left_pipelined`. This peer must
@@ -57,6 +57,8 @@ pub struct Source {
     /// The Mode before this peer's last ModeChange. `None` if the other peer changed the Mode after
     /// this peer's last ModeChange.
     pub(super) previous_mode: Option<Mode>,
+    /// Whether this peer sent an RdmaWrCompl after its last RDMA Write.
+    pub(super) wr_compl_follows: bool,
     /// The received SinkAvails that this peer must not use any more.
     pub(super) ended_adverts: EndedAdverts,
 }
@@ -91,6 +93,9 @@ pub struct Sink {
     pub(super) cancel: bool,
     /// Whether a ModeChange of the Data Source left Pipelined Mode.
     pub(super) left_pipelined: bool,
+    /// Set if this peer sent an RdmaRdCompl after its last Read Request. The value is 1 if the oldest
+    /// SrcAvail is the one that the RdmaRdCompl reported, and 0 if that SrcAvail has ended.
+    pub(super) last_rd_compl: Option<usize>,
     /// The received SrcAvails that this peer no longer processes.
     pub(super) ended_adverts: EndedAdverts,
 }
@@ -149,6 +154,8 @@ pub struct SdpPeer {
 pub struct AffectedAdvert {
     /// The frame of the advertisement.
     pub frame: FrameNumber,
+    /// MSeq of the advertisement.
+    pub(crate) mseq: u32,
     /// Number of octets of the advertised buffer that are left after the message.
     pub left: u64,
 }
@@ -188,8 +195,12 @@ impl SdpPeer {
             let read = requested.saturating_sub(source.map_or(0, |advert| advert.reported()));
             let came =
                 source.map_or(0, |it| self.returned.octets_within(&it, it.payload).saturating_sub(it.reported()));
-            let (writing, reading) =
-                (!self.writes.is_empty(), read > 0 || self.reads.has_range_outside(source.as_ref()));
+            let mut unreported = self.sink.sources.iter().skip(self.sink.last_rd_compl.unwrap_or(0));
+            let reading = match self.sink.last_rd_compl {
+                None => read > 0 || self.reads.has_range_outside(source.as_ref()),
+                Some(_) => unreported.any(|source| self.reads.has_stag(|stag| stag == source.stag)),
+            };
+            let writing = self.writes.has_stag(|stag| self.source.expects_completion(stag));
             MovedOctets {
                 written: usable.map_or(0, |advert| self.writes.octets_within(&advert, 0)),
                 read,
@@ -198,6 +209,18 @@ impl SdpPeer {
                 writing,
             }
         })
+    }
+
+    /// Returns whether this peer has written to a buffer and has not reported the octets. Then this
+    /// peer considers its own SrcAvails void.
+    pub(crate) fn has_unreported_writes(&self) -> bool {
+        self.writes.has_stag(|_| true)
+    }
+
+    /// Returns whether this peer has sent a SinkAvailCancel, if `write` is set, or a SrcAvailCancel,
+    /// and this cancel is not settled.
+    pub(crate) fn has_open_cancel(&self, write: bool) -> bool {
+        if write { self.sink.cancel } else { self.source.cancel.is_some() }
     }
 
     /// Summarises the RDMA Writes and Reads that this peer sent after its last message.
@@ -234,6 +257,7 @@ impl SdpPeer {
             (Mid::RDMA_WR_COMPL, Extension::Moved(len)) => {
                 // RdmaWrCompl ends the SinkAvail, even if octets are left (weft's interpretation of
                 // the draft).
+                self.source.wr_compl_follows = true;
                 let ended = self.source.usable.pop_front();
                 affected = ended.map(|it| affected_advert(&it, it.left.saturating_sub(u64::from(len))));
                 ended.inspect(|it| {
@@ -242,29 +266,34 @@ impl SdpPeer {
                 });
             }
             (Mid::RDMA_RD_COMPL, Extension::Moved(len)) => {
-                let oldest = self.sink.sources.front().copied();
-                affected = oldest.map(|it| affected_advert(&it, it.left.saturating_sub(u64::from(len))));
-                if take_octets(&mut self.sink.sources, len) {
-                    oldest.inspect(|it| self.end_source(it, EndReason::Completed));
+                let at = reported(&self.sink.sources, message.invalidates);
+                let source = self.sink.sources.get(at).copied();
+                affected = source.map(|it| affected_advert(&it, it.left.saturating_sub(u64::from(len))));
+                let ends = take_octets(&mut self.sink.sources, at, len);
+                self.sink.last_rd_compl = Some(usize::from(!ends && at == 0));
+                if ends {
+                    source.inspect(|it| self.end_source(it, EndReason::Completed));
                     self.sink.canceled &= !self.sink.sources.is_empty();
                 }
             }
             (Mid::SEND_SM, _) => {
                 let (ended, reason) =
                     if self.sink.canceled { (usize::MAX, EndReason::Revoked) } else { (1, EndReason::ByData) };
+                self.sink.last_rd_compl = self.sink.last_rd_compl.map(|_| 0);
                 let sources: Vec<Advert> = self.sink.sources.iter().take(ended).copied().collect();
                 sources.iter().for_each(|it| self.end_source(it, reason));
                 affected = self.sink.apply_sent_send_sm();
             }
             (Mid::MODE_CHANGE, Extension::Mode { mode, s: false }) => {
-                if self.source.mode == Some(Mode::Pipelined) {
+                let before = self.source.mode;
+                self.source.previous_mode = before;
+                self.source.mode = next_mode(before, mode, false);
+                if (before, self.source.mode) == (Some(Mode::Pipelined), Some(Mode::Combined)) {
                     self.source.leave_pipelined(message);
                 }
-                self.source.previous_mode = self.source.mode;
-                self.source.mode = Mode::from_value(mode).or(self.source.mode);
             }
             (Mid::MODE_CHANGE, Extension::Mode { mode, s: true }) => {
-                self.sink.mode = Mode::from_value(mode).or(self.sink.mode);
+                self.sink.mode = next_mode(self.sink.mode, mode, true);
             }
             (Mid::SRC_AVAIL_CANCEL, _) if !self.source.adverts.open().is_empty() => {
                 self.source.cancel = Some(message.mseq);
@@ -295,7 +324,8 @@ impl SdpPeer {
             self.granted = Some(granted);
         }
         self.sizes.record_received(message, edge, self.accepting);
-        self.source.leaves_pipelined &= !reached(message.mseq_ack, self.source.left_pipelined.0);
+        self.source.leaves_pipelined &=
+            self.source.left_pipelined.is_some_and(|(change, _)| !reached(message.mseq_ack, change));
         if message.payload > 0 {
             self.sink.record_payload_received(message.payload);
         }
@@ -321,21 +351,22 @@ impl SdpPeer {
                 fits?;
             }
             (Mid::RDMA_WR_COMPL, _) => _ = self.sink.adverts.end_oldest(EndReason::Completed),
-            (Mid::RDMA_RD_COMPL, Extension::Moved(len)) => self.source.adverts.record_moved(len),
+            (Mid::RDMA_RD_COMPL, Extension::Moved(len)) => self.source.adverts.record_moved(len, message.invalidates),
             (Mid::SEND_SM, _) => {
                 let open = self.source.adverts.octets();
                 self.source.apply_received_send_sm(message);
                 self.oob.subtract(open - self.source.adverts.octets());
             }
             (Mid::MODE_CHANGE, Extension::Mode { mode, s: false }) => {
-                if self.sink.mode == Some(Mode::Pipelined) {
+                let before = self.sink.mode;
+                self.sink.mode = next_mode(before, mode, false);
+                if (before, self.sink.mode) == (Some(Mode::Pipelined), Some(Mode::Combined)) {
                     self.sink.adverts.end_matching(EndReason::Void, |_| true);
                     self.sink.left_pipelined = true;
                 }
-                self.sink.mode = Mode::from_value(mode).or(self.sink.mode);
             }
             (Mid::MODE_CHANGE, Extension::Mode { mode, s: true }) => {
-                self.source.mode = Mode::from_value(mode).or(self.source.mode);
+                self.source.mode = next_mode(self.source.mode, mode, true);
                 self.source.previous_mode = None;
             }
             (Mid::SINK_AVAIL_CANCEL, _) => {
@@ -385,7 +416,20 @@ impl Source {
         }
     }
 
-    /// Processes a received SinkAvail.
+    /// Returns whether an RdmaWrCompl about the RDMA Writes to this STag is still due.
+    fn expects_completion(&self, stag: u32) -> bool {
+        let is_usable = self.usable.iter().any(|advert| advert.stag == stag);
+        is_usable
+            || match self.ended_adverts.reason_of(stag) {
+                Some(EndReason::Completed) => false,
+                Some(_) => true,
+                // The STag is wrong, or the SinkAvail is not acknowledged yet.
+                None => !self.wr_compl_follows,
+            }
+    }
+
+    /// Processes a received SinkAvail. Returns an error if there are too many SinkAvails, or if its
+    /// effect is not known because no ModeChange ended Pipelined Mode.
     fn apply_received_sink_avail(&mut self, advert: Advert) -> Result<(), ()> {
         if self.mode == Some(Mode::Pipelined) {
             if self.usable.len() >= MAX_OPEN {
@@ -398,12 +442,12 @@ impl Source {
             }
             return Ok(());
         }
+        let Some((change, known)) = &mut self.left_pipelined else { return Err(()) };
         self.late = self.late.saturating_add(1);
         self.ended_adverts.add(&advert, EndReason::Void);
         // The SinkAvail was in transit when this peer left Pipelined Mode. The monitor compares the
         // NonDiscards of the SinkAvail with the PotentialNonDiscards of that time, and drops the
         // SinkAvail (weft's interpretation of the draft).
-        let (change, known) = &mut self.left_pipelined;
         if advert.non_discards == *known {
             let change = *change;
             self.adverts.end_matching(EndReason::Void, |own| !reached(own.mseq, change));
@@ -415,7 +459,7 @@ impl Source {
     }
 
     fn leave_pipelined(&mut self, message: &Message) {
-        self.left_pipelined = (message.mseq, self.potential_non_discards);
+        self.left_pipelined = Some((message.mseq, self.potential_non_discards));
         self.leaves_pipelined = true;
         self.late = 0;
         self.ended_adverts.add_all(&self.usable, EndReason::Void);
@@ -429,7 +473,7 @@ impl Source {
             self.adverts.end_matching(EndReason::Revoked, |_| true);
             self.cancel = None;
         } else if let Some(oldest) = self.adverts.end_oldest(EndReason::ByData) {
-            self.owed = self.owed.saturating_add(oldest.left);
+            self.owed = self.owed.saturating_add(requested(&oldest));
         }
     }
 }
@@ -449,10 +493,31 @@ impl Sink {
         if std::mem::take(&mut self.canceled) {
             self.sources.clear();
         } else {
-            self.awaited = self.awaited.saturating_add(oldest.left);
+            self.awaited = self.awaited.saturating_add(requested(&oldest));
         }
         Some(affected_advert(&oldest, oldest.left))
     }
+}
+
+/// Returns the Mode of a half-connection after a ModeChange with the value `mode`, if the Mode before
+/// is `now`. The result is `None` if the value is reserved, or if the sender must not send the
+/// ModeChange in this Mode. Section 12 of the SDP draft does not define the Mode after such a
+/// ModeChange.
+fn next_mode(now: Option<Mode>, mode: u8, by_sink: bool) -> Option<Mode> {
+    let to = Mode::from_value(mode)?;
+    let is_defined = match (now, to) {
+        (Some(Mode::Buffered), Mode::Combined) => by_sink,
+        (Some(Mode::Combined), Mode::Buffered | Mode::Pipelined) | (Some(Mode::Pipelined), Mode::Combined) => !by_sink,
+        (Some(now), to) => now == to,
+        (None, _) => true,
+    };
+    is_defined.then_some(to)
+}
+
+/// Returns the number of octets that a SendSm for this SrcAvail requests as Data. If Len is larger
+/// than the draft allows, the number is not known, and the result is 0.
+fn requested(advert: &Advert) -> u64 {
+    if advert.len > MAX_LEN { 0 } else { advert.left }
 }
 
 fn advert(message: &Message, left: u64) -> Advert {
@@ -465,5 +530,5 @@ fn advert(message: &Message, left: u64) -> Advert {
 }
 
 fn affected_advert(advert: &Advert, left: u64) -> AffectedAdvert {
-    AffectedAdvert { frame: advert.frame, left }
+    AffectedAdvert { frame: advert.frame, mseq: advert.mseq, left }
 }

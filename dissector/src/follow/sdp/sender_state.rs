@@ -137,6 +137,11 @@ pub(crate) struct ModeHistory {
 }
 
 impl SenderState {
+    /// Records MSeq and MSeqAck of the sender's previous message.
+    pub(super) fn record_numbers(&mut self, before: Option<(u32, u32)>) {
+        (self.mseq, self.mseq_ack) = (before.map(|(mseq, _)| mseq), before.map(|(_, mseq_ack)| mseq_ack));
+    }
+
     /// Records the state of the sender `peer`.
     pub(super) fn record(&mut self, peer: &SdpPeer) {
         let (source, sink) = (&peer.source, &peer.sink);

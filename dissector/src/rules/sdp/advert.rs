@@ -11,15 +11,13 @@ use weft_core::wire::sdp::{Mid, RawSinkAvail, RawSrcAvail};
 
 use super::view::SdpView;
 use crate::direction::Direction;
-use crate::follow::sdp::Advert;
+use crate::follow::sdp::{Advert, MAX_LEN};
 use crate::follow::{ConnectionState, RequestKind};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::rule::{Check, Findings, Rule};
 
 const LEN: Range<usize> = 16..20;
 const NON_DISCARDS: Range<usize> = 32..36;
-/// The largest allowed buffer, in octets.
-const MAX_BUFFER_LEN: u32 = 1 << 31;
 
 pub(super) static FIELDS: Rule = Check::Sdp(fields).covers(requirements![
     "SDP-6.3.2.1-1",
@@ -32,8 +30,16 @@ pub(super) static FIELDS: Rule = Check::Sdp(fields).covers(requirements![
 pub(super) static NOT_ADVERTISED: Rule =
     Check::End(not_advertised).covers(requirements!["SDP-6.3.2.3-2", "SDP-6.3.3.3-2"]);
 
-pub(super) static REFUSED_BY_ITS_OWNER: Rule = Check::Opcode(1 << Opcode::TERMINATE.0, refused_by_its_owner)
-    .covers(requirements!["SDP-6.3.2-3", "SDP-6.3.2.3-1", "SDP-6.3.3-1", "SDP-6.3.3.1-1", "SDP-6.3.3.3-1"]);
+pub(super) static REFUSED_BY_ITS_OWNER: Rule =
+    Check::Opcode(1 << Opcode::TERMINATE.0, refused_by_its_owner).covers(requirements![
+        "SDP-6.3.2-3",
+        "SDP-6.3.2.3-1",
+        "SDP-6.3.3-1",
+        "SDP-6.3.3.1-1",
+        "SDP-6.3.3.3-1",
+        "SDP-9.2-24",
+        "SDP-9.3-18"
+    ]);
 
 fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (len, ids) = match view.mid() {
@@ -55,7 +61,7 @@ fn fields(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
     };
     if len == 0 {
         findings.report(ids[0], unit, LEN, "a buffer of at least one byte", "Len 0");
-    } else if len > MAX_BUFFER_LEN {
+    } else if len > MAX_LEN {
         findings.report(ids[1], unit, LEN, "a buffer of at most 2^31 bytes", format!("Len {len}"));
     }
 }
@@ -111,30 +117,36 @@ fn refused_by_its_owner(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentVie
         return;
     }
     let peer = &sdp.peers[owner];
-    let (ids, advert) = match target.opcode() {
+    let is_write = target.opcode() == Opcode::WRITE;
+    let advert = match target.opcode() {
+        // After a Write to a SinkAvail, the owner considers its own SrcAvails void.
+        Opcode::READ_REQUEST if peer.has_unreported_writes() => return,
         Opcode::READ_REQUEST => {
             let operations = &state.traffic.directions[owner.peer()].operations;
             let Some(request) = target.msn().and_then(|msn| operations.request(msn)) else { return };
             let RequestKind::Read(read) = request.kind else { return };
             let mut open = peer.source.adverts.open().iter();
-            let advert = open.find(|advert| holds(advert, read.src_stag, read.src_to, read.rdmardsz));
-            ([requirement!("SDP-6.3.2-3"), requirement!("SDP-6.3.2.3-1")], advert)
+            open.find(|advert| holds(advert, read.src_stag, read.src_to, read.rdmardsz))
         }
         Opcode::WRITE => {
             let Ok(Segment::Tagged(header, _)) = Segment::parse(target.header()) else { return };
             let len = target.ulpdu_len.saturating_sub(u32::try_from(target.header().len()).unwrap_or(0));
             let mut open = peer.sink.adverts.open().iter();
-            let advert = open.find(|advert| holds(advert, header.stag.get(), header.tagged_offset.get(), len));
-            let row = if is_no_stag { requirement!("SDP-6.3.3.3-1") } else { requirement!("SDP-6.3.3.1-1") };
-            ([requirement!("SDP-6.3.3-1"), row], advert)
+            open.find(|advert| holds(advert, header.stag.get(), header.tagged_offset.get(), len))
         }
         _ => return,
     };
-    let Some(advert) = advert else { return };
+    let Some(advert) = advert.filter(|advert| advert.len <= MAX_LEN) else { return };
+    let ids = match (is_write, is_no_stag) {
+        (true, _) if peer.has_open_cancel(is_write) => requirements!["SDP-9.3-18"],
+        (false, _) if peer.has_open_cancel(is_write) => requirements!["SDP-9.2-24"],
+        (true, true) => requirements!["SDP-6.3.3.3-1"],
+        (true, false) => requirements!["SDP-6.3.3-1", "SDP-6.3.3.1-1"],
+        (false, true) => requirements!["SDP-6.3.2.3-1"],
+        (false, false) => requirements!["SDP-6.3.2-3"],
+    };
     let found = format!("{}, about the {} in frame {}", seen.error, target.opcode(), target.frame);
     let expected = format!("access to the buffer that frame {} advertises", advert.frame);
-    let is_second = target.opcode() == Opcode::WRITE || is_no_stag;
-    let ids = if is_second { &ids[..] } else { &ids[..1] };
     findings.report_each(ids, unit, ULPDU_AT + 18..unit.octets_len(), &expected, &found);
 }
 
@@ -218,6 +230,37 @@ mod tests {
         script.wire.send_ulpdu(direction, &ulpdu);
     }
 
+    /// A cancel withdraws an advertisement only after the peer has processed the cancel.
+    #[test]
+    fn rejects_no_access_while_a_cancel_is_open() {
+        let read = |cancels: bool| {
+            move |script: &mut SdpScript| {
+                src_avail(100)(script);
+                script.request_read(1, STAG, VA, 100);
+                if cancels {
+                    script.send(0, Mid::SRC_AVAIL_CANCEL, "", 0);
+                }
+                let request = format!("00005101 0000000000000000 00000064 {STAG:08x} {VA:016x}");
+                let header = "002e 4141 00000000 00000001 00000001 00000000";
+                terminate(script, 0, "0100", "e000", &format!("{header} {request}"));
+            }
+        };
+        proves(requirement!("SDP-9.2-24"), read(true), read(false));
+        proves(requirement!("SDP-6.3.2.3-1"), read(false), read(true));
+        let write = |cancels: bool| {
+            move |script: &mut SdpScript| {
+                sink_avail(9000, 0)(script);
+                script.write(0, STAG, VA, 100);
+                if cancels {
+                    script.send(1, Mid::SINK_AVAIL_CANCEL, "", 0);
+                }
+                terminate(script, 1, "1100", "c000", &format!("0072 c140 {STAG:08x} {VA:016x}"));
+            }
+        };
+        proves(requirement!("SDP-9.3-18"), write(true), write(false));
+        proves(requirement!("SDP-6.3.3.3-1"), write(false), write(true));
+    }
+
     #[test]
     fn rejects_no_access_to_an_advertised_buffer() {
         // The Terminates report a Read Request with its DDP and RDMAP headers. The error is a
@@ -232,7 +275,9 @@ mod tests {
                 terminate(script, 0, error, "e000", &format!("{header} {request}"));
             }
         };
-        proves(requirement!("SDP-6.3.2-3"), read("0100", VA), read("0100", VA + 1));
+        proves(requirement!("SDP-6.3.2-3"), read("0101", VA), read("0101", VA + 1));
+        // An STag that is not valid does not show that the layout of the SrcAH is wrong.
+        proves(requirement!("SDP-6.3.2-3"), read("0101", VA), read("0100", VA));
         let reported_as_read = |script: &mut SdpScript| {
             src_avail(100)(script);
             script.send(1, Mid::RDMA_RD_COMPL, &word(99), 0);
@@ -241,7 +286,7 @@ mod tests {
             let header = "002e 4141 00000000 00000001 00000001 00000000";
             terminate(script, 0, "0100", "e000", &format!("{header} {request}"));
         };
-        proves(requirement!("SDP-6.3.2-3"), read("0100", VA), reported_as_read);
+        proves(requirement!("SDP-6.3.2.3-1"), read("0100", VA), reported_as_read);
         proves(requirement!("SDP-6.3.2.3-1"), read("0100", VA), read("0101", VA));
         let write = |error: &'static str, to: u64| {
             move |script: &mut SdpScript| {
@@ -250,7 +295,8 @@ mod tests {
                 terminate(script, 1, error, "c000", &format!("0072 c140 {STAG:08x} {to:016x}"));
             }
         };
-        proves(requirement!("SDP-6.3.3-1"), write("1100", VA), write("1100", VA - 1));
+        proves(requirement!("SDP-6.3.3-1"), write("1101", VA), write("1101", VA - 1));
+        proves(requirement!("SDP-6.3.3-1"), write("1101", VA), write("1100", VA));
         proves(requirement!("SDP-6.3.3.3-1"), write("1100", VA), write("1101", VA));
         proves(requirement!("SDP-6.3.3.1-1"), write("1101", VA + 8900), write("1101", VA + 8901));
     }

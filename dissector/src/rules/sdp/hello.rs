@@ -5,7 +5,9 @@ use std::ops::Range;
 
 use weft_core::RequirementId;
 use weft_core::requirement;
-use weft_core::wire::sdp::{MIN_INITIAL_BUFS, MIN_PRIVATE_BUFFER, Mid, RawAdverts, RawHello, RawHelloAck};
+use weft_core::wire::sdp::{
+    MIN_INITIAL_BUFS, MIN_PRIVATE_BUFFER, Mid, RawAdverts, RawBsdh, RawHeader, RawHello, RawHelloAck,
+};
 
 use super::view::SdpView;
 use crate::follow::ConnectionState;
@@ -15,6 +17,11 @@ use crate::rules::rule::{Check, Findings, Rule};
 
 /// The largest size of a Private Buffer, in octets.
 pub(super) const MAX_PRIVATE_BUFFER: u32 = 1 << 31;
+
+const BUFS: Range<usize> = 0..2;
+/// The value of MaxAdverts if a message with the version 0x11 has MaxAdverts and the version at each
+/// other's positions.
+const EXCHANGED: u16 = 0x1100;
 
 pub(super) static HELLO: Rule = Check::Sdp(hello).covers(requirements![
     "SDP-6.1.1-2",
@@ -76,7 +83,8 @@ struct FieldCheck<'a, 'f, 'u> {
     unit: &'a Unit<'u>,
     view: &'a SdpView<'u>,
     findings: &'a mut Findings<'f>,
-    /// Additional requirements: each failed check violates them as well.
+    /// Additional requirements: each failed check of Bufs, or of a field after the BSDH, violates
+    /// them as well.
     also: &'static [RequirementId],
 }
 
@@ -85,8 +93,9 @@ impl FieldCheck<'_, '_, '_> {
     /// figure order, the field order of the SDP draft's figures.
     fn require(&mut self, right: bool, ids: &[RequirementId], figure: Range<usize>, expected: &str, found: u32) {
         if !right {
+            let also = if figure == BUFS || figure.start >= RawBsdh::LEN { self.also } else { &[] };
             let range = self.view.range(figure);
-            for ids in [ids, self.also] {
+            for ids in [ids, also] {
                 self.findings.report_each(ids, self.unit, range.clone(), expected, &found.to_string());
             }
         }
@@ -97,7 +106,7 @@ impl FieldCheck<'_, '_, '_> {
         let bsdh = self.view.bsdh;
         self.require(bsdh.flags == 0, flags, 2..3, "Flags 0", bsdh.flags.into());
         let count = bsdh.bufs.get();
-        self.require(count >= MIN_INITIAL_BUFS, bufs, 0..2, "Bufs of 3 or more", count.into());
+        self.require(count >= MIN_INITIAL_BUFS, bufs, BUFS, "Bufs of 3 or more", count.into());
         self.require(bsdh.mseq.get() == 0, mseq, 8..12, "MSeq 0", bsdh.mseq.get());
         self.require(bsdh.mseq_ack.get() == 0, mseq_ack, 12..16, "MSeqAck 0", bsdh.mseq_ack.get());
     }
@@ -109,8 +118,7 @@ impl FieldCheck<'_, '_, '_> {
         let version = adverts.version;
         // Messages have one of two field orders: figure or mirrored. Check whether the version is
         // at its position in the wrong one of these orders.
-        let [first, second] = adverts.max_adverts.to_bytes();
-        let turned = version.0 != 0x11 && first == 0x11 && second == 0;
+        let turned = version.0 != 0x11 && adverts.max_adverts.get() == EXCHANGED;
         self.require(!turned, &[layout], 16..20, "MaxAdverts, Rsvd, MinV and MajV in this order", version.0.into());
         self.require(adverts.max_adverts.get() > 0, &[max], 16..18, "MaxAdverts of 1 or more", 0);
         self.require(adverts.rsvd == 0, &[rsvd], 18..19, "Rsvd 0", adverts.rsvd.into());
@@ -198,6 +206,8 @@ fn refused(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     let Some(Setup { majv, max_adverts, loc_ird, loc_ord, .. }) = view.state.peers[view.peer()].setup else { return };
     let due = match (accepts, goes_on, view.state.peers[view.direction].setup) {
         (true, ..) => 1,
+        // The Hello of the sender has another layout. Its MajV is in another octet.
+        (_, true, Some(own)) if own.max_adverts == EXCHANGED => 1,
         (_, true, Some(own)) => own.majv,
         _ => return,
     };
@@ -266,8 +276,8 @@ mod tests {
     }
 
     /// Plays a connection whose suspension announces port 5000, and then a new connection to
-    /// `port`. The new connection begins with a Hello that has MSeq `mseq`.
-    fn resumed(port: u16, mseq: u8) -> SdpScript {
+    /// `port`. The new connection begins with a Hello that has the value `octet` at offset `at`.
+    fn resumed(port: u16, (at, octet): (usize, u8)) -> SdpScript {
         let mut script = SdpScript::bare();
         script.send(1, Mid::SUSP_COMM, "00000000 1388 0001", 0);
         script.receive_all(0);
@@ -276,17 +286,23 @@ mod tests {
         script.wire.fin(1);
         script.wire.connect_to(port);
         let mut message = crate::testing::hello();
-        message[11] = mseq;
+        message[at] = octet;
         script.wire.send(0, &message);
         script
     }
 
     #[test]
     fn hello_of_a_resumed_connection() {
-        proves(requirement!("SDP-13.1.1-19"), &resumed(5000, 7).wire, &resumed(5000, 0).wire);
-        let elsewhere = resumed(5001, 7).wire.findings();
-        assert!(elsewhere.iter().any(|finding| finding.requirement == requirement!("SDP-6.2.1-7")));
-        assert!(elsewhere.iter().all(|finding| finding.requirement != requirement!("SDP-13.1.1-19")));
+        let has = |script: &SdpScript, id: RequirementId| {
+            script.wire.findings().iter().any(|finding| finding.requirement == id)
+        };
+        let id = requirement!("SDP-13.1.1-19");
+        // Octets 18 and 11 belong to Rsvd and to MSeq. MSeq is not a field of the HH.
+        proves(id, &resumed(5000, (18, 1)).wire, &resumed(5000, (11, 7)).wire);
+        proves(id, &resumed(5000, (1, 2)).wire, &resumed(5000, (1, 3)).wire);
+        assert!(has(&resumed(5000, (11, 7)), requirement!("SDP-6.2.1-7")));
+        let elsewhere = resumed(5001, (18, 1));
+        assert!(has(&elsewhere, requirement!("SDP-6.2.1.8-1")) && !has(&elsewhere, id));
     }
 
     #[test]
@@ -392,5 +408,13 @@ mod tests {
         for (ids, octets) in ids {
             ids.iter().for_each(|id| proves_of(*id, upon(octets, true), upon(octets, false)));
         }
+        // In the Hello, MaxAdverts and the version are at each other's positions.
+        let exchanged = |order: FieldOrder| {
+            let mut script = SdpScript::with_hello(order, |octets| octets[16..20].copy_from_slice(&[0x11, 0, 0, 4]));
+            script.send_octets(5, 1, &hello_ack());
+            script.send(0, Mid::DATA, "", 0);
+            script
+        };
+        proves_of(requirement!("SDP-6.2.2.1-2"), upon((19, &[0x22]), true), exchanged);
     }
 }

@@ -5,7 +5,7 @@ use weft_core::RequirementId;
 use weft_core::requirement;
 use weft_core::wire::ddp::Msn;
 use weft_core::wire::rdmap::Opcode;
-use weft_core::wire::sdp::{FieldOrder, Mid, RawBsdh, RawHeader};
+use weft_core::wire::sdp::{Mid, RawBsdh, RawHeader};
 
 use super::view::SdpView;
 use crate::follow::ConnectionState;
@@ -104,7 +104,6 @@ fn size_violation(mid: Mid, size: usize) -> Option<String> {
 
 fn header(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let (mid, len, size) = (view.mid(), view.bsdh.len.get(), view.size());
-    let fits = |bsdh: &RawBsdh| bsdh.len.get() as usize == size;
     let is_unknown = |mid: Mid| !mid.is_assigned() && !mid.is_experimental();
     let range = view.range(3..4);
     if is_unknown(mid) {
@@ -117,7 +116,7 @@ fn header(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         let expected = "a MID of the SDP draft (Figure 3)";
         findings.report_each(&[requirement!("SDP-6.1.1-1"), id], unit, range.clone(), expected, &found);
     }
-    if !fits(&view.bsdh) {
+    if len as usize != size {
         let (expected, found) = (format!("Len {size}, the size of the message"), format!("Len {len}"));
         findings.report(requirement!("SDP-6.1.4-1"), unit, 4..8, &expected, found.clone());
         if mid.is_experimental() {
@@ -132,42 +131,75 @@ fn header(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
             findings.report(requirement!("SDP-6-1"), unit, 0..RawBsdh::LEN, expected, found);
         }
     }
-    let other = if view.order == FieldOrder::Figure { FieldOrder::Mirrored } else { FieldOrder::Figure };
-    let other_order = view.part.get(0..RawBsdh::LEN).and_then(|octets| RawBsdh::read(octets, other));
-    let is_in_other_order =
-        |bsdh: &RawBsdh| fits(bsdh) && bsdh.mid().is_assigned() && size_violation(bsdh.mid(), size).is_none();
-    let unreadable = is_unknown(mid) || size_violation(mid, size).is_some();
-    if let Some((other_order, _)) = other_order.filter(|(bsdh, _)| unreadable && is_in_other_order(bsdh)) {
-        let found = format!("the fields of a {} in the other field order", other_order.mid());
+    if view.state.latest.other_order.is_some() {
+        let found = format!("the fields of a {mid} in the other field order");
         let expected = "Bufs, Flags and MID in the field order of the connection";
         findings.report(requirement!("SDP-6.1-1"), unit, 0..4, expected, found);
     }
 }
 
-/// Returns the requirements about the length of a message with this MID. The first requirement is
-/// the row of Figure 3. The other requirements are in the section of the draft about the message.
-fn rows(mid: Mid) -> &'static [RequirementId] {
+/// Returns the requirements about Len of a message with this MID. The first requirement is the row of
+/// Figure 3.
+fn len_rows(mid: Mid) -> &'static [RequirementId] {
     match mid {
-        Mid::HELLO => requirements!["SDP-6.1.1-2", "SDP-6.2.1-1", "SDP-6.2.1-4"],
-        Mid::HELLO_ACK => requirements!["SDP-6.1.1-3", "SDP-6.2.2-1", "SDP-6.2.2-4"],
-        Mid::DIS_CONN => requirements!["SDP-6.1.1-4", "SDP-6.2.3-1"],
-        Mid::ABORT_CONN => requirements!["SDP-6.1.1-5", "SDP-6.2.4-1"],
-        Mid::SEND_SM => requirements!["SDP-6.1.1-6", "SDP-6.3.5-2"],
-        Mid::RDMA_WR_COMPL => requirements!["SDP-6.1.1-7", "SDP-6.3.6-2"],
-        Mid::RDMA_RD_COMPL => requirements!["SDP-6.1.1-8", "SDP-6.3.7-2"],
-        Mid::MODE_CHANGE => requirements!["SDP-6.1.1-9", "SDP-6.3.8-2"],
-        Mid::SRC_AVAIL_CANCEL => requirements!["SDP-6.1.1-10", "SDP-6.3.9-1"],
-        Mid::SINK_AVAIL_CANCEL => requirements!["SDP-6.1.1-11", "SDP-6.3.10-1"],
-        Mid::SINK_CANCEL_ACK => requirements!["SDP-6.1.1-12", "SDP-6.3.11-2"],
-        Mid::CH_RCV_BUF => requirements!["SDP-6.1.1-13", "SDP-6.4.1-1", "SDP-6.4.1-2"],
-        Mid::CH_RCV_BUF_ACK => requirements!["SDP-6.1.1-14", "SDP-6.4.2-1", "SDP-6.4.2-2"],
-        Mid::SUSP_COMM => requirements!["SDP-6.1.1-15", "SDP-6.5.1-1"],
-        Mid::SUSP_COMM_ACK => requirements!["SDP-6.1.1-16", "SDP-6.5.2-1"],
-        Mid::SINK_AVAIL => requirements!["SDP-6.1.1-21", "SDP-6.3.3-2"],
-        Mid::SRC_AVAIL => requirements!["SDP-6.1.1-22", "SDP-6.3.2-1"],
+        Mid::HELLO => requirements!["SDP-6.1.1-2", "SDP-6.2.1-4"],
+        Mid::HELLO_ACK => requirements!["SDP-6.1.1-3", "SDP-6.2.2-4"],
+        Mid::DIS_CONN => requirements!["SDP-6.1.1-4"],
+        Mid::ABORT_CONN => requirements!["SDP-6.1.1-5"],
+        Mid::SEND_SM => requirements!["SDP-6.1.1-6"],
+        Mid::RDMA_WR_COMPL => requirements!["SDP-6.1.1-7"],
+        Mid::RDMA_RD_COMPL => requirements!["SDP-6.1.1-8"],
+        Mid::MODE_CHANGE => requirements!["SDP-6.1.1-9"],
+        Mid::SRC_AVAIL_CANCEL => requirements!["SDP-6.1.1-10"],
+        Mid::SINK_AVAIL_CANCEL => requirements!["SDP-6.1.1-11"],
+        Mid::SINK_CANCEL_ACK => requirements!["SDP-6.1.1-12"],
+        Mid::CH_RCV_BUF => requirements!["SDP-6.1.1-13"],
+        Mid::CH_RCV_BUF_ACK => requirements!["SDP-6.1.1-14"],
+        Mid::SUSP_COMM => requirements!["SDP-6.1.1-15"],
+        Mid::SUSP_COMM_ACK => requirements!["SDP-6.1.1-16"],
+        Mid::SINK_AVAIL => requirements!["SDP-6.1.1-21"],
+        Mid::SRC_AVAIL => requirements!["SDP-6.1.1-22"],
         Mid::DATA => requirements!["SDP-6.1.1-23", "SDP-6.3.1-1"],
         _ => &[],
     }
+}
+
+/// Returns the requirements about the headers of a message with this MID. They are violated if the
+/// message has too few or too many octets, whatever its Len. `is_short` is set if it has too few.
+fn size_rows(mid: Mid, is_short: bool) -> &'static [RequirementId] {
+    match mid {
+        Mid::HELLO => requirements!["SDP-6.2.1-1"],
+        Mid::HELLO_ACK => requirements!["SDP-6.2.2-1"],
+        Mid::DIS_CONN => requirements!["SDP-6.2.3-1"],
+        Mid::ABORT_CONN => requirements!["SDP-6.2.4-1"],
+        Mid::SEND_SM => requirements!["SDP-6.3.5-2"],
+        Mid::RDMA_WR_COMPL => requirements!["SDP-6.3.6-2"],
+        Mid::RDMA_RD_COMPL => requirements!["SDP-6.3.7-2"],
+        Mid::MODE_CHANGE => requirements!["SDP-6.3.8-2"],
+        Mid::SRC_AVAIL_CANCEL => requirements!["SDP-6.3.9-1"],
+        Mid::SINK_AVAIL_CANCEL => requirements!["SDP-6.3.10-1"],
+        Mid::SINK_CANCEL_ACK => requirements!["SDP-6.3.11-2"],
+        Mid::CH_RCV_BUF if is_short => requirements!["SDP-6.4.1-1", "SDP-6.4.1-2"],
+        Mid::CH_RCV_BUF => requirements!["SDP-6.4.1-1"],
+        Mid::CH_RCV_BUF_ACK if is_short => requirements!["SDP-6.4.2-1", "SDP-6.4.2-2"],
+        Mid::CH_RCV_BUF_ACK => requirements!["SDP-6.4.2-1"],
+        Mid::SUSP_COMM => requirements!["SDP-6.5.1-1"],
+        Mid::SUSP_COMM_ACK => requirements!["SDP-6.5.2-1"],
+        Mid::SINK_AVAIL => requirements!["SDP-6.3.3-2"],
+        Mid::SRC_AVAIL => requirements!["SDP-6.3.2-1"],
+        _ => &[],
+    }
+}
+
+/// Returns whether the additional octets of a message that is too long are probably between the BSDH
+/// and the extended header: the message has that many zeros at offset 16, but not at its end.
+fn has_gap(view: &SdpView<'_>) -> bool {
+    let (size, head) = (view.size(), view.header_len().unwrap_or(RawBsdh::LEN));
+    let is_zero = |at: usize| {
+        let octets = view.part.get(at..at + size.saturating_sub(head));
+        octets.is_some_and(|octets| octets.iter().all(|octet| *octet == 0))
+    };
+    size > head && head > RawBsdh::LEN && is_zero(RawBsdh::LEN) && !is_zero(head)
 }
 
 fn lengths(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
@@ -181,11 +213,19 @@ fn lengths(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &
     };
     let expected = format!("{expected} bytes in a {mid}");
     findings.report(requirement!("SDP-6.1.1-1"), unit, range.clone(), &expected, found.clone());
-    findings.report_each(rows(mid), unit, range, &expected, &found);
-    // The extended header has to follow the BSDH. If the MID allows no payload, no octets are
-    // allowed after the extended header.
-    if mid.extension_len().is_some_and(|len| len > 0) && size_violation(mid, size).is_some() {
-        findings.report(requirement!("SDP-6-2"), unit, 0..size, &expected, format!("{size} bytes"));
+    if mid == Mid::HELLO && view.replaces_hello_ack() {
+        // The message is a HelloAck with a wrong MID, so the rows about the Hello do not apply.
+        return;
+    }
+    findings.report_each(len_rows(mid), unit, range.clone(), &expected, &found);
+    if size_violation(mid, size).is_none() {
+        return;
+    }
+    let is_short = view.header_len().is_some_and(|head| size < head);
+    findings.report_each(size_rows(mid, is_short), unit, range, &expected, &found);
+    if has_gap(view) {
+        let found = "zeros between the BSDH and the extended header";
+        findings.report(requirement!("SDP-6-2"), unit, 0..size, "the extended header after the BSDH", found);
     }
 }
 
@@ -239,10 +279,54 @@ mod tests {
 
     #[test]
     fn messages_that_resize_buffers() {
-        let ids = [requirement!("SDP-6.1.1-13"), requirement!("SDP-6.4.1-1"), requirement!("SDP-6.4.1-2")];
-        length(&ids, Mid::CH_RCV_BUF, &word(100), true);
-        let ids = [requirement!("SDP-6.1.1-14"), requirement!("SDP-6.4.2-1"), requirement!("SDP-6.4.2-2")];
-        length(&ids, Mid::CH_RCV_BUF_ACK, &word(100), true);
+        for more in [true, false] {
+            length(&[requirement!("SDP-6.1.1-13"), requirement!("SDP-6.4.1-1")], Mid::CH_RCV_BUF, &word(100), more);
+            length(&[requirement!("SDP-6.1.1-14"), requirement!("SDP-6.4.2-1")], Mid::CH_RCV_BUF_ACK, &word(100), more);
+        }
+        // If the message is too long, the word with the size is still at offset 16.
+        length(&[requirement!("SDP-6.4.1-2")], Mid::CH_RCV_BUF, &word(100), false);
+        length(&[requirement!("SDP-6.4.2-2")], Mid::CH_RCV_BUF_ACK, &word(100), false);
+        let long = |mid: Mid| {
+            move |script: &mut SdpScript| {
+                script.send_changed(0, mid, &word(100), |octets| {
+                    octets.resize(24, 0);
+                    octets[7] = 24;
+                });
+            }
+        };
+        let cut = |mid: Mid| {
+            move |script: &mut SdpScript| {
+                script.send_changed(0, mid, "", |octets| octets[7] = 16);
+            }
+        };
+        proves(requirement!("SDP-6.4.1-2"), cut(Mid::CH_RCV_BUF), long(Mid::CH_RCV_BUF));
+        proves(requirement!("SDP-6.4.2-2"), cut(Mid::CH_RCV_BUF_ACK), long(Mid::CH_RCV_BUF_ACK));
+    }
+
+    /// Only Len of the DisConn is wrong: the DisConn has no octets after the BSDH.
+    #[test]
+    fn a_wrong_len_alone_is_not_a_wrong_layout() {
+        let dis_conn = |len: u8, size: usize| {
+            move |script: &mut SdpScript| {
+                script.send_changed(0, Mid::DIS_CONN, "", |octets| {
+                    octets.resize(size, 0);
+                    octets[7] = len;
+                });
+            }
+        };
+        proves(requirement!("SDP-6.2.3-1"), dis_conn(17, 17), dis_conn(17, 16));
+        proves(requirement!("SDP-6.1.1-4"), dis_conn(17, 16), dis_conn(16, 16));
+    }
+
+    /// Four zeros are before or after the word of the extended header.
+    #[test]
+    fn the_extended_header_follows_the_bsdh() {
+        let with =
+            |extension: &'static str| move |script: &mut SdpScript| script.send(0, Mid::CH_RCV_BUF, extension, 0);
+        let id = requirement!("SDP-6-2");
+        proves(id, with("00000000 00000064"), with("00000064 00000000"));
+        // The message is too short.
+        proves(id, with("00000000 00000064"), with(""));
     }
 
     #[test]
@@ -261,7 +345,7 @@ mod tests {
     #[test]
     fn hello_has_32_octets_and_hello_ack_28() {
         let hello = |len: u8| move |order| SdpScript::with_hello(order, |octets| octets[7] = len);
-        for id in [requirement!("SDP-6.1.1-2"), requirement!("SDP-6.2.1-1"), requirement!("SDP-6.2.1-4")] {
+        for id in [requirement!("SDP-6.1.1-2"), requirement!("SDP-6.2.1-4")] {
             proves_of(id, hello(33), hello(32));
         }
         let answered = |len: usize| {
@@ -277,7 +361,9 @@ mod tests {
         for id in [requirement!("SDP-6.1.1-3"), requirement!("SDP-6.2.2-1"), requirement!("SDP-6.2.2-4")] {
             proves_of(id, answered(32), answered(28));
         }
-        proves_of(requirement!("SDP-6-2"), answered(32), answered(28));
+        // In the other field order, a HelloAck of 32 octets has the MID and the size of a Hello.
+        let errors = answered(32)(FieldOrder::Figure).wire.errors();
+        assert!(errors.iter().all(|error| error.requirement != requirement!("SDP-6.1-1")), "{errors:#?}");
     }
 
     #[test]
@@ -313,5 +399,14 @@ mod tests {
             script.send_changed(0, Mid::SEND_SM, "", |octets| octets[..4].copy_from_slice(&word));
         };
         proves(requirement!("SDP-6.1-1"), other_order, |script| script.send(0, Mid::SEND_SM, "", 0));
+        // The monitor reads the message in its own order, so it reports nothing else.
+        for order in [FieldOrder::Figure, FieldOrder::Mirrored] {
+            let mut script = SdpScript::open(order);
+            script.send(1, Mid::SRC_AVAIL, &advert(9000, None), 1);
+            script.receive_all(0);
+            other_order(&mut script);
+            let ids: Vec<_> = script.wire.errors().iter().map(|error| error.requirement).collect();
+            assert_eq!(ids, [requirement!("SDP-6.1-1")]);
+        }
     }
 }

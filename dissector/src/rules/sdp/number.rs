@@ -76,7 +76,7 @@ mod tests {
 
     use crate::rules::sdp::testing::{proves, proves_of};
     use crate::testing::Wire;
-    use crate::testing::sdp::{STAG, SdpScript, VA, hello_ack};
+    use crate::testing::sdp::{STAG, SdpScript, VA, advert, hello_ack};
 
     fn data(script: &mut SdpScript, direction: usize) {
         script.send(direction, Mid::DATA, "", 4);
@@ -121,6 +121,37 @@ mod tests {
             }
         };
         proves(requirement!("SDP-6.1.5-2"), first(1), first(0));
+    }
+
+    /// A message without its extended header is too short, but its MSeq is readable.
+    #[test]
+    fn a_short_message_has_the_next_number() {
+        let short = |skip: u32| {
+            move |script: &mut SdpScript| {
+                data(script, 0);
+                script.mseq[0] += skip;
+                script.send(0, Mid::CH_RCV_BUF, "", 0);
+                data(script, 0);
+            }
+        };
+        proves(requirement!("SDP-6.1.5-2"), short(1), short(0));
+    }
+
+    /// After MSeqAck has decreased, it is not known whether the sender has received the SrcAvail.
+    #[test]
+    fn only_the_decrease_of_mseq_ack_is_found() {
+        let answers = |ack: u32| {
+            move |script: &mut SdpScript| {
+                data(script, 1);
+                script.receive_all(0);
+                data(script, 0);
+                script.send(1, Mid::SRC_AVAIL, &advert(100, None), 1);
+                script.ack[0] = ack;
+                script.send(0, Mid::SEND_SM, "", 0);
+            }
+        };
+        proves(requirement!("SDP-6.1.6-1"), answers(0), answers(1));
+        proves(requirement!("SDP-9.2-18"), answers(1), answers(0));
     }
 
     #[test]

@@ -61,9 +61,12 @@ fn owed(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
         _ => false,
     };
     if instead {
-        let ids = requirements!["SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11.3-9"];
+        let ids = requirements!["SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6"];
         let expected = format!("before this message, Data with the {} bytes that a SendSm requested", sender.owed);
         findings.report_each(ids, unit, view.range(3..4), &expected, &mid.to_string());
+        if sender.source_mode == Some(Mode::Pipelined) {
+            findings.report(requirement!("SDP-11.3-9"), unit, view.range(3..4), &expected, mid.to_string());
+        }
     }
 }
 
@@ -131,7 +134,7 @@ mod tests {
     }
 
     /// A SendSm requests 40 octets. The Data Source sends `octets` of these octets as Data, and
-    /// then a message with `mid`.
+    /// then a message with `mid`. The Mode is Combined.
     fn after_data(octets: usize, mid: Mid) -> impl Fn(&mut SdpScript, usize) {
         move |script, way| {
             src_avail(script, way, 50, 10);
@@ -153,11 +156,34 @@ mod tests {
             requirement!("SDP-9.2-35"),
             requirement!("SDP-9.5.2.1-2"),
             requirement!("SDP-9.5.2.1-6"),
-            requirement!("SDP-11.3-9"),
         ] {
             proves_each_way(id, after_data(39, Mid::SRC_AVAIL), after_data(40, Mid::SRC_AVAIL));
         }
         proves_each_way(requirement!("SDP-9.2-33"), after_data(39, Mid::DIS_CONN), after_data(40, Mid::DIS_CONN));
+        let in_pipelined = |script: &mut SdpScript, way: usize| {
+            pipelined(script, way);
+            src_avail(script, way, 50, 0);
+            script.send(1 - way, Mid::SEND_SM, "", 0);
+            script.both_receive_all();
+            script.send(way, Mid::DATA, "", 49);
+            script.send(way, Mid::DIS_CONN, "", 0);
+        };
+        proves_each_way(requirement!("SDP-11.3-9"), in_pipelined, after_data(39, Mid::DIS_CONN));
+    }
+
+    /// The draft allows a Len of at most 2^31. It is not known how many octets a SendSm requests if
+    /// Len is larger.
+    #[test]
+    fn a_wrong_len_requests_no_data() {
+        let closes = |len: u32| {
+            move |script: &mut SdpScript, way: usize| {
+                src_avail(script, way, len, 10);
+                script.send(1 - way, Mid::SEND_SM, "", 0);
+                script.both_receive_all();
+                script.send(way, Mid::DIS_CONN, "", 0);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.2-33"), closes(1 << 31), closes((1 << 31) + 1));
     }
 
     #[test]

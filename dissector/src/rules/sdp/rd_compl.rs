@@ -42,6 +42,10 @@ fn about(view: &SdpView<'_>) -> Option<(u64, Advert)> {
 
 fn amount(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let Some((len, source)) = about(view) else { return };
+    if view.state.latest.send.and_then(|sent| sent.invalidates).is_some_and(|stag| stag != source.stag) {
+        // The message is about another SrcAvail. The rule about Invalidate reports this.
+        return;
+    }
     let (sender, range) = (view.sender_state(), view.range(16..20));
     let found = format!("{len} bytes, for the SrcAvail of frame {}", source.frame);
     let goes_on = (source.reported() > 0).then_some(requirement!("SDP-9.2-38"));
@@ -82,8 +86,7 @@ fn invalidate(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings
         Some(stag) if stag != source.stag => {
             let found = format!("Invalidate STag {stag:#010x}");
             // If the STag belongs to a newer SrcAvail, the message violates two more requirements.
-            let sources = &view.state.peers[view.direction].sink.sources;
-            if sources.iter().any(|newer| newer.stag == stag && newer.mseq != source.mseq) {
+            if view.state.latest.affected_advert.is_some_and(|affected| affected.mseq != source.mseq) {
                 let ids = requirements!["SDP-9.2-15", "SDP-9.5.2.1-3"];
                 findings.report_each(ids, unit, range.clone(), &expected, &found);
             }
@@ -240,6 +243,26 @@ mod tests {
             }
         };
         proves_each_way(requirement!("SDP-9.2-14"), completes_with(51), completes_with(50));
+        // The message invalidates the STag of the second SrcAvail, so it is about that SrcAvail.
+        let about_the_second = |script: &mut SdpScript, way: usize| {
+            two(script, way, true);
+            script.reads(way, STAG, VA, 50);
+            completes(script, way, Mid::RDMA_RD_COMPL, 51);
+        };
+        proves_each_way(requirement!("SDP-9.2-14"), completes_with(51), about_the_second);
+        // The second SrcAvail is completed first. So the next message is about all of the first one.
+        let exchanged = |script: &mut SdpScript, way: usize| {
+            pipelined(script, 1 - way);
+            script.send(1 - way, Mid::SRC_AVAIL, &advert_of(0x0099_0099, 90, None), 0);
+            script.send(1 - way, Mid::SRC_AVAIL, &advert_of(STAG, 50, None), 0);
+            script.both_receive_all();
+            script.reads(way, 0x0099_0099, VA, 90);
+            script.reads(way, STAG, VA, 50);
+            completes(script, way, Mid::RDMA_RD_COMPL, 50);
+            script.send(way, Mid::RDMA_RD_COMPL, &word(90), 0);
+        };
+        proves_each_way(requirement!("SDP-9.2-38"), reads(&[30, 10], &[30, 40]), exchanged);
+        proves_each_way(requirement!("SDP-9.2-15"), exchanged, completes_with(50));
         let ends = |newer: bool| {
             move |script: &mut SdpScript, way: usize| {
                 two(script, way, newer);

@@ -410,6 +410,13 @@ mod tests {
         proves_each_way(requirement!("SDP-12.4-11"), writes(1, true), writes(1, false));
         proves_each_way(requirement!("SDP-12.5-7"), writes(1, true), writes(1, false));
         proves_each_way(requirement!("SDP-12.4-12"), writes(2, true), writes(1, true));
+        // The SinkAvail is not late, because no ModeChange ended Pipelined Mode.
+        let in_combined = |script: &mut SdpScript, way: usize| {
+            sink_avail(script, 1 - way, 9000, 0, 0);
+            script.write(way, STAG, VA, 50);
+            acknowledges(script, way);
+        };
+        proves_each_way(requirement!("SDP-12.4-11"), writes(1, true), in_combined);
     }
 
     /// An endpoint sends an RDMA Read although Buffered Mode applies to the data that its peer

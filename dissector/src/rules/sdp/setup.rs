@@ -5,8 +5,9 @@
 //! send such a Hello. So a finding about such a Hello is a note.
 
 use weft_core::requirement;
-use weft_core::wire::sdp::Mid;
+use weft_core::wire::sdp::{Mid, RawBsdh, RawHeader, RawHelloAck};
 
+use super::figure::is_first;
 use super::view::SdpView;
 use crate::direction::Direction;
 use crate::follow::{ConnectionState, Excess};
@@ -51,7 +52,16 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
         findings.as_note().report_each(ids, unit, 0..view.size(), expected, found);
     }
     let Some(sent) = state.latest.send else { return };
-    if mid == Mid::HELLO {
+    if view.replaces_hello_ack() {
+        let expected = "a HelloAck as the first message of the Accepting Peer";
+        let ids = requirements!["SDP-6.2-1", "SDP-8.1.1-4"];
+        findings.report_each(ids, unit, range.clone(), expected, &mid.to_string());
+        if view.size() == RawBsdh::LEN + RawHelloAck::LEN {
+            // The message has the size of a HelloAck, so it is probably a HelloAck with a wrong MID.
+            let ids = requirements!["SDP-6.2.2-3", "SDP-6.1.1-3"];
+            findings.report_each(ids, unit, range, expected, &mid.to_string());
+        }
+    } else if mid == Mid::HELLO {
         let ids = requirements!["SDP-8.1.1-2", "SDP-8.1.1-12", "SDP-6.1.1-2", "SDP-5-3"];
         findings.report_each(ids, unit, range, "a Hello as plain TCP data, before iWARP starts", "a Hello in a Send");
     } else if mid == Mid::HELLO_ACK && from_connecting {
@@ -64,10 +74,6 @@ fn order(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mu
     {
         let expected = "one HelloAck, as the first message of the Accepting Peer";
         findings.report(requirement!("SDP-6.2-1"), unit, range, expected, "another HelloAck");
-    } else if !from_connecting && state.closing.hello_ack.is_none() && sent.follows && sent.is_first() {
-        let ids = requirements!["SDP-6.2-1", "SDP-6.2.2-3", "SDP-6.1.1-3", "SDP-8.1.1-4"];
-        let expected = "a HelloAck as the first message of the Accepting Peer";
-        findings.report_each(ids, unit, range, expected, &mid.to_string());
     }
 }
 
@@ -117,14 +123,13 @@ fn framed(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>)
 /// Reports a SrcAvail without payload, or a SinkAvail, before any ModeChange. The first Mode is
 /// Combined Mode, which does not allow these messages.
 fn combined_first(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
-    let (state, mid) = (view.state, view.mid());
-    let (half, expected, found) = match mid {
-        Mid::SRC_AVAIL if view.payload_len() == 0 => (view.direction, "payload in the SrcAvail", "no payload"),
-        Mid::SINK_AVAIL => (view.peer(), "no SinkAvail", "a SinkAvail"),
+    let (expected, found) = match view.mid() {
+        Mid::SRC_AVAIL if view.payload_len() == 0 => ("payload in the SrcAvail", "no payload"),
+        Mid::SINK_AVAIL => ("no SinkAvail", "a SinkAvail"),
         _ => return,
     };
-    if view.sender_state().certain && state.changes[half].count == 0 {
-        let from_connecting = view.direction == state.connecting;
+    if view.sender_state().certain && is_first(view.sender_state()) {
+        let from_connecting = view.direction == view.state.connecting;
         let id = if from_connecting { requirement!("SDP-8.1.1-39") } else { requirement!("SDP-8.1.1-29") };
         let expected = format!("{expected}, because Combined Mode is the first Mode");
         findings.report(id, unit, view.range(3..4), &expected, found);
@@ -143,6 +148,8 @@ fn depth(state: &ConnectionState, findings: &mut Findings<'_>) {
         let is_connecting = direction == sdp.connecting;
         let limits = [(reads.loc_ord.max, "LocORD of the requester"), (reads.loc_ird.max, "LocIRD of the responder")];
         for (at, (excess, (limit, whose))) in reads.sdp_excess().into_iter().zip(limits).enumerate() {
+            // Another rule reports a limit of 0.
+            let limit = limit.filter(|limit| *limit > 0);
             let (Some(excess), Some(limit)) = (excess.filter(is_in_order), limit) else { continue };
             let expected = format!("at most {limit} unanswered Read Requests, the {whose}");
             let ids = match (at, is_connecting) {
@@ -213,13 +220,22 @@ mod tests {
                 script
             }
         };
-        for id in [
-            requirement!("SDP-6.2-1"),
-            requirement!("SDP-6.2.2-3"),
-            requirement!("SDP-6.1.1-3"),
-            requirement!("SDP-8.1.1-4"),
-        ] {
+        for id in [requirement!("SDP-6.2-1"), requirement!("SDP-8.1.1-4")] {
             proves_of(id, answered(0xff), answered(1));
+        }
+        // MIDs 2 and 0 are in a message with the size of a HelloAck. The Data is not a HelloAck.
+        for id in [requirement!("SDP-6.2.2-3"), requirement!("SDP-6.1.1-3")] {
+            proves_of(id, answered(2), answered(1));
+            proves_of(id, answered(0), answered(0xff));
+        }
+        // The first message of the Accepting Peer is not a Hello in a Send.
+        let again = |order: FieldOrder| {
+            let mut script = SdpScript::open(order);
+            script.send_octets(3, 0, &hello());
+            script
+        };
+        for id in [requirement!("SDP-5-3"), requirement!("SDP-8.1.1-12"), requirement!("SDP-6.1.1-2")] {
+            proves_of(id, again, answered(0));
         }
         proves(
             requirement!("SDP-6.1.1-3"),
@@ -329,6 +345,12 @@ mod tests {
             }
         };
         proves(requirement!("SDP-8.1.1-29"), sink_avail(false), sink_avail(true));
+        // The ModeChange is about the other half-connection.
+        let other_half = |script: &mut SdpScript| {
+            script.send(1, Mid::MODE_CHANGE, &word(4), 0);
+            script.send(1, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+        };
+        proves(requirement!("SDP-8.1.1-29"), sink_avail(false), other_half);
     }
 
     /// Both LocIRD and LocORD are 4 in Hello and HelloAck.
@@ -350,6 +372,18 @@ mod tests {
         for id in [requirement!("SDP-6.2.2.6-1"), requirement!("SDP-8.1.1-25"), requirement!("SDP-8.1.1-27")] {
             proves(id, reads(1, 5), reads(1, 4));
         }
+        // Another rule reports a LocORD of 0 in the HelloAck.
+        let with_loc_ord = |loc_ord: u8| {
+            move |order: FieldOrder| {
+                let mut script = SdpScript::with_hello(order, |_| {});
+                let mut octets = hello_ack();
+                octets[27] = loc_ord;
+                script.send_octets(5, 1, &octets);
+                reads(1, 2)(&mut script);
+                script
+            }
+        };
+        proves_of(requirement!("SDP-6.2.2.6-1"), with_loc_ord(1), with_loc_ord(0));
         // Each Read Request follows the Response to the previous request. Without the SYN-ACK, the
         // dissector processes all Responses last.
         let mut script = upon_private_data(FieldOrder::Figure);

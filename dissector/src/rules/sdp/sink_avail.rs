@@ -6,6 +6,7 @@ use weft_core::requirement;
 use weft_core::wire::sdp::{Mid, Mode, RawSinkAvail};
 
 use super::figure::{FIRST_MODE, is_first, name, pair};
+use super::hello::MAX_PRIVATE_BUFFER;
 use super::view::SdpView;
 use crate::follow::ConnectionState;
 use crate::parse::Unit;
@@ -53,7 +54,9 @@ pub(super) static MAX_ADVERTS: Rule =
 fn size(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut Findings<'_>) {
     let sender = view.sender_state();
     let Some(raw) = view.extension_of::<RawSinkAvail>(Mid::SINK_AVAIL) else { return };
-    let (len, true, Some(own)) = (raw.len.get(), sender.certain, sender.receive_size) else { return };
+    // Another rule reports a size of Private Buffers that is too large.
+    let own = sender.receive_size.filter(|own| *own <= MAX_PRIVATE_BUFFER);
+    let (len, true, Some(own)) = (raw.len.get(), sender.certain, own) else { return };
     if len > own {
         return;
     }
@@ -115,7 +118,8 @@ fn timing(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &m
         let found = format!("NonDiscards {}", raw.non_discards.get());
         findings.report(requirement!("SDP-9.3-5"), unit, view.range(32..36), &expected, found);
     }
-    if let Some(source) = sender.sources.oldest {
+    // After a SrcAvailCancel, the SrcAvails count only until the SendSm that answers the cancel.
+    if let Some(source) = sender.sources.oldest.filter(|_| !sender.cancels.src_avail_received) {
         let ids = requirements!["SDP-11.3-13", "SDP-11.3-18"];
         let expected = format!("no SinkAvail until the SrcAvail of frame {} is Processed", source.frame);
         findings.report_each(ids, unit, view.range(3..4), &expected, "a SinkAvail");
@@ -146,10 +150,11 @@ fn max_adverts(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, finding
 #[cfg(test)]
 mod tests {
     use weft_core::requirement;
-    use weft_core::wire::sdp::Mid;
+    use weft_core::wire::sdp::{FieldOrder, Mid};
 
     use crate::rules::sdp::sdp_script::{change, completes, pipelined, proves_each_way, sink_avail, src_avail};
-    use crate::testing::sdp::{SdpScript, advert, word};
+    use crate::rules::sdp::testing::proves_of;
+    use crate::testing::sdp::{SdpScript, advert, hello_ack, word};
 
     /// Sends a SinkAvail of `len` octets. Private Buffers have 4096 octets.
     fn of(len: u32, payload: usize) -> impl Fn(&mut SdpScript, usize) {
@@ -172,6 +177,19 @@ mod tests {
         }
         proves_each_way(requirement!("SDP-9.4-3"), of(4096, 9), of(4097, 9));
         proves_each_way(requirement!("SDP-10-2"), of(4096, 0), of(4097, 0));
+        // The HelloAck has this ActRcvSz. More than 2^31 octets are not allowed.
+        let with_size = |size: u32| {
+            move |order: FieldOrder| {
+                let mut script = SdpScript::with_hello(order, |_| {});
+                let mut octets = hello_ack();
+                octets[20..24].copy_from_slice(&size.to_be_bytes());
+                script.send_octets(5, 1, &octets);
+                pipelined(&mut script, 0);
+                sink_avail(&mut script, 1, 9000, 0, 0);
+                script
+            }
+        };
+        proves_of(requirement!("SDP-9-1"), with_size(9000), with_size((1 << 31) + 1));
     }
 
     #[test]
@@ -313,6 +331,14 @@ mod tests {
         };
         proves_each_way(requirement!("SDP-11.3-18"), offered(true), offered(false));
         proves_each_way(requirement!("SDP-11.3-13"), offered(true), offered(false));
+        let canceled = |script: &mut SdpScript, way: usize| {
+            pipelined(script, 1 - way);
+            script.send(1 - way, Mid::SRC_AVAIL, &advert(9000, None), 0);
+            script.send(1 - way, Mid::SRC_AVAIL_CANCEL, "", 0);
+            script.receive_all(way);
+            script.send(way, Mid::SINK_AVAIL, &advert(9000, Some(0)), 0);
+        };
+        proves_each_way(requirement!("SDP-11.3-18"), offered(true), canceled);
     }
 
     /// MaxAdverts is 4 at both endpoints.

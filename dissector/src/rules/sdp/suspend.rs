@@ -108,6 +108,7 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
+    use crate::rules::sdp::sdp_script::advert_of;
     use crate::rules::sdp::testing::proves;
     use crate::testing::sdp::{STAG, SdpScript, VA, advert, word};
 
@@ -248,5 +249,32 @@ mod tests {
             })
         };
         proves(requirement!("SDP-13.1.1-10"), answers(false), answers(true));
+        // Other rules report a wrong Len, and a Read from another buffer.
+        let wrong_len = advertised(|script| {
+            reads(script);
+            script.send(0, Mid::RDMA_RD_COMPL, &word(0), 0);
+            susp_comm_of(0)(script);
+        });
+        let other_buffer = advertised(|script| {
+            script.reads(0, STAG + 1, VA, 100);
+            reports(script);
+            susp_comm_of(0)(script);
+        });
+        proves(requirement!("SDP-13-2"), suspends(false), wrong_len);
+        proves(requirement!("SDP-13-2"), suspends(false), other_buffer);
+        // Two SrcAvails are read, and `count` of them are reported.
+        let two = |count: usize| {
+            advertised(move |script| {
+                script.send(1, Mid::SRC_AVAIL, &advert_of(2, 100, None), 0);
+                script.both_receive_all();
+                script.reads(0, STAG, VA, 9000);
+                script.reads(0, 2, VA, 100);
+                for len in &[9000, 100][..count] {
+                    script.send(0, Mid::RDMA_RD_COMPL, &word(*len), 0);
+                }
+                susp_comm_of(0)(script);
+            })
+        };
+        proves(requirement!("SDP-13-2"), two(1), two(2));
     }
 }

@@ -57,7 +57,7 @@ fn read(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
     // A message that invalidates the buffer is the last message about this buffer.
     let is_last = view.state.latest.send.is_some_and(|sent| sent.invalidates == Some(advert.stag));
     let falls_short = is_last && len < advert.left && moved.is_some_and(|moved| moved.read >= advert.left);
-    if len > advert.left || falls_short {
+    if advert.payload > 0 && (len > advert.left || falls_short) {
         let expected = format!(
             "Len {}: the {} bytes that frame {} advertises, minus {} bytes of payload, minus the reported bytes",
             advert.left, advert.len, advert.frame, advert.payload
@@ -65,15 +65,13 @@ fn read(_: &ConnectionState, unit: &Unit<'_>, view: &SdpView<'_>, findings: &mut
         if len > advert.left {
             findings.report(requirement!("SDP-6.3.7.1-2"), unit, LEN, &expected, found.clone());
         }
-        if advert.payload > 0 {
-            findings.report(requirement!("SDP-6.3.7.1-3"), unit, LEN, &expected, found.clone());
-        }
+        findings.report(requirement!("SDP-6.3.7.1-3"), unit, LEN, &expected, found.clone());
     }
     let Some(moved) = moved.filter(|moved| moved.read < len) else { return };
     let expected =
         format!("at most the {} bytes that RDMA Reads requested from the buffer of frame {}", moved.read, advert.frame);
     findings.report(requirement!("SDP-6.3.7.1-1"), unit, LEN, &expected, found.clone());
-    if moved.read == 0 {
+    if moved.read == 0 && sender.rdma_use.read.is_none() {
         findings.report(requirement!("SDP-6.3.4-1"), unit, LEN, "RDMA Reads before the RdmaRdCompl", found);
     }
 }
@@ -138,12 +136,20 @@ mod tests {
         proves(requirement!("SDP-6.3.7.1-1"), read(1, &[60], &[60]), read(1, &[60], &[59]));
         proves(requirement!("SDP-6.3.7.1-1"), read(1, &[60], &[30, 30]), read(1, &[60, 40], &[30, 30]));
         proves(requirement!("SDP-6.3.4-1"), read(1, &[], &[60]), read(1, &[70], &[60]));
+        let other_buffer = |script: &mut SdpScript| {
+            script.send(0, Mid::SRC_AVAIL, &advert(100, None), 1);
+            script.receive_all(1);
+            script.reads(1, STAG + 1, VA, 60);
+            script.send(1, Mid::RDMA_RD_COMPL, &word(60), 0);
+        };
+        proves(requirement!("SDP-6.3.4-1"), read(1, &[], &[60]), other_buffer);
     }
 
     #[test]
     fn payload_is_not_reported() {
         proves(requirement!("SDP-6.3.7.1-2"), read(10, &[100], &[100]), read(10, &[100], &[90]));
         proves(requirement!("SDP-6.3.7.1-2"), read(10, &[100], &[50, 50]), read(10, &[100], &[50, 40]));
+        proves(requirement!("SDP-6.3.7.1-2"), read(10, &[100], &[100]), read(0, &[100], &[101]));
         proves(requirement!("SDP-6.3.7.1-3"), read(10, &[100], &[91]), read(10, &[100], &[90]));
         // The last RdmaRdCompl invalidates the completely read buffer, so no later message can
         // report the remaining octets.

@@ -195,6 +195,33 @@ mod tests {
         either(requirement!("SDP-12.5-23"), &bad, &good);
     }
 
+    /// The draft does not define the Mode after a ModeChange that its sender must not send.
+    #[test]
+    fn the_mode_after_a_wrong_change_is_not_known() {
+        let sends = |mid: Mid, list: &'static [(usize, u32)]| {
+            move |script: &mut SdpScript, way: usize| {
+                changes(list)(script, way);
+                script.send(way, mid, &advert(9000, (mid == Mid::SINK_AVAIL).then_some(0)), 0);
+            }
+        };
+        let src_avail = |list| sends(Mid::SRC_AVAIL, list);
+        let id = requirement!("SDP-11-6");
+        proves_each_way(id, src_avail(&[(0, TO_BUFFERED)]), src_avail(&[(0, TO_PIPELINED), (0, TO_BUFFERED)]));
+        // Mode 3 is reserved.
+        proves_each_way(requirement!("SDP-9.2-2"), src_avail(&[]), src_avail(&[(0, 6)]));
+        let sink_avail = |list| sends(Mid::SINK_AVAIL, list);
+        let by_source = sink_avail(&[(1, TO_PIPELINED), (1, TO_COMBINED)]);
+        let by_sink = sink_avail(&[(1, TO_PIPELINED), (0, SINK_TO_COMBINED)]);
+        proves_each_way(requirement!("SDP-11-8"), by_source, by_sink);
+        // One of two words is the extended header.
+        let too_long = |script: &mut SdpScript, way: usize| {
+            script.send(way, Mid::MODE_CHANGE, "00000000 00000004", 0);
+            script.both_receive_all();
+            script.send(way, Mid::SRC_AVAIL, &advert(9000, None), 0);
+        };
+        proves_each_way(id, src_avail(&[(0, TO_BUFFERED)]), too_long);
+    }
+
     #[test]
     fn pipelined_mode_is_left_one_step_at_a_time() {
         let leaves = |waits: bool| {
@@ -244,6 +271,16 @@ mod tests {
                 script.send(way, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
             }
         };
+        // Another rule reports a Write to an STag that was not advertised.
+        let writes_elsewhere = |script: &mut SdpScript, way: usize| {
+            changes(&[(0, TO_PIPELINED)])(script, way);
+            sink_avail(script, 1 - way, 9000, 0, 0);
+            script.write(way, STAG + 1, VA, 100);
+            script.receive_all(way);
+            script.send(way, Mid::RDMA_WR_COMPL, &word(100), 0);
+            script.send(way, Mid::MODE_CHANGE, &word(TO_COMBINED), 0);
+        };
+        proves_each_way(requirement!("SDP-12.4-7"), leaves(false), writes_elsewhere);
         proves_each_way(requirement!("SDP-12.4-7"), leaves(false), leaves(true));
         proves_each_way(requirement!("SDP-12.5-2"), leaves(false), leaves(true));
         proves_each_way(requirement!("SDP-12.4-5"), leaves(false), leaves(true));

@@ -41,6 +41,7 @@ impl<'a> SdpView<'a> {
         if carrier == Carrier::Send && !state.has_trusted_send(direction) {
             return None;
         }
+        let order = state.latest.other_order.unwrap_or(order);
         let (bsdh, _) = RawBsdh::read(part.get(0..RawBsdh::LEN)?, order)?;
         Some(SdpView { state, carrier, order, part, bsdh, direction })
     }
@@ -63,6 +64,14 @@ impl<'a> SdpView<'a> {
     /// The direction of the receiver.
     pub(crate) fn peer(&self) -> Direction {
         self.direction.peer()
+    }
+
+    /// Returns whether the message is the first Send of the Accepting Peer, but is not a readable
+    /// HelloAck.
+    pub(crate) fn replaces_hello_ack(&self) -> bool {
+        self.direction != self.state.connecting
+            && self.state.closing.hello_ack.is_none()
+            && self.state.latest.send.is_some_and(|sent| sent.follows && sent.is_first())
     }
 
     /// The length of the complete message in octets. Octets that were not captured count, too.
