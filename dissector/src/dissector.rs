@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::dropped::DroppedState;
 use crate::follow::PortMappers;
 use crate::follow::exchange::Exchanges;
-use crate::follow::portmap::{PmDatagram, Transactions};
+use crate::follow::portmap::{PmDatagram, Transaction, Transactions};
 use crate::frame_number::FrameNumber;
 use crate::grammar::portmap::{MESSAGE_LEN, PORT};
 use crate::ip::{Datagram, IpReader, Segment, Transport};
@@ -83,9 +83,10 @@ impl CheckedMessages {
         let transactions = &self.transactions;
         let transaction = seen.as_ref().and_then(|seen| transactions.find(seen));
         let conflict = seen.as_ref().and_then(|seen| transactions.find_conflict(seen));
-        let check = |transaction, conflict| {
+        let check = |transaction: Option<&Transaction>, conflict| {
             let mut found = Vec::new();
-            let view = PmView { datagram: seen.as_ref(), transaction, conflict };
+            let newest = transaction.and_then(|transaction| transactions.newest_like(transaction, time));
+            let view = PmView { datagram: seen.as_ref(), transaction, newest, conflict };
             check_datagram(&view, unit, &mut Findings::new(None, &mut found));
             found
         };

@@ -74,6 +74,8 @@ struct OpenMessage {
     next: i64,
     low: i64,
     high: i64,
+    /// Octets of payload in the first segment.
+    first_len: u32,
     sum: u64,
     /// The sum of the hashes ([`hash_offset`]) of all start offsets of segments, minus the sum of
     /// the hashes of all end offsets. In a complete message, the end of each segment except the
@@ -136,6 +138,31 @@ struct Channel {
     skipped: Option<(Msn, Msn)>,
     open: Option<OpenMessage>,
     last_message: Option<LastMessage>,
+    unexplained: UnexplainedFaults,
+}
+
+/// Faults of a queue, or of a tagged opcode, that later segments can explain: the sender may have
+/// sent the missing part later. Therefore the faults are reported when the connection ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct UnexplainedFaults {
+    /// The first MSN of the queue, if it is not 1 and MSN 1 did not follow. The location is the
+    /// location of the DDP header.
+    pub first_msn: Option<(Msn, Location)>,
+    /// The first gap in a message.
+    pub gap: Option<Gap>,
+}
+
+/// A gap in a message: no segment has the octets between two segments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// Whether the offsets are TOs. If false, they are MOs.
+    pub tagged: bool,
+    /// The offset where the gap begins.
+    pub expected: u64,
+    /// The offset of the segment after the gap.
+    pub found: u64,
+    /// Location of the DDP header of the segment after the gap.
+    pub octets: Location,
 }
 
 const WRITE: usize = 4;
@@ -170,7 +197,14 @@ impl Messages {
 
     /// Records that octets are missing or not trustworthy.
     pub(crate) fn record_loss(&mut self) {
-        *self = Messages::default();
+        self.channels.iter_mut().for_each(Channel::reset);
+        *self = Messages { channels: self.channels, ..Messages::default() };
+    }
+
+    /// Returns the faults that later segments did not explain, for each queue and for each tagged
+    /// opcode. The number is the QN; it has no meaning for tagged opcodes.
+    pub(crate) fn unexplained_faults(&self) -> impl Iterator<Item = (usize, UnexplainedFaults)> {
+        self.channels.iter().map(|channel| channel.unexplained).enumerate()
     }
 
     /// Returns whether all FPDUs of the direction were captured.
@@ -233,7 +267,7 @@ impl Messages {
             if !channel.open.is_some_and(|open| open.msn == msn && continues(&open)) {
                 // The QN is wrong, so the queue of the message is not known. Therefore the next MSN
                 // of the correct queue is also unknown from now on.
-                *channel = Channel::default();
+                channel.reset();
                 self.complete = false;
                 return SegmentPosition::default();
             }
@@ -253,6 +287,9 @@ impl Messages {
                     && (mo != 0 || last_message.low > 0 && u64::from(view.payload_len) <= last_message.low)
                 {
                     let again = view.last();
+                    if channel.unexplained.gap.is_some_and(|gap| gap.expected == u64::from(mo)) {
+                        channel.unexplained.gap = None;
+                    }
                     remarks.push(at.earlier(
                         RemarkKind::AfterLast { last: last_message.last_mo, found: mo, again },
                         last_message.at.control(),
@@ -272,7 +309,7 @@ impl Messages {
             open.add(at, view, i64::from(mo), ulp, remarks);
             open.numbers.1 = number;
             if view.last() {
-                position.completed = open.end(at, false, remarks);
+                position.completed = open.end(at, false, &mut channel.unexplained, remarks);
                 self.ended = self.ended.max(open.numbers.0);
                 channel.last_message =
                     Some(LastMessage { at, msn, last_mo: mo, stag: 0, low: open.low.cast_unsigned() });
@@ -329,7 +366,7 @@ impl Messages {
             open.add(at, view, offset, (view.header[1], 0), remarks);
             open.numbers.1 = number;
             if view.last() {
-                position.completed = open.end(at, true, remarks);
+                position.completed = open.end(at, true, &mut channel.unexplained, remarks);
                 self.ended = self.ended.max(open.numbers.0);
                 let low = open.base.wrapping_add(open.low.cast_unsigned());
                 channel.last_message = Some(LastMessage { at, msn: NO_MSN, last_mo: 0, stag: open.stag, low });
@@ -342,6 +379,11 @@ impl Messages {
 }
 
 impl Channel {
+    /// Forgets the messages of the channel, but not its faults.
+    fn reset(&mut self) {
+        *self = Channel { unexplained: self.unexplained, ..Channel::default() };
+    }
+
     /// Compares the MSN of a new message with the expected MSN of the queue.
     fn expect(
         &mut self,
@@ -360,10 +402,14 @@ impl Channel {
         let ahead = msn.is_at_or_after(expected);
         let was_skipped = self.skipped.is_some_and(|(from, to)| msn.messages_since(from) < to.messages_since(from));
         let kind = if self.next_msn.is_none() {
-            RemarkKind::FirstMsn { queue, found: msn }
+            self.unexplained.first_msn.get_or_insert((msn, at.header));
+            RemarkKind::FirstMsn
         } else if ahead {
             RemarkKind::MsnGap { queue, expected, found: msn }
         } else if was_skipped {
+            if msn == Msn::FIRST {
+                self.unexplained.first_msn = None;
+            }
             RemarkKind::MsnOutOfOrder { opcode, queue, found: msn }
         } else {
             RemarkKind::MsnRepeated { queue, expected, found: msn }
@@ -396,6 +442,7 @@ impl OpenMessage {
             next: first,
             low: first,
             high: first,
+            first_len: view.payload_len,
             sum: 0,
             tally: 0,
             segments: 0,
@@ -439,7 +486,13 @@ impl OpenMessage {
 
     /// Call this when the last segment has arrived. Checks that the segments form a complete
     /// message. Returns `None` if segments may be missing in the capture.
-    fn end(&self, at: SegmentLocation, tagged: bool, remarks: &mut Vec<Remark>) -> Option<CompletedMessage> {
+    fn end(
+        &self,
+        at: SegmentLocation,
+        tagged: bool,
+        unexplained: &mut UnexplainedFaults,
+        remarks: &mut Vec<Remark>,
+    ) -> Option<CompletedMessage> {
         if self.partial {
             return None;
         }
@@ -458,7 +511,10 @@ impl OpenMessage {
             remark(kind, self.at.header, self.segments == 1);
         } else if let Some(jump) = self.jump {
             let (expected, found) = (absolute(jump.expected), absolute(jump.found));
-            let missing = self.sum < spread;
+            let missing = self.lacks_segments(spread);
+            if missing {
+                unexplained.gap.get_or_insert(Gap { tagged, expected, found, octets: jump.octets });
+            }
             let kind = if covers {
                 RemarkKind::Order { tagged, expected, found }
             } else {
@@ -473,6 +529,16 @@ impl OpenMessage {
             remarks.push(at.remark(RemarkKind::EmptySegments(self.segments), header));
         }
         Some(CompletedMessage { len: self.sum, segments: self.segments, frame: self.at.frame, time: self.at.time })
+    }
+
+    /// Returns whether the sender left out segments of the message. `spread` is the distance from
+    /// the lowest to the highest offset. All segments except the last usually have the same length.
+    /// If the missing octets are not a multiple of this length, or if the message is longer than
+    /// the maximum, an offset is wrong instead.
+    fn lacks_segments(&self, spread: u64) -> bool {
+        let missing = spread.saturating_sub(self.sum);
+        let len = u64::from(self.first_len);
+        missing > 0 && len > 0 && missing.is_multiple_of(len) && u32::try_from(spread).is_ok()
     }
 }
 

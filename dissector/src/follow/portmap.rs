@@ -228,6 +228,13 @@ impl Transactions {
         self.known(seen).or_else(by_connecting).or_else(by_handle)
     }
 
+    /// Returns the newest transaction whose PMReq has the four-tuple of the PMReq in `transaction`,
+    /// at time `now`.
+    pub(crate) fn newest_like(&self, transaction: &Transaction, now: u64) -> Option<&Transaction> {
+        let newest = self.get(self.by_connecting.get(&transaction.request.connecting_address()), now)?;
+        newest.request.has_four_tuple_of(&transaction.request).then_some(newest)
+    }
+
     /// Returns whether a PMReq was captured so far.
     pub(crate) fn has_any(&self) -> bool {
         !self.kept.is_empty()

@@ -38,7 +38,7 @@ pub(crate) enum RemarkKind {
         expected: u64,
         /// The offset at which the segment begins.
         found: u64,
-        /// Whether the sender left out octets of the message.
+        /// Whether the sender left out segments of the message.
         missing: bool,
     },
     /// The segments form a complete message, but were not sent in the order of their offsets.
@@ -62,12 +62,7 @@ pub(crate) enum RemarkKind {
         again: bool,
     },
     /// The first MSN of a queue is not 1.
-    FirstMsn {
-        /// QN.
-        queue: u32,
-        /// The MSN of the first message.
-        found: Msn,
-    },
+    FirstMsn,
     /// The MSN of a message is higher than the previous MSN of its queue plus one.
     MsnGap {
         /// QN.
@@ -135,8 +130,8 @@ pub(crate) enum RemarkKind {
     },
     /// A message without payload has more than one segment. The value is the number of segments.
     EmptySegments(u32),
-    /// An FPDU in the middle of a message has no DDP header. Either the FPDU is too short, or the
-    /// version bits of DDP and of RDMAP are both wrong.
+    /// An FPDU in the middle of a message has no DDP header: the FPDU is too short, or several of
+    /// the fixed fields are wrong.
     NoHeader,
     /// The STag of a Read Response differs from the SinkSTag of the Read Request.
     SinkStag {

@@ -103,6 +103,8 @@ pub(crate) struct Stream {
     pub misplaced: u32,
     /// Number of FPDUs so far that lack all required markers.
     pub unmarked: u32,
+    /// Location of the first octets of the first FPDU that `unmarked` counts.
+    pub first_unmarked: Option<Location>,
     /// Whether any FPDU had markers.
     pub has_markers: bool,
     /// Whether any FPDU had correct markers.
@@ -155,8 +157,6 @@ pub(crate) struct Stream {
     pub cut_fpdu: Option<Location>,
     /// The first Terminate.
     pub terminate: Option<TerminateSummary>,
-    /// The frame of the first FPDU after the Terminate in `terminate`.
-    pub after_terminate: Option<FrameNumber>,
 }
 
 impl Stream {
@@ -217,15 +217,15 @@ impl Stream {
         if self.first_valid.is_none() && fpdu.crc_status != CrcStatus::Bad {
             (self.first_valid, self.first_valid_end) = (Some(unit.frame), fpdu.layout.end);
         }
-        if self.terminate.is_some() {
-            self.after_terminate.get_or_insert(unit.frame);
-        }
         match fpdu.crc_status {
             CrcStatus::Bad => self.bad_crcs += u32::from(!unit.incomplete),
             CrcStatus::Absent => self.no_field += 1,
             _ => {}
         }
         self.record_markers(fpdu);
+        if self.unmarked == 1 {
+            self.first_unmarked.get_or_insert_with(|| unit.locate_first(0..4));
+        }
         let length = fpdu.layout.ulpdu_length;
         self.longest = self.longest.max(length);
         if let Some(capacity) = self.capacity {

@@ -30,6 +30,18 @@ pub(crate) struct Fault {
     pub end: u64,
 }
 
+/// Whether the FPDUs of a direction have DDP headers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Headers {
+    /// No FPDU had a correct header so far.
+    #[default]
+    Unknown,
+    /// The latest FPDU has a header.
+    Present,
+    /// The latest FPDU has no header, but earlier FPDUs have one.
+    Missing,
+}
+
 /// The state of one direction.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DirectionTraffic {
@@ -54,6 +66,7 @@ pub(crate) struct DirectionTraffic {
     pub lost_framing: bool,
     /// The latest segments of the direction.
     pub log: SegmentLog,
+    headers: Headers,
     has_started: bool,
 }
 
@@ -224,9 +237,17 @@ impl Traffic {
         }
         let version = self.version.unwrap_or(1);
         let side = &mut self.directions[direction];
-        let versions_fit = view.header[0] & 3 == version || view.header[1] >> 6 == version;
-        if !versions_fit && side.messages.open_message().is_some() {
+        let headless = is_headless(view, version);
+        let in_message = headless && side.messages.open_message().is_some();
+        side.headers = match side.headers {
+            _ if !headless => Headers::Present,
+            Headers::Present if in_message => Headers::Missing,
+            headers => headers,
+        };
+        if in_message {
             remarks.push(at.remark(RemarkKind::NoHeader, 2..4));
+        }
+        if in_message || side.lacks_header() {
             side.fault.get_or_insert(fault(u64::MAX));
             return self.record_loss(direction);
         }
@@ -315,12 +336,34 @@ impl Traffic {
 }
 
 impl DirectionTraffic {
+    /// Returns whether the latest FPDU has no DDP header, although earlier FPDUs of the direction
+    /// have one. Then the octets in place of the header are payload.
+    pub(crate) fn lacks_header(&self) -> bool {
+        self.headers == Headers::Missing
+    }
+
     fn start(&mut self) {
         if !self.has_started {
             self.has_started = true;
             self.messages.start();
         }
     }
+}
+
+/// Returns whether the octets of the DDP header are probably not a header: the versions of DDP and
+/// of RDMAP are both wrong, or at least three of the fixed fields are wrong.
+fn is_headless(view: &SegmentView<'_>, version: u8) -> bool {
+    if view.is_ordinary() {
+        return version != 1;
+    }
+    let (control, ulp_control) = (view.segment.control(), view.segment.ulp_control());
+    let versions = [control.version(), ulp_control.version()].map(|found| found != version);
+    let others = [
+        control.reserved() != 0,
+        ulp_control.reserved() != 0,
+        ulp_control.opcode().is_tagged().is_some_and(|tagged| tagged != control.tagged()),
+    ];
+    versions == [true; 2] || versions.iter().chain(&others).filter(|wrong| **wrong).count() >= 3
 }
 
 /// Returns whether every receiver must reject the segment because of its version, its opcode, its T
@@ -345,7 +388,7 @@ fn is_fault(remark: &Remark) -> bool {
         remark.kind,
         RemarkKind::FirstOffset(_)
             | RemarkKind::Offset { tagged: false, .. }
-            | RemarkKind::FirstMsn { .. }
+            | RemarkKind::FirstMsn
             | RemarkKind::MsnGap { .. }
             | RemarkKind::MsnRepeated { .. }
             | RemarkKind::MsnChanged { .. }

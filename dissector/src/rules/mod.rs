@@ -91,7 +91,8 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
 });
 
 /// Calls all rules that concern `unit`. If `unit` is an FPDU, `view` is its DDP segment. `view` is
-/// `None` if it is possible that the captured octets differ from the octets that were sent.
+/// `None` if it is possible that the captured octets differ from the octets that were sent. The
+/// rules about segments do not run for an FPDU without a DDP header.
 pub(crate) fn check_unit(
     state: &ConnectionState,
     unit: &Unit<'_>,
@@ -103,7 +104,7 @@ pub(crate) fn check_unit(
         Kind::Startup(..) => tables.startup.iter().for_each(|check| check(state, unit, findings)),
         Kind::Fpdu(fpdu) => {
             tables.fpdu.iter().for_each(|check| check(state, unit, fpdu, findings));
-            if let Some(view) = view {
+            if let Some(view) = view.filter(|_| !state.traffic.directions[unit.direction()].lacks_header()) {
                 tables.segment.iter().for_each(|check| check(state, unit, view, findings));
                 if !view.is_ordinary() {
                     tables.header.iter().for_each(|check| check(state, unit, view, findings));

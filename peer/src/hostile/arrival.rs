@@ -51,7 +51,7 @@ fn needs_a_send(octets: &[u8], state: &mut DeviationState, rejected: Opcode) -> 
 
 deviations! {
     "ddp.acts-after-error" [Conduct(|conduct| conduct.acts_after_error = true)]
-        ["DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-5.4-12", "DDP-7.1-19", "RDMAP-7-4"]
+        ["DDP-7.1-18", "DDP-3-13", "RDMAP-7-2", "RDMAP-5.4-12", "DDP-7.1-19", "RDMAP-7-3", "RDMAP-7-4"]
         "keeps the connection open after a Terminate, acts on later segments and reports further errors";
     "ddp.checks-empty-write" [RefusesSegment(|octets, _| {
         (opcode(octets) == Opcode::WRITE && is_tagged(octets) && !has_payload(octets) && word(octets, 2) != 0)
@@ -127,7 +127,7 @@ deviations! {
         Overlooks(|_, state| state.count != 0),
     ] ["RDMAP-5.2.1-18"] "ignores everything after an empty tagged segment with L=0";
     "ddp.takes-mo-of-16-bits" [SegmentArrived(|octets| if !is_tagged(octets) { change_word(octets, MO, |mo| mo & 0xffff) })]
-        ["DDP-7.1-7", "DDP-7.2-11"] "checks only the lower half of MO";
+        ["DDP-7.1-7", "DDP-7.2-11", "RDMAP-7.2-15"] "checks only the lower half of MO";
     "ddp.refuses-write-in-send" [RefusesSegment(|octets, state| {
         match opcode(octets) {
             opcode if SENDS.contains(&opcode) => state.count = u32::from(!is_last(octets)),

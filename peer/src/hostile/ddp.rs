@@ -61,7 +61,7 @@ deviations! {
     "ddp.forgets-version" [Segment(|sent| later(sent, is_untagged, |octets| octet(octets, 0, |octet| *octet &= !3)))]
         ["DDP-4.1-12", "DDP-4.1-1", "DDP-4.1-13"] "sends DV 0 after the first segment of an untagged message";
     "ddp.header-only-once" [Segment(|sent| later(sent, |_| true, |octets| drop(octets.drain(..header_len(octets)))))]
-        ["DDP-5.2-1", "RDMAP-4.1-1", "RDMAP-4.1-2", "RDMAP-A-1"] "sends a DDP header only in the first segment of a message";
+        ["DDP-5.2-1", "DDP-4.3-1", "DDP-4.4-1", "RDMAP-4.1-1", "RDMAP-4.1-2"] "sends a DDP header only in the first segment of a message";
     "ddp.last-everywhere" [Segment(|sent| sent.each(|octets| octet(octets, 0, |octet| *octet |= 0x40)))]
         ["DDP-4.1-5", "DDP-5.2-7"] "sets L in every segment";
     "ddp.last-before-others" [Segment(|sent| {
@@ -110,7 +110,7 @@ deviations! {
         ["DDP-4.1-10", "DDP-4.1-1"] "sets the four reserved bits in the first byte of each DDP header";
     "ddp.second-message-first" [Segment(|sent| sent.swap(|octets| SENDS.contains(&opcode(octets)) && octets.len() < 100))]
         ["DDP-5.3-1"] "sends each pair of short Sends in reverse order";
-    "ddp.send-as-tagged" [Segment(|sent| sent.of(SENDS, make_tagged))] ["DDP-4.1-3", "DDP-4.2-2", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9", "RDMAP-5.3-1", "RDMAP-5.3-12"] "sends each Send with a tagged header";
+    "ddp.send-as-tagged" [Segment(|sent| sent.of(SENDS, make_tagged))] ["DDP-4.1-3", "RDMAP-4.1-10", "RDMAP-4.1-11", "RDMAP-4.1-12", "RDMAP-4.1-9", "RDMAP-5.3-1", "RDMAP-5.3-12"] "sends each Send with a tagged header";
     "ddp.stag-of-nobody" [Segment(|sent| sent.of(&[Opcode::WRITE], |octets| {
         change_word(octets, STAG, |word| word ^ 0x00ff_ff00);
     }))] ["DDP-4.2-5", "DDP-4.2-11"] "writes to an STag that the peer never advertised";
@@ -156,9 +156,10 @@ deviations! {
     "ddp.version-2" [Segment(|sent| sent.each(|octets| octet(octets, 0, |octet| *octet ^= 3)))]
         ["DDP-4.1-12"] "sends DV 2 instead of 1";
     "ddp.version-changes" [Segment(|sent| sent.each_if(is_tagged, |octets| octet(octets, 0, |octet| *octet ^= 3)))]
-        ["DDP-4.1-13", "DDP-4.1-12", "DDP-4.2-2"] "sends DV 2 in tagged segments and DV 1 in untagged segments";
+        ["DDP-4.1-13", "DDP-4.1-12"] "sends DV 2 in tagged segments and DV 1 in untagged segments";
     "ddp.write-as-untagged" [Segment(|sent| sent.of(&[Opcode::WRITE], make_untagged))]
-        ["DDP-4.1-2"] "sends Writes with an untagged header";
+        ["DDP-4.1-2", "RDMAP-3.1-4", "RDMAP-4.1-6", "RDMAP-4.1-18", "RDMAP-4.1-19", "RDMAP-5.1-1", "RDMAP-5.1-6"]
+        "sends Writes with an untagged header";
     "ddp.writes-to-invalidated-stag" [Segment(|sent| for octets in &mut sent.out {
         if opcode(octets).invalidates() && sent.state.count == 0 {
             sent.state.count = word(octets, WORD);

@@ -40,7 +40,7 @@ deviations! {
         *swap_mask = 0;
     })] ["RDMAP-7306.5.1.2-3", "RDMAP-7306.5.1.2-1"] "never executes the swap of a CmpSwap";
     "rdmap.atomic-request-as-tagged" [Segment(|sent| sent.of(REQUEST, make_tagged))]
-        ["RDMAP-7306.5.2.1-6", "RDMAP-7306.5.2.1-14", "RDMAP-7306.4.1-3", "DDP-4.2-2"] "sends Atomic Requests with a tagged header";
+        ["RDMAP-7306.5.2.1-6", "RDMAP-7306.5.2.1-14", "RDMAP-7306.4.1-3"] "sends Atomic Requests with a tagged header";
     "rdmap.atomic-request-compare-data" [Segment(|sent| sent.of(REQUEST, |octets| if is_fetch_add(octets) {
         octet(octets, COMPARE_DATA, |octet| *octet = 1);
     }))] ["RDMAP-7306.5.2.1-22"] "sends a FetchAdd whose Compare Data field is not zero";
@@ -66,7 +66,7 @@ deviations! {
     "rdmap.atomic-requests-swapped" [Segment(|sent| sent.swap(|octets| opcode(octets) == Opcode::ATOMIC_REQUEST))]
         ["RDMAP-7306.5.2.1-19"] "sends each pair of Atomic Requests in reverse order";
     "rdmap.atomic-response-as-tagged" [Segment(|sent| sent.of(RESPONSE, make_tagged))]
-        ["RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5-5", "RDMAP-7306.4.1-4", "DDP-4.2-2"] "sends Atomic Responses with a tagged header";
+        ["RDMAP-7306.5.2.2-2", "RDMAP-7306.5.2.2-6", "RDMAP-7306.5-5", "RDMAP-7306.4.1-4"] "sends Atomic Responses with a tagged header";
     "rdmap.atomic-response-before-read" [Segment(|sent| for octets in std::mem::take(&mut sent.out) {
         match (opcode(&octets), sent.state.count) {
             (Opcode::READ_RESPONSE, 1) if is_last(&octets) => {
@@ -103,7 +103,7 @@ deviations! {
     "rdmap.extension-word-not-zero" [Segment(|sent| sent.of(EXTENSIONS, |octets| set_word(octets, WORD, 0x0102_0304)))]
         ["RDMAP-7306.4.1-8"] "sends Immediate Data and Atomic messages whose Invalidate STag is not zero";
     "rdmap.immediate-as-tagged" [Segment(|sent| sent.of(IMMEDIATE, make_tagged))]
-        ["RDMAP-7306.6.3-5", "RDMAP-7306.6.3-6", "RDMAP-7306.4.1-1", "RDMAP-7306.4.1-2", "DDP-4.2-2"] "sends Immediate Data with a tagged header";
+        ["RDMAP-7306.6.3-5", "RDMAP-7306.6.3-6", "RDMAP-7306.4.1-1", "RDMAP-7306.4.1-2"] "sends Immediate Data with a tagged header";
     "rdmap.immediate-cut" [Segment(|sent| sent.of(IMMEDIATE, |octets| octets.truncate(PAYLOAD + 7)))]
         ["RDMAP-7306.6.2-1", "RDMAP-7306.6.3-9", "RDMAP-7306.4-1"] "sends Immediate Data of seven bytes";
     "rdmap.immediate-on-queue-1" [Segment(|sent| sent.of(IMMEDIATE, |octets| set_word(octets, QN, 1)))]

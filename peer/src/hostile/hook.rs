@@ -148,6 +148,7 @@ pub(crate) fn sdp_arrived(
     invalidated: Option<u32>,
 ) -> (Vec<u8>, Option<u32>) {
     let mut arrived = SdpArrived { order, octets: octets.to_vec(), invalidated, state: &mut hostile.state };
+    arrived.state.mseq_ack = arrived.word(8);
     run!(&hostile.deviations, SdpArrived(&mut arrived));
     (arrived.octets, arrived.invalidated)
 }

@@ -77,7 +77,7 @@ deviations! {
     "rdmap.one-read-beyond-ord" [Depths(|ord, _| *ord = ord.saturating_add(1))]
         ["RDMAP-6.1-7", "P2P-9.1-9", "P2P-3-2", "P2P-4.1-2", "P2P-9.1-2", "P2P-9.1-4"] "sends one more outstanding Read than ORD allows";
     "rdmap.request-as-tagged" [Segment(|sent| sent.of(REQUEST, make_tagged))]
-        ["RDMAP-5.2.1-1", "RDMAP-5.2.1-10", "RDMAP-4.1-7", "DDP-4.2-2"] "sends Read Requests with a tagged header";
+        ["RDMAP-5.2.1-1", "RDMAP-5.2.1-10", "RDMAP-4.1-7"] "sends Read Requests with a tagged header";
     "rdmap.request-cut" [Segment(|sent| sent.of(REQUEST, |octets| octets.truncate(PAYLOAD + 24)))]
         ["RDMAP-4.4-1", "RDMAP-4-1", "RDMAP-4.2-3"] "omits the last four bytes of Read Requests";
     "rdmap.request-fields-swapped" [Segment(|sent| sent.of(REQUEST, |octets| {
@@ -129,7 +129,7 @@ deviations! {
     "rdmap.response-elsewhere" [Segment(|sent| sent.of(RESPONSE, |octets| add(octets, TO + 4, 4)))]
         ["RDMAP-4.4-8"] "sends a Read Response whose TO is SinkTO plus four";
     "rdmap.response-left-out" [Segment(|sent| sent.suppress(is_response))]
-        ["RDMAP-5.2.1-18", "RDMAP-5.2-1", "RDMAP-1.2-1", "RDMAP-5.2.1-3"] "does not answer Read Requests";
+        ["RDMAP-5.2.1-18", "RDMAP-5.2-1", "RDMAP-1.2-1", "RDMAP-5.2.1-3", "DDP-6.2.1-6"] "does not answer Read Requests";
     "rdmap.response-of-nothing-with-data" [Segment(|sent| sent.of(RESPONSE, |octets| if !has_payload(octets) {
         octets.extend([0; 4]);
     }))] ["RDMAP-5.2.1-21"] "answers a Read Request for zero bytes with four bytes of data";

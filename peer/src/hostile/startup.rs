@@ -127,7 +127,7 @@ deviations! {
     "mpa.reply-rejects" [Reply(|_, reply| reply.reject = true)] ["MPA-7.1.2-8", "MPA-7.1.1-17"]
         "sends R=1 in the Reply to a Request that it accepts, and enters Full Operation";
     "mpa.reply-ends-with-nul" [Frame(|octets| if octets.starts_with(&REPLY_KEY) && octets.len() > HEADER_LEN { octets.push(0) })]
-        ["MPA-7.1-1", "MPA-7.1.1-24", "MPA-7.1.1-26", "MPA-7.1.2-26"] "sends a zero byte after the private data of the Reply, but does not count this byte in PD_Length";
+        ["MPA-7.1-1", "MPA-7.1.1-24", "MPA-7.1.1-26", "MPA-7.1.1-29", "MPA-7.1.2-26"] "sends a zero byte after the private data of the Reply, but does not count this byte in PD_Length";
     "mpa.reply-revision" [Reply(|_, reply| reply.revision = 3)] ["MPA-7.1.1-20", "P2P-10-3"]
         "sends a Reply with revision 3";
     "mpa.reply-to-rdmac-without-markers" [
@@ -139,7 +139,7 @@ deviations! {
     "mpa.request-length-of-frame" [Frame(|octets| if octets.starts_with(&REQUEST_KEY) && octets.len() > HEADER_LEN {
         let length = u16::try_from(octets.len()).unwrap_or(u16::MAX);
         octets[18..20].copy_from_slice(&length.to_be_bytes());
-    })] ["MPA-7.1.1-24", "MPA-7.1.1-23"] "counts the length of the header in PD_Length of the Request";
+    })] ["MPA-7.1.1-24", "MPA-7.1.1-23", "MPA-7.1.1-29"] "counts the length of the header in PD_Length of the Request";
     "mpa.request-rejects" [Request(|request| request.reject = true)] ["MPA-7.1.1-15"] "sends a Request with R=1";
     "mpa.request-revision" [Request(|request| request.revision = 3)] ["MPA-7.1.1-20"] "sends a Request with revision 3";
     "mpa.version-0" [Negotiated(|settled| settled.version = 0)] ["MPA-3-14", "MPA-3-15", "MPA-C.1-5", "MPA-C.1-2"]

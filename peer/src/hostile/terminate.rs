@@ -37,7 +37,7 @@ deviations! {
     "ddp.message-after-terminate" [Segment(|sent| sent.follow(|octets| {
         // A Write without payload.
         is_terminate(octets).then(|| vec![0xc1, 0x40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
-    }))] ["RDMAP-5.4-12", "DDP-7.1-19"] "sends an empty Write after the Terminate";
+    }))] ["RDMAP-5.4-12", "DDP-7.1-19", "DDP-3-13", "RDMAP-7-2"] "sends an empty Write after the Terminate";
     "ddp.other-code" [Terminate(|terminate| if terminate.error.layer == ErrorLayer::DDP {
         terminate.error = TerminateError::DDP_LOCAL_CATASTROPHIC;
     })] ["DDP-7.2-3", "DDP-7.2-4", "DDP-7.2-5", "DDP-7.2-6", "DDP-7.2-7", "DDP-7.2-8", "DDP-7.2-9", "DDP-7.2-10",
@@ -59,7 +59,7 @@ deviations! {
     })] ["RDMAP-4.8-18", "RDMAP-4.8-19", "RDMAP-4.8-20", "RDMAP-4.8-21", "RDMAP-4.8-22", "RDMAP-4.8-23"]
         "reports all Remote Protection errors as unspecified";
     "rdmap.terminate-as-tagged" [Segment(|sent| sent.of(TERMINATE, make_tagged))]
-        ["RDMAP-5.4-1", "RDMAP-5.4-7", "RDMAP-4.1-13", "DDP-4.2-2"] "sends the Terminate with a tagged header";
+        ["RDMAP-5.4-1", "RDMAP-5.4-7", "RDMAP-4.1-13"] "sends the Terminate with a tagged header";
     "rdmap.terminate-bits-reversed" [Segment(|sent| sent.of(TERMINATE, |octets| {
         octet(octets, CONTROL, |octet| *octet = octet.reverse_bits());
     }))] ["RDMAP-4.8-5", "RDMAP-4.8-37", "RDMAP-4.8-6", "RDMAP-4.8-1"] "sends M, D and R of the Terminate in the lowest bits of their byte";

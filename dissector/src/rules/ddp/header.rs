@@ -58,10 +58,8 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
     let fits = goes_with && second.reserved() == 0;
     match &view.segment {
         Segment::Tagged(..) => {
-            // An unassigned opcode can have T=0 or T=1. One example is opcode 0xF, which is for
-            // experiments (RFC 6580 section 3.4).
-            if !fits || opcode.is_tagged() == Some(false) {
-                let expected = "the control byte of an RDMA Write or Read Response";
+            if second.reserved() != 0 {
+                let expected = "the control byte of an RDMA Write or Read Response, with Rsv of zero";
                 let range = ULPDU_AT + 1..ULPDU_AT + 2;
                 let found = format!("{:#04x}", view.header[1]);
                 findings.report(requirement!("DDP-4.2-2"), unit, range, expected, found);
@@ -73,8 +71,8 @@ fn fixed_fields(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>
             }
         }
         Segment::Untagged(header, _) => {
-            let word = header.ulp_word.get() != 0 && opcode.is_tagged().is_some() && !opcode.invalidates();
-            if !fits || opcode.is_tagged() == Some(true) || word {
+            let word = header.ulp_word.get() != 0 && opcode.is_tagged() == Some(false) && !opcode.invalidates();
+            if second.reserved() != 0 || word {
                 let expected = "RDMAP's control byte, then four zero bytes unless the opcode invalidates an STag";
                 let found = format!("{:02x?}", &view.header[1..view.header_len.min(6)]);
                 findings.report(requirement!("DDP-4.3-2"), unit, ULPDU_AT + 1..ULPDU_AT + 6, expected, found);
@@ -128,12 +126,15 @@ mod tests {
         // A wrong DV or an unassigned opcode is no evidence that DDP changed RDMAP's octets.
         proves(requirement!("DDP-4.3-2"), &word, &one("4243 00000000 00000000 00000001 00000000 2a"));
         proves(requirement!("DDP-4.3-2"), &word, &one("414f 00000000 00000000 00000001 00000000 2a"));
-        // A message with the opcode for experiments is allowed to be tagged.
-        proves(
-            requirement!("DDP-4.2-2"),
-            &one("c143 00000000 00000000 00000001 00000000 2a"),
-            &one("c14f 11223344 0000000000001000 2a"),
-        );
+        // A wrong T is no evidence that DDP changed RDMAP's octets.
+        let reserved = one("c150 11223344 0000000000001000 2a");
+        proves(requirement!("DDP-4.2-2"), &reserved, &one("c143 00000000 00000000 00000001 00000000 2a"));
+        proves(requirement!("DDP-4.3-2"), &word, &one("4140 11223344 0000000000001000 2a2a2a2a"));
+        // It is possible that RDMAP gave a wrong RV to DDP.
+        proves(requirement!("DDP-4.2-2"), &reserved, &one("c100 11223344 0000000000001000 2a"));
+        proves(requirement!("DDP-4.3-2"), &word, &one("4103 00000000 00000000 00000001 00000000 2a"));
+        // A message with the opcode for experiments is allowed to be tagged (RFC 6580 section 3.4).
+        proves(requirement!("DDP-4.2-2"), &reserved, &one("c14f 11223344 0000000000001000 2a"));
         proves(
             requirement!("DDP-5.2-9"),
             &one("c550 00000000 0000000000000000"),

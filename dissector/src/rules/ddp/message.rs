@@ -15,8 +15,8 @@
 //! only their order shows to which message they belong.
 
 use weft_core::requirement;
-use weft_core::wire::ddp::Msn;
 
+use crate::direction::Direction;
 use crate::follow::{ConnectionState, Remark, RemarkKind};
 use crate::parse::Unit;
 use crate::rules::rule::{Check, Findings, Rule};
@@ -41,8 +41,9 @@ pub(super) static LAST: Rule = Check::Remark(last).covers(requirements![
     "DDP-5.2-8"
 ]);
 
-pub(super) static NUMBERS: Rule =
-    Check::Remark(numbers).covers(requirements!["DDP-4.3-6", "DDP-4.3-7", "DDP-5.2-7", "DDP-5.3-1"]);
+pub(super) static NUMBERS: Rule = Check::Remark(numbers).covers(requirements!["DDP-4.3-6", "DDP-5.2-7", "DDP-5.3-1"]);
+
+pub(super) static UNEXPLAINED: Rule = Check::End(unexplained).covers(requirements!["DDP-4.3-7", "DDP-5.2-3"]);
 
 pub(super) static CONSTANT: Rule = Check::Remark(constant).covers(requirements![
     "DDP-4.2-4",
@@ -58,23 +59,23 @@ pub(super) static CONSTANT: Rule = Check::Remark(constant).covers(requirements![
 
 pub(super) static RESPONSE: Rule = Check::Remark(response).covers(requirements!["DDP-4.2-11", "DDP-4.2-12"]);
 
+fn name(tagged: bool) -> &'static str {
+    if tagged { "TO" } else { "MO" }
+}
+
 fn offsets(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
-    let name = |tagged| if tagged { "TO" } else { "MO" };
     match remark.kind {
         RemarkKind::FirstOffset(mo) => {
             let ids = requirements!["DDP-1.2-5", "DDP-4.3-10"];
             findings.report_remark(ids, unit, remark, "MO 0 in the first segment of the message", &format!("MO {mo}"));
         }
-        RemarkKind::Offset { tagged, expected, found, missing } => {
+        // The function `unexplained` reports missing segments.
+        RemarkKind::Offset { tagged, expected, found, missing: false } => {
             let of_to = requirements!["DDP-4.2-9", "DDP-5.2-6"];
             let ids = if tagged { of_to } else { requirements!["DDP-4.3-11", "DDP-5.2-5"] };
             let expected = format!("{} {expected:#x}, the end of the previous segment's payload", name(tagged));
             let found = format!("{} {found:#x}", name(tagged));
             findings.report_remark(ids, unit, remark, &expected, &found);
-            if missing {
-                let found = format!("{found}, and no segment with the bytes in between");
-                findings.report_remark(requirements!["DDP-5.2-3"], unit, remark, "all bytes of the message", &found);
-            }
         }
         RemarkKind::ResponseLength { expected, found, .. } if found < u64::from(expected) => {
             let (expected, found) = (format!("{expected} bytes in the Read Response"), format!("{found} bytes"));
@@ -89,9 +90,10 @@ fn offsets(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut
     }
 }
 
-fn last(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
+fn last(state: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     match remark.kind {
-        RemarkKind::NoLastSegment(opcode) => {
+        // A Terminate can cut a message off.
+        RemarkKind::NoLastSegment(opcode) if state.traffic.directions[remark.direction].terminate.is_none() => {
             let found = format!("L=0 in the last segment of the {opcode}, although the next message follows");
             findings.report_remark(requirements!["DDP-4.1-4"], unit, remark, "L=1 in the last segment", &found);
         }
@@ -122,7 +124,6 @@ fn last(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Fi
 
 fn numbers(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {
     let (ids, expected, queue, found) = match remark.kind {
-        RemarkKind::FirstMsn { queue, found } => (requirements!["DDP-4.3-7"], Msn::FIRST, queue, found),
         RemarkKind::MsnGap { queue, expected, found } => (requirements!["DDP-4.3-6"], expected, queue, found),
         RemarkKind::MsnRepeated { queue, expected, found } => {
             (requirements!["DDP-4.3-6", "DDP-5.2-7"], expected, queue, found)
@@ -137,6 +138,26 @@ fn numbers(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut
     };
     let (expected, found) = (format!("MSN {expected} on queue {queue}"), format!("MSN {found}"));
     findings.report_remark(ids, unit, remark, &expected, &found);
+}
+
+/// Reports queues whose first MSN is not 1, and messages with a gap between two segments. If the
+/// sender sent the message with MSN 1, or the missing segment, too late, only the order is wrong.
+/// Only the complete direction shows this, so this rule runs at the end.
+fn unexplained(state: &ConnectionState, findings: &mut Findings<'_>) {
+    for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.directions) {
+        for (queue, faults) in side.messages.unexplained_faults() {
+            if let Some((found, header)) = faults.first_msn {
+                let (expected, found) = (format!("MSN 1 on queue {queue}"), format!("MSN {found}"));
+                findings.report_in_frame(requirement!("DDP-4.3-7"), direction, header.part(10..14), &expected, found);
+            }
+            if let Some(gap) = faults.gap {
+                let (name, expected, found) = (name(gap.tagged), gap.expected, gap.found);
+                let expected = format!("all bytes of the message, here with {name} {expected:#x}");
+                let found = format!("{name} {found:#x}, and no segment with the bytes in between");
+                findings.report_in_frame(requirement!("DDP-5.2-3"), direction, gap.octets, &expected, found);
+            }
+        }
+    }
 }
 
 fn constant(_: &ConnectionState, unit: &Unit<'_>, remark: &Remark, findings: &mut Findings<'_>) {

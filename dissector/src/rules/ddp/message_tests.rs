@@ -38,9 +38,17 @@ fn offsets_of_untagged_messages() {
     proves(requirement!("DDP-4.3-10"), &forth(&from_one), &right);
     let repeated = "0143 00000000 00000000 00000001 00000003 05060708";
     proves(requirement!("DDP-4.3-11"), &forth(&[THIRDS[0], repeated, THIRDS[2]]), &right);
-    proves(requirement!("DDP-5.2-3"), &forth(&[THIRDS[0], THIRDS[2]]), &right);
+    let without_middle = forth(&[THIRDS[0], THIRDS[2]]);
+    proves(requirement!("DDP-5.2-3"), &without_middle, &right);
+    // The missing octets are one segment, so the offsets are right.
+    assert!(without_middle.findings().iter().all(|finding| finding.requirement != requirement!("DDP-4.3-11")));
     let ahead = "4143 00000000 00000000 00000001 0000000a 090a0b0c";
-    proves(requirement!("DDP-5.2-5"), &forth(&[THIRDS[0], THIRDS[1], ahead]), &right);
+    let jumps = forth(&[THIRDS[0], THIRDS[1], ahead]);
+    proves(requirement!("DDP-5.2-5"), &jumps, &right);
+    // The missing octets are not a segment of the usual length, so the offset is wrong.
+    proves(requirement!("DDP-5.2-3"), &without_middle, &jumps);
+    // The missing segment comes after the segment with L=1.
+    proves(requirement!("DDP-5.2-3"), &without_middle, &forth(&[THIRDS[0], THIRDS[2], THIRDS[1]]));
 }
 
 #[test]
@@ -59,7 +67,7 @@ fn offsets_at_both_ends_of_the_address_space() {
     let high = "c140 11223344 4000000000000000 05060708";
     let first = "8140 11223344 0000000000000000 090a0b0c";
     let found = forth(&[first, low, high]).findings();
-    assert!(found.iter().any(|finding| finding.requirement == requirement!("DDP-5.2-3")), "{found:?}");
+    assert!(found.iter().any(|finding| finding.requirement == requirement!("DDP-4.2-9")), "{found:?}");
 }
 
 #[test]
@@ -77,6 +85,9 @@ fn segments_in_increasing_order() {
 fn the_last_segment() {
     let right = forth(&THIRDS);
     proves(requirement!("DDP-4.1-4"), &forth(&[THIRDS[0], THIRDS[1], SEND_2]), &forth(&[SEND_1, SEND_2]));
+    // The Terminate cuts the first Send off.
+    let terminate = "4147 00000000 00000002 00000001 00000000 20020000";
+    proves(requirement!("DDP-4.1-4"), &forth(&[THIRDS[0], SEND_2]), &forth(&[THIRDS[0], terminate, SEND_2]));
     let early = "4143 00000000 00000000 00000001 00000004 05060708";
     proves(requirement!("DDP-4.1-5"), &forth(&[THIRDS[0], early, THIRDS[2]]), &right);
     proves(requirement!("DDP-4.1-6"), &forth(&[THIRDS[0], THIRDS[2], THIRDS[1]]), &right);
@@ -84,6 +95,18 @@ fn the_last_segment() {
     proves(requirement!("DDP-4.1-7"), &forth(&[THIRDS[0], THIRDS[1], THIRDS[2], beyond_last]), &right);
     let headless = "fefefefefefefefefefefefefefefefefefefefefefefefe";
     proves(requirement!("DDP-5.2-1"), &forth(&[THIRDS[0], headless, THIRDS[2]]), &right);
+    // These octets match version 1 of DDP, but T, Rsvd and RV are wrong.
+    let payload = "e106fefefefefefefefefefefefefefefefefefefefefefe";
+    let found = forth(&[THIRDS[0], payload, headless, SEND_2]).findings();
+    assert!(found.iter().any(|finding| finding.requirement == requirement!("DDP-5.2-1")), "{found:?}");
+    // The octets are payload, so they have no wrong DV, Rsvd, RV or Rsv.
+    for id in requirements!["DDP-4.1-10", "DDP-4.1-12", "RDMAP-4.1-3", "RDMAP-4.1-4"] {
+        assert!(found.iter().all(|finding| finding.requirement != *id), "{id}: {found:?}");
+    }
+    // A sender that always sends wrong versions sends headers.
+    let always = forth(&[&THIRDS[0].replacen("0143", "0283", 1), &THIRDS[2].replacen("4143", "4283", 1)]).findings();
+    let wrong = always.iter().filter(|finding| finding.requirement == requirement!("DDP-4.1-12"));
+    assert_eq!(wrong.count(), 2, "{always:?}");
     let nothing = ["0143 00000000 00000000 00000001 00000000", "4143 00000000 00000000 00000001 00000000"];
     proves(requirement!("DDP-5.2-8"), &forth(&nothing), &forth(&nothing[1..]));
 }
@@ -94,6 +117,17 @@ fn numbers_of_messages() {
     let third = "4143 00000000 00000000 00000003 00000000 2a";
     proves(requirement!("DDP-4.3-6"), &forth(&[SEND_1, third]), &right);
     proves(requirement!("DDP-4.3-7"), &forth(&[SEND_2]), &right);
+    // If MSN 1 follows, only the order is wrong.
+    let swapped = forth(&[SEND_2, SEND_1]);
+    proves(requirement!("DDP-4.3-7"), &forth(&[SEND_2]), &swapped);
+    proves(requirement!("DDP-5.3-1"), &swapped, &right);
+    // The first MSN is 0, and MSN 1 is the second.
+    let zero = "4143 00000000 00000000 00000000 00000000 2a";
+    proves(requirement!("DDP-4.3-7"), &forth(&[zero, SEND_1]), &right);
+    // The finding does not depend on later octets.
+    let mut lost = forth(&[SEND_2]);
+    lost.lose(0, &testing::fpdu(&testing::hex(SEND_1)));
+    proves(requirement!("DDP-4.3-7"), &lost, &right);
     proves(requirement!("DDP-5.2-7"), &forth(&[SEND_1, SEND_1]), &right);
     proves(requirement!("DDP-5.3-1"), &forth(&[SEND_1, third, SEND_2]), &forth(&[SEND_1, SEND_2, third]));
 }

@@ -20,6 +20,7 @@ pub(super) static RULES: &[&Rule] = &[
     &message::OFFSETS,
     &message::LAST,
     &message::NUMBERS,
+    &message::UNEXPLAINED,
     &message::CONSTANT,
     &message::RESPONSE,
     &stream::NOT_AN_FPDU,

@@ -5,7 +5,8 @@ use weft_core::wire::rdmap::Opcode;
 
 use crate::direction::Direction;
 use crate::follow::ConnectionState;
-use crate::parse::{Kind, STREAMING_HEAD, Unit};
+use crate::parse::{Kind, STREAMING_HEAD, SenderError, Unit};
+use crate::rules::mpa::continues_frame;
 use crate::rules::rule::{Check, Findings, Rule};
 
 pub(super) static NOT_AN_FPDU: Rule = Check::Other(not_an_fpdu).covers(requirements!["DDP-6.1-2", "RDMAP-6.1-3"]);
@@ -25,8 +26,9 @@ fn not_an_fpdu(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings
     // connection.
     let in_rdma_mode = side.fpdus.is_some() || state.connection.startup_pair().is_some_and(|pair| pair.is_accepted());
     // If `sender_error` is `None`, the octets are possibly the beginning of an FPDU that was
-    // captured only in part.
-    if !(side.lost_framing && in_rdma_mode) || unit.sender_error.is_none() {
+    // captured only in part. If the parser knows the error, the octets are an FPDU with this error.
+    let is_unexplained = unit.sender_error == Some(SenderError::Unexplained);
+    if !(side.lost_framing && in_rdma_mode && is_unexplained) || continues_frame(state, unit) {
         return;
     }
     let found = format!("{len} bytes that are not an FPDU");
@@ -180,6 +182,17 @@ mod tests {
         let clean = exchange(&[(0, SEND), (0, second)]);
         proves(requirement!("DDP-6.1-2"), &stray(), &clean);
         proves(requirement!("RDMAP-6.1-3"), &then(&[(0, SEND)], |wire| wire.send(0, &testing::request())), &clean);
+        // The parser finds the error in this FPDU: it has no PAD.
+        let bare = testing::with_crc(testing::hex(&format!("0013 {}", second.replacen("2a", "2b", 1))));
+        let next = testing::fpdu(&testing::hex("4143 00000000 00000000 00000003 00000000 2a"));
+        let without_pad = then(&[(0, SEND)], |wire| wire.send(0, &[bare, next].concat()));
+        proves(requirement!("DDP-6.1-2"), &stray(), &without_pad);
+        // These octets are a part of the Reply.
+        let mut long_reply = Wire::connected();
+        long_reply.send(0, &testing::request());
+        long_reply.send(1, &[testing::reply(), vec![0xee; 4]].concat());
+        long_reply.send(0, &testing::fpdu(&testing::hex(SEND)));
+        proves(requirement!("DDP-6.1-2"), &stray(), &long_reply);
         let mut lost = exchange(&[(0, SEND)]);
         lost.lose(0, &testing::fpdu(&testing::hex(second)));
         lost.send(0, &[0xee; 64]);

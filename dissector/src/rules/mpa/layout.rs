@@ -3,6 +3,7 @@
 
 use weft_core::requirement;
 
+use super::switch::continues_frame;
 use crate::follow::{AfterStartup, ConnectionState};
 use crate::parse::{Kind, STREAMING_HEAD, SenderError, Unit};
 use crate::rules::rule::{Check, Findings, Rule};
@@ -58,6 +59,8 @@ fn framing_is_intact(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Fi
             found(requirement!("MPA-4.4-13"), expected, "the next FPDU in place of the CRC field".to_owned());
             found(requirement!("MPA-4.1-6"), "CRC32c of the FPDU", "no CRC field".to_owned());
         }
+        // The octets are a part of the start-up frame, not of the FPDUs.
+        SenderError::Unexplained if continues_frame(state, unit) => {}
         SenderError::Unexplained => {
             let expected = "contiguous FPDUs, each with ULPDU_Length, ULPDU, PAD and CRC";
             found(requirement!("MPA-4.1-1"), expected, format!("{len} bytes that are not an FPDU"));
@@ -116,6 +119,13 @@ mod tests {
     fn octets_that_are_not_an_fpdu_are_found() {
         let stray = then_good(&[fpdu(&testing::hex(SEND)), vec![0xab; 12]].concat());
         proves(requirement!("MPA-4.1-1"), &stray, &good());
+        // These octets are a part of the Request.
+        let mut long_request = Wire::connected();
+        long_request.send(0, &[testing::request(), vec![8; 4]].concat());
+        long_request.send(1, &testing::reply());
+        long_request.send(0, &fpdu(&testing::hex(SEND)));
+        long_request.send(0, &fpdu(&testing::hex(NEXT)));
+        proves(requirement!("MPA-4.1-1"), &stray, &long_request);
         let swapped = with_crc(testing::hex("1300 4143 00000000 00000000 00000001 00000000 2a 000000"));
         let many = |first: &[u8]| {
             let mut wire = then_good(first);

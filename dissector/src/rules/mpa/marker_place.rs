@@ -12,12 +12,9 @@ use crate::rules::rule::{Check, Findings, Rule};
 pub(super) static WHERE_DUE: Rule = Check::Fpdu(where_due).covers(requirements![
     "MPA-1.2-5",
     "MPA-2-3",
-    "MPA-4.3-3",
     "MPA-4.3-4",
     "MPA-4.3-10",
     "MPA-4.3-12",
-    "MPA-7.1.1-6",
-    "MPA-7.1.1-7",
     "MPA-7.1.1-8",
     "MPA-7.1.1-9",
     "MPA-7.1.2-21",
@@ -26,6 +23,9 @@ pub(super) static WHERE_DUE: Rule = Check::Fpdu(where_due).covers(requirements![
     "MPA-C.2.5-2",
     "MPA-C.3-1"
 ]);
+
+pub(super) static ARE_SENT: Rule =
+    Check::End(are_sent).covers(requirements!["MPA-4.3-3", "MPA-7.1.1-6", "MPA-7.1.1-7"]);
 
 pub(super) static NOT_REQUESTED: Rule = Check::Other(not_requested).covers(requirements![
     "MPA-1.2-5",
@@ -56,7 +56,6 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
     }
     let direction = unit.direction();
     let stream = &state.mpa.streams[direction];
-    let pair = state.connection.startup_pair();
     if !state.markers_are_certain(direction) {
         return;
     }
@@ -87,16 +86,7 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
             return;
         }
         let none = "an FPDU without markers";
-        findings.report(requirement!("MPA-4.3-3"), unit, due.clone(), "markers, because the peer sent M=1", none);
         findings.report(requirement!("MPA-7.1.1-9"), unit, due.clone(), positions, none);
-        if let Some(pair) = pair {
-            let (id, expected) = if pair.initiator == direction {
-                (requirement!("MPA-7.1.1-7"), "markers, because the Reply has M=1")
-            } else {
-                (requirement!("MPA-7.1.1-6"), "markers, because the Request has M=1")
-            };
-            findings.report(id, unit, due.clone(), expected, none);
-        }
         if first_fpdu {
             let first = "the marker 00 00 00 00, then ULPDU_Length";
             let expected = "the first marker before the first FPDU";
@@ -133,6 +123,28 @@ fn where_due(state: &ConnectionState, unit: &Unit<'_>, fpdu: &Fpdu<'_>, findings
     if first_fpdu {
         let id = requirement!("MPA-4.3-10");
         findings.report(id, unit, octets, "the first marker directly before the first FPDU", found());
+    }
+}
+
+/// Reports a sender that never sends the markers that its peer requested. If the sender sends markers
+/// at wrong positions, its first FPDUs can be without markers. So this rule runs at the end.
+fn are_sent(state: &ConnectionState, findings: &mut Findings<'_>) {
+    for (direction, stream) in Direction::BOTH.into_iter().zip(&state.mpa.streams) {
+        let wants_markers = state.connection.peer_startup(direction).is_some_and(StartupFrame::wants_markers);
+        let Some(at) = stream.first_unmarked.filter(|_| wants_markers && !stream.has_markers) else { continue };
+        if !state.markers_are_certain(direction) {
+            continue;
+        }
+        let (none, expected) = ("an FPDU without markers", "markers, because the peer sent M=1");
+        findings.report_in_frame(requirement!("MPA-4.3-3"), direction, at, expected, none);
+        if let Some(pair) = state.connection.startup_pair() {
+            let (id, expected) = if pair.initiator == direction {
+                (requirement!("MPA-7.1.1-7"), "markers, because the Reply has M=1")
+            } else {
+                (requirement!("MPA-7.1.1-6"), "markers, because the Request has M=1")
+            };
+            findings.report_in_frame(id, direction, at, expected, none);
+        }
     }
 }
 
@@ -246,6 +258,9 @@ mod tests {
         proves(requirement!("MPA-7.1.2-21"), &bad, &good);
         let good = sends([0xc0, 0x40], 1, Marked::default(), 600, 2);
         proves(requirement!("MPA-7.1.1-6"), &sends([0xc0, 0x40], 1, none, 600, 2), &good);
+        // The first FPDU ends before the first marker of this sender, which comes too late.
+        let late = sends(MARKERS, 0, Marked { shift: 256, ..Marked::default() }, 100, 4);
+        proves(requirement!("MPA-4.3-3"), &bad, &late);
     }
 
     #[test]

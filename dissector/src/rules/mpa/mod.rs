@@ -24,6 +24,8 @@ mod switch;
 mod terminate;
 mod version;
 
+pub(super) use switch::continues_frame;
+
 use super::rule::Rule;
 
 /// All rules of RFC 5044.
@@ -34,6 +36,7 @@ pub(super) static RULES: &[&Rule] = &[
     &layout::FRAMING_IS_INTACT,
     &crc::CRC_IS_RIGHT,
     &marker_place::WHERE_DUE,
+    &marker_place::ARE_SENT,
     &marker_place::NOT_REQUESTED,
     &marker_value::POINTS_TO_HEADER,
     &size::FITS_SEGMENT,

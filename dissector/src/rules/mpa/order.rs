@@ -122,6 +122,11 @@ fn initiator_begins(state: &ConnectionState, findings: &mut Findings<'_>) {
     let Some(pair) = state.connection.startup_pair().filter(StartupPair::is_accepted) else { return };
     let (own, other) = (&state.mpa.streams[pair.responder], &state.mpa.streams[pair.initiator]);
     let Some(first) = own.first else { return };
+    // Octets after the Reply that only look like an FPDU belong to the Reply: its PD_Length is wrong.
+    let is_whole = own.first_valid == Some(first) && (own.fpdus > 1 || own.cut_fpdu.is_none());
+    if own.first_octets.frame == pair.reply.frame && !is_whole {
+        return;
+    }
     let allowed = other.first_valid;
     // If the Initiator's first octets were not captured, it is possible that its first FPDU is
     // missing.
@@ -316,6 +321,15 @@ mod tests {
         let bad = peer_to_peer(&[Request, Reply, Sends(1), Sends(0)]);
         proves(requirement!("P2P-3-4"), &bad, &good);
         proves(requirement!("P2P-mail.5-1"), &bad, &good);
+    }
+
+    /// The octets after the Reply are not a complete FPDU. They are a part of the Reply.
+    #[test]
+    fn a_long_reply_is_not_an_early_fpdu() {
+        let mut long = play(&[Request]);
+        long.send(1, &[testing::reply(), send(1)[..20].to_vec()].concat());
+        long.fin(1);
+        proves(requirement!("MPA-7.1.2-17"), &play(&[Request, Reply, Sends(1), Sends(0)]), &long);
     }
 
     #[test]

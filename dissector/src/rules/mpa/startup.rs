@@ -12,7 +12,8 @@ use crate::tcp::direction_stream::ORIGIN;
 
 pub(super) static WRONG_KEY_IS_CLOSED: Rule = Check::End(wrong_key_is_closed).covers(requirements!["MPA-7.1.1-2"]);
 
-/// Reports a Reply to a frame with a wrong key: the Responder did not check the key.
+/// Reports a Reply to a frame with a wrong key: the Responder did not check the key. If the
+/// Responder closes directly after the Reply, it did check the key.
 fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
     let connection = &state.connection;
     for responder in Direction::BOTH {
@@ -34,8 +35,10 @@ fn wrong_key_is_closed(state: &ConnectionState, findings: &mut Findings<'_>) {
         if !is_complete(state, initiator) && (had_more || !begins_stream) {
             continue;
         }
+        let ended = |end: Direction| [connection.fin[end], connection.rst[end]].into_iter().flatten().min();
+        let closes_itself = ended(responder).is_some_and(|own| ended(initiator).is_none_or(|other| own <= other));
         let key = &start.head[..KEY_LEN];
-        if key != REQUEST_KEY {
+        if key != REQUEST_KEY && !(closes_itself && state.mpa.streams[responder].after_startup.is_none()) {
             let found = format!("a Reply to the key \"{}\"", key.escape_ascii());
             let expected = "the end of the connection, and no Reply";
             findings.report_in_frame(requirement!("MPA-7.1.1-2"), responder, reply.header, expected, found);
@@ -124,6 +127,14 @@ mod tests {
         let replies = wrong_key(|wire| wire.send(1, &testing::reply()));
         let closes = wrong_key(|wire| wire.fin(1));
         proves(requirement!("MPA-7.1.1-2"), &replies, &closes);
+        let ends = |first: usize| {
+            wrong_key(|wire| {
+                wire.send(1, &testing::reply());
+                wire.fin(first);
+                wire.fin(1 - first);
+            })
+        };
+        proves(requirement!("MPA-7.1.1-2"), &ends(0), &ends(1));
     }
 
     #[test]

@@ -25,6 +25,18 @@ pub(super) static FRAME_IS_COMPLETE: Rule = Check::End(frame_is_complete).covers
 
 pub(super) static FRAME_IS_NO_LONGER: Rule = Check::End(frame_is_no_longer).covers(requirements!["MPA-7.1.1-24"]);
 
+/// Returns whether `unit` has octets that are not an FPDU directly after a start-up frame, and the
+/// sender meant them as part of this frame. This is the case if the octets arrived together with
+/// the frame, or before the peer could answer. The rules of this file report such octets.
+pub(in crate::rules) fn continues_frame(state: &ConnectionState, unit: &Unit<'_>) -> bool {
+    let Kind::Unparsed { len } = unit.kind else { return false };
+    let (direction, frame) = (unit.direction(), unit.frame);
+    let Some(own) = state.connection.startup[direction] else { return false };
+    let is_first = state.mpa.streams[direction].after_startup == Some(AfterStartup::Unparsed { frame, len });
+    let peer = state.connection.peer_startup(direction);
+    is_first && peer.is_some_and(|peer| frame == own.frame || own.kind == StartupKind::Request && frame < peer.frame)
+}
+
 /// On an accepted connection, reports octets that follow a start-up frame directly but are not an
 /// FPDU.
 fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut Findings<'_>) {
@@ -37,7 +49,7 @@ fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut
     if !first || unit.sender_error != Some(SenderError::Unexplained) {
         return;
     }
-    let (frame, octets) = (unit.frame, unit.locate_first(0..STREAMING_HEAD));
+    let octets = unit.locate_first(0..STREAMING_HEAD);
     let mut found =
         |id, expected: &str, found: String| findings.report_in_frame(id, direction, octets, expected, found);
     let stray = || format!("{len} bytes that are not an FPDU");
@@ -50,13 +62,7 @@ fn frame_ends_streaming(state: &ConnectionState, unit: &Unit<'_>, findings: &mut
             found(requirement!("MPA-7.1.2-16"), "FPDUs from the Initiator after an accepting Reply", stray());
         }
     }
-    // If the octets arrived together with the start-up frame, or before the peer could answer, the
-    // sender meant them as part of the start-up frame.
-    let early = state
-        .connection
-        .peer_startup(direction)
-        .is_some_and(|peer| frame == own.frame || own.kind == StartupKind::Request && frame < peer.frame);
-    if early {
+    if continues_frame(state, unit) {
         let expected = format!("{} bytes of Private Data, as PD_Length announces", own.pd_length);
         found(requirement!("MPA-7.1.1-24"), &expected, format!("{len} additional bytes after the Private Data"));
         if own.pd_length == 0 {

@@ -33,9 +33,9 @@ fn as_negotiated(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_
     let due = u8::from(!pair.is_rdmac());
     let expected = format!("DDP and RDMAP version {due}, as negotiated by the start-up frames");
     let found = || format!("DDP version {ddp}, RDMAP version {rdmap}");
-    findings.report(requirement!("MPA-3-14"), unit, at.clone(), &expected, found());
+    // MPA gives the version only to DDP. A wrong version of RDMAP alone is RDMAP's error.
     if ddp != due {
-        findings.report(requirement!("MPA-3-15"), unit, at.clone(), &expected, found());
+        findings.report_each(requirements!["MPA-3-14", "MPA-3-15"], unit, at.clone(), &expected, &found());
     }
     let mut notes = findings.as_note();
     if ddp != rdmap || ddp <= 1 {
@@ -94,7 +94,9 @@ mod tests {
     #[test]
     fn revision_1_means_version_1() {
         let good = sends((0x40, 1), [ONE, ONE]);
-        proves(requirement!("MPA-3-14"), &sends((0x40, 1), [[0x41, 0x03], ONE]), &good);
+        let of_ddp = sends((0x40, 1), [[0x40, 0x43], ONE]);
+        proves(requirement!("MPA-3-14"), &of_ddp, &good);
+        proves(requirement!("MPA-3-14"), &of_ddp, &sends((0x40, 1), [[0x41, 0x03], ONE]));
         let zero = sends((0x40, 1), [ZERO, ZERO]);
         proves(requirement!("MPA-3-15"), &zero, &good);
         proves(requirement!("MPA-C.1-2"), &zero, &good);

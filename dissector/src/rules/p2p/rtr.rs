@@ -68,6 +68,13 @@ fn first_fpdu(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, 
     let (true, Some(reply)) = (pair.is_peer_to_peer(), pair.reply.words) else { return };
     let mut report = |id, expected: &str| findings.report(id, unit, at.clone(), expected, describe(&first));
     let (write, read, send) = (first.is_empty_write(), first.is_empty_read(), first.is_empty_send());
+    if first.opcode.is_send() && !send && reply.rtr_send && first.msn != Some(Msn::FIRST) {
+        // The Send with MSN 1 is another message. It can be the ready-to-receive message, sent too
+        // late.
+        report(requirement!("P2P-5-4"), "the ready-to-receive message before every other message");
+        report(requirement!("P2P-9.2-13"), "a Send (opcode 3) with MSN 1 and no payload");
+        return;
+    }
     let chosen = write && reply.rtr_write || read && reply.rtr_read || send && reply.rtr_send;
     if !chosen {
         report(requirement!("P2P-9.2-9"), "a ready-to-receive message of a type that the Reply accepts");
@@ -240,6 +247,13 @@ mod tests {
         proves(requirement!("P2P-9.2-9"), &bad, &good);
         proves(requirement!("P2P-mail.4-1"), &bad, &good);
         proves(requirement!("P2P-1.1-3"), &start(ALL, &[WRITE, READ]), &start(ALL, &[WRITE, SEND]));
+        // The ready-to-receive message is sent, but after the second Send.
+        let second = "4143 00000000 00000000 00000002 00000000 2a2b";
+        let swapped = start(ALL, &[second, SEND]);
+        proves(requirement!("P2P-5-4"), &swapped, &good);
+        for id in [requirement!("P2P-1.1-2"), requirement!("P2P-9-3"), requirement!("P2P-9.2-9")] {
+            proves(id, &bad, &swapped);
+        }
     }
 
     /// The first message of the upper-layer protocol is allowed to be a zero-length RDMA Read.

@@ -103,7 +103,10 @@ fn check_copied_fields<'a>(
     let (seen, transaction) = (view.datagram?, view.transaction?);
     let request = &transaction.request;
     let all = rows.intended.all_fields();
-    if !transaction.address_pairs.contains(&(seen.dst, seen.src)) {
+    // An answer with the AssocHandle of an older PMReq can go back on the path of the newest PMReq.
+    // Then only the AssocHandle is wrong.
+    let mut requests = [Some(transaction), view.newest].into_iter().flatten();
+    if !requests.any(|request| request.address_pairs.contains(&(seen.dst, seen.src))) {
         let expected = format!("from {} to {}, the reverse path of the PMReq", request.dst, request.src);
         let found = format!("from {} to {}", seen.src, seen.dst);
         findings.report_in_frame(rows.ends, unit.direction(), unit.udp_ports(), &expected, found);
@@ -134,6 +137,8 @@ fn check_copied_fields<'a>(
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use weft_core::requirement;
 
     use crate::rules::portmap::testing::{
@@ -193,6 +198,15 @@ mod tests {
         };
         proves(requirement!("PM-7.4-17"), &way(ACCEPT, true), &way(ACCEPT, false));
         proves(requirement!("PM-7.4-50"), &way(DENY, true), &way(DENY, false));
+        // The client repeats its PMReq with another AssocHandle from another UDP port. The server
+        // answers the new port, but with the first AssocHandle.
+        let mut old_handle = Datagrams::default();
+        let [mut client, server] = Datagrams::ENDPOINTS.map(|end| end.parse::<SocketAddr>().unwrap());
+        old_handle.put(0, &Datagram::new(REQ).octets());
+        client.set_port(40002);
+        old_handle.put_between(client, server, &datagram(REQ, |octets| octets[15] ^= 1).octets());
+        old_handle.put_between(server, client, &Datagram::new(ACCEPT).octets());
+        proves(requirement!("PM-7.4-17"), &way(ACCEPT, true), &old_handle);
     }
 
     /// If the capture starts after the PMReq, an answer cannot be compared with the PMReq.

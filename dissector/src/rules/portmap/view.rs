@@ -13,6 +13,8 @@ pub(crate) struct PmView<'a> {
     pub(crate) datagram: Option<&'a PmDatagram>,
     /// The transaction that the datagram's fields identify.
     pub(crate) transaction: Option<&'a Transaction>,
+    /// The newest transaction whose PMReq has the four-tuple of the PMReq in `transaction`.
+    pub(crate) newest: Option<&'a Transaction>,
     /// For a PMReq: the conflict with an earlier PMReq, if any.
     pub(crate) conflict: Option<(RequestConflict, &'a PmDatagram)>,
 }

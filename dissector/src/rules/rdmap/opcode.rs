@@ -77,7 +77,6 @@ pub(super) static QUEUES: Rule = Check::Header(queues).covers(requirements![
     "RDMAP-4.1-13",
     "RDMAP-4.1-18",
     "RDMAP-4.1-19",
-    "RDMAP-4.1-20",
     "RDMAP-4.1-21",
     "RDMAP-5.1-1",
     "RDMAP-5.1-6",
@@ -149,15 +148,10 @@ fn queues(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings
     for ids in [common, row.queue, row.either] {
         findings.report_each(ids, unit, range.clone(), &expected, &found);
     }
-    // Messages with this opcode do not belong on the queue that the message uses.
-    let (id, expected) = match qn {
-        0 => (requirement!("RDMAP-4.1-20"), "a Send or Immediate Data on queue 0"),
-        1 => (requirement!("RDMAP-4.1-20"), "a Read Request or an Atomic Request on queue 1"),
-        2 => (requirement!("RDMAP-4.1-20"), "a Terminate on queue 2"),
-        3 => (requirement!("RDMAP-7306.4.1-7"), "an Atomic Response on queue 3"),
-        _ => return,
-    };
-    findings.report(id, unit, OCTETS, expected, opcode.to_string());
+    if qn == 3 {
+        let expected = "an Atomic Response on queue 3";
+        findings.report(requirement!("RDMAP-7306.4.1-7"), unit, OCTETS, expected, opcode.to_string());
+    }
 }
 
 fn reserved(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {

@@ -3,6 +3,7 @@
 use weft_core::requirement;
 use weft_core::wire::rdmap::{ErrorLayer, Opcode, RawReadRequest, RawTerminate, RawTerminateParts, ReadRequest};
 
+use super::terminate::lacks_parts;
 use crate::direction::Direction;
 use crate::follow::{ConnectionState, RequestKind, TerminateMessage};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
@@ -31,7 +32,7 @@ pub(super) static READ: Rule = Check::Opcode(TERMINATE, read).covers(requirement
 pub(super) static INVALIDATION: Rule =
     Check::Opcode(TERMINATE, invalidation).covers(requirements!["RDMAP-4.1-15", "RDMAP-5.3-18"]);
 
-fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findings: &mut Findings<'_>) {
+fn segment(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
     let sender = &state.traffic.directions[unit.direction().peer()];
     if let Some(target) = seen.reported_segment() {
@@ -52,7 +53,9 @@ fn segment(state: &ConnectionState, unit: &Unit<'_>, _: &SegmentView<'_>, findin
             findings.report(requirement!("RDMAP-7.1-6"), unit, AT + 6..AT + 20, &expected, found);
         }
     }
-    by_opcode(state, unit, seen, findings);
+    if !lacks_parts(view) {
+        by_opcode(state, unit, seen, findings);
+    }
 }
 
 /// Reports a Terminate with a copied header that no segment of the other direction has. All
@@ -82,7 +85,9 @@ fn by_opcode(state: &ConnectionState, unit: &Unit<'_>, seen: &TerminateMessage, 
         let expected = "no RDMA header, because the segment is not a Read Request";
         findings.report(requirement!("RDMAP-4.8-13"), unit, at.clone(), expected, found.clone());
     }
-    if bits.r() != (protection && is_read) {
+    // RFC 5040 Figure 10 has no row for other layers and types.
+    let is_in_figure = matches!((error.layer.0, error.error_type), (0 | 1, 0..=2) | (2, 0));
+    if is_in_figure && bits.r() != (protection && is_read) {
         let expected = if bits.r() {
             "R=0 unless the Terminate reports a Remote Protection error of a Read Request"
         } else {
@@ -221,6 +226,13 @@ mod tests {
         let read = about(READ, &format!("0102e000 002e {READ_HEADER} {READ_BODY}"));
         let short = about(READ, &format!("0102c000 002e {READ_HEADER}"));
         proves(requirement!("RDMAP-4.8-41"), &short, &read);
+        // Type 7 is not assigned, so it is unknown whether R is right.
+        let other_type = about(READ, &format!("0702e000 002e {READ_HEADER} {READ_BODY}"));
+        proves(requirement!("RDMAP-4.8-41"), &short, &other_type);
+        // Without the length, the opcode cannot be found.
+        let without_length = about(READ, &format!("0102e000 {READ_HEADER} {READ_BODY}"));
+        proves(requirement!("RDMAP-4.8-41"), &short, &without_length);
+        proves(requirement!("RDMAP-4.8-13"), &about(INVALIDATE, &with_read), &without_length);
         proves(requirement!("RDMAP-7.1-5"), &short, &read);
         let write = "c140 deadbeef 0000000000002000 2a";
         let protection = about(write, "0102c000 000f c140 deadbeef 0000000000002000");

@@ -49,7 +49,9 @@ fn headers(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, finding
     let at_least = opcode == Opcode::TERMINATE;
     let wrong = if at_least { len < size } else { len != size };
     let expected = format!("{}{size} bytes after the DDP header of {opcode}", if at_least { "at least " } else { "" });
-    if wrong {
+    // If the data ends within the FPDU, ULPDU_Length is probably wrong, so the length of the message
+    // is not known.
+    if wrong && !unit.ends_with_data() {
         let range = ULPDU_AT + view.header_len..ULPDU_AT + view.header_len + len;
         let found = format!("{len} bytes");
         findings.report_each(ids, unit, range.clone(), &expected, &found);
@@ -102,6 +104,17 @@ mod tests {
         let short = one("4147 00000000 00000002 00000001 00000000 2002");
         proves(requirement!("RDMAP-4.8-1"), &short, &terminate);
         proves(requirement!("RDMAP-4.2-3"), &short, &terminate);
+    }
+
+    /// ULPDU_Length exceeds the ULPDU by two, and no more FPDUs follow.
+    #[test]
+    fn the_length_of_an_fpdu_that_is_cut_is_not_known() {
+        let mut counts = crate::testing::fpdu(&crate::testing::hex(READ));
+        counts[1] += 2;
+        let mut wire = Wire::started();
+        wire.send(0, &counts);
+        wire.fin(0);
+        proves(requirement!("RDMAP-4.4-1"), &one(PADDED_READ), &wire);
     }
 
     #[test]

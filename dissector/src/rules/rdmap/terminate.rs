@@ -2,8 +2,10 @@
 //! (RFC 5040 section 4.8).
 
 use weft_core::requirement;
-use weft_core::wire::ddp::{Msn, RawHeader, Segment};
-use weft_core::wire::rdmap::{ErrorLayer, RawReadRequest, RawTerminate, RawTerminateParts};
+use weft_core::wire::ddp::{Msn, RawHeader, RawTagged, RawUntagged, Segment};
+use weft_core::wire::rdmap::{
+    ErrorLayer, HeaderControl, RawReadRequest, RawTerminate, RawTerminateParts, SEGMENT_LENGTH_LEN,
+};
 use zerocopy::FromBytes;
 
 use crate::follow::{ConnectionState, TerminateSummary};
@@ -84,7 +86,7 @@ fn codes(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
         let found = format!("{error:?}");
         let (id, range) = match (error.layer.0, error.error_type) {
             (3.., _) => (requirement!("RDMAP-4.8-2"), AT..AT + 1),
-            (0, 3..) | (1, 4..) | (2, 1..) => (requirement!("RDMAP-4.8-3"), AT..AT + 1),
+            (0 | 1, 3..) | (2, 1..) => (requirement!("RDMAP-4.8-3"), AT..AT + 1),
             _ => (requirement!("RDMAP-4.8-4"), AT + 1..AT + 2),
         };
         findings.report(id, unit, range, "an assigned layer, type and code", found.clone());
@@ -102,22 +104,42 @@ fn codes(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
     }
 }
 
+/// Returns the length of the copied DDP header. The header comes after DDP Segment Length. Its first
+/// bit shows whether it is tagged.
+fn copied_header_len(view: &SegmentView<'_>) -> usize {
+    let at = RawTerminate::LEN + SEGMENT_LENGTH_LEN;
+    let first = view.payload.get(at..at + 1);
+    if first.is_some_and(|first| first[0] & 0x80 != 0) { RawTagged::LEN } else { RawUntagged::LEN }
+}
+
+/// Returns the number of octets after the fixed part that the header control bits announce.
+/// `header_len` is the length of the copied DDP header.
+fn announced_len(bits: HeaderControl, header_len: usize) -> usize {
+    let length = if bits.m() || bits.d() { SEGMENT_LENGTH_LEN } else { 0 };
+    let header = if bits.d() { header_len } else { 0 };
+    let request = if bits.r() { RawReadRequest::LEN } else { 0 };
+    length + header + request
+}
+
+/// Returns whether the Terminate is shorter than its header control bits announce. Then it is not
+/// known where the copied header begins.
+pub(super) fn lacks_parts(view: &SegmentView<'_>) -> bool {
+    let Some(fixed) = fixed(view) else { return false };
+    let announced = announced_len(fixed.header_control, copied_header_len(view));
+    (view.payload_len as usize) < RawTerminate::LEN + announced
+}
+
 fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings: &mut Findings<'_>) {
     let (Some(fixed), Some(octets)) = (fixed(view), view.payload.all()) else { return };
     let (bits, rest) = (fixed.header_control, &octets[RawTerminate::LEN..]);
     let parts = RawTerminateParts::split(bits, rest);
-    let header_wanted = rest.get(2..3).map_or(18, |first| if first[0] & 0x80 != 0 { 14 } else { 18 });
-    let mut announced = if bits.m() || bits.d() { 2 } else { 0 };
-    announced += if bits.d() { header_wanted } else { 0 };
-    announced += if bits.r() { RawReadRequest::LEN } else { 0 };
+    let header_wanted = copied_header_len(view);
+    let announced = announced_len(bits, header_wanted);
     let range = AT + 2..AT + octets.len();
     let bits_text = format!("M={}, D={}, R={}", u8::from(bits.m()), u8::from(bits.d()), u8::from(bits.r()));
     let found = format!("{} bytes", rest.len());
-    let mut wrong = false;
     if rest.len() < announced {
-        wrong = true;
         let expected = format!("{announced} bytes after HdrCt, because {bits_text}");
-        findings.report(requirement!("RDMAP-4.8-5"), unit, range.clone(), &expected, found.clone());
         // Check whether the sender omitted the length. If so, a DDP header begins in place of the
         // length, and the message ends after this header or after the RDMA header.
         let bare = bits.d()
@@ -126,6 +148,10 @@ fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
                     && header.ulp_control().reserved() == 0
                     && (tail.is_empty() || bits.r() && tail.len() == RawReadRequest::LEN)
             });
+        // With M=0, the length is omitted as the bits announce it.
+        if bits.m() || !bare {
+            findings.report(requirement!("RDMAP-4.8-5"), unit, range.clone(), &expected, found.clone());
+        }
         let id = if bare {
             requirement!("RDMAP-4.8-9")
         } else if bits.d() && parts.ddp_header.len() < header_wanted {
@@ -134,23 +160,20 @@ fn parts(_: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, findings:
             requirement!("RDMAP-4.8-12")
         };
         if bare || bits.d() || bits.r() {
-            findings.report(id, unit, range.clone(), &expected, found.clone());
+            findings.report(id, unit, range.clone(), &expected, found);
         }
+        let expected = format!("the headers that {bits_text} announces");
+        let found = format!("{} bytes after HdrCt", rest.len());
+        findings.report(requirement!("RDMAP-4.2-3"), unit, range, &expected, found);
     } else if parts.rest.iter().any(|octet| *octet != 0) {
         // Superfluous octets of zero are allowed: RFC 5040 section 7.1 allows fields set to zero.
-        wrong = true;
         let expected = format!("no more bytes than {bits_text} announces");
         let found = format!("{} more bytes", parts.rest.len());
         findings.report(requirement!("RDMAP-4.2-5"), unit, range.clone(), &expected, found.clone());
         if !bits.d() && RawHeader::from_prefix(parts.rest.get(2..).unwrap_or_default()).is_some() {
             let expected = "no DDP header with D=0";
-            findings.report(requirement!("RDMAP-4.8-11"), unit, range.clone(), expected, found);
+            findings.report(requirement!("RDMAP-4.8-11"), unit, range, expected, found);
         }
-    }
-    if wrong {
-        let expected = format!("the headers that {bits_text} announces");
-        let found = format!("{} bytes after HdrCt", rest.len());
-        findings.report(requirement!("RDMAP-4.2-3"), unit, range, &expected, found);
     }
 }
 
@@ -243,6 +266,10 @@ mod tests {
         proves(requirement!("RDMAP-5.4-2"), &second, &about_send("20020000"));
         proves(requirement!("RDMAP-4.8-2"), &about_send("30020000"), &about_send("20020000"));
         proves(requirement!("RDMAP-4.8-3"), &about_send("03000000"), &about_send("00000000"));
+        // RFC 5040 reserves type 3 of layer 1 for the LLP, so the type is wrong, not the code.
+        let of_the_llp = about_send(&format!("1301c000 0013 {HEADER}"));
+        proves(requirement!("RDMAP-4.8-3"), &of_the_llp, &right());
+        proves(requirement!("RDMAP-4.8-4"), &about_send("20080000"), &of_the_llp);
         proves(requirement!("RDMAP-4.8-4"), &about_send("20080000"), &about_send("20020000"));
         proves(requirement!("RDMAP-4.8-38"), &about_send("20000000"), &about_send("20010000"));
         proves(requirement!("RDMAP-4.8-31"), &about_send(&format!("1207c000 0013 {HEADER}")), &right());
@@ -269,11 +296,17 @@ mod tests {
     fn parts_that_are_announced() {
         let right = right();
         proves(requirement!("RDMAP-4.8-5"), &about_send("1205c000"), &right);
-        proves(requirement!("RDMAP-4.8-9"), &about_send(&format!("12054000 {HEADER}")), &right);
+        let bare = about_send(&format!("12054000 {HEADER}"));
+        proves(requirement!("RDMAP-4.8-9"), &bare, &right);
+        // M=0 announces no length, so the bits and the parts fit.
+        proves(requirement!("RDMAP-4.8-5"), &about_send("1205c000"), &bare);
         proves(requirement!("RDMAP-4.8-10"), &about_send("1205c000 0013 4143 00000000"), &right);
         let read = about_read(&format!("0100e000 002e {READ_HEADER} {READ_BODY}"));
         proves(requirement!("RDMAP-4.8-12"), &about_read(&format!("0100e000 002e {READ_HEADER} 00000100")), &read);
-        proves(requirement!("RDMAP-4.2-5"), &about_send(&format!("1205c000 0013 {HEADER} 2a")), &right);
+        let with_payload = about_send(&format!("1205c000 0013 {HEADER} 2a"));
+        proves(requirement!("RDMAP-4.2-5"), &with_payload, &right);
+        // Superfluous octets are payload, but the Terminate has its header.
+        proves(requirement!("RDMAP-4.2-3"), &about_send("1205c000"), &with_payload);
         proves(requirement!("RDMAP-4.8-11"), &about_send(&format!("12050000 0013 {HEADER}")), &right);
         // Octets of zero that no bit announces are allowed.
         let zeros = about_send(&format!("20020000 {}", "00".repeat(20)));

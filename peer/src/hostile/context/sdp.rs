@@ -32,6 +32,8 @@ pub(crate) struct SdpDeviationState {
     pub(in crate::hostile) piece: Option<Piece>,
     /// Output to carry out later.
     pub(in crate::hostile) held: Option<Output>,
+    /// MSeq of the last received message.
+    pub(in crate::hostile) mseq_ack: u32,
     /// Headers of the last message that was sent.
     head: Vec<u8>,
 }
@@ -42,6 +44,8 @@ pub(crate) struct SdpOut<'a> {
     pub(in crate::hostile) order: FieldOrder,
     pub(in crate::hostile) out: Vec<Output>,
     pub(in crate::hostile) state: &'a mut SdpDeviationState,
+    /// Whether the correct output is a HelloAck.
+    is_hello_ack: bool,
 }
 
 /// A message that is about to be sent. All offsets are offsets in figure order
@@ -57,15 +61,23 @@ pub(in crate::hostile) struct OutMessage<'a> {
 
 impl<'a> SdpOut<'a> {
     pub(crate) fn right(order: FieldOrder, output: Output, state: &'a mut SdpDeviationState) -> Self {
-        SdpOut { order, out: vec![output], state }
+        let is_hello_ack = mid_of(&output, order) == Some(Mid::HELLO_ACK);
+        SdpOut { order, out: vec![output], state, is_hello_ack }
     }
 
     /// Returns the outputs. `right` is true if the correct output is a message with MSeq. If
     /// `right` is true and exactly one of the outputs has MSeq, this output keeps its MSeq.
-    /// Otherwise all outputs with MSeq get new values. `sent` is MSeq of the last message before
-    /// these outputs. The function updates `sent`.
+    /// Otherwise all outputs with MSeq get new values. A HelloAck has no MSeq of its own, even if a
+    /// deviation changes its MID. `sent` is MSeq of the last message before these outputs. The
+    /// function updates `sent`.
     pub(crate) fn numbered(mut self, right: bool, sent: &mut u32) -> Vec<Output> {
         let order = self.order;
+        if self.is_hello_ack
+            && let [Output::Send { head, .. }] = &self.out[..]
+        {
+            self.state.head.clone_from(head);
+            return self.out;
+        }
         let counted: Vec<&mut Output> = self.out.iter_mut().filter(|output| is_counted(output, order)).collect();
         let keeps = right && counted.len() == 1;
         for output in counted {

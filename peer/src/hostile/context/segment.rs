@@ -58,14 +58,19 @@ impl<'a> SentSegment<'a> {
         self.out.retain(|octets| !lost(octets));
     }
 
-    /// Groups the segments that `swapped` selects into pairs. Sends the second segment of each pair
-    /// before the first segment of the pair.
+    /// Groups successive segments that `swapped` selects into pairs. Sends the second segment of
+    /// each pair before the first segment of the pair. If another segment follows the first, both
+    /// keep their order.
     pub(in crate::hostile) fn swap(&mut self, swapped: impl Fn(&[u8]) -> bool) {
         for octets in std::mem::take(&mut self.out) {
-            match self.state.held.pop() {
-                _ if !swapped(&octets) => self.out.push(octets),
-                None => self.state.held.push(octets),
-                Some(first) => self.out.extend([octets, first]),
+            if swapped(&octets) && self.state.held.is_empty() {
+                self.state.held.push(octets);
+            } else if swapped(&octets) {
+                self.out.push(octets);
+                self.out.append(&mut self.state.held);
+            } else {
+                self.out.append(&mut self.state.held);
+                self.out.push(octets);
             }
         }
     }
@@ -180,5 +185,23 @@ pub(in crate::hostile) fn make_untagged(octets: &mut Vec<u8>) {
     if is_tagged(octets) && octets.len() >= 14 {
         octet(octets, 0, |control| *control &= !0x80);
         octets.splice(2..14, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first byte of each segment is 1 if the segment is selected. The second byte is the
+    /// number of the segment.
+    #[test]
+    fn swap_drops_no_segment() {
+        let (mut state, mut numbers) = (DeviationState::default(), Vec::new());
+        for octets in [[1, 0], [1, 1], [1, 2], [0, 3], [1, 4], [1, 5]] {
+            let mut sent = SentSegment::right(octets.to_vec(), &mut state);
+            sent.swap(|octets| octets[0] == 1);
+            numbers.extend(sent.out.iter().map(|octets| octets[1]));
+        }
+        assert_eq!(numbers, [1, 0, 2, 3, 5, 4]);
     }
 }

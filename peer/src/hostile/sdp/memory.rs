@@ -62,11 +62,11 @@ deviations! {
     "sdp.reads-not-enabled" [Depths(|_, ird| *ird = 0)]
         ["SDP-14.1-1", "SDP-6.2.1.6-1", "SDP-6.2.2.5-1"] "accepts no Reads, whatever LocIRD it advertises";
     "sdp.sink-avail-withdrawn-at-once" [SdpOut(|out| withdraw(out, Mid::SINK_AVAIL, Mid::SINK_AVAIL))]
-        ["SDP-9.3-17"] "does not let the peer write to the memory of a SinkAvail";
+        ["SDP-9.3-17", "SDP-6.3.3.3-1"] "does not let the peer write to the memory of a SinkAvail";
     "sdp.sink-avail-withdrawn-on-cancel" [SdpOut(|out| withdraw(out, Mid::SINK_AVAIL, Mid::SINK_AVAIL_CANCEL))]
         ["SDP-9.3-18"] "withdraws the right to write to the memory of a SinkAvail when it sends the SinkAvailCancel";
     "sdp.src-avail-withdrawn-at-once" [SdpOut(|out| withdraw(out, Mid::SRC_AVAIL, Mid::SRC_AVAIL))]
-        ["SDP-9.2-23"] "does not let the peer read the memory of a SrcAvail";
+        ["SDP-9.2-23", "SDP-6.3.2.3-1"] "does not let the peer read the memory of a SrcAvail";
     "sdp.src-avail-withdrawn-on-cancel" [SdpOut(|out| withdraw(out, Mid::SRC_AVAIL, Mid::SRC_AVAIL_CANCEL))]
         ["SDP-9.2-24"] "withdraws the right to read the memory of a SrcAvail when it sends the SrcAvailCancel";
     "sdp.stags-left-valid" [

@@ -96,7 +96,7 @@ deviations! {
             let change = out.compose(Mid::MODE_CHANGE, &word);
             out.out.insert(0, change);
         }),
-    ] ["SDP-6.1.2-15"] "answers REQ_PIPE with a ModeChange, even in Buffered Mode";
+    ] ["SDP-6.1.2-15", "SDP-6.3.8.2-4"] "answers REQ_PIPE with a ModeChange, even in Buffered Mode";
     "sdp.ignores-ch-rcv-buf-ack" [SdpArrived(|arrived| if arrived.is(Mid::HELLO) {
         arrived.state.count = arrived.word(LOCAL_RCV_SZ);
     } else if arrived.is(Mid::HELLO_ACK) {
@@ -117,7 +117,7 @@ deviations! {
             Some(second) => out.out.push(second),
             None => out.state.held = out.out.pop(),
         }
-    })] ["SDP-10.1-2"] "reports the second of two SrcAvails as read before it reports the first";
+    })] ["SDP-10.1-2", "SDP-9.2-15", "SDP-9.5.2.1-3"] "reports the second of two SrcAvails as read before it reports the first";
     "sdp.reads-after-payload" [SdpOut(|out| if let Some(Output::Read { remote, .. }) = out.out.first_mut() {
         remote.tagged_offset += 8;
     })] ["SDP-9.2-10"] "reads the data of a SrcAvail from an address that is eight bytes too high";
@@ -125,7 +125,7 @@ deviations! {
         out.of(&[Mid::HELLO], |message| message.half(HELLO_ORD, 1));
         out.of(&[Mid::HELLO_ACK], |message| message.half(HELLO_ACK_ORD, 1));
         read_twice(out);
-    })] ["SDP-6.2.1.7-1", "SDP-6.2.2.6-1", "SDP-8.1.1-9"] "sends two outstanding Reads although its LocORD is 1";
+    })] ["SDP-6.2.1.7-1", "SDP-6.2.2.6-1", "SDP-8.1.1-9", "SDP-8.1.1-25"] "sends two outstanding Reads although its LocORD is 1";
     "sdp.reads-beyond-peers-ird" [SdpOut(read_twice)]
         ["SDP-8.1.1-27", "SDP-8.1.1-38"] "sends two outstanding Reads although LocIRD of the peer is 1";
     "sdp.refuses-late-src-avail-cancel" [

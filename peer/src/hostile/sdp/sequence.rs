@@ -65,7 +65,7 @@ deviations! {
     "sdp.buffered-with-open-src-avail" [SdpOut(|out| {
         let word = out.mch(Mode::Buffered, false);
         out.follow(Mid::SRC_AVAIL, &[(Mid::MODE_CHANGE, &word)]);
-    })] ["SDP-12.1-2", "SDP-12.5-13", "SDP-12-1"] "changes a half-connection to Buffered Mode while a SrcAvail is open";
+    })] ["SDP-12.1-2", "SDP-12.5-13", "SDP-12-1", "SDP-6.3.8.2-2"] "changes a half-connection to Buffered Mode while a SrcAvail is open";
     "sdp.ch-rcv-buf-ack-left-out" [SdpOut(|out| out.suppress(Mid::CH_RCV_BUF_ACK))]
         ["SDP-10.6-11", "SDP-10.6-14", "SDP-10.6.1-2"] "sends no ChRcvBufAck after a ChRcvBuf";
     "sdp.ch-rcv-buf-ack-twice" [SdpOut(|out| twice(out, Mid::CH_RCV_BUF_ACK))]
@@ -89,15 +89,15 @@ deviations! {
     "sdp.dis-conn-left-out" [SdpOut(|out| replace(out, Mid::DIS_CONN, vec![Output::Disconnect { abortive: false }]))]
         ["SDP-6.2-2", "SDP-8.2.1-4", "SDP-8.2.1-32", "SDP-8.2.1-21"] "closes a connection without a DisConn";
     "sdp.mode-change-buffered-to-pipelined" [SdpOut(|out| change_again(out, Mode::Buffered, Mode::Pipelined, false))]
-        ["SDP-12-7", "SDP-12-1", "SDP-6.3.8.2-4", "SDP-12-5", "SDP-12-9"] "changes a half-connection from Buffered to Pipelined Mode";
+        ["SDP-12-7", "SDP-12-1", "SDP-6.3.8.2-4", "SDP-12-5", "SDP-12-9", "SDP-5-4"] "changes a half-connection from Buffered to Pipelined Mode";
     "sdp.mode-change-by-sink" [SdpOut(|out| change_at_once(out, Mode::Buffered, true))]
-        ["SDP-12-3", "SDP-12-10", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-2"] "requests Buffered Mode as Data Sink of a half-connection in Combined Mode";
+        ["SDP-12-3", "SDP-12-10", "SDP-12-8", "SDP-12-1", "SDP-12.1-1", "SDP-5-4", "SDP-6.3.8.2-2"] "requests Buffered Mode as Data Sink of a half-connection in Combined Mode";
     "sdp.mode-change-by-sink-in-pipelined" [SdpOut(|out| change_again(out, Mode::Pipelined, Mode::Combined, true))]
-        ["SDP-12-6", "SDP-12-11", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-3"] "requests Combined Mode as Data Sink of a half-connection in Pipelined Mode";
+        ["SDP-12-6", "SDP-12-11", "SDP-12-8", "SDP-12-1", "SDP-12.4-1", "SDP-5-4", "SDP-6.3.8.2-3"] "requests Combined Mode as Data Sink of a half-connection in Pipelined Mode";
     "sdp.mode-change-by-sink-to-pipelined" [SdpOut(|out| change_at_once(out, Mode::Pipelined, true))]
-        ["SDP-12-5", "SDP-12-10", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-4"] "requests Pipelined Mode as Data Sink of a half-connection in Combined Mode";
+        ["SDP-12-5", "SDP-12-10", "SDP-12-8", "SDP-12-1", "SDP-12.3-1", "SDP-5-4", "SDP-6.3.8.2-4"] "requests Pipelined Mode as Data Sink of a half-connection in Combined Mode";
     "sdp.mode-change-by-source-in-buffered" [SdpOut(|out| change_again(out, Mode::Buffered, Mode::Combined, false))]
-        ["SDP-12-4", "SDP-12-9", "SDP-12-8", "SDP-12-1", "SDP-5-4", "SDP-6.3.8.2-3", "SDP-12.5-23"] "requests Combined Mode as Data Source of a half-connection in Buffered Mode";
+        ["SDP-12-4", "SDP-12-9", "SDP-12-8", "SDP-12-1", "SDP-12.2-1", "SDP-5-4", "SDP-6.3.8.2-3", "SDP-12.5-23"] "requests Combined Mode as Data Source of a half-connection in Buffered Mode";
     "sdp.mode-change-pipelined-to-buffered" [SdpOut(|out| change_again(out, Mode::Pipelined, Mode::Buffered, false))]
         ["SDP-12-7", "SDP-12-1", "SDP-6.3.8.2-2", "SDP-12-3"] "changes a half-connection from Pipelined to Buffered Mode";
     "sdp.mode-change-left-out" [SdpOut(|out| out.suppress(Mid::MODE_CHANGE))]

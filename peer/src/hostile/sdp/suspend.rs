@@ -5,9 +5,12 @@
 use weft_core::wire::sdp::Mid;
 
 use crate::hostile::context::sdp::{PAYLOAD, SdpOut, UNKNOWN_OP, ignore};
+use crate::hostile::context::segment::set_word;
 use crate::sdp::{Event, Output};
 use crate::verbs::RemoteAddress;
 
+/// Offset of MSeqAck in the BSDH.
+const MSEQ_ACK: usize = 12;
 /// Offsets of the fields of SuspCH.
 const CONSTANT1: usize = 16;
 const PORT: usize = 20;
@@ -69,8 +72,8 @@ deviations! {
         SdpArrived(|arrived| arrived.state.count = u32::from(arrived.state.count == 1 || arrived.is(Mid::SUSP_COMM))),
         SdpOut(|out| if out.mid() == Some(Mid::RDMA_RD_COMPL) && out.state.count == 1 {
             out.state.count = 2;
-            let ack = out.compose(Mid::SUSP_COMM_ACK, &[]);
-            out.out.insert(0, ack);
+            out.follow(Mid::RDMA_RD_COMPL, &[(Mid::SUSP_COMM_ACK, &[])]);
+            out.out.reverse();
         } else if out.state.count == 2 {
             out.suppress(Mid::SUSP_COMM_ACK);
         }),
@@ -91,7 +94,10 @@ deviations! {
     "sdp.susp-comm-cut" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |message| message.resize(20)))]
         ["SDP-6.5.1-1", "SDP-6.1.1-15", "SDP-6.1.1-1"] "sends a SuspComm without a port";
     "sdp.susp-comm-early" [SdpOut(|out| if matches!(out.out.first(), Some(Output::Read { .. })) && out.once() {
-        let early = out.compose(Mid::SUSP_COMM, &SUSP_CH);
+        let mut early = out.compose(Mid::SUSP_COMM, &SUSP_CH);
+        if let Output::Send { head, .. } = &mut early {
+            set_word(head, MSEQ_ACK, out.state.mseq_ack);
+        }
         out.out.push(early);
     })] ["SDP-13.1.1-5", "SDP-13-2", "SDP-13.1-2"] "sends a SuspComm while a read is outstanding";
     "sdp.susp-comm-fields-exchanged" [SdpOut(|out| out.of(&[Mid::SUSP_COMM], |message| {
