@@ -523,6 +523,7 @@
 ---@field overdue_fails? boolean
 ---@field within? number
 ---@field length? integer
+---@field past? string[]
 
 ---@class weft.fields.read
 ---@field sink_stag? integer

@@ -168,8 +168,8 @@ surface! {
     };
 
     /// Expects RDMA Writes of `length` bytes.
-    async expect_write() { expect_write as (expectation, length) } -> "weft.Write" => {
-        let (stag, va, payload) = stage.sdp(s.number).expect_write(&expectation, length).await?;
+    async expect_write() { expect_write as (expectation, length, past) } -> "weft.Write" => {
+        let (stag, va, payload) = stage.sdp(s.number).expect_write(&expectation, length, &past).await?;
         let table = lua.create_table()?;
         table.set("stag", stag)?;
         table.set("va", va.cast_signed())?;

@@ -134,8 +134,8 @@ impl Reader<'_> {
     }
 
     /// `length`: number of bytes of the Writes.
-    pub(super) fn expect_write(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, usize)> {
-        Ok((self.answer(fields)?, fields.or("length", 1)?))
+    pub(super) fn expect_write(&self, fields: &mut Fields<'_>) -> mlua::Result<(Expectation, usize, Vec<Mid>)> {
+        Ok((self.answer(fields)?, fields.or("length", 1)?, past(fields)?))
     }
 
     pub(super) fn sdp_read(&self, fields: &mut Fields<'_>) -> mlua::Result<ReadRequest> {

@@ -4,37 +4,64 @@
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
 
+-- Opcodes of RDMAP, and errors of a Terminate that refuses a Read (RFC 5040 sections 4.1 and 4.8).
+local READ_RESPONSE, TERMINATE = 2, 7
+local INVALID_STAG, OUT_OF_BOUNDS = "\x01\x00", "\x01\x01"
+
+-- Waits for the answer to a Read. Returns the read bytes, and the first two bytes of a Terminate
+-- (layer, error type and error code). If there is no answer, these bytes are "".
+local function read_answer(s)
+  local octets = ""
+  while true do
+    local event, fpdu = s:connection():next {}
+    if event ~= "fpdu" then return octets, "" end
+    if fpdu.opcode == TERMINATE then return octets, fpdu.payload:sub(1, 2) end
+    if fpdu.opcode == READ_RESPONSE then
+      octets = octets .. fpdu.payload
+      if fpdu.last then return octets end
+    end
+  end
+end
+
 do
   local shown = sdp.shown { "hello_ack", "dis_conn", "rdma_rd_compl", "SDP-6.3.7.1-3" }
 
   case {
     id = "sdp/9-transfer/read-by-target",
-    version = 3,
+    version = 4,
     title = "The target reads a SrcAvail in Combined Mode, reports the amount in RdmaRdCompl, and echoes the data",
     requirements = { "SDP-9.2-10", "SDP-9.2-11", "SDP-9.2-12", "SDP-9-8", "SDP-11.2-4", shown },
     capabilities = { "sdp-echo" },
 
     run = function(t)
-      local rows = { "SDP-9.2-10", "SDP-9.2-11", "SDP-9-8", "SDP-11.2-4" }
+      local ready = { "SDP-9-8", "SDP-11.2-4" }
       local s = t:sdp {}
       s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
       -- `read` counts the bytes that were read or came as payload. `reported` counts the bytes that
       -- the target reported as read. `got` counts the bytes that the target has echoed.
       local read, reported, got = 40, 0, 0
+      -- The requirements that the target violates if it sends nothing more.
+      local due = ready
       while reported < 1960 do
-        local event, m = s:next { requirement = rows, overdue_fails = true }
+        local event, m = s:next { requirement = due, overdue_fails = true }
         if event == "read" then
           local first = m.src_to - VA
           t:check(first >= 0 and first <= read and m.length > 0 and first + m.length <= 2000, {
-            requirement = rows, expected = "a Read of advertised bytes", actual = m.length .. " bytes from byte " .. first,
+            requirement = "SDP-9.2-10", expected = "a Read of advertised bytes", actual = m.length .. " bytes from byte " .. first,
           })
           s:answer_read(m, OCTETS:sub(first + 1, first + m.length))
           read = math.max(read, first + m.length)
+          due = "SDP-9.2-11"
         elseif event == "rdma_rd_compl" then
+          t:check(read > 40, {
+            requirement = { "SDP-9.2-12", "SDP-9.2-11" }, expected = "RdmaRdCompl after a Read", actual = "RdmaRdCompl before the first Read",
+          })
           reported = reported + m.length
           t:check(m.length > 0 and reported <= read - 40, {
-            requirement = { "SDP-9.2-12", "SDP-9.2-11" }, expected = "at most the " .. read - 40 .. " bytes that were read", actual = reported .. " bytes",
+            requirement = { "SDP-6.3.7.1-1", "SDP-9.2-13" }, expected = "at most the " .. read - 40 .. " bytes that were read", actual = reported .. " bytes",
           })
+          -- If Len was too small, the target has reported all of its Reads, but not all bytes.
+          due = reported == read - 40 and ready or { "SDP-6.3.7.1-1", "SDP-6.3.7.1-3" }
         elseif event == "send_sm" then
           t:unimplemented("The target rejects the SrcAvail, or the rest of it, with SendSm.")
         else
@@ -42,6 +69,7 @@ do
           got = got + #m.payload + (event == "src_avail" and #s:fetch(m) or 0)
         end
       end
+      t:check(read == 2000, { requirement = ready, expected = "Reads of all advertised bytes", actual = "Reads up to byte " .. read })
       if got < 2000 then
         s:collect(2000 - got)
       end
@@ -62,7 +90,7 @@ case(observed("src-avails", "The target advertises large sends in Combined Mode,
 end))
 
 case(driven("consumed-in-parts", "If the tester reads a SrcAvail in three parts, the target ends the SrcAvail after the last part",
-  { "SDP-9.2-16", "SDP-9.2-17" }, { version = 2 }, function(s)
+  { "SDP-9.2-16", "SDP-9.2-17" }, { version = 3 }, function(s)
   s:command "send 2000; send 700"
   local m = s:expect "src_avail"
   local rest = 2000 - #m.payload
@@ -77,20 +105,23 @@ case(driven("consumed-in-parts", "If the tester reads a SrcAvail in three parts,
       s:expect_quiet { within = 0.1, requirement = { "SDP-9.2-16", "SDP-9.2-17" }, overdue_fails = true }
     end
   end
-  s:expect("src_avail", { requirement = { "SDP-9.2-16", "SDP-9.2-17" }, overdue_fails = true })
+  s:expect("src_avail", { requirement = "SDP-9.2-17", overdue_fails = true })
   s:connection():reset()
 end))
 
 case(observed("read-in-parts", "The target reads a part of a SrcAvail, and rejects the rest",
   { "SDP-9.2-11", "SDP-9-9", "SDP-6.3.7.1-1", "SDP-9.2-13" }, { "hello_ack", "dis_conn", "send_sm", "rdma_rd_compl" },
-  { version = 2 }, function(s, shown)
+  { version = 3 }, function(s, shown, t)
   s:command "answer both; max-read 700; read 3000"
   s:send(sdp.src_avail { length = 2000, payload = OCTETS:sub(1, 40) })
-  local read = s:expect_read { requirement = { "SDP-9.2-11", "SDP-9-9" }, overdue_fails = true }
+  local read = s:expect_read { requirement = "SDP-9.2-11", overdue_fails = true }
   local first = read.src_to - VA
   s:answer_read(read, OCTETS:sub(first + 1, first + read.length))
-  s:expect("rdma_rd_compl", { fields = { length = read.length }, requirement = { "SDP-6.3.7.1-1", "SDP-9.2-13" }, overdue_fails = true })
-  s:expect("send_sm", { requirement = { "SDP-9.2-11", "SDP-9-9" }, overdue_fails = true })
+  local m = s:expect("rdma_rd_compl", { requirement = "SDP-9.2-11", overdue_fails = true })
+  t:check(m.length == read.length, {
+    requirement = { "SDP-6.3.7.1-1", "SDP-9.2-13" }, expected = read.length .. " bytes", actual = tostring(m.length) .. " bytes",
+  })
+  s:expect("send_sm", { requirement = "SDP-9-9", overdue_fails = true })
   local rest = OCTETS:sub(first + read.length + 1)
   for at = 1, #rest, 490 do
     s:send(sdp.data { payload = rest:sub(at, at + 489) })
@@ -107,12 +138,20 @@ case(observed("pipelined", "The target sends several SrcAvails in Pipelined Mode
 end))
 
 case(driven("read-from-first-byte", "The target's SrcAvail advertises memory that begins with its payload",
-  { "SDP-6.3.2.2-2", "SDP-9.2-4", "SDP-9.2-5", "SDP-14.1-1" }, {}, function(s, t)
+  { "SDP-6.3.2.2-2", "SDP-9.2-4", "SDP-9.2-5", "SDP-14.1-1" }, { version = 2 }, function(s, t)
   s:command "send 2000"
   local m = s:expect "src_avail"
   s:read { stag = m.stag, va = m.va, length = m.length }
-  local octets = s:expect_response { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true }
-  t:check(octets:sub(1, #m.payload) == m.payload, { requirement = { "SDP-6.3.2.2-2", "SDP-9.2-5", "SDP-9.2-4", "SDP-14.1-1" }, overdue_fails = true, expected = "the payload first", actual = "other bytes than expected" })
+  local octets, refusal = read_answer(s)
+  -- An error about the STag or the bounds shows that Reads are enabled.
+  t:check(not refusal or refusal == INVALID_STAG or refusal == OUT_OF_BOUNDS, {
+    requirement = "SDP-14.1-1", expected = "a Read Response", actual = "a refusal that is not about the STag or the bounds, or no answer",
+  })
+  t:check(refusal ~= INVALID_STAG, { requirement = { "SDP-9.2-4", "SDP-9.2-5" }, expected = "a valid STag", actual = "a Terminate: invalid STag" })
+  t:check(octets:sub(1, #m.payload) == m.payload, {
+    requirement = { "SDP-6.3.2.2-2", "SDP-9.2-4", "SDP-9.2-5" }, expected = "the payload first",
+    actual = refusal and "a Terminate: out of bounds" or "other bytes than expected",
+  })
   s:connection():reset()
 end))
 

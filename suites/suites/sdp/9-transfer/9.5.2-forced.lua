@@ -9,13 +9,18 @@ local function observed(...) return sdp_case.observed("sdp/9-transfer", ...) end
 
 case(observed("refused-by-tester", "The target sends Data after a SendSm",
   { "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11-4" },
-  { "hello_ack", "dis_conn", "data", "src_avail", "combined" }, { version = 2 }, function(s, shown)
+  { "hello_ack", "dis_conn", "data", "src_avail", "combined" }, { version = 3 }, function(s, shown, t)
   s:command "send 2000"
   local m = s:expect "src_avail"
+  t:check(#m.octets >= 32, { expected = "a complete SrcAvail", actual = #m.octets .. " bytes" })
+  -- The messages before the SendSm are not judged here.
+  s:expect_quiet { within = 0.05 }
   s:send(sdp.send_sm {})
-  local got = 0
+  local each = { "SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6" }
+  local first = { "SDP-9.2-31", "SDP-9.2-32", "SDP-11-4", each }
+  local got = #s:expect("data", { requirement = first, overdue_fails = true }).payload
   while got < 2000 - #m.payload do
-    got = got + #s:expect("data", { requirement = { "SDP-9.2-31", "SDP-9.2-32", "SDP-9.2-33", "SDP-9.2-35", "SDP-9.5.2.1-2", "SDP-9.5.2.1-6", "SDP-11-4" }, overdue_fails = true }).payload
+    got = got + #s:expect("data", { requirement = each, overdue_fails = true }).payload
   end
   s:command "send 700"
   s:collect(700)

@@ -36,13 +36,16 @@ end))
 
 case(observed("revoked-sink-avails", "If the tester revokes SinkAvails, the target answers with one SinkCancelAck",
   { "SDP-6.3.11-1", "SDP-9.5.5-10", "SDP-9.5.5-4", "SDP-9.5.5-2", "SDP-6.3.10-2" },
-  { "hello_ack", "sink_cancel_ack", "src_avail", "pipelined", "mode_change", "to_pipelined" }, { version = 2 }, function(s, shown)
+  { "hello_ack", "sink_cancel_ack", "src_avail", "pipelined", "mode_change", "to_pipelined" }, { version = 3 }, function(s, shown)
   s:command "mode out pipelined"
   s:expect "mode_change"
+  -- The monitor judges further ModeChanges.
+  s:expect_quiet { within = 0.05 }
   s:send(sdp.sink_avail { length = 2000, stag = 0x901 })
   s:send(sdp.sink_avail { length = 2000, stag = 0x902 })
   s:send(sdp.sink_avail_cancel {})
   s:expect("sink_cancel_ack", { requirement = { "SDP-6.3.11-1", "SDP-9.5.5-10" }, overdue_fails = true })
+  s:expect_quiet { within = 0.1, requirement = "SDP-9.5.5-10" }
   s:send(sdp.sink_avail_cancel {})
   s:expect_quiet { within = 0.1, requirement = "SDP-9.5.5-4", overdue_fails = true }
   s:command "send 600"
