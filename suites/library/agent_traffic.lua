@@ -246,7 +246,10 @@ function session.agent_traffic(t, target)
 
   --- Handles a segment of the target's oldest message that is incomplete.
   local function handle_message(c, fpdu)
-    local work = c.posted[1]
+    local work, read = c.posted[1], c.reads[1]
+    -- A Write to the sink of the tester's Read is a wrong answer to this Read.
+    local is_answer = fpdu.opcode == 0 and read and read.stag and fpdu.stag == read.stag
+    check(not is_answer, ANSWERED, "the Response to a Read of the tester", describe("fpdu", fpdu))
     check(work and fpdu.opcode == work.opcode, SENT_IN_ORDER, work and work.text or "no message", describe("fpdu", fpdu))
     check(not work.fence or not c.requests[1], FENCED, "no fenced message before the answers to all earlier Reads", describe("fpdu", fpdu))
     if work.is_read then return handle_request(c, work, fpdu) end
@@ -307,7 +310,7 @@ function session.agent_traffic(t, target)
     if opcode ~= 7 then return handle_message(c, fpdu) end
     local requirement, expected = ANSWERED, "the Response to a Request of the tester"
     if head then requirement, expected = SENT_IN_ORDER, head.text end
-    check(false, requirement, expected, describe(event, fpdu, within), event == nil)
+    check(false, shared.violated_by(event, fpdu, requirement, RESPONSE), expected, describe(event, fpdu, within), event == nil)
   end
   traffic.advance = advance
 
@@ -353,15 +356,16 @@ function session.agent_traffic(t, target)
 
   --- Waits for the next completion. It has to be the oldest of its queue.
   local function complete(c)
-    local rows = {}
-    if c.filled > 0 then rows[#rows + 1] = DELIVERED end
-    if is_due(c) then rows[#rows + 1] = COMPLETED end
-    local completion = c.pair:expect_completion { requirement = rows, within = ANSWER, overdue_fails = true }
+    -- If a Send is not delivered, the end of the connection also flushes the Send Queue.
+    local missing = c.filled > 0 and DELIVERED or COMPLETED
+    local completion = c.pair:expect_completion { requirement = missing, within = ANSWER, overdue_fails = true }
     local index = position(c.receives, completion.work)
     if index then return handle_receive(c, index, completion) end
     local text = "the completion of work request %d"
     index = position(c.completions, completion.work)
-    check(index, COMPLETED, "one completion of each posted work request", text:format(completion.work))
+    -- A receive that is not posted any more has received its Send before.
+    local row = completion.operation == "receive" and ONCE or COMPLETED
+    check(index, row, "one completion of each posted work request", text:format(completion.work))
     -- The completion of a work request also completes earlier work requests that are not signaled.
     for nth = 1, index do
       local work = table.remove(c.completions, 1)

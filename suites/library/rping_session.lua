@@ -5,6 +5,7 @@
 
 local shared = ...
 local ANSWER, SEGMENT, describe, is_missing = shared.ANSWER, shared.SEGMENT, shared.describe, shared.is_missing
+local violated_by = shared.violated_by
 local PLACED, DELIVERED, ANSWERED, ANSWERED_IN_ORDER = shared.PLACED, shared.DELIVERED, shared.ANSWERED, shared.ANSWERED_IN_ORDER
 
 --- The target's Read Request names the buffer that rping's client advertised. Each segment of the
@@ -67,7 +68,8 @@ function session.rping(t, more)
       local event, fpdu = c.conn:next { within = ANSWER }
       check_early(c, event, fpdu)
       local is_response = event == "fpdu" and fpdu.opcode == 2
-      check(is_response, ANSWERED, ("the Response to a Read of %d bytes"):format(#read.want), describe(event, fpdu), is_missing(event))
+      local what = ("the Response to a Read of %d bytes"):format(#read.want)
+      check(is_response, violated_by(event, fpdu, ANSWERED), what, describe(event, fpdu), is_missing(event))
       take_response(c, fpdu)
     end
   end
@@ -92,7 +94,8 @@ function session.rping(t, more)
   --- Receives a Send of the target.
   local function go_ahead(c, what)
     local event, fpdu = next_message(c)
-    check(event == "fpdu" and fpdu.opcode == 3, DELIVERED, "a Send after the " .. what, describe(event, fpdu), is_missing(event))
+    local is_send = event == "fpdu" and fpdu.opcode == 3
+    check(is_send, violated_by(event, fpdu, DELIVERED), "a Send after the " .. what, describe(event, fpdu), is_missing(event))
   end
 
   --- Sends the next segments of the Response to the target's Read `source`, at most `count`.
@@ -116,7 +119,8 @@ function session.rping(t, more)
       -- Messages of other steps may have followed the last segment.
       local event, fpdu = c.conn:next { within = EARLY_WAIT }
       check_early(c, event, fpdu)
-      check(event == nil, DELIVERED, "no message before the Read Response is complete", describe(event, fpdu))
+      local row = violated_by(event, fpdu, DELIVERED)
+      check(event == nil, row, "no message before the Read Response is complete", describe(event, fpdu))
     end
     send_response(c, source, count)
     if source.is_complete then
@@ -235,7 +239,8 @@ function session.rping(t, more)
     advertise(c, source, 0x77670001, #text, fields.between, 0)
     local event, request = next_message(c)
     local is_request = event == "fpdu" and request.opcode == 1 and #request.payload == 28
-    check(is_request, DELIVERED, "a Read Request for the advertised buffer", describe(event, request), is_missing(event))
+    local row = violated_by(event, request, DELIVERED)
+    check(is_request, row, "a Read Request for the advertised buffer", describe(event, request), is_missing(event))
     local stag, to, size, src_stag, src_to = string.unpack(">I4i8I4I4i8", request.payload)
     check(size == #text and src_stag == 0x77670001 and src_to == source, REQUESTED,
       ("a Read of %d bytes at TO %#x"):format(#text, source), ("a Read of %d bytes at TO %#x"):format(size, src_to))
@@ -264,7 +269,8 @@ function session.rping(t, more)
     local event, fpdu
     repeat
       event, fpdu = next_message(c)
-      check(event == "fpdu" and fpdu.opcode == 0, DELIVERED, "a Write to the advertised buffer", describe(event, fpdu), is_missing(event))
+      local is_write, row = event == "fpdu" and fpdu.opcode == 0, violated_by(event, fpdu, DELIVERED)
+      check(is_write, row, "a Write to the advertised buffer", describe(event, fpdu), is_missing(event))
       local is_next = fpdu.stag == 0x77670002 and (fpdu.tagged_offset == next or #fpdu.payload == 0)
       check(is_next, OFFSET, ("TO %#x"):format(next), ("TO %#x"):format(fpdu.tagged_offset))
       next = next + #fpdu.payload

@@ -57,8 +57,8 @@ local function neighbour_buffer(c)
 end
 
 local CRC = "MPA-4.4-19"
---- After its Terminate, the target sends no message.
-local ENDED = "RDMAP-5.4-12"
+--- After its Terminate, the target sends no message, and the connection is closed.
+local ENDED, CLOSED = "RDMAP-5.4-12", "RDMAP-7-3"
 
 --- The illegal FPDUs, by name. `sdp_faults.lua` adds SDP messages, and `portmap_session.lua` adds
 --- illegal datagrams. Each fault has the requirement that the target violates if it accepts the
@@ -182,4 +182,4 @@ session.FAULTS = {
   ["read-beyond"] = { requirement = "RDMAP-7.2-18", build = function(c) return a_read(c, 8, c.op.length - 4) end },
 }
 
-shared.CRC, shared.ENDED, shared.a_send = CRC, ENDED, a_send
+shared.CRC, shared.ENDED, shared.CLOSED, shared.a_send = CRC, ENDED, CLOSED, a_send

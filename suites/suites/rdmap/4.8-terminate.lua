@@ -65,7 +65,6 @@ local function provoke(t, name, expectation, in_send)
   local ulpdu = kind.make(op, in_send)
   local fpdu = mpa.fpdu { ulpdu = ulpdu }
   conn:send(name == "crc" and fpdu:flip(#fpdu - 1) or fpdu, { deviates = true })
-  expectation.error = expectation.code and kind.error
   local terminate = conn:expect_terminate(expectation) ---@cast terminate weft.Terminate
   local function check(ok, requirement, expected, actual)
     t:check(ok, { requirement = requirement, expected = expected, actual = actual })
@@ -82,6 +81,46 @@ local function bits_of(terminate)
   return ("M=%s D=%s R=%s"):format(terminate.m, terminate.d, terminate.r)
 end
 
+--- Returns the layer and type, then the code, as in KINDS.
+local function error_of(terminate)
+  return ("%02x %02x"):format(terminate.payload:byte(1, 2))
+end
+
+local ERROR = { "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-37", "RDMAP-4.8-38" }
+
+--- Returns the requirements that a Terminate violates if its error differs from `wanted`. The
+--- layout of Figure 8 is violated if the fields are there, but exchanged, also by a little-endian
+--- byte order.
+local function wrong_error(terminate, wanted)
+  local layer, error_type, code = wanted:sub(1, 1), wanted:sub(2, 2), wanted:sub(4, 5)
+  local control = hexadecimal(terminate.payload:sub(1, 4))
+  local code_first = code .. " " .. layer .. error_type
+  local is_exchanged = control:sub(1, 5) == code_first or control:sub(7, 11) == code_first
+    or control:sub(1, 5) == error_type .. layer .. " " .. code
+  return {
+    control:sub(1, 1) ~= layer and "RDMAP-4.8-2" or {},
+    control:sub(2, 2) ~= error_type and "RDMAP-4.8-3" or {},
+    control:sub(4, 5) ~= code and "RDMAP-4.8-4" or {},
+    is_exchanged and "RDMAP-4.8-37" or {},
+    "RDMAP-4.8-38",
+  }
+end
+
+local PARTS = { "RDMAP-4.8-5", "RDMAP-4.8-13", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41" }
+
+--- Returns the requirements that a Terminate violates if its bits differ from these values of M and
+--- D (`parts`) and of R (`request`).
+local function wrong_parts(terminate, parts, request)
+  local is_unannounced = not terminate.m and not terminate.d and not terminate.r and #terminate.rest > 0
+  return {
+    is_unannounced and "RDMAP-4.8-5" or {},
+    terminate.m ~= parts and "RDMAP-4.8-39" or {},
+    terminate.d ~= parts and "RDMAP-4.8-40" or {},
+    terminate.r ~= request and "RDMAP-4.8-41" or {},
+    terminate.r and not request and "RDMAP-4.8-13" or {},
+  }
+end
+
 --- Declares a case with rping and CRCs, for both roles of the target. `declared` has the other
 --- fields of the case, and can replace its capabilities.
 local function with_rping(name, title, requirements, declared, run)
@@ -92,30 +131,31 @@ local function with_rping(name, title, requirements, declared, run)
   return declared
 end
 
---- The requirements of the layout of Figures 7 and 8.
+--- The requirements of the layout of Figures 7 and 8 that are not in ERROR or PARTS.
 local LAYOUT = {
-  "RDMAP-6.2.1-1", "RDMAP-7.1-2", "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-5", "RDMAP-4.8-6", "RDMAP-4.8-37",
-  "RDMAP-4.8-38", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41", "RDMAP-4.8-13", "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-2",
-  "RDMAP-5.4-7", "RDMAP-5.4-8", "RDMAP-4.2-5",
+  "RDMAP-6.2.1-1", "RDMAP-7.1-2", "RDMAP-4.8-6", "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-2", "RDMAP-5.4-7", "RDMAP-5.4-8",
+  "RDMAP-4.2-5",
 }
 
 --- Causes an error of this kind, and checks the layout of the Terminate. The parameters and the
 --- results are those of `provoke`.
 local function check_layout(t, name, in_send)
-  local conn, terminate, octets, check = provoke(t, name, {
-    terminate = { "RDMAP-6.2.1-1", "RDMAP-7.1-2" },
-    code = { "RDMAP-4.8-2", "RDMAP-4.8-3", "RDMAP-4.8-4", "RDMAP-4.8-37", "RDMAP-4.8-38" },
-  }, in_send)
+  local conn, terminate, octets, check = provoke(t, name, { terminate = { "RDMAP-6.2.1-1", "RDMAP-7.1-2" } }, in_send)
   local kind = KINDS[name]
-  check(not terminate.tagged and terminate.qn == 2, { "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-7", "RDMAP-5.4-8" },
-    "T=0, QN 2", ("T=%d, QN %s"):format(terminate.tagged and 1 or 0, terminate.qn))
+  local errors = type(kind.error) == "table" and kind.error or { kind.error } ---@cast errors string[]
+  local found = error_of(terminate)
+  local is_right = found == errors[1] or found == errors[2]
+  check(is_right, is_right and ERROR or wrong_error(terminate, errors[1]),
+    "a Terminate: " .. table.concat(errors, " or "), "it sent a Terminate: " .. found)
+  check(not terminate.tagged, { "RDMAP-4.1-13", "RDMAP-5.4-1", "RDMAP-5.4-7", "RDMAP-5.4-8" }, "T=0, QN 2", "T=1")
+  check(terminate.qn == 2, { "RDMAP-4.1-13", "RDMAP-5.4-8" }, "QN 2", ("QN %d"):format(terminate.qn))
   check(terminate.msn == 1 and terminate.mo == 0 and terminate.last, "RDMAP-5.4-2",
     "MSN 1, MO 0, L=true", ("MSN %s, MO %s, L=%s"):format(terminate.msn, terminate.mo, terminate.last))
   check(terminate.reserved == 0, "RDMAP-4.8-6", "reserved bits of zero", ("%#x in the reserved bits"):format(terminate.reserved))
 
   local parts, request = kind.parts or false, kind.request or false
-  check(terminate.m == parts and terminate.d == parts and terminate.r == request,
-    { "RDMAP-4.8-5", "RDMAP-4.8-13", "RDMAP-4.8-39", "RDMAP-4.8-40", "RDMAP-4.8-41" },
+  is_right = terminate.m == parts and terminate.d == parts and terminate.r == request
+  check(is_right, is_right and PARTS or wrong_parts(terminate, parts, request),
     ("M=%s D=%s R=%s"):format(parts, parts, request), bits_of(terminate))
   local length = parts and 2 + #header_of(octets) + (request and 28 or 0) or 0
   check(#terminate.rest == length, "RDMAP-4.2-5", ("%d bytes after the control field"):format(length), ("%d bytes"):format(#terminate.rest))
@@ -125,8 +165,12 @@ end
 --- Checks that the Terminate has the length and the DDP header of the segment in error.
 local function check_segment(terminate, octets, check)
   local header = header_of(octets)
-  check(#terminate.rest >= 2 + #header, { "RDMAP-4.8-9", "RDMAP-4.8-39", "RDMAP-4.8-40" },
-    ("a length and %d bytes of header"):format(#header), ("%d bytes"):format(#terminate.rest))
+  local has_both = #terminate.rest >= 2 + #header
+  check(has_both, {
+    (has_both or terminate.d) and "RDMAP-4.8-9" or {},
+    "RDMAP-4.8-39",
+    (has_both or not terminate.d) and "RDMAP-4.8-40" or {},
+  }, ("a length and %d bytes of header"):format(#header), ("%d bytes"):format(#terminate.rest))
   local copied = terminate.rest:sub(3, 2 + #header)
   check(copied == header, "RDMAP-4.8-10", "the header " .. hexadecimal(header), hexadecimal(copied))
   local length = string.unpack(">I2", terminate.rest)
@@ -134,8 +178,8 @@ local function check_segment(terminate, octets, check)
 end
 
 case(with_rping("layout", "The target's Terminate is the first message of queue 2, has the layout of Figures 7 and 8, and is the last message",
-  { LAYOUT, END }, {
-  version = 3,
+  { LAYOUT, ERROR, PARTS, END }, {
+  version = 4,
   tags = { "terminate", "refusal" },
   parameters = { kind = { "untagged", "tagged", "operation", "read", "read-number", "read-version", "crc" } },
 }, function(t, p)
@@ -148,8 +192,8 @@ end))
 -- The target has stored the header of the Send, and must not use it in the Terminate. `llp-error`
 -- causes an MPA error in a Send.
 case(with_rping("in-send", "After the first segment of a Send, the target's Terminate has the layout and the header of the segment in error",
-  { LAYOUT, "RDMAP-4.8-8", "RDMAP-4.8-9", "RDMAP-4.8-10", END },
-  { tags = { "terminate", "refusal", "segment" }, parameters = { kind = { "untagged", "tagged" } } }, function(t, p)
+  { LAYOUT, ERROR, PARTS, "RDMAP-4.8-8", "RDMAP-4.8-9", "RDMAP-4.8-10", END },
+  { version = 2, tags = { "terminate", "refusal", "segment" }, parameters = { kind = { "untagged", "tagged" } } }, function(t, p)
   t:good_exchange()
 
   local conn, terminate, octets, check = check_layout(t, p.kind, true)
@@ -159,7 +203,7 @@ end))
 
 case(with_rping("segment", "The target's Terminate for a segment in error has the segment's length and DDP header",
   { "RDMAP-4.8-8", "RDMAP-4.8-9", "RDMAP-4.8-10", "RDMAP-4.8-39", "RDMAP-4.8-40" },
-  { version = 2, tags = { "terminate", "refusal" }, parameters = { kind = { "untagged", "tagged", "operation", "read" } } }, function(t, p)
+  { version = 3, tags = { "terminate", "refusal" }, parameters = { kind = { "untagged", "tagged", "operation", "read" } } }, function(t, p)
   t:good_exchange()
 
   local _, terminate, octets, check = provoke(t, p.kind, {})
@@ -168,12 +212,16 @@ end))
 
 case(with_rping("ddp-error", "The target reports a DDP error with the codes of RFC 5041, the length and the DDP header only",
   { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31", "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" },
-  { version = 2, tags = { "terminate", "refusal" }, parameters = { kind = { "untagged", "tagged" } } }, function(t, p)
+  { version = 3, tags = { "terminate", "refusal" }, parameters = { kind = { "untagged", "tagged" } } }, function(t, p)
   t:good_exchange()
 
-  local _, terminate, _, check = provoke(t, p.kind, { code = { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31" } })
-  check(terminate.m and terminate.d and not terminate.r, { "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" },
-    "M=true D=true R=false", bits_of(terminate))
+  local _, terminate, _, check = provoke(t, p.kind, {})
+  local wanted, found = KINDS[p.kind].error, error_of(terminate)
+  -- Type 3 of layer 1 is reserved for the LLP.
+  check(found:sub(1, 2) ~= "13", { "DDP-7.2-1", "DDP-7.2-14", "RDMAP-4.8-31" }, "a Terminate: " .. wanted, "it sent a Terminate: " .. found)
+  check(found == wanted, { "DDP-7.2-1", "RDMAP-4.8-31" }, "a Terminate: " .. wanted, "it sent a Terminate: " .. found)
+  check(terminate.m and terminate.d, { "DDP-7.1-17", "RDMAP-4.8-16", "RDMAP-3.1-7", "RDMAP-7.1-4" }, "M=true D=true", bits_of(terminate))
+  check(not terminate.r, { "RDMAP-4.8-16", "RDMAP-7.1-4" }, "R=false", bits_of(terminate))
 end))
 
 case(with_rping("operation-error", "The target reports a Remote Operation error with the length and the DDP header only",
@@ -186,27 +234,31 @@ end))
 
 case(with_rping("read-error", "The target's Terminate has the complete Read Request if the source of the Read is rejected",
   { "RDMAP-4.8-12", "RDMAP-4.8-41", "RDMAP-4.8-42", "RDMAP-7.1-5" },
-  { version = 2, tags = { "terminate", "refusal", "read" } }, function(t)
+  { version = 3, tags = { "terminate", "refusal", "read" } }, function(t)
   t:good_exchange()
 
   local _, terminate, octets, check = provoke(t, "read", {})
   local request = octets:sub(19)
   local copied = terminate.rest:sub(3 + 18)
-  check(copied == request, { "RDMAP-4.8-12", "RDMAP-4.8-42" }, "the request " .. hexadecimal(request), hexadecimal(copied))
-  check(terminate.r, { "RDMAP-4.8-41", "RDMAP-7.1-5" }, "M=true D=true R=true", bits_of(terminate))
+  check(terminate.r, { "RDMAP-4.8-41", "RDMAP-4.8-42", "RDMAP-7.1-5" }, "M=true D=true R=true", bits_of(terminate))
+  check(#copied >= #request, { "RDMAP-4.8-12", "RDMAP-4.8-42" }, "the request " .. hexadecimal(request), hexadecimal(copied))
+  copied = copied:sub(1, #request)
+  check(copied == request, "RDMAP-4.8-42", "the request " .. hexadecimal(request), hexadecimal(copied))
 end))
 
 case(with_rping("llp-error", "The target reports a wrong CRC as an MPA error, without headers, which are not reliable",
   { "RDMAP-4.8-11", "RDMAP-4.8-14", "RDMAP-4.8-33", "MPA-8-5", "MPA-8-2", "MPA-4.4-20" }, {
-  version = 3,
+  version = 4,
   capabilities = { "operation", "crc" },
   tags = { "terminate", "refusal", "crc" },
   parameters = { state = { "idle", "in-send" } },
 }, function(t, p)
   t:good_exchange()
 
-  local expectation = { requirement = { "MPA-8-2", "MPA-4.4-20" }, terminate = "MPA-8-5", code = { "MPA-8-5", "RDMAP-4.8-33" } }
+  local expectation = { requirement = { "MPA-8-2", "MPA-4.4-20" }, terminate = "MPA-8-5" }
   local conn, terminate, _, check = provoke(t, "crc", expectation, p.state == "in-send")
+  local wanted, found = KINDS.crc.error, error_of(terminate)
+  check(found == wanted, { "MPA-8-5", "RDMAP-4.8-33" }, "a Terminate: " .. wanted, "it sent a Terminate: " .. found)
   check(terminate.d or #terminate.rest == 0, "RDMAP-4.8-11", "no byte after the control field if D=false",
     ("D=%s, %d bytes"):format(terminate.d, #terminate.rest))
   check(not terminate.m and not terminate.d and not terminate.r and #terminate.rest == 0, "RDMAP-4.8-14",
@@ -215,22 +267,22 @@ case(with_rping("llp-error", "The target reports a wrong CRC as an MPA error, wi
 end))
 
 case(with_rping("first-error", "The target's Terminate reports the first of several errors",
-  { "RDMAP-7.1-6", "RDMAP-5.4-12", "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" },
-  { version = 2, capabilities = { "rping" }, tags = { "terminate", "refusal" } }, function(t)
+  { "RDMAP-7.1-6", "RDMAP-5.4-12", "DDP-3-13", "RDMAP-7-2" },
+  { version = 3, capabilities = { "rping" }, tags = { "terminate", "refusal" } }, function(t)
   t:good_exchange()
 
   local conn, op = t:operate()
   local first = rdmap.send { payload = "first", qn = 77, msn = op.msn }
   local second = rdmap.send { payload = "second", qn = 78, msn = op.msn }
   conn:send(mpa.fpdu { ulpdu = first } .. mpa.fpdu { ulpdu = second }, { deviates = true })
-  local terminate = conn:expect_terminate { terminate = "RDMAP-7.1-6" }
+  local terminate = conn:expect_terminate() ---@cast terminate weft.Terminate
   local header = terminate.rest:sub(3, 20)
   t:check(header == first:octets():sub(1, 18), {
     requirement = "RDMAP-7.1-6",
     expected = "the header of the first segment in error, " .. hexadecimal(first:octets():sub(1, 18)),
     actual = hexadecimal(header),
   })
-  conn:expect_close { requirement = { "RDMAP-5.4-12", "DDP-7.1-18", "DDP-3-13", "RDMAP-7-2" } }
+  conn:expect_close { requirement = { "RDMAP-5.4-12", "DDP-3-13", "RDMAP-7-2" } }
 end))
 
 case(with_rping("nothing-after", "The target ignores messages after an error",

@@ -10,6 +10,7 @@ local DRAWN = 4
 local function drawn(name, title, connections)
   case {
     id = "rdmap/6-agent-sessions/" .. name,
+    version = 2,
     title = title,
     requirements = session.AGENT,
     capabilities = { "agent" },

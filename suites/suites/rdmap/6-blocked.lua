@@ -167,6 +167,7 @@ end
 -- tester's message, the case is inconclusive.
 case {
   id = "rdmap/6-blocked/both",
+  version = 2,
   title = "The target completes a long message in each direction if the tester reads nothing before it has sent its message",
   requirements = { "DDP-5.2-3", PLACED },
   roles = { "responder", "initiator" },
@@ -206,8 +207,10 @@ case {
       actual = got and octets.difference(got, pattern) or other,
       missing = not got,
     })
-    for _, work in ipairs(works) do
-      pair:expect_completion { work = work, requirement = { "DDP-5.2-3", PLACED }, within = ANSWER, overdue_fails = true }
+    -- The message of the target has arrived, so a missing completion of the second work request
+    -- shows nothing about it.
+    for nth, work in ipairs(works) do
+      pair:expect_completion { work = work, requirement = nth == 1 and PLACED or nil, within = ANSWER, overdue_fails = true }
     end
     for at = 0, LONG - 1, 1 << 18 do
       local part = sink:get { offset = at, length = 1 << 18 }

@@ -6,6 +6,7 @@
 local function with(service, name, title, parameters, faults, run)
   case {
     id = "rdmap/6-connections/" .. name,
+    version = 2,
     title = title,
     requirements = session.requirements(session[service:upper()], table.unpack(faults)),
     capabilities = { service },
@@ -75,6 +76,7 @@ end)
 
 case {
   id = "rdmap/6-connections/after-many",
+  version = 2,
   title = "The target still works after many connections that were closed, refused, reset, or ended by an error",
   requirements = session.requirements(session.ECHO, "wrong-queue"),
   capabilities = { "echo" },

@@ -9,6 +9,7 @@ local DRAWN = 4
 local function drawn(service, name, title, connections)
   case {
     id = "rdmap/6-sessions/" .. name,
+    version = 2,
     title = title,
     requirements = { session[service:upper()], service == "rping" and session.ANNOUNCED or nil },
     capabilities = { service },

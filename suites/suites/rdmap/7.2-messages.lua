@@ -2,17 +2,20 @@
 -- sends.
 
 --- Completes a case in which the target rejects an FPDU. `ulpdu` returns the ULPDU of this FPDU,
---- and `refused` has the fields of `expect_terminate`.
+--- and `refused` has the fields of `expect_terminate`. If the variants of the case violate
+--- different requirements, `violated` returns those of a variant.
 local function refusal(declared)
-  local ulpdu, refused = declared.ulpdu, declared.refused
-  declared.ulpdu, declared.refused = nil, nil
-  declared.version, declared.roles = 3, { "responder", "initiator" }
+  local ulpdu, refused, violated = declared.ulpdu, declared.refused, declared.violated
+  declared.ulpdu, declared.refused, declared.violated = nil, nil, nil
+  declared.version, declared.roles = violated and 4 or 3, { "responder", "initiator" }
   declared.run = function(t, p)
     t:good_exchange()
 
     local conn, op = t:operate()
     conn:send(mpa.fpdu { ulpdu = ulpdu(p, op) }, { deviates = true })
+    refused.requirement = violated and violated(p) or refused.requirement
     conn:expect_terminate(refused)
+    if violated then t:check(true, { requirement = declared.requirements, expected = "a refusal", actual = "a refusal" }) end
     conn:expect_close()
   end
   return declared
@@ -81,9 +84,8 @@ case(refusal {
   tags = { "refusal", "read", "write" },
   parameters = { version = { 2, 3 }, message = { "read", "write" } },
   ulpdu = function(p, op) return read_or_write(p.message, op, { rdmap_version = p.version }) end,
-  refused = {
-    requirement = { "RDMAP-7.2-3", "RDMAP-7.2-17", "RDMAP-5.1-3" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05",
-  },
+  violated = function(p) return p.message == "read" and { "RDMAP-7.2-17" } or { "RDMAP-7.2-3", "RDMAP-5.1-3" } end,
+  refused = { terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-25", error = "02 05" },
 })
 
 case(refusal {
@@ -106,9 +108,8 @@ case(refusal {
   tags = { "refusal", "read", "write" },
   parameters = { opcode = { 12, 13, 14, 15 }, message = { "read", "write" } },
   ulpdu = function(p, op) return read_or_write(p.message, op, { opcode = p.opcode }) end,
-  refused = {
-    requirement = { "RDMAP-7.2-2", "RDMAP-7.2-16", "RDMAP-5.1-3" }, terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06",
-  },
+  violated = function(p) return p.message == "read" and { "RDMAP-7.2-16" } or { "RDMAP-7.2-2", "RDMAP-5.1-3" } end,
+  refused = { terminate = "RDMAP-6.2.1-1", code = "RDMAP-4.8-26", error = "02 06" },
 })
 
 case(refusal {
@@ -134,7 +135,7 @@ case(refusal {
 
 case {
   id = "rdmap/7.2-messages/invalidate",
-  version = 3,
+  version = 4,
   title = "The target rejects a Send that invalidates an STag that does not belong to the stream",
   requirements = {
     "RDMAP-5.3-10", "RDMAP-5.3-20", "RDMAP-7.2-10", "RDMAP-7.2-14", "RDMAP-4.8-23", "RDMAP-4.8-29", "RDMAP-6.2.1-1",
@@ -160,14 +161,23 @@ case {
       ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to },
     }
     conn:send(bad .. good, { deviates = true })
-    conn:expect_terminate {
+    local terminate = conn:expect_terminate {
       requirement = { "RDMAP-5.3-10", "RDMAP-5.3-20", "RDMAP-7.2-10", "RDMAP-7.2-14" },
       terminate = "RDMAP-6.2.1-1",
       code = { "RDMAP-4.8-23", "RDMAP-4.8-29" },
-      -- The STag is invalid, of another stream, or must not be invalidated. The target may report
-      -- any of these.
-      error = { "01 00", "01 03", "01 09", "02 09" },
-    }
+    } ---@cast terminate weft.Terminate
+    -- The STag is invalid, of another stream, or must not be invalidated. The target may report any
+    -- of these. RDMAP-4.8-23 is about Remote Protection, RDMAP-4.8-29 about Remote Operation.
+    local code = ("%02x %02x"):format(terminate.payload:byte(1, 2))
+    local is_right = code == "01 00" or code == "01 03" or code == "01 09" or code == "02 09"
+    t:check(is_right, {
+      requirement = {
+        (is_right or code:sub(1, 2) ~= "02") and "RDMAP-4.8-23" or {},
+        (is_right or code:sub(1, 2) ~= "01") and "RDMAP-4.8-29" or {},
+      },
+      expected = "a Terminate: 01 00 or 01 03 or 01 09 or 02 09",
+      actual = "it sent a Terminate: " .. code,
+    })
     conn:expect_close()
     -- The other connection's STag is still valid.
     other:send(mpa.fpdu {
@@ -250,6 +260,7 @@ case {
 
 case {
   id = "rdmap/7.2-messages/read-completes",
+  version = 2,
   title = "The target completes a Read with a Read Response of segments of any size",
   requirements = { "DDP-4.2-3", "DDP-4.2-14", "RDMAP-5.5-23", "RDMAP-3.1-10" },
   capabilities = { "rping" },
@@ -275,9 +286,19 @@ case {
       response = response and response .. fpdu or fpdu
     end
     conn:send(response)
-    conn:expect_fpdu { requirement = ALL, opcode = 3, overdue_fails = true }
+    local rows = ALL
+    local event, fpdu = conn:next { within = 5 }
+    if event == nil then
+      -- If the target took the Response for a Write, it accepts the same FPDUs again. If it has
+      -- completed the Read, it rejects them.
+      conn:send(response)
+      rows = conn:next { within = 5 } and { "RDMAP-5.5-23" } or ALL
+    end
+    t:check(event == "fpdu" and fpdu.opcode == 3, {
+      requirement = rows, expected = "an FPDU with Send", actual = session.describe(event, fpdu, 5), missing = event == nil,
+    })
     conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = string.pack(">I8I4I4", 0x2000, 0x77656602, #data), msn = 2 } })
-    conn:expect_fpdu { requirement = ALL, opcode = 0, payload = data, overdue_fails = true }
+    conn:expect_fpdu { requirement = "RDMAP-5.5-23", opcode = 0, payload = data, overdue_fails = true }
     conn:close()
   end,
 }

@@ -118,6 +118,7 @@ case {
 
 case {
   id = "rdmap/7306-delivered/atomic-after-write",
+  version = 2,
   title = "The target applies an Atomic Operation to the data of a Write before it, and does not report the operation",
   requirements = { "RDMAP-7306.5.2.1-16", "RDMAP-7306.5.2.2-12", "RDMAP-7306.5.4-8", "RDMAP-7306.7-13" },
   roles = { "responder", "initiator" },
@@ -127,13 +128,17 @@ case {
   run = function(t, p, target)
     t:good_exchange()
     local conn, pair, op = target:operate {}
-    local region = target:region { octets = 8 }
+    local region = target:region { octets = 8, put = ("\0"):rep(8) }
     local works = receives(target, pair, 2)
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = region.stag, tagged_offset = region.address, payload = WORD } })
     conn:send(atomic(region, {}))
     local found = original(conn)
-    t:check(found == VALUE, {
-      requirement = { "RDMAP-7306.5.2.2-12", "RDMAP-7306.5.4-8", "RDMAP-7306.7-13" },
+    local is_right, is_early = found == VALUE, found == 0
+    t:check(is_right, {
+      requirement = {
+        (is_right or is_early) and { "RDMAP-7306.5.4-8", "RDMAP-7306.7-13" } or {},
+        is_early and {} or "RDMAP-7306.5.2.2-12",
+      },
       expected = ("the original value %#x"):format(VALUE),
       actual = ("%#x found"):format(found),
     })
@@ -221,6 +226,7 @@ case {
 local function misaligned(name, kind, memory, report)
   case {
     id = "rdmap/7306-delivered/misaligned-" .. name,
+    version = 2,
     title = "The target reports an Atomic Operation on a misaligned address, and changes nothing",
     requirements = { memory, report },
     roles = { "responder", "initiator" },
@@ -233,8 +239,10 @@ local function misaligned(name, kind, memory, report)
       local conn, pair = target:operate {}
       local region = target:region { octets = 16, put = WORD .. WORD }
       conn:send(atomic(region, { kind = kind, at = p.at }))
-      pair:expect_error { or_end = true, requirement = { report, memory }, overdue_fails = true }
+      -- The target has handled the request when it sends its Terminate or an answer.
+      conn:next { within = 5 }
       t:check(region:get {} == WORD .. WORD, { requirement = memory, expected = "unchanged memory", actual = "other bytes in memory" })
+      pair:expect_error { or_end = true, requirement = report, overdue_fails = true }
       conn:reset()
     end,
   }
