@@ -6,7 +6,7 @@ local function wrong(service, kinds)
   local requirements = session.requirements(session[service:upper()], kinds[1])
   case {
     id = "mpa/4.4-kinds/" .. service,
-    version = 2,
+    version = 3,
     title = "The target rejects a wrong CRC in each kind of FPDU, and no layer above MPA reacts to the FPDU",
     requirements = requirements,
     capabilities = { "crc", service },
