@@ -1,11 +1,15 @@
 -- RFC 5041 sections 4.2, 5.1 and 5.2: where a Data Sink puts tagged segments. The cases write to
 -- rping's buffer and read it back.
 
---- Reads bytes of the target's buffer, and returns whether they are equal to `data`.
-local function expect_data(conn, op, at, data, msn, requirement)
+--- Sends a Read Request for bytes of the target's buffer.
+local function request(conn, op, at, size)
   conn:send(mpa.fpdu {
-    ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = #data, src_stag = op.stag, src_to = op.to + at, msn = msn },
+    ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = size, src_stag = op.stag, src_to = op.to + at },
   })
+end
+
+--- Receives a Read Response, and returns whether its bytes are equal to `data`.
+local function expect_data(conn, data, requirement)
   local got = ""
   repeat
     local fpdu = conn:expect_fpdu { requirement = requirement, opcode = 2, overdue_fails = true }
@@ -14,20 +18,50 @@ local function expect_data(conn, op, at, data, msn, requirement)
   return got == data
 end
 
+--- Returns the TO of the Write that a Terminate rejects. Returns nil if the Terminate rejects a Read
+--- Request. (Bit D of a Terminate means that the rejected DDP header follows the four bytes of error
+--- and HdrCt and the two bytes of length.)
+local function rejected_to(terminate)
+  local has_header = #terminate >= 20 and terminate:byte(3) & 0x40 ~= 0
+  local is_tagged = has_header and terminate:byte(7) & 0x80 ~= 0
+  return is_tagged and string.unpack(">i8", terminate, 13) or nil
+end
+
 --- Writes 64 bytes, overwrites `length` of them, and checks the overwritten bytes and one neighbour
---- on each side.
-local function write_within(t, conn, op, first, at, length, requirement)
+--- on each side. `rows` has the requirements of the first Write (`all`), of the second Write
+--- (`part`), of the Read (`read`), and of the bytes that the Read returns (`data`).
+local function write_within(t, conn, op, first, at, length, rows)
   conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + first, payload = ("."):rep(64) } })
   conn:send(mpa.fpdu {
     ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + first + at, payload = ("w"):rep(length) },
   })
+  request(conn, op, first + at - 1, length + 2)
+  local event, fpdu = conn:next { within = 10 }
+  if event == "fpdu" and fpdu.opcode == 7 then
+    local to = rejected_to(fpdu.payload)
+    t:check(false, {
+      requirement = to == nil and rows.read or to == op.to + first and rows.all or rows.part,
+      expected = "a Read Response",
+      actual = to and ("a Terminate for the Write to TO %#x"):format(to) or "a Terminate for the Read Request",
+    })
+  end
+  t:check(event == "fpdu" and fpdu.opcode == 2, {
+    requirement = rows.part,
+    expected = "a Read Response",
+    actual = event == "fpdu" and ("an FPDU of opcode %d"):format(fpdu.opcode) or event or "nothing, and the connection stays open",
+    missing = event == nil,
+  })
   local around = "." .. ("w"):rep(length) .. "."
-  local same = expect_data(conn, op, first + at - 1, around, 1, requirement)
+  local same = fpdu.payload == around:sub(1, #fpdu.payload)
+  if not fpdu.last then
+    same = expect_data(conn, around:sub(#fpdu.payload + 1), rows.part) and same
+  end
   t:check(same, {
-    requirement = requirement,
+    requirement = rows.data,
     expected = "the written bytes, and unchanged bytes around them",
     actual = same and "as expected" or "other bytes in the buffer",
   })
+  t:check(true, { requirement = { rows.all, rows.part, rows.read }, expected = "a Read Response", actual = "a refusal" })
   conn:close()
 end
 
@@ -43,7 +77,7 @@ end
 
 case(with_rping("any-offset", "The target places a Write at any byte of its buffer, and leaves the neighbours unchanged",
   { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" },
-  { version = 2, tags = { "write" }, parameters = { at = { 1, 2, 3, 4, 5, 7, 31 }, length = { 1, 2, 3, 4, 5, 16 } } }, function(t, p)
+  { version = 3, tags = { "write" }, parameters = { at = { 1, 2, 3, 4, 5, 7, 31 }, length = { 1, 2, 3, 4, 5, 16 } } }, function(t, p)
   local conn, op = t:operate()
   -- If possible, the 64 bytes are in one page, because the next case tests page boundaries.
   local into = op.to % 4096
@@ -51,12 +85,15 @@ case(with_rping("any-offset", "The target places a Write at any byte of its buff
   if first + 64 > op.length then
     first = 0
   end
-  write_within(t, conn, op, first, p.at, p.length, { "DDP-4.2-8", "RDMAP-5.1-7", "RDMAP-5.1-8", "RDMAP-4.4-7" })
+  local part = { "DDP-4.2-8", "RDMAP-5.1-8" }
+  write_within(t, conn, op, first, p.at, p.length, {
+    all = { "RDMAP-5.1-7" }, part = part, read = { "RDMAP-4.4-7" }, data = { "RDMAP-4.4-7", table.unpack(part) },
+  })
 end))
 
 case(with_rping("page", "The target accepts a Write and a Read that cross a page boundary, wherever they cross it",
   { "RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.1-8" },
-  { roles = { "responder" }, tags = { "write" }, parameters = { before = { 1, 2, 3, 8, 15 }, length = { 1, 2, 3, 5, 16 } } }, function(t, p)
+  { version = 2, roles = { "responder" }, tags = { "write" }, parameters = { before = { 1, 2, 3, 8, 15 }, length = { 1, 2, 3, 5, 16 } } }, function(t, p)
   local conn, op = t:operate()
   -- Page boundaries of nearly every system are multiples of 4096. The TO of nearly every buffer
   -- is its address.
@@ -67,7 +104,10 @@ case(with_rping("page", "The target accepts a Write and a Read that cross a page
   if page + 64 > op.length then
     t:unimplemented("The buffer lies in one page.")
   end
-  write_within(t, conn, op, page - 32, 32 - p.before, p.length, { "RDMAP-4.4-10", "RDMAP-5.5-26", "RDMAP-5.1-8" })
+  local data = { "RDMAP-4.4-10", "RDMAP-5.5-26" }
+  write_within(t, conn, op, page - 32, 32 - p.before, p.length, {
+    all = { "RDMAP-5.1-8" }, part = { "RDMAP-5.1-8" }, read = { "RDMAP-5.5-26" }, data = data,
+  })
 end))
 
 case(with_rping("again", "The target accepts repeated Writes to the same bytes",
@@ -76,7 +116,9 @@ case(with_rping("again", "The target accepts repeated Writes to the same bytes",
   for time = 1, p.times do
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = ("time %02d"):format(time) } })
   end
-  local same = expect_data(conn, op, 0, ("time %02d"):format(p.times), 1, "DDP-5.1.1-4")
+  local data = ("time %02d"):format(p.times)
+  request(conn, op, 0, #data)
+  local same = expect_data(conn, data, "DDP-5.1.1-4")
   t:check(same, {
     requirement = "DDP-5.1.1-4",
     expected = "the bytes of the last Write",

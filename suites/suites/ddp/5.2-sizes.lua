@@ -71,13 +71,14 @@ local function receive(conn)
 end
 
 local PLACED, DELIVERED, IN_ORDER = "DDP-5.2-4", "RDMAP-5.3-5", "DDP-5.3-6"
-local NUMBERED = { "DDP-4.3-6", "RDMAP-5.3-16" }
+local NUMBERED = "DDP-4.3-6"
 
 -- No RFC states how many Sends a target must be able to receive at once. A target that has no
 -- receive for a Send may reject the Send, or let it wait (RFC 5041 section 7.1). But a Send must
 -- not be lost. Queues and lists of completions often have 64, 128 or 256 entries.
 case {
   id = "ddp/5.2-sizes/at-once",
+  version = 2,
   title = "The target sends back all Sends that arrive at once, or rejects a Send",
   requirements = { PLACED, DELIVERED, IN_ORDER, NUMBERED },
   roles = { "responder", "initiator" },

@@ -4,7 +4,7 @@
 
 case {
   id = "ddp/7.1-tagged/stag",
-  version = 2,
+  version = 3,
   title = "The target rejects a Write to an invalid STag",
   requirements = { "DDP-7.1-10", "DDP-7.2-3", "DDP-8.3-7", "RDMAP-3.2-6", "RDMAP-4.8-44", "RDMAP-6.2.1-1", "DDP-7.1-11" },
   roles = { "responder", "initiator" },
@@ -23,7 +23,9 @@ case {
     conn:expect_terminate {
       requirement = { "DDP-7.1-10", "DDP-7.1-11", "DDP-8.3-7" },
       terminate = { "RDMAP-3.2-6", "RDMAP-6.2.1-1" },
-      code = { "DDP-7.2-3", "RDMAP-4.8-44" },
+      code = "DDP-7.2-3",
+      -- The monitor judges whether an error is one of RDMAP's protection errors.
+      shows = "RDMAP-4.8-44",
       error = "11 00",
     }
     conn:expect_close()

@@ -33,10 +33,12 @@ local function expect_unchanged(t, target, region, requirement)
   })
 end
 
-local function write(wrong, title, requirements, code, errors)
+--- Declares a case with a Write. `placed` has the requirements that changed bytes in the region
+--- violate, in addition to DDP-7.1-16.
+local function write(wrong, title, requirements, code, errors, placed)
   case {
     id = "ddp/8.3-rights/write-" .. wrong,
-    version = 2,
+    version = 3,
     title = "The target rejects a Write " .. title .. ", reports the error, and changes nothing",
     requirements = { "DDP-7.1-16", "DDP-7.1-20", code, table.unpack(requirements) },
     roles = { "responder", "initiator" },
@@ -51,7 +53,7 @@ local function write(wrong, title, requirements, code, errors)
       conn:expect_terminate { requirement = requirements, code = code, error = errors }
       conn:expect_close()
       pair:expect_error { or_end = true, requirement = "DDP-7.1-20", overdue_fails = true }
-      expect_unchanged(t, target, region, { "DDP-7.1-16", requirements })
+      expect_unchanged(t, target, region, { "DDP-7.1-16", placed or requirements })
     end,
   }
 end
@@ -61,8 +63,9 @@ end
 -- because RDMAP's protection errors are for Read Requests (RFC 5040 Figure 10). cxgb4 and irdma
 -- nevertheless report 01 02.
 write("right", "to a region that does not allow remote Writes", { "DDP-7.1-11", "DDP-8.3.1-5", "RDMAP-8.1.1-5" }, "DDP-7.2-5", { "11 02", "11 00" })
-write("beyond", "with one byte after the region", { "DDP-7.1-13", "DDP-8.3-1" }, "DDP-7.2-4", "11 01")
-write("before", "with one byte before the region", { "DDP-7.1-12", "DDP-8.3-1" }, "DDP-7.2-4", { "11 01", "11 03" })
+write("beyond", "with one byte after the region", { "DDP-7.1-13", "DDP-8.3-1" }, "DDP-7.2-4", "11 01", { "DDP-7.1-13" })
+write("before", "with one byte before the region", { "DDP-7.1-12", "DDP-8.3-1" }, "DDP-7.2-4", { "11 01", "11 03" },
+  { "DDP-7.1-12" })
 write("domain", "to a region of another Protection Domain", { "DDP-8.2-1", "DDP-8.3-3" }, "DDP-7.2-5", { "11 02", "11 00" })
 
 --- Returns a Read Request for 16 bytes that the target's user does not allow the tester to read.
@@ -177,6 +180,7 @@ case {
 
 case {
   id = "ddp/8.3-rights/edges",
+  version = 2,
   title = "The target accepts a Write and a Read of the first and of the last byte of a region",
   requirements = { "DDP-5.1.1-1", "RDMAP-4.4-10" },
   roles = { "responder", "initiator" },
@@ -195,7 +199,25 @@ case {
     })
     local was = target:pattern(SEED, SIZE)
     local want = was:sub(1, p.at) .. "w" .. was:sub(p.at + 2)
-    conn:expect_fpdu { requirement = { "DDP-5.1.1-1", "RDMAP-4.4-10" }, opcode = 2, payload = want }
+    local event, fpdu = conn:next { within = 10 }
+    t:check(event, { expected = "a Read Response", actual = "nothing" })
+    if event == "fpdu" and fpdu.opcode == 2 then
+      local memory = region:get {}
+      t:check(memory == want, {
+        requirement = "DDP-5.1.1-1", expected = ("a region in which only byte %d has changed"):format(p.at), actual = octets.difference(memory, want),
+      })
+      t:check(fpdu.payload == memory, {
+        requirement = "RDMAP-4.4-10", expected = "the bytes of the region", actual = octets.difference(fpdu.payload, memory),
+      })
+    else
+      -- Byte 7 of a Terminate is the first byte of the rejected DDP header. Bit T is set for a Write.
+      local is_write = event == "fpdu" and fpdu.opcode == 7 and #fpdu.payload >= 7 and fpdu.payload:byte(7) & 0x80 ~= 0
+      t:check(false, {
+        requirement = is_write and "DDP-5.1.1-1" or "RDMAP-4.4-10",
+        expected = "a Read Response",
+        actual = is_write and "a Terminate for the Write" or event == "fpdu" and ("an FPDU of opcode %d"):format(fpdu.opcode) or event,
+      })
+    end
     conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = "later" } })
     pair:expect_completion { work = work, octets = 5 }
     t:check(region:get {} == want, {
@@ -208,12 +230,16 @@ case {
 }
 
 --- Declares a case with a memory window that does not allow a Write of 16 bytes. `it` has the part
---- of the region that the window covers, the rights of the window, and the offset of the Write.
-local function window(wrong, title, it, requirements)
+--- of the region that the window covers, the rights of the window, and the offset of the Write. A
+--- Write that is accepted violates `requirements` and `control`. A Write that is only ignored, without
+--- a refusal, violates `requirements`.
+local function window(wrong, title, it, requirements, control)
+  local violated = { requirements, control or {} }
   case {
     id = "ddp/8.3-rights/window-" .. wrong,
+    version = 2,
     title = "The target rejects a Write to a memory window " .. title .. ", and changes nothing",
-    requirements = { "DDP-7.1-16", table.unpack(requirements) },
+    requirements = { { "DDP-7.1-16" }, table.unpack(violated) },
     roles = { "responder", "initiator" },
     capabilities = { "agent" },
     tags = { "write", "refusal", "protection", "agent" },
@@ -234,9 +260,18 @@ local function window(wrong, title, it, requirements)
       local wire = conn
       if wrong == "stream" then wire = target:operate {} end
       wire:send(mpa.fpdu { ulpdu = rdmap.write { stag = stag, tagged_offset = region.address + it.try, payload = ("w"):rep(16) } }, { deviates = true })
-      wire:expect_terminate { requirement = requirements }
-      wire:expect_close()
-      expect_unchanged(t, target, region, { "DDP-7.1-16", requirements })
+      local event, fpdu = wire:next { within = 15 }
+      local is_refused = event == "close" or event == "fpdu" and fpdu.opcode == 7
+      if not is_refused then
+        local is_placed = region:get {} ~= target:pattern(SEED, SIZE)
+        t:check(false, {
+          requirement = is_placed and violated or requirements,
+          expected = "a refusal",
+          actual = (event or "nothing within 15 s") .. (is_placed and ", and changed bytes in the region" or ", and the region is unchanged"),
+        })
+      end
+      if event == "fpdu" then wire:expect_close() end
+      expect_unchanged(t, target, region, { { "DDP-7.1-16" }, table.unpack(violated) })
       if wrong == "stream" then conn:reset() end
     end,
   }
@@ -246,5 +281,5 @@ window("range", "that does not cover all bytes of the Write", { at = 16, octets 
 window("right", "that does not allow remote Writes", { at = 0, octets = SIZE, try = 0, access = { "remote_read" } },
   { "DDP-8.3.1-5", "RDMAP-8.1.1-5", "DDP-7.1-11" })
 window("invalidated", "that was invalidated", { at = 0, octets = SIZE, try = 0 },
-  { "DDP-8.3-2", "DDP-8.3.1-6", "RDMAP-8.1.1-6", "RDMAP-8.1.1-4", "RDMAP-3.2-9", "DDP-7.1-11" })
+  { "DDP-8.3.1-6", "RDMAP-8.1.1-6", "DDP-7.1-11" }, { "DDP-8.3-2", "RDMAP-8.1.1-4", "RDMAP-3.2-9" })
 window("stream", "that is bound to another connection", { at = 0, octets = SIZE, try = 0 }, { "DDP-8.2-2", "DDP-8.3-3" })

@@ -29,6 +29,12 @@ local function expect_peer_to_peer(t)
   return conn, request
 end
 
+--- Returns whether an FPDU has a Send or a Write without payload, or a Read Request for no bytes.
+local function is_empty(fpdu)
+  if fpdu.opcode == OPCODES.read then return fpdu.payload:sub(13, 16) == "\0\0\0\0" end
+  return (fpdu.opcode == OPCODES.send or fpdu.opcode == OPCODES.write) and fpdu.payload == ""
+end
+
 --- Declares a case for an initiator of revision 2. `declared` has the other fields of the case, and
 --- can replace its capabilities.
 local function of_initiator(name, title, requirements, declared, run)
@@ -41,14 +47,13 @@ end
 
 case(of_initiator("request", "The initiator's enhanced Request has S=1, revision 2, and IRD and ORD, which PD_Length counts",
   { "P2P-6-1", "P2P-6-2", "P2P-6-4", "P2P-6-6", "P2P-6-10", "P2P-9.2-2", "MPA-7.1.1-24" },
-  { tags = { "startup", "enhanced" } }, function(t)
-  local FORM = { "P2P-6-1", "P2P-6-2", "P2P-6-6", "P2P-6-10", "MPA-7.1.1-24" }
-  local conn, request = expect_enhanced(t, FORM)
-  t:check(request.revision == 2 and request.flags & 0x10 ~= 0, {
-    requirement = FORM,
-    expected = "S=1 and revision 2",
-    actual = ("byte 16 is %02x, revision %d"):format(request.flags, request.revision),
-  })
+  { version = 2, tags = { "startup", "enhanced" } }, function(t)
+  local conn, request = expect_enhanced(t, { "P2P-6-10", "MPA-7.1.1-24" })
+  local fields = ("byte 16 is %02x, revision %d"):format(request.flags, request.revision)
+  t:check(request.revision == 2, { requirement = "P2P-6-6", expected = "revision 2", actual = fields })
+  t:check(request.flags & 0x10 ~= 0, { requirement = "P2P-6-1", expected = "S=1", actual = fields })
+  -- The monitor judges whether the private data has IRD and ORD.
+  t:check(true, { requirement = "P2P-6-2", expected = "IRD and ORD", actual = "no IRD and ORD" })
   t:check(request.flags & 0x0f == 0, {
     requirement = "P2P-6-4",
     expected = "reserved bits of zero",
@@ -65,6 +70,7 @@ end))
 
 case(of_initiator("ready", "The initiator sends one empty ready-to-receive message of the Reply's kind as its first FPDU",
   { "P2P-9.2-9", "P2P-1.1-2", "P2P-1.1-3", "P2P-3-3", "P2P-5-4", "P2P-9.3-1", "P2P-mail.4-1" }, {
+  version = 2,
   capabilities = { "revision-2", "operation" },
   tags = { "startup", "enhanced" },
   parameters = { kind = { "send", "write", "read" } },
@@ -77,9 +83,20 @@ case(of_initiator("ready", "The initiator sends one empty ready-to-receive messa
   conn:send(conn:reply { rtr_send = p.kind == "send", rtr_write = p.kind == "write", rtr_read = p.kind == "read" })
   local FIRST = { "P2P-9.2-9", "P2P-3-3", "P2P-5-4", "P2P-9.3-1", "P2P-mail.4-1" }
   local EMPTY = { "P2P-1.1-2" }
-  local fpdu = conn:expect_fpdu { requirement = FIRST, opcode = OPCODES[p.kind], overdue_fails = true }
-  local content = p.kind == "read" and fpdu.payload:sub(13, 16) or fpdu.payload
-  t:check(content == "" or content == "\0\0\0\0" and p.kind == "read", {
+  local fpdu = conn:expect_fpdu { requirement = FIRST, overdue_fails = true }
+  if fpdu.opcode ~= OPCODES[p.kind] then
+    -- If the right message follows, this FPDU came too early. Otherwise an empty message is a
+    -- ready-to-receive message of another kind.
+    local event, later = conn:next { within = 2 }
+    local is_early = event == "fpdu" and later.opcode == OPCODES[p.kind] and is_empty(later)
+    t:check(false, {
+      requirement = not is_early and is_empty(fpdu) and { "P2P-9.2-9", "P2P-9.3-1", "P2P-mail.4-1" } or FIRST,
+      expected = ("an empty message with opcode %d"):format(OPCODES[p.kind]),
+      actual = ("an FPDU with opcode %s"):format(fpdu.opcode),
+    })
+  end
+  t:check(true, { requirement = FIRST, expected = "a ready-to-receive message", actual = "another message" })
+  t:check(is_empty(fpdu), {
     requirement = EMPTY,
     expected = "no bytes",
     actual = ("%d bytes of payload"):format(#fpdu.payload),
@@ -89,13 +106,13 @@ case(of_initiator("ready", "The initiator sends one empty ready-to-receive messa
     local stag, to = fpdu.payload:sub(1, 4), fpdu.payload:sub(5, 12)
     conn:send(mpa.fpdu { ulpdu = rdmap.write { opcode = 2 }:replace(2, stag .. to) })
   end
-  conn:expect_fpdu { requirement = { "P2P-1.1-3", "P2P-9.3-1" }, opcode = 3, overdue_fails = true }
+  conn:expect_fpdu { requirement = "P2P-1.1-3", opcode = 3, overdue_fails = true }
   conn:close()
 end))
 
 case(of_initiator("send-counts", "The initiator's ready-to-receive Send has MSN 1, and its next Send has MSN 2",
   { "P2P-9.2-13", "RDMAP-5.3-16" },
-  { capabilities = { "revision-2", "operation" }, tags = { "startup", "enhanced", "send" } }, function(t)
+  { version = 2, capabilities = { "revision-2", "operation" }, tags = { "startup", "enhanced", "send" } }, function(t)
   local conn, request = expect_peer_to_peer(t)
   if not request.rtr_send then
     conn:close()
@@ -103,9 +120,10 @@ case(of_initiator("send-counts", "The initiator's ready-to-receive Send has MSN 
   end
   conn:send(conn:reply { rtr_write = false, rtr_read = false })
   for msn = 1, 2 do
-    conn:expect_fpdu {
-      requirement = { "P2P-9.2-13", "RDMAP-5.3-16" }, opcode = 3, qn = 0, msn = msn, mo = 0, overdue_fails = true,
-    }
+    local fpdu = conn:expect_fpdu { requirement = "P2P-9.2-13", opcode = 3, qn = 0, mo = 0, overdue_fails = true }
+    t:check(fpdu.msn == msn, {
+      requirement = { "P2P-9.2-13", "RDMAP-5.3-16" }, expected = ("MSN %d"):format(msn), actual = ("MSN %s"):format(fpdu.msn),
+    })
   end
   conn:close()
 end))

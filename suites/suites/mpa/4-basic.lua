@@ -43,7 +43,7 @@ local function check_length(t, payload, answer)
   if event == "octets" then
     -- The target sent bytes that are not an FPDU. `keep` leaves them in the buffer. They have to
     -- begin with the correct length.
-    conn:expect_octets { requirement = BOTH, begins = string.pack(">I2", answer), keep = true }
+    conn:expect_octets { requirement = "MPA-4.1-1", begins = string.pack(">I2", answer), keep = true }
   end
   t:check(event == "fpdu", { expected = "the answer", actual = describe(event, fpdu, ANSWER) })
   t:check(true, { requirement = BOTH, expected = "an FPDU", actual = "none" })
@@ -63,12 +63,12 @@ end
 -- The ULPDUs have 22 and 46 bytes, so the FPDUs have no PAD.
 case(with_echo("length", "The target reads the ULPDU_Length of an FPDU without PAD, and sets the ULPDU_Length of its answer",
   { "MPA-4.1-1", "MPA-5.2-1" },
-  { tags = { "basic", "fpdu" }, combine = { smoke = "all" }, parameters = { payload = { 4, 28 } } }, function(t, p)
+  { version = 2, tags = { "basic", "fpdu" }, combine = { smoke = "all" }, parameters = { payload = { 4, 28 } } }, function(t, p)
   check_length(t, ("w"):rep(p.payload), 18 + p.payload)
 end))
 
 case(with_echo("length-rping", "The target reads ULPDU_Length in rping's first Send, which has no PAD, and sets ULPDU_Length in its answer",
-  { "MPA-4.1-1", "MPA-5.2-1" }, { roles = { "responder" }, capabilities = { "rping" }, tags = { "basic", "fpdu" } }, function(t)
+  { "MPA-4.1-1", "MPA-5.2-1" }, { version = 2, roles = { "responder" }, capabilities = { "rping" }, tags = { "basic", "fpdu" } }, function(t)
   check_length(t, RPING, READ_REQUEST)
 end))
 
@@ -122,13 +122,23 @@ local function check_wrong_crcs(t, exchange, ulpdu, opcode)
   end
 end
 
+--- Returns the requirements that a wrong CRC of an FPDU violates.
+local function wrong_crc(fpdu)
+  local covered, field = fpdu.octets:sub(1, -5), fpdu.octets:sub(-4)
+  if field == crc32c(covered):reverse() then return "MPA-4.4-14" end
+  -- The CRC is a CRC32c, but of the ULPDU without its length or PAD.
+  local ulpdu_and_pad = covered:sub(3)
+  local is_partial = field == crc32c(ulpdu_and_pad) or field == crc32c(fpdu.ulpdu) or field == crc32c(covered:sub(1, 2 + #fpdu.ulpdu))
+  return is_partial and "MPA-4.4-15" or { "MPA-4.4-14", "MPA-4.4-15" }
+end
+
 --- Checks that the answer does not reject a correct CRC and, if CRCs are used, has a correct CRC.
 local function check_answer(t, fpdu, uses_crc)
   t:check(not (fpdu.opcode == 7 and fpdu.payload:sub(1, 2) == "\x20\x02"), {
     requirement = "MPA-4.4-19", expected = "the answer to an FPDU with a correct CRC", actual = "Terminate 20 02",
   })
-  if uses_crc then
-    t:check(fpdu.crc_is_right, { requirement = { "MPA-4.4-14", "MPA-4.4-15" }, expected = "a correct CRC", actual = "a wrong CRC" })
+  if uses_crc and not fpdu.crc_is_right then
+    t:check(false, { requirement = wrong_crc(fpdu), expected = "a correct CRC", actual = "a wrong CRC" })
   end
   t:check(true, {
     requirement = { "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" }, expected = "an answer, with a correct CRC if CRCs are used", actual = "none",
@@ -160,18 +170,18 @@ local function check_crc(t, payload, opcode)
 end
 
 case(with_echo("crc", "If CRCs are used, the target accepts an FPDU with a correct CRC and echoes it with a correct CRC",
-  { "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" }, { version = 2, tags = { "basic", "fpdu", "crc" } }, function(t)
+  { "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" }, { version = 3, tags = { "basic", "fpdu", "crc" } }, function(t)
   check_crc(t, "weft", 3)
 end))
 
 case(with_echo("crc-rping", "If CRCs are used, the target accepts rping's first Send and sends a Read Request with a correct CRC",
   { "MPA-4.4-13", "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" },
-  { version = 2, roles = { "responder" }, capabilities = { "rping" }, tags = { "basic", "fpdu", "crc" } }, function(t)
+  { version = 3, roles = { "responder" }, capabilities = { "rping" }, tags = { "basic", "fpdu", "crc" } }, function(t)
   check_crc(t, RPING, 1)
 end))
 
 case(with_echo("first-fpdu", "The target does not reject a correct CRC, whatever its service, and its answer has a correct CRC",
-  { "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" }, { capabilities = {}, tags = { "basic", "fpdu", "crc" } }, function(t)
+  { "MPA-4.4-14", "MPA-4.4-15", "MPA-4.4-19" }, { version = 2, capabilities = {}, tags = { "basic", "fpdu", "crc" } }, function(t)
   -- A Read of no bytes needs no buffer, and thus no service. Neither its Read Request nor the
   -- answer has a PAD.
   local ulpdu = rdmap.read_request { sink_stag = 0x7766 }

@@ -2,29 +2,41 @@
 
 --- Expects that the target does not use an FPDU with a wrong CRC. The target has to close the
 --- connection, and may send a Terminate before the close. If the Terminate has an error of DDP or
---- RDMAP, MPA passed the ULPDU on.
-local function expect_unused(t, conn, requirement)
+--- RDMAP, MPA passed the ULPDU on. `rows` has the requirements that the target violates if it uses
+--- the FPDU (`used`), if it reports no error (`open`), if it uses the next FPDU, whose MSN is 3
+--- (`later`), and if it keeps the connection open after a Terminate (`kept`).
+local function expect_unused(t, conn, rows)
   local event, fpdu = conn:next { within = 15 }
   if event == "fpdu" and fpdu.opcode == 7 then
     local layer, code = fpdu.payload:byte(1, 2)
+    -- In a Terminate, the DDP header of the rejected message follows six bytes.
+    local is_about_later = rows.later and #fpdu.payload >= 20 and string.unpack(">I4", fpdu.payload, 17) == 3
     -- An error of MPA begins with 20 (RFC 6581 section 8). A target that swaps Layer and EType
     -- violates another rule, and does not fail here. Such a target sends 02 02 for a wrong CRC. It
     -- sends 21 03 for an error of DDP, so not every error that begins with 2 is accepted.
     local is_about_crc = code == 0x02 and (layer == 0x02 or layer >> 4 == 2)
     t:check(layer == 0x20 or is_about_crc, {
-      requirement = { "MPA-6-1", "MPA-6-3", "MPA-4.4-19" },
+      requirement = is_about_later and rows.later or { "MPA-6-1", "MPA-6-3", "MPA-4.4-19" },
       expected = "a close, or a Terminate with an error of MPA",
       actual = ("Terminate %02x %02x"):format(layer or 0, code or 0),
     })
-    conn:expect_close { requirement = requirement, overdue_fails = true }
-    return
+    conn:expect_close { requirement = rows.kept, overdue_fails = true }
+  else
+    local is_later = rows.later and event == "fpdu" and fpdu.payload == "next"
+    t:check(event == "close", {
+      requirement = event == nil and rows.open or is_later and rows.later or rows.used,
+      expected = "the target closes the connection and sends nothing before the close, except a Terminate",
+      actual = event and "it sent " .. (event == "fpdu" and "an FPDU" or event) or "nothing within 15 s, and the connection stays open",
+    })
   end
-  t:check(event == "close", {
-    requirement = requirement,
-    expected = "the target closes the connection and sends nothing before the close, except a Terminate",
-    actual = event and "it sent " .. (event == "fpdu" and "an FPDU" or event) or "nothing within 15 s, and the connection stays open",
-  })
+  local all = { rows.used, rows.open, rows.later or {}, rows.kept or {} }
+  t:check(true, { requirement = all, expected = "an unused FPDU", actual = "a used FPDU" })
 end
+
+--- The requirements that the target violates if it uses an FPDU with a wrong CRC, and if it reports
+--- no error.
+local USED = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3" }
+local OPEN = { "MPA-8-2", "MPA-4.4-20" }
 
 --- Declares a case with an echo and CRCs, for both roles of the target. `declared` has the other
 --- fields of the case, and can replace its roles and capabilities.
@@ -38,18 +50,18 @@ end
 
 case(with_echo("bad-first", "The target does not deliver a first FPDU with a wrong CRC, and ends the connection",
   { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
-  { version = 5, tags = { "fpdu", "crc" } }, function(t)
+  { version = 6, tags = { "fpdu", "crc" } }, function(t)
   t:good_exchange()
 
   local conn = t:start_up { crc = true }
   conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } }:flip(27), { deviates = true })
   -- Another case checks that the target sends no Terminate here.
-  expect_unused(t, conn, { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" })
+  expect_unused(t, conn, { used = { "MPA-7.1.1-12", table.unpack(USED) }, open = OPEN })
 end))
 
 case(with_echo("bad-later", "The target delivers neither a later FPDU with a wrong CRC nor anything after it",
   { "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15", "MPA-9.1-1", "MPA-6-6" },
-  { version = 5, tags = { "fpdu", "crc" }, parameters = { octet = { 1, 2, 14, 20, 23, 24, 27 } } }, function(t, p)
+  { version = 6, tags = { "fpdu", "crc" }, parameters = { octet = { 1, 2, 14, 20, 23, 24, 27 } } }, function(t, p)
   t:good_exchange()
 
   local conn = t:start_up { crc = true }
@@ -60,9 +72,12 @@ case(with_echo("bad-later", "The target delivers neither a later FPDU with a wro
   local bad = mpa.fpdu { ulpdu = rdmap.send { payload = "evil", msn = 2 } }
   bad = bad:flip(p.octet, p.octet == 1 and 0x04 or 0xff)
   conn:send(bad .. mpa.fpdu { ulpdu = rdmap.send { payload = "next", msn = 3 } }, { deviates = true })
-  expect_unused(t, conn, {
-    "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15", "MPA-9.1-1", "MPA-6-6",
-  })
+  local used, open = { "MPA-4.4-10", "MPA-9.1-1", table.unpack(USED) }, { "MPA-8-15", "MPA-9.1-1", table.unpack(OPEN) }
+  if p.octet == 1 then
+    used[#used + 1], open[#open + 1] = "MPA-6-6", "MPA-6-6"
+  end
+  expect_unused(t, conn, { used = used, open = open, later = { "MPA-8-13" }, kept = { "MPA-8-15" } })
+  t:check(true, { requirement = "MPA-6-6", expected = "no use of a wrong length", actual = "another FPDU" })
 end))
 
 case(with_echo("unused", "The target accepts any value in the CRC field if both sides have C=0",
@@ -183,7 +198,7 @@ end))
 
 case(with_echo("bad-read", "If a Read Request has a wrong CRC, a target with any service ends the connection without a Read Response",
   { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
-  { version = 4, roles = { "responder" }, capabilities = { "crc" }, tags = { "fpdu", "crc", "read" } }, function(t)
+  { version = 5, roles = { "responder" }, capabilities = { "crc" }, tags = { "fpdu", "crc", "read" } }, function(t)
   t:good_exchange()
 
   -- A Read of no bytes needs no buffer. Some targets reject it if Reads were not negotiated.
@@ -199,5 +214,5 @@ case(with_echo("bad-read", "If a Read Request has a wrong CRC, a target with any
   local conn = t:start_up { crc = true }
   conn:send(request:flip(47), { deviates = true })
   -- Another case checks that the target sends no Terminate here.
-  expect_unused(t, conn, { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" })
+  expect_unused(t, conn, { used = { "MPA-7.1.1-12", table.unpack(USED) }, open = OPEN })
 end))

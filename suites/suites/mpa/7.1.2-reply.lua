@@ -162,23 +162,37 @@ case(of_initiator("rejected", "The initiator sends no FPDU after a Reply with R=
 end))
 
 case(of_initiator("crc", "The initiator sends correct CRCs if either side has C=1", { "MPA-7.1.1-12", "MPA-4.1-6", "MPA-4.4-14" },
-  { capabilities = { "crc", "operation" }, tags = { "startup", "crc" }, parameters = { crc = { true, false } } }, function(t, p)
+  { version = 2, capabilities = { "crc", "operation" }, tags = { "startup", "crc" }, parameters = { crc = { true, false } } }, function(t, p)
   local conn = t:connect()
   local request = conn:expect_request()
   conn:send(conn:reply { crc = p.crc })
   if not (p.crc or request.crc) then
     t:unimplemented("The target does not request CRCs by itself.")
   end
-  conn:expect_fpdu { requirement = { "MPA-7.1.1-12", "MPA-4.1-6", "MPA-4.4-14" }, crc = true, overdue_fails = true }
+  -- The monitor judges other faults of the algorithm.
+  local fpdu = conn:expect_fpdu { shows = "MPA-4.4-14" }
+  local is_reversed = fpdu.octets:sub(-4) == mpa.fpdu { ulpdu = fpdu.ulpdu }:octets():sub(-4):reverse()
+  t:check(fpdu.crc_is_right, {
+    requirement = { "MPA-7.1.1-12", "MPA-4.1-6", is_reversed and "MPA-4.4-14" or nil }, expected = "a correct CRC", actual = "a wrong CRC",
+  })
   conn:close()
 end))
 
 case(of_initiator("markers", "The initiator sends a marker before its first FPDU if the Reply has M=1",
   { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" },
-  { capabilities = { "markers", "operation" }, tags = { "startup", "markers" } }, function(t)
+  { version = 2, capabilities = { "markers", "operation" }, tags = { "startup", "markers" } }, function(t)
   local conn = expect_request(t)
   conn:send(conn:reply { markers = true })
-  conn:expect_octets { requirement = { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" }, begins = "\0\0\0\0", markers = true, overdue_fails = true }
+  -- The tester has removed the first four bytes. If they are not a marker, the other bytes are not an
+  -- FPDU with a known opcode. The monitor judges the value of the marker.
+  local event, fpdu = conn:next {}
+  t:check(event == "fpdu" and fpdu.opcode and fpdu.crc_is_right, {
+    requirement = event and event ~= "close" and { "MPA-7.1.1-7", "MPA-4.3-10", "MPA-7.1.2-21" } or "MPA-7.1.1-7",
+    expected = "a marker, and then an FPDU",
+    actual = event == "close" and "a close" or event and "an FPDU without a marker before it" or "nothing",
+    missing = event == nil,
+  })
+  t:check(true, { requirement = { "MPA-4.3-10", "MPA-7.1.2-21" }, expected = "a marker, and then an FPDU", actual = "no marker" })
   conn:reset()
 end))
 
@@ -197,13 +211,15 @@ case(of_initiator("no-markers", "The initiator sends no markers if the Reply has
 end))
 
 case(of_initiator("opens", "The initiator sends the first message, a Send with QN 0, MSN 1 and MO 0",
-  { "DDP-4.3-7", "RDMAP-5.3-16" }, { capabilities = { "revision-1", "operation" }, tags = { "startup", "send" } }, function(t)
+  { "DDP-4.3-7" }, { version = 2, capabilities = { "revision-1", "operation" }, tags = { "startup", "send" } }, function(t)
   local conn = t:connect()
   local request = conn:expect_request()
   if request.peer_to_peer then
     t:unimplemented("The target begins with a ready-to-receive message.")
   end
   conn:send(conn:reply())
-  conn:expect_fpdu { requirement = { "DDP-4.3-7", "RDMAP-5.3-16" }, qn = 0, msn = 1, mo = 0, overdue_fails = true }
+  -- Other cases check QN and MO, and that the target sends its first message.
+  local fpdu = conn:expect_fpdu { qn = 0, mo = 0 }
+  t:check(fpdu.msn == 1, { requirement = "DDP-4.3-7", expected = "MSN 1", actual = ("MSN %s"):format(fpdu.msn) })
   conn:close()
 end))

@@ -15,6 +15,7 @@ local FAULTS = {
 local function with(name, title, requirements, parameters, run)
   case {
     id = "sdp-pm/7-sessions/" .. name,
+    version = 2,
     title = title,
     requirements = requirements,
     capabilities = { "port-mapper" },

@@ -66,11 +66,13 @@ case {
   end,
 }
 
-local function denied(name, title, requirements, ports)
+--- Declares a case with a PMDeny. The monitor judges `shown`.
+local function denied(name, title, requirements, shown, ports)
   case {
     id = "sdp-pm/7.4-client/" .. name,
+    version = 2,
     title = title,
-    requirements = requirements,
+    requirements = { requirements, shown },
     roles = { "initiator" },
     capabilities = { "port-mapper" },
     parameters = { port = ports },
@@ -82,14 +84,14 @@ local function denied(name, title, requirements, ports)
       local port = ({ zero = 0, requested = request.ap_port, other = request.ap_port ~ 1 })[p.port]
       m:answer(request, m:deny(request, { ap_port = port }), { deviates = p.port == "other" })
       -- A PMDeny may be lost, so two repetitions are allowed.
-      m:expect_quiet { requirement = requirements, within = 10 }
+      m:expect_quiet { requirement = requirements, shows = shown, within = 10 }
     end,
   }
 end
 
 denied("accepts-deny", "The client sends neither a PMAck nor a repetition after a PMDeny",
-  { "PM-7.4-63", "PM-7.4-64", "PM-7.4-65" }, { "zero", "requested" })
-denied("any-denied-port", "The client ignores ApPort of a PMDeny", { "PM-7.3.1.6-5" }, { "requested", "other" })
+  { "PM-7.4-63", "PM-7.4-64" }, { "PM-7.4-65" }, { "zero", "requested" })
+denied("any-denied-port", "The client ignores ApPort of a PMDeny", { "PM-7.3.1.6-5" }, {}, { "requested", "other" })
 
 local function tolerated(name, title, requirement, fields)
   case {
