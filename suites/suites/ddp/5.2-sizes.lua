@@ -2,11 +2,13 @@
 -- of a counter, and sizes up to that of the largest FPDU. No RFC requires that a target receives a
 -- long Send, so a target may reject it.
 
---- Declares a case that sends `size` bytes in segments of `segment` bytes to an echo.
-local function sends(name, title, parameters, fields)
+--- Declares a case that sends `size` bytes in segments of `segment` bytes to an echo. The Send
+--- repeats `count` times (2). `tier` is a field of the case.
+local function sends(name, title, parameters, fields, tier)
   case {
     id = "ddp/5.2-sizes/" .. name,
     title = title,
+    tier = tier,
     requirements = session.requirements(session.ECHO),
     roles = { "responder", "initiator" },
     capabilities = { "echo" },
@@ -38,7 +40,7 @@ local function sends(name, title, parameters, fields)
         t:unimplemented(("The target receives no Send of %d bytes."):format(options.size))
       end
       local s = session.echo(t)
-      s:send(1, options)
+      for _ = 2, options.count or 2 do s:send(1, options) end
       s:send(1, { size = 40 })
       s:send(1, options)
       s:finish()
@@ -57,6 +59,39 @@ sends("fpdu", "The target receives FPDUs up to the largest that fits into a TCP 
   end
   return { size = payload, segment = payload }
 end)
+
+-- Rings of a target often have 1, 4 or 8 MiB.
+sends("volume", "The target sends back more than 8 MiB on one connection", { size = { 65000 } },
+  function(_, p) return { size = p.size, segment = 1400, count = 140 } end, "default")
+
+case {
+  id = "ddp/5.2-sizes/multiples",
+  title = "The target sends back Sends that fill the last segment of its echo",
+  requirements = session.requirements(session.ECHO),
+  roles = { "responder", "initiator" },
+  capabilities = { "echo" },
+  tags = { "segment", "send" },
+  parameters = { segments = { 1, 2, 3, 16 } },
+
+  run = function(t, p)
+    -- The first segment of a long echo has as much payload as each full segment of the target.
+    local LONG = 20000
+    local conn, op = t:operate()
+    for at = 0, LONG - 1, 1000 do
+      local payload, last = octets.counted(1000), at + 1000 == LONG
+      conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload, msn = op.msn, mo = at, last = last } })
+    end
+    local event, fpdu = conn:next { within = 10 }
+    conn:reset()
+    if event ~= "fpdu" or fpdu.opcode ~= 3 or #fpdu.payload == LONG then
+      t:unimplemented(("The target sends no echo of %d bytes in several segments."):format(LONG))
+    end
+    local s = session.echo(t)
+    s:send(1, { size = #fpdu.payload * p.segments, segment = 1400 })
+    s:send(1, { size = 40 })
+    s:finish()
+  end,
+}
 
 --- Receives a Send, and returns its payload, the last event, and the last FPDU. If another event
 --- comes, the payload is nil. The event is nil if nothing arrives.

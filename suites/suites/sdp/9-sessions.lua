@@ -127,6 +127,29 @@ with("echo", "connections", "The target keeps the data of several connections ap
   end
 end)
 
+with("echo", "large-buffers", "The target receives messages that fill its Private Buffers, from the first one on",
+  { desired = { 9000, 20000, 60000 } }, function(s, p)
+    s:open(1, { des_rem_rcv_sz = p.desired, source_threshold = 1 << 30 })
+    s:send(1, { size = 40 * p.desired })
+  end)
+
+with("echo", "many-refusals", "The target still offers long sends after many SendSms", { adverts = { 1, 4 } }, function(s, p)
+  s:open(1, { max_adverts = p.adverts })
+  for count = 1, 40 do
+    s:answer(1, count % 2 == 0 and "read" or "send-sm")
+    s:send(1, { size = 20000 + count })
+    s:answers(1)
+  end
+end)
+
+with("echo", "reads-crossing", "The target keeps apart the Read Responses of several connections", { ird = { 1, 16 } }, function(s, p)
+  for number = 1, 4 do s:open(number, { cut_fpdus = true, ird = p.ird, source_threshold = 500 }) end
+  for round = 1, 4 do
+    for number = 1, 4 do s:send(number, { size = 15000 * number + round }) end
+    s:pause(0.02)
+  end
+end)
+
 with("echo", "resized-often", "The target keeps its Private Buffers after many changes of their size", {}, function(s)
   s:open(1, { source_threshold = 1 << 30 })
   s:resizes(1, 40, 8192)
