@@ -130,6 +130,12 @@ mod tests {
         let reserved = one("c150 11223344 0000000000001000 2a");
         proves(requirement!("DDP-4.2-2"), &reserved, &one("c143 00000000 00000000 00000001 00000000 2a"));
         proves(requirement!("DDP-4.3-2"), &word, &one("4140 11223344 0000000000001000 2a2a2a2a"));
+    }
+
+    #[test]
+    fn octets_that_rdmap_may_have_given() {
+        let word = one("4143 00000007 00000000 00000001 00000000 2a");
+        let reserved = one("c150 11223344 0000000000001000 2a");
         // It is possible that RDMAP gave a wrong RV to DDP.
         proves(requirement!("DDP-4.2-2"), &reserved, &one("c100 11223344 0000000000001000 2a"));
         proves(requirement!("DDP-4.3-2"), &word, &one("4103 00000000 00000000 00000001 00000000 2a"));

@@ -2,7 +2,7 @@
 
 use weft_core::requirement;
 use weft_core::wire::ddp::RawTagged;
-use weft_core::wire::rdmap::{ErrorLayer, TerminateError};
+use weft_core::wire::rdmap::{ErrorLayer, Opcode, TerminateError};
 
 use crate::direction::Direction;
 use crate::follow::{ConnectionState, LoggedSegment, Remark, RemarkKind, TerminateMessage};
@@ -104,12 +104,19 @@ fn rejected_stag(
     let stag = u32::from_be_bytes([header[2], header[3], header[4], header[5]]);
     let (expected, found) =
         ("an STag that is valid on this stream", format!("STag {stag:#010x}, rejected in frame {}", seen.frame));
+    // The receiver itself named the STag of a Read Response in its Read Request. If the receiver is
+    // an SDP socket, its SinkAvail may have named the STag of a Write. SDP has rules for that.
+    let may_be_named = match target.opcode() {
+        Opcode::READ_RESPONSE => state.traffic.directions[sender.peer()].operations.unsolicited().is_none(),
+        _ => state.context().sdp.is_some(),
+    };
     // If the STag was used before, either its owner has invalidated it since, or the receiver is
     // wrong. So the finding is a note. The finding is also a note if it is possible that an earlier
     // use of the STag is missing in the capture.
     let log = &state.traffic.directions[sender].log;
     let is_late = seen.reported_segment().is_none();
-    let mut findings = findings.as_note_if(log.has_earlier_stag_use(header) || is_late && !log.is_complete());
+    let mut findings =
+        findings.as_note_if(may_be_named || log.has_earlier_stag_use(header) || is_late && !log.is_complete());
     findings.report_in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
 }
 
@@ -148,6 +155,27 @@ mod tests {
         assert_eq!(severities(&exchange(&[(0, WRITE), (1, report)])), [Severity::Error]);
         let before = "c140 deadbeef 0000000000001000 2a";
         assert_eq!(severities(&exchange(&[(0, before), (0, WRITE), (1, report)])), [Severity::Note]);
+    }
+
+    /// The Read Request names the STag that the same end rejects later.
+    #[test]
+    fn an_stag_of_the_receivers_own_read_request_is_no_error() {
+        let request =
+            "4141 00000000 00000001 00000001 00000000 deadbeef 0000000000002000 00000001 cafe0001 0000000000000000";
+        let response = "c142 deadbeef 0000000000002000 2a";
+        let report = "4147 00000000 00000002 00000001 00000000 1100c000 000f c142 deadbeef 0000000000002000";
+        let of = |wire: &Wire| -> Vec<Severity> {
+            let findings = wire.findings();
+            let of_stag = findings.iter().filter(|finding| finding.requirement == requirement!("DDP-4.2-5"));
+            of_stag.map(|finding| finding.severity).collect()
+        };
+        let send = "4143 00000000 00000000 00000001 00000000 2a";
+        assert_eq!(of(&exchange(&[(0, send), (1, request), (0, response), (1, report)])), [Severity::Note]);
+        let other = "c142 deadbee0 0000000000002000 2a";
+        let report = report.replace("deadbeef", "deadbee0");
+        // The rules for Read Responses report an STag that the Read Request does not have.
+        let findings = exchange(&[(0, send), (1, request), (0, other), (1, &report)]).findings();
+        assert!(findings.iter().any(|finding| finding.severity == Severity::Error), "{findings:?}");
     }
 
     /// If octets before the segment are missing, the dissector processes the segment after the

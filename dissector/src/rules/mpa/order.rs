@@ -123,8 +123,8 @@ fn initiator_begins(state: &ConnectionState, findings: &mut Findings<'_>) {
     let (own, other) = (&state.mpa.streams[pair.responder], &state.mpa.streams[pair.initiator]);
     let Some(first) = own.first else { return };
     // Octets after the Reply that only look like an FPDU belong to the Reply: its PD_Length is wrong.
-    let is_whole = own.first_valid == Some(first) && (own.fpdus > 1 || own.cut_fpdu.is_none());
-    if own.first_octets.frame == pair.reply.frame && !is_whole {
+    let has_all_octets = own.first_valid == Some(first) && (own.fpdus > 1 || own.cut_fpdu.is_none());
+    if own.first_octets.frame == pair.reply.frame && !has_all_octets {
         return;
     }
     let allowed = other.first_valid;

@@ -247,6 +247,12 @@ mod tests {
         proves(requirement!("P2P-9.2-9"), &bad, &good);
         proves(requirement!("P2P-mail.4-1"), &bad, &good);
         proves(requirement!("P2P-1.1-3"), &start(ALL, &[WRITE, READ]), &start(ALL, &[WRITE, SEND]));
+    }
+
+    #[test]
+    fn a_late_ready_to_receive_message() {
+        let data = "4143 00000000 00000000 00000001 00000000 2a2b";
+        let (bad, good) = (start(ALL, &[data]), start(ALL, &[SEND, data]));
         // The ready-to-receive message is sent, but after the second Send.
         let second = "4143 00000000 00000000 00000002 00000000 2a2b";
         let swapped = start(ALL, &[second, SEND]);

@@ -91,11 +91,15 @@ fn queues_and_the_messages_on_them() {
     proves(requirement!("RDMAP-4.1-21"), &on_queue(0, READ), &one(READ));
     proves(requirement!("RDMAP-5.2.1-11"), &on_queue(0, READ), &one(READ));
     proves(requirement!("RDMAP-5.2.1-12"), &on_queue(3, READ), &one(READ));
+    proves(requirement!("RDMAP-7306.4.1-7"), &on_queue(3, SEND), &answered(ATOMIC_RESPONSE));
+}
+
+#[test]
+fn opcodes_of_untagged_messages() {
     // If QN and opcode do not fit, the QN is wrong.
     let reserved = one("414c 00000000 00000000 00000001 00000000 2a");
     proves(requirement!("RDMAP-4.1-20"), &reserved, &one(SEND));
     proves(requirement!("RDMAP-4.1-20"), &reserved, &on_queue(2, SEND));
-    proves(requirement!("RDMAP-7306.4.1-7"), &on_queue(3, SEND), &answered(ATOMIC_RESPONSE));
     proves(requirement!("RDMAP-4.1-14"), &reserved, &one(SEND));
 }
 
