@@ -67,6 +67,34 @@ case {
 }
 
 case {
+  id = "ddp/7.1-tagged/later-segment",
+  title = "The target rejects a Write whose later segment goes beyond the buffer",
+  requirements = { "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1", "DDP-7.2-4", "RDMAP-6.2.1-1" },
+  roles = { "responder", "initiator" },
+  capabilities = { "rping" },
+  tags = { "write", "refusal" },
+  parameters = { beyond = { 1, 8, 1000 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    local INSIDE = 4
+    local first = math.min(op.length - INSIDE, 600)
+    local to = op.to + op.length - INSIDE
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = to - first, payload = ("w"):rep(first), last = false } }, { deviates = true })
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = to, payload = ("w"):rep(INSIDE + p.beyond) } }, { deviates = true })
+    conn:expect_terminate {
+      requirement = { "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1" },
+      terminate = "RDMAP-6.2.1-1",
+      code = "DDP-7.2-4",
+      error = "11 01",
+    }
+    conn:expect_close()
+  end,
+}
+
+case {
   id = "ddp/7.1-tagged/wrap",
   version = 2,
   title = "The target rejects a Write that goes beyond the greatest TO",

@@ -59,6 +59,21 @@ case(with_echo("bad-first", "The target does not deliver a first FPDU with a wro
   expect_unused(t, conn, { used = { "MPA-7.1.1-12", table.unpack(USED) }, open = OPEN })
 end))
 
+case(with_echo("after-request-without", "The target checks CRCs although the Request of the connection before had C=0",
+  { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-7.1.1-12" },
+  { roles = { "responder" }, tags = { "fpdu", "crc" } }, function(t)
+  local first = t:start_up { crc = false }
+  first:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft" } })
+  first:expect_fpdu { payload = "weft" }
+  first:close()
+
+  local conn = t:start_up { crc = true }
+  conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "good" } })
+  conn:expect_fpdu { payload = "good" }
+  conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = 2 } }:flip(27), { deviates = true })
+  expect_unused(t, conn, { used = { "MPA-7.1.1-12", table.unpack(USED) }, open = OPEN })
+end))
+
 case(with_echo("bad-later", "The target delivers neither a later FPDU with a wrong CRC nor anything after it",
   { "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15", "MPA-9.1-1", "MPA-6-6" },
   { version = 6, tags = { "fpdu", "crc" }, parameters = { octet = { 1, 2, 14, 20, 23, 24, 27 } } }, function(t, p)
