@@ -88,7 +88,7 @@ async fn each_code_that_the_rfcs_allow_passes() {
         // The tester sends a Write without the access right, or with the STag of another
         // connection. For a missing right, RFC 5041 section 7.2 has no separate code.
         (Agent, "ddp/8.3-rights/write-right", &[[0x11, 0x00], [0x11, 0x02]][..], "DDP-7.2-5", [0x01, 0x02]),
-        (Rping, "ddp/8.2-association/write", &[[0x11, 0x00], [0x11, 0x02]], "DDP-8.2-4", [0x01, 0x02]),
+        (Rping, "ddp/8.2-association/write", &[[0x11, 0x00], [0x11, 0x02]], "DDP-7.2-5", [0x01, 0x02]),
         // The tester sends more Reads than the IRD allows. RFC 5040 defines no code for this error.
         (
             Rping,
