@@ -67,7 +67,7 @@ sends("volume", "The target sends back more than 8 MiB on one connection", { siz
 case {
   id = "ddp/5.2-sizes/multiples",
   title = "The target sends back Sends that fill the last segment of its echo",
-  requirements = session.requirements(session.ECHO),
+  requirements = session.requirements(session.ECHO, "DDP-4.1-4"),
   roles = { "responder", "initiator" },
   capabilities = { "echo" },
   tags = { "segment", "send" },
@@ -89,7 +89,7 @@ case {
     local s = session.echo(t)
     s:send(1, { size = #fpdu.payload * p.segments, segment = 1400 })
     s:send(1, { size = 40 })
-    s:finish()
+    s:finish("DDP-4.1-4")
   end,
 }
 
