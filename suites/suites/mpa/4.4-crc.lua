@@ -74,6 +74,26 @@ case(with_echo("after-request-without", "The target checks CRCs although the Req
   expect_unused(t, conn, { used = { "MPA-7.1.1-12", table.unpack(USED) }, open = OPEN })
 end))
 
+case(with_echo("missing-at-end", "The target does not deliver an FPDU whose CRC is cut at the end of the stream",
+  { "MPA-4.4-10", "MPA-4.4-19", "MPA-6-1", "MPA-6-3" },
+  { tags = { "fpdu", "crc" }, parameters = { missing = { 1, 4 } } }, function(t, p)
+  t:good_exchange()
+
+  local conn = t:start_up { crc = true }
+  conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = "good" } })
+  conn:expect_fpdu { payload = "good" }
+  local complete = mpa.fpdu { ulpdu = rdmap.send { payload = "weft", msn = 2 } }
+  conn:send(complete:cut(#complete:octets() - p.missing), { deviates = true })
+  conn:finish()
+  local event, fpdu = conn:next { within = 5 }
+  t:check(event ~= "fpdu" or fpdu.opcode == 7, {
+    requirement = { "MPA-4.4-10", "MPA-4.4-19", "MPA-6-1", "MPA-6-3" },
+    expected = "no use of the FPDU",
+    actual = ("an FPDU with opcode %s"):format(fpdu and fpdu.opcode),
+  })
+  conn:reset()
+end))
+
 case(with_echo("bad-later", "The target delivers neither a later FPDU with a wrong CRC nor anything after it",
   { "MPA-8-2", "MPA-4.4-10", "MPA-4.4-19", "MPA-4.4-20", "MPA-6-1", "MPA-6-3", "MPA-8-13", "MPA-8-15", "MPA-9.1-1", "MPA-6-6" },
   { version = 6, tags = { "fpdu", "crc" }, parameters = { octet = { 1, 2, 14, 20, 23, 24, 27 } } }, function(t, p)

@@ -52,6 +52,20 @@ case(with_rping("sink", "The target sends a Read Response to the SinkSTag and Si
   conn:close()
 end))
 
+case(with_rping("same-sink", "The target keeps all bits of each SinkTO when Reads use one SinkSTag again",
+  { ANSWERED, OFFSET }, { tags = { "read" } }, function(t)
+  local conn, op = t:operate()
+  for msn, to in ipairs { 5, 1 << 32, 0x7fffffff00000000, -4096, 5 } do
+    conn:send(mpa.fpdu {
+      ulpdu = rdmap.read_request { sink_stag = 0x7766, sink_to = to, rdmardsz = 4, src_stag = op.stag, src_to = op.to, msn = msn },
+    })
+    local fpdu = conn:expect_fpdu { requirement = ANSWERED, overdue_fails = true }
+    check(t, fpdu.opcode ~= 7, { ANSWERED, "RDMAP-4.4-6" }, "a Read Response", "a Terminate")
+    check(t, fpdu.tagged_offset == to, OFFSET, ("TO %#x"):format(to), ("TO %#x"):format(fpdu.tagged_offset or 0))
+  end
+  conn:close()
+end))
+
 --- Returns whether a later segment of a Read Response begins at this TO.
 local function arrives_later(conn, to)
   local is_response, fpdu
