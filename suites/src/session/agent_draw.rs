@@ -60,14 +60,12 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
             16..20 => open(rng, profile),
             20..26 => AgentAction::Region { region, size: size(rng, MAX_REGION).max(1) },
             26..29 => AgentAction::Fill { region },
-            29..36 => {
-                AgentAction::Answer { count: rng.u32(1..=40), segment: *pick(rng, &[1, 64, 1000, 1432, SEGMENT]) }
-            }
+            29..36 => AgentAction::Answer { count: rng.u32(1..=40), segment: pick(rng, &[1, 64, 1000, 1432, SEGMENT]) },
             36..41 => {
                 let (count, size) = (rng.u32(1..=12), size(rng, 4 * MAX_SHORT));
                 AgentAction::Receive { count, size, parts: parts(rng), pad: rng.u32(..64) }
             }
-            41..44 if profile.atomics => AgentAction::Atomic(*pick(rng, &ATOMICS)),
+            41..44 if profile.atomics => AgentAction::Atomic(pick(rng, &ATOMICS)),
             44..46 if profile.atomics => AgentAction::Immediate { solicited: rng.bool() },
             46..66 => AgentAction::Post(work(rng, profile, &mut left)),
             66..76 => {
@@ -76,7 +74,7 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
                 AgentAction::Write { region, at: place(rng), size, segment: segment(rng, profile, size) }
             }
             76..86 => {
-                let count: u32 = *pick(rng, &[1, 1, 1, 2, 4, 5, 16]);
+                let count: u32 = pick(rng, &[1, 1, 1, 2, 4, 5, 16]);
                 let most = if count == 1 { MAX_SIZE } else { MAX_SHORT };
                 let size = size(rng, most.min(left / count));
                 left -= size * count;
@@ -95,7 +93,7 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
 fn open(rng: &mut Rng, profile: &Profile) -> AgentAction {
     let markers = profile.markers && rng.u32(..4) == 0;
     let enhanced = profile.enhanced && rng.u32(..3) == 0;
-    AgentAction::Open { depth: *pick(rng, &[1, 2, DEPTH, DEPTH, 8, 16]), markers, enhanced }
+    AgentAction::Open { depth: pick(rng, &[1, 2, DEPTH, DEPTH, 8, 16]), markers, enhanced }
 }
 
 /// Draws the maximum number of parts of a work request.
@@ -115,7 +113,7 @@ fn place(rng: &mut Rng) -> u32 {
 /// Draws work requests of the target.
 fn work(rng: &mut Rng, profile: &Profile, left: &mut u32) -> WorkFields {
     let is_atomic = profile.atomics && rng.u32(..8) == 0;
-    let kind = if is_atomic { *pick(rng, &POSTED_ATOMICS) } else { *pick(rng, &KINDS) };
+    let kind = if is_atomic { pick(rng, &POSTED_ATOMICS) } else { pick(rng, &KINDS) };
     let count = if rng.u32(..3) == 0 { rng.u32(2..=8) } else { 1 };
     let most = if count == 1 { MAX_SIZE } else { MAX_SHORT };
     let size = if is_atomic { 8 } else { size(rng, most.min(*left / count)) };

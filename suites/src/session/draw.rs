@@ -86,7 +86,7 @@ fn open(rng: &mut Rng, profile: &Profile, connection: u32) -> Step {
         crc,
         markers,
         enhanced,
-        rtr: has_rtr.then(|| *pick(rng, &[Rtr::Send, Rtr::Write])),
+        rtr: has_rtr.then(|| pick(rng, &[Rtr::Send, Rtr::Write])),
         private: if profile.service == SessionService::Echo { private } else { 0 },
     }
 }
@@ -99,7 +99,7 @@ fn align(rng: &mut Rng, profile: &Profile, connection: u32, steps: &mut Vec<Step
     }
     let by_target = from_target && (!profile.requests_markers || rng.bool());
     // A marker before an FPDU, in its headers, or after them.
-    let at = if rng.bool() { *pick(rng, &[0, 4, 8, 12, 16, 20, 24, 40]) } else { 4 * rng.u32(..=126) };
+    let at = if rng.bool() { pick(rng, &[0, 4, 8, 12, 16, 20, 24, 40]) } else { 4 * rng.u32(..=126) };
     steps.push(Step::Align { connection, at, by_target });
     if by_target && profile.faults && rng.u32(..3) == 0 {
         // The next FPDU of the target is a Terminate.
@@ -129,7 +129,7 @@ fn requests_markers(steps: &[Step], connection: u32) -> bool {
 /// Draws a number of bytes of private data.
 fn private_data(rng: &mut Rng, profile: &Profile, enhanced: bool) -> u32 {
     let most = if enhanced { profile.private.saturating_sub(DEPTHS) } else { profile.private };
-    (*pick(rng, &PRIVATE)).min(most)
+    (pick(rng, &PRIVATE)).min(most)
 }
 
 /// Draws a Request that the target may accept or reject. Often, IRD is 0, so a service that reads
@@ -139,7 +139,7 @@ fn request(rng: &mut Rng, profile: &Profile) -> Step {
     let markers = profile.markers && rng.u32(..3) == 0;
     let enhanced = profile.enhanced && rng.u32(..4) > 0;
     let values = [0, 0, 1, 2, 15, 16, 17, 128, 0x3ffe, 0x3fff];
-    let depths = enhanced.then(|| [*pick(rng, &values), *pick(rng, &values)]);
+    let depths = enhanced.then(|| [pick(rng, &values), pick(rng, &values)]);
     // At least one bit is set, because a Request for the peer-to-peer model has to offer a message.
     let offered = if enhanced && rng.bool() { rng.u8(1..8) } else { 0 };
     let private = if rng.bool() { private_data(rng, profile, enhanced) } else { 0 };
@@ -148,7 +148,7 @@ fn request(rng: &mut Rng, profile: &Profile) -> Step {
 
 pub(super) fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
     if profile.separate_domains && rng.u32(..6) == 0 {
-        return *pick(rng, &NEIGHBOUR_FAULTS);
+        return pick(rng, &NEIGHBOUR_FAULTS);
     }
     // A fault with a wrong CRC needs a connection with CRC. If CRC is optional, a connection may be
     // without it.
@@ -165,7 +165,7 @@ pub(super) fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
         return LARGE_CRC_FAULT;
     }
     let faults = if rng.bool() { common } else { own };
-    match *pick(rng, faults) {
+    match pick(rng, faults) {
         // Each connection of an Initiator may belong to a new program, and another buffer of this
         // program may have the STag.
         CLOSED_STAG if profile.is_initiator => UNKNOWN_STAG,
@@ -222,8 +222,8 @@ pub(super) fn segment(rng: &mut Rng, profile: &Profile, size: u32) -> u32 {
     segment.clamp(size.div_ceil(MAX_FPDUS).clamp(1, most), most)
 }
 
-pub(super) fn pick<'v, T>(rng: &mut Rng, values: &'v [T]) -> &'v T {
-    &values[rng.usize(..values.len())]
+pub(super) fn pick<T: Copy>(rng: &mut Rng, values: &[T]) -> T {
+    values[rng.usize(..values.len())]
 }
 
 #[cfg(test)]

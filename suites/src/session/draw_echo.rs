@@ -32,13 +32,13 @@ pub(super) fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left:
         0 => return steps.push(batch(rng, profile, connection)),
         1 => return steps.push(Step::Half { connection, size: rng.u32(..=1000) }),
         2 => {
-            let (count, more) = (*pick(rng, &[1, 2, 3, 4, 8, 16, 32]), rng.i32(-1..=1));
+            let (count, more) = (pick(rng, &[1, 2, 3, 4, 8, 16, 32]), rng.i32(-1..=1));
             return steps.push(Step::Fill { connection, count, more, most: profile.max_send });
         }
         3 | 4 if profile.empty_writes => return steps.push(empty(rng, profile, connection)),
         5 if profile.faults => {
             let size = size(rng, MAX_SEND.min(profile.max_segment));
-            let value = *pick(rng, &[0x01, 0x80, 0xff]);
+            let value = pick(rng, &[0x01, 0x80, 0xff]);
             return steps.push(Step::Pad { connection, size, value });
         }
         _ => {}
@@ -46,7 +46,7 @@ pub(super) fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left:
     let (size, segment) = segmented(rng, profile, profile.max_send.min(*left));
     *left -= size;
     let every = if size < 3000 && rng.u32(..6) == 0 { rng.u32(1..=40) } else { 0 };
-    let stall = if every == 0 && rng.u32(..20) == 0 { *pick(rng, &[1, 2, 20, 22, 60]) } else { 0 };
+    let stall = if every == 0 && rng.u32(..20) == 0 { pick(rng, &[1, 2, 20, 22, 60]) } else { 0 };
     let (solicited, empty_last) = (rng.u32(..5) == 0, rng.u32(..12) == 0);
     let descending = profile.any_order && !empty_last && every == 0 && stall == 0 && rng.u32(..8) == 0;
     let message = Step::Message { connection, size, segment, solicited, every, stall, empty: empty_last, descending };

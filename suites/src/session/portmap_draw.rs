@@ -32,10 +32,10 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
         let connection = rng.u32(1..=clients);
         let is_v6 = uses_v6[connection as usize - 1];
         let port = rng.u32(1..=ports);
-        let service = if is_v6 { MAPPED } else { *pick(rng, &SERVICES) };
+        let service = if is_v6 { MAPPED } else { pick(rng, &SERVICES) };
         let action = match rng.u32(..100) {
             0..8 => {
-                steps.push(Step::Pause { ms: *pick(rng, &[1, 10, 50, 200, 200, 1000, 3000]) });
+                steps.push(Step::Pause { ms: pick(rng, &[1, 10, 50, 200, 200, 1000, 3000]) });
                 continue;
             }
             8..18 => {
@@ -51,12 +51,12 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
                 continue;
             }
             25..35 if profile.faults && !is_v6 => {
-                let fault = *pick(rng, &PORTMAP_FAULTS);
+                let fault = pick(rng, &PORTMAP_FAULTS);
                 steps.push(Step::Fault { connection, fault, at_once: false });
                 continue;
             }
             35..37 if is_v6 => PortmapAction::OpenV6,
-            37..48 => PortmapAction::Ack { port, copies: *pick(rng, &[1, 1, 1, 2, 3]) },
+            37..48 => PortmapAction::Ack { port, copies: pick(rng, &[1, 1, 1, 2, 3]) },
             48..62 => {
                 let copies = rng.u32(1..=4).min(left);
                 left -= copies;
@@ -81,7 +81,7 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
 fn burst(rng: &mut Rng, most: u32) -> u32 {
     let count = match rng.u32(..4) {
         0 => most,
-        1 => *pick(rng, &[2, 8, 16, 32, 63]),
+        1 => pick(rng, &[2, 8, 16, 32, 63]),
         _ => rng.u32(1..=most),
     };
     count.min(most)

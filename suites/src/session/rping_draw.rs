@@ -23,7 +23,7 @@ pub(super) fn operation(rng: &mut Rng, profile: &Profile, connection: u32, steps
         _ => rng.u32(..=profile.buffer),
     };
     let size = size(rng, profile.buffer - at);
-    let busy = if rng.u32(..3) == 0 { *pick(rng, &[1, 8, 16]) } else { 0 };
+    let busy = if rng.u32(..3) == 0 { pick(rng, &[1, 8, 16]) } else { 0 };
     // An Initiator is rping's client, which may close after each round.
     if !profile.is_initiator && rng.u32(..5) == 0 {
         if rng.bool() {
@@ -37,14 +37,14 @@ pub(super) fn operation(rng: &mut Rng, profile: &Profile, connection: u32, steps
         return steps.push(Step::Rounds { connection, count, size, segment, to, between, empty, busy });
     }
     if rng.u32(..8) == 0 {
-        return steps.push(Step::Reads { connection, count: *pick(rng, &[2, 3, 5, 8, 15, 16, 16]), size });
+        return steps.push(Step::Reads { connection, count: pick(rng, &[2, 3, 5, 8, 15, 16, 16]), size });
     }
     // Many targets translate addresses in pages, and carry bits at 2^16 and 2^32.
-    let align = if rng.u32(..6) == 0 { *pick(rng, &[4096, 4096, 1 << 16, 1 << 32]) } else { 0 };
+    let align = if rng.u32(..6) == 0 { pick(rng, &[4096, 4096, 1 << 16, 1 << 32]) } else { 0 };
     let (at, size) = match align {
         0 => (at, size),
         _ => {
-            let before = *pick(rng, &[0, 0, 1, 2, 3, 4, 8, 60]);
+            let before = pick(rng, &[0, 0, 1, 2, 3, 4, 8, 60]);
             (before, if before > 0 && rng.bool() { before } else { before + rng.u32(1..=64) })
         }
     };

@@ -60,7 +60,7 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
         let fields = &opened[connection as usize - 1];
         let action = match rng.u32(..100) {
             0..4 => SdpAction::Open(*fields),
-            4..14 => SdpAction::Run(*pick(rng, &[0, 1, 1, 3, 10, 30, 100])),
+            4..14 => SdpAction::Run(pick(rng, &[0, 1, 1, 3, 10, 30, 100])),
             14..22 => {
                 steps.push(Step::Answers { connection });
                 continue;
@@ -74,13 +74,13 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
                 steps.push(Step::Reset { connection });
                 continue;
             }
-            27..32 => SdpAction::Mode(*pick(rng, &MODES)),
+            27..32 => SdpAction::Mode(pick(rng, &MODES)),
             32..35 => SdpAction::Unbuffer,
-            35..38 => SdpAction::Resize(*pick(rng, SIZES)),
-            38 => SdpAction::Resizes { count: rng.u32(2..=30), size: *pick(rng, SIZES) },
-            39..43 => SdpAction::Answer(*pick(rng, &ANSWERS)),
+            35..38 => SdpAction::Resize(pick(rng, SIZES)),
+            38 => SdpAction::Resizes { count: rng.u32(2..=30), size: pick(rng, SIZES) },
+            39..43 => SdpAction::Answer(pick(rng, &ANSWERS)),
             43..48 => SdpAction::Cancel,
-            48..51 => SdpAction::StopReading(*pick(rng, &[1, 5, 30, 100, 300])),
+            48..51 => SdpAction::StopReading(pick(rng, &[1, 5, 30, 100, 300])),
             51..54 if !is_small => {
                 steps.extend(pattern(rng, connection, fields));
                 continue;
@@ -90,9 +90,9 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
                 steps.push(Step::Burst { connection, count, size, spread: 0 });
                 continue;
             }
-            57..59 => SdpAction::Hold(*pick(rng, &[1, 30, 100, 300])),
+            57..59 => SdpAction::Hold(pick(rng, &[1, 30, 100, 300])),
             59 => {
-                let (ms, size): (u32, u32) = (*pick(rng, &[50, 300]), *pick(rng, &[0, 9000, 30_000]));
+                let (ms, size): (u32, u32) = (pick(rng, &[50, 300]), pick(rng, &[0, 9000, 30_000]));
                 SdpAction::LateAnswer { ms, size: size.min(most) }
             }
             60 if !is_small => {
@@ -148,7 +148,7 @@ fn add_faults(rng: &mut Rng, service: SessionService, opened: &[SocketFields], s
         let connection = rng.usize(..opened.len());
         let open = SdpAction::Open(opened[connection]);
         let connection = u32::try_from(connection + 1).unwrap_or(1);
-        let fault = Step::Fault { connection, fault: *pick(rng, &faults), at_once: false };
+        let fault = Step::Fault { connection, fault: pick(rng, &faults), at_once: false };
         steps.splice(place..place, [fault, of(connection, open)]);
     }
 }
@@ -160,19 +160,19 @@ fn long_steps(rng: &mut Rng, connection: u32) -> Vec<Step> {
         // The tester's answer crosses the target's SrcAvailCancel. A source first needs time for
         // Pipelined Mode. After a longer time, it may have sent all its data.
         let open = SdpAction::Open(both_pipelined(rng, SocketFields::default()));
-        let run = SdpAction::Run(*pick(rng, &[5, 10, 20, 40]));
+        let run = SdpAction::Run(pick(rng, &[5, 10, 20, 40]));
         let late = SdpAction::LateAnswer { ms: PATIENCE, size: 9000 };
         return vec![reset, of(connection, open), of(connection, run), of(connection, late), answers];
     }
     let open = SdpAction::Open(SocketFields::default());
-    let huge = SdpAction::Huge { size: *pick(rng, HUGE_SIZES), count: rng.u32(40..=100) };
+    let huge = SdpAction::Huge { size: pick(rng, HUGE_SIZES), count: rng.u32(40..=100) };
     vec![reset, of(connection, open), of(connection, huge), answers]
 }
 
 /// Returns steps that request larger Private Buffers of the target, and use all of them. `fields`
 /// are those of the connection.
 fn grow(rng: &mut Rng, connection: u32, fields: &SocketFields) -> Vec<Step> {
-    let grow = SdpAction::Grow { size: *pick(rng, LARGER_SIZES), before: *pick(rng, &[0, 1, 3, 5]) };
+    let grow = SdpAction::Grow { size: pick(rng, LARGER_SIZES), before: pick(rng, &[0, 1, 3, 5]) };
     let mut steps = Vec::new();
     if rng.bool() {
         // The messages before the request arrive together with the request.
@@ -201,14 +201,14 @@ fn pattern(rng: &mut Rng, connection: u32, fields: &SocketFields) -> Vec<Step> {
     match rng.u32(..9) {
         // A SrcAvailCancel crosses the target's completion, or its RDMA Reads.
         0 => {
-            let size = *pick(rng, &[400, 600, 2000, 9000, 30_000]);
+            let size = pick(rng, &[400, 600, 2000, 9000, 30_000]);
             let mut steps = vec![stop_reading(100), send(size), run(20), of(SdpAction::Cancel), send(20)];
             steps.extend(end(rng));
             steps
         }
         // Many SrcAvails at once.
         1 => {
-            let (count, size) = (rng.usize(2..=32), *pick(rng, &[600, 3000, 9000]));
+            let (count, size) = (rng.usize(2..=32), pick(rng, &[600, 3000, 9000]));
             let sends = std::iter::repeat_n(send(size), count);
             let before = [of(SdpAction::Mode("pipelined")), stop_reading(100)];
             before.into_iter().chain(sends).chain([run(20), answers]).collect()
@@ -242,7 +242,7 @@ fn pattern(rng: &mut Rng, connection: u32, fields: &SocketFields) -> Vec<Step> {
         // Connections end while the target waits for many Read Responses. Then other connections
         // still need RDMA Reads.
         6 => {
-            let (count, size) = *pick(rng, &[(16, 600), (16, 9000), (2, 100_000)]);
+            let (count, size) = pick(rng, &[(16, 600), (16, 9000), (2, 100_000)]);
             let open = SocketFields {
                 mode: "pipelined",
                 source_threshold: 500,
@@ -293,31 +293,31 @@ fn fields(rng: &mut Rng, service: SessionService) -> SocketFields {
         }
     };
     rarely(&mut fields, &|rng, fields| fields.crc = rng.bool());
-    rarely(&mut fields, &|rng, fields| fields.mode = *pick(rng, &MODES));
-    rarely(&mut fields, &|rng, fields| fields.bufs = *pick(rng, &[3, 4, 5, 8, 64]));
-    rarely(&mut fields, &|rng, fields| fields.recv_size = *pick(rng, &[37, 100, 1000, 3000, 20_000]));
-    rarely(&mut fields, &|rng, fields| fields.source_threshold = *pick(rng, &[0, 64, 500, 3000, 1 << 30]));
-    rarely(&mut fields, &|rng, fields| fields.sink_threshold = *pick(rng, &[0, 500, 5000, 1 << 30]));
-    rarely(&mut fields, &|rng, fields| fields.max_src_avail = *pick(rng, &[1000, 5000, 20_000, 70_000]));
-    rarely(&mut fields, &|rng, fields| fields.src_avail_payload = *pick(rng, &[1, 40, 1000]));
-    rarely(&mut fields, &|rng, fields| fields.answer = *pick(rng, &ANSWERS));
-    rarely(&mut fields, &|rng, fields| fields.max_read = *pick(rng, &[500, 3000, 20_000]));
-    rarely(&mut fields, &|rng, fields| fields.read_batch = *pick(rng, &[1, 2000, 10_000]));
-    rarely(&mut fields, &|rng, fields| fields.receive = *pick(rng, &[50, 1000, 4000, 40_000, 200_000]));
-    rarely(&mut fields, &|rng, fields| fields.receives = *pick(rng, &[1, 4, 16]));
+    rarely(&mut fields, &|rng, fields| fields.mode = pick(rng, &MODES));
+    rarely(&mut fields, &|rng, fields| fields.bufs = pick(rng, &[3, 4, 5, 8, 64]));
+    rarely(&mut fields, &|rng, fields| fields.recv_size = pick(rng, &[37, 100, 1000, 3000, 20_000]));
+    rarely(&mut fields, &|rng, fields| fields.source_threshold = pick(rng, &[0, 64, 500, 3000, 1 << 30]));
+    rarely(&mut fields, &|rng, fields| fields.sink_threshold = pick(rng, &[0, 500, 5000, 1 << 30]));
+    rarely(&mut fields, &|rng, fields| fields.max_src_avail = pick(rng, &[1000, 5000, 20_000, 70_000]));
+    rarely(&mut fields, &|rng, fields| fields.src_avail_payload = pick(rng, &[1, 40, 1000]));
+    rarely(&mut fields, &|rng, fields| fields.answer = pick(rng, &ANSWERS));
+    rarely(&mut fields, &|rng, fields| fields.max_read = pick(rng, &[500, 3000, 20_000]));
+    rarely(&mut fields, &|rng, fields| fields.read_batch = pick(rng, &[1, 2000, 10_000]));
+    rarely(&mut fields, &|rng, fields| fields.receive = pick(rng, &[50, 1000, 4000, 40_000, 200_000]));
+    rarely(&mut fields, &|rng, fields| fields.receives = pick(rng, &[1, 4, 16]));
     // The smallest value is 4. With fewer advertisements, the SinkAvails of a target may use up the
     // advertisements that its SrcAvails need.
-    rarely(&mut fields, &|rng, fields| fields.max_adverts = *pick(rng, &[4, 8, 32]));
-    rarely(&mut fields, &|rng, fields| fields.src_avails = *pick(rng, &[1, 2, 20, 32]));
-    rarely(&mut fields, &|rng, fields| fields.sink_avails = *pick(rng, &[0, 1, 8]));
-    rarely(&mut fields, &|rng, fields| fields.ird = *pick(rng, &[1, 2, 4]));
+    rarely(&mut fields, &|rng, fields| fields.max_adverts = pick(rng, &[4, 8, 32]));
+    rarely(&mut fields, &|rng, fields| fields.src_avails = pick(rng, &[1, 2, 20, 32]));
+    rarely(&mut fields, &|rng, fields| fields.sink_avails = pick(rng, &[0, 1, 8]));
+    rarely(&mut fields, &|rng, fields| fields.ird = pick(rng, &[1, 2, 4]));
     rarely(&mut fields, &|rng, fields| fields.wants_pipelined = rng.bool());
     rarely(&mut fields, &|rng, fields| fields.follows_hints = rng.bool());
     rarely(&mut fields, &|rng, fields| fields.data_first = rng.bool());
-    rarely(&mut fields, &|rng, fields| fields.buffers_at = *pick(rng, ADDRESSES));
+    rarely(&mut fields, &|rng, fields| fields.buffers_at = pick(rng, ADDRESSES));
     rarely(&mut fields, &|rng, fields| match rng.u32(..3) {
         0 => fields.cut_fpdus = true,
-        1 => fields.cut = *pick(rng, &[100, 1440, 1448, 2000, 3000]),
+        1 => fields.cut = pick(rng, &[100, 1440, 1448, 2000, 3000]),
         _ => {}
     });
     // Independent draws of these fields rarely have the combination that the target can write to.
@@ -327,7 +327,7 @@ fn fields(rng: &mut Rng, service: SessionService) -> SocketFields {
     // While the tester takes no more data of a source, the source's data keeps Private Buffers. If
     // the tester has only three, the source then has few credits for its updates.
     if service == SessionService::SdpSource && rng.u32(..3) == 0 {
-        fields.max_received = *pick(rng, &[0, 300, 30_000]);
+        fields.max_received = pick(rng, &[0, 300, 30_000]);
         if rng.bool() {
             fields.bufs = 3;
         }
@@ -342,10 +342,10 @@ fn both_pipelined(rng: &mut Rng, fields: SocketFields) -> SocketFields {
     SocketFields {
         mode: if rng.bool() { "pipelined" } else { fields.mode },
         wants_pipelined: true,
-        sink_threshold: *pick(rng, &[0, 500]),
-        receive: *pick(rng, &[9000, 20_000, 40_000]),
-        receives: *pick(rng, &[1, 2, 4]),
-        sink_avails: *pick(rng, &[1, 4, 8]),
+        sink_threshold: pick(rng, &[0, 500]),
+        receive: pick(rng, &[9000, 20_000, 40_000]),
+        receives: pick(rng, &[1, 2, 4]),
+        sink_avails: pick(rng, &[1, 4, 8]),
         bufs: usual.bufs,
         recv_size: usual.recv_size,
         ..fields
