@@ -87,6 +87,27 @@ BUGS = {
     "stall-half-second": ("timing", "an FPDU whose parts arrive more than half a second apart is dropped and framing is lost"),
     "ird-off-by-one": ("load", "only 15 Read Requests may be outstanding although 16 are promised: the 16th is refused"),
     "sndbuf-drop": ("load", "when over 4 MiB wait to be sent, further FPDUs are thrown away"),
+    # A second set, which was written later.
+    "page-cross": ("size", "a Write segment that begins at a TO not divisible by 8 and crosses a multiple of 4,096 is placed only up to there"),
+    "pow2-tail": ("size", "a received Send whose length is a power of two from 4,096 on is delivered with its last 4 octets as zeros"),
+    "ring-4m": ("size", "the received FPDU that crosses a multiple of 4 MiB of the stream has zeros as payload from there on"),
+    "exact-multiple": ("size", "a sent Send of two or more full segments has no L bit"),
+    "crc-256": ("crc", "after the 256th received FPDU of a connection CRCs are not checked any more"),
+    "crc-sticky": ("crc", "CRCs are not checked on the connection that is set up after one whose Request had C=0"),
+    "marker-word": ("marker", "a marker after the first four octets of an FPDU points to itself (0); needs M=1"),
+    "marker-term": ("marker", "the FPDU of a Terminate has no markers; needs M=1 and a marker that falls into it"),
+    "later-bounds": ("mix", "the bounds are checked in the first segment of a Write only; what is outside later is dropped without a Terminate"),
+    "term-later-seg": ("mix", "a Terminate about a later segment of a message has the length and header of the first one"),
+    "inv-segmented": ("mix", "a Send with Invalidate of several segments does not invalidate"),
+    "sink-hi-cache": ("mix", "the upper 32 bits of a Read's sink TO are those of the first Read with this sink STag"),
+    "rq-overwrite": ("mix", "of the Sends that arrive while our own Read is outstanding, only the last is delivered; needs rping"),
+    "budget-256": ("load", "256 FPDUs at most are worked off after one TCP read; the rest waits for the next one"),
+    "stuck-window": ("load", "once over 2 MiB wait to be sent, nothing is received any more"),
+    "read-slot-leak": ("life", "each refused Read Request takes one of the 16 Reads at once from all connections after it"),
+    "rst-flush": ("life", "a connection that ends with RST makes all others lose the part of a Send that they have received"),
+    "fin-no-crc": ("life", "a Send whose FPDU ends with FIN before its CRC is delivered"),
+    "rev-sticky": ("start-up", "the Reply to an unenhanced Request that follows an enhanced one is enhanced"),
+    "auto-mixed": ("start-up", "IRD 0x3FFF together with another ORD is answered with ORD 16"),
 }
 
 # The bugs of --connect, in the same form.
@@ -153,7 +174,7 @@ ACTIVE = None                   # name of the one active bug
 SHARED = {"regions": {}, "refused": 0, "half": None, "crc_owner": None,
           "buffer": bytearray(ECHO_BUFFER), "msn": [1, 1], "opened": 0,
           "live": [], "next_msn": 1, "stale": b"", "sink": None,
-          "waiting": set()}
+          "waiting": set(), "c": 0x40, "refused_reads": 0, "enhanced": False}
 
 
 def bug(name):
@@ -248,7 +269,7 @@ class FpduWriter:
         body = struct.pack(">H", len(ulpdu)) + ulpdu
         body += bytes(-len(body) % 4)
         covered = body
-        if self.markers:
+        if self.markers and not (bug("marker-term") and ulpdu[1] & 15 == TERM):
             body, covered = self._insert_markers(body)
         crc = crc32c(covered) if self.use_crc else bytes(4)
         self.pos += len(body) + 4 - self.late
@@ -269,6 +290,8 @@ class FpduWriter:
                 if bug("marker-ptr-second") and start is not None:
                     pointer -= 4 * count
                     count += 1
+                if bug("marker-word") and pointer == 4:
+                    pointer = 0
                 raw += struct.pack(">HH", 0, pointer)
                 end_marker = done == len(body)
             if start is None:
@@ -297,6 +320,7 @@ class FpduReader:
         self.headless = self.late_crc = False
         self.since = 0.0
         self.origin = 0                 # for one bug: wrong start of markers
+        self.taken = 0                  # for one bug: FPDUs so far
 
     def feed(self, data):
         """Adds what one TCP read returned."""
@@ -324,6 +348,12 @@ class FpduReader:
         if bug("header-alone") and self.headless:
             head = 14 if ulpdu[0] & 0x80 else 18
             ulpdu = ulpdu[:head] + bytes(len(ulpdu) - head)
+        if bug("ring-4m"):
+            edge = (1 << 22) - self.pos % (1 << 22)
+            if edge < len(covered):
+                keep = max(edge - 2, 18)
+                ulpdu = ulpdu[:keep] + bytes(max(len(ulpdu) - keep, 0))
+        self.taken += 1
         self._check_markers(covered)
         self.pos += len(covered) + 4 + self.origin
         self.origin = 0
@@ -367,6 +397,15 @@ class FpduReader:
             self.headless = True
         if size is not None and size - 4 <= have:
             self.late_crc = True
+
+    def lacks_crc(self):
+        """For one bug: only the CRC of the FPDU at the front is missing."""
+        lead = 4 if self.markers and self.pos % 512 == 0 else 0
+        if len(self.buf) < lead + 2:
+            return False
+        body = 2 + self._length(self.buf[lead:lead + 2])
+        body += -body % 4
+        return len(self.buf) == (self._raw_size(body) if self.markers else body)
 
     def _raw_size(self, body):
         """Octets that a body of this size takes with its markers."""
@@ -423,6 +462,8 @@ class FpduReader:
             return False
         if bug("crc-second") and not self.first:
             return False
+        if bug("crc-256") and self.taken >= 256:
+            return False
         if bug("split-crc") and self.late_crc:
             return False
         return True
@@ -477,6 +518,8 @@ class UntaggedQueue:
         if bug("len-16bit"):
             total &= 0xFFFF
         message = bytes(self.buf[:total])
+        if bug("pow2-tail") and total >= 4096 and not total & (total - 1):
+            message = message[:-4] + bytes(4)
         self.msn = (self.msn + 1) & 0xFFFFFFFF
         self.spans, self.extent = [], 0
         return message
@@ -544,6 +587,9 @@ class Connection:
         self.late_reads, self.late_writes = [], []
         self.write_open = False         # inside a Write of several segments
         self.answered = self.delivered = 0
+        self.stuck = False              # this and the next two: for bugs only
+        self.open_seg = None            # first segment of an unfinished message
+        self.sink_high = {}
         self.service = SERVICES[opts.service, initiator](self)
         size = RPING_BUFFER if opts.service == "rping" else ECHO_BUFFER
         self.queues = [UntaggedQueue(0, size), UntaggedQueue(1, 28), UntaggedQueue(2, 52)]
@@ -579,7 +625,7 @@ class Connection:
         try:
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._setup()
-            if bug("error-neighbour"):
+            if bug("error-neighbour") or bug("rst-flush"):
                 SHARED["live"].append(self)
             self._start()
             self._loop()
@@ -591,6 +637,9 @@ class Connection:
         except (OSError, Abort) as why:
             self.failed = True
             self._log("ended: %r" % why)
+            if bug("rst-flush") and isinstance(why, ConnectionResetError):
+                for other in SHARED["live"]:
+                    other.queues[0].spans, other.queues[0].extent = [], 0
         finally:
             self._bug_end()
             self.sock.close()
@@ -624,7 +673,9 @@ class Connection:
             if deadline is None and (self.closing or finished):
                 deadline = time.monotonic() + LAST_SEND
             want = select.POLLOUT if self.out else 0
-            if not finished and len(self.out) < OUT_LIMIT:
+            if bug("stuck-window") and len(self.out) > 2 << 20:
+                self.stuck = True
+            if not finished and len(self.out) < OUT_LIMIT and not self.stuck:
                 want |= select.POLLIN
             poll.modify(self.sock, want)
             wait = None if deadline is None else 1000 * (deadline - time.monotonic())
@@ -644,6 +695,9 @@ class Connection:
         except BlockingIOError:
             return False
         if not data:
+            if bug("fin-no-crc") and not self.closing and self.reader.lacks_crc():
+                self.reader.feed(crc32c(self.reader.buf))
+                self._work()
             return True
         while bug("setup-lock") and SHARED["waiting"]:
             time.sleep(0.01)
@@ -664,7 +718,10 @@ class Connection:
 
     def _work(self):
         """Works off all complete FPDUs at hand."""
+        budget = self.fpdus + 256
         while not self.closing or bug("after-terminate"):
+            if bug("budget-256") and self.fpdus == budget:
+                break
             try:
                 ulpdu = self.reader.next()
                 if ulpdu is None:
@@ -726,6 +783,8 @@ class Connection:
         for mo in range(0, max(len(payload), 1), step):
             part = payload[mo:mo + step]
             last = mo + step >= len(payload)
+            if bug("exact-multiple") and mo and len(part) == step:
+                last = False
             self._queue(struct.pack(">BBIIII", 0x41 if last else 0x01, 0x40 | opcode,
                                     0, qn, msn, mo) + part)
 
@@ -804,7 +863,8 @@ class Connection:
             raise Fault(DDP, 1, 0)
         if to + count > 1 << 64:
             raise Fault(DDP, 1, 3)
-        if not region.holds(to, count):
+        if not region.holds(to, count) and not (
+                bug("later-bounds") and self.write_open and ulpdu[1] & 15 == WRITE):
             raise Fault(DDP, 1, 1)
 
     def _check_untagged(self, ulpdu):
@@ -822,6 +882,8 @@ class Connection:
         """True if one more inbound Read may be outstanding."""
         self.inbound_reads = [end for end in self.inbound_reads if end > self.sent]
         limit = self.ird - 1 if bug("ird-off-by-one") else self.ird
+        if bug("read-slot-leak"):
+            limit = max(limit - SHARED["refused_reads"], 1)
         return len(self.inbound_reads) < limit
 
     def _on_ulpdu(self, ulpdu):
@@ -836,7 +898,12 @@ class Connection:
         except Fault as fault:
             if fault.etype != 0 and fault.layer != MPA:
                 fault.seg = ulpdu
+                if bug("term-later-seg") and self.open_seg and self.open_seg[1] == ulpdu[1]:
+                    fault.seg = self.open_seg
+            if fault.rdma:
+                SHARED["refused_reads"] += 1
             raise
+        self.open_seg = None if ulpdu[0] & 0x40 else self.open_seg or ulpdu
 
     def _on_tagged(self, ulpdu):
         opcode = ulpdu[1] & 15
@@ -849,6 +916,8 @@ class Connection:
         if bug("write-between-send") and self.queues[0].spans:
             queue = self.queues[0]
             queue.buf[:queue.extent] = bytes(queue.extent)
+        if bug("page-cross") and opcode == WRITE and to & 7:
+            data = data[:4096 - to % 4096]
         if data:
             late = bug("goahead-early") and opcode == WRITE and ulpdu[0] & 0x40 and self.write_open
             self._place_tagged(self.region(stag), to, data, late)
@@ -863,6 +932,8 @@ class Connection:
             offset &= 0xFFFFFFFF
         if bug("read-before-write") or late:
             self.late_writes.append((region, offset, data))
+            return
+        if bug("later-bounds") and not region.holds(to, len(data)):
             return
         region.data[offset:offset + len(data)] = data
 
@@ -906,6 +977,8 @@ class Connection:
         message = self.queues[qn].place(mo, ulpdu[18:], last)
         if message is None:
             return
+        if bug("inv-segmented") and qn == 0 and mo:
+            opcode = SEND
         if qn == 0:
             self._on_send(opcode, inv_stag, message)
         elif qn == 1:
@@ -936,6 +1009,9 @@ class Connection:
             raise Fault(RDMAP, 2, 0xFF)
         sink, sink_to, size, stag, to = struct.unpack(">IQIIQ", header)
         content = self._source(header, size, stag, to)
+        if bug("sink-hi-cache"):
+            high = self.sink_high.setdefault(sink, sink_to >> 32)
+            sink_to = high << 32 | sink_to & 0xFFFFFFFF
         if bug("read-order"):
             self.late_reads.append((sink, sink_to, content))
             return
@@ -1047,6 +1123,9 @@ class Connection:
         use_crc = bool((flags | self._own_flags()) & 0x40)
         self.writer = FpduWriter(use_crc, bool(flags & 0x80))
         self.reader = FpduReader(use_crc or bug("crc-neither"), self.opts.markers, self.check_ddp)
+        if bug("crc-sticky") and not SHARED["c"]:
+            self.reader.use_crc = False
+        SHARED["c"] = flags & 0x40
         if bug("marker-one-way") and flags & 0x80 and not self.opts.markers:
             self.writer.late = 4
 
@@ -1061,6 +1140,9 @@ class Connection:
         reply, reject = b"", False
         if enhanced:
             reply, reject = self._negotiate(*struct.unpack_from(">HH", private))
+        if bug("rev-sticky"):
+            enhanced, SHARED["enhanced"] = enhanced or SHARED["enhanced"], enhanced
+            reply = reply or (struct.pack(">HH", IRD, ORD) if enhanced else b"")
         bits = self._own_flags() | (0x10 if enhanced else 0) | (0x20 if reject else 0)
         self.sock.sendall(b"MPA ID Rep Frame" + struct.pack(">BBH", bits, rev, len(reply)) + reply)
         if reject:
@@ -1071,7 +1153,7 @@ class Connection:
         """The enhanced data of the Reply (RFC 6581, 9) and whether to reject."""
         ird, ord_ = word_ird & 0x3FFF, word_ord & 0x3FFF
         own_ird = AUTO if ord_ == AUTO else IRD
-        if ird == AUTO:
+        if ird == AUTO and not (bug("auto-mixed") and ord_ != AUTO):
             own_ord = AUTO
         else:
             own_ord = self.ord = min(ORD, ird)
@@ -1244,6 +1326,8 @@ class RpingServer(Service):
 
     def on_send(self, message):
         if self.reading:
+            if bug("rq-overwrite"):
+                self.waiting.clear()
             self.waiting.append(message)
             return
         if len(message) != 16:

@@ -1107,6 +1107,181 @@ def tcp_cuts_random(s):
             assert p.to_buffer(2, i, i, size) == octets(3000)[:size]
 
 
+# ---- probes of the second set of bugs
+
+def page_cross(s):
+    p = Rping(s)
+    p.give(bytes(64))
+    p.raw(p.tagged(0, p.sink, p.to + 27, b"0123456789"))
+    assert p.read(0, 64) == bytes(27) + b"0123456789" + bytes(27)
+
+
+def powers(s):
+    p = Peer(s, timeout=10)
+    for n in (1024, 4095, 4096, 8192):
+        p.echo(octets(n))
+
+
+def four_mib(s):
+    p = Peer(s, timeout=15)
+    for _ in range(66):
+        p.echo(octets(65000), 65000)
+
+
+def multiples(s):
+    p = Peer(s)
+    for n in (1400, 1401, 2799, 2800, 4200):
+        p.echo(octets(n))
+
+
+def late_crc(s):
+    p = Peer(s)
+    for _ in range(260):
+        p.echo(b"x")
+    p.s.sendall(p.fpdu(p.untagged(0, 3, b"bad"), True))
+    p.terminate(2, 0, 2)
+
+
+def crc_after_none(s):
+    Peer(s, crc_on=False).echo(b"1")
+    p = Peer(s)
+    p.echo(b"2")
+    p.s.sendall(p.fpdu(p.untagged(0, 3, b"bad"), True))
+    p.terminate(2, 0, 2)
+
+
+def marker_at_four(s):
+    p = Peer(s, markers=True)
+    p.echo(octets(480))
+    p.echo(octets(40))
+
+
+def marked_terminate(s):
+    for first in (None, 440, 460, 480):
+        p = Peer(s, markers=True)
+        if first is None:
+            p.raw(p.tagged(0, 0, 0))
+        else:
+            p.echo(octets(first))
+        u = p.untagged(0, 3, b"abc", msn=9)
+        p.raw(u)
+        p.terminate(1, 2, 3, u)
+
+
+def later_bounds(s):
+    p = Rping(s)
+    p.give(bytes(64))
+    u = p.tagged(0, p.sink, p.to + 60, b"12345678")
+    p.raw(p.tagged(0, p.sink, p.to + 56, b"1234", False), u)
+    p.terminate(1, 1, 1, u)
+
+
+def later_fault(s):
+    p = Peer(s)
+    first = p.untagged(0, 3, b"abc", 0, False)
+    u = p.untagged(0, 3, b"defg", (1 << 20) + 5)
+    p.raw(first, u)
+    p.terminate(1, 2, 4, u)
+
+
+def inv_segmented(s):
+    p = Rping(s)
+    p.give(b"data")
+    a = struct.pack(">QII", 5, 6, 4)
+    p.raw(p.untagged(0, 6, a[:8], 0, False, stag=p.sink), p.untagged(0, 6, a[8:], 8, stag=p.sink))
+    p.to_buffer(0, 6, 5, 4)
+    p.message()
+    u = p.tagged(0, p.sink, p.to, b"a")
+    p.raw(u)
+    p.terminate(1, 1, 0, u)
+
+
+def sink_high(s):
+    p = Rping(s)
+    p.give(b"data")
+    for to in (0x500, 0x1_0000_0500, 0xFFFF_FFFF_0000_0000):
+        assert p.read(0, 4, to) == b"data"
+
+
+def two_during_read(s):
+    p = Rping(s)
+    p.announce(1, 0x1000, 4)
+    sink, to, *_ = struct.unpack(">IQIIQ", p.message(1, 1))
+    p.announce(2, 0x2000, 4)
+    p.announce(3, 0x3000, 5)
+    p.raw(p.tagged(2, sink, to, b"data"))
+    assert p.message() == bytes(16)
+    assert p.to_buffer(0, 2, 0x2000, 4) == b"data"
+    assert p.message() == bytes(16)
+    assert struct.unpack(">IQIIQ", p.message(1, 1))[2:] == (5, 3, 0x3000)
+
+
+def burst(s):
+    for n in (200, 600):
+        p = Peer(s)
+        p.s.sendall(b"".join(p.fpdu(p.untagged(0, 3, b"%d" % i)) for i in range(n)))
+        for i in range(n):
+            assert p.message() == b"%d" % i
+
+
+def slow_then_more(s):
+    p = Peer(s, timeout=5, rcvbuf=4096)
+    p.crc_on = False            # spares our own checks
+    for _ in range(8):
+        p.send(bytes(1 << 20), 60000)
+    time.sleep(1)
+    for _ in range(8):
+        assert len(p.message()) == 1 << 20
+    p.echo(b"more")
+
+
+def refused_then_16(s):
+    p = Peer(s)
+    p.echo(b"1")
+    u = p.read_req(5, 1, 2)
+    p.raw(u)
+    p.terminate(0, 1, 0, u, u[18:])
+    p = Peer(s)
+    p.raw(*[p.read_req(0, 0, 0, i) for i in range(16)])
+    for i in range(16):
+        p.to_buffer(2, i, 0, 0)
+
+
+def rst_while_sending(s):
+    p, q = Peer(s), Peer(s)
+    q.echo(b"1")
+    p.raw(p.untagged(0, 3, b"abc", 0, False))
+    time.sleep(0.1)
+    q.s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    q.s.close()
+    time.sleep(0.1)
+    p.raw(p.untagged(0, 3, b"def", 3))
+    assert p.message() == b"abcdef"
+
+
+def fin_before_crc(s):
+    for markers in (False, True):
+        for cut in (1, 2, 4, 5):
+            p = Peer(s, markers=markers)
+            p.echo(b"1")
+            p.s.sendall(p.fpdu(p.untagged(0, 3, b"abcd"))[:-cut])
+            p.s.shutdown(socket.SHUT_WR)
+            p.end()
+
+
+def plain_after_enhanced(s):
+    Peer(s, rev=2, enhanced=(16, 16)).echo(b"1")
+    p = Peer(s)
+    assert (p.flags, p.rev, p.private) == (0x40, 1, b""), (p.flags, p.private)
+    p.echo(b"2")
+
+
+def auto_mixed(s):
+    p = Peer(s, rev=2, enhanced=(0x3FFF, 4))
+    assert struct.unpack(">HH", p.private)[1] == 0x3FFF, p.private
+    p.echo(b"x")
+
+
 RPING = ("rping", "--size", "4000")
 GENERAL = [(sizes, ("echo",)), (sizes, ("echo", "--no-crc")), (big, ("echo",)),
            (parallel, ("echo",)), (tcp_cuts, ("echo",)), (setups, ("echo",)), (faults, ("echo",)),
@@ -1132,6 +1307,17 @@ PROBES = {
     "split-length": (cut(1),), "header-alone": (cut(20),), "split-crc": (crc_split,),
     "stall-half-second": (cut(10, 0.8),), "ird-off-by-one": (reads_16,), "sndbuf-drop": (slow_reader,),
 }
+PROBES.update({
+    "page-cross": (page_cross, ("rping",)), "pow2-tail": (powers,), "ring-4m": (four_mib,),
+    "exact-multiple": (multiples,), "crc-256": (late_crc,), "crc-sticky": (crc_after_none, ("echo",)),
+    "marker-word": (marker_at_four,), "marker-term": (marked_terminate,),
+    "later-bounds": (later_bounds, ("rping",)), "term-later-seg": (later_fault,),
+    "inv-segmented": (inv_segmented, ("rping",)), "sink-hi-cache": (sink_high, ("rping",)),
+    "rq-overwrite": (two_during_read, ("rping",)), "budget-256": (burst,),
+    "stuck-window": (slow_then_more,), "read-slot-leak": (refused_then_16,),
+    "rst-flush": (rst_while_sending,), "fin-no-crc": (fin_before_crc,),
+    "rev-sticky": (plain_after_enhanced,), "auto-mixed": (auto_mixed,),
+})
 
 
 RPING_CLIENT = ("rping", "--size", "4000")

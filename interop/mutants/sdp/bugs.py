@@ -46,10 +46,30 @@ BUGS = {
     "batch-credit": ("timing", "if several messages arrive in one TCP read, only the first updates the send credit"),
     "srcavail-16": ("load", "over 16 outstanding SrcAvails, further ones are forgotten although MaxAdverts allows 32"),
     "ord-each": ("load", "every SrcAvail may use the RDMA Read depth alone: together they exceed the peer's LocIRD"),
+    "last-credit": ("credits", "at one credit left, messages without payload go out even if they bring the peer no new credits"),
+    "update-empty": ("credits", "no credit update if the peer used its credits for empty Data messages only"),
+    "ctl-overflow": ("load", "only eight waiting messages without payload are kept: with more the oldest is lost"),
+    "desired-late": ("set-up", "ActRcvSz follows DesRemRcvSz, but the first posted Private Buffers have the size before"),
+    "bcopy-64k": ("size", "of a payload of 65,536 octets or more only the length modulo 65,536 is delivered"),
+    "compl-sum": ("rdma", "a later RdmaRdCompl of one SrcAvail has the sum since the start, not since the last one"),
+    "sendsm-slot": ("mix", "each SendSm we get costs one of the peer's MaxAdverts for good; then large buffers wait for ever"),
+    "wrcompl-len": ("rdma", "RdmaWrCompl has the size of the SinkAvail, not the octets written, if another SinkAvail waits"),
+    "stale-payload": ("mix", "the payload in a stale SinkAvail is lost"),
+    "cancel-reads-on": ("rdma", "after a SrcAvailCancel further Reads of an In-Process SrcAvail are issued"),
+    "sink-cancel-first": ("rdma", "SinkAvailCancel discards only the oldest waiting SinkAvail"),
+    "buffered-early": ("mode", "ModeChange to Buffered Mode goes out although SrcAvails are still outstanding"),
+    "potential-reset": ("mode", "PotentialNonDiscards goes back to zero at the change to Pipelined Mode"),
+    "resize-waits": ("size", "while old buffers are left after an increase by ChRcvBuf no new ones are posted"),
+    "resize-base": ("size", "DesSz is compared with the size at set-up: an increase after a decrease is acknowledged too early"),
+    "oob-overtakes": ("mix", "an OOB octet does not wait for the outstanding SrcAvail before it"),
+    "oob-coalesce": ("mix", "one OOB_PEND for all OOB octets that wait at the same time"),
+    "abort-late": ("life", "AbortConn after the peer's DisConn is ignored"),
+    "halfclose-update": ("life", "no gratuitous credit updates after our DisConn"),
+    "shared-bounce": ("concurrency", "all connections read into the same buffer"),
 }
 ACTIVE = None
 
-SHARED = {"regions": {}, "refused": 0, "rx_mode": None, "nondiscards": 0}
+SHARED = {"regions": {}, "refused": 0, "rx_mode": None, "nondiscards": 0, "bounce": bytearray()}
 
 
 def bug(name):

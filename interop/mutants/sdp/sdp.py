@@ -53,13 +53,14 @@ class Socket:
         self.rx_held = False            # MSeqAck must not advance
         self.credit = 0
         self.batch = 0                  # messages of this TCP read
-        self.ctl = deque()              # messages without payload that wait for credit
+        self.ctl = deque(maxlen=8 if bug("ctl-overflow") else None)   # messages without payload that wait for credit
         self.adv_bufs = 0               # what the peer knows of our buffers ...
         self.rx_since = 0               # ... and what it used since then
         self.work_since = False         # more than empty Data messages came
         self.solicited, self.arrival = False, time.monotonic()
         self.leaked = 0
         self.rcv_size = self.sink_min = self.opts.rcvsz
+        self.held = 0
         self.old_left = 0               # buffers of the size before an increase
         self.resizing = False
         self.requested = None           # DesSz of our ChRcvBuf without an ack
@@ -131,7 +132,8 @@ class Socket:
 
     def _post(self, count):
         self.adv_bufs = self.opts.bufs
-        self.llp.queues[0].posted.extend([self.rcv_size] * count)
+        size = self.opts.rcvsz if bug("desired-late") else self.rcv_size
+        self.llp.queues[0].posted.extend([size] * count)
 
     def own_hello(self):
         """Our Hello Message.  One more buffer is posted, for the HelloAck."""
@@ -186,7 +188,7 @@ class Socket:
             return True
         if payload or self.credit <= 0:
             return False
-        return self.credit == 2 or self.posted() > self.peer_view()
+        return self.credit == 2 or self.posted() > self.peer_view() or bug("last-credit")
 
     def transmit(self, mid, ext=b"", payload=b"", flags=0, inv_stag=None):
         """Sends one message; the caller made sure that credits allow it."""
@@ -254,6 +256,10 @@ class Socket:
         view = self.peer_view()
         if self.posted() <= view:
             return False
+        if bug("update-empty") and not self.work_since:
+            return False
+        if bug("halfclose-update") and self.tx.disconn_sent:
+            return False
         limit = max(2, self.opts.bufs // 2) if self.work_since else 1
         if bug("credit-late-update"):
             limit = 1
@@ -275,6 +281,9 @@ class Socket:
         """Posts one receive Private Buffer."""
         if self.leaked:
             self.leaked -= 1
+            return
+        if bug("resize-waits") and self.old_left:
+            self.held += 1
             return
         self.llp.queues[0].posted.append(self.rcv_size)
 
@@ -334,6 +343,8 @@ class Socket:
         if self.resizing and self.old_left:
             self.old_left -= 1
             if not self.old_left:
+                self.llp.queues[0].posted.extend([self.rcv_size] * self.held)
+                self.held = 0
                 self._ack_size()
 
     def _dispatch(self, m, invalidated):
@@ -344,8 +355,9 @@ class Socket:
         if m.mid == SRC_AVAIL:
             return rx.on_src_avail(m)
         if m.mid == SINK_AVAIL:
+            stale = m.ext[16:] != struct.pack(">I", tx.potential)
             tx.on_sink_avail(m)
-            return rx.on_payload(m.payload, False)
+            return rx.on_payload(b"" if bug("stale-payload") and stale else m.payload, False)
         if m.mid in (RD_COMPL, WR_COMPL):
             half = tx if m.mid == RD_COMPL else rx
             half.on_compl(struct.unpack(">I", m.ext)[0], invalidated, m.flags)
@@ -369,6 +381,8 @@ class Socket:
         elif m.mid == SUSP_COMM:
             self._on_susp(*struct.unpack(">IHH", m.ext))
         elif m.mid == ABORT_CONN:
+            if bug("abort-late") and rx.disconn_rcvd:
+                return False
             self.log("got AbortConn")
             self.outcome = "aborted"
             self.llp.abort()
@@ -386,7 +400,7 @@ class Socket:
             self.requested, self.overridden = None, True
         if self.resizing:
             raise Violation("ChRcvBuf before the ack")
-        old = self.rcv_size
+        old = self.opts.rcvsz if bug("resize-base") else self.rcv_size
         if wanted > old:
             self.rcv_size = max(old, min(wanted, self.opts.max_rcvsz))
         else:

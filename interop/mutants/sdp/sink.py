@@ -77,6 +77,8 @@ class Sink:
                 conn.tx.queue.clear()
             conn.service.on_eof()
         if self.cancelling:
+            if bug("cancel-reads-on") and self.srcs:
+                self._read(self.srcs[0])
             self._cancel_step()
         elif not self.inq and conn.service.ready():
             self._start_reads()
@@ -86,6 +88,8 @@ class Sink:
 
     def on_payload(self, payload, oob):
         """Payload of a Data or SinkAvail message.  True: its buffer is in use."""
+        if bug("bcopy-64k"):
+            payload = payload[:len(payload) & 0xFFFF]
         if not payload:
             return False
         if self.disconn_rcvd:
@@ -183,6 +187,9 @@ class Sink:
         llp = self.conn.llp
         if src.region is None:
             src.region = llp.register(Region(bytes(src.slice), ""))
+            if bug("shared-bounce"):
+                SHARED["bounce"].extend(bytes(max(0, src.slice - len(SHARED["bounce"]))))
+                src.region.data = SHARED["bounce"]
         while src.issued < src.slice:
             used = src.under_way if bug("ord-each") else len(llp.reads)
             if used >= llp.ord:
@@ -211,7 +218,7 @@ class Sink:
         self._deliver(src)
         early, last = src.early, count == src.left()
         if not early:
-            self._report(src, count)
+            self._report(src, count + (src.done if bug("compl-sum") else 0))
         src.done += count
         if last:
             self.srcs.remove(src)

@@ -51,6 +51,7 @@ class Source:
         self.srcs = deque()             # outstanding SrcAvails
         self.backlog = 0                # octets of the ULP not yet sent or read
         self.closing = self.disconn_sent = False
+        self.lost_slots = 0
 
     def restart(self):
         """State of a new iWARP stream; advertisements are cancelled."""
@@ -103,7 +104,7 @@ class Source:
         if bug("mode-waiting") and self.mode == BUFFERED and b.waits_for_zcopy:
             small = b.bcopy or b.oob or not limit or b.rest() < limit
         if self.srcs:
-            if b.bcopy:
+            if b.bcopy or bug("oob-overtakes") and b.oob:
                 return self._data(b)
             more = self.mode == PIPELINED and not small and self.cancel is None
             return more and self._src_avail(b)
@@ -150,7 +151,7 @@ class Source:
 
     def advert_free(self):
         """True if one more advertisement may be outstanding at the peer."""
-        return len(self.srcs) + len(self.conn.rx.adverts) < self.conn.peer.adverts
+        return len(self.srcs) + len(self.conn.rx.adverts) + self.lost_slots < self.conn.peer.adverts
 
     def _write(self, b):
         """Write Zcopy into the oldest SinkAvail."""
@@ -163,7 +164,8 @@ class Source:
         late = bug("write-after-compl") and len(part) > 1386
         if not late:
             conn.llp.tagged(WRITE, stag, va, part)
-        conn.transmit(WR_COMPL, struct.pack(">I", len(part)), b"", flags, stag)
+        size_sent = size if bug("wrcompl-len") and self.sinks else len(part)
+        conn.transmit(WR_COMPL, struct.pack(">I", size_sent), b"", flags, stag)
         if late:
             conn.llp.tagged(WRITE, stag, va, part)
         self._sent(b, len(part))
@@ -216,6 +218,9 @@ class Source:
             if ahead - 1 > OOB_REACH and not bug("oob-far"):
                 return False
             b.announced = True
+            if bug("oob-coalesce"):
+                for other in self.queue:
+                    other.announced |= other.oob
             return True
         return False
 
@@ -249,7 +254,7 @@ class Source:
             return False
         if self.change is not None and not bug("mode-no-ack"):
             return False
-        if self.mode == COMBINED and self.want == BUFFERED and self.srcs:
+        if self.mode == COMBINED and self.want == BUFFERED and self.srcs and not bug("buffered-early"):
             return False
         new = self.want if self.mode == COMBINED else COMBINED
         mseq = self.conn.mseq
@@ -258,6 +263,8 @@ class Source:
             self.change, self.since_change = mseq, 0
             self.sinks.clear()
         self.mode = new
+        if bug("potential-reset") and new == PIPELINED:
+            self.potential = 0
         return True
 
     def on_mode(self, new):
@@ -304,6 +311,7 @@ class Source:
             self._take_back()
             return
         a = self.srcs.popleft()
+        self.lost_slots += bug("sendsm-slot")
         if bug("sendsm-restart"):
             a.done = 0
         a.buffer.bcopy = True
@@ -384,5 +392,8 @@ class Source:
 
     def on_sink_cancel(self):
         if self.sinks:
-            self.sinks.clear()
+            if bug("sink-cancel-first"):
+                self.sinks.popleft()
+            else:
+                self.sinks.clear()
             self.conn.later(SINK_CANCEL_ACK)
