@@ -1,5 +1,5 @@
 -- The Lua module `sdp_case`: declares cases for a driven socket, which is an SDP socket that
--- executes commands (docs/sdp-driver.md).
+-- executes commands (docs/sdp-driver.md). It also has a step that several of these cases take.
 
 sdp_case = {}
 
@@ -25,4 +25,22 @@ function sdp_case.observed(topic, name, title, requirements, shown, declared, ru
   return sdp_case.driven(topic, name, title, { requirements, shown }, declared, function(s, t, hello_ack)
     run(s, shown, t, hello_ack)
   end)
+end
+
+--- Opcodes of RDMAP (RFC 5040 section 4.1).
+local READ_RESPONSE, TERMINATE = 2, 7
+
+--- Waits for the answer to a Read. Returns the read bytes, and the first two bytes of a Terminate
+--- (layer, error type and error code). If there is no answer, these bytes are "".
+function sdp_case.read_answer(s)
+  local octets = ""
+  while true do
+    local event, fpdu = s:connection():next {}
+    if event ~= "fpdu" then return octets, "" end
+    if fpdu.opcode == TERMINATE then return octets, fpdu.payload:sub(1, 2) end
+    if fpdu.opcode == READ_RESPONSE then
+      octets = octets .. fpdu.payload
+      if fpdu.last then return octets end
+    end
+  end
 end

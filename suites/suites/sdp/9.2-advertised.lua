@@ -4,24 +4,8 @@
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
 
--- Opcodes of RDMAP, and errors of a Terminate that refuses a Read (RFC 5040 sections 4.1 and 4.8).
-local READ_RESPONSE, TERMINATE = 2, 7
+-- Errors of a Terminate that refuses a Read (RFC 5040 section 4.8).
 local INVALID_STAG, OUT_OF_BOUNDS = "\x01\x00", "\x01\x01"
-
--- Waits for the answer to a Read. Returns the read bytes, and the first two bytes of a Terminate
--- (layer, error type and error code). If there is no answer, these bytes are "".
-local function read_answer(s)
-  local octets = ""
-  while true do
-    local event, fpdu = s:connection():next {}
-    if event ~= "fpdu" then return octets, "" end
-    if fpdu.opcode == TERMINATE then return octets, fpdu.payload:sub(1, 2) end
-    if fpdu.opcode == READ_RESPONSE then
-      octets = octets .. fpdu.payload
-      if fpdu.last then return octets end
-    end
-  end
-end
 
 -- Expects only Data, until `due` bytes have arrived. Returns the number of received bytes.
 local function take(s, due, options)
@@ -44,7 +28,7 @@ case(driven("readable", "The target serves late Reads of its SrcAvail by STag an
     s:read { stag = m.stag, va = m.va + #m.payload + number, length = 10 }
   end
   for _ = 1, hello_ack.loc_ird do
-    local _, refusal = read_answer(s)
+    local _, refusal = sdp_case.read_answer(s)
     t:check(refusal ~= INVALID_STAG, { requirement = "SDP-9.2-23", expected = "an STag that is still valid", actual = "a Terminate: invalid STag" })
     t:check(refusal ~= OUT_OF_BOUNDS, { requirement = "SDP-6.3.2-4", expected = "advertised bytes at VA", actual = "a Terminate: out of bounds" })
     t:check(not refusal, {

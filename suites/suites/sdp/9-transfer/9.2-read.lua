@@ -4,24 +4,8 @@
 local VA = 0x700000001
 local OCTETS = ("abcdefghij"):rep(200)
 
--- Opcodes of RDMAP, and errors of a Terminate that refuses a Read (RFC 5040 sections 4.1 and 4.8).
-local READ_RESPONSE, TERMINATE = 2, 7
+-- Errors of a Terminate that refuses a Read (RFC 5040 section 4.8).
 local INVALID_STAG, OUT_OF_BOUNDS = "\x01\x00", "\x01\x01"
-
--- Waits for the answer to a Read. Returns the read bytes, and the first two bytes of a Terminate
--- (layer, error type and error code). If there is no answer, these bytes are "".
-local function read_answer(s)
-  local octets = ""
-  while true do
-    local event, fpdu = s:connection():next {}
-    if event ~= "fpdu" then return octets, "" end
-    if fpdu.opcode == TERMINATE then return octets, fpdu.payload:sub(1, 2) end
-    if fpdu.opcode == READ_RESPONSE then
-      octets = octets .. fpdu.payload
-      if fpdu.last then return octets end
-    end
-  end
-end
 
 do
   local shown = sdp.shown { "hello_ack", "dis_conn", "rdma_rd_compl", "SDP-6.3.7.1-3" }
@@ -142,7 +126,7 @@ case(driven("read-from-first-byte", "The target's SrcAvail advertises memory tha
   s:command "send 2000"
   local m = s:expect "src_avail"
   s:read { stag = m.stag, va = m.va, length = m.length }
-  local octets, refusal = read_answer(s)
+  local octets, refusal = sdp_case.read_answer(s)
   -- An error about the STag or the bounds shows that Reads are enabled.
   t:check(not refusal or refusal == INVALID_STAG or refusal == OUT_OF_BOUNDS, {
     requirement = "SDP-14.1-1", expected = "a Read Response", actual = "a refusal that is not about the STag or the bounds, or no answer",
