@@ -247,3 +247,49 @@ fn attributed(violation: &Violation, tap: Side, fault: Option<u32>) -> Attribute
         fault,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A byte of the segment from A to B is corrupted. B receives it in frame 5.
+    fn judged(outcome: Outcome) -> Judged {
+        let fault = Fault {
+            number: 1,
+            time: 0,
+            kind: FaultKind::Corrupt { at: 0, bits: 1 },
+            from: Side::A,
+            src: "127.0.0.1:1".parse().unwrap(),
+            dst: "127.0.0.1:2".parse().unwrap(),
+            seq: 0,
+            len: 40,
+            sent: FrameNumber::NONE.later(4),
+            received: Some(FrameNumber::NONE.later(5)),
+        };
+        Judged { fault, outcome, receiver_end: None }
+    }
+
+    /// B violates a requirement in this frame, in a message to A.
+    fn of_b(frame: u64) -> Attributed {
+        Attributed {
+            side: Side::B,
+            requirement: "DDP-4.2-5",
+            severity: "error",
+            flow: Flow { sender: "127.0.0.1:2".parse().unwrap(), receiver: "127.0.0.1:1".parse().unwrap(), earlier: 0 },
+            tap: Side::B,
+            frame: FrameNumber::NONE.later(frame),
+            count: 1,
+            expected: String::new(),
+            found: String::new(),
+            fault: None,
+        }
+    }
+
+    #[test]
+    fn only_an_undetectable_byte_misleads_and_only_later_violations() {
+        let undetectable = [judged(Outcome::UndetectableWithoutCrc)];
+        assert_eq!(misled_by(&of_b(6), &undetectable), Some(1));
+        assert_eq!(misled_by(&of_b(5), &undetectable), None);
+        assert_eq!(misled_by(&of_b(6), &[judged(Outcome::DetectedByCrc)]), None);
+    }
+}
