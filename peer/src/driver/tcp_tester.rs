@@ -25,6 +25,9 @@ pub(super) struct TcpTester {
 
 /// Maximum number of bytes in one read.
 const READ_LEN: usize = 64 * 1024;
+/// How long [`TcpTester::send_now`] waits for TCP. Without a wait, the runtime could not learn that
+/// TCP accepts bytes again.
+const NOW: Duration = Duration::from_millis(1);
 
 impl TcpTester {
     pub(super) fn new(stream: TcpStream, clock: Clock, send_timeout: Duration) -> Self {
@@ -42,6 +45,19 @@ impl TcpTester {
                 .map_err(|error| while_sending("send", error))?;
         }
         Ok(())
+    }
+
+    /// Sends the bytes that TCP accepts now. Returns their number.
+    pub(super) async fn send_now(&mut self, octets: &[u8]) -> Result<usize, LinkError> {
+        let Some(stream) = &mut self.stream else { return Err(LinkError::Finished) };
+        let mut sent = 0;
+        while let Some(rest) = octets.get(sent..).filter(|rest| !rest.is_empty()) {
+            match timeout(NOW, stream.write(rest)).await {
+                Ok(accepted) => sent += accepted.map_err(|error| while_sending("send", error))?,
+                Err(_) => break,
+            }
+        }
+        Ok(sent)
     }
 
     pub(super) async fn receive(&mut self, deadline: Instant) -> Result<Received, LinkError> {

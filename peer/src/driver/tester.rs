@@ -73,6 +73,31 @@ impl TesterConnection {
         result
     }
 
+    /// Sends the bytes that TCP accepts now. Returns their number, which is 0 if the target's window
+    /// is closed.
+    ///
+    /// # Errors
+    /// The same errors as [`send`](Self::send), except the time-out.
+    pub async fn send_now(&mut self, octets: &[u8]) -> Result<usize, LinkError> {
+        reject_if(self.finished, LinkError::Finished)?;
+        reject_if(self.over == Some(Received::Reset), LinkError::Reset)?;
+        let at = self.now();
+        let result = match &mut self.side {
+            Side::Tcp(side) => side.send_now(octets).await,
+            Side::Virtual(side) => side.send_now(octets),
+        };
+        match &result {
+            Ok(0) => {}
+            Ok(sent) => {
+                let content = EventContent::Octets(Bytes::copy_from_slice(&octets[..*sent]));
+                self.traffic.record(at, self.number, Direction::ToTarget, content);
+            }
+            Err(LinkError::Reset) => self.saw_reset(),
+            Err(_) => {}
+        }
+        result
+    }
+
     /// Waits until `deadline` for bytes, FIN or reset from the target. An event that has already
     /// arrived is returned even after the deadline.
     ///

@@ -257,7 +257,11 @@ impl Reader<'_> {
         }
         let pause = pause(fields.or("pause", 0.0)?).map_err(|why| fields.wrong("pause", &why))?;
         let Deviates(deviation) = fields.or("deviates", Deviates(None))?;
-        Ok(SendSettings { cuts, every, pause, deviation })
+        let queued = fields.or("queued", false)?;
+        if queued && (every.is_some() || !cuts.is_empty()) {
+            return Err(fields.wrong("queued", "expected no cuts"));
+        }
+        Ok(SendSettings { cuts, every, pause, queued, deviation })
     }
 }
 
@@ -267,6 +271,9 @@ pub(super) struct SendSettings {
     every: Option<usize>,
     /// Pause between two pieces.
     pub(super) pause: Duration,
+    /// Whether the script continues before TCP has accepted all bytes. The next functions that
+    /// receive send the rest.
+    pub(super) queued: bool,
     /// How the step deviates from a plain exchange, if it does.
     pub(super) deviation: Option<Deviation>,
 }

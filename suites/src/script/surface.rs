@@ -277,6 +277,7 @@ async fn send(stage: &mut Stage, number: u32, message: &Message, options: &SendS
         stage.deviates(number, message, deviation).await?;
     }
     match cuts.is_empty() {
+        true if options.queued => stage.connections.send_queued(number, message).await?,
         true => stage.connections.send(number, message).await?,
         false => stage.connections.send_cut(number, message, &cuts, options.pause).await?,
     }

@@ -15,12 +15,12 @@ local ANSWERED = "RDMAP-5.2.1-18"
 local describe = session.describe
 
 --- Receives a message with this opcode, and returns its payload. If another event arrives, returns
---- nil and the description of the event.
+--- nil, the description of the event, the event, and the FPDU if the event is one.
 local function receive(conn, opcode, within)
   local pieces = {}
   repeat
     local event, fpdu = conn:next { within = within }
-    if event ~= "fpdu" or fpdu.opcode ~= opcode then return nil, describe(event, fpdu, within), event end
+    if event ~= "fpdu" or fpdu.opcode ~= opcode then return nil, describe(event, fpdu, within), event, fpdu end
     pieces[#pieces + 1] = fpdu.payload
   until fpdu.last
   return table.concat(pieces)
@@ -76,6 +76,60 @@ end
 
 unread_echo("unread-echo", "The target sends all echoes after the peer did not read for 2 s", 2)
 unread_echo("unread-echo-minute", "The target sends all echoes after the peer did not read for a minute", 60, "full")
+
+--- The number of Sends of a flood, and the payload bytes of each. They exceed all buffers of TCP.
+local FLOOD, FLOOD_SIZE = 256, 16000
+--- The number of seconds after which a missing echo of a flood is a failure.
+local FLOOD_ANSWER = 40
+
+-- No RFC requires that a target receives while it cannot send. So the tester continues with its
+-- Sends while it reads the echoes.
+case {
+  id = "rdmap/6-blocked/flood",
+  title = "The target sends all echoes after both directions were blocked",
+  requirements = { DELIVERED, IN_ORDER, PLACED },
+  capabilities = { "echo" },
+  tags = { "send", "blocked" },
+
+  run = function(t)
+    t:good_exchange()
+    local conn, op = t:operate()
+    local sent = {}
+    for nth = 1, FLOOD do
+      local payload, fpdus = string.pack(">I4", nth) .. octets.counted(FLOOD_SIZE - 4), nil
+      for at = 0, FLOOD_SIZE - 1, 1000 do
+        local fpdu = mpa.fpdu {
+          ulpdu = rdmap.send { payload = payload:sub(at + 1, at + 1000), msn = op.msn + nth - 1, mo = at, last = at + 1000 == FLOOD_SIZE },
+        }
+        fpdus = fpdus and fpdus .. fpdu or fpdu
+      end
+      sent[nth] = payload
+      conn:send(fpdus, { queued = true })
+    end
+    t:pause(2)
+    for nth, payload in ipairs(sent) do
+      local echo, other, event, fpdu = receive(conn, 3, FLOOD_ANSWER)
+      local first, code = (event == "fpdu" and fpdu.opcode == 7 and fpdu.payload or "\0\0"):byte(1, 2)
+      -- Without a receive, the target reports that it has no buffer, that the MSN is out of range,
+      -- or that the message is too long (RFC 5041 section 7.2).
+      if first == 0x12 and (code == 2 or code == 3 or code == 5) then
+        conn:reset()
+        t:unimplemented("The target has no receive for each of the unanswered Sends.")
+      end
+      -- An application may end a connection whose peer does not read.
+      if event == "close" then
+        conn:reset()
+        t:liveness()
+        t:unimplemented("The target ends a connection whose peer does not read.")
+      end
+      local expected = ("the echo of Send %d"):format(nth)
+      t:check(echo, { requirement = DELIVERED, expected = expected, actual = other or expected, missing = event ~= "fpdu" })
+      t:check(echo:sub(1, 4) == payload:sub(1, 4), { requirement = IN_ORDER, expected = expected, actual = "the echo of another Send" })
+      t:check(echo == payload, { requirement = PLACED, expected = "the bytes of the Send", actual = octets.difference(echo, payload) })
+    end
+    conn:close()
+  end,
+}
 
 --- Declares a case in which the tester reads no byte of a Read Response for `seconds`.
 local function unread_response(name, title, seconds, tier)

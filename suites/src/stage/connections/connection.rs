@@ -10,6 +10,7 @@ use weft_peer::Instant;
 use weft_peer::driver::TesterConnection;
 
 use super::markers::MarkedStream;
+use super::unsent::Unsent;
 use crate::stage::Message;
 use crate::stage::rdma::Progress;
 use crate::stage::sdp::HELLO_LEN;
@@ -17,6 +18,8 @@ use crate::stage::sdp::HELLO_LEN;
 /// One connection of the case.
 pub(in crate::stage) struct Connection {
     pub(in crate::stage) end: TesterConnection,
+    /// Bytes that TCP has not accepted yet.
+    pub(super) unsent: Unsent,
     /// Received bytes that no expectation has used yet. If the target sends markers, these bytes
     /// include the markers. [`fpdus`](Self::fpdus) moves the bytes without the markers to
     /// `unmarked`.

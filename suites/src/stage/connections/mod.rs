@@ -7,12 +7,14 @@
 //! | `markers` | markers in a stream of FPDUs |
 //! | `programs` | the programs that were started as the target |
 //! | `stream` | start-up frames and FPDUs in the received stream |
+//! | `unsent` | bytes that TCP has not accepted yet |
 
 mod accept;
 mod connection;
 mod markers;
 mod programs;
 mod stream;
+mod unsent;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ pub(in crate::stage) use connection::Connection;
 use markers::MarkedStream;
 pub(crate) use programs::EndedProgram;
 use programs::Programs;
+use unsent::Unsent;
 
 use super::rdma::{Exchange, Progress, RdmaSide, StartUpResult};
 use super::{Expectation, Log, Recorder, Stop, describe};
@@ -160,6 +163,7 @@ impl Connections {
     pub(in crate::stage) fn connected(&mut self, end: TesterConnection, direction: Direction) -> u32 {
         self.list.push(Connection {
             end,
+            unsent: Unsent::default(),
             unread: Vec::new(),
             unmarked: Vec::new(),
             sending: None,
@@ -185,6 +189,13 @@ impl Connections {
     pub(crate) async fn send(&mut self, number: u32, message: &Message) -> Result<(), Stop> {
         self.stimulate(number);
         self.put(number, message).await
+    }
+
+    /// Sends a message of a script as a stimulus. Does not wait until TCP has accepted all bytes: the
+    /// next calls that receive send the rest.
+    pub(crate) async fn send_queued(&mut self, number: u32, message: &Message) -> Result<(), Stop> {
+        self.stimulate(number);
+        self.put_with(number, message, true).await
     }
 
     /// Sends bytes in pieces that end at the offsets `cuts`, with `pause` in between. Each piece is
@@ -290,10 +301,18 @@ impl Connections {
     }
 
     pub(in crate::stage) async fn put(&mut self, number: u32, message: &Message) -> Result<(), Stop> {
+        self.put_with(number, message, false).await
+    }
+
+    /// Sends a message. With `queued`, does not wait until TCP has accepted all bytes.
+    async fn put_with(&mut self, number: u32, message: &Message, queued: bool) -> Result<(), Stop> {
         self.check_sent(message)?;
         let conn = self.get(number)?;
         let (octets, is_bad) = conn.framed(message);
-        let sent = conn.end.send(&octets).await;
+        let sent = match queued || !conn.unsent.is_empty() {
+            true => conn.unsent.send(&mut conn.end, &octets).await,
+            false => conn.end.send(&octets).await,
+        };
         if is_bad {
             // A Responder must not send before a correct FPDU arrives. But here the first FPDU has
             // a wrong CRC. Cases about CRCs judge whether the target checks the CRC, so this
@@ -338,6 +357,9 @@ impl Connections {
         if conn.finished {
             return Ok(());
         }
+        if !conn.unsent.is_empty() {
+            return Err(self.recorder().harness("the script sends a FIN before TCP has accepted all bytes"));
+        }
         conn.finished = true;
         match conn.end.finish().await {
             Ok(()) => self.recorder().step(number, Direction::Sent, StepKind::Fin, "close".into(), None),
@@ -350,7 +372,8 @@ impl Connections {
     /// Waits for one event from the target and records it. Appends received bytes to the unread
     /// bytes.
     pub(in crate::stage) async fn receive(&mut self, number: u32, deadline: Instant) -> Result<Arrival, Stop> {
-        let received = self.get(number)?.end.receive(deadline).await;
+        let conn = self.get(number)?;
+        let received = conn.unsent.receive(&mut conn.end, deadline).await;
         let (kind, arrival) = match received {
             Ok(Received::Octets(octets)) => {
                 self.has_responded = true;
