@@ -43,6 +43,7 @@ use std::collections::VecDeque;
 use std::mem;
 
 use bytes::Bytes;
+use weft_core::crc::CRC_LEN;
 
 use self::stream::{Stream, StreamEnd};
 use crate::hostile::{self, Conduct};
@@ -222,6 +223,9 @@ impl Connection {
 
     /// Processes the peer's FIN.
     pub fn handle_fin(&mut self, now: Instant) {
+        if self.conduct.completes_cut_crc {
+            self.complete_cut_crc(now);
+        }
         self.peer_fin = true;
         self.note_refusal();
         match &self.state {
@@ -253,6 +257,14 @@ impl Connection {
             State::Streaming | State::Draining(_) | State::Silent | State::Closed => {}
         }
         self.finish_when_closed();
+    }
+
+    /// Processes the last FPDU if the FIN has cut its CRC field.
+    fn complete_cut_crc(&mut self, now: Instant) {
+        let State::Operating(stream) = &mut self.state else { return };
+        if let Some(missing) = stream.ignore_missing_crc() {
+            self.handle_octets(now, &[0; CRC_LEN][..missing]);
+        }
     }
 
     fn half_close(&mut self) {

@@ -128,6 +128,11 @@ impl Stream {
         None
     }
 
+    /// See [`Deframer::ignore_missing_crc`].
+    pub(super) fn ignore_missing_crc(&mut self) -> Option<usize> {
+        self.deframer.ignore_missing_crc()
+    }
+
     /// Returns whether all received FPDUs and messages are complete.
     pub(super) fn is_at_boundary(&self) -> bool {
         self.deframer.is_at_boundary() && !self.inbound.receiver.is_mid_message()

@@ -10,6 +10,9 @@ deviations! {
         "sends an FPDU right after its Request, before the Reply arrives";
     "mpa.closes-late" [Conduct(|conduct| conduct.closes_late = true)] ["MPA-8-9", "MPA-7.1.2-14", "MPA-7.1.2-4", "MPA-7.1.3-1", "MPA-8-4"]
         "leaves the connection open after a malformed start-up frame until start-up times out";
+    "mpa.completes-cut-crc" [Conduct(|conduct| conduct.completes_cut_crc = true)]
+        ["MPA-4.4-10", "MPA-4.4-19", "MPA-6-1", "MPA-6-3"]
+        "processes an FPDU whose CRC field is cut at the end of the stream";
     "mpa.cuts-last-fpdu" [Conduct(|conduct| conduct.cuts_last_fpdu = true)] ["MPA-7.2-1", "MPA-A.1-3"]
         "omits the last four bytes of an FPDU that it sends while closing";
     "mpa.drops-after-first-fpdu" [Conduct(|conduct| conduct.drops_after_first = true)] ["MPA-5.2-1", "MPA-6-2", "MPA-7.1.5-5", "MPA-6-4"]

@@ -39,6 +39,8 @@ pub(crate) struct Conduct {
     pub(crate) drops_first_fpdu: bool,
     /// An invalid FPDU is skipped, and later FPDUs are delivered.
     pub(crate) goes_on_after_error: bool,
+    /// An FPDU whose CRC field is cut by the peer's FIN is processed.
+    pub(crate) completes_cut_crc: bool,
     /// An Atomic Operation completes when its Request is sent.
     pub(crate) completes_atomics_early: bool,
     /// A Read completes with the first segment of its Response.
