@@ -116,6 +116,21 @@ impl Link {
         }
     }
 
+    /// Sets the TCP sequence number of the tester's first byte, for the connections that are opened
+    /// after this call. With a number near 2^32, the sequence number wraps to 0 after a few bytes.
+    ///
+    /// # Errors
+    /// [`LinkError::NoSegments`]: the link uses the TCP of the operating system.
+    pub fn set_first_sequence(&mut self, number: u32) -> Result<(), LinkError> {
+        match self {
+            Link::Virtual(link) => {
+                link.first_sequence = Some(number);
+                Ok(())
+            }
+            Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_) => Err(LinkError::NoSegments),
+        }
+    }
+
     fn record(&self, connection: &TesterConnection) {
         let target_opens = matches!(self, Link::Virtual(link) if link.target_opens);
         connection.record_opened(if target_opens { Direction::FromTarget } else { Direction::ToTarget });

@@ -49,6 +49,10 @@ pub enum LinkError {
     /// [`TesterConnection::receive`](super::TesterConnection::receive) reports the reset too.
     #[error("the target reset the connection")]
     Reset,
+    /// The tester cannot choose TCP segments on this link, because the TCP of the operating system
+    /// chooses them.
+    #[error("the TCP of the operating system chooses the segments, so the tester cannot choose them")]
+    NoSegments,
     /// The target accepted no more bytes within the send time-out.
     #[error("the target accepted no bytes for {} s", .after.as_secs_f32())]
     SendTimeout {

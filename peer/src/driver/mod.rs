@@ -36,6 +36,7 @@ mod tcp_tester;
 mod tester;
 mod traffic_log;
 mod virtual_link;
+mod withheld;
 
 pub use accept::{AcceptLink, LinkListener};
 pub use call::Call;

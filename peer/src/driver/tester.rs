@@ -11,6 +11,7 @@ use super::received::Received;
 use super::tcp_tester::TcpTester;
 use super::traffic_log::{Direction, EventContent, TrafficLog};
 use super::virtual_link::tester::VirtualTester;
+use super::withheld::Withheld;
 use crate::reject::reject_if;
 use crate::time::Instant;
 
@@ -23,6 +24,8 @@ pub struct TesterConnection {
     tester: SocketAddr,
     target: SocketAddr,
     finished: bool,
+    /// A send whose segments the tester chooses.
+    withheld: Option<Withheld>,
     /// The result of each further `receive`, after the target has closed or the connection was
     /// reset.
     over: Option<Received>,
@@ -44,7 +47,7 @@ impl TesterConnection {
         traffic: &TrafficLog,
         (tester, target): (SocketAddr, SocketAddr),
     ) -> Self {
-        TesterConnection { side, number, traffic: traffic.clone(), tester, target, finished: false, over: None }
+        TesterConnection { side, number, traffic: traffic.clone(), tester, target, finished: false, withheld: None, over: None }
     }
 
     /// Sends bytes unchanged. The first write passes all bytes to TCP. Therefore the bytes leave in
@@ -96,6 +99,85 @@ impl TesterConnection {
             Err(_) => {}
         }
         result
+    }
+
+    /// Gives bytes to the tester's TCP, which does not send them yet. Then
+    /// [`send_segment`](Self::send_segment) sends them in segments that the caller chooses, and
+    /// [`send_withheld`](Self::send_withheld) ends the send.
+    ///
+    /// # Errors
+    /// - [`LinkError::NoSegments`]: the link uses the TCP of the operating system.
+    /// - The tester has already closed or reset the connection.
+    /// - The target has reset the connection.
+    /// - The bytes do not fit into the target's window within the send time-out of the link.
+    pub async fn withhold(&mut self, octets: &[u8]) -> Result<(), LinkError> {
+        reject_if(self.finished, LinkError::Finished)?;
+        reject_if(self.over == Some(Received::Reset), LinkError::Reset)?;
+        let result = match &mut self.side {
+            Side::Tcp(_) => Err(LinkError::NoSegments),
+            Side::Virtual(side) => side.withhold(octets),
+        };
+        match &result {
+            Ok(()) => self.withheld = Some(Withheld::new(octets)),
+            Err(LinkError::Reset) => self.saw_reset(),
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// Sends one TCP segment. `begin` is the offset of its first byte, counted from the first
+    /// withheld byte. A negative offset is in the bytes that were sent before: such a segment is a
+    /// retransmission. `octets` are the bytes of the segment. If they differ from the withheld or
+    /// sent bytes, the traffic log does not have them. If `fragment` is set, IP fragments with at
+    /// most this number of payload bytes carry the segment. The virtual link ignores `fragment`.
+    ///
+    /// # Errors
+    /// The same errors as [`withhold`](Self::withhold).
+    pub async fn send_segment(&mut self, begin: i64, octets: &[u8], fragment: Option<u16>) -> Result<(), LinkError> {
+        reject_if(self.over == Some(Received::Reset), LinkError::Reset)?;
+        let at = self.now();
+        let result = match &mut self.side {
+            Side::Tcp(_) => Err(LinkError::NoSegments),
+            Side::Virtual(side) => side.send_segment(begin, octets),
+        };
+        match &result {
+            Ok(()) => {
+                let logged = self.withheld.as_mut().and_then(|withheld| withheld.sent(begin, octets.len()));
+                self.record_sent(at, logged);
+            }
+            Err(LinkError::Reset) => self.saw_reset(),
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// Ends a send that [`withhold`](Self::withhold) began. Sends the bytes that no segment had.
+    /// From now on, TCP chooses the segments.
+    ///
+    /// # Errors
+    /// The same errors as [`withhold`](Self::withhold).
+    pub async fn send_withheld(&mut self) -> Result<(), LinkError> {
+        let Some(mut withheld) = self.withheld.take() else { return Ok(()) };
+        let at = self.now();
+        let result = match &mut self.side {
+            Side::Tcp(_) => Err(LinkError::NoSegments),
+            Side::Virtual(side) => side.send_withheld(),
+        };
+        match &result {
+            Ok(()) => {
+                let logged = withheld.sent(0, withheld.octets.len());
+                self.record_sent(at, logged);
+            }
+            Err(LinkError::Reset) => self.saw_reset(),
+            Err(_) => {}
+        }
+        result
+    }
+
+    fn record_sent(&self, at: Instant, octets: Option<Bytes>) {
+        if let Some(octets) = octets {
+            self.traffic.record(at, self.number, Direction::ToTarget, EventContent::Octets(octets));
+        }
     }
 
     /// Waits until `deadline` for bytes, FIN or reset from the target. An event that has already

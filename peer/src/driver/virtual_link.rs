@@ -10,6 +10,7 @@
 mod network;
 mod pm_client;
 mod pm_server;
+mod reassembly;
 mod simulation;
 pub(super) mod tester;
 
@@ -24,6 +25,7 @@ use bytes::Bytes;
 pub(super) use self::network::tester_mapper;
 use self::pm_client::{PmClient, VirtualCall};
 use self::pm_server::PmServer;
+use self::reassembly::Reassembly;
 use self::simulation::{Simulation, lock};
 use self::tester::VirtualTester;
 use super::call::Call;
@@ -31,8 +33,8 @@ use super::link_error::LinkError;
 use super::tester::{Side, TesterConnection};
 use super::traffic_log::TrafficLog;
 use crate::connection::{Connection, Settings};
-use crate::hostile::Deviations;
 use crate::hostile::mangle::Mangling;
+use crate::hostile::{Deviations, ReassemblyConduct, hook};
 use crate::mpa::PrivateDataTooLong;
 use crate::portmap::{QueryError, Server, ServerSettings, Table};
 use crate::service::{DrivenConnection, Echo, EchoClient, RpingClient, RpingServer, SdpServer, Service, WithService};
@@ -50,6 +52,10 @@ pub struct VirtualLink {
     pub(super) traffic: TrafficLog,
     factory: Factory,
     mangling: Option<Mangling>,
+    /// The deviations of the target's TCP.
+    conduct: ReassemblyConduct,
+    /// Sequence number of the tester's first byte on the connections that are opened later.
+    pub(super) first_sequence: Option<u32>,
     /// Limit of the tester's unread bytes on the connections that the tester opens.
     window: usize,
     connections: u32,
@@ -95,6 +101,8 @@ impl VirtualLink {
             traffic: TrafficLog::default(),
             factory: Box::new(factory),
             mangling: None,
+            conduct: ReassemblyConduct::default(),
+            first_sequence: None,
             window: Self::WINDOW,
             connections: 0,
             target_opens: false,
@@ -109,6 +117,14 @@ impl VirtualLink {
         self
     }
 
+    /// Makes the target's TCP commit these deviations. The functions that get [`Settings`] do this
+    /// themselves.
+    #[must_use]
+    pub fn deviating(mut self, deviations: &Deviations) -> Self {
+        self.conduct = hook::reassembly(deviations);
+        self
+    }
+
     /// See [`Link::set_receive_buffer`](super::Link::set_receive_buffer).
     pub(super) fn set_receive_buffer(&mut self, octets: u32) {
         // With an empty buffer, the target could never send.
@@ -118,7 +134,9 @@ impl VirtualLink {
     /// Creates the builtin responder with the echo service. `settings` include its deviations.
     #[must_use]
     pub fn echo(settings: Settings) -> Self {
-        VirtualLink::new(move |now| (Connection::respond(now, settings.clone()), Box::new(Echo)))
+        let deviations = settings.deviations.clone();
+        let link = VirtualLink::new(move |now| (Connection::respond(now, settings.clone()), Box::new(Echo)));
+        link.deviating(&deviations)
     }
 
     /// Creates the builtin responder with `rping -s`, on Queue Pairs of the software RNIC.
@@ -127,8 +145,9 @@ impl VirtualLink {
     /// # Errors
     /// The software RNIC cannot be opened.
     pub fn rping(settings: Settings) -> Result<Self, RnicError> {
+        let deviations = settings.deviations.clone();
         let server = RpingServer::new(settings)?;
-        Ok(Self::serving(move |now| Some(Box::new(server.accept(now)))))
+        Ok(Self::serving(move |now| Some(Box::new(server.accept(now)))).deviating(&deviations))
     }
 
     /// Creates a target that uses an SDP socket for each connection. If the server's role is
@@ -202,7 +221,7 @@ impl VirtualLink {
     /// Returns the tester's side of a connection, with the addresses of the tester and of the
     /// target.
     fn tester_side(&self, number: u32, addresses: (SocketAddr, SocketAddr)) -> TesterConnection {
-        let side = VirtualTester { number, simulation: Arc::clone(&self.simulation) };
+        let side = VirtualTester::new(number, Arc::clone(&self.simulation));
         TesterConnection::new(Side::Virtual(side), number, &self.traffic, addresses)
     }
 
@@ -259,12 +278,14 @@ impl VirtualLink {
     /// Request.
     pub fn echo_client(settings: Settings) -> Result<Self, PrivateDataTooLong> {
         Connection::initiate(Instant::ORIGIN, settings.clone())?;
-        Ok(Self::new(move |now| {
+        let deviations = settings.deviations.clone();
+        let link = Self::new(move |now| {
             // `initiate` has succeeded with these settings above, so it succeeds again here.
             let connection =
                 Connection::initiate(now, settings.clone()).unwrap_or_else(|_| Connection::stream(Settings::default()));
             (connection, Box::new(EchoClient::default()))
-        }))
+        });
+        Ok(link.deviating(&deviations))
     }
 
     /// Creates the builtin initiator with `rping -c`. The tester [accepts](super::Link::accept) its
@@ -273,8 +294,9 @@ impl VirtualLink {
     /// # Errors
     /// The software RNIC cannot be opened.
     pub fn rping_client(settings: Settings) -> Result<Self, RnicError> {
+        let deviations = settings.deviations.clone();
         let client = RpingClient::new(settings)?;
-        Ok(Self::serving(move |now| Some(Box::new(client.connect(now)))))
+        Ok(Self::serving(move |now| Some(Box::new(client.connect(now)))).deviating(&deviations))
     }
 
     /// Opens a connection. If `accepted` is set, the tester accepts the connection. Otherwise the
@@ -318,7 +340,7 @@ impl VirtualLink {
         let mangler = self.mangling.as_ref().map(|mangling| mangling.mangler(number.into()));
         let window = if port.is_none() { self.window } else { Self::WINDOW };
         let mut simulation = lock(&self.simulation);
-        simulation.open(number, connection, mangler, window);
+        simulation.open(number, connection, mangler, window, Reassembly::new(self.conduct, self.first_sequence));
         let back = simulation.now + Self::LATENCY;
         simulation.run_until(back);
         drop(simulation);

@@ -17,6 +17,7 @@ pub fn all() -> impl Iterator<Item = &'static Deviation> {
         super::placement::ALL,
         super::portmap::ALL,
         super::rdmap::ALL,
+        super::reassembly::ALL,
         super::startup::ALL,
         super::terminate::ALL,
         super::user::ALL,

@@ -14,6 +14,7 @@ use super::context::conduct::Conduct;
 use super::context::connection_outcome::ConnectionOutcome;
 use super::context::fpdu::SentFpdu;
 use super::context::port_mapper::{PmConduct, PmSent, PmSide};
+use super::context::reassembly::ReassemblyConduct;
 use super::context::sdp::{SdpArrived, SdpOut};
 use super::context::sdp_conduct::SdpConduct;
 use super::context::segment::{DeviationState, SentSegment};
@@ -137,6 +138,8 @@ pub(crate) enum Hook {
     PmRequest(fn(&mut PmMessage)),
     /// Changes a datagram of a port mapper before it is sent.
     PmSent(fn(&mut PmSent<'_>)),
+    /// Sets flags for the target's TCP on the virtual link.
+    Reassembly(fn(&mut ReassemblyConduct)),
     /// Changes IRD, ORD and flags of an accepting Reply before the Initiator uses them.
     ReplyParameters(fn(&mut Enhanced)),
     /// Returns whether to reject this valid FPDU.

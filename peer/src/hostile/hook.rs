@@ -19,6 +19,7 @@ use super::context::conduct::Conduct;
 use super::context::connection_outcome::ConnectionOutcome;
 use super::context::fpdu::SentFpdu;
 use super::context::port_mapper::{PmConduct, PmSent, PmSide};
+use super::context::reassembly::ReassemblyConduct;
 use super::context::sdp::{SdpArrived, SdpOut, is_counted};
 use super::context::sdp_conduct::SdpConduct;
 use super::context::sdp_hostile::SdpHostile;
@@ -122,6 +123,13 @@ pub(crate) fn settings(settings: &mut Settings) {
 pub(crate) fn conduct(deviations: &Deviations) -> Conduct {
     let mut conduct = Conduct::default();
     run!(deviations, Conduct(&mut conduct));
+    conduct
+}
+
+/// Called when a target on the virtual link is created. Returns the flags of the target's TCP.
+pub(crate) fn reassembly(deviations: &Deviations) -> ReassemblyConduct {
+    let mut conduct = ReassemblyConduct::default();
+    run!(deviations, Reassembly(&mut conduct));
     conduct
 }
 

@@ -22,6 +22,7 @@
 //!   - `ddp`, `rdmap`, `extension` (RFC 7306) and `terminate` for messages sent above MPA,
 //!   - `arrival` for the processing of received segments,
 //!   - `placement` for memory,
+//!   - `reassembly` for TCP segments,
 //!   - `completion` and `user` for reports to the user,
 //!   - `sdp` for SDP, and `portmap` for the SDP port mapper.
 //! - a test which shows that the endpoint with the deviation differs from the correct endpoint as
@@ -59,6 +60,7 @@ mod p2p;
 mod placement;
 mod portmap;
 mod rdmap;
+mod reassembly;
 mod sdp;
 mod startup;
 mod terminate;
@@ -68,6 +70,7 @@ pub use catalogue::{UnknownDeviation, all, by_name};
 pub(crate) use context::conduct::Conduct;
 pub use context::connection_outcome::ConnectionOutcome;
 pub(crate) use context::port_mapper::{PmConduct, PmSide};
+pub(crate) use context::reassembly::ReassemblyConduct;
 pub(crate) use context::sdp_conduct::SdpConduct;
 pub(crate) use context::sdp_hostile::SdpHostile;
 pub(crate) use context::segment::DeviationState;

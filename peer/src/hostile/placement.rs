@@ -8,7 +8,10 @@ use super::context::segment::{TO, add, has_payload, opcode};
 deviations! {
     "ddp.appends-segments" [Conduct(|conduct| conduct.appends_segments = true)] ["DDP-5.2-4"]
         "places the segments of a Send one after the other, whatever their MO is";
-    "ddp.delivers-gaps" [Conduct(|conduct| conduct.delivers_gaps = true)] ["DDP-5.4-3"]
+    "ddp.delivers-gaps" [
+        Conduct(|conduct| conduct.delivers_gaps = true),
+        Reassembly(|conduct| conduct.passes_over_gap = true),
+    ] ["DDP-5.4-3"]
         "delivers a Send when its last segment arrives, although earlier bytes of the Send are missing";
     "ddp.keeps-revoked" [Conduct(|conduct| conduct.keeps_revoked = true)] [
         "DDP-8.3-2", "DDP-8.3-1", "DDP-8.3.1-4", "DDP-8.3.1-6", "DDP-7.1-11", "RDMAP-3.2-9", "RDMAP-8.1.1-4", "RDMAP-8.1.1-6",

@@ -212,6 +212,53 @@ async fn a_tester_that_does_not_read_is_held_back() {
     assert!(matches!(next(&mut connection).await, Received::Octets(_)));
 }
 
+/// The tester sends a Request and two Sends in segments that it chooses: in reverse order, twice,
+/// and with other bytes after the delivery. The target answers once, and the traffic log has the
+/// stream in its order.
+#[tokio::test]
+async fn the_target_brings_segments_into_order() {
+    let mut link = Link::Virtual(VirtualLink::echo(Settings::default()));
+    let mut connection = link.connect().await.unwrap();
+    connection.withhold(REQUEST).await.unwrap();
+    for (begin, end) in [(18, 20), (3, 18), (18, 20)] {
+        connection.send_segment(begin as i64, &REQUEST[begin..end], None).await.unwrap();
+    }
+    let deadline = connection.now() + Duration::from_secs(1);
+    assert_eq!(connection.receive(deadline).await.unwrap(), Received::TimedOut);
+    connection.send_withheld().await.unwrap();
+    expect(&mut connection, REPLY).await;
+
+    connection.send(SEND).await.unwrap();
+    expect(&mut connection, SEND).await;
+    let changed = [0xff; SEND.len()];
+    connection.send_segment(-(SEND.len() as i64), &changed, None).await.unwrap();
+    let deadline = connection.now() + Duration::from_secs(1);
+    assert_eq!(connection.receive(deadline).await.unwrap(), Received::TimedOut);
+    connection.finish().await.unwrap();
+    assert_eq!(next(&mut connection).await, Received::Fin);
+
+    let sent = link.traffic().events().into_iter().filter(|event| event.direction == Direction::ToTarget);
+    let octets = sent.filter_map(|event| match event.content {
+        EventContent::Octets(octets) => Some(octets),
+        _ => None,
+    });
+    assert_eq!(octets.collect::<Vec<_>>().concat(), [&REQUEST[..], SEND].concat());
+}
+
+#[tokio::test]
+async fn only_the_virtual_link_lets_the_tester_choose_segments() {
+    let mut target = Target::new(true, Settings::default());
+    assert!(matches!(target.link.set_first_sequence(1), Err(LinkError::NoSegments)));
+    let mut connection = target.link.connect().await.unwrap();
+    assert!(matches!(connection.withhold(REQUEST).await, Err(LinkError::NoSegments)));
+    assert!(matches!(connection.send_segment(0, REQUEST, None).await, Err(LinkError::NoSegments)));
+    // Nothing was sent, so the connection still works.
+    connection.send(REQUEST).await.unwrap();
+    expect(&mut connection, REPLY).await;
+    drop(connection);
+    target.stop().await;
+}
+
 #[tokio::test]
 async fn a_closed_port_refuses_the_connection() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -58,6 +58,9 @@ pub enum Capability {
     SdpSink,
     /// An SDP socket that sends without a command.
     SdpSource,
+    /// The tester can choose the TCP segments that it sends. weft derives this capability from the
+    /// way to reach the target. The target file cannot declare it.
+    Segments,
 }
 
 impl fmt::Display for Capability {

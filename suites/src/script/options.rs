@@ -263,6 +263,62 @@ impl Reader<'_> {
         }
         Ok(SendSettings { cuts, every, pause, queued, deviation })
     }
+
+    pub(super) fn send_segments(&self, fields: &mut Fields<'_>) -> mlua::Result<SegmentSettings> {
+        let (cuts, deviation) = self.withhold(fields)?;
+        let order = fields.or::<Vec<usize>>("order", Vec::new())?;
+        let count = cuts.len() + 1;
+        if order.len() > MAX_PIECES || order.iter().any(|segment| !(1..=count).contains(segment)) {
+            let why = format!("expected at most {MAX_PIECES} numbers from 1 to {count}");
+            return Err(fields.wrong("order", &why));
+        }
+        let pause = pause(fields.or("pause", 0.0)?).map_err(|why| fields.wrong("pause", &why))?;
+        let fragment = self.send_segment(fields)?;
+        Ok(SegmentSettings { cuts, order, pause, fragment, deviation })
+    }
+
+    /// Reads the offsets at which TCP segments begin, and how the step deviates.
+    pub(super) fn withhold(&self, fields: &mut Fields<'_>) -> mlua::Result<(Vec<usize>, Option<Deviation>)> {
+        let mut cuts = fields.or::<Vec<usize>>("cuts", Vec::new())?;
+        cuts.sort_unstable();
+        cuts.dedup();
+        if cuts.first() == Some(&0) || cuts.len() >= MAX_PIECES {
+            let why = format!("expected at most {MAX_PIECES} segments, and each cut at an offset of 1 or more");
+            return Err(fields.wrong("cuts", &why));
+        }
+        let Deviates(deviation) = fields.or("deviates", Deviates(None))?;
+        Ok((cuts, deviation))
+    }
+
+    /// Reads the maximum number of bytes in an IP fragment. All fragments of a datagram except the
+    /// last have a multiple of eight bytes.
+    pub(super) fn send_segment(&self, fields: &mut Fields<'_>) -> mlua::Result<Option<u16>> {
+        let fragment = fields.optional("fragment")?;
+        if fragment.is_some_and(|most: u16| most < 8) {
+            return Err(fields.wrong("fragment", "expected at least 8 bytes"));
+        }
+        Ok(fragment)
+    }
+
+    pub(super) fn retransmit(&self, fields: &mut Fields<'_>) -> mlua::Result<(usize, Option<Deviation>)> {
+        let back = fields.or("back", 0)?;
+        let Deviates(deviation) = fields.or("deviates", Deviates(None))?;
+        Ok((back, deviation))
+    }
+}
+
+/// The TCP segments in which a message is sent.
+pub(super) struct SegmentSettings {
+    /// The offsets at which a segment begins.
+    pub(super) cuts: Vec<usize>,
+    /// The numbers of the segments, from 1, in the order in which they leave.
+    pub(super) order: Vec<usize>,
+    /// Pause between two segments.
+    pub(super) pause: Duration,
+    /// Maximum number of bytes in an IP fragment. `None`: no fragments.
+    pub(super) fragment: Option<u16>,
+    /// How the step deviates from a plain exchange, if it does.
+    pub(super) deviation: Option<Deviation>,
 }
 
 /// How a message is sent.

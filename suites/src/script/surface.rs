@@ -26,9 +26,9 @@ use weft_core::wire::mpa::StartupKind;
 use super::bind::surface;
 use super::message::{self, fpdu_table, operation_table, reply_table, startup_from_lua, terminate_table};
 use super::objects::{Connection, Context, Tester};
-use super::options::{self, REPLY_SECONDS, SendSettings};
+use super::options::{self, REPLY_SECONDS, SegmentSettings, SendSettings};
 use crate::model::Role;
-use crate::stage::{Expectation, Message, NextEvent, Operation, ReplyFields, Stage};
+use crate::stage::{Deviation, Expectation, Message, NextEvent, Operation, ReplyFields, Stage};
 
 surface! {
     TESTER = Tester, bind_tester |t, stage, lua|;
@@ -96,6 +96,11 @@ surface! {
     /// after this call. With a small buffer, the target can send only a few bytes before the tester
     /// reads. This method has no effect on connections that the target opens.
     async receive_buffer(octets: u32 = "integer") => stage.connections.set_receive_buffer(octets);
+
+    /// Sets the TCP sequence number of the tester's first byte, for the connections that are opened
+    /// later. With a number near 2^32, the sequence number wraps to 0 after a few bytes. Needs the
+    /// capability `segments`.
+    async first_sequence(number: u32 = "integer") => stage.connections.set_first_sequence(number)?;
 
     /// Adds a line to the transcript.
     async note(text: String = "string") => stage.recorder().note(&text);
@@ -188,6 +193,39 @@ surface! {
     async send(message: Value = "weft.Message|string") { send as options } =>
         send(&mut stage, conn.number, &message::from_value(message)?, &options).await?;
 
+    /// Sends a message in TCP segments that the script chooses. `cuts` has the offsets at which a
+    /// new segment begins, in the bytes with markers. `order` has the numbers of the segments, from
+    /// 1, in the order in which they leave. A number that occurs twice is a retransmission. Segments
+    /// that are not in `order` leave last. With `fragment`, IP fragments of at most this number of
+    /// bytes carry each segment. Needs the capability `segments`.
+    async send_segments(message: Value = "weft.Message|string") { send_segments as settings } =>
+        send_segments(&mut stage, conn.number, &message::from_value(message)?, &settings).await?;
+
+    /// Gives a message to the tester's TCP, which does not send it yet. `cuts` has the offsets at
+    /// which a new segment begins, in the bytes with markers. Then `send_segment` sends a segment,
+    /// and `send_withheld` sends the rest. Needs the capability `segments`.
+    async withhold(message: Value = "weft.Message|string") { withhold as (cuts, deviation) } => {
+        let message = message::from_value(message)?;
+        deviate(&mut stage, conn.number, &message, deviation.as_ref()).await?;
+        stage.connections.withhold(conn.number, &message, &cuts).await?;
+    };
+
+    /// Sends a segment of the withheld message. `segment` is its number, from 1.
+    async send_segment(segment: usize = "integer") { send_segment as fragment } =>
+        stage.connections.send_segment(conn.number, segment, fragment).await?;
+
+    /// Sends the bytes of the withheld message that no segment had.
+    async send_withheld() => stage.connections.send_withheld(conn.number).await?;
+
+    /// Sends a message as a TCP segment in the place of an earlier message of the same length, as if
+    /// TCP had retransmitted that message with other content. `back` is the number of messages that
+    /// were sent after the earlier message (default 0). Needs the capability `segments`.
+    async retransmit(message: Value = "weft.Message|string") { retransmit as (back, deviation) } => {
+        let message = message::from_value(message)?;
+        deviate(&mut stage, conn.number, &message, deviation.as_ref()).await?;
+        stage.connections.retransmit(conn.number, &message, back).await?;
+    };
+
     /// Expects an MPA Reply with these fields.
     async expect_reply() { expect_reply: frame as (expectation, wanted) } -> "weft.Reply" =>
         reply_table(&lua, &stage.rdma(conn.number).expect_frame(&expectation, StartupKind::Reply, &wanted).await?)?;
@@ -273,13 +311,36 @@ impl UserData for Connection {
 
 async fn send(stage: &mut Stage, number: u32, message: &Message, options: &SendSettings) -> mlua::Result<()> {
     let cuts = options.cuts(message.octets.len())?;
-    if let Some(deviation) = &options.deviation {
-        stage.deviates(number, message, deviation).await?;
-    }
+    deviate(stage, number, message, options.deviation.as_ref()).await?;
     match cuts.is_empty() {
         true if options.queued => stage.connections.send_queued(number, message).await?,
         true => stage.connections.send(number, message).await?,
         false => stage.connections.send_cut(number, message, &cuts, options.pause).await?,
+    }
+    Ok(())
+}
+
+async fn send_segments(
+    stage: &mut Stage,
+    number: u32,
+    message: &Message,
+    settings: &SegmentSettings,
+) -> mlua::Result<()> {
+    deviate(stage, number, message, settings.deviation.as_ref()).await?;
+    let SegmentSettings { cuts, order, pause, fragment, .. } = settings;
+    stage.connections.send_segments(number, message, cuts, order, *pause, *fragment).await?;
+    Ok(())
+}
+
+/// Notes that a step deviates from a plain exchange. In a control, this ends the case.
+async fn deviate(
+    stage: &mut Stage,
+    number: u32,
+    message: &Message,
+    deviation: Option<&Deviation>,
+) -> mlua::Result<()> {
+    if let Some(deviation) = deviation {
+        stage.deviates(number, message, deviation).await?;
     }
     Ok(())
 }

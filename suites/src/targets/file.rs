@@ -15,7 +15,7 @@ use super::{
 };
 use crate::baseline::missing_fields;
 use crate::correct::StartupFields;
-use crate::model::{Role, Verdict, current_word};
+use crate::model::{Capability, Role, Verdict, current_word};
 
 /// Maximum size of a target file in bytes.
 const MAX_FILE: u64 = 1 << 20;
@@ -82,8 +82,9 @@ impl Target {
             return Err(wrong(format!("rping_size = {rping_size}: expected 64 to {}", RpingServer::SIZE)));
         }
         if let Some(other) = fields.capabilities.iter().flatten().find(|capability| !capability.is_declared()) {
+            let origin = if *other == Capability::Segments { "[wire]" } else { "the service" };
             return Err(wrong(format!(
-                "capabilities: {other} follows from the service, so remove it from the list; valid entries are asks-for-markers, atomics, crc, markers, pm-connect, revision-1 and revision-2"
+                "capabilities: {other} follows from {origin}, so remove it from the list; valid entries are asks-for-markers, atomics, crc, markers, pm-connect, revision-1 and revision-2"
             )));
         }
         if let Some(entry) = fields.baseline.iter().find(|entry| entry.reason.trim().is_empty()) {
@@ -367,6 +368,7 @@ mod tests {
             (format!("{INITIATOR}[portmap]\nservice = \"192.0.2.2:1\""), "portmap"),
             (format!("{INITIATOR}service = \"port-mapper\"").replace("192.0.2.2:0", "0.0.0.0:0"), "listen"),
             (format!("{GOOD}capabilities = [\"crc\", \"echo\"]"), "echo follows from the service"),
+            (format!("{GOOD}capabilities = [\"segments\"]"), "segments follows from [wire]"),
             (format!("{GOOD}start = [\"rping\"]"), "start"),
             (format!("{GOOD}capture = \"\""), "capture"),
             ("name = \"b\"\nkind = \"builtin\"\ncapture = \"lo\"".into(), "capture"),

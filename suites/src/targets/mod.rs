@@ -209,6 +209,11 @@ impl Target {
         self.access.has_virtual_clock()
     }
 
+    /// Returns whether the tester can choose the TCP segments that it sends to the target.
+    pub(crate) fn chooses_segments(&self) -> bool {
+        self.access.chooses_segments()
+    }
+
     /// Returns whether the target's TCP connections stay on this machine.
     pub(crate) fn is_on_this_machine(&self) -> bool {
         self.access.is_on_this_machine()

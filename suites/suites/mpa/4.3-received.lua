@@ -73,6 +73,31 @@ accepted("cut", "The target removes a marker that is split over two TCP segments
     return {}, { cuts = { distance + p.cut }, pause = 0.05 }
   end)
 
+-- TCP's sequence number wraps to 0 at the second byte of ULPDU_Length, or at the marker. No step is
+-- marked as unusual, because all of the tester's messages are normal.
+case {
+  id = "mpa/4.3-received/wrap",
+  title = "The target accepts a marker if TCP's sequence number wraps between the FPDU's header and the marker",
+  requirements = { "MPA-4.3-6" },
+  capabilities = { "asks-for-markers", "echo", "crc", "segments" },
+  tags = { "fpdu", "markers", "segments" },
+  parameters = { place = { "in-header", "in-payload", "before-crc" }, wrap = { "header", "marker" } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local distance = PLACES[p.place]
+    local request = t:request { crc = true }
+    -- The position in the stream of the byte with the sequence number 0.
+    local position = p.wrap == "header" and 512 - distance + 1 or 512
+    t:first_sequence(0x100000000 - #request - position)
+    local conn = before_marker(t, distance)
+    conn:send(marked(conn, {}))
+    conn:expect_fpdu { requirement = "MPA-4.3-6", payload = "weftweft", overdue_fails = true }
+    conn:close()
+  end,
+}
+
 case {
   id = "mpa/4.3-received/points-elsewhere",
   version = 2,

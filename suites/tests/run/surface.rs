@@ -127,6 +127,64 @@ async fn a_small_receive_buffer_loses_no_bytes() {
     }
 }
 
+#[tokio::test]
+async fn a_script_chooses_its_segments() {
+    let body = "local c = t:connect()\nc:send_segments(t:request(), { cuts = { 4, 18 }, order = { 3, 2, 3 } })\n\
+                c:expect_reply()\nlocal function fpdu(msn, payload)\n\
+                return mpa.fpdu { ulpdu = rdmap.send { msn = msn, payload = payload } } end\n\
+                c:withhold(fpdu(1, 'weft') .. fpdu(2, 'late'), { cuts = { 30 } })\nc:send_segment(2, { fragment = 8 })\n\
+                assert(c:next { within = 1 } == nil)\nc:send_withheld()\n\
+                c:expect_fpdu { payload = 'weft' }\nc:expect_fpdu { payload = 'late' }\n\
+                c:retransmit(fpdu(1, 'b') .. fpdu(2, 'a'))\nassert(c:next { within = 1 } == nil)\nc:close()";
+    // A Send of one byte is as long as a Send of four bytes, because its FPDU has three bytes of PAD.
+    let result = passes(body).await;
+    let texts: Vec<&str> = result.steps.iter().map(|step| step.text.as_str()).collect();
+    for text in [
+        "MPA Request, segment 3 of 3 (2 bytes), before segment 1",
+        "MPA Request, segment 2 of 3 (14 bytes), before segment 1",
+        "MPA Request, segment 3 of 3 (2 bytes), before segment 1, again",
+        "MPA Request, segment 1 of 3 (4 bytes)",
+    ] {
+        assert!(texts.contains(&text), "{text}: {texts:?}");
+    }
+    let second = ", segment 2 of 2 (26 bytes), before segment 1, in IP fragments of at most 8 bytes";
+    for part in [second, "the rest of ", ", as a retransmission (56 bytes)"] {
+        assert!(texts.iter().any(|text| text.contains(part)), "{part}: {texts:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_use_of_segments_is_an_error() {
+    for (body, why) in [
+        ("c:send_segment(1)", "no message is withheld"),
+        ("c:withhold('abc')\nc:send('d')", "call conn:send_withheld() first"),
+        ("c:withhold('abc')\nc:send_segment(2)", "there is no TCP segment 2; the message has 1"),
+        ("c:withhold('abc', { cuts = { 3 } })", "a TCP segment cannot begin at the offset 3 of a message of 3 bytes"),
+        ("c:send_segments('abc', { order = { 2 } })", "order: expected at most 4096 numbers from 1 to 1"),
+        ("c:retransmit('abc')", "has not sent the message"),
+        ("c:send('ab')\nc:retransmit('abc')", "a retransmission of 3 bytes replaces a message of 2 bytes"),
+    ] {
+        let result = against(Target::builtin(), &format!("local c = t:connect()\n{body}")).await;
+        assert_eq!(result.verdict, Verdict::Error, "{body}: {}", result.explanation);
+        assert!(result.explanation.contains(why), "{body}: {}", result.explanation);
+    }
+    // Over real TCP, the operating system chooses the segments.
+    let result = against(Target::builtin_tcp(), "t:connect():withhold('abc')").await;
+    assert_eq!(result.verdict, Verdict::Error, "{}", result.explanation);
+}
+
+#[tokio::test]
+async fn cases_about_segments_need_a_target_whose_segments_the_tester_chooses() {
+    let out = tempfile::tempdir().unwrap();
+    let suites = Suites::embedded().unwrap();
+    let (report, _) = run(Target::builtin_tcp(), suites, Filter::of(["ddp/3-segments"]), out.path()).await;
+    for result in &report.results {
+        assert_eq!(result.verdict, Verdict::NotApplicable, "{}", result.explanation);
+        assert!(result.explanation.contains("declare [wire] in the target file"), "{}", result.explanation);
+    }
+    assert!(!report.results.is_empty());
+}
+
 /// A target in this process serves 1,024 connections at a time.
 #[tokio::test]
 async fn closed_and_reset_connections_use_nothing() {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use super::network::{LATENCY, WINDOW};
 use super::pm_client::PmClient;
 use super::pm_server::PmServer;
+use super::reassembly::Reassembly;
 use crate::connection::Transmit;
 use crate::driver::received::Received;
 use crate::hostile::mangle::{Mangler, next_transmit};
@@ -28,6 +29,9 @@ pub(super) struct Simulation {
 pub(super) struct Machine {
     connection: Box<dyn DrivenConnection>,
     mangler: Option<Mangler>,
+    /// The target's TCP. It adds the tester's bytes to `to_target` when they leave the tester. The
+    /// latency is constant, so the result is the same as on their arrival.
+    pub(super) reassembly: Reassembly,
     pub(super) to_target: VecDeque<(Instant, Item)>,
     pub(super) to_tester: VecDeque<(Instant, Item)>,
     /// Number of bytes in `to_target`.
@@ -49,10 +53,16 @@ pub(super) enum Item {
 }
 
 impl Machine {
-    fn new(connection: Box<dyn DrivenConnection>, mangler: Option<Mangler>, window: usize) -> Self {
+    fn new(
+        connection: Box<dyn DrivenConnection>,
+        mangler: Option<Mangler>,
+        window: usize,
+        reassembly: Reassembly,
+    ) -> Self {
         Machine {
             connection,
             mangler,
+            reassembly,
             to_target: VecDeque::new(),
             to_tester: VecDeque::new(),
             unread: 0,
@@ -221,7 +231,7 @@ impl Simulation {
             mapper.handle(now);
         }
         for (number, connection) in self.pm_client.as_mut().map(|client| client.handle(now)).unwrap_or_default() {
-            self.open(number, connection, None, WINDOW);
+            self.open(number, connection, None, WINDOW, Reassembly::default());
         }
         for machine in self.machines.values_mut() {
             if machine.next().is_some_and(|at| at <= now) {
@@ -231,15 +241,17 @@ impl Simulation {
         self.machines.retain(|_, machine| !((machine.abandoned || machine.released) && machine.is_over()));
     }
 
-    /// Opens connection `number`. `window` is the limit of the tester's unread bytes.
+    /// Opens connection `number`. `window` is the limit of the tester's unread bytes. `reassembly`
+    /// is the target's TCP.
     pub(super) fn open(
         &mut self,
         number: u32,
         connection: Box<dyn DrivenConnection>,
         mangler: Option<Mangler>,
         window: usize,
+        reassembly: Reassembly,
     ) {
-        let mut machine = Machine::new(connection, mangler, window);
+        let mut machine = Machine::new(connection, mangler, window, reassembly);
         machine.serve(self.now);
         self.machines.insert(number, machine);
     }

@@ -7,22 +7,71 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 
 use super::network::{LATENCY, SEND_TIMEOUT, WINDOW};
-use super::simulation::{Item, Simulation, lock};
+use super::simulation::{Item, Machine, Simulation, lock};
 use crate::driver::link_error::LinkError;
 use crate::driver::received::Received;
+use crate::driver::withheld::Withheld;
 use crate::time::Instant;
 
 /// The tester's side of a virtual connection.
 pub(in crate::driver) struct VirtualTester {
-    pub(super) number: u32,
-    pub(super) simulation: Arc<Mutex<Simulation>>,
+    number: u32,
+    simulation: Arc<Mutex<Simulation>>,
+    /// Number of bytes that the tester has given to its TCP: the offset of the next byte in the
+    /// tester's stream.
+    position: u64,
+    /// A send whose segments the tester chooses, with the offset of its first byte in the stream.
+    withheld: Option<(u64, Withheld)>,
 }
 
 impl VirtualTester {
+    pub(super) fn new(number: u32, simulation: Arc<Mutex<Simulation>>) -> Self {
+        VirtualTester { number, simulation, position: 0, withheld: None }
+    }
+
     /// Sends bytes. If the target has too many unread bytes, the call first waits in virtual time.
     /// If the target still has too many unread bytes after the wait, the call fails with the same
     /// time-out as over real TCP.
     pub(in crate::driver) fn send(&mut self, octets: &[u8]) -> Result<(), LinkError> {
+        self.await_window()?;
+        self.put_segment(self.position, octets)?;
+        self.position += octets.len() as u64;
+        Ok(())
+    }
+
+    /// Gives bytes to the tester's TCP, which does not send them yet. Waits like
+    /// [`send`](Self::send).
+    pub(in crate::driver) fn withhold(&mut self, octets: &[u8]) -> Result<(), LinkError> {
+        self.await_window()?;
+        self.withheld = Some((self.position, Withheld::new(octets)));
+        self.position += octets.len() as u64;
+        Ok(())
+    }
+
+    /// Sends one TCP segment. `begin` is the offset of its first byte, counted from the first
+    /// withheld byte. Without withheld bytes, it is counted from the next byte of the stream.
+    pub(in crate::driver) fn send_segment(&mut self, begin: i64, octets: &[u8]) -> Result<(), LinkError> {
+        let first = self.withheld.as_ref().map_or(self.position, |(first, _)| *first);
+        // A segment from before the stream is not in TCP's window, so the target ignores it.
+        let Some(offset) = first.checked_add_signed(begin) else { return Ok(()) };
+        self.put_segment(offset, octets)?;
+        if let Some((_, withheld)) = &mut self.withheld {
+            withheld.sent(begin, octets.len());
+        }
+        Ok(())
+    }
+
+    /// Sends the withheld bytes that no segment had.
+    pub(in crate::driver) fn send_withheld(&mut self) -> Result<(), LinkError> {
+        let Some((first, withheld)) = self.withheld.take() else { return Ok(()) };
+        for range in withheld.missing() {
+            self.put_segment(first + range.start as u64, &withheld.octets[range])?;
+        }
+        Ok(())
+    }
+
+    /// Waits in virtual time until the target can accept bytes, at most for the send time-out.
+    fn await_window(&self) -> Result<(), LinkError> {
         let mut simulation = lock(&self.simulation);
         for wait in [LATENCY, SEND_TIMEOUT] {
             let unread = simulation.machines.get(&self.number).map_or(0, |machine| machine.unread);
@@ -35,8 +84,20 @@ impl VirtualTester {
         if simulation.machines.get(&self.number).is_some_and(|machine| machine.unread > WINDOW) {
             return Err(LinkError::SendTimeout { after: SEND_TIMEOUT });
         }
-        drop(simulation);
-        self.put(Item::Octets(Bytes::copy_from_slice(octets)))
+        Ok(())
+    }
+
+    /// Sends one TCP segment, whose first byte has this offset in the tester's stream.
+    fn put_segment(&self, begin: u64, octets: &[u8]) -> Result<(), LinkError> {
+        let mut simulation = lock(&self.simulation);
+        let arrival = simulation.now + LATENCY;
+        let machine = simulation.machines.get_mut(&self.number).ok_or(LinkError::Reset)?;
+        let Machine { reassembly, to_target, unread, .. } = machine;
+        reassembly.handle_segment(begin, Bytes::copy_from_slice(octets), |octets| {
+            *unread += octets.len();
+            to_target.push_back((arrival, Item::Octets(octets)));
+        });
+        Ok(())
     }
 
     /// Sends all bytes, or none if the target has too many unread bytes. Returns the number of bytes
@@ -48,7 +109,8 @@ impl VirtualTester {
         }
         // One message of a case can have more bytes than the window.
         let octets = &octets[..octets.len().min(WINDOW)];
-        self.put(Item::Octets(Bytes::copy_from_slice(octets)))?;
+        self.put_segment(self.position, octets)?;
+        self.position += octets.len() as u64;
         Ok(octets.len())
     }
 
@@ -75,9 +137,6 @@ impl VirtualTester {
         let mut simulation = lock(&self.simulation);
         let arrival = simulation.now + LATENCY;
         let machine = simulation.machines.get_mut(&self.number).ok_or(LinkError::Reset)?;
-        if let Item::Octets(octets) = &item {
-            machine.unread += octets.len();
-        }
         machine.to_target.push_back((arrival, item));
         Ok(())
     }

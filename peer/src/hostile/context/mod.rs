@@ -8,6 +8,7 @@ pub(super) mod conduct;
 pub(super) mod connection_outcome;
 pub(super) mod fpdu;
 pub(super) mod port_mapper;
+pub(super) mod reassembly;
 pub(super) mod sdp;
 pub(super) mod sdp_conduct;
 pub(super) mod sdp_hostile;

@@ -4,6 +4,7 @@
 
 mod fpdus;
 mod reported;
+mod segments;
 mod set_up;
 mod start_up;
 
@@ -22,8 +23,8 @@ type Check = (&'static str, fn(&Deviations) -> bool);
 
 #[test]
 fn each_deviation_matches_its_description() {
-    let checks: Vec<&Check> =
-        [fpdus::CHECKS, set_up::CHECKS, start_up::CHECKS, reported::CHECKS].into_iter().flatten().collect();
+    let lists = [fpdus::CHECKS, segments::CHECKS, set_up::CHECKS, start_up::CHECKS, reported::CHECKS];
+    let checks: Vec<&Check> = lists.into_iter().flatten().collect();
     // This test checks only the deviations of MPA. The deviations of DDP and RDMAP need an RNIC on
     // both sides, so `cli/tests/captures/hostile` checks them.
     let mpa = hostile::all().filter(|deviation| deviation.layer == Layer::Mpa);

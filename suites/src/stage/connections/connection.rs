@@ -2,6 +2,7 @@
 //! tester's stream, and the markers of both directions.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use weft_core::wire::mpa::Startup;
@@ -10,10 +11,22 @@ use weft_peer::Instant;
 use weft_peer::driver::TesterConnection;
 
 use super::markers::MarkedStream;
+use super::segments::WithheldMessage;
 use super::unsent::Unsent;
 use crate::stage::Message;
 use crate::stage::rdma::Progress;
 use crate::stage::sdp::HELLO_LEN;
+
+/// Number of sent messages that a script can retransmit.
+const REMEMBERED: usize = 8;
+
+/// A message that was sent, and what the tester needs to retransmit it.
+pub(super) struct SentMessage {
+    /// Length in bytes, with markers.
+    pub(super) len: usize,
+    /// The tester's stream before the message, if the stream has markers.
+    before: Option<MarkedStream>,
+}
 
 /// One connection of the case.
 pub(in crate::stage) struct Connection {
@@ -34,6 +47,10 @@ pub(in crate::stage) struct Connection {
     /// The target's markers begin after its frame.
     pub(super) requests_markers: bool,
     pub(super) has_frame: bool,
+    /// The last messages that were sent.
+    pub(super) sent: VecDeque<SentMessage>,
+    /// A message whose TCP segments the script chooses.
+    pub(super) withheld: Option<WithheldMessage>,
     /// Number of bytes that the tester sent after its start-up frame. The tester's next FPDU begins
     /// at this position.
     pub(in crate::stage) position: u64,
@@ -88,6 +105,7 @@ impl Connection {
     /// message begins with the connection's first FPDU and this FPDU has a wrong CRC.
     pub(super) fn framed<'m>(&mut self, message: &'m Message) -> (Cow<'m, [u8]>, bool) {
         let octets = &message.octets[..];
+        let before = self.sending.clone();
         let startup = startup_range(octets);
         if let Some(range) = &startup {
             self.position = 0;
@@ -110,7 +128,21 @@ impl Connection {
             }
         };
         self.position += (sent.len() - frame.len()) as u64;
+        if self.sent.len() == REMEMBERED {
+            self.sent.pop_front();
+        }
+        self.sent.push_back(SentMessage { len: sent.len(), before });
         (sent, self.progress.sends(plain))
+    }
+
+    /// Returns the bytes that the tester would have sent for `message` in place of `sent`.
+    pub(super) fn framed_again(&self, message: &Message, sent: &SentMessage) -> Vec<u8> {
+        let Some(mut stream) = sent.before.clone().filter(|_| !message.has_markers) else {
+            return message.octets.clone();
+        };
+        let mut octets = Vec::new();
+        stream.insert(&message.octets, self.progress.crc, &mut octets);
+        octets
     }
 }
 

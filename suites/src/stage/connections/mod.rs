@@ -6,6 +6,7 @@
 //! | `connection` | one connection: unread bytes, position, markers |
 //! | `markers` | markers in a stream of FPDUs |
 //! | `programs` | the programs that were started as the target |
+//! | `segments` | messages in TCP segments that the script chooses |
 //! | `stream` | start-up frames and FPDUs in the received stream |
 //! | `unsent` | bytes that TCP has not accepted yet |
 
@@ -13,9 +14,12 @@ mod accept;
 mod connection;
 mod markers;
 mod programs;
+mod segments;
 mod stream;
 mod unsent;
 
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -132,6 +136,13 @@ impl Connections {
         self.link.set_receive_buffer(octets);
     }
 
+    /// Sets the TCP sequence number of the tester's first byte, for the connections that are opened
+    /// after this call.
+    pub(crate) fn set_first_sequence(&mut self, number: u32) -> Result<(), Stop> {
+        self.recorder().note(&format!("TCP's sequence numbers begin with {number}"));
+        self.link.set_first_sequence(number).map_err(|error| self.recorder().harness(&error.to_string()))
+    }
+
     /// Returns how to start an initiator. `None` for a responder.
     pub(crate) fn start(&self) -> Option<&Start> {
         self.start.as_ref()
@@ -170,6 +181,8 @@ impl Connections {
             receiving: None,
             requests_markers: false,
             has_frame: false,
+            sent: VecDeque::new(),
+            withheld: None,
             position: 0,
             finished: false,
             settled: None,
@@ -307,22 +320,34 @@ impl Connections {
     /// Sends a message. With `queued`, does not wait until TCP has accepted all bytes.
     async fn put_with(&mut self, number: u32, message: &Message, queued: bool) -> Result<(), Stop> {
         self.check_sent(message)?;
+        self.check_not_withheld(number)?;
+        let octets = self.framed(number, message)?;
         let conn = self.get(number)?;
-        let (octets, is_bad) = conn.framed(message);
         let sent = match queued || !conn.unsent.is_empty() {
             true => conn.unsent.send(&mut conn.end, &octets).await,
             false => conn.end.send(&octets).await,
         };
+        // If the tester has inserted markers, the positions of the changed bytes are unknown.
+        let marks = if octets.len() == message.octets.len() { &message.marks[..] } else { &[] };
+        let octets = describe::octets(&octets, marks);
+        self.recorder().step(number, Direction::Sent, StepKind::Octets, message.name.clone(), Some(octets));
+        self.check_result(sent)
+    }
+
+    /// Returns the bytes that the tester sends for a message.
+    fn framed<'m>(&mut self, number: u32, message: &'m Message) -> Result<Cow<'m, [u8]>, Stop> {
+        let (octets, is_bad) = self.get(number)?.framed(message);
         if is_bad {
             // A Responder must not send before a correct FPDU arrives. But here the first FPDU has
             // a wrong CRC. Cases about CRCs judge whether the target checks the CRC, so this
             // requirement does not count.
             self.log.exempt.push(requirement!("MPA-7.1.2-17"));
         }
-        // If the tester has inserted markers, the positions of the changed bytes are unknown.
-        let marks = if octets.len() == message.octets.len() { &message.marks[..] } else { &[] };
-        let octets = describe::octets(&octets, marks);
-        self.recorder().step(number, Direction::Sent, StepKind::Octets, message.name.clone(), Some(octets));
+        Ok(octets)
+    }
+
+    /// Ends the case if the tester could not send.
+    fn check_result(&mut self, sent: Result<(), LinkError>) -> Result<(), Stop> {
         match sent {
             Ok(()) => Ok(()),
             // The next receive on the connection reports the reset.
@@ -353,13 +378,14 @@ impl Connections {
     }
 
     pub(in crate::stage) async fn finish(&mut self, number: u32) -> Result<(), Stop> {
-        let conn = self.get(number)?;
-        if conn.finished {
+        if self.get(number)?.finished {
             return Ok(());
         }
-        if !conn.unsent.is_empty() {
+        self.check_not_withheld(number)?;
+        if !self.get(number)?.unsent.is_empty() {
             return Err(self.recorder().harness("the script sends a FIN before TCP has accepted all bytes"));
         }
+        let conn = self.get(number)?;
         conn.finished = true;
         match conn.end.finish().await {
             Ok(()) => self.recorder().step(number, Direction::Sent, StepKind::Fin, "close".into(), None),

@@ -36,6 +36,10 @@ impl TargetAccess for InProcess {
         true
     }
 
+    fn chooses_segments(&self) -> bool {
+        true
+    }
+
     fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn TargetAccess>> {
         Some(Arc::new(InProcess(self.0.with_deviation(deviation))))
     }
@@ -72,10 +76,11 @@ impl Connector for VirtualConnector {
         let settings = Builtin::for_case(&self.0, target);
         let start = (target.role() == Role::Initiator).then_some(Start::Virtual);
         if target.service() == Service::Agent {
+            let deviations = settings.deviations.clone();
             let soft = SoftDevice::new(settings)?;
             let nic = soft.clone();
-            let link = Link::Virtual(VirtualLink::serving(move |now| nic.accept_stream(now)));
-            return Ok(CaseLink { link, start, agent: Some(Agent::Soft(soft)) });
+            let link = VirtualLink::serving(move |now| nic.accept_stream(now)).deviating(&deviations);
+            return Ok(CaseLink { link: Link::Virtual(link), start, agent: Some(Agent::Soft(soft)) });
         }
         let service = target.service().driver();
         let link = match start {

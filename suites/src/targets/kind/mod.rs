@@ -97,6 +97,11 @@ pub(crate) trait TargetAccess: Debug + Send + Sync {
         false
     }
 
+    /// Returns whether the tester can choose the TCP segments that it sends.
+    fn chooses_segments(&self) -> bool {
+        false
+    }
+
     /// Returns the same endpoint with one more deviation. `None` if the endpoint is not weft's own.
     fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn TargetAccess>> {
         let _ = deviation;

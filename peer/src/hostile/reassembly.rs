@@ -1,0 +1,15 @@
+//! Deviations in the TCP of the target: which bytes of TCP segments it passes to MPA, and when.
+//! These deviations have an effect only on the virtual link, where the tester can choose its TCP
+//! segments.
+
+deviations! {
+    "mpa.begins-with-first-arrival" [Reassembly(|conduct| conduct.begins_with_first_arrival = true)] ["MPA-7.1.5-4"]
+        "takes the first TCP segment that arrives as the beginning of the stream, whatever its sequence number is";
+    "mpa.loses-bytes-after-wrap" [Reassembly(|conduct| conduct.loses_after_wrap = true)] ["MPA-4.3-6"]
+        "loses all bytes after TCP's sequence number has wrapped to 0";
+    "mpa.passes-duplicate" [Reassembly(|conduct| conduct.passes_duplicates = true)] ["DDP-3-12", "MPA-A.3-1"]
+        "processes the bytes of a retransmitted TCP segment again, although it has already processed them";
+    "mpa.passes-over-gap" [Reassembly(|conduct| conduct.passes_over_gap = true)]
+        ["MPA-6-5", "MPA-7.1.5-4", "DDP-5.4-4", "RDMAP-5.5-9", "RDMAP-7306.5.4-6", "RDMAP-3.1-11"]
+        "processes the bytes of a TCP segment as soon as it arrives, although earlier bytes are missing";
+}

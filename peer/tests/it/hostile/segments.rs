@@ -1,0 +1,80 @@
+//! Checks of deviations (named faults of an endpoint) in the TCP of the target. On the virtual link,
+//! the tester chooses its TCP segments.
+
+use std::time::Duration;
+
+use weft_peer::driver::{Link, Received, TesterConnection, VirtualLink};
+use weft_peer::{Deviations, Settings};
+
+use crate::connection::machine::{REPLY, REQUEST, SEND, WRITE};
+use crate::hostile::Check;
+
+/// Returns the link to an echo with these deviations.
+fn link(deviations: &Deviations) -> Link {
+    Link::Virtual(VirtualLink::echo(Settings { deviations: deviations.clone(), ..Settings::default() }))
+}
+
+/// Runs the steps of a tester on the virtual link, which needs no timer.
+fn run<T>(steps: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(steps)
+}
+
+/// Returns what the target does in the next second.
+async fn next(connection: &mut TesterConnection) -> Received {
+    let deadline = connection.now() + Duration::from_secs(1);
+    connection.receive(deadline).await.unwrap()
+}
+
+/// Returns a connection after start-up.
+async fn started(link: &mut Link) -> TesterConnection {
+    let mut connection = link.connect().await.unwrap();
+    connection.send(REQUEST).await.unwrap();
+    assert!(is_reply(&next(&mut connection).await));
+    connection
+}
+
+fn is_reply(received: &Received) -> bool {
+    matches!(received, Received::Octets(octets) if octets[..] == REPLY[..])
+}
+
+pub(crate) const CHECKS: &[Check] = &[
+    ("mpa.begins-with-first-arrival", |d| {
+        run(async {
+            let mut connection = link(d).connect().await.unwrap();
+            connection.withhold(REQUEST).await.unwrap();
+            connection.send_segment(16, &REQUEST[16..], None).await.unwrap();
+            connection.send_segment(0, &REQUEST[..16], None).await.unwrap();
+            connection.send_withheld().await.unwrap();
+            !is_reply(&next(&mut connection).await)
+        })
+    }),
+    ("mpa.loses-bytes-after-wrap", |d| {
+        run(async {
+            let mut link = link(d);
+            // The sequence number of the tenth byte after the Request is 0.
+            link.set_first_sequence(0_u32.wrapping_sub(30)).unwrap();
+            let mut connection = started(&mut link).await;
+            connection.send(SEND).await.unwrap();
+            next(&mut connection).await == Received::TimedOut
+        })
+    }),
+    ("mpa.passes-duplicate", |d| {
+        run(async {
+            let mut connection = started(&mut link(d)).await;
+            connection.send(SEND).await.unwrap();
+            assert!(matches!(next(&mut connection).await, Received::Octets(_)));
+            let len = i64::try_from(SEND.len()).unwrap();
+            connection.send_segment(-len, SEND, None).await.unwrap();
+            next(&mut connection).await != Received::TimedOut
+        })
+    }),
+    ("mpa.passes-over-gap", |d| {
+        run(async {
+            let mut connection = started(&mut link(d)).await;
+            connection.withhold(&[WRITE, SEND].concat()).await.unwrap();
+            let begin = i64::try_from(WRITE.len()).unwrap();
+            connection.send_segment(begin, SEND, None).await.unwrap();
+            next(&mut connection).await != Received::TimedOut
+        })
+    }),
+];
