@@ -1,6 +1,8 @@
 //! Live captures and sending with libpcap, through the crate `pcap`.
 
 use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -108,6 +110,15 @@ impl Live {
         let time_limit = Timespec::try_from(time_limit).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         // A signal or an error ends the wait, too. `next_frame` reports an error of the interface.
         let _ = poll(&mut polled, Some(&time_limit));
+    }
+
+    /// Returns a descriptor that is readable while frames wait. It can be used to wait for frames
+    /// together with other events.
+    ///
+    /// # Errors
+    /// The process has no more descriptors.
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.capture.as_fd().try_clone_to_owned()
     }
 
     /// Sends a frame. The frame begins with its link header.

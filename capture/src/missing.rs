@@ -2,6 +2,8 @@
 //! function returns an error.
 
 use std::convert::Infallible;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use crate::{Drops, Interface, Next, OpenError, Settings};
@@ -35,6 +37,14 @@ impl Live {
         if let Some(Live(never)) = interfaces.first() {
             match *never {}
         }
+    }
+
+    /// Returns a descriptor that is readable while frames wait.
+    ///
+    /// # Errors
+    /// Never returns.
+    pub fn descriptor(&self) -> io::Result<OwnedFd> {
+        match self.0 {}
     }
 
     /// Sends a frame.

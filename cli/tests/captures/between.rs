@@ -271,7 +271,7 @@ fn bridged(folder: &Path, options: &str, client: &str) -> (String, Value) {
 }
 
 /// Returns whether this user can capture in a new network namespace. Otherwise skips the test.
-fn can_bridge() -> bool {
+pub(crate) fn can_bridge() -> bool {
     let interfaces = weft(&["dissect", "-D"]).output().unwrap();
     if String::from_utf8_lossy(&interfaces.stderr).contains("built without libpcap") {
         println!("built without libpcap: not tried");

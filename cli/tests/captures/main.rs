@@ -17,3 +17,4 @@ mod selection;
 mod several;
 #[path = "../endpoint/skip.rs"]
 mod skip;
+mod wire;

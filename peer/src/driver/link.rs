@@ -1,9 +1,9 @@
 //! The tester's access to a target: the tester connects, sends any bytes, and receives the answers.
 //!
-//! A [`Link`] reaches one target: over real TCP, or in this process over the virtual link. All
-//! kinds of link have the same functions. This module knows no protocol: a suite uses
-//! `weft_core::wire` to build the bytes that it sends, and to parse the answers. The link's
-//! [`TrafficLog`] records all traffic.
+//! A [`Link`] reaches one target: over real TCP, or in this process over the virtual link. Real TCP
+//! is the TCP of the operating system, or [the tester's own](WireLink). All kinds of link have the
+//! same functions. This module knows no protocol: a suite uses `weft_core::wire` to build the bytes
+//! that it sends, and to parse the answers. The link's [`TrafficLog`] records all traffic.
 //!
 //! ```
 //! use std::time::Duration;
@@ -52,6 +52,7 @@ use super::tcp::TcpLink;
 use super::tester::TesterConnection;
 use super::traffic_log::{Direction, EventContent, TrafficLog};
 use super::virtual_link::{VirtualLink, tester_mapper};
+use super::wire::WireLink;
 use crate::time::Instant;
 
 /// The tester's access to one target. See the [module](self).
@@ -66,6 +67,8 @@ pub enum Link {
     Mapper(MapperLink),
     /// The target runs in this process, with a virtual clock.
     Virtual(VirtualLink),
+    /// The tester connects over its own TCP on an Ethernet interface.
+    Wire(WireLink),
 }
 
 impl Link {
@@ -78,6 +81,7 @@ impl Link {
         let connection = match self {
             Link::Tcp(link) => link.connect_to(link.target, None).await?,
             Link::Virtual(link) => link.open(false).await?,
+            Link::Wire(link) => link.connect_to(link.target, None).await?,
             Link::Accept(_) | Link::Mapper(_) => return Err(LinkError::Initiator),
         };
         self.record(&connection);
@@ -98,6 +102,7 @@ impl Link {
         let connection = match self {
             Link::Tcp(link) => link.connect_to(address, from).await?,
             Link::Virtual(link) => link.connect_to(address).await?,
+            Link::Wire(link) => link.connect_to(address, from).await?,
             Link::Accept(_) | Link::Mapper(_) => return Err(LinkError::Initiator),
         };
         self.record(&connection);
@@ -112,6 +117,7 @@ impl Link {
         match self {
             Link::Tcp(link) => link.receive_buffer = Some(octets),
             Link::Virtual(link) => link.set_receive_buffer(octets),
+            Link::Wire(link) => link.receive_buffer = Some(octets),
             Link::Accept(_) | Link::Mapper(_) => {}
         }
     }
@@ -123,12 +129,12 @@ impl Link {
     /// [`LinkError::NoSegments`]: the link uses the TCP of the operating system.
     pub fn set_first_sequence(&mut self, number: u32) -> Result<(), LinkError> {
         match self {
-            Link::Virtual(link) => {
-                link.first_sequence = Some(number);
-                Ok(())
-            }
-            Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_) => Err(LinkError::NoSegments),
+            Link::Virtual(link) => link.first_sequence = Some(number),
+            // The SYN has the number before the first byte.
+            Link::Wire(link) => link.first_sequence = Some(number.wrapping_sub(1)),
+            Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_) => return Err(LinkError::NoSegments),
         }
+        Ok(())
     }
 
     fn record(&self, connection: &TesterConnection) {
@@ -153,6 +159,10 @@ impl Link {
                 let tester = link.datagram_address(v6);
                 Ok(DatagramSocket { tester, target: VirtualLink::mapper(v6, false), udp: None })
             }
+            Link::Wire(_) => {
+                let source = io::Error::other("the tester's own TCP sends no UDP");
+                Err(LinkError::Io { doing: "opening a socket for datagrams", source })
+            }
             Link::Accept(_) | Link::Mapper(_) => Err(LinkError::Initiator),
         }
     }
@@ -170,7 +180,7 @@ impl Link {
                 let failed = |source| LinkError::Io { doing: "sending a datagram", source };
                 udp.send_to(octets, socket.target).await.map_err(failed)?;
             }
-            (Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_), _) => {}
+            (Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_) | Link::Wire(_), _) => {}
         }
         Ok(())
     }
@@ -188,7 +198,7 @@ impl Link {
         let received = match (&mut *self, &socket.udp) {
             (Link::Virtual(link), _) => link.receive_datagram(socket.tester, deadline).await,
             (Link::Tcp(link), Some(udp)) => link.receive_datagram(udp, deadline).await?,
-            (Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_), _) => None,
+            (Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_) | Link::Wire(_), _) => None,
         };
         if let Some((from, octets)) = &received {
             self.record_datagram(Direction::FromTarget, socket.tester, socket.named(*from), octets.clone());
@@ -200,7 +210,11 @@ impl Link {
     /// operating system picks the address later.
     #[must_use]
     pub fn next_address(&self) -> Option<SocketAddr> {
-        if let Link::Virtual(link) = self { Some(link.next_address()) } else { None }
+        match self {
+            Link::Virtual(link) => Some(link.next_address()),
+            Link::Wire(link) => Some(link.next_address()),
+            Link::Tcp(_) | Link::Accept(_) | Link::Mapper(_) => None,
+        }
     }
 
     /// Waits for the next TCP connection from a target that opens connections. The tester has not
@@ -212,6 +226,7 @@ impl Link {
     pub async fn accept(&mut self, deadline: Instant) -> Result<Option<TesterConnection>, LinkError> {
         let connection = match self {
             Link::Tcp(link) => return Err(LinkError::Responder { address: link.target }),
+            Link::Wire(link) => return Err(LinkError::Responder { address: link.target }),
             Link::Virtual(link) => link.open(true).await.map(Some)?,
             Link::Accept(link) => link.accept(deadline).await?,
             // This target connects to the address that the port mapper announced.
@@ -246,7 +261,7 @@ impl Link {
                 let address = VirtualLink::TARGET;
                 link.reserve_address(v6, other, listens).ok_or(LinkError::Responder { address })
             }
-            Link::Tcp(_) | Link::Accept(_) => Err(LinkError::Responder { address: self.target() }),
+            Link::Tcp(_) | Link::Accept(_) | Link::Wire(_) => Err(LinkError::Responder { address: self.target() }),
         }
     }
 
@@ -266,7 +281,7 @@ impl Link {
                 link.mapper.forget();
                 Ok(())
             }
-            Link::Tcp(_) | Link::Accept(_) => Ok(()),
+            Link::Tcp(_) | Link::Accept(_) | Link::Wire(_) => Ok(()),
         }
     }
 
@@ -283,7 +298,9 @@ impl Link {
                 from
             }
             Link::Mapper(link) => link.answer(other_port, to, octets).await?,
-            Link::Tcp(_) | Link::Accept(_) => return Err(LinkError::Responder { address: self.target() }),
+            Link::Tcp(_) | Link::Accept(_) | Link::Wire(_) => {
+                return Err(LinkError::Responder { address: self.target() });
+            }
         };
         self.record_datagram(Direction::ToTarget, self.named(from), to, Bytes::copy_from_slice(octets));
         Ok(())
@@ -298,7 +315,9 @@ impl Link {
         let call = match self {
             Link::Virtual(link) => link.next_call(deadline).await,
             Link::Mapper(link) => link.next_call(deadline).await?,
-            Link::Tcp(_) | Link::Accept(_) => return Err(LinkError::Responder { address: self.target() }),
+            Link::Tcp(_) | Link::Accept(_) | Link::Wire(_) => {
+                return Err(LinkError::Responder { address: self.target() });
+            }
         };
         match &call {
             Some(Call::Datagram { to, from, octets }) => {
@@ -343,6 +362,7 @@ impl Link {
             Link::Accept(link) => link.real.clock.now(),
             Link::Mapper(link) => link.real.clock.now(),
             Link::Virtual(link) => link.now(),
+            Link::Wire(link) => link.real.clock.now(),
         }
     }
 
@@ -353,6 +373,7 @@ impl Link {
             Link::Accept(link) => link.real.pause(until).await,
             Link::Mapper(link) => link.real.pause(until).await,
             Link::Virtual(link) => link.pause(until).await,
+            Link::Wire(link) => link.real.pause(until).await,
         }
     }
 
@@ -367,6 +388,7 @@ impl Link {
             Link::Accept(link) => link.local_addr(),
             Link::Mapper(link) => link.mapper_address(),
             Link::Virtual(_) => VirtualLink::TARGET,
+            Link::Wire(link) => link.target,
         }
     }
 
@@ -378,6 +400,7 @@ impl Link {
             Link::Accept(link) => &link.real.traffic,
             Link::Mapper(link) => &link.real.traffic,
             Link::Virtual(link) => &link.traffic,
+            Link::Wire(link) => &link.real.traffic,
         }
     }
 

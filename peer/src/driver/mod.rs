@@ -2,9 +2,9 @@
 //! tokio.
 //!
 //! - [`Link`]: the tester's access to a target. Suites use it to send raw bytes and to receive the
-//!   answers. A link works over [TCP](TcpLink) or over the [virtual link](VirtualLink). It also
-//!   works with a target that [connects](AcceptLink) to the tester, and with a target that first
-//!   [queries](MapperLink) a port mapper;
+//!   answers. A link works over [TCP](TcpLink), over [the tester's own TCP](WireLink) or over the
+//!   [virtual link](VirtualLink). It also works with a target that [connects](AcceptLink) to the
+//!   tester, and with a target that first [queries](MapperLink) a port mapper;
 //! - [`TrafficLog`]: the record of all traffic on a link, for the dissector and for saved evidence;
 //! - [`Device`], [`cm`]: an RNIC in real time, and connections for its Queue Pairs;
 //! - [`portmap`]: the SDP port mapper over UDP;
@@ -36,6 +36,7 @@ mod tcp_tester;
 mod tester;
 mod traffic_log;
 mod virtual_link;
+mod wire;
 mod withheld;
 
 pub use accept::{AcceptLink, LinkListener};
@@ -51,3 +52,4 @@ pub use tcp::TcpLink;
 pub use tester::TesterConnection;
 pub use traffic_log::{Direction, EventContent, TrafficEvent, TrafficLog};
 pub use virtual_link::VirtualLink;
+pub use wire::{EthernetInterface, WeakWireStack, WireAddress, WireAddressError, WireLink, WireStack};

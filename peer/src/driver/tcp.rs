@@ -33,6 +33,13 @@ impl RealLink {
         RealLink { clock: Clock::start(), traffic: TrafficLog::default(), connections: 0 }
     }
 
+    /// Returns the number of the next connection.
+    pub(super) fn next_number(&mut self) -> u32 {
+        let number = self.connections;
+        self.connections += 1;
+        number
+    }
+
     /// Returns the tester's side of the next connection.
     pub(super) fn connection(
         &mut self,
@@ -40,8 +47,7 @@ impl RealLink {
         target: SocketAddr,
         send_timeout: Duration,
     ) -> io::Result<TesterConnection> {
-        let number = self.connections;
-        self.connections += 1;
+        let number = self.next_number();
         stream.set_nodelay(true)?;
         let addresses = (stream.local_addr()?, target);
         let tester = TcpTester::new(stream, self.clock, send_timeout);

@@ -27,7 +27,7 @@ pub(super) struct TcpTester {
 const READ_LEN: usize = 64 * 1024;
 /// How long [`TcpTester::send_now`] waits for TCP. Without a wait, the runtime could not learn that
 /// TCP accepts bytes again.
-const NOW: Duration = Duration::from_millis(1);
+pub(super) const NOW: Duration = Duration::from_millis(1);
 
 impl TcpTester {
     pub(super) fn new(stream: TcpStream, clock: Clock, send_timeout: Duration) -> Self {

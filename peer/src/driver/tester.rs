@@ -11,6 +11,7 @@ use super::received::Received;
 use super::tcp_tester::TcpTester;
 use super::traffic_log::{Direction, EventContent, TrafficLog};
 use super::virtual_link::tester::VirtualTester;
+use super::wire::WireTester;
 use super::withheld::Withheld;
 use crate::reject::reject_if;
 use crate::time::Instant;
@@ -36,6 +37,7 @@ pub struct TesterConnection {
 pub(super) enum Side {
     Tcp(TcpTester),
     Virtual(VirtualTester),
+    Wire(WireTester),
 }
 
 impl TesterConnection {
@@ -65,6 +67,7 @@ impl TesterConnection {
         let result = match &mut self.side {
             Side::Tcp(side) => side.send(octets, &mut sent).await,
             Side::Virtual(side) => side.send(octets).inspect(|()| sent = octets.len()),
+            Side::Wire(side) => side.send(octets, &mut sent).await,
         };
         if sent > 0 {
             let content = EventContent::Octets(Bytes::copy_from_slice(&octets[..sent]));
@@ -88,6 +91,7 @@ impl TesterConnection {
         let result = match &mut self.side {
             Side::Tcp(side) => side.send_now(octets).await,
             Side::Virtual(side) => side.send_now(octets),
+            Side::Wire(side) => side.send_now(octets).await,
         };
         match &result {
             Ok(0) => {}
@@ -116,6 +120,7 @@ impl TesterConnection {
         let result = match &mut self.side {
             Side::Tcp(_) => Err(LinkError::NoSegments),
             Side::Virtual(side) => side.withhold(octets),
+            Side::Wire(side) => side.withhold(octets).await,
         };
         match &result {
             Ok(()) => self.withheld = Some(Withheld::new(octets)),
@@ -139,6 +144,7 @@ impl TesterConnection {
         let result = match &mut self.side {
             Side::Tcp(_) => Err(LinkError::NoSegments),
             Side::Virtual(side) => side.send_segment(begin, octets),
+            Side::Wire(side) => side.send_segment(begin, octets, fragment),
         };
         match &result {
             Ok(()) => {
@@ -162,6 +168,7 @@ impl TesterConnection {
         let result = match &mut self.side {
             Side::Tcp(_) => Err(LinkError::NoSegments),
             Side::Virtual(side) => side.send_withheld(),
+            Side::Wire(side) => side.send_withheld(),
         };
         match &result {
             Ok(()) => {
@@ -192,6 +199,7 @@ impl TesterConnection {
         let received = match &mut self.side {
             Side::Tcp(side) => side.receive(deadline).await?,
             Side::Virtual(side) => side.receive(deadline).await,
+            Side::Wire(side) => side.receive(deadline).await?,
         };
         match &received {
             Received::Octets(octets) => self.record(Direction::FromTarget, EventContent::Octets(octets.clone())),
@@ -215,6 +223,7 @@ impl TesterConnection {
         let result = match &mut self.side {
             Side::Tcp(side) => side.finish().await,
             Side::Virtual(side) => side.finish(),
+            Side::Wire(side) => side.finish(),
         };
         match &result {
             Ok(()) => self.record(Direction::ToTarget, EventContent::Fin),
@@ -239,6 +248,7 @@ impl TesterConnection {
         match &mut self.side {
             Side::Tcp(side) => side.reset(),
             Side::Virtual(side) => side.reset(),
+            Side::Wire(side) => side.reset(),
         }
     }
 
@@ -249,6 +259,7 @@ impl TesterConnection {
             match &mut self.side {
                 Side::Tcp(side) => side.release(),
                 Side::Virtual(side) => side.release(),
+                Side::Wire(side) => side.release(),
             }
         }
     }
@@ -259,6 +270,7 @@ impl TesterConnection {
         match &self.side {
             Side::Tcp(side) => side.clock.now(),
             Side::Virtual(side) => side.now(),
+            Side::Wire(side) => side.clock.now(),
         }
     }
 

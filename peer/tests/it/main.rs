@@ -14,4 +14,5 @@ mod sdp_wire;
 mod tcp;
 mod tester_service;
 mod verbs;
+mod wire;
 mod workload;

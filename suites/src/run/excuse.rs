@@ -54,7 +54,14 @@ pub(super) async fn excuse(
 /// Returns whether the target's host answers over TCP.
 pub(super) async fn host_is_there(target: &Target, state: TargetState) -> bool {
     match state.address {
-        Some(address) => host::answers(address, target.scaled(HOST_SECONDS)).await,
+        Some(address) => {
+            let within = target.scaled(HOST_SECONDS);
+            // This machine may have no route to the target, if the tester has a TCP of its own.
+            match target.host_link(address, within) {
+                Some(link) => host::answers_over(link, address).await,
+                None => host::answers(address, within).await,
+            }
+        }
         None => false,
     }
 }

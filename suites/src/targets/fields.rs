@@ -13,7 +13,7 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,6 +117,10 @@ pub struct TargetFile {
     /// free port at the IP address of `address` or `listen`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_at: Option<SocketAddr>,
+    /// The tester's own TCP, with which the tester chooses its TCP segments. Only for a responder of
+    /// kind `tcp`, without the service `port-mapper`. Default: the TCP of the operating system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<WireTable>,
     /// Network interface to capture on during a run, as with `--capture`. The evidence then shows
     /// the traffic on the wire.
     #[serde(default)]
@@ -128,6 +132,21 @@ pub struct TargetFile {
     /// Outcomes that are known and expected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline: Vec<BaselineEntry>,
+}
+
+/// The `[wire]` table of a target file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WireTable {
+    /// Ethernet interface of this machine in the network of the target, for example `eth1`. To open
+    /// it, weft needs root or `CAP_NET_RAW`.
+    pub interface: String,
+    /// IP address of the tester with the prefix length of its subnet, for example `192.0.2.9/24`. No
+    /// host may use this address, not even this machine.
+    pub address: String,
+    /// IP address of the gateway to the target. Required if the target is in another subnet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<IpAddr>,
 }
 
 /// How weft reaches the agent of a target.

@@ -278,6 +278,18 @@ mod tests {
     }
 
     #[test]
+    fn the_testers_own_tcp_is_described() {
+        let text = format!("{GOOD}[wire]\ninterface = \"eth1\"\naddress = \"192.0.2.9/24\"\n");
+        let target = Target::from_toml("t.toml", &text).unwrap();
+        assert_eq!(
+            target.info().reached_by,
+            "TCP 192.0.2.7:7174, with the tester's own TCP at 192.0.2.9 on eth1"
+        );
+        assert!(target.access.chooses_segments() && !target.is_on_this_machine());
+        assert!(!Target::from_toml("t.toml", GOOD).unwrap().access.chooses_segments());
+    }
+
+    #[test]
     fn startup_settings_reach_the_request() {
         let text = format!("{GOOD}[startup]\nrevision = 2\ncrc = false\nprivate_data = \"00 01 00 01\"\n");
         let request = Target::from_toml("t.toml", &text).unwrap().description.request;
@@ -372,6 +384,18 @@ mod tests {
             (format!("{GOOD}start = [\"rping\"]"), "start"),
             (format!("{GOOD}capture = \"\""), "capture"),
             ("name = \"b\"\nkind = \"builtin\"\ncapture = \"lo\"".into(), "capture"),
+            (format!("{GOOD}[wire]\ninterface = \"eth1\""), "address"),
+            (format!("{GOOD}[wire]\ninterface = \"lo\"\naddress = \"192.0.2.9/24\""), "loopback"),
+            (format!("{GOOD}[wire]\ninterface = \"eth1\"\naddress = \"192.0.2.9\""), "192.0.2.9/24"),
+            (
+                format!("{GOOD}[wire]\ninterface = \"eth1\"\naddress = \"192.0.2.9/24\"\ngateway = \"192.0.3.1\""),
+                "not in the subnet",
+            ),
+            (format!("{INITIATOR}[wire]\ninterface = \"eth1\"\naddress = \"192.0.2.9/24\""), "only connects"),
+            (
+                "name = \"b\"\nkind = \"builtin\"\n[wire]\ninterface = \"eth1\"\naddress = \"192.0.2.9/24\"".into(),
+                "wire",
+            ),
             (format!("{GOOD}service = \"sdp-connect\""), "needs role = \"initiator\""),
             (format!("{GOOD}[sdp]\ncommands = [\"juggle\"]"), "juggle"),
             (format!("{GOOD}service = \"sdp-drive\"\n[sdp]\ncommands = [\"wait\"]"), "at least \"send\""),

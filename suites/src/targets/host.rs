@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use weft_peer::driver::{Link, LinkError};
 
 /// A port that hardly any host listens on (tcpmux).
 const CLOSED_PORT: u16 = 1;
@@ -19,6 +20,18 @@ pub(crate) async fn answers(address: SocketAddr, within: Duration) -> bool {
             Ok(Ok(_)) => return true,
             Ok(Err(error)) if is_an_answer(error.kind()) => return true,
             Ok(Err(_)) | Err(_) => {}
+        }
+    }
+    false
+}
+
+/// Like [`answers`], over `link`. The connect time-out of the link limits each attempt.
+pub(crate) async fn answers_over(mut link: Link, address: SocketAddr) -> bool {
+    for port in [CLOSED_PORT, address.port()] {
+        match link.connect_to(SocketAddr::new(address.ip(), port), None).await {
+            Ok(_) => return true,
+            Err(LinkError::Connect { source, .. }) if is_an_answer(source.kind()) => return true,
+            Err(_) => {}
         }
     }
     false

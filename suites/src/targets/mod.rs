@@ -25,11 +25,14 @@ mod sdp_start;
 mod service;
 mod start;
 mod token;
+mod wire;
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use weft_peer::driver::Link;
 use weft_peer::hostile::Deviation;
 
 pub use check::{Probe, check};
@@ -39,7 +42,7 @@ pub(crate) use description::Description;
 pub(crate) use device::{device_facts, device_of};
 pub use driver_command::DriverCommand;
 pub use error::{TargetError, example_file};
-pub use fields::{AgentField, EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile};
+pub use fields::{AgentField, EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile, WireTable};
 pub use kind::KindName;
 pub(crate) use kind::{CaseLink, LOOPBACK, Remote, sdp_link};
 pub use live::OpenTarget;
@@ -49,6 +52,7 @@ pub(crate) use options::TargetOptions;
 pub use preset::{PRESETS, Preset};
 pub use service::Service;
 pub(crate) use start::{COMMAND_SECONDS, MANUAL_SECONDS, Running, Start};
+pub(crate) use wire::Wire;
 
 use crate::baseline::BaselineEntry;
 use crate::model::{Capability, Role, TargetInfo, Verdict};
@@ -201,6 +205,12 @@ impl Target {
     /// The host of an implementation under test. `None` for a builtin target.
     pub(crate) fn remote(&self) -> Option<&Remote> {
         self.access.remote()
+    }
+
+    /// Returns a link on which weft checks whether the target's host answers. Returns `None` if the
+    /// TCP of the operating system reaches the host.
+    pub(crate) fn host_link(&self, address: SocketAddr, within: Duration) -> Option<Link> {
+        self.access.host_link(address, within)
     }
 
     /// Returns whether waiting for the target takes no wall time.

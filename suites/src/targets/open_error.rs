@@ -28,6 +28,9 @@ pub enum OpenError {
         /// The reason.
         error: std::io::Error,
     },
+    /// The tester's own TCP cannot be started on its interface.
+    #[error("cannot start the tester's own TCP: {0}")]
+    Wire(String),
     /// The builtin responder does not start.
     #[error("the builtin responder does not start: {0}")]
     Builtin(std::io::Error),

@@ -90,6 +90,9 @@ pub(super) fn read(file: &TargetFile, access: impl TargetAccess + 'static) -> Re
                 .into(),
         );
     }
+    if file.wire.is_some() {
+        return Err("wire: a builtin target has no wire; only kind = \"tcp\" has this table".into());
+    }
     if file.agent.is_some() {
         return Err("agent: a builtin target has its own agent; only kind = \"tcp\" has this field".into());
     }

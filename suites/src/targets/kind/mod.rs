@@ -19,8 +19,10 @@ mod tcp;
 
 use std::fmt::Debug;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -92,13 +94,20 @@ pub(crate) trait TargetAccess: Debug + Send + Sync {
         true
     }
 
-    /// Returns whether waiting takes no wall time.
-    fn has_virtual_clock(&self) -> bool {
+    /// Returns whether the tester chooses its TCP segments.
+    fn chooses_segments(&self) -> bool {
         false
     }
 
-    /// Returns whether the tester can choose the TCP segments that it sends.
-    fn chooses_segments(&self) -> bool {
+    /// Returns a link on which weft checks whether the target's host answers. Returns `None` if the
+    /// TCP of the operating system reaches the host.
+    fn host_link(&self, address: SocketAddr, within: Duration) -> Option<Link> {
+        let _ = (address, within);
+        None
+    }
+
+    /// Returns whether waiting takes no wall time.
+    fn has_virtual_clock(&self) -> bool {
         false
     }
 

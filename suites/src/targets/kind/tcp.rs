@@ -5,12 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use weft_peer::driver::{Link, LinkListener, MapperSocket, TcpLink};
+use weft_peer::driver::{Link, LinkListener, MapperSocket, TcpLink, WireLink, WireStack};
 
 use super::super::description::MapperFacts;
 use super::super::host::is_host_and_port;
 use super::super::open_error::{CONNECT_SECONDS, OpenError};
-use super::super::{Description, Service, Start, Target, TargetFile, start};
+use super::super::{Description, Service, Start, Target, TargetFile, Wire, start};
 use super::remote::Remote;
 use super::{CaseLink, Connector, Kind, KindSettings, Opening, TargetAccess};
 use crate::model::Role;
@@ -34,8 +34,8 @@ struct Tcp {
 /// Which side opens the connection: the tester or the target.
 #[derive(Debug, Clone)]
 enum Side {
-    /// The tester connects to `host:port`.
-    Responder { address: String },
+    /// The tester connects to `host:port`, over its own TCP if `wire` is set.
+    Responder { address: String, wire: Option<Arc<Wire>> },
     /// The target connects to an address of this machine. The command starts the target. Without a
     /// command, a person starts the target.
     Initiator { listen: SocketAddr, start: Vec<String> },
@@ -68,13 +68,24 @@ fn read(file: &TargetFile) -> Result<KindSettings, String> {
                 .into(),
         );
     }
+    let wire = file.wire.as_ref().map(Wire::read).transpose()?.map(Arc::new);
+    if wire.is_some() && initiates {
+        return Err(
+            "wire: the tester's own TCP only connects, so it cannot wait for an initiator; remove this table".into(),
+        );
+    }
+    if wire.is_some() && is_mapper {
+        return Err(
+            "wire: the tester's own TCP sends no UDP, so it cannot query a port mapper; remove this table".into(),
+        );
+    }
     let side = match (&file.address, &file.listen) {
         (Some(address), _) if !is_host_and_port(address) => {
             return Err(format!(
                 "address = {address:?}: expected host:port, for example 192.0.2.17:7174, nic-17.example:7174 or [2001:db8::1]:7174"
             ));
         }
-        (Some(address), _) => Side::Responder { address: address.clone() },
+        (Some(address), _) => Side::Responder { address: address.clone(), wire },
         (None, listen) => {
             let listen = listen.as_deref().unwrap_or_default().parse().map_err(
                 |_| "listen: expected an address of this machine and a port, for example 192.0.2.2:7174 or [2001:db8::2]:0",
@@ -110,8 +121,11 @@ impl TargetAccess for Tcp {
     fn description(&self, target: &Description) -> String {
         let is_mapper = target.service == Service::PortMapper;
         match &self.side {
-            Side::Responder { address } if is_mapper => format!("UDP {address}"),
-            Side::Responder { address } => format!("TCP {address}"),
+            Side::Responder { address, .. } if is_mapper => format!("UDP {address}"),
+            Side::Responder { address, wire: None } => format!("TCP {address}"),
+            Side::Responder { address, wire: Some(wire) } => {
+                format!("TCP {address}, with the tester's own TCP at {} on {}", wire.ip(), wire.interface())
+            }
             Side::Initiator { listen, start } => {
                 let does = if is_mapper { "sends port mapper requests to UDP" } else { "connects to TCP" };
                 match start.join(" ") {
@@ -132,9 +146,19 @@ impl TargetAccess for Tcp {
             host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
         };
         match &self.side {
-            Side::Responder { address } => address.rsplit_once(':').is_some_and(|(host, _)| is_loopback(host)),
+            Side::Responder { address, .. } => address.rsplit_once(':').is_some_and(|(host, _)| is_loopback(host)),
             Side::Initiator { listen, .. } => listen.ip().is_loopback(),
         }
+    }
+
+    fn chooses_segments(&self) -> bool {
+        matches!(self.side, Side::Responder { wire: Some(_), .. })
+    }
+
+    fn host_link(&self, address: SocketAddr, within: Duration) -> Option<Link> {
+        let Side::Responder { wire: Some(wire), .. } = &self.side else { return None };
+        let link = WireLink::new(&wire.opened()?, address);
+        Some(Link::Wire(link.with_connect_timeout(within)))
     }
 
     fn offers(&self, service: Service, _: &Description) -> bool {
@@ -159,8 +183,14 @@ impl TargetAccess for Tcp {
     fn open<'t>(&'t self, target: &'t Target) -> Opening<'t> {
         Box::pin(async move {
             let (listen, argv) = match &self.side {
-                Side::Responder { address } => {
-                    let address = resolve(address).await?;
+                Side::Responder { address, wire: Some(wire) } => {
+                    let address = resolve(address, Some(wire.ip())).await?;
+                    let connect_timeout = target.options.scaled(CONNECT_SECONDS);
+                    let stack = wire.open(address)?;
+                    return Ok(Box::new(WireResponder { address, stack, connect_timeout }) as Box<dyn Connector>);
+                }
+                Side::Responder { address, wire: None } => {
+                    let address = resolve(address, None).await?;
                     let v6 = target.description.mapper.v6.map(|(mapper, _)| mapper);
                     let mappers = [Some(address), v6].into_iter().flatten().collect();
                     let connect_timeout = target.options.scaled(CONNECT_SECONDS);
@@ -186,10 +216,19 @@ impl TargetAccess for Tcp {
     }
 }
 
-async fn resolve(address: &str) -> Result<SocketAddr, OpenError> {
+/// Returns the address of `host:port`. If `like` is set, the address has the same IP family.
+async fn resolve(address: &str, like: Option<IpAddr>) -> Result<SocketAddr, OpenError> {
     let failed = |error| OpenError::Resolve { address: address.to_owned(), error };
     let mut found = tokio::net::lookup_host(address).await.map_err(failed)?;
-    found.next().ok_or_else(|| failed(std::io::Error::other("the name has no address")))
+    let suits = |found: &SocketAddr| like.is_none_or(|like| like.is_ipv4() == found.is_ipv4());
+    found.find(suits).ok_or_else(|| {
+        let why = match like {
+            None => "the name has no address",
+            Some(IpAddr::V4(_)) => "there is no IPv4 address, but the address in [wire] is an IPv4 address",
+            Some(IpAddr::V6(_)) => "there is no IPv6 address, but the address in [wire] is an IPv6 address",
+        };
+        failed(std::io::Error::other(why))
+    })
 }
 
 /// A target that the tester connects to.
@@ -203,6 +242,20 @@ impl Connector for Responder {
     fn link(&self, _: &Target) -> Result<CaseLink, OpenError> {
         let link = TcpLink::new(self.address).with_connect_timeout(self.connect_timeout);
         Ok(CaseLink { link: Link::Tcp(link.with_mappers(self.mappers.clone())), start: None, agent: None })
+    }
+}
+
+/// A target that the tester connects to, over its own TCP.
+struct WireResponder {
+    address: SocketAddr,
+    stack: WireStack,
+    connect_timeout: Duration,
+}
+
+impl Connector for WireResponder {
+    fn link(&self, _: &Target) -> Result<CaseLink, OpenError> {
+        let link = WireLink::new(&self.stack, self.address).with_connect_timeout(self.connect_timeout);
+        Ok(CaseLink { link: Link::Wire(link), start: None, agent: None })
     }
 }
 
