@@ -197,9 +197,9 @@ function session.echo(t, more)
   --- The answers that the target owes.
   local owed = { requirement = DELIVERED, take = take, within = time_limit }
 
-  function owed.prepare(c, begins_send)
+  function owed.prepare(c, fault)
     complete_half(c)
-    if begins_send then
+    if fault.begins_send then
       send_segments(c, math.maxinteger)
       if #c.waiting >= MAX_SENDS then settle(c) end
     end

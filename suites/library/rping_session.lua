@@ -18,6 +18,8 @@ local EARLY = "RDMAP-5.5-21"
 --- Size in bytes of the end of the target's buffer that a Read of an announced text leaves free.
 --- The tester writes and reads only there while the Read is outstanding.
 local FREE = 16
+--- Size in bytes of the Read whose Response a fault changes. It is more than one segment.
+local READ = 1500
 --- The number of seconds in which a go-ahead for an incomplete Read would arrive.
 local EARLY_WAIT = 0.2
 
@@ -295,22 +297,36 @@ function session.rping(t, more)
     if c.round and c.round.text then end_round(c) end
   end
 
-  --- Returns whether Reads of the tester are unanswered. The server of rping expects no Send during
-  --- its own Read, so a fault with a Send follows this Read. It also follows the Write of the text,
-  --- because a long Write has many segments.
-  function owed.prepare(c, begins_send)
-    if begins_send then
-      respond(c, math.maxinteger)
-      end_announced(c)
-    end
-    return #c.reads > 0
-  end
-
   --- Returns a new text of `size` bytes. The server of rping writes a C string, so only the last
   --- byte of the text is zero.
   local function next_text(size)
     rounds = rounds + 1
     return (("round %d "):format(rounds) .. ("0123456789abcde"):rep(size // 15 + 1)):sub(1, size - 1) .. "\0"
+  end
+
+  --- Returns whether Reads of the tester are unanswered. The server of rping expects no Send during
+  --- its own Read, so a fault with a Send follows this Read. It also follows the Write of the text,
+  --- because a long Write has many segments. A fault in the Response to the target's own Read
+  --- follows all answers, so that no other message changes or reads the sink meanwhile.
+  function owed.prepare(c, fault)
+    if fault.begins_send or fault.reads then
+      respond(c, math.maxinteger)
+      end_announced(c)
+    end
+    if fault.reads then
+      if t:is_initiator() then t:unimplemented("The client of rping sends no Read Request.") end
+      settle_reads(c)
+      end_round(c)
+      c.sink_size = math.max(2, math.min(READ, c.op.length - FREE))
+      c.source = announce(c, next_text(c.sink_size), 0, {})
+    end
+    return #c.reads > 0
+  end
+
+  --- The bytes after the Read may be old or new, because the target may ignore surplus payload.
+  function owed.check_sink(c)
+    c.conn:send(read_request(c, 0, c.sink_size))
+    settle_reads(c)
   end
 
   --- Writes `size` bytes at offset `at` of the buffer, in segments of at most `segment` bytes.

@@ -206,13 +206,15 @@ end
 --- and ENHANCED, if the case lists them. `owed` has functions about the answers that the target
 --- owes:
 ---
---- - `prepare(c, begins_send)` sends the rest of an FPDU. With `begins_send`, the tester may then
----   begin a Send. Returns whether a message is incomplete, or has no answer yet. The target's own
----   Read does not count.
+--- - `prepare(c, fault)` sends the rest of an FPDU. If the fault has `begins_send`, the tester may
+---   then begin a Send. If it has `reads`, the target then waits for the Response to its own Read.
+---   Returns whether a message is incomplete, or has no answer yet. The target's own Read does not
+---   count.
 --- - `answer(c)` returns the oldest answer, with the fields `want`, `got` and `headers`, or nil.
 --- - `take(c, fpdu)` takes an FPDU, and returns whether it is a part of an answer.
 --- - `within(c)` returns the number of seconds after which a missing answer is a failure.
 --- - `requirement` is the requirement that a missing answer violates.
+--- - `check_sink(c)` checks the bytes in the sink, after the target has completed its own Read.
 local function base(t, requirements, open, settle, owed, more)
   -- The target works before the session. If a later exchange fails, the session is the cause.
   t:good_exchange()
@@ -355,7 +357,7 @@ local function base(t, requirements, open, settle, owed, more)
 
   --- Sends an illegal FPDU after all answers of the target, and expects that the target ends the
   --- connection. The target's own Read stays unanswered, except if the target may receive a Send
-  --- before it rejects the illegal FPDU.
+  --- before it rejects the illegal FPDU, or if the fault is in a Read Response.
   function self:fault(number, name)
     settle(connection(number), true)
     self:fault_now(number, name)
@@ -367,7 +369,7 @@ local function base(t, requirements, open, settle, owed, more)
     local c, fault = connection(number), session.FAULTS[name]
     -- Such a fault judges the target's next message.
     if fault.before or fault.silent then settle(c, true) end
-    local is_pending = owed.prepare(c, fault.begins_send)
+    local is_pending = owed.prepare(c, fault)
     local neighbour = fault.needs_neighbour and neighbour_of(number)
     c.neighbour = neighbour and opened[neighbour]
     opened[number] = nil
@@ -422,12 +424,16 @@ local function base(t, requirements, open, settle, owed, more)
       local first, code = fpdu.payload:byte(1, 2)
       is_terminate = first == 0x20 or code == 2 and (first == 2 or first >> 4 == 2)
     end
+    -- The Send of rping's server shows that its Read is complete.
+    local is_completed = fault.may_complete and event == "fpdu" and fpdu.opcode == 3
     local expected = is_crc and "a close, or a Terminate with an error of MPA" or "a close, or a Terminate"
-    local is_end = event == "close" or is_terminate
+    if fault.may_complete then expected = expected .. ", or a Send, because the Read is complete" end
+    local is_end = event == "close" or is_terminate or is_completed
     -- The reason for another reaction may be an earlier message.
     local rows = { fault.requirement, is_pending and not is_end and owed.requirement or nil }
     t:check(is_end, { requirement = rows, expected = expected, actual = describe(event, fpdu, within) })
-    if event == "fpdu" then
+    if is_completed then owed.check_sink(c) end
+    if event == "fpdu" and not is_completed then
       event, fpdu = c.conn:next { within = ANSWER }
       t:check(event ~= "fpdu", { requirement = shared.ENDED, expected = "no message after the Terminate", actual = describe(event, fpdu) })
       t:check(event == "close", { requirement = shared.CLOSED, expected = "a close after the Terminate", actual = describe(event, fpdu) })

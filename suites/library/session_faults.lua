@@ -3,6 +3,12 @@
 local shared = ...
 local ANSWER, ANSWERED, STAG, describe = shared.ANSWER, shared.ANSWERED, shared.STAG, shared.describe
 
+--- A target that gets an invalid Read Response reports an error.
+local RESPONSE = "RDMAP-5.2.2-6"
+--- The requirements of a round of rping, which a fault in the Response to the target's Read tests,
+--- too.
+local READ = { "RDMAP-4.4-2", "DDP-5.2-6" }
+
 --- Returns the FPDU with one wrong byte: at offset `octet` if it is set, else in the CRC field.
 local function damaged(fpdu, octet)
   return fpdu:flip(octet or #fpdu - 1)
@@ -56,6 +62,36 @@ local function neighbour_buffer(c)
   return op.stag ~= c.op.stag and op.stag or 0x5eed0003, op.to
 end
 
+--- Returns the FPDUs of a Response to the target's own Read. Each part of the Response has the
+--- offset of its payload in the sink, and the payload. The last segment has L=1. After that, the
+--- session sends nothing more for this Read.
+local function a_response(c, parts)
+  local source, fpdus = c.source, ""
+  c.source = nil
+  for index, part in ipairs(parts) do
+    local at, payload = table.unpack(part)
+    for from = 0, #payload - 1, source.segment do
+      local piece = payload:sub(from + 1, from + source.segment)
+      local last = index == #parts and from + #piece == #payload
+      local to = source.to + at + from
+      fpdus = fpdus .. mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = source.stag, tagged_offset = to, payload = piece, last = last } }
+    end
+    c.memory = shared.splice(c.memory, at, payload)
+  end
+  return fpdus
+end
+
+--- Returns a fault in the Response to the target's own Read. `parts` returns the parts of the
+--- Response for the requested text. The Data Sink may compare STag, TO and length with those of the
+--- Read Request (RFC 5040 section 5.2.2). So the target may reject the Response, or complete the
+--- Read.
+local function wrong_response(parts)
+  return {
+    requirement = RESPONSE, reads = true, may_complete = true, shows = READ,
+    build = function(c) return a_response(c, parts(c.source.text)) end,
+  }
+end
+
 local CRC = "MPA-4.4-19"
 --- After its Terminate, the target sends no message, and the connection is closed.
 local ENDED, CLOSED = "RDMAP-5.4-12", "RDMAP-7-3"
@@ -70,7 +106,10 @@ local ENDED, CLOSED = "RDMAP-5.4-12", "RDMAP-7-3"
 --- messages that the target may send before it rejects the FPDU. With `cuts`, TCP delivers the FPDU
 --- in pieces, which end at these bytes. A negative number counts from the end of the FPDU. With
 --- `begins_send`, the target may receive a Send, or its first FPDU, before it rejects the illegal
---- FPDU. With `needs_neighbour`, another connection is open (`c.neighbour`).
+--- FPDU. With `needs_neighbour`, another connection is open (`c.neighbour`). With `reads`, the
+--- target is the server of rping, and waits for the Response to its own Read (`c.source`). With
+--- `may_complete`, the target may complete this Read instead of rejecting the Response, and then
+--- the bytes in the sink are checked. `shows` has the further requirements that a fault tests.
 session.FAULTS = {
   ["wrong-crc"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 40)) end },
   ["wrong-crc-empty"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 0)) end },
@@ -97,6 +136,13 @@ session.FAULTS = {
   ["wrong-crc-pieces"] = { requirement = CRC, cuts = { 10, 30, 50 }, build = function(c) return damaged(a_send(c, 60)) end },
   ["wrong-crc-write"] = { requirement = CRC, build = function(c) return damaged(a_write(c, 32, 0)) end },
   ["wrong-crc-read"] = { requirement = CRC, build = function(c) return damaged(a_read(c, 32, 0)) end },
+  -- The Response is correct, except for the CRC of its last segment.
+  ["wrong-crc-response"] = {
+    requirement = CRC,
+    reads = true,
+    shows = READ,
+    build = function(c) return damaged(a_response(c, { { 0, c.source.text } })) end,
+  },
   ["wrong-queue"] = { requirement = "DDP-7.1-1", build = function(c) return a_send(c, 4, { qn = 77 }) end },
   ["used-msn"] = { requirement = "DDP-7.1-9", build = function(c) return a_send(c, 4, { msn = (c.msn - 1) & 0xffffffff }) end },
   ["used-msn-pieces"] = {
@@ -180,6 +226,22 @@ session.FAULTS = {
     build = function(c) return an_invalidation(c, 0, 16, true, (neighbour_buffer(c))) end,
   },
   ["read-beyond"] = { requirement = "RDMAP-7.2-18", build = function(c) return a_read(c, 8, c.op.length - 4) end },
+  ["response-short"] = wrong_response(function(text) return { { 0, text:sub(1, -2) } } end),
+  ["response-misplaced"] = wrong_response(function(text) return { { 8, text } } end),
+  ["response-overlong"] = wrong_response(function(text) return { { 0, text }, { #text, "overlong" } } end),
+  ["response-reversed"] = wrong_response(function(text)
+    local half = #text // 2
+    return { { half, text:sub(half + 1) }, { 0, text:sub(1, half) } }
+  end),
+  -- No Read of the target is outstanding. If the target is the server of rping, its last Read had
+  -- the same sink.
+  ["response-again"] = {
+    requirement = RESPONSE,
+    begins_send = true,
+    build = function(c)
+      return mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = c.op.stag, tagged_offset = c.op.to, payload = ("w"):rep(8) } }
+    end,
+  },
 }
 
 shared.CRC, shared.ENDED, shared.CLOSED, shared.a_send = CRC, ENDED, CLOSED, a_send

@@ -8,7 +8,7 @@ use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::Opcode;
 
 use super::context::segment::{
-    DeviationState, EXTENSIONS, MO, PAYLOAD, SENDS, TO, WORD, change_word, has_payload, is_last, is_tagged, octet,
+    DeviationState, EXTENSIONS, MO, PAYLOAD, SENDS, STAG, TO, WORD, change_word, has_payload, is_last, is_tagged, octet,
     opcode, set_word, word,
 };
 use crate::ddp::QueueError;
@@ -39,6 +39,21 @@ fn repeat_length(octets: &mut Vec<u8>, state: &mut DeviationState) {
     match state.lengths.get(at) {
         Some(length) => octets.resize(*length, 0),
         None => state.lengths.push(octets.len()),
+    }
+}
+
+/// Rejects Writes to, and Reads from, the STag of a Send with Invalidate whose last segment has not
+/// arrived.
+fn invalidate_early(octets: &[u8], state: &mut DeviationState) -> Option<Fault> {
+    let arrived = opcode(octets);
+    if arrived.invalidates() {
+        state.count = if is_last(octets) { 0 } else { word(octets, WORD) };
+    }
+    let is_invalid = |at| state.count != 0 && word(octets, at) == state.count;
+    match arrived {
+        Opcode::READ_REQUEST if is_invalid(SRC_STAG) => Some(Fault::Source(AccessError::InvalidStag)),
+        Opcode::WRITE if has_payload(octets) && is_invalid(STAG) => Some(Fault::Tagged(AccessError::InvalidStag)),
+        _ => None,
     }
 }
 
@@ -156,6 +171,8 @@ deviations! {
     })] ["DDP-5.4-7", "RDMAP-5.3-8", "RDMAP-1.2-2"] "does not invalidate the STag if a Send with Invalidate has several segments";
     "rdmap.holds-one-read-less" [Depths(|_, ird| *ird = ird.saturating_sub(1))]
         ["P2P-3-1", "P2P-9.1-1", "P2P-9.1-23", "RDMAP-6.1-4"] "accepts only IRD - 1 outstanding Read Requests";
+    "rdmap.invalidates-early" [RefusesSegment(invalidate_early)] ["RDMAP-5.2.1-18"]
+        "invalidates the STag of a Send with Invalidate of several segments when its first segment arrives";
     "rdmap.keeps-open" [Conduct(|conduct| conduct.keeps_open = true)] ["RDMAP-7-3", "DDP-3-11"]
         "leaves TCP open after a Terminate";
     "rdmap.reads-with-ord-0" [Depths(|ord, _| *ord = (*ord).max(1))] ["P2P-9.1-18", "RDMAP-6.1-7"]

@@ -16,6 +16,8 @@ deviations! {
     "ddp.keeps-revoked" [Conduct(|conduct| conduct.keeps_revoked = true)] [
         "DDP-8.3-2", "DDP-8.3-1", "DDP-8.3.1-4", "DDP-8.3.1-6", "DDP-7.1-11", "RDMAP-3.2-9", "RDMAP-8.1.1-4", "RDMAP-8.1.1-6",
     ] "accepts an STag after the user has invalidated the STag or deregistered the region";
+    "ddp.places-bad-crc" [Conduct(|conduct| conduct.places_bad_crc = true)] ["MPA-6-1", "MPA-4.4-19"]
+        "places the payload of a tagged segment whose FPDU has a wrong CRC, and then reports the error";
     "ddp.places-further" [SegmentArrived(|octets| if opcode(octets) == Opcode::WRITE && has_payload(octets) {
         add(octets, TO + 4, 1);
     })] ["DDP-5.1.1-1"] "places the data of a Write one byte after its TO";
@@ -28,6 +30,8 @@ deviations! {
     "ddp.places-writes-late" [Conduct(|conduct| conduct.places_writes_late = true)] [
         "DDP-5.2-4", "RDMAP-5.5-11", "RDMAP-5.1-10", "RDMAP-B-4", "RDMAP-7306.5.4-8", "RDMAP-7306.6.4-1", "RDMAP-7306.7-5", "RDMAP-7306.7-13",
     ] "places the data of a Write only when the next Write arrives";
+    "rdmap.appends-responses" [Conduct(|conduct| conduct.appends_responses = true)] ["DDP-5.1.1-1", "DDP-5.2-4"]
+        "places the segments of a Read Response one after the other, whatever their TO is";
     "rdmap.atomics-by-stream" [Conduct(|conduct| conduct.knows_words_by_stream = true)]
         ["RDMAP-7306.5-1", "RDMAP-7306.5.3-1", "RDMAP-7306.5.4-4"]
         "computes an Atomic Operation from the last result on the same stream, and ignores changes by other streams";

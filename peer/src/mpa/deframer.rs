@@ -118,6 +118,11 @@ impl Deframer {
         usize::try_from(header).unwrap_or(0) + LENGTH_LEN
     }
 
+    /// Returns the ULPDU of the FPDU with a wrong CRC, if a deviation uses this ULPDU.
+    pub(crate) fn damaged_ulpdu(&self) -> &[u8] {
+        &self.ulpdu
+    }
+
     /// Returns whether the buffer contains no bytes of an incomplete FPDU.
     #[must_use]
     pub fn is_at_boundary(&self) -> bool {
@@ -154,8 +159,16 @@ fn check_fpdu<'a>(
     deviations: &Deviations,
     joined: &'a mut Vec<u8>,
 ) -> Result<&'a [u8], FpduError> {
-    if framing.crc {
-        check_crc(octets, layout, false)?;
+    if framing.crc
+        && let Err(error) = check_crc(octets, layout, false)
+    {
+        joined.clear();
+        if hostile::hook::conduct(deviations).places_bad_crc
+            && let Ok(fpdu) = Fpdu::new(octets, layout)
+        {
+            fpdu.ulpdu().for_each(|stretch| joined.extend_from_slice(stretch));
+        }
+        return Err(error);
     }
     if !deviations.is_empty() && Fpdu::new(octets, layout).is_ok_and(|fpdu| hostile::hook::refuses(deviations, &fpdu)) {
         check_crc(octets, layout, true)?;

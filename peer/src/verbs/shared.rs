@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use weft_core::wire::ddp::RawHeader;
+
 use super::async_event::{AsyncEvent, EventId, Resource};
 use super::cq::{Cq, Cqe, PushError};
 use super::read_pool::ReadPool;
@@ -78,6 +80,15 @@ impl Shared {
     pub(super) fn refuse_write(&mut self, stag: u32, to: u64, octets: &[u8]) {
         if hostile::hook::conduct(&self.deviations).places_refused {
             self.memory.write_unchecked(stag, to, octets);
+        }
+    }
+
+    /// Handles an invalid FPDU. Only a deviation places the payload of its ULPDU.
+    pub(super) fn refuse_fpdu(&mut self, ulpdu: &[u8]) {
+        if hostile::hook::conduct(&self.deviations).places_bad_crc
+            && let Some((RawHeader::Tagged(header), payload)) = RawHeader::from_prefix(ulpdu)
+        {
+            self.memory.write_unchecked(header.stag.get(), header.tagged_offset.get(), payload);
         }
     }
 

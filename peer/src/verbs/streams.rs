@@ -97,6 +97,7 @@ impl Rnic {
                     ReceivedUlpdu::Answer => {}
                 },
                 (Err(error), _) => {
+                    context.shared.refuse_fpdu(deframer.damaged_ulpdu());
                     context.fpdu_error(error);
                     break;
                 }

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use weft_core::{RequirementId, requirement};
 
+use super::fault::RESPONSE_FAULTS;
 use super::service::SessionService;
 use super::step::Step;
 
@@ -34,8 +35,10 @@ pub(crate) fn lua(
     });
     let is_announced = steps.iter().any(|step| matches!(step, Step::Announce { .. }));
     let has_rounds = is_announced || steps.iter().any(|step| matches!(step, Step::Rounds { .. }));
-    // In a round, the tester is the client of rping, so the target is the Responder.
-    let roles = if has_rounds { "" } else { service.roles_field() };
+    let has_response_faults = faults.clone().any(|fault| RESPONSE_FAULTS.contains(&fault));
+    // In a round, the tester is the client of rping, so the target is the Responder. Only then, the
+    // target has a Read.
+    let roles = if has_rounds || has_response_faults { "" } else { service.roles_field() };
     let has_empty_reads = steps.iter().any(|step| matches!(step, Step::Empty { read: true, .. }));
     let has_pad = steps.iter().any(|step| matches!(step, Step::Pad { .. }));
     // The Lua module judges the answers to these Requests only if the case lists these

@@ -8,7 +8,7 @@ use fastrand::Rng;
 
 use super::fault::{
     CLOSED_STAG, CRC_FAULTS, ECHO_CRC_FAULTS, ECHO_FAULTS, FAULTS, Fault, LARGE, LARGE_CRC_FAULT, NEIGHBOUR_FAULTS,
-    RPING_CRC_FAULTS, RPING_FAULTS, UNKNOWN_STAG,
+    RESPONSE_FAULTS, RPING_CRC_FAULTS, RPING_FAULTS, UNKNOWN_STAG,
 };
 use super::profile::{DEPTHS, MAX_SEND, Profile};
 use super::service::SessionService;
@@ -169,6 +169,7 @@ pub(super) fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
         // Each connection of an Initiator may belong to a new program, and another buffer of this
         // program may have the STag.
         CLOSED_STAG if profile.is_initiator => UNKNOWN_STAG,
+        response if profile.is_initiator && RESPONSE_FAULTS.contains(&response) => common[0],
         fault => fault,
     }
 }

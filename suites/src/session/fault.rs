@@ -1,9 +1,10 @@
 //! The faults of sessions: illegal messages, and legal messages that a target may handle wrongly.
 
 /// A fault, by its name in the Lua module. With RDMA: an illegal FPDU, after which the target has
-/// to end the connection. After a `gap`, it may also wait for the missing bytes. With an SDP
-/// socket: illegal messages, unusual messages that a receiver must accept, or an unusual end of the
-/// connection. With a port mapper: an illegal datagram.
+/// to end the connection. After a `gap`, it may also wait for the missing bytes. After a wrong Read
+/// Response, it may also complete its Read. With an SDP socket: illegal messages, unusual messages
+/// that a receiver must accept, or an unusual end of the connection. With a port mapper: an illegal
+/// datagram.
 pub(crate) type Fault = &'static str;
 
 /// Faults of an FPDU with a wrong CRC, for connections with CRCs.
@@ -24,14 +25,29 @@ pub(crate) const LARGE_CRC_FAULT: Fault = "wrong-crc-large";
 /// Payload in bytes of [`LARGE_CRC_FAULT`].
 pub(crate) const LARGE: u32 = 20_000;
 /// Faults with a wrong CRC that need the service rping.
-pub(crate) const RPING_CRC_FAULTS: [Fault; 2] = ["wrong-crc-write", "wrong-crc-read"];
+pub(crate) const RPING_CRC_FAULTS: [Fault; 3] = ["wrong-crc-write", "wrong-crc-read", "wrong-crc-response"];
 /// Other faults.
 pub(crate) const FAULTS: [Fault; 4] = ["wrong-queue", "used-msn", UNKNOWN_STAG, "reserved-opcode"];
 /// Other faults that need the service echo.
 pub(crate) const ECHO_FAULTS: [Fault; 2] = ["gap", "used-msn-pieces"];
 /// Other faults that need the service rping.
-pub(crate) const RPING_FAULTS: [Fault; 7] =
-    ["write-beyond", "write-far", "read-beyond", CLOSED_STAG, "invalidated", "invalidated-read", "other-key"];
+pub(crate) const RPING_FAULTS: [Fault; 12] = [
+    "write-beyond",
+    "write-far",
+    "read-beyond",
+    CLOSED_STAG,
+    "invalidated",
+    "invalidated-read",
+    "other-key",
+    "response-again",
+    "response-short",
+    "response-misplaced",
+    "response-overlong",
+    "response-reversed",
+];
+/// Faults in the Response to a Read of rping's server. The client of rping never reads.
+pub(crate) const RESPONSE_FAULTS: [Fault; 5] =
+    ["wrong-crc-response", "response-short", "response-misplaced", "response-overlong", "response-reversed"];
 /// Faults with the STag of another open connection. They need the service rping, and connections
 /// with different Protection Domains.
 pub(crate) const NEIGHBOUR_FAULTS: [Fault; 3] = ["neighbour-read", NEIGHBOUR_WRITE, "neighbour-invalidate"];

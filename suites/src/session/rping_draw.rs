@@ -113,7 +113,7 @@ fn is_announced(steps: &[Step], connection: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::draw::{MAX_FPDUS, steps};
-    use super::super::fault::CLOSED_STAG;
+    use super::super::fault::{CLOSED_STAG, RESPONSE_FAULTS};
     use super::super::profile::MAX_PRIVATE;
     use super::super::service::SessionService;
     use super::*;
@@ -129,6 +129,7 @@ mod tests {
                 assert!(!matches!(step, Step::Rounds { .. } | Step::Announce { .. }), "{step}");
                 assert!(!matches!(step, Step::Refused { .. } | Step::Request { .. }), "{step}");
                 assert!(!matches!(step, Step::Fault { fault: CLOSED_STAG, .. }), "{step}");
+                assert!(!matches!(step, Step::Fault { fault, .. } if RESPONSE_FAULTS.contains(&fault)), "{step}");
                 reads += u32::from(matches!(step, Step::Read { .. } | Step::Reads { .. }));
             }
         }

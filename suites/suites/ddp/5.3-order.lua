@@ -242,3 +242,25 @@ case {
     conn:close()
   end,
 }
+
+-- A Send with Invalidate invalidates the STag when the Send is delivered, and not when one of its
+-- segments is placed (RFC 5040 section 5.3). With `invalidated`, the tester reads from the STag
+-- after the first of two segments, and writes to it after the second. With `invalidated-read`, the
+-- target has already answered a Read of the STag.
+case {
+  id = "ddp/5.3-order/invalidates",
+  title = "The target invalidates the STag of a Send with Invalidate after the last segment, not after an earlier one",
+  requirements = session.requirements(session.RPING, "invalidated"),
+  roles = { "responder", "initiator" },
+  capabilities = { "rping" },
+  tags = { "segment", "send", "invalidate", "read", "write" },
+  parameters = { fault = { "invalidated", "invalidated-read" } },
+
+  run = function(t, p)
+    local s = session.rping(t)
+    s:write(1, { at = 0, size = 40 })
+    s:read(1, { at = 0, size = 40 })
+    s:fault(1, p.fault)
+    s:finish()
+  end,
+}

@@ -128,3 +128,25 @@ case {
     conn:close()
   end,
 }
+
+-- The target must ignore the first half of a marker, but the CRC covers this half, too. So a target
+-- that computes the CRC without the markers does not notice the wrong byte.
+case {
+  id = "mpa/4.3-received/damaged",
+  title = "The target rejects an FPDU if a byte of a marker is wrong and the CRC is that of the correct marker",
+  requirements = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20" },
+  roles = { "responder", "initiator" },
+  capabilities = { "asks-for-markers", "echo", "crc" },
+  tags = { "fpdu", "markers", "crc", "refusal" },
+  parameters = { place = { "in-front", "in-header", "in-payload", "before-crc" }, octet = { 0, 1 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local distance = PLACES[p.place]
+    local conn = before_marker(t, distance)
+    conn:send(marked(conn, {}):flip(distance + p.octet), { deviates = true })
+    conn:expect_terminate { requirement = { "MPA-8-2", "MPA-4.4-19", "MPA-4.4-20" } }
+    conn:expect_close()
+  end,
+}

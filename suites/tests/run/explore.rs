@@ -232,6 +232,11 @@ async fn unusual_steps_pass_with_the_builtin_target() {
         ("echo", "", "s:align(1, 12, true) s:align(1, 12, false)"),
         ("rping", ", 'wrong-crc-read'", "s:reads(1, 5, 40) s:fault_now(1, 'wrong-crc-read')"),
         ("rping", ", 'invalidated'", "s:reads(1, 5, 40) s:fault_now(1, 'invalidated')"),
+        ("rping", ", 'wrong-crc-response'", "s:reads(1, 5, 40) s:fault_now(1, 'wrong-crc-response')"),
+        ("rping", ", 'response-again'", "s:reads(1, 5, 40) s:fault_now(1, 'response-again')"),
+        ("rping", ", 'response-short'", "s:write(1, { at = 0, size = 9 }) s:fault(1, 'response-short')"),
+        ("rping", ", 'response-misplaced'", "s:read(1, { at = 0, size = 9 }) s:fault(1, 'response-misplaced')"),
+        ("rping", ", 'response-reversed'", "s:fault(1, 'response-reversed') s:read(1, { at = 0, size = 9 })"),
         ("rping", ", 'neighbour-read'", "s:open(2) s:write(2, { at = 0, size = 9 }) s:fault(1, 'neighbour-read')"),
         ("rping", ", 'neighbour-write'", "s:fault(3, 'neighbour-write')"),
         ("rping", ", 'neighbour-invalidate'", "s:read(1, { at = 0, size = 8 }) s:fault_now(1, 'neighbour-invalidate')"),
@@ -264,6 +269,12 @@ async fn unusual_steps_pass_while_a_read_of_the_server_is_outstanding() {
              s:fault_now(1, 'neighbour-invalidate')",
         ),
         ("invalidated", "s:announce(1, { size = 9000, segment = 1000 }) s:respond(1, 2) s:fault(1, 'invalidated')"),
+        // The Response to the outstanding Read is correct. That to the next Read is too long.
+        (
+            "response-overlong",
+            "s:announce(1, { size = 100, segment = 30 }) s:respond(1, 1) s:reads(1, 5, 9) \
+             s:fault_now(1, 'response-overlong')",
+        ),
         (
             "neighbour-write",
             "s:announce(2, { size = 100, segment = 30 }) s:respond(2, 1) s:fault(1, 'neighbour-write') \
@@ -309,6 +320,14 @@ async fn unusual_steps_show_deviations() {
             "s:fault(1, 'neighbour-invalidate')",
             "RDMAP-7.2-14",
         ),
+        (
+            "rdmap.overlooks-read-response",
+            "rping",
+            ", 'response-short'",
+            "s:fault(1, 'response-short')",
+            "RDMAP-5.2.2-6",
+        ),
+        ("rdmap.appends-responses", "rping", ", 'response-reversed'", "s:fault(1, 'response-reversed')", "DDP-5.2-4"),
         // In an FPDU with 4 bytes of payload, 24 bytes precede the CRC.
         (
             "mpa.crc-without-trailing-marker",

@@ -10,6 +10,8 @@ pub(crate) struct Conduct {
     pub(crate) acts_after_error: bool,
     /// An FPDU is processed before all bytes of its CRC have arrived.
     pub(crate) acts_before_crc: bool,
+    /// The segments of a Read Response are placed one after the other, whatever their TO is.
+    pub(crate) appends_responses: bool,
     /// The segments of a Send are placed one after the other, whatever their MO is.
     pub(crate) appends_segments: bool,
     /// A Responder answers a malformed Request with a Reply before the connection closes.
@@ -73,6 +75,8 @@ pub(crate) struct Conduct {
     pub(crate) overlooks_markers: bool,
     /// PAD and CRC are passed to DDP as the end of the ULPDU.
     pub(crate) passes_trailer: bool,
+    /// The tagged payload of an FPDU with a wrong CRC is placed before the error is reported.
+    pub(crate) places_bad_crc: bool,
     /// The part of a rejected Write that fits in the region is placed before the error is reported.
     pub(crate) places_refused: bool,
     /// The data of a Send is not placed before data of the next Send arrives.
