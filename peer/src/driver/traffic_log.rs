@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
+use super::traffic_store::TrafficStore;
 use crate::time::Instant;
 
 /// The side that sent the recorded event.
@@ -45,6 +46,25 @@ pub enum EventContent {
     Fin,
     /// The sender aborted the connection.
     Reset,
+    /// The place of the payload that a full traffic log dropped. The time of the event is the time
+    /// of the first dropped event.
+    Dropped(DroppedOctets),
+}
+
+/// The payload of one direction that a full [`TrafficLog`] dropped. It belongs to one connection,
+/// in which it is one contiguous range of bytes. Datagrams have a separate count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DroppedOctets {
+    /// Whether the payload is that of datagrams, which belong to no connection.
+    pub datagrams: bool,
+    /// Number of dropped events.
+    pub events: u64,
+    /// Number of dropped bytes.
+    pub octets: u64,
+    /// CRC32c of the dropped bytes, in their order ([`weft_core::crc::crc32c`]).
+    pub crc: u32,
+    /// When the tester sent or received the last of these events.
+    pub until: Instant,
 }
 
 /// One entry of a [`TrafficLog`].
@@ -60,19 +80,34 @@ pub struct TrafficEvent {
     pub content: EventContent,
 }
 
-/// The record of one link or device, over all its connections. Clones share the record. A traffic
-/// log stores events up to a limit. Further events are only counted. A [live](TrafficLog::live)
-/// traffic log stores nothing and passes each event to a callback.
+/// The record of one link or device, over all its connections. Clones share the record. A
+/// [live](TrafficLog::live) traffic log stores nothing and passes each event to a callback.
+///
+/// A traffic log stores events up to a limit. If it is full, it keeps the first events, the newest
+/// events, and the start and the end of each connection. It drops the events in between. For each
+/// connection and direction, it counts the dropped bytes and computes their CRC32c
+/// ([`EventContent::Dropped`]).
 #[derive(Debug, Clone)]
 pub struct TrafficLog(Arc<Mutex<Inner>>);
 
 struct Inner {
-    events: Vec<TrafficEvent>,
-    room: usize,
-    lost: u64,
+    store: TrafficStore,
     /// The number for the next [`Track`].
     connections: u32,
     reader: Option<Reader>,
+}
+
+/// The content of a [`TrafficLog`] at one time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RecordedTraffic {
+    /// The stored events, in the order in which the tester sent or received them. They share the
+    /// payload bytes with the traffic log.
+    pub events: Vec<TrafficEvent>,
+    /// Index of the first event that the callback of [`TrafficLog::on_overflow`] has not received.
+    /// 0 if the traffic log was never full.
+    pub unread: usize,
+    /// Number of events that the traffic log dropped, because it was full.
+    pub lost: u64,
 }
 
 /// The callback of a [live](TrafficLog::live) traffic log.
@@ -81,8 +116,8 @@ type Reader = Box<dyn FnMut(&TrafficEvent) + Send>;
 impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TrafficLog")
-            .field("events", &self.events.len())
-            .field("lost", &self.lost)
+            .field("connections", &self.connections)
+            .field("lost", &self.store.lost())
             .finish_non_exhaustive()
     }
 }
@@ -100,11 +135,6 @@ impl Track {
     }
 }
 
-/// Memory in bytes that each event needs in addition to its payload. Because of this number, the
-/// limit also applies to many tiny reads. The number covers the event, the header of the event's
-/// allocation, and the packet and the transcript line that weft makes from the event.
-const EVENT_COST: usize = 512;
-
 impl TrafficLog {
     /// The default limit of a traffic log in bytes: 64 MiB.
     pub const DEFAULT_ROOM: usize = 64 << 20;
@@ -112,12 +142,22 @@ impl TrafficLog {
     /// Creates an empty traffic log that stores about `room` bytes.
     #[must_use]
     pub fn with_room(room: usize) -> Self {
-        TrafficLog(Arc::new(Mutex::new(Inner { events: Vec::new(), room, lost: 0, connections: 0, reader: None })))
+        let store = TrafficStore::with_room(room);
+        TrafficLog(Arc::new(Mutex::new(Inner { store, connections: 0, reader: None })))
     }
 
     /// Sets the number of bytes that the traffic log can still store.
     pub fn set_room(&self, room: usize) {
-        self.lock().room = room;
+        self.lock().store.set_room(room);
+    }
+
+    /// Sets a callback for a full traffic log. Before the traffic log drops its first event, it
+    /// calls `reader` with its first events. From then on, it calls `reader` with each event that
+    /// is no longer among the newest events, and with whether it keeps this event. So `reader`
+    /// receives each event once, in order, except the newest events ([`RecordedTraffic::unread`]).
+    /// The traffic waits until `reader` returns.
+    pub fn on_overflow(&self, reader: impl FnMut(&TrafficEvent, bool) + Send + 'static) {
+        self.lock().store.on_overflow(Box::new(reader));
     }
 
     /// Creates a traffic log that stores nothing. It calls `reader` with each event as it happens,
@@ -142,31 +182,27 @@ impl TrafficLog {
         if let Some(reader) = &mut inner.reader {
             return reader(&TrafficEvent { at, connection, direction, content });
         }
-        let cost = EVENT_COST
-            + match &content {
-                EventContent::Octets(octets) | EventContent::Datagram { octets, .. } => octets.len(),
-                _ => 0,
-            };
-        if cost > inner.room {
-            inner.lost += 1;
-            return;
-        }
-        inner.room -= cost;
-        inner.events.push(TrafficEvent { at, connection, direction, content });
+        inner.store.push(TrafficEvent { at, connection, direction, content });
     }
 
-    /// Returns a copy of all events so far, in the order in which the tester sent or received them.
+    /// Returns a copy of the stored events, in the order in which the tester sent or received them.
     /// The copy shares the payload bytes with the traffic log.
     #[must_use]
     pub fn events(&self) -> Vec<TrafficEvent> {
-        self.lock().events.clone()
+        self.lock().store.events()
     }
 
-    /// Returns the number of events that exceeded the limit. The evidence is complete only if this
-    /// number is 0.
+    /// Returns a copy of the stored events, and what the traffic log dropped.
+    #[must_use]
+    pub fn recorded(&self) -> RecordedTraffic {
+        let inner = self.lock();
+        RecordedTraffic { events: inner.store.events(), unread: inner.store.unread(), lost: inner.store.lost() }
+    }
+
+    /// Returns the number of events that the traffic log dropped, because it was full.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.lock().lost
+        self.lock().store.lost()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
@@ -184,17 +220,6 @@ impl Default for TrafficLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn counts_events_beyond_its_limit() {
-        let traffic = TrafficLog::with_room(2 * EVENT_COST + 10);
-        let octets = |n| EventContent::Octets(Bytes::from(vec![0; n]));
-        for content in [octets(8), octets(8), octets(2), EventContent::Fin] {
-            traffic.record(Instant::ORIGIN, 0, Direction::ToTarget, content);
-        }
-        let kept: Vec<EventContent> = traffic.clone().events().into_iter().map(|event| event.content).collect();
-        assert_eq!((kept, traffic.lost()), (vec![octets(8), octets(2)], 2));
-    }
 
     #[test]
     fn a_live_log_passes_events_on_and_stores_none() {

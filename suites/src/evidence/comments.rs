@@ -1,12 +1,15 @@
 //! The comments of a pcapng capture. The comment of its section describes the case. Each packet has
 //! the comments of its steps.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 
-use weft_peer::driver::TrafficEvent;
+use weft_dissector::output::text::counted;
+use weft_peer::driver::{Direction as Side, DroppedOctets, EventContent, TrafficEvent};
 
 use super::step_frame;
-use crate::model::{CaseResult, Direction, MarkKind, RunInfo, Step, StepKind};
+use crate::model::{CaseResult, Direction, EvidenceSource, MarkKind, RunInfo, Step, StepKind};
 
 /// Returns the section's comment: what was tested, against which target, with which result.
 pub(super) fn of_section(run: &RunInfo, result: &CaseResult) -> String {
@@ -21,15 +24,23 @@ pub(super) fn of_section(run: &RunInfo, result: &CaseResult) -> String {
             let _ = writeln!(text, "{name}: {value}");
         }
     }
+    if !result.evidence.dropped.is_empty() {
+        text.push_str("This capture lacks bytes. Comments show the places, and transcript.json lists them.\n");
+    }
     let _ = write!(text, "{}\ntarget {}, run {}, seed {}", result.explanation, run.target.name, run.id, result.seed);
     text
 }
 
-/// Returns the comments of each event of the traffic log, by the index of the event.
-pub(super) fn of_events(result: &CaseResult, traffic: &[TrafficEvent]) -> Vec<Vec<String>> {
+/// Returns the comments of each event of the traffic log, by the index of the event. `left_out` is
+/// the place of the steps that the transcript lacks.
+pub(super) fn of_events(result: &CaseResult, left_out: &Range<usize>, traffic: &[TrafficEvent]) -> Vec<Vec<String>> {
     let mut comments = vec![Vec::new(); traffic.len()];
+    if result.evidence.source == EvidenceSource::Endpoint {
+        add_gaps(&mut comments, traffic);
+    }
+    let has_gap = !left_out.is_empty() || !result.evidence.dropped.is_empty();
     let mut last = None;
-    for (step, event) in result.steps.iter().zip(step_frame::events(&result.steps, traffic)) {
+    for (step, event) in result.steps.iter().zip(step_frame::events(&result.steps, left_out, traffic)) {
         match (event, step.kind) {
             (Some(index), _) => {
                 last = Some(index);
@@ -46,10 +57,50 @@ pub(super) fn of_events(result: &CaseResult, traffic: &[TrafficEvent]) -> Vec<Ve
                     comments[last].push(format!("{word}{}", step.text));
                 }
             }
+            // The capture may lack the packet of this step.
+            (None, StepKind::Octets) if has_gap => last = None,
             (None, _) => {}
         }
     }
     comments
+}
+
+/// Adds a comment for each place where the traffic log dropped bytes. The comment is at the next
+/// packet of the same direction. If there is no such packet, it is at the last packet of the
+/// direction.
+fn add_gaps(comments: &mut [Vec<String>], traffic: &[TrafficEvent]) {
+    // The gaps that no later packet has followed yet, and the last packet of each direction.
+    let mut open: HashMap<(bool, u32, Side), &DroppedOctets> = HashMap::new();
+    let mut last: HashMap<(bool, u32, Side), usize> = HashMap::new();
+    for (index, event) in traffic.iter().enumerate() {
+        let (is_datagram, dropped) = match &event.content {
+            EventContent::Dropped(dropped) => (dropped.datagrams, Some(dropped)),
+            EventContent::Datagram { .. } => (true, None),
+            _ => (false, None),
+        };
+        let key = (is_datagram, event.connection, event.direction);
+        if let Some(dropped) = dropped {
+            open.insert(key, dropped);
+            continue;
+        }
+        if let Some(dropped) = open.remove(&key) {
+            comments[index].push(gap(dropped, event.direction, "before"));
+        }
+        last.insert(key, index);
+    }
+    for (key, dropped) in open {
+        if let Some(comments) = last.get(&key).and_then(|index| comments.get_mut(*index)) {
+            comments.push(gap(dropped, key.2, "after"));
+        }
+    }
+}
+
+/// Describes the bytes that the capture lacks before or after a packet.
+fn gap(dropped: &DroppedOctets, direction: Side, place: &str) -> String {
+    let sent = if direction == Side::ToTarget { "the tester sent" } else { "the target sent" };
+    let (octets, events) = (counted(dropped.octets, "byte"), counted(dropped.events, "event"));
+    let crc = dropped.crc;
+    format!("{place} this packet, the capture lacks {octets} that {sent} ({events}, CRC32c {crc:08x})")
 }
 
 fn wire_comments(step: &Step) -> Vec<String> {

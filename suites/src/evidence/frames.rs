@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{IpHeaders, PacketBuilder, PacketBuilderStep, TcpHeader, ip_number};
-use weft_peer::driver::{Direction, EventContent, TrafficEvent};
+use weft_peer::driver::{Direction, DroppedOctets, EventContent, TrafficEvent};
 
 use super::{Frames, Source};
 
@@ -110,12 +110,15 @@ impl Framer {
         }
         let Some(flow) = self.flows.get_mut(&event.connection) else { return };
         let from_tester = event.direction == Direction::ToTarget;
+        if let EventContent::Dropped(dropped) = &event.content {
+            return flow.skip(from_tester, dropped);
+        }
         let mut put = |from_tester: bool, flag: Flag, payload: &[u8]| {
             let octets = flow.frame(from_tester, flag, payload);
             put(Frame { at_ns: event.at.as_nanos(), from_tester, octets, event: index });
         };
         match &event.content {
-            EventContent::Datagram { .. } => {}
+            EventContent::Datagram { .. } | EventContent::Dropped(_) => {}
             EventContent::Connected { .. } => {
                 put(from_tester, Flag::Syn, &[]);
                 put(!from_tester, Flag::SynAck, &[]);
@@ -161,6 +164,16 @@ fn datagram(from_tester: bool, tester: SocketAddr, target: SocketAddr, payload: 
 }
 
 impl Flow {
+    /// Continues after bytes that the traffic log dropped. They get no frame, as if the capture had
+    /// lost their frames.
+    fn skip(&mut self, from_tester: bool, dropped: &DroppedOctets) {
+        // Datagrams have no sequence numbers.
+        if !dropped.datagrams {
+            let from = if from_tester { &mut self.tester } else { &mut self.target };
+            from.next = from.next.wrapping_add(u32::try_from(dropped.octets % (1 << 32)).unwrap_or(0));
+        }
+    }
+
     fn frame(&mut self, from_tester: bool, flag: Flag, payload: &[u8]) -> Vec<u8> {
         let (from, to) = if from_tester { (&mut self.tester, self.target) } else { (&mut self.target, self.tester) };
         let mut tcp = TcpHeader::new(from.address.port(), to.address.port(), from.next, WINDOW);
@@ -268,6 +281,30 @@ mod tests {
                 (true, "RST", 21, 1502, 0),
             ]
         );
+    }
+
+    /// A reader of the capture sees that bytes are missing, and how many.
+    #[test]
+    fn dropped_bytes_have_sequence_numbers_but_no_frame() {
+        let octets = |len: usize| EventContent::Octets(vec![7; len].into());
+        let until = Instant::from_nanos(5);
+        let dropped = |datagrams| {
+            EventContent::Dropped(DroppedOctets { datagrams, events: 3, octets: 1000, crc: 0, until })
+        };
+        let traffic = [
+            connected(0),
+            event(0, Direction::FromTarget, octets(20)),
+            event(0, Direction::FromTarget, dropped(false)),
+            event(0, Direction::FromTarget, dropped(true)),
+            event(0, Direction::FromTarget, octets(30)),
+            event(0, Direction::ToTarget, octets(40)),
+        ];
+        let frames = synthesize_frames(&traffic);
+        assert_eq!(
+            read(&frames.list)[3..],
+            [(false, "PSH", 1, 1, 20), (false, "PSH", 1021, 1, 30), (true, "PSH", 1, 1051, 40)]
+        );
+        assert_eq!(frames.anchors, [Some(0), Some(3), None, None, Some(4), Some(5)]);
     }
 
     #[test]

@@ -5,25 +5,35 @@
 //! received on each connection. The bytes, their order and their times are real. Segment
 //! boundaries, acknowledgements and headers are synthetic, and the capture has a note about this.
 //! If the run captures on an interface, captured frames replace the synthetic frames.
+//!
+//! The size of the evidence is limited. If the traffic log is full, it drops the middle of each
+//! connection. The capture then has a gap in the sequence numbers, as if the capture had lost
+//! frames. A comment at the gap and [`Evidence::dropped`] have the number of the missing bytes and
+//! their CRC32c. The monitor has read the missing bytes before they were dropped.
 
 mod comments;
 mod frames;
 mod monitor;
 mod pcapng;
+mod sequence;
 mod step_frame;
 mod wire;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use weft_peer::driver::TrafficEvent;
+use weft_peer::driver::{Direction as Side, EventContent, TrafficEvent};
 
-use crate::model::{CaseResult, Evidence, EvidenceFile, EvidenceKind, EvidenceSource as Source, RunInfo};
+use crate::model::{
+    CaseResult, Direction, DroppedTraffic, Evidence, EvidenceFile, EvidenceKind, EvidenceSource as Source, RunInfo,
+};
 
 pub(crate) use frames::synthesize_frames;
 pub use frames::{Frame, Framer};
-pub(crate) use monitor::watch;
+pub(crate) use monitor::{OverflowMonitor, watch};
+pub(crate) use sequence::sequence_numbers;
 pub(crate) use step_frame::frame_number;
 pub(crate) use wire::Wire;
 
@@ -47,12 +57,36 @@ pub(crate) struct Frames {
 }
 
 /// Returns the paths of the files of a case, relative to the run's folder
-/// ([`crate::folder::of_run`]).
-pub(crate) fn place(key: &crate::model::CaseKey, source: Source, without_wire: Option<String>) -> Evidence {
+/// ([`crate::folder::of_run`]), and what the capture lacks.
+pub(crate) fn place(
+    key: &crate::model::CaseKey,
+    source: Source,
+    without_wire: Option<String>,
+    traffic: &[TrafficEvent],
+) -> Evidence {
     let folder = format!("{CASES}/{}", key.path());
     let file = |kind, name: &str| EvidenceFile { kind, path: format!("{folder}/{name}") };
     let files = vec![file(EvidenceKind::Pcapng, PCAPNG), file(EvidenceKind::Transcript, TRANSCRIPT)];
-    Evidence { folder, files, source, without_wire }
+    let dropped = match source {
+        Source::Endpoint => traffic.iter().filter_map(dropped).collect(),
+        // The captured frames are complete.
+        Source::Wire => Vec::new(),
+    };
+    Evidence { folder, files, source, without_wire, dropped }
+}
+
+/// Describes what the traffic log dropped, if the event is such a place.
+fn dropped(event: &TrafficEvent) -> Option<DroppedTraffic> {
+    let EventContent::Dropped(dropped) = &event.content else { return None };
+    Some(DroppedTraffic {
+        connection: if dropped.datagrams { 0 } else { event.connection + 1 },
+        direction: if event.direction == Side::ToTarget { Direction::Sent } else { Direction::Received },
+        events: dropped.events,
+        octets: dropped.octets,
+        crc32c: format!("{:08x}", dropped.crc),
+        first_ns: event.at.as_nanos(),
+        last_ns: dropped.until.as_nanos(),
+    })
 }
 
 /// Files of a case that were written, but that a power failure may still destroy.
@@ -72,11 +106,13 @@ impl UnsyncedFiles {
     }
 }
 
-/// Writes the files of a finished case below the run's folder `out`.
+/// Writes the files of a finished case below the run's folder `out`. `left_out` is the place of the
+/// steps that the transcript lacks.
 pub(crate) fn write(
     out: &Path,
     run: &RunInfo,
     result: &CaseResult,
+    left_out: &Range<usize>,
     traffic: &[TrafficEvent],
     frames: &Frames,
     began_unix_ns: u64,
@@ -85,7 +121,7 @@ pub(crate) fn write(
     let folders = folders_made(out, &folder);
     fs::create_dir_all(&folder)?;
     let mut comments = vec![Vec::new(); frames.list.len()];
-    for (anchor, of_event) in frames.anchors.iter().zip(comments::of_events(result, traffic)) {
+    for (anchor, of_event) in frames.anchors.iter().zip(comments::of_events(result, left_out, traffic)) {
         if let Some(comments) = anchor.and_then(|frame| comments.get_mut(frame)) {
             comments.extend(of_event);
         }

@@ -12,11 +12,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use etherparse::{NetSlice, SlicedPacket, TransportSlice};
 use tokio::sync::Notify;
 use weft_capture::{Next, OpenError, Settings};
 use weft_peer::driver::{Direction, EventContent, TrafficEvent};
 
+use super::sequence::TcpSegment;
 use super::{Frame, Frames, LINKTYPE_ETHERNET, Source};
 
 /// Maximum size of the frames of one case in bytes.
@@ -141,24 +141,8 @@ impl Wire {
 }
 
 fn segment(time: u64, frame: &[u8]) -> Option<Segment> {
-    let packet = SlicedPacket::from_ethernet(frame).ok()?;
-    let Some(TransportSlice::Tcp(tcp)) = &packet.transport else { return None };
-    let (from, to) = match &packet.net {
-        Some(NetSlice::Ipv4(ip)) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
-        Some(NetSlice::Ipv6(ip)) => (ip.header().source_addr().into(), ip.header().destination_addr().into()),
-        _ => return None,
-    };
-    Some(Segment {
-        time,
-        frame: frame.to_vec(),
-        from: SocketAddr::new(from, tcp.source_port()),
-        to: SocketAddr::new(to, tcp.destination_port()),
-        seq: tcp.sequence_number(),
-        len: u32::try_from(tcp.payload().len()).ok()?,
-        syn: tcp.syn(),
-        fin: tcp.fin(),
-        rst: tcp.rst(),
-    })
+    let TcpSegment { from, to, seq, len, syn, fin, rst } = TcpSegment::parse(frame)?;
+    Some(Segment { time, frame: frame.to_vec(), from, to, seq, len, syn, fin, rst })
 }
 
 /// One direction of a connection.
@@ -217,7 +201,12 @@ fn frames<'s>(
     segments: impl Iterator<Item = &'s Segment>,
     began_unix_ns: u64,
 ) -> Result<Frames, String> {
-    if traffic.iter().any(|event| matches!(event.content, EventContent::Datagram { .. })) {
+    let is_datagram = |event: &TrafficEvent| match &event.content {
+        EventContent::Datagram { .. } => true,
+        EventContent::Dropped(dropped) => dropped.datagrams,
+        _ => false,
+    };
+    if traffic.iter().any(is_datagram) {
         return Err("the case has datagrams, but weft captures only TCP".to_owned());
     }
     let plain = |address: SocketAddr| SocketAddr::new(address.ip().to_canonical(), address.port());
@@ -277,9 +266,13 @@ fn frames<'s>(
         positions.push(match &event.content {
             EventContent::Connected { .. } => EventPosition::Frame(begun[index]),
             EventContent::Datagram { .. } => EventPosition::Nowhere,
-            EventContent::Octets(octets) => {
+            EventContent::Octets(_) | EventContent::Dropped(_) => {
                 let begin = direction.logged;
-                direction.logged += octets.len() as u64;
+                direction.logged += match &event.content {
+                    EventContent::Octets(octets) => octets.len() as u64,
+                    EventContent::Dropped(dropped) => dropped.octets,
+                    _ => 0,
+                };
                 if captured[index][side] < direction.logged
                     && (side == 1 || (direction.rst.is_none() && other_reset.is_none()))
                 {
@@ -323,6 +316,7 @@ mod tests {
     use super::*;
     use crate::evidence::synthesize_frames;
     use weft_peer::Instant;
+    use weft_peer::driver::DroppedOctets;
 
     fn address(last: u8, port: u16) -> SocketAddr {
         SocketAddr::from(([192, 0, 2, last], port))
@@ -377,6 +371,24 @@ mod tests {
         assert!(frames.list.iter().all(|frame| frame.at_ns == 5));
         assert_eq!(frames.anchors, [Some(0), Some(3), Some(3), Some(4), Some(6), Some(8)]);
         assert_eq!(frames.list[4].octets, synthesize_frames(&was).list[4].octets);
+    }
+
+    /// The traffic log dropped bytes, but the capture has them.
+    #[test]
+    fn a_capture_has_the_bytes_that_the_traffic_log_dropped() {
+        use Direction::{FromTarget, ToTarget};
+        let was = traffic(&[(ToTarget, octets(20)), (FromTarget, octets(1000)), (FromTarget, octets(30))]);
+        let segments = captured(&was);
+        let logged = |missing: u64| {
+            let until = Instant::from_nanos(5);
+            let dropped = DroppedOctets { datagrams: false, events: 1, octets: missing, crc: 0, until };
+            let dropped = EventContent::Dropped(dropped);
+            traffic(&[(ToTarget, octets(20)), (FromTarget, dropped), (FromTarget, octets(30))])
+        };
+        // Frames 0 to 2 are the handshake.
+        let frames = super::frames(&logged(1000), segments.iter(), 0).unwrap();
+        assert_eq!(frames.anchors, [Some(0), Some(3), Some(4), Some(5)]);
+        assert!(super::frames(&logged(1001), segments.iter(), 0).is_err());
     }
 
     #[test]

@@ -37,8 +37,13 @@ pub struct CaseResult {
     /// finding. Absent if no single packet has all of these bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_packet: Option<u64>,
-    /// The transcript of the case. In reports and in the results store, a note replaces the middle of
-    /// a long transcript. The evidence file `transcript.json` has all steps.
+    /// Relative TCP sequence numbers, as Wireshark shows them, of the first and the last payload
+    /// byte in the packet `decided_packet`. Absent if this packet has no TCP payload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_sequence: Option<[u64; 2]>,
+    /// The transcript of the case. In reports and in the results store, a note replaces the middle
+    /// of a long transcript. The evidence file `transcript.json` has all steps, up to the limit of
+    /// the run. Above this limit, a note replaces the middle in this file, too.
     pub steps: Vec<Step>,
     /// The monitor's findings.
     #[serde(rename = "seen")]
@@ -54,6 +59,10 @@ pub struct CaseResult {
     /// Duration of the case in microseconds of wall time.
     pub duration_us: u64,
 }
+
+/// Begin of the sentence of an explanation about what the evidence lacks. The counts in this
+/// sentence can differ in each run, so a signature does not have the sentence.
+pub(crate) const EVIDENCE_LACKS: &str = " The evidence lacks ";
 
 /// Number of steps that a report keeps from the beginning of a long transcript.
 const FIRST_STEPS: usize = 50;
@@ -73,7 +82,7 @@ impl CaseResult {
         let at_ns = self.steps[first].at_ns;
         let mut middle: Vec<Step> = self.steps.drain(first..end).collect();
         let all = middle.len();
-        middle.retain(Step::is_decisive);
+        middle.retain(|step| step.is_decisive() || step.is_gap());
         let note = Step {
             at_ns,
             connection: 0,
@@ -109,7 +118,8 @@ impl CaseResult {
         let failing: Vec<&str> = failing.map(weft_core::RequirementId::as_str).collect();
         let what = if failing.is_empty() { self.verdict.to_string() } else { failing.join(" ") };
         // The text of a passed or skipped result is left out, because it may contain times.
-        match (self.verdict > Verdict::Pass).then(|| self.actual.as_ref().unwrap_or(&self.explanation)) {
+        let explained = || self.explanation.split(EVIDENCE_LACKS).next().unwrap_or_default();
+        match (self.verdict > Verdict::Pass).then(|| self.actual.as_deref().unwrap_or_else(explained)) {
             Some(actual) => format!("{what}: {}", stable(actual)),
             None => what,
         }
@@ -144,6 +154,29 @@ pub struct Evidence {
     /// interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without_wire: Option<String>,
+    /// The traffic that the packets lack, because the size of the evidence is limited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<DroppedTraffic>,
+}
+
+/// Contiguous traffic of one direction that the packets of a case lack. The monitor has judged this
+/// traffic.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DroppedTraffic {
+    /// Number of the connection in the case, from 1. 0 for datagrams.
+    pub connection: u32,
+    /// Direction of the traffic, `sent` or `received`.
+    pub direction: Direction,
+    /// Number of writes or reads of the tester.
+    pub events: u64,
+    /// Number of payload bytes.
+    pub octets: u64,
+    /// CRC32c of these bytes, in their order, as eight hexadecimal digits.
+    pub crc32c: String,
+    /// Time of the first event, in nanoseconds since the case began.
+    pub first_ns: u64,
+    /// Time of the last event, in nanoseconds since the case began.
+    pub last_ns: u64,
 }
 
 /// Source of the packets of a case.

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use weft_dissector::output::text::counted;
 
 use super::{Mark, MarkKind, Octets};
 
@@ -24,7 +25,23 @@ pub struct Step {
     pub octets: Option<Octets>,
 }
 
+/// Begin of the note in the place of steps that a transcript lacks.
+const GAP: &str = "not in the transcript: ";
+
 impl Step {
+    /// Returns the note in the place of `count` steps that a transcript lacks. `most` is the
+    /// maximum number of its steps.
+    pub(crate) fn gap(at_ns: u64, count: u64, most: usize) -> Self {
+        let text = format!("{GAP}{}; a transcript keeps at most {most} steps", counted(count, "step"));
+        let (direction, kind) = (Direction::Observed, StepKind::Note);
+        Step { at_ns, connection: 0, direction, kind, text, octets: None }
+    }
+
+    /// Returns whether the step is the note in the place of steps that the transcript lacks.
+    pub(crate) fn is_gap(&self) -> bool {
+        self.kind == StepKind::Note && self.text.starts_with(GAP)
+    }
+
     /// Returns whether the step shows a violation, or the bytes in which the tester deviates.
     pub(crate) fn is_decisive(&self) -> bool {
         let is_loud = |mark: &Mark| matches!(mark.kind, MarkKind::Stimulus | MarkKind::Wrong);

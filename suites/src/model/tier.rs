@@ -24,21 +24,24 @@ words!(Tier, all: "All tiers, smallest first.", unknown: "unknown tier {:?}; exp
     Full => "full",
 });
 
-/// The limits of one case. They keep the memory and the time of a run bounded.
+/// The limits of one case. They keep the memory and the time of a run bounded. A target file can
+/// set them (`[limits]`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CaseLimits {
     /// Maximum number of connections.
     pub(crate) connections: usize,
-    /// Maximum number of steps in the transcript.
+    /// Maximum number of steps that the transcript keeps.
     pub(crate) steps: usize,
     /// Maximum number of bytes that the tester sends.
     pub(crate) sent: usize,
     /// Maximum number of bytes that the target sends.
     pub(crate) received: usize,
-    /// Number of bytes of the traffic log, from which the evidence is written.
+    /// Number of bytes that the traffic log keeps. The evidence is written from them.
     pub(crate) traffic: usize,
     /// Factor for the time and the number of instructions of the script.
     pub(crate) script: u32,
+    /// Time limit of the script in seconds, in place of the usual time limit times `script`.
+    pub(crate) seconds: Option<u32>,
 }
 
 impl Tier {
@@ -55,6 +58,7 @@ impl Tier {
             received: (16 << 20) * factor as usize,
             traffic: (64 << 20) * factor as usize,
             script: factor,
+            seconds: None,
         }
     }
 }

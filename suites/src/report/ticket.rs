@@ -11,7 +11,7 @@ use super::command::command;
 use super::markdown::escaped;
 use crate::clock;
 use crate::model::{
-    CaseResult, Direction, EvidenceKind, EvidenceSource, MarkKind, Octets, RequirementVerdict, RunReport, Step,
+    CaseResult, Direction, EvidenceKind, EvidenceSource, Mark, MarkKind, Octets, RequirementVerdict, RunReport, Step,
     StepKind, Verdict,
 };
 
@@ -19,6 +19,9 @@ use crate::model::{
 const STEPS: usize = 8;
 /// Number of bytes of a step that are shown.
 const SHOWN: usize = 48;
+/// Number of bytes before the first difference that are shown, if the difference is after the first
+/// bytes.
+const BEFORE: usize = 16;
 
 /// Returns the ticket of a failure. `case` is a case or a variant (`mpa/7.1.1-key/octet[octet=3]`).
 /// For a case, the first variant that failed is described. Returns `None` if no such variant failed.
@@ -80,6 +83,9 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
     if let Some(packet) = first.decided_packet {
         text.push_str(&format!("- decided at frame {packet} of the capture\n"));
     }
+    if let Some([begin, end]) = first.decided_sequence {
+        text.push_str(&format!("- bytes in this frame: relative TCP sequence numbers {begin} to {end}\n"));
+    }
     for boundary in report.summary.boundaries.iter().filter(|boundary| boundary.key.case == first.key.case) {
         text.push_str(&format!("- {}\n", escaped(&boundary.to_string())));
     }
@@ -133,11 +139,19 @@ fn line(step: &Step) -> String {
     format!("{:>11.6} s  {direction:<8}  {text}\n{octets}", std::time::Duration::from_nanos(step.at_ns).as_secs_f64())
 }
 
-/// Returns the first bytes, and the ranges that differ from a correct message.
+/// Returns the first bytes, or the bytes around the first difference, and the ranges that differ
+/// from a correct message.
 fn bytes(octets: &Octets) -> String {
-    let shown: String = octets.hex.chars().take(2 * SHOWN).collect();
-    let more = if octets.len > SHOWN as u64 { " ..." } else { "" };
-    let mut text = format!("{:>25}{shown}{more}\n", "");
+    let known = octets.hex.len() / 2;
+    let first = first_shown(octets, known);
+    let end = known.min(first + SHOWN);
+    let shown = octets.hex.get(2 * first..2 * end).unwrap_or_default();
+    let before = if first > 0 { "... " } else { "" };
+    let more = if octets.len > end as u64 { " ..." } else { "" };
+    let mut text = format!("{:>25}{before}{shown}{more}\n", "");
+    if first > 0 {
+        text.push_str(&format!("{:>25}these are bytes {first} to {} of {} bytes\n", "", end - 1, octets.len));
+    }
     for mark in &octets.marks {
         let what = match mark.kind {
             MarkKind::Stimulus => "differs from a plain message",
@@ -155,10 +169,55 @@ fn bytes(octets: &Octets) -> String {
     text
 }
 
+/// Returns the offset of the first byte to show. `known` is the number of bytes in the transcript.
+fn first_shown(octets: &Octets, known: usize) -> usize {
+    let is_difference = |mark: &&Mark| matches!(mark.kind, MarkKind::Stimulus | MarkKind::Wrong);
+    let starts = octets.marks.iter().filter(is_difference).map(|mark| mark.start);
+    let difference = starts.min().and_then(|start| usize::try_from(start).ok());
+    match difference {
+        // The bytes before the difference show where it is.
+        Some(start) if start < known && start + BEFORE > SHOWN => start - BEFORE,
+        _ => 0,
+    }
+}
+
 /// Returns an entry for the baseline of the target file that expects this failure.
 fn baseline_entry(case: &str, result: &CaseResult) -> String {
     // A JSON string is also a TOML string.
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let (case, signature) = (quoted(case), quoted(&result.signature()));
     format!("[[baseline]]\ncase = {case}\noutcome = \"fail\"\nsignature = {signature}\nreason = \"...\"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A message of 200 bytes, in which byte N has the value N, with a mark from `start` on.
+    fn message(start: u64, kind: MarkKind) -> Octets {
+        let octets: Vec<u8> = (0..200).collect();
+        let mark = Mark { start, end: start + 1, label: "byte changed".into(), kind };
+        Octets { marks: vec![mark], ..Octets::new(&octets) }
+    }
+
+    #[test]
+    fn shows_the_bytes_around_the_first_difference() {
+        let text = bytes(&message(150, MarkKind::Stimulus));
+        let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+        // Byte 134 is 0x86, and byte 181 is 0xb5.
+        assert!(lines[0].starts_with("... 868788") && lines[0].ends_with("b4b5 ..."), "{text}");
+        assert_eq!(lines[1], "these are bytes 134 to 181 of 200 bytes");
+        assert_eq!(lines[2], "byte 150 to 150 differs from a plain message: byte changed");
+    }
+
+    #[test]
+    fn shows_the_first_bytes_if_they_differ() {
+        for (start, kind) in [(0, MarkKind::Wrong), (32, MarkKind::Stimulus), (150, MarkKind::Field)] {
+            let text = bytes(&message(start, kind));
+            let first = text.lines().next().unwrap().trim_start();
+            // Byte 47 is 0x2f.
+            assert!(first.starts_with("000102") && first.ends_with("2e2f ..."), "{text}");
+            assert!(!text.contains("these are bytes"), "{text}");
+        }
+    }
 }

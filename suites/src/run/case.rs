@@ -11,12 +11,12 @@ use weft_peer::driver::TrafficEvent;
 
 use super::context::RunContext;
 use super::excuse::{self, TargetState};
-use super::judge::{self, Judgement};
+use super::judge::{self, Judgement, Missing};
 use super::{RunError, seed};
 use crate::clock;
 use crate::evidence;
 use crate::model::{
-    Capability, CaseInfo, CaseKey, CaseResult, Event, EventSink, Evidence, RequirementVerdict, Verdict,
+    Capability, CaseInfo, CaseKey, CaseResult, Event, EventSink, Evidence, EvidenceSource, RequirementVerdict, Verdict,
 };
 use crate::script::{ScriptFault, SuiteCase, invoke};
 use crate::stage::service::Protocol;
@@ -29,6 +29,9 @@ const MAX_CONNECTIONS: u32 = 10;
 
 /// Seconds to wait until a capture has the packets that the tester's own record already has.
 const WIRE_SECONDS: f64 = 1.0;
+
+/// Usual time limit of a case in seconds, in the smoke tier and the default tier.
+const USUAL_SECONDS: u32 = 300;
 
 /// A case with its verdict.
 pub(super) struct FinishedCase {
@@ -131,27 +134,39 @@ impl RunContext {
         let ScriptRun { mut stage, fault } = script_run;
         self.remember(&stage);
 
-        let (traffic, lost) = stage.connections.traffic();
-        let (frames, without) = self.frames(&traffic, began_unix_ns).await;
-        let (findings, lost_findings) = evidence::watch(&traffic, &frames);
+        let traffic = stage.connections.traffic();
+        let (frames, without) = self.frames(&traffic.events, began_unix_ns).await;
+        let (findings, lost_findings) = evidence::watch(&traffic, &frames, &stage.overflow);
+        let case_evidence = evidence::place(key, frames.source, without, &traffic.events);
         let control = self.control(case, key, &target, seed, &mut stage).await?;
         if self.basics.has_failed() {
             stage.log_mut().doubt_missing_answer();
         }
+        let missing = Missing {
+            // A capture on an interface is complete.
+            events: if frames.source == EvidenceSource::Endpoint { traffic.lost } else { 0 },
+            octets: case_evidence.dropped.iter().map(|dropped| dropped.octets).sum(),
+            steps: stage.log().steps.left_out(),
+        };
         let Judgement { verdict, requirements, expected, actual, mut explanation, at, packet } =
-            judge::judge(&case.info, stage.log(), fault.as_ref(), &findings, [lost, lost_findings]);
+            judge::judge(&case.info, stage.log(), fault.as_ref(), &findings, lost_findings);
         explanation.push_str(&control);
         if verdict == Verdict::Inconclusive && stage.log().connections > 0 {
             explanation.push_str(&self.basics.named());
         }
         explanation.push_str(&recovery.sentence);
+        explanation.push_str(&missing.sentence());
+        let transcript = std::mem::take(&mut stage.log_mut().steps);
+        let decision = stage.log().decision.as_ref();
+        let deciding_step = decision.and_then(|decision| transcript.index_of(decision.step?));
+        let (steps, left_out) = transcript.into_steps();
         let decided_packet = match verdict {
             Verdict::Fail => packet.or_else(|| {
-                let step = stage.log().decision.as_ref()?.step?;
-                evidence::frame_number(&stage.log().steps, step, &traffic, &frames)
+                evidence::frame_number(&steps, deciding_step?, &left_out, &traffic.events, &frames)
             }),
             _ => None,
         };
+        let decided_sequence = decided_packet.and_then(|packet| evidence::sequence_numbers(&frames, packet));
         let mut result = CaseResult {
             key: key.clone(),
             version: case.info.version,
@@ -163,17 +178,19 @@ impl RunContext {
             explanation,
             decided_at: at,
             decided_packet,
-            steps: std::mem::take(&mut stage.log_mut().steps),
+            decided_sequence,
+            steps,
             findings,
             program_ends: std::mem::take(&mut stage.log_mut().program_ends),
-            evidence: evidence::place(key, frames.source, without),
+            evidence: case_evidence,
             seed,
             duration_us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
         self.basics.note(case, &result);
         let failed = |error| RunError::Write { path: self.out.join(&result.evidence.folder), error };
         let written =
-            evidence::write(&self.out, &self.run, &result, &traffic, &frames, began_unix_ns).map_err(failed)?;
+            evidence::write(&self.out, &self.run, &result, &left_out, &traffic.events, &frames, began_unix_ns)
+                .map_err(failed)?;
         result.shorten_steps();
         Ok(FinishedCase { result, evidence: Some((self.out.clone(), written)) })
     }
@@ -209,8 +226,13 @@ impl RunContext {
     ) -> Result<ScriptRun, RunError> {
         let mut limits = self.suites.limits;
         let factor = target.options.limits.script;
+        let (factor, time) = match target.options.limits.seconds {
+            // A script with more time may execute more instructions.
+            Some(seconds) => (factor.max(seconds.div_ceil(USUAL_SECONDS)), Duration::from_secs(seconds.into())),
+            None => (factor, limits.time * factor),
+        };
         limits.instructions *= u64::from(factor);
-        limits.time = script_time(limits.time * factor, target, stage.connections.start());
+        limits.time = script_time(time, target, stage.connections.start());
         let stage = Arc::new(Mutex::new(stage));
         let began = Instant::now();
         let fault = invoke(case, key, stage.clone(), target.clone(), limits, seed).await.err();
@@ -356,6 +378,7 @@ fn not_run(case: &CaseInfo, key: &CaseKey, seed: u64, verdict: Verdict, explanat
         explanation,
         decided_at: None,
         decided_packet: None,
+        decided_sequence: None,
         steps: Vec::new(),
         findings: Vec::new(),
         program_ends: Vec::new(),

@@ -14,7 +14,7 @@ use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 use weft_dissector::output::text::counted;
 
-use crate::model::{CaseInfo, MonitorFinding, RequirementVerdict, SourceLocation, Verdict, is_proposal};
+use crate::model::{CaseInfo, EVIDENCE_LACKS, MonitorFinding, RequirementVerdict, SourceLocation, Verdict, is_proposal};
 use crate::script::ScriptFault;
 use crate::stage::Log;
 
@@ -31,16 +31,44 @@ pub(super) struct Judgement {
     pub(super) packet: Option<u64>,
 }
 
-/// Judges a case that was run. `lost` is the number of events for which the traffic log had no
-/// room. `lost_findings` is the number of the monitor's findings for which there was no room.
+/// What the evidence of a case lacks, because its size is limited. The verdict does not depend on
+/// it: the script has judged its expectations, and the monitor has read all traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Missing {
+    /// Number of events of the traffic log.
+    pub(super) events: u64,
+    /// Number of payload bytes of these events.
+    pub(super) octets: u64,
+    /// Number of steps of the transcript.
+    pub(super) steps: u64,
+}
+
+impl Missing {
+    /// Returns a sentence for the explanation, or an empty text if the evidence is complete.
+    pub(super) fn sentence(self) -> String {
+        let (events, octets) = (counted(self.events, "event"), counted(self.octets, "byte"));
+        let steps = counted(self.steps, "step");
+        let what = match (self.events > 0, self.steps > 0) {
+            (false, false) => return String::new(),
+            (true, false) => format!("{octets} in {events}"),
+            (false, true) => steps,
+            (true, true) => format!("{octets} in {events}, and {steps}"),
+        };
+        let monitor = if self.events > 0 { " The monitor has read these bytes." } else { "" };
+        format!("{EVIDENCE_LACKS}{what} of the middle of the case, because its size is limited.{monitor}")
+    }
+}
+
+/// Judges a case that was run. `lost_findings` is the number of the monitor's findings for which
+/// there was no room.
 pub(super) fn judge(
     case: &CaseInfo,
     log: &Log,
     fault: Option<&ScriptFault>,
     findings: &[MonitorFinding],
-    [lost, lost_findings]: [u64; 2],
+    lost_findings: u64,
 ) -> Judgement {
-    let mut judgement = by_the_case(case, log, fault, lost);
+    let mut judgement = by_the_case(case, log, fault);
     // If the failure is excused, the tester or the link caused it. If the control failed, the
     // target also fails without the stimulus. The basic cases judge such faults. Therefore findings
     // of the monitor do not fail the case if the failure is excused or if the control failed.
@@ -88,7 +116,7 @@ pub(super) fn judge(
     judgement
 }
 
-fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u64) -> Judgement {
+fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>) -> Judgement {
     if let Some(decision) = &log.decision {
         let decided = &decision.requirements;
         let fails = decision.verdict == Verdict::Fail;
@@ -127,10 +155,6 @@ fn by_the_case(case: &CaseInfo, log: &Log, fault: Option<&ScriptFault>, lost: u6
     let source = || case.source.clone();
     if let Some(fault) = fault {
         return without_evidence(Verdict::Error, format!("{}: {}", fault.at, fault.message), fault.at.clone());
-    }
-    if lost > 0 {
-        let explanation = format!("weft had no room for {}, so the evidence is incomplete.", counted(lost, "event"));
-        return without_evidence(Verdict::Error, explanation, source());
     }
     let met = |requirement| log.met.iter().any(|met| met.requirement == requirement);
     if let Some(open) = case.requirements.iter().find(|requirement| !met(**requirement)) {
@@ -200,15 +224,14 @@ mod tests {
 
     #[test]
     fn a_pass_needs_evidence_and_liveness() {
-        assert_eq!(judge(&case(&[KEY]), &good(), None, &[], [0, 0]).verdict, Verdict::Pass);
+        assert_eq!(judge(&case(&[KEY]), &good(), None, &[], 0).verdict, Verdict::Pass);
         let none_met = Log::of(Vec::new(), true, true, None);
         let not_before = Log::of(good().met, false, true, None);
         let not_after = Log::of(good().met, true, false, None);
         for log in [none_met, not_before, not_after] {
-            assert_eq!(judge(&case(&[KEY]), &log, None, &[], [0, 0]).verdict, Verdict::Error);
+            assert_eq!(judge(&case(&[KEY]), &log, None, &[], 0).verdict, Verdict::Error);
         }
-        assert_eq!(judge(&case(&[KEY, PAD]), &good(), None, &[], [0, 0]).verdict, Verdict::Error);
-        assert_eq!(judge(&case(&[KEY]), &good(), None, &[], [1, 0]).verdict, Verdict::Error);
+        assert_eq!(judge(&case(&[KEY, PAD]), &good(), None, &[], 0).verdict, Verdict::Error);
     }
 
     #[test]
@@ -223,7 +246,7 @@ mod tests {
             step: None,
         };
         let log = Log::of(Vec::new(), true, false, Some(decision));
-        let judgement = judge(&case(&[PAD, KEY]), &log, None, &[], [0, 0]);
+        let judgement = judge(&case(&[PAD, KEY]), &log, None, &[], 0);
         let verdicts: Vec<_> =
             judgement.requirements.iter().map(|judged| (judged.requirement, judged.verdict)).collect();
         assert_eq!(judgement.verdict, Verdict::Fail);
@@ -243,7 +266,7 @@ mod tests {
                 at: None,
                 step: None,
             };
-            judge(&case(requirements), &Log::of(Vec::new(), true, false, Some(decision)), None, &[], [0, 0])
+            judge(&case(requirements), &Log::of(Vec::new(), true, false, Some(decision)), None, &[], 0)
         };
         let note = judged(&[MAIL]);
         assert_eq!((note.verdict, note.requirements[0].verdict), (Verdict::Unimplemented, Verdict::Unimplemented));
@@ -257,7 +280,7 @@ mod tests {
     #[test]
     fn a_fault_of_the_script_is_no_verdict_on_the_target() {
         let fault = ScriptFault { at: SourceLocation { file: "mpa/x.lua".into(), line: 7 }, message: "nil".into() };
-        let judgement = judge(&case(&[KEY]), &good(), Some(&fault), &[], [0, 0]);
+        let judgement = judge(&case(&[KEY]), &good(), Some(&fault), &[], 0);
         assert_eq!((judgement.verdict, judgement.explanation.as_str()), (Verdict::Error, "mpa/x.lua:7: nil"));
     }
 
@@ -269,7 +292,7 @@ mod tests {
             finding(requirement!("MPA-4.4-5"), Severity::Warning, true),
             finding(requirement!("MPA-7.1.1-1"), Severity::Error, false),
         ];
-        let judgement = judge(&case(&[KEY]), &good(), None, &findings, [0, 0]);
+        let judgement = judge(&case(&[KEY]), &good(), None, &findings, 0);
         assert_eq!(judgement.verdict, Verdict::Pass);
         assert_eq!(judgement.requirements.len(), 2);
         let judged = &judgement.requirements[1];
@@ -283,27 +306,42 @@ mod tests {
             log.exempt.push(requirement);
             log
         };
-        let judgement = judge(&case(&[KEY]), &exempting(PAD), None, &[finding(PAD, Severity::Error, true)], [0, 0]);
+        let judgement = judge(&case(&[KEY]), &exempting(PAD), None, &[finding(PAD, Severity::Error, true)], 0);
         assert_eq!((judgement.verdict, judgement.requirements.len()), (Verdict::Pass, 1));
         // If the case is about the requirement, the finding counts, although the requirement is
         // exempt.
-        let judgement = judge(&case(&[KEY]), &exempting(KEY), None, &[finding(KEY, Severity::Error, true)], [0, 0]);
+        let judgement = judge(&case(&[KEY]), &exempting(KEY), None, &[finding(KEY, Severity::Error, true)], 0);
         assert_eq!(judgement.verdict, Verdict::Fail);
     }
 
     #[test]
     fn a_finding_about_the_cases_own_requirement_fails_it() {
-        let judgement = judge(&case(&[KEY]), &good(), None, &[finding(KEY, Severity::Error, true)], [0, 0]);
+        let judgement = judge(&case(&[KEY]), &good(), None, &[finding(KEY, Severity::Error, true)], 0);
         assert_eq!((judgement.verdict, judgement.requirements[0].verdict), (Verdict::Fail, Verdict::Fail));
         assert_eq!(judgement.packet, Some(1));
     }
 
     #[test]
+    fn an_explanation_has_what_the_evidence_lacks() {
+        let sentence = |events, octets, steps| Missing { events, octets, steps }.sentence();
+        assert_eq!(sentence(0, 0, 0), "");
+        assert_eq!(
+            sentence(0, 0, 1),
+            " The evidence lacks 1 step of the middle of the case, because its size is limited."
+        );
+        assert_eq!(
+            sentence(2, 30, 4),
+            " The evidence lacks 30 bytes in 2 events, and 4 steps of the middle of the case, because its size is \
+             limited. The monitor has read these bytes."
+        );
+    }
+
+    #[test]
     fn a_pass_needs_all_that_the_monitor_found() {
-        let judgement = judge(&case(&[KEY]), &good(), None, &[], [0, 1]);
+        let judgement = judge(&case(&[KEY]), &good(), None, &[], 1);
         assert_eq!(judgement.verdict, Verdict::Error);
         assert!(judgement.explanation.contains("no room for 1 finding of"), "{}", judgement.explanation);
-        let judgement = judge(&case(&[KEY]), &good(), None, &[finding(KEY, Severity::Error, true)], [0, 1]);
+        let judgement = judge(&case(&[KEY]), &good(), None, &[finding(KEY, Severity::Error, true)], 1);
         assert_eq!(judgement.verdict, Verdict::Fail);
     }
 }

@@ -113,7 +113,7 @@ pub async fn run_with(
     let RunOptions { mut target, suites, filter, out, seed, mut cancel } = options;
     // The plan of a resumed run may have cases of any tier.
     let tier = if schedule.resume { Tier::Full } else { filter.tier };
-    target.options.limits = tier.limits();
+    target.options.use_limits_of(tier);
     let folder_lock = FolderLock::acquire(&out)?;
     let wire = target.options.capture.as_deref().map(evidence::Wire::open).transpose()?;
     let live = OpenTarget::open(&target).await?;

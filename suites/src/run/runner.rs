@@ -25,7 +25,7 @@ impl CaseRunner {
     pub(crate) async fn open(target: &Target, suites: Suites, out: PathBuf, run_seed: u64) -> Result<Self, RunError> {
         let wire = target.options.capture.as_deref().map(evidence::Wire::open).transpose()?;
         let mut target = target.clone();
-        target.options.limits = Tier::Full.limits();
+        target.options.use_limits_of(Tier::Full);
         let live = OpenTarget::open(&target).await?;
         let started_unix_ms = clock::unix_ns() / 1_000_000;
         let run = RunInfo {

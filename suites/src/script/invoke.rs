@@ -49,7 +49,7 @@ pub(crate) async fn invoke(
         declared.run.call_async::<()>((tester, parameters, agent)).await?;
         let mut stage = stage.lock().await;
         let log = stage.log();
-        if log.decision.is_none() && !log.alive_after && log.lost == 0 {
+        if log.decision.is_none() && !log.alive_after {
             stage.connections.at = Some(case.info.source.clone());
             stage.good_exchange(Vec::new()).await?;
         }

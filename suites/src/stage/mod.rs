@@ -51,7 +51,7 @@ pub(crate) use rdma::{
     AllowedBeforeClose, Close, ExpectedOctets, FpduFields, HeaderFields, NextEvent, Operation, RdmaSide, ReplyFields,
     TerminateFields, crc_is_right, ulpdu,
 };
-use recorder::describe;
+use recorder::{Transcript, describe};
 pub(crate) use recorder::{DIED, Log, Recorder};
 #[cfg(test)]
 pub(crate) use recorder::{Decision, MetExpectation};
@@ -61,6 +61,7 @@ pub(crate) use sdp::{
 };
 pub(crate) use stop::{Attempt, StepFailure, Stop};
 
+use crate::evidence::OverflowMonitor;
 use crate::model::{Capability, CaseKey, EventSink};
 use crate::targets::{CaseLink, Target};
 
@@ -86,6 +87,8 @@ pub(crate) struct Stage {
     /// If this is the stage of a control: the lengths of the ULPDUs that the control sends in place
     /// of the step that deviates.
     control: Option<Vec<u16>>,
+    /// Reads the events that the traffic log drops.
+    pub(crate) overflow: OverflowMonitor,
 }
 
 impl Stage {
@@ -97,8 +100,9 @@ impl Stage {
     ) -> Self {
         let limits = target.options.limits;
         let mut log = Log::default();
-        log.max_steps = limits.steps;
+        log.steps = Transcript::with_limit(limits.steps);
         link.traffic().set_room(limits.traffic);
+        let overflow = OverflowMonitor::of(link.traffic());
         if !target.capabilities().contains(&Capability::Revision2) {
             log.exempt.extend(OF_ENHANCED_RESPONDERS);
         }
@@ -110,6 +114,7 @@ impl Stage {
             mapper_client: port_mapper::client::State::default(),
             agent: agent::State::new(agent),
             control: None,
+            overflow,
         }
     }
 

@@ -86,6 +86,7 @@ impl Outcome {
             explanation,
             decided_at: None,
             decided_packet: None,
+            decided_sequence: None,
             steps: Vec::new(),
             findings: Vec::new(),
             program_ends: Vec::new(),

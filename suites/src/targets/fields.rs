@@ -69,6 +69,9 @@ pub struct TargetFile {
     /// target. Default: the factor of the preset, or 1 without a preset.
     #[serde(default)]
     pub time_scale: Option<f64>,
+    /// Limits of each case, in place of the limits of the tier.
+    #[serde(default)]
+    pub limits: LimitsTable,
     /// Names of deviations: deliberate faults of a builtin target.
     #[serde(default)]
     pub deviations: Vec<String>,
@@ -174,6 +177,45 @@ pub struct SdpTable {
     /// The commands that a driven socket executes (docs/sdp-driver.md). A case that needs another
     /// command does not judge the target. Default: all commands.
     pub commands: Option<Vec<DriverCommand>>,
+}
+
+/// The `[limits]` table of a target file: limits of each case. A field that is not set has the
+/// limit of the tier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsTable {
+    /// Maximum number of steps that a transcript keeps, 100 to 1000000. A note replaces further
+    /// steps in the middle.
+    pub steps: Option<u32>,
+    /// Maximum amount that a case sends, 1 to 1023 MiB.
+    pub sent_mib: Option<u32>,
+    /// Maximum amount that a case receives, 1 to 1023 MiB.
+    pub received_mib: Option<u32>,
+    /// Maximum amount of traffic that the capture of a case keeps, 1 to 1023 MiB. Of further
+    /// traffic in the middle, the evidence has only the number of bytes and their CRC32c.
+    pub evidence_mib: Option<u32>,
+    /// Time limit of a case in seconds, 1 to 86400. If `time_scale` is above 1, it is a factor for
+    /// this time limit.
+    pub seconds: Option<u32>,
+}
+
+impl LimitsTable {
+    /// Returns the first value that is out of range, as an error message.
+    pub(super) fn fault(&self) -> Option<String> {
+        // A gap of a capture must be smaller than the largest TCP window, which is 1024 MiB.
+        // Otherwise readers of the capture cannot interpret the sequence numbers after the gap.
+        let ranges: [(&str, Option<u32>, u32, u32); 5] = [
+            ("steps", self.steps, 100, 1_000_000),
+            ("sent_mib", self.sent_mib, 1, 1023),
+            ("received_mib", self.received_mib, 1, 1023),
+            ("evidence_mib", self.evidence_mib, 1, 1023),
+            ("seconds", self.seconds, 1, 86_400),
+        ];
+        ranges.into_iter().find_map(|(name, value, least, most)| {
+            let value = value.filter(|value| !(least..=most).contains(value))?;
+            Some(format!("limits.{name} = {value}: expected {least} to {most}"))
+        })
+    }
 }
 
 /// The `[portmap]` table of a target file.

@@ -71,6 +71,9 @@ impl Target {
         if !(0.1..=1000.0).contains(&time_scale) {
             return Err(wrong(format!("time_scale = {time_scale}: expected 0.1 to 1000")));
         }
+        if let Some(fault) = fields.limits.fault() {
+            return Err(wrong(fault));
+        }
         let revision = fields.startup.revision.unwrap_or(1);
         let initiates = fields.role == Role::Initiator;
         if fields.role == Role::Both {
@@ -171,6 +174,7 @@ impl Target {
             time_scale,
             settle_time: Duration::from_millis(fields.startup.settle_ms.unwrap_or(preset.settle_ms).into()),
             capture: fields.capture,
+            own_limits: fields.limits,
             ..TargetOptions::default()
         };
         let mut target = Target { description, access: facts.access, options };
@@ -214,7 +218,7 @@ fn wrong_toml(file: &str, text: &str, error: &toml::de::Error) -> TargetError {
 mod tests {
     use super::super::Service;
     use super::*;
-    use crate::model::Capability;
+    use crate::model::{Capability, CaseLimits, Tier};
 
     const GOOD: &str = "name = \"nic\"\nkind = \"tcp\"\naddress = \"192.0.2.7:7174\"\nrole = \"responder\"\n";
 
@@ -290,6 +294,20 @@ mod tests {
     }
 
     #[test]
+    fn the_limits_of_a_file_replace_those_of_the_tier() {
+        let of = |more: &str, tier: Tier| {
+            let mut options = Target::from_toml("t.toml", &format!("{GOOD}{more}")).unwrap().options;
+            options.use_limits_of(tier);
+            options.limits
+        };
+        assert_eq!(of("", Tier::Full), Tier::Full.limits());
+        let table = "[limits]\nsteps = 1000\nsent_mib = 2\nevidence_mib = 3\nseconds = 60\n";
+        let usual = Tier::Full.limits();
+        let limits = CaseLimits { steps: 1000, sent: 2 << 20, traffic: 3 << 20, seconds: Some(60), ..usual };
+        assert_eq!(of(table, Tier::Full), limits);
+    }
+
+    #[test]
     fn startup_settings_reach_the_request() {
         let text = format!("{GOOD}[startup]\nrevision = 2\ncrc = false\nprivate_data = \"00 01 00 01\"\n");
         let request = Target::from_toml("t.toml", &text).unwrap().description.request;
@@ -360,6 +378,10 @@ mod tests {
             (format!("{GOOD}preset = \"swi\""), "siw, cxgb4"),
             (format!("{GOOD}preset = \"siw\"\n[startup]\nprivate_data = \"{}\"", "00".repeat(257)), "256"),
             (format!("{GOOD}time_scale = 0.0"), "time_scale"),
+            (format!("{GOOD}[limits]\nsteps = 99"), "limits.steps = 99: expected 100 to 1000000"),
+            (format!("{GOOD}[limits]\nsent_mib = 1024"), "limits.sent_mib"),
+            (format!("{GOOD}[limits]\nseconds = 0"), "limits.seconds"),
+            (format!("{GOOD}[limits]\nminutes = 1"), "minutes"),
             (format!("{GOOD}deviations = [\"mpa.accepts-wrong-key\"]"), "builtin"),
             (format!("{GOOD}[startup]\nprivate_data = \"0\""), "private_data"),
             (format!("{GOOD}[startup.enhanced]\nird = 1"), "revision = 2"),

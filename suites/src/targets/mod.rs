@@ -42,7 +42,9 @@ pub(crate) use description::Description;
 pub(crate) use device::{device_facts, device_of};
 pub use driver_command::DriverCommand;
 pub use error::{TargetError, example_file};
-pub use fields::{AgentField, EnhancedTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile, WireTable};
+pub use fields::{
+    AgentField, EnhancedTable, LimitsTable, MapperTable, RtrKind, SdpTable, StartupTable, TargetFile, WireTable,
+};
 pub use kind::KindName;
 pub(crate) use kind::{CaseLink, LOOPBACK, Remote, sdp_link};
 pub use live::OpenTarget;

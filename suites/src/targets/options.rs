@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::LimitsTable;
 use crate::model::{CaseLimits, Tier};
 
 /// How a run uses a target.
@@ -22,6 +23,8 @@ pub(crate) struct TargetOptions {
     pub(crate) requests_markers: bool,
     /// The limits of each case. A run sets this field.
     pub(crate) limits: CaseLimits,
+    /// The limits that the target file sets.
+    pub(crate) own_limits: LimitsTable,
 }
 
 impl Default for TargetOptions {
@@ -34,11 +37,29 @@ impl Default for TargetOptions {
             requests_enhanced: false,
             requests_markers: false,
             limits: Tier::Default.limits(),
+            own_limits: LimitsTable::default(),
         }
     }
 }
 
 impl TargetOptions {
+    /// Sets the limits of each case to those of a tier. Limits that the target file sets replace
+    /// them.
+    pub(crate) fn use_limits_of(&mut self, tier: Tier) {
+        let LimitsTable { steps, sent_mib, received_mib, evidence_mib, seconds } = self.own_limits;
+        let usual = tier.limits();
+        let count = |own: Option<u32>, usual: usize| own.map_or(usual, |own| usize::try_from(own).unwrap_or(usual));
+        let octets = |mib: Option<u32>, usual: usize| count(mib, usual >> 20) << 20;
+        self.limits = CaseLimits {
+            steps: count(steps, usual.steps),
+            sent: octets(sent_mib, usual.sent),
+            received: octets(received_mib, usual.received),
+            traffic: octets(evidence_mib, usual.traffic),
+            seconds,
+            ..usual
+        };
+    }
+
     /// Returns `seconds` times the time scale.
     pub(crate) fn scaled(&self, seconds: f64) -> Duration {
         Duration::try_from_secs_f64(seconds * self.time_scale).unwrap_or(Duration::MAX)

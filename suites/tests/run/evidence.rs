@@ -4,12 +4,12 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{deviating, key_case, run};
+use crate::common::{deviating, key_case, one_case, run};
 use weft_dissector::source::Capture;
 use weft_dissector::unit::{Kind, Unit};
 use weft_dissector::{Dissector, Finding, Sink};
 use weft_suites::Filter;
-use weft_suites::model::{CaseResult, EvidenceKind, ParameterValue, RunReport};
+use weft_suites::model::{CaseResult, EvidenceKind, ParameterValue, RunReport, Verdict};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 
@@ -86,6 +86,8 @@ async fn the_dissector_finds_the_failure_in_the_packets() {
     assert_eq!(finding.packet, Some(by_target[0].frame.into()));
     // The script failed the case because of the same frame.
     assert_eq!(report.results[3].decided_packet, finding.packet);
+    // The Reply of 20 bytes is the first that the target sends on its connection.
+    assert_eq!(report.results[3].decided_sequence, Some([1, 20]));
 }
 
 /// tshark checks the capture independently. If tshark is not installed, only the dissector checks
@@ -129,4 +131,35 @@ async fn a_long_parameter_has_a_folder_and_keeps_its_text() {
         let text = std::fs::read_to_string(file).unwrap();
         assert_eq!(serde_json::from_str::<CaseResult>(&text).unwrap(), *result);
     }
+}
+
+/// The target echoes 1,500 Sends. Each FPDU has 1,024 bytes: the length (2), the DDP header (18),
+/// the payload (1,000) and the CRC (4). The capture keeps 1 MiB.
+#[tokio::test]
+async fn a_long_case_keeps_its_verdict_and_the_end_of_its_capture() {
+    let out = tempfile::tempdir().unwrap();
+    let body = "t:good_exchange()\nlocal c, data = t:start_up {}, ('x'):rep(1000)\n\
+                for i = 1, 1500 do\nc:send(mpa.fpdu { ulpdu = rdmap.send { payload = data, msn = i } })\n\
+                c:expect_fpdu { opcode = 3, payload = data }\nend\nc:close()\n\
+                c = t:connect()\nc:send(t:request():flip(1))\nc:expect_close { requirement = 'MPA-7.1.1-2' }\nt:liveness()";
+    let file = "name = \"b\"\nkind = \"builtin\"\n[limits]\nevidence_mib = 1\n";
+    let (target, suites) = (Target::from_toml("b.toml", file).unwrap(), one_case(out.path(), body));
+    let (report, _) = run(target, Suites::from_folder(&suites).unwrap(), Filter::everything(), out.path()).await;
+    let result = &report.results[0];
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+    assert!(result.explanation.contains(" The evidence lacks "), "{}", result.explanation);
+    assert!(result.findings.iter().all(|finding| !finding.by_target), "{:?}", result.findings);
+    let dropped = &result.evidence.dropped;
+    assert_eq!(dropped.len(), 2, "{dropped:?}");
+    for dropped in dropped {
+        assert_eq!((dropped.connection, dropped.octets % 1024, dropped.crc32c.len()), (2, 0, 8), "{dropped:?}");
+    }
+    // For other readers, the capture has lost frames. They find no violation of the target in it.
+    let path = pcapng(&report, out.path(), 0);
+    let count = dissected(&path);
+    assert!((100..2900).contains(&count.fpdus), "{}", count.fpdus);
+    assert!(count.findings.iter().all(|finding| finding.direction == 0), "{:?}", count.findings);
+    let octets = std::fs::read(&path).unwrap();
+    let comment = b"before this packet, the capture lacks ";
+    assert_eq!(octets.windows(comment.len()).filter(|window| *window == comment).count(), 2);
 }

@@ -179,11 +179,13 @@ async fn reports_have_the_deciding_frame_and_the_device() {
     report.run.target.identity.insert("firmware".into(), "2.1".into());
     report.run.target.device.insert("firmware".into(), "2.2".into());
     let frame = report.results[0].decided_packet.unwrap();
+    let [begin, end] = report.results[0].decided_sequence.unwrap();
     let ticket = report::ticket(&report, CASE).unwrap();
     for line in [
         "| firmware | 2.1 |\n",
         "| firmware (agent) | 2.2 |\n",
         &format!("\n- decided at frame {frame} of the capture\n"),
+        &format!("\n- bytes in this frame: relative TCP sequence numbers {begin} to {end}\n"),
     ] {
         assert!(ticket.contains(line), "{line} in {ticket}");
     }

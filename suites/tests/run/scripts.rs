@@ -44,7 +44,6 @@ async fn script_errors_name_their_line_and_the_expectation() {
         ("t:good_exchange()\ncoroutine.yield()", 4, "coroutine"),
         ("t:good_exchange()\n_G.coroutine.wrap(function() end)", 4, "coroutine"),
         ("while true do end", 3, "more than 1000000 instructions"),
-        ("local c = t:connect()\nfor i = 1, 100000 do c:send('x') end", 4, "50000 events"),
         (
             "local c, m = t:connect(), string.rep('x', 1 << 20)\nfor i = 1, 65 do c:send(m) end",
             4,
@@ -151,11 +150,17 @@ async fn a_long_transcript_keeps_its_stimulus() {
     assert!(result.steps[left_out + 1].octets.as_ref().is_some_and(|octets| !octets.marks.is_empty()));
 }
 
+/// The transcript keeps its first and its newest steps, and a note shows that steps are missing.
+/// This is no reason for an error.
 #[tokio::test]
-async fn a_flood_of_notes_is_bounded_and_reported() {
-    let result = result_of("for i = 1, 50100 do t:note('x') end").await;
-    assert_eq!((result.verdict, result.steps.len()), (Verdict::Error, 151));
-    assert!(result.explanation.contains("no room for 100 events"), "{}", result.explanation);
+async fn a_flood_of_notes_does_not_change_the_verdict() {
+    let body = "t:good_exchange()\nlocal c = t:connect()\nc:send(t:request():flip(1))\n\
+                for i = 1, 50100 do t:note('x') end\nc:expect_close { requirement = 'MPA-7.1.1-2' }\nt:liveness()";
+    let result = result_of(body).await;
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+    assert!(result.explanation.contains(" The evidence lacks "), "{}", result.explanation);
+    assert!(result.steps.iter().any(|step| step.text.starts_with("not in the transcript: ")), "{:?}", result.steps);
+    assert!(result.steps.len() < 60, "{}", result.steps.len());
 }
 
 /// The example case of the guide is a valid case.

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use weft_core::requirement;
 use weft_peer::Instant;
-use weft_peer::driver::{EventContent, Link, LinkError, Received, TesterConnection, TrafficEvent};
+use weft_peer::driver::{EventContent, Link, LinkError, Received, RecordedTraffic, TesterConnection};
 
 pub(in crate::stage) use connection::Connection;
 use markers::MarkedStream;
@@ -148,10 +148,9 @@ impl Connections {
         self.start.as_ref()
     }
 
-    /// Returns everything that crossed the wire, and the number of events and steps that did not
-    /// fit into the logs.
-    pub(crate) fn traffic(&self) -> (Vec<TrafficEvent>, u64) {
-        (self.link.traffic().events(), self.link.traffic().lost() + self.log.lost)
+    /// Returns what crossed the wire.
+    pub(crate) fn traffic(&self) -> RecordedTraffic {
+        self.link.traffic().recorded()
     }
 
     /// Returns the target's address on the last connection, or in the last datagram.
@@ -303,12 +302,9 @@ impl Connections {
     /// Counts bytes before they are sent over TCP or UDP. Ends the case if it sends too many bytes.
     pub(in crate::stage) fn check_sent(&mut self, message: &Message) -> Result<(), Stop> {
         self.sent += message.octets.len();
-        // If the transcript is full, further writes would still use memory.
-        let limits = self.target.options.limits;
-        if self.sent > limits.sent || self.log.steps.len() >= limits.steps {
-            let (sent, steps) = (limits.sent, limits.steps);
-            let why = format!("the case sends more than {sent} bytes, or has more than {steps} events");
-            return Err(self.recorder().harness(&why));
+        let limit = self.target.options.limits.sent;
+        if self.sent > limit {
+            return Err(self.recorder().harness(&format!("the case sends more than {limit} bytes")));
         }
         Ok(())
     }

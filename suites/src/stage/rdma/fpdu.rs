@@ -104,6 +104,9 @@ pub(in crate::stage) fn write_wanted(
     Ok(())
 }
 
+/// Describes a payload that differs from the expected payload.
+const PAYLOAD_DIFFERS: &str = ", whose payload differs";
+
 impl RdmaSide<'_> {
     /// Expects an FPDU with these fields. Returns the complete FPDU.
     pub(crate) async fn expect_fpdu(
@@ -117,7 +120,8 @@ impl RdmaSide<'_> {
             Ok(fpdu) => {
                 let text = describe::stream(&fpdu);
                 if let Some(what) = fields.miss(&fpdu) {
-                    return Err(self.recorder().wrong(expectation, &expected, &(text + &what)));
+                    let differing = if what == PAYLOAD_DIFFERS { fields.differing(&fpdu) } else { &fpdu[..] };
+                    return Err(self.recorder().wrong_from(expectation, &expected, &(text + &what), differing));
                 }
                 self.connections.log.answered();
                 self.recorder().met(expectation, &expected, &text);
@@ -218,7 +222,20 @@ impl FpduFields {
             None => &[],
         };
         let wanted = self.payload.as_ref()?;
-        (wanted != payload).then(|| ", whose payload differs".into())
+        (wanted != payload).then(|| PAYLOAD_DIFFERS.into())
+    }
+
+    /// Returns the bytes of a complete FPDU from the first payload byte on that differs from the
+    /// expected payload.
+    fn differing<'f>(&self, fpdu: &'f [u8]) -> &'f [u8] {
+        let payload = match Segment::parse(ulpdu(fpdu)) {
+            Ok(Segment::Tagged(_, payload) | Segment::Untagged(_, payload)) => payload,
+            Err(_) => &[],
+        };
+        let wanted = self.payload.as_deref().unwrap_or_default();
+        let begin = LENGTH_LEN + ulpdu(fpdu).len() - payload.len();
+        let same = payload.iter().zip(wanted).take_while(|(a, b)| a == b).count();
+        fpdu.get(begin + same..).unwrap_or_default()
     }
 }
 
@@ -244,6 +261,17 @@ fn hex(octets: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::correct;
+
+    /// Byte 20 of the FPDU is the first payload byte, after the length (2) and the DDP header (18).
+    #[test]
+    fn finds_the_first_payload_byte_that_differs() {
+        let fpdu = correct::fpdu(&correct::send(1, b"hello"), true);
+        let from = |payload: &[u8]| {
+            let fields = FpduFields { payload: Some(payload.to_vec()), ..FpduFields::default() };
+            fpdu.len() - fields.differing(&fpdu).len()
+        };
+        assert_eq!([&b"help!"[..], b"jello", b"hell", b"hello!"].map(from), [23, 20, 24, 25]);
+    }
 
     #[test]
     fn each_field_is_looked_at() {

@@ -2,6 +2,7 @@
 
 use weft_core::RequirementId;
 
+use super::transcript::Transcript;
 use crate::model::{Direction, ProgramEnd, SourceLocation, Step, StepKind, Verdict};
 use crate::stage::deviation::ControlLog;
 
@@ -11,10 +12,9 @@ pub(crate) const DIED: &str = "The target died during the case";
 /// The steps of a case, the expectations that were met, and the decision.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    pub(crate) steps: Vec<Step>,
-    /// Maximum number of steps.
-    pub(in crate::stage) max_steps: usize,
-    /// The met expectations that name a requirement, in order.
+    pub(crate) steps: Transcript,
+    /// The met expectations that name a requirement, in order. Of each requirement, only the last
+    /// one is kept.
     pub(crate) met: Vec<MetExpectation>,
     /// The first decision that ended the case early.
     pub(crate) decision: Option<Decision>,
@@ -32,8 +32,6 @@ pub(crate) struct Log {
     pub(crate) refused: Option<String>,
     /// The ends of programs that were started as the target.
     pub(crate) program_ends: Vec<ProgramEnd>,
-    /// Number of steps that did not fit into the log.
-    pub(crate) lost: u64,
     /// The steps that deviate, and the control.
     pub(crate) control: ControlLog,
     /// Whether a good exchange, or the first exchange of the target's service, preceded the
@@ -69,8 +67,8 @@ pub(crate) struct Decision {
     pub(crate) actual: Option<String>,
     pub(crate) explanation: String,
     pub(crate) at: Option<SourceLocation>,
-    /// Index of the step that a failure is about ([`Log::deciding_step`]).
-    pub(crate) step: Option<usize>,
+    /// Number of the step that a failure is about ([`Log::deciding_step`]).
+    pub(crate) step: Option<u64>,
 }
 
 impl Log {
@@ -109,19 +107,20 @@ impl Log {
         self.steps.iter().rfind(is_either).is_some_and(|step| step.kind == StepKind::Silence)
     }
 
-    /// Returns the index of the step that a failure is about, if the failure is decided now. The
+    /// Returns the number of the step that a failure is about, if the failure is decided now. The
     /// step is the target's last step on `connection`. If an answer is missing, the step is the
     /// tester's last step. If `connection` is 0, the steps of all connections count. An answer is
     /// missing if `is_overdue` is set, or if the transcript ends with a time-out.
     ///
-    /// Returns `None` if the log lacks steps, or if the last step is a message of the agent.
-    pub(in crate::stage) fn deciding_step(&self, connection: u32, is_overdue: bool) -> Option<usize> {
+    /// Returns `None` if the transcript lacks this step, or if the last step is a message of the
+    /// agent.
+    pub(in crate::stage) fn deciding_step(&self, connection: u32, is_overdue: bool) -> Option<u64> {
         let is_silence = |step: &Step| step.kind == StepKind::Silence && step.connection == connection;
-        let is_missing = is_overdue || self.is_answer_missing || self.steps.last().is_some_and(is_silence);
+        let is_missing = is_overdue || self.is_answer_missing || self.steps.iter().next_back().is_some_and(is_silence);
         let direction = if is_missing { Direction::Sent } else { Direction::Received };
         let is_meant = |step: &Step| step.direction == direction && (connection == 0 || step.connection == connection);
-        let index = self.steps.iter().rposition(is_meant)?;
-        (self.lost == 0 && self.steps[index].kind != StepKind::Agent).then_some(index)
+        let (number, step) = self.steps.numbered().rfind(|&(_, step)| is_meant(step))?;
+        (step.kind != StepKind::Agent).then_some(number)
     }
 
     /// Turns a failure into an inconclusive verdict. `why` is the reason. If the case has failed or
@@ -234,7 +233,7 @@ mod tests {
 
     #[test]
     fn silence_counts_until_the_target_does_something() {
-        let ends = |steps: &[Step]| Log { steps: steps.to_vec(), ..Log::default() }.ends_in_silence();
+        let ends = |steps: &[Step]| Log { steps: steps.to_vec().into(), ..Log::default() }.ends_in_silence();
         let silence = step(Direction::Observed, StepKind::Silence);
         let unmet = step(Direction::Observed, StepKind::Unmet);
         let answer = step(Direction::Received, StepKind::Octets);
@@ -252,15 +251,13 @@ mod tests {
             on(2, Sent, StepKind::Octets),
             on(2, Received, StepKind::Fin),
         ];
-        let mut log = Log { steps, ..Log::default() };
+        let mut log = Log { steps: steps.into(), ..Log::default() };
         assert_eq!([0, 1, 2].map(|number| log.deciding_step(number, false)), [Some(3), Some(1), Some(3)]);
         assert_eq!([0, 1, 3].map(|number| log.deciding_step(number, true)), [Some(2), Some(0), None]);
         log.steps.push(on(1, Observed, StepKind::Silence));
         assert_eq!([1, 2].map(|number| log.deciding_step(number, false)), [Some(0), Some(3)]);
         log.steps.push(on(0, Received, StepKind::Agent));
         assert_eq!([0, 2].map(|number| log.deciding_step(number, false)), [None, Some(3)]);
-        log.lost = 1;
-        assert_eq!(log.deciding_step(2, false), None);
     }
 
     #[test]

@@ -5,11 +5,13 @@
 
 pub(in crate::stage) mod describe;
 mod log;
+mod transcript;
 
 use weft_core::RequirementId;
 use weft_peer::Instant;
 
 pub(crate) use log::{DIED, Decision, Log, MetExpectation};
+pub(in crate::stage) use transcript::Transcript;
 
 use super::{Expectation, StepFailure, Stop};
 use crate::model::{
@@ -18,7 +20,7 @@ use crate::model::{
 
 /// A transcript keeps the bytes of this number of steps at its beginning, and of the same number of
 /// steps at its end. Steps in between keep their bytes only if these have marks. Otherwise, such a
-/// step keeps only the number of its bytes. The pcapng file has all bytes.
+/// step keeps only the number of its bytes. The pcapng file has the bytes.
 const STEPS_WITH_OCTETS: usize = 2_000;
 
 /// Adds to the log of a case.
@@ -72,6 +74,8 @@ impl Recorder<'_> {
         self.step(self.number, Direction::Observed, StepKind::Met, format!("{names}: {actual}"), None);
         for requirement in expectation.requirements.iter().chain(&expectation.shows) {
             let (expected, actual, at) = (expected.to_owned(), actual.to_owned(), self.at.cloned());
+            // A case can meet the same expectation any number of times.
+            self.log.met.retain(|met| met.requirement != *requirement);
             self.log.met.push(MetExpectation { requirement: *requirement, expected, actual, at });
         }
     }
@@ -83,9 +87,9 @@ impl Recorder<'_> {
         self.violated(expectation, expected, actual, step)
     }
 
-    /// Does the work of [`unmet`](Self::unmet). `step` is the index of the step that the violation
+    /// Does the work of [`unmet`](Self::unmet). `step` is the number of the step that the violation
     /// is about.
-    fn violated(&mut self, expectation: &Expectation, expected: &str, actual: &str, step: Option<usize>) -> Stop {
+    fn violated(&mut self, expectation: &Expectation, expected: &str, actual: &str, step: Option<u64>) -> Stop {
         if expectation.requirements.is_empty() {
             return self.undecided(expectation, expected, actual);
         }
@@ -102,6 +106,19 @@ impl Recorder<'_> {
     /// wrong.
     pub(in crate::stage) fn wrong(&mut self, expectation: &Expectation, expected: &str, sent: &str) -> Stop {
         self.mark_wrong();
+        self.unmet(expectation, expected, &format!("it sent {sent}"))
+    }
+
+    /// Like [`wrong`](Self::wrong), for an FPDU that differs from the expected FPDU in its last
+    /// bytes `differing`. Marks only these bytes, if they are the last bytes that the target sent.
+    pub(in crate::stage) fn wrong_from(
+        &mut self,
+        expectation: &Expectation,
+        expected: &str,
+        sent: &str,
+        differing: &[u8],
+    ) -> Stop {
+        self.mark_wrong_from(differing);
         self.unmet(expectation, expected, &format!("it sent {sent}"))
     }
 
@@ -144,11 +161,22 @@ impl Recorder<'_> {
 
     /// Marks the last bytes that the target sent on a connection as wrong.
     pub(in crate::stage) fn mark_wrong(&mut self) {
+        self.mark_wrong_from(&[]);
+    }
+
+    /// Marks the last bytes that the target sent on a connection as wrong. If these bytes end with
+    /// `differing`, marks only `differing`.
+    fn mark_wrong_from(&mut self, differing: &[u8]) {
         let from_target = |step: &&mut Step| {
             step.connection == self.number && step.direction == Direction::Received && step.octets.is_some()
         };
         if let Some(octets) = self.log.steps.iter_mut().rev().find(from_target).and_then(|step| step.octets.as_mut()) {
-            let (start, end) = (0, octets.len);
+            let differing = Octets::new(differing);
+            let is_shown = differing.len > 0 && octets.hex.len() as u64 == 2 * octets.len;
+            // The hexadecimal text of `differing` may be cut, so its length is compared, too.
+            let is_end = differing.hex.len() as u64 == 2 * differing.len && octets.hex.ends_with(&differing.hex);
+            let start = if is_shown && is_end { octets.len - differing.len } else { 0 };
+            let end = octets.len;
             octets.marks.push(Mark { start, end, label: "not expected".into(), kind: MarkKind::Wrong });
         }
     }
@@ -165,7 +193,7 @@ impl Recorder<'_> {
     }
 
     /// Ends the case. If the case is already decided, the earlier decision remains. `observed` has
-    /// the expected and the actual behaviour. `step` is the index of the step that a failure is
+    /// the expected and the actual behaviour. `step` is the number of the step that a failure is
     /// about.
     fn decide_about(
         &mut self,
@@ -173,7 +201,7 @@ impl Recorder<'_> {
         requirements: Vec<RequirementId>,
         observed: Option<(&str, &str)>,
         explanation: String,
-        step: Option<usize>,
+        step: Option<u64>,
     ) -> Stop {
         let (expected, actual) = observed.map(|(expected, actual)| (expected.to_owned(), actual.to_owned())).unzip();
         let at = self.at.cloned();
@@ -204,16 +232,15 @@ impl Recorder<'_> {
         text: String,
         octets: Option<Octets>,
     ) {
-        if self.log.steps.len() >= self.log.max_steps {
-            self.log.lost += 1;
-            return;
-        }
         let at_ns = self.now.as_nanos();
         let step = Step { at_ns, connection, direction, kind, text, octets };
-        self.sink.event(&Event::CaseStep { key: self.key.clone(), step: step.clone() });
+        // Readers of events keep all steps, so the number of these events is limited.
+        if self.log.steps.has_room() || kind == StepKind::Unmet {
+            self.sink.event(&Event::CaseStep { key: self.key.clone(), step: step.clone() });
+        }
         self.log.steps.push(step);
         let older = self.log.steps.len().checked_sub(STEPS_WITH_OCTETS + 1).filter(|index| *index >= STEPS_WITH_OCTETS);
-        let octets = older.and_then(|index| self.log.steps[index].octets.as_mut());
+        let octets = older.and_then(|index| self.log.steps.get_mut(index)?.octets.as_mut());
         if let Some(octets) = octets.filter(|octets| octets.marks.is_empty()) {
             octets.hex = String::new();
         }

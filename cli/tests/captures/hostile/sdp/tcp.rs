@@ -74,7 +74,7 @@ async fn passes(profile: Profile, order: FieldOrder, mode: Mode) -> Capture {
             EventContent::Octets(octets) => capture.octets(from, &octets),
             EventContent::Fin => capture.fin(from),
             EventContent::Reset => capture.reset(from),
-            EventContent::Connected { .. } | EventContent::Datagram { .. } => {}
+            EventContent::Connected { .. } | EventContent::Datagram { .. } | EventContent::Dropped(_) => {}
         }
     }
     capture
