@@ -673,6 +673,7 @@
 ---@field domain? integer
 ---@field fill? integer
 ---@field put? string
+---@field may_refuse? boolean
 
 ---@class weft.fields.agent_window
 ---@field posted? boolean
@@ -1490,9 +1491,9 @@ function Agent:device() end
 ---@return integer
 function Agent:domain() end
 
----Registers memory of the target.
+---Registers memory of the target. With `may_refuse`, returns nil and the reason of a refusal.
 ---@param options? weft.fields.agent_region
----@return weft.Region
+---@return weft.Region, string?
 function Agent:region(options) end
 
 ---Creates a memory window that is not bound.

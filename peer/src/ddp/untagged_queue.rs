@@ -79,6 +79,11 @@ impl UntaggedQueue {
         *self = UntaggedQueue { msn, ..UntaggedQueue::default() };
     }
 
+    /// Drops the current message, because a deviation begins the message with this MSN instead.
+    pub(crate) fn begin(&mut self, msn: Msn) {
+        *self = UntaggedQueue { msn, ..UntaggedQueue::default() };
+    }
+
     /// Checks whether the MSN is the expected MSN.
     ///
     /// # Errors

@@ -46,7 +46,8 @@ deviations! {
         "RDMAP-7306.5.1.1-6", "RDMAP-7306.5.1.2-7",
     ] "hides errors from the user: reports no error event, no failed completion and no end of the connection";
     "rdmap.conceals-flushed" [Completion(|completed| completed.out.retain(|completion| completion.status != CompletionStatus::Flushed))]
-        ["RDMAP-6.2.1-5", "RDMAP-5.4-11", "DDP-6.2.2-7"] "never completes the work that is outstanding when a stream ends";
+        ["RDMAP-6.2.1-5", "RDMAP-5.4-11", "DDP-6.2.2-7", "VERBS-6.4-21"]
+        "never completes the work that is outstanding when a stream ends";
     "rdmap.conceals-immediate-octets" [Completion(|completed| completed.received(|completion| {
         completion.immediate = completion.immediate.map(|_| Immediate::default());
     }))] ["RDMAP-7306.6.1-1"] "reports eight zero bytes to the user instead of the received Immediate Data";
@@ -59,12 +60,17 @@ deviations! {
         "does not report that a shared receive queue has fewer receives than its limit";
     "rdmap.conceals-terminate" [Conceals(|event| event == EventId::TerminateReceived)] ["RDMAP-5.4-9", "RDMAP-3.2-4"]
         "flushes the user's work after the peer's Terminate, but does not report the Terminate";
+    "rdmap.completes-on-another-pair" [Conduct(|conduct| conduct.mixes_shared_completions = true)] ["VERBS-6.3-3"]
+        "completes a receive of a shared receive queue on the connection that took the last receive of this queue";
     "rdmap.delivers-atomics" [Conduct(|conduct| conduct.delivers_atomics = true)] ["RDMAP-7306.5.2.1-16"]
         "completes a receive when the peer's Atomic Request arrives";
     "rdmap.delivers-reads" [Conduct(|conduct| conduct.delivers_reads = true)]
         ["RDMAP-5.2.1-4", "RDMAP-3.2-7"] "completes a receive when the peer's Read Request arrives";
     "rdmap.delivers-writes" [Conduct(|conduct| conduct.delivers_writes = true)]
         ["RDMAP-5.1-2", "RDMAP-3.2-5"] "completes a receive when the peer's Write arrives";
+    "rdmap.flushes-shared-receives" [Conduct(|conduct| conduct.flushes_shared_receives = true)]
+        ["VERBS-6.3.6-7", "VERBS-6.3.6-3", "VERBS-6.3.6-4"]
+        "flushes all receives of a shared receive queue when one of its connections ends";
     "rdmap.immediate-takes-two" [Conduct(|conduct| conduct.immediate_takes_two = true)] ["RDMAP-7306.6.3-2"]
         "uses two receives for Immediate Data and reports only one receive to the user";
     "rdmap.notifies-unsolicited" [Conduct(|conduct| conduct.notifies_unsolicited = true)] ["RDMAP-2.4-1"]

@@ -6,6 +6,8 @@ use weft_core::wire::rdmap::Opcode;
 use super::context::segment::{TO, add, has_payload, opcode};
 
 deviations! {
+    "ddp.abandons-incomplete-send" [Conduct(|conduct| conduct.abandons_incomplete = true)] ["DDP-5.4-5"]
+        "drops an incomplete Send when the next Send begins, and delivers the next Send";
     "ddp.appends-segments" [Conduct(|conduct| conduct.appends_segments = true)] ["DDP-5.2-4"]
         "places the segments of a Send one after the other, whatever their MO is";
     "ddp.delivers-gaps" [
@@ -35,6 +37,8 @@ deviations! {
     "rdmap.atomics-by-stream" [Conduct(|conduct| conduct.knows_words_by_stream = true)]
         ["RDMAP-7306.5-1", "RDMAP-7306.5.3-1", "RDMAP-7306.5.4-4"]
         "computes an Atomic Operation from the last result on the same stream, and ignores changes by other streams";
+    "rdmap.joins-parts" [Conduct(|conduct| conduct.joins_parts = true)] ["VERBS-8.1.3.2-1"]
+        "places a Send as if its receive had one part, which begins where the first part begins";
     "rdmap.sends-unreadable" [Conduct(|conduct| conduct.sends_unreadable = true)] ["RDMAP-7.1-3", "RDMAP-7.1-1"]
         "sends zeros instead of reporting an error if it cannot read the memory of a message";
 }

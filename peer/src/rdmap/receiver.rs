@@ -164,7 +164,11 @@ impl Receiver {
         let immediate = matches!(opcode, Opcode::IMMEDIATE | Opcode::IMMEDIATE_SE);
         reject_if(!opcode.is_send() && !immediate, Fault::Opcode)?;
         let of_queue = |error| Fault::of_queue(queue::SEND, error);
-        self.sends.check_msn(header).map_err(of_queue)?;
+        let conduct = hostile::hook::conduct(&self.deviations);
+        match self.sends.check_msn(header) {
+            Err(QueueError::MissingLast) if conduct.abandons_incomplete => self.sends.begin(header.msn()),
+            checked => checked.map_err(of_queue)?,
+        }
         let buffer = sink.receive_buffer()?;
         if immediate {
             let data = Immediate::parse(payload).map_err(|_| Fault::ImmediateSize)?;
@@ -174,7 +178,6 @@ impl Receiver {
             let solicited = opcode == Opcode::IMMEDIATE_SE;
             return sink.received(Received { length: 0, solicited, invalidate: None, immediate: Some(data) });
         }
-        let conduct = hostile::hook::conduct(&self.deviations);
         match self.sends.check_offset(header, payload.len(), buffer) {
             Err(QueueError::MessageOffset) if conduct.delivers_gaps && header.control.last() => {}
             checked => checked.map_err(of_queue)?,

@@ -121,9 +121,12 @@ impl Shared {
         }
     }
 
-    /// Takes a receive from an S-RQ. Also returns whether the event for the S-RQ limit has to be
-    /// raised.
-    pub(super) fn take_shared_receive(&mut self, key: Key) -> (SrqHandle, Option<(ReceiveWr, bool)>) {
-        (SrqHandle { rnic: self.id, key }, self.srqs.get_mut(key).and_then(Srq::take))
+    /// Takes a receive from an S-RQ, for a Queue Pair whose receives complete on the CQ `taker`.
+    /// Also returns whether the event for the S-RQ limit has to be raised.
+    pub(super) fn take_shared_receive(&mut self, key: Key, taker: Key) -> (SrqHandle, Option<(ReceiveWr, bool)>) {
+        let handle = SrqHandle { rnic: self.id, key };
+        let Some(srq) = self.srqs.get_mut(key) else { return (handle, None) };
+        srq.taker = Some(taker);
+        (handle, srq.take())
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use super::slab::Key;
 use super::work_request::ReceiveWr;
 use crate::memory::PdId;
 
@@ -54,6 +55,8 @@ pub(super) struct Srq {
     /// Number of posted receives, plus used receives whose completion was not polled.
     pub(super) used: u32,
     pub(super) qps: usize,
+    /// For a deviation: the CQ of the Queue Pair that took the last receive.
+    pub(super) taker: Option<Key>,
     /// The S-RQ has failed and provides no more receives.
     pub(super) failed: bool,
 }
@@ -62,7 +65,7 @@ impl Srq {
     pub(super) fn new(init: SrqInit) -> Self {
         let SrqInit { pd, max_wrs, max_sges, limit } = init;
         let attributes = SrqAttributes { pd, max_wrs, max_sges, limit, armed: limit > 0 };
-        Srq { attributes, posted: VecDeque::new(), used: 0, qps: 0, failed: false }
+        Srq { attributes, posted: VecDeque::new(), used: 0, qps: 0, taker: None, failed: false }
     }
 
     /// Takes the oldest receive. Returns the receive, and whether the event for the limit has to be

@@ -65,8 +65,8 @@ surface! {
         _ => Err(stage.agent().wrong_answer())?,
     };
 
-    /// Registers memory of the target.
-    async region() { agent_region as wanted } -> "weft.Region" =>
+    /// Registers memory of the target. With `may_refuse`, returns nil and the reason of a refusal.
+    async region() { agent_region as wanted } -> "weft.Region, string?" =>
         region(&target.context, &mut stage, wanted).await?;
 
     /// Creates a memory window that is not bound.
@@ -129,12 +129,21 @@ impl UserData for TargetVerbs {
     }
 }
 
-/// Registers memory and writes its first contents.
-async fn region(context: &Context, stage: &mut Stage, wanted: RegionFields) -> mlua::Result<Region> {
+/// Registers memory and writes its first contents. If the agent refuses the registration, and the
+/// script accepts a refusal, returns the reason instead of the region.
+async fn region(
+    context: &Context,
+    stage: &mut Stage,
+    wanted: RegionFields,
+) -> mlua::Result<(Option<Region>, Option<String>)> {
     let domain = stage.agent().domain_or(wanted.domain).await?;
     let octets = wanted.octets;
     let action = Action::Register { domain, octets, access: wanted.access };
-    let Success::Region { region, address, local_key, remote_key } = stage.agent().perform(action).await? else {
+    let registered = match stage.agent().request(action).await? {
+        Err(failure) if wanted.may_refuse => return Ok((None, Some(failure.to_string()))),
+        result => stage.agent().succeeded(result)?,
+    };
+    let Success::Region { region, address, local_key, remote_key } = registered else {
         return Err(stage.agent().wrong_answer().into());
     };
     if let Some(seed) = wanted.fill {
@@ -143,7 +152,8 @@ async fn region(context: &Context, stage: &mut Stage, wanted: RegionFields) -> m
     if let Some(put) = wanted.put {
         stage.agent().perform(Action::Put { region, offset: 0, octets: Octets(put) }).await?;
     }
-    Ok(Region { context: context.clone(), object: region, address, local_key, stag: remote_key, octets })
+    let context = context.clone();
+    Ok((Some(Region { context, object: region, address, local_key, stag: remote_key, octets }), None))
 }
 
 /// Expects the notification of a Request. Returns the pair, and the fields of the Request.

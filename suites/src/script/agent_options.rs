@@ -15,6 +15,8 @@ pub(super) struct RegionFields {
     pub(super) domain: Option<Object>,
     pub(super) fill: Option<u64>,
     pub(super) put: Option<Vec<u8>>,
+    /// Whether the script gets a refusal as a value. Otherwise a refusal ends the case.
+    pub(super) may_refuse: bool,
 }
 
 /// The fields of every work request.
@@ -31,7 +33,7 @@ pub(super) struct WorkFields {
 impl Reader<'_> {
     /// `octets`: the length in bytes (default 4096). `access`: names (default `local_write`,
     /// `remote_write`, `remote_read`). `fill`: the seed of a pattern. `put`: bytes at the beginning
-    /// of the region.
+    /// of the region. `may_refuse`: whether a refusal is a result.
     pub(super) fn agent_region(&self, fields: &mut Fields<'_>) -> mlua::Result<RegionFields> {
         let default = || ["local_write", "remote_write", "remote_read"].map(str::to_owned).to_vec();
         let names = fields.optional::<Vec<String>>("access")?.unwrap_or_else(default);
@@ -41,6 +43,7 @@ impl Reader<'_> {
             domain: fields.optional("domain")?,
             fill: fields.optional::<i64>("fill")?.map(i64::cast_unsigned),
             put: fields.octets("put")?,
+            may_refuse: fields.or("may_refuse", false)?,
         })
     }
 

@@ -196,3 +196,44 @@ case(with_rping("empty-segment", "The target places a Write that has an empty se
   t:check(same, { requirement = "RDMAP-5.5-26", expected = "the bytes written", actual = same and "as expected" or "other bytes in the buffer" })
   conn:close()
 end))
+
+local PLACED, PLACE = "DDP-5.2-4", "DDP-5.1.1-1"
+
+-- The Data Source must send consecutive TOs (RFC 5041 section 5.2), but section 7.1 has no check of
+-- this rule, and section 5.2 does not require that the Data Sink checks whether all data arrived.
+-- So each segment is valid. Linux's siw rejects such a Write, so a target may reject it.
+case(with_rping("hole", "The target places each segment of a Write at its TO, and changes nothing between segments that are apart",
+  { PLACED, PLACE }, { tags = { "write", "segment", "robust" }, parameters = { length = { 1, 5, 8 }, hole = { 1, 8 } } }, function(t, p)
+  t:good_exchange()
+
+  local conn, op = t:operate()
+  local before = session.fill_buffer(conn, op, 40)
+  local second = 8 + p.length + p.hole
+  local payload = ("w"):rep(p.length)
+  local function segment(at, last)
+    return mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to + at, payload = payload, last = last } }
+  end
+  conn:send(segment(8, false) .. segment(second, true), { deviates = true })
+  request(conn, op, 0, #before)
+  local event, fpdu = conn:next { within = 5 }
+  if event == "close" or event == "fpdu" and fpdu.opcode == 7 then
+    conn:close()
+    t:liveness()
+    t:unimplemented("The target rejects a Write whose segments are not consecutive.")
+  end
+  t:check(event == "fpdu" and fpdu.opcode == 2, { expected = "a Read Response", actual = session.describe(event, fpdu, 5) })
+  local got = fpdu.payload
+  while not fpdu.last do
+    fpdu = conn:expect_fpdu { opcode = 2 }
+    got = got .. fpdu.payload
+  end
+  local function is_written(at) return got:sub(at + 1, at + p.length) == payload end
+  local function is_unchanged(from, till) return got:sub(from + 1, till) == before:sub(from + 1, till) end
+  t:check(is_unchanged(0, 8) and is_unchanged(8 + p.length, second) and is_unchanged(second + p.length, #before), {
+    requirement = PLACE, expected = "unchanged bytes before, between and after the segments", actual = octets.difference(got, before),
+  })
+  t:check(is_written(8) and is_written(second), {
+    requirement = PLACED, expected = "the bytes of both segments", actual = "other bytes in the buffer",
+  })
+  conn:close()
+end))

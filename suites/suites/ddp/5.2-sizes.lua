@@ -161,7 +161,7 @@ case {
   end,
 }
 
---- Declares a case with rping.
+--- Declares a case with rping. `run` gets the session, the parameters and the tester.
 local function with_rping(name, title, parameters, rows, run, shown)
   case {
     id = "ddp/5.2-sizes/" .. name,
@@ -172,7 +172,7 @@ local function with_rping(name, title, parameters, rows, run, shown)
     parameters = parameters,
     run = function(t, p)
       local s = session.rping(t)
-      run(s, p)
+      run(s, p, t)
       -- The monitor judges the numbers of the target's messages.
       s:finish(shown)
     end,
@@ -196,6 +196,33 @@ with_rping("read", "The target answers Reads of any size with all bytes",
   s:read(1, { at = 1, size = p.size })
 end)
 
+--- Ends the case if an FPDU with this payload does not fit into a TCP segment to the target, or
+--- does not fit into the target's buffer. In a round, the last byte of the buffer stays free.
+local function check_fits(t, payload)
+  if payload > t:max_segment() then
+    t:unimplemented(("An FPDU with %d bytes of payload does not fit into a TCP segment to the target."):format(payload))
+  end
+  local conn, op = t:operate()
+  conn:reset()
+  if payload >= op.length then
+    t:unimplemented(("The target's rping uses only %d bytes, too few for this variant (-S of rping, rping_size of the target file)."):format(op.length))
+  end
+end
+
+local LONG = { 1432, 4096, 16400, 32750, 32768, 65000 }
+
+with_rping("long-write", "The target places Writes in FPDUs up to the largest that fits into a TCP segment", { payload = LONG }, {}, function(s, p, t)
+  check_fits(t, p.payload)
+  s:write(1, { at = 0, size = p.payload, segment = p.payload })
+  s:read(1, { at = 0, size = p.payload })
+end)
+
+with_rping("long-response", "The target places Read Responses in FPDUs up to the largest that fits into a TCP segment", { payload = LONG },
+  session.ROUNDS, function(s, p, t)
+  check_fits(t, p.payload)
+  s:rounds(1, 2, { size = p.payload, segment = p.payload })
+end)
+
 case {
   id = "ddp/5.2-sizes/high-bit",
   title = "The target compares all bits of the TO of a Write with the bounds of the buffer",
@@ -211,6 +238,27 @@ case {
     -- The buffer is shorter than 2^16 bytes, so this offset is outside it.
     conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to ~ (1 << p.bit), payload = "weft" } }, { deviates = true })
     conn:expect_terminate { requirement = { "DDP-7.1-13", "DDP-7.1-12" }, code = "DDP-7.2-4", error = { "11 01", "11 03" } }
+    conn:expect_close()
+  end,
+}
+
+case {
+  id = "ddp/5.2-sizes/high-bit-read",
+  title = "The target compares all bits of the source TO of a Read with the bounds of the buffer",
+  requirements = { "RDMAP-7.2-7", "RDMAP-7.2-18", "RDMAP-4.8-19" },
+  capabilities = { "rping" },
+  tags = { "read", "refusal" },
+  parameters = { bit = { 16, 24, 31, 32, 33, 40, 47, 48, 56, 62, 63 } },
+
+  run = function(t, p)
+    t:good_exchange()
+
+    local conn, op = t:operate()
+    -- The buffer is shorter than 2^16 bytes, so this offset is outside it.
+    conn:send(mpa.fpdu {
+      ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = 4, src_stag = op.stag, src_to = op.to ~ (1 << p.bit) },
+    }, { deviates = true })
+    conn:expect_terminate { requirement = { "RDMAP-7.2-7", "RDMAP-7.2-18" }, code = "RDMAP-4.8-19", error = { "01 01", "01 04" } }
     conn:expect_close()
   end,
 }

@@ -264,3 +264,53 @@ case {
     s:finish()
   end,
 }
+
+local BEFORE_LAST, IN_TURN = "DDP-5.4-2", "DDP-5.4-5"
+
+-- A Data Sink may use the opcode of any segment, and need not compare the opcodes (RFC 5041 section
+-- 4.3). So the target may deliver such a Send or reject it. But the second segment begins no Send.
+case(with_echo("opcode", "The target delivers a Send whose second segment has another Send opcode as one message, or rejects it",
+  { BEFORE_LAST, PLACED }, { parameters = { second = { 4, 5, 6 } } }, function(t, p)
+  t:good_exchange()
+
+  local conn, op = t:operate()
+  local payload = text(40)
+  conn:send(segment(payload, op.msn, 0, 20, false), { deviates = true })
+  conn:expect_silence { requirement = BEFORE_LAST, within = SILENCE }
+  conn:send(mpa.fpdu {
+    ulpdu = rdmap.send { payload = payload:sub(21), msn = op.msn, mo = 20, opcode = p.second, invalidate_stag = p.second ~= 5 and 0x77660001 or 0 },
+  }, { deviates = true })
+  local echo, event, fpdu = echo_or_end(conn)
+  t:check(echo == nil or echo == payload, {
+    requirement = PLACED, expected = "the bytes of the Send, or no delivery", actual = octets.difference(echo or "", payload),
+  })
+  t:check(echo or event ~= "fpdu" or fpdu.opcode == 7, { expected = "an echo, a rejection or nothing", actual = describe(event, fpdu, SILENCE) })
+  t:check(true, { requirement = { BEFORE_LAST, PLACED }, expected = "the bytes of the Send, or no delivery", actual = "another delivery" })
+  conn:reset()
+end))
+
+-- The Data Source sends messages one after the other (RFC 5041 section 5.3), and MPA keeps the
+-- order of the segments. So the last segment of the first Send can only be missing. The target may
+-- reject the second Send, or wait.
+case(with_echo("next-before-last", "The target does not deliver a Send that arrives before the last segment of the previous Send",
+  { BEFORE_LAST, IN_TURN }, { parameters = { segments = { 1, 2 } } }, function(t, p)
+  t:good_exchange()
+
+  local conn, op = t:operate()
+  local first, second = text(40), ("next "):rep(4)
+  local fpdus = segment(first, op.msn, 0, 20, false)
+  for nth = 1, p.segments do
+    local size = #second // p.segments
+    fpdus = fpdus .. segment(second, op.msn + 1, size * (nth - 1), size * nth, nth == p.segments)
+  end
+  conn:send(fpdus, { deviates = true })
+  local echo, event, fpdu = echo_or_end(conn)
+  t:check(echo == nil, {
+    requirement = echo == second and IN_TURN or BEFORE_LAST,
+    expected = "no delivery, because the first Send is not complete",
+    actual = echo == second and "an echo of the second Send" or ("an echo of %d bytes"):format(#(echo or "")),
+  })
+  t:check(event ~= "fpdu" or fpdu.opcode == 7, { expected = "a rejection or nothing", actual = describe(event, fpdu, SILENCE) })
+  t:check(true, { requirement = { BEFORE_LAST, IN_TURN }, expected = "no delivery", actual = "an echo" })
+  conn:reset()
+end))

@@ -157,6 +157,31 @@ case(of_initiator("no-kind", "The initiator sends Terminate 20 07 and closes if 
   conn:expect_close { requirement = "P2P-9.2-16", within = 60, overdue_fails = true }
 end))
 
+--- Lengths of private data after IRD and ORD in bytes, and those for Replies with R=1. With IRD and
+--- ORD, PD_Length is larger by four.
+local LENGTHS = { 248, 249, 250, 251, 252, 253, 254, 257, 504, 505, 506, 508 }
+local REJECTED = { 251, 252, 253, 257, 505, 508 }
+
+case(of_initiator("longest", "The initiator accepts 508 bytes of private data after IRD and ORD", { "P2P-6-10" }, {
+  capabilities = { "revision-2", "operation" },
+  tags = { "startup", "enhanced", "private-data" },
+  parameters = { length = LENGTHS },
+  scales = { "length" },
+}, function(t, p)
+  local conn = expect_enhanced(t)
+  conn:send(conn:reply { private_data = ("x"):rep(p.length) })
+  conn:expect_fpdu { requirement = "P2P-6-10", overdue_fails = true }
+  conn:close()
+end))
+
+case(of_initiator("rejected-longest", "The initiator sends no FPDU after an enhanced Reply with R=1 and up to 508 bytes of private data",
+  { "MPA-7.1.2-15" }, { tags = { "startup", "enhanced", "refusal", "private-data" }, parameters = { length = REJECTED }, scales = { "length" } }, function(t, p)
+  local conn = expect_enhanced(t)
+  conn:send(conn:reply { reject = true, private_data = ("x"):rep(p.length) })
+  conn:expect_silence { requirement = "MPA-7.1.2-15", within = 1 }
+  conn:close()
+end))
+
 case(of_initiator("no-room", "The initiator closes without an FPDU if a Reply with S=1 is too short for IRD and ORD",
   { "P2P-6-12" }, { tags = { "startup", "enhanced", "refusal" }, parameters = { length = { 0, 1, 2, 3 } } }, function(t, p)
   local conn = expect_enhanced(t)

@@ -135,11 +135,11 @@ case {
 
 case {
   id = "mpa/7.1.1-pd-length/taken",
-  version = 2,
+  version = 3,
   title = "The responder accepts private data of every length up to 512 bytes",
   requirements = { "MPA-7.1.2-25" },
   tags = { "startup" },
-  parameters = { length = { 1, 2, 3, 4, 255, 256, 257, 508, 511, 512 } },
+  parameters = { length = { 1, 2, 3, 4, 252, 253, 254, 255, 256, 257, 508, 509, 510, 511, 512 } },
   scales = { "length" },
 
   run = function(t, p)

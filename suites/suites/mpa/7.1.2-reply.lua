@@ -104,14 +104,28 @@ case(of_initiator("revision-0", "The initiator closes gracefully on a Reply of r
   conn:expect_close { requirement = { "MPA-C.2.2-1", "MPA-C.2-1" }, graceful = true, after_terminate = is_enhanced(request) }
 end))
 
+--- Lengths of private data in bytes, and those for Replies with R=1. Some counters of the length
+--- have eight bits.
+local LENGTHS = { 1, 4, 252, 253, 254, 255, 256, 257, 508, 509, 510, 511, 512 }
+local REJECTED = { 252, 255, 256, 257, 509, 512 }
+
+--- Builds a Reply with `length` bytes of private data. IRD and ORD of an enhanced Reply are a part
+--- of the 512 bytes.
+local function reply_with(conn, length, reject)
+  local function reply(size) return conn:reply { private_data = ("x"):rep(size), reject = reject } end
+  local more = #reply(0) - 20
+  return reply(math.min(length, 512 - more))
+end
+
 case(of_initiator("private-data", "The initiator accepts a Reply with up to 512 bytes of private data", { "MPA-7.1.2-25" }, {
+  version = 2,
   capabilities = { "operation" },
   tags = { "startup", "private-data" },
-  parameters = { length = { 1, 4, 255, 256, 257, 508 } },
+  parameters = { length = LENGTHS },
   scales = { "length" },
 }, function(t, p)
   local conn = expect_request(t)
-  conn:send(conn:reply { private_data = ("x"):rep(p.length) })
+  conn:send(reply_with(conn, p.length))
   conn:expect_fpdu { requirement = "MPA-7.1.2-25", overdue_fails = true }
   conn:close()
 end))
@@ -158,6 +172,14 @@ case(of_initiator("rejected", "The initiator sends no FPDU after a Reply with R=
   conn:send(conn:reply { reject = true, private_data = p.private_data })
   -- The target may close TCP itself, or let its ULP close TCP.
   conn:expect_silence { requirement = "MPA-7.1.2-15", within = 3 }
+  conn:close()
+end))
+
+case(of_initiator("rejected-long", "The initiator sends no FPDU after a Reply with R=1 and up to 512 bytes of private data",
+  { "MPA-7.1.2-15" }, { tags = { "startup", "refusal", "private-data" }, parameters = { length = REJECTED }, scales = { "length" } }, function(t, p)
+  local conn = expect_request(t)
+  conn:send(reply_with(conn, p.length, true))
+  conn:expect_silence { requirement = "MPA-7.1.2-15", within = 1 }
   conn:close()
 end))
 

@@ -77,7 +77,8 @@ case {
 
 local TERMINATE = mpa.fpdu { ulpdu = rdmap.send { opcode = 7, qn = 2, msn = 1, payload = "\0\0\0\0" } }
 
---- Declares a case in which the connection ends in the middle of the tester's Send.
+--- Declares a case in which the connection ends in the middle of the tester's Send. `stop` sends
+--- the first half of the Send and ends the connection.
 local function half_received(ends, title, requirement, stop)
   case {
     id = "rdmap/6.2-ended/half-received-" .. ends,
@@ -92,7 +93,7 @@ local function half_received(ends, title, requirement, stop)
       local conn, pair, op = target:operate {}
       local work = pair:post_receive { region = target:region { octets = 64, access = { "local_write" } } }
       local half = mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = ("h"):rep(32), last = false } }
-      stop(conn, half)
+      stop(conn, half, t, pair, target)
       pair:expect_completion { work = work, status = "error", requirement = requirement, overdue_fails = true }
       conn:reset()
     end,
@@ -106,6 +107,46 @@ end)
 half_received("terminate", "the peer's Terminate arrives", "RDMAP-6.2.1-5", function(conn, half)
   conn:send(half .. TERMINATE, { deviates = true })
 end)
+
+-- In these two cases, the target's user ends the connection, or posts a work request that fails.
+half_received("user", "the user ends the connection", "VERBS-6.4-21", function(conn, half, t, pair)
+  conn:send(half)
+  t:pause(0.1)
+  pair:disconnect()
+  -- The target may wait for this FIN before it completes the receive.
+  conn:finish()
+end)
+half_received("local-error", "a work request of the user fails", "RDMAP-6.2.1-5", function(conn, half, t, pair, target)
+  conn:send(half)
+  t:pause(0.1)
+  local region = target:region { octets = 16 }
+  local work, why = pair:post_send { region = region, length = 16, key = region.local_key ~ 0x00ffff00, may_refuse = true }
+  if not work then t:unimplemented("The device rejects such work when it is posted: " .. why) end
+end)
+
+local LOST = { "DDP-6.2.2-1", "DDP-3-3", "RDMAP-6.2-3" }
+
+case {
+  id = "rdmap/6.2-ended/reset-without-receive",
+  title = "The target reports that the peer has reset the connection, also if no receive is posted",
+  requirements = LOST,
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "close", "receives", "agent" },
+  -- A Send without a receive may precede the reset. The target may reject it or let it wait.
+  parameters = { sends = { false, true } },
+
+  run = function(t, p, target)
+    t:good_exchange()
+    local conn, pair, op = target:operate {}
+    if p.sends then
+      conn:send(mpa.fpdu { ulpdu = rdmap.send { msn = op.msn, payload = "early" } })
+      t:pause(0.1)
+    end
+    conn:reset()
+    pair:expect_error { or_end = true, requirement = LOST, overdue_fails = true }
+  end,
+}
 
 --- Size in bytes of a message that TCP does not accept at once, and of the tester's receive buffer.
 local LONG, BUFFER = 1 << 20, 16384

@@ -6,6 +6,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "the flags are separate violations and can be combined freely")]
 pub(crate) struct Conduct {
+    /// If a Send begins before the last segment of the previous Send, the previous Send is dropped,
+    /// and the Send is delivered.
+    pub(crate) abandons_incomplete: bool,
     /// Segments that arrive after an error are processed as if no error had occurred.
     pub(crate) acts_after_error: bool,
     /// An FPDU is processed before all bytes of its CRC have arrived.
@@ -58,8 +61,12 @@ pub(crate) struct Conduct {
     /// A user that requested notifications only for solicited completions is notified of every
     /// completion.
     pub(crate) notifies_unsolicited: bool,
+    /// When a Queue Pair ends, the receives in its shared receive queue are flushed.
+    pub(crate) flushes_shared_receives: bool,
     /// Immediate Data uses two receives.
     pub(crate) immediate_takes_two: bool,
+    /// A Send is placed as if its receive had one part, which begins where the first part begins.
+    pub(crate) joins_parts: bool,
     /// Invalidated and deallocated STags stay valid.
     pub(crate) keeps_revoked: bool,
     /// The connection remains open after an error.
@@ -67,6 +74,9 @@ pub(crate) struct Conduct {
     /// An FPDU that begins in one TCP segment and ends in another TCP segment is treated as an
     /// error.
     pub(crate) needs_alignment: bool,
+    /// A receive of a shared receive queue completes on the Queue Pair that took the last receive
+    /// of this queue.
+    pub(crate) mixes_shared_completions: bool,
     /// Each stream uses its own copy of the memory words that Atomic Operations change.
     pub(crate) knows_words_by_stream: bool,
     /// Work requests with a Read Fence are sent at once.

@@ -2,12 +2,14 @@
 //! queue of inbound requests (IRRQ) and the Reads in flight. "Draft" means
 //! draft-hilland-rddp-verbs-00.
 
+use std::borrow::Cow;
+
 use weft_core::wire::ddp::{RawHeader, queue};
 use weft_core::wire::rdmap::{AtomicRequest, AtomicResponse, ReadRequest, Terminate};
 
 use super::machine::{Context, FailedWork, receive};
 use super::send_queue::Progress;
-use super::source::walk;
+use super::source::{join, walk};
 use super::table::{QpEvent, QpState};
 use super::{InboundRequest, LateSegment, ReceiveOverflow, Request};
 use crate::hostile;
@@ -17,7 +19,7 @@ use crate::reject::reject_if;
 use crate::verbs::async_event::{AsyncEvent, EventId, Resource};
 use crate::verbs::completion::CompletionStatus;
 use crate::verbs::shared::PlacedPayload;
-use crate::verbs::work_request::{Operation, length};
+use crate::verbs::work_request::{Operation, Sge, length};
 
 impl Context<'_> {
     /// Processes one ULPDU.
@@ -160,7 +162,7 @@ impl DataSink for Sink<'_, '_> {
                         qp.local_error = Some(EventId::SrqErrorOnQp);
                         return Err(Fault::NoBuffer);
                     }
-                    let (handle, taken) = shared.take_shared_receive(srq);
+                    let (handle, taken) = shared.take_shared_receive(srq, qp.rq_cq);
                     let (wr, due) = taken.unzip();
                     if due == Some(true) {
                         let event = EventId::SrqLimitReached;
@@ -190,7 +192,10 @@ impl DataSink for Sink<'_, '_> {
         // After use, `ranges` is moved back to `shared` to reuse its memory.
         let mut ranges = std::mem::take(&mut shared.ranges);
         ranges.clear();
-        walk(&shared.memory, accessor, &wr.scatter, offset..end, Right::LocalWrite, |range| ranges.push(range))
+        let joins_parts = hostile::hook::conduct(&shared.deviations).joins_parts;
+        let parts: Cow<'_, [Sge]> =
+            if joins_parts { Cow::Owned(join(&wr.scatter)) } else { Cow::Borrowed(&wr.scatter[..]) };
+        walk(&shared.memory, accessor, &parts, offset..end, Right::LocalWrite, |range| ranges.push(range))
             .map_err(Fault::Buffer)?;
         let mut rest = payload;
         for range in ranges.drain(..) {

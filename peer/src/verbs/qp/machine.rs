@@ -15,6 +15,7 @@ use crate::verbs::completion::{CompletedOperation, CompletionStatus, WorkComplet
 use crate::verbs::cq::{Cqe, FreedSlot};
 use crate::verbs::llp::{Fin, Llp};
 use crate::verbs::shared::Shared;
+use crate::verbs::slab::Key;
 use weft_core::wire::ddp::queue;
 
 /// One Queue Pair, its stream, and the data that all Queue Pairs share.
@@ -181,7 +182,9 @@ impl Context<'_> {
     pub(in crate::verbs) fn complete_receive(&mut self, completion: WorkCompletion) {
         let frees = self.qp.srq.map_or(FreedSlot::Rq, FreedSlot::Srq);
         let cqe = Cqe { completion, qp: self.qp.handle.key, frees };
-        let error = self.shared.complete(self.qp.rq_cq, cqe);
+        let mixed = |_: &Key| hostile::hook::conduct(&self.shared.deviations).mixes_shared_completions;
+        let taker = self.qp.srq.filter(mixed).and_then(|key| self.shared.srqs.get(key)?.taker);
+        let error = self.shared.complete(taker.unwrap_or(self.qp.rq_cq), cqe);
         self.qp.local_error = self.qp.local_error.or(error);
     }
 
@@ -196,7 +199,11 @@ impl Context<'_> {
     /// Completes unfinished receives as Flushed. Receives that are still in an S-RQ do not belong
     /// to the Queue Pair (VERBS-6.3.6-7).
     fn flush_receives(&mut self) {
-        let unfinished: Vec<_> = self.qp.receiving.take().into_iter().chain(self.qp.receives.drain(..)).collect();
+        let mut unfinished: Vec<_> = self.qp.receiving.take().into_iter().chain(self.qp.receives.drain(..)).collect();
+        let flushed = |_: &Key| hostile::hook::conduct(&self.shared.deviations).flushes_shared_receives;
+        if let Some(srq) = self.qp.srq.filter(flushed).and_then(|key| self.shared.srqs.get_mut(key)) {
+            unfinished.extend(srq.posted.drain(..));
+        }
         for wr in unfinished {
             self.complete_receive(receive(wr.wr_id, self.qp, CompletionStatus::Flushed));
         }

@@ -31,3 +31,10 @@ pub(super) fn walk(
     }
     Ok(())
 }
+
+/// Returns one element that begins with the first of the elements `sges`, and has the length of all
+/// of them. Only a deviation uses this element instead of `sges`.
+pub(super) fn join(sges: &[Sge]) -> Vec<Sge> {
+    let length = sges.iter().fold(0, |sum: u32, sge| sum.saturating_add(sge.length));
+    sges.first().map(|first| Sge { length, ..*first }).into_iter().collect()
+}
