@@ -1588,6 +1588,11 @@ function Pair:post_bind(options) end
 ---@return weft.Completion
 function Pair:expect_completion(options) end
 
+---Returns the next completion on the connection, and judges nothing. Returns nil if the user is not notified in time.
+---@param options? weft.fields.waiting
+---@return weft.Completion?
+function Pair:next_completion(options) end
+
 ---Expects that the user is notified of one of these events of the connection.
 ---@param options? weft.fields.expect_event
 ---@return weft.Event

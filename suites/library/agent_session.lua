@@ -19,6 +19,17 @@ local REGION, MAX_REGIONS = 4096, 9
 local MAX_READ = 65536
 --- Maximum number of bytes of inline data.
 local MAX_INLINE = 32
+--- Size in bytes of the region that an illegal FPDU names, and of the receive that an illegal Send
+--- must not use.
+local FAULT_REGION, FAULT_RECEIVE = 64, 64
+
+--- Before an illegal FPDU, the target has sent all answers.
+local NOTHING_OWED = {
+  requirement = shared.DELIVERED,
+  answer = function() return nil end,
+  take = function() return false end,
+  within = function() return shared.ANSWER end,
+}
 
 --- The settings of the target's end of a connection.
 local function pair_options(device, depth)
@@ -38,19 +49,21 @@ function session.agent(t, target)
   --- the MSN of the tester's next Send, and the number of Reads that the Request permits.
   local function open_plain(options)
     local conn, pair, op = target:operate(options)
+    -- The Reply to an Initiator allows as many Reads as the Request.
+    if t:is_initiator() then return conn, pair, op.msn, options.ird end
     -- Bit 0x10 of byte 17 is S. An enhanced Request has the tester's ORD in bytes 23 and 24.
     local request = t:request {}:octets()
     local ord = request:byte(17) & 0x10 ~= 0 and string.unpack(">I2", request, 23) & 0x3fff or options.ird
     return conn, pair, op.msn, ord
   end
 
-  --- Opens a connection with markers or with the enhanced set-up. Returns the values of
-  --- `open_plain`.
+  --- Opens a connection of a Responder with markers, with the enhanced set-up, or with CRCs. Returns
+  --- the values of `open_plain`.
   local function open_with(fields, options)
     local conn = t:connect()
     conn:send(t:request {
       markers = fields.markers, enhanced = fields.enhanced, revision = fields.enhanced and 2 or nil, peer_to_peer = false,
-      ird = options.ord, ord = options.ird,
+      ird = options.ord, ord = options.ird, crc = fields.crc,
     })
     local pair = target:expect_request {}
     pair:open(options)
@@ -81,8 +94,9 @@ function session.agent(t, target)
       receives = {}, filled = 0,
       -- Unanswered Reads of the tester, and the regions that it writes and reads.
       reads = {}, regions = {},
+      crc = shared.requests_crc(t, fields),
     }
-    if fields.markers or fields.enhanced then
+    if (fields.markers or fields.enhanced or fields.crc) and not t:is_initiator() then
       c.conn, c.pair, c.msn, c.limit = open_with(fields, options)
     else
       c.conn, c.pair, c.msn, c.limit = open_plain(options)
@@ -403,6 +417,34 @@ function session.agent(t, target)
   --- Resets a connection, even if messages, answers or completions are missing.
   function self:reset(number)
     connection(number).conn:reset()
+    forget(number)
+  end
+
+  --- Sends an illegal FPDU after all messages, answers and completions, and expects that the target
+  --- ends the connection. After that, all regions have only the bytes that legal messages placed, on
+  --- this connection and on the others, and no further work request completes with success.
+  function self:fault(number, name)
+    local fault = session.FAULTS[name]
+    if fault.requirement == shared.CRC and not connection(number).crc then
+      -- A wrong CRC needs a connection with CRCs.
+      self:close(number)
+      connection(number, { crc = true })
+    end
+    local c = connection(number)
+    settle(c)
+    if not c.receives[1] then post_receives(c, 1, { size = FAULT_RECEIVE }) end
+    local memory = traffic.register(FAULT_REGION, fault.access)
+    c.op = { stag = memory.region.stag, to = memory.region.address, length = FAULT_REGION }
+    shared.violate(t, c, fault, NOTHING_OWED, false)
+    traffic.expect_failed(c, fault.requirement)
+    traffic.verify_region(memory, fault.requirement)
+    memory.region:destroy()
+    for other = 1, shared.MAX_NUMBER do
+      local with = opened[other]
+      for which = 1, with and not with.is_written and MAX_REGIONS or 0 do
+        if with.regions[which] then traffic.verify_region(with.regions[which]) end
+      end
+    end
     forget(number)
   end
 

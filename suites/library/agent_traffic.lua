@@ -16,8 +16,13 @@ local MAX_CUTS = 4000
 --- Maximum number of bytes that wait until the tester receives them. Only a single message may be
 --- longer.
 local MAX_WAITING = 65536
---- Size in bytes of each of the two regions from which the target sends.
+--- Size in bytes of each of the two regions from which the target sends, if no message is longer.
 local SOURCE = 140000
+--- Maximum number of bytes of a region that the agent returns at once.
+local TRANSFER = 262144
+--- The number of seconds in which the target reports the work requests that fail because their
+--- connection has ended.
+local FLUSH = 0.5
 --- Number of bytes after a buffer, which no message may change.
 local GUARD = 32
 
@@ -101,7 +106,8 @@ function session.agent_traffic(t, target)
   --- Returns `size` bytes that differ from the bytes of earlier messages.
   function traffic.payload(size)
     sent = sent + 1
-    return (string.pack("<I4", sent) .. octets.counted(size)):sub(1, size)
+    -- Messages of a few bytes differ only because the low byte of the number is the first byte.
+    return (string.pack("<I4", sent) .. shared.numbered(sent, size)):sub(1, size)
   end
 
   --- Returns a new STag of the tester.
@@ -113,7 +119,7 @@ function session.agent_traffic(t, target)
   --- Fills a region with a new pattern.
   function traffic.fill(memory)
     seeds = seeds + 1
-    memory.region:fill { seed = seeds }
+    memory.region:fill { seed = seeds, length = #memory.octets }
     memory.octets = target:pattern(seeds, #memory.octets)
   end
 
@@ -139,18 +145,37 @@ function session.agent_traffic(t, target)
     return buffer
   end
 
+  --- Returns a region with at least `size` bytes from which the target sends. A shorter region stays
+  --- registered, because earlier work requests may use it.
+  local function source(which, size)
+    local memory = sources[which]
+    if not memory or #memory.octets < size then
+      memory = register(math.max(SOURCE, size), {})
+      sources[which] = memory
+    end
+    return memory
+  end
+
   --- Returns the parts of a work request that sends `size` bytes, and the bytes. The parts are in
   --- two regions, near offset `at`.
   function traffic.gather(size, at, count)
     local parts, data = {}, {}
     for nth, length in ipairs(pieces(size, count)) do
-      local which = nth % 2 + 1
-      sources[which] = sources[which] or register(SOURCE, {})
-      local from = (at + 4099 * (nth - 1)) % (SOURCE - length + 1)
-      parts[nth] = { region = sources[which].region, offset = from, length = length }
-      data[nth] = sources[which].octets:sub(from + 1, from + length)
+      local memory = source(nth % 2 + 1, length)
+      local from = (at + 4099 * (nth - 1)) % (#memory.octets - length + 1)
+      parts[nth] = { region = memory.region, offset = from, length = length }
+      data[nth] = memory.octets:sub(from + 1, from + length)
     end
     return parts, table.concat(data)
+  end
+
+  --- Returns the bytes of registered memory.
+  local function contents(memory)
+    local size, pieces_read = #memory.octets, {}
+    for at = 0, size - 1, TRANSFER do
+      pieces_read[#pieces_read + 1] = memory.region:get { offset = at, length = math.min(TRANSFER, size - at) }
+    end
+    return table.concat(pieces_read)
   end
 
   --- Compares a buffer with the data that must be in it, and deregisters it.
@@ -160,15 +185,16 @@ function session.agent_traffic(t, target)
       want = splice(want, part.offset, data:sub(from + 1, from + part.length))
       from = from + part.length
     end
-    local got = buffer.region:get {}
+    local got = contents(buffer)
     check(got == want, requirement, ("the %d bytes in the buffer, and no other change"):format(#data), octets.difference(got, want))
     buffer.region:destroy()
   end
 
-  --- Compares a region that the tester has written with the bytes that must be in it.
-  function traffic.verify_region(memory)
-    local got = memory.region:get {}
-    check(got == memory.octets, PLACED, "the written bytes in the region, and no other change", octets.difference(got, memory.octets))
+  --- Compares a region that the tester has written with the bytes that must be in it. Other bytes
+  --- violate `requirement`, which is PLACED if it is missing.
+  function traffic.verify_region(memory, requirement)
+    local got, expected = contents(memory), "the written bytes in the region, and no other change"
+    check(got == memory.octets, requirement or PLACED, expected, octets.difference(got, memory.octets))
   end
 
   --- Compares the memory of a counter with its value. The byte order is that of the target's host.
@@ -358,7 +384,11 @@ function session.agent_traffic(t, target)
   local function complete(c)
     -- If a Send is not delivered, the end of the connection also flushes the Send Queue.
     local missing = c.filled > 0 and DELIVERED or COMPLETED
-    local completion = c.pair:expect_completion { requirement = missing, within = ANSWER, overdue_fails = true }
+    local message, work = c.filled > 0 and c.receives[1].message, c.completions[1]
+    local size = math.max(message and message.payload and #message.payload or 0, work and #work.data or 0)
+    -- A slow target needs seconds for a message of several MiB.
+    local within = ANSWER + size // 100000
+    local completion = c.pair:expect_completion { requirement = missing, within = within, overdue_fails = true }
     local index = position(c.receives, completion.work)
     if index then return handle_receive(c, index, completion) end
     local text = "the completion of work request %d"
@@ -371,6 +401,20 @@ function session.agent_traffic(t, target)
       local work = table.remove(c.completions, 1)
       check(nth == index or not work.signaled, COMPLETED, text:format(work.work), text:format(completion.work))
       handle_work(work, completion)
+    end
+  end
+
+  --- Receives the completions after an illegal FPDU. The work requests that are left fail, because
+  --- the connection has ended. A work request that completes with success shows that the target has
+  --- accepted the FPDU, and violates `requirement`.
+  function traffic.expect_failed(c, requirement)
+    local left = #c.receives
+    while true do
+      local completion = c.pair:next_completion { within = left > 0 and FLUSH or 0 }
+      if not completion then return end
+      left = left - 1
+      local text = ("work request %d completes with %s"):format(completion.work, completion.status)
+      check(completion.status ~= "success", requirement, "no completion with success after the illegal FPDU", text)
     end
   end
 

@@ -15,8 +15,8 @@ session = {}
 
 --- The number of seconds after which a missing answer is a failure.
 local ANSWER = 10
---- The number of seconds in which a message that must not be delivered would be delivered.
-local SILENCE = 2
+--- The number of bytes that `octets.counted` makes at once.
+local PART = 1 << 20
 --- Payload in bytes of a segment of the tester, unless a step chooses another number.
 local SEGMENT = 1024
 --- The tester joins FPDUs, and sends them when they have this number of bytes. The bytes that a
@@ -75,8 +75,26 @@ local function checker(t)
   end
 end
 
---- Returns `size` bytes that begin with `number`, so that messages of the same size differ.
-local function numbered(number, size) return (string.pack(">I4", number) .. octets.counted(size)):sub(1, size) end
+--- Returns `size` bytes in numbered lines. Parts of 1 MiB begin with different lines, so no two
+--- parts have the same bytes at the same offset.
+local function counted(size)
+  if size <= PART then return octets.counted(size) end
+  local lines, parts = octets.counted(PART), {}
+  for at = 0, size - 1, PART do
+    -- A line has 64 bytes.
+    local first = 64 * 1021 * (at // PART) % PART
+    local length = math.min(PART, size - at)
+    parts[#parts + 1] = lines:sub(first + 1, first + length) .. lines:sub(1, math.max(0, first + length - PART))
+  end
+  return table.concat(parts)
+end
+
+--- Returns `size` bytes that begin with `number`. Messages with different numbers also differ in
+--- most of their other bytes, so that bytes of another message are noticed.
+local function numbered(number, size)
+  local first = 64 * (number % 61) + number % 64
+  return (string.pack(">I4", number) .. counted(first + size):sub(first + 1)):sub(1, size)
+end
 
 --- Returns `memory` with `data` at offset `at`.
 local function splice(memory, at, data) return memory:sub(1, at) .. data .. memory:sub(at + #data + 1) end
@@ -366,81 +384,21 @@ local function base(t, requirements, open, settle, owed, more)
   --- Like `fault`, but does not wait for answers. The tester's last message may be incomplete. The
   --- target may send the answers that it owes, or a part of them, before it ends the connection.
   function self:fault_now(number, name)
-    local c, fault = connection(number), session.FAULTS[name]
+    local fault = session.FAULTS[name]
+    local is_crc = fault.requirement == shared.CRC
+    if is_crc and not connection(number).crc then
+      -- A wrong CRC needs a connection with CRCs.
+      self:close(number)
+      connection(number, { crc = true })
+    end
+    local c = connection(number)
     -- Such a fault judges the target's next message.
     if fault.before or fault.silent then settle(c, true) end
     local is_pending = owed.prepare(c, fault)
     local neighbour = fault.needs_neighbour and neighbour_of(number)
     c.neighbour = neighbour and opened[neighbour]
     opened[number] = nil
-    local is_crc = fault.requirement == shared.CRC
-    if is_crc and not c.crc then
-      t:unimplemented("A wrong CRC needs a connection with CRCs.")
-    end
-    if fault.before then fault.before(t, c) end
-    local illegal = fault.build(c)
-    if fault.silent then
-      c.conn:send(illegal)
-      local event, fpdu = c.conn:next { within = SILENCE }
-      t:check(event ~= "fpdu" or fpdu.opcode == 7, {
-        requirement = fault.requirement, expected = "no delivery", actual = describe(event, fpdu, SILENCE),
-      })
-      c.conn:reset()
-      return
-    end
-    if fault.cuts then
-      local cuts = {}
-      for index, cut in ipairs(fault.cuts) do cuts[index] = cut < 0 and #illegal + cut or cut end
-      c.conn:send(illegal, { cuts = cuts, pause = 0.1 })
-    elseif c.op then
-      c.conn:send(illegal)
-    else
-      -- The target must not answer a correct Send after an illegal one.
-      c.conn:send(illegal .. shared.a_send(c, 12))
-    end
-    local within = owed.within(c)
-    local event, fpdu = c.conn:next { within = within }
-    -- The target may answer the earlier messages, and the correct FPDUs before the illegal FPDU.
-    local others = fault.answers or 0
-    while event == "fpdu" and fpdu.opcode ~= 7 do
-      if not owed.take(c, fpdu) then
-        if others == 0 then break end
-        others = others - 1
-      end
-      within = owed.within(c)
-      event, fpdu = c.conn:next { within = within }
-    end
-    local answer = owed.answer(c)
-    if event == "octets" then event, fpdu = after_cut(c.conn, answer) end
-    if answer and #answer.got > 0 then
-      local got = table.concat(answer.got)
-      local want = answer.want:sub(1, #got)
-      t:check(got == want, { requirement = PLACED, expected = "the bytes of the answer", actual = octets.difference(got, want) })
-    end
-    local is_terminate = event == "fpdu" and fpdu.opcode == 7
-    if is_terminate and is_crc then
-      -- An error of another layer shows that MPA passed the ULPDU on. Some targets swap the two
-      -- halves of the first byte.
-      local first, code = fpdu.payload:byte(1, 2)
-      is_terminate = first == 0x20 or code == 2 and (first == 2 or first >> 4 == 2)
-    end
-    -- The Send of rping's server shows that its Read is complete.
-    local is_completed = fault.may_complete and event == "fpdu" and fpdu.opcode == 3
-    local expected = is_crc and "a close, or a Terminate with an error of MPA" or "a close, or a Terminate"
-    if fault.may_complete then expected = expected .. ", or a Send, because the Read is complete" end
-    local is_end = event == "close" or is_terminate or is_completed
-    -- The reason for another reaction may be an earlier message.
-    local rows = { fault.requirement, is_pending and not is_end and owed.requirement or nil }
-    t:check(is_end, { requirement = rows, expected = expected, actual = describe(event, fpdu, within) })
-    if is_completed then owed.check_sink(c) end
-    if event == "fpdu" and not is_completed then
-      event, fpdu = c.conn:next { within = ANSWER }
-      t:check(event ~= "fpdu", { requirement = shared.ENDED, expected = "no message after the Terminate", actual = describe(event, fpdu) })
-      t:check(event == "close", { requirement = shared.CLOSED, expected = "a close after the Terminate", actual = describe(event, fpdu) })
-    else
-      t:check(true, { requirement = { shared.ENDED, shared.CLOSED }, expected = "no message after the end", actual = "a close" })
-    end
-    c.conn:reset()
+    shared.violate(t, c, fault, owed, is_pending)
     if neighbour then
       -- The other connection still works, and the fault did not change its buffer.
       self:read(neighbour, { at = 0, size = 8 })
@@ -493,6 +451,6 @@ shared.MAX_NUMBER, shared.STAG = MAX_NUMBER, STAG
 shared.PLACED, shared.DELIVERED, shared.IN_ORDER = PLACED, DELIVERED, IN_ORDER
 shared.ANSWERED, shared.ANSWERED_IN_ORDER = ANSWERED, ANSWERED_IN_ORDER
 shared.describe, shared.is_missing, shared.violated_by, shared.checker = describe, is_missing, violated_by, checker
-shared.numbered, shared.splice, shared.write_segments = numbered, splice, write_segments
-shared.joiner, shared.close_all, shared.filling = joiner, close_all, filling
+shared.counted, shared.numbered, shared.splice, shared.write_segments = counted, numbered, splice, write_segments
+shared.joiner, shared.close_all, shared.filling, shared.after_cut = joiner, close_all, filling, after_cut
 shared.base, shared.request_fields, shared.requests_crc, shared.get_ready = base, request_fields, requests_crc, get_ready

@@ -1,4 +1,4 @@
--- The illegal FPDUs of sessions with the service echo or rping.
+-- The illegal FPDUs of sessions with the service echo or rping, or with an agent.
 
 local shared = ...
 local ANSWER, ANSWERED, STAG, describe = shared.ANSWER, shared.ANSWERED, shared.STAG, shared.describe
@@ -8,6 +8,9 @@ local RESPONSE = "RDMAP-5.2.2-6"
 --- The requirements of a round of rping, which a fault in the Response to the target's Read tests,
 --- too.
 local READ = { "RDMAP-4.4-2", "DDP-5.2-6" }
+
+--- The number of seconds in which a message that must not be delivered would be delivered.
+local SILENCE = 2
 
 --- Returns the FPDU with one wrong byte: at offset `octet` if it is set, else in the CRC field.
 local function damaged(fpdu, octet)
@@ -106,8 +109,9 @@ local ENDED, CLOSED = "RDMAP-5.4-12", "RDMAP-7-3"
 --- messages that the target may send before it rejects the FPDU. With `cuts`, TCP delivers the FPDU
 --- in pieces, which end at these bytes. A negative number counts from the end of the FPDU. With
 --- `begins_send`, the target may receive a Send, or its first FPDU, before it rejects the illegal
---- FPDU. With `needs_neighbour`, another connection is open (`c.neighbour`). With `reads`, the
---- target is the server of rping, and waits for the Response to its own Read (`c.source`). With
+--- FPDU. With `needs_neighbour`, another connection is open (`c.neighbour`). With `access`, the
+--- target's buffer has only these rights. Such a fault needs an agent. With `reads`, the target is
+--- the server of rping, and waits for the Response to its own Read (`c.source`). With
 --- `may_complete`, the target may complete this Read instead of rejecting the Response, and then
 --- the bytes in the sink are checked. `shows` has the further requirements that a fault tests.
 session.FAULTS = {
@@ -242,6 +246,91 @@ session.FAULTS = {
       return mpa.fpdu { ulpdu = rdmap.write { opcode = 2, stag = c.op.stag, tagged_offset = c.op.to, payload = ("w"):rep(8) } }
     end,
   },
+  -- The STag is valid, but its buffer does not allow remote Writes, or remote Reads.
+  ["no-write-right"] = {
+    requirement = "DDP-7.1-11",
+    access = { "local_write", "remote_read" },
+    build = function(c) return a_write(c, 8, 0) end,
+  },
+  ["no-read-right"] = {
+    requirement = "RDMAP-8.1.1-5",
+    access = { "local_write", "remote_write" },
+    build = function(c) return a_read(c, 8, 0) end,
+  },
 }
 
-shared.CRC, shared.ENDED, shared.CLOSED, shared.a_send = CRC, ENDED, CLOSED, a_send
+--- Sends an illegal FPDU on the connection `c`, and judges the reaction of the target. Then resets
+--- the connection. `owed` has the functions of `session.lua` about the answers that the target owes.
+--- `is_pending` is true if a message is incomplete, or has no answer yet.
+local function violate(t, c, fault, owed, is_pending)
+  local is_crc = fault.requirement == CRC
+  if is_crc and not c.crc then
+    t:unimplemented("A wrong CRC needs a connection with CRCs.")
+  end
+  if fault.before then fault.before(t, c) end
+  local illegal = fault.build(c)
+  if fault.silent then
+    c.conn:send(illegal)
+    local event, fpdu = c.conn:next { within = SILENCE }
+    t:check(event ~= "fpdu" or fpdu.opcode == 7, {
+      requirement = fault.requirement, expected = "no delivery", actual = describe(event, fpdu, SILENCE),
+    })
+    c.conn:reset()
+    return
+  end
+  if fault.cuts then
+    local cuts = {}
+    for index, cut in ipairs(fault.cuts) do cuts[index] = cut < 0 and #illegal + cut or cut end
+    c.conn:send(illegal, { cuts = cuts, pause = 0.1 })
+  elseif c.op then
+    c.conn:send(illegal)
+  else
+    -- The target must not answer a correct Send after an illegal one.
+    c.conn:send(illegal .. a_send(c, 12))
+  end
+  local within = owed.within(c)
+  local event, fpdu = c.conn:next { within = within }
+  -- The target may answer the earlier messages, and the correct FPDUs before the illegal FPDU.
+  local others = fault.answers or 0
+  while event == "fpdu" and fpdu.opcode ~= 7 do
+    if not owed.take(c, fpdu) then
+      if others == 0 then break end
+      others = others - 1
+    end
+    within = owed.within(c)
+    event, fpdu = c.conn:next { within = within }
+  end
+  local answer = owed.answer(c)
+  if event == "octets" then event, fpdu = shared.after_cut(c.conn, answer) end
+  if answer and #answer.got > 0 then
+    local got = table.concat(answer.got)
+    local want = answer.want:sub(1, #got)
+    t:check(got == want, { requirement = shared.PLACED, expected = "the bytes of the answer", actual = octets.difference(got, want) })
+  end
+  local is_terminate = event == "fpdu" and fpdu.opcode == 7
+  if is_terminate and is_crc then
+    -- An error of another layer shows that MPA passed the ULPDU on. Some targets swap the two halves
+    -- of the first byte.
+    local first, code = fpdu.payload:byte(1, 2)
+    is_terminate = first == 0x20 or code == 2 and (first == 2 or first >> 4 == 2)
+  end
+  -- The Send of rping's server shows that its Read is complete.
+  local is_completed = fault.may_complete and event == "fpdu" and fpdu.opcode == 3
+  local expected = is_crc and "a close, or a Terminate with an error of MPA" or "a close, or a Terminate"
+  if fault.may_complete then expected = expected .. ", or a Send, because the Read is complete" end
+  local is_end = event == "close" or is_terminate or is_completed
+  -- The reason for another reaction may be an earlier message.
+  local rows = { fault.requirement, is_pending and not is_end and owed.requirement or nil }
+  t:check(is_end, { requirement = rows, expected = expected, actual = describe(event, fpdu, within) })
+  if is_completed then owed.check_sink(c) end
+  if event == "fpdu" and not is_completed then
+    event, fpdu = c.conn:next { within = ANSWER }
+    t:check(event ~= "fpdu", { requirement = ENDED, expected = "no message after the Terminate", actual = describe(event, fpdu) })
+    t:check(event == "close", { requirement = CLOSED, expected = "a close after the Terminate", actual = describe(event, fpdu) })
+  else
+    t:check(true, { requirement = { ENDED, CLOSED }, expected = "no message after the end", actual = "a close" })
+  end
+  c.conn:reset()
+end
+
+shared.CRC, shared.ENDED, shared.CLOSED, shared.violate = CRC, ENDED, CLOSED, violate

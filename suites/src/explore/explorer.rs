@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use weft_core::RequirementId;
+use weft_core::requirement::Severity;
 
 use super::player::{Player, violated};
 use super::reduce::{FailedSession, MAX_HISTORY, Outcome, Reduced, reduce};
@@ -20,6 +21,8 @@ use crate::stage::service::Protocol;
 const MAX_UNDECIDED: u32 = 5;
 /// After this number of different failures, the exploration stops.
 const MAX_FAILURES: usize = 20;
+/// Maximum number of findings about the tester that are kept.
+const MAX_TESTER_ERRORS: usize = 20;
 /// Interval between two reports of the progress. A new failure is also reported at once.
 const PROGRESS: Duration = Duration::from_secs(1);
 
@@ -58,6 +61,7 @@ pub async fn explore(
         abandoned: Vec::new(),
         progress: ExploreProgress::default(),
         failures: Vec::new(),
+        tester_errors: Vec::new(),
         undecided: None,
         stopped: None,
     };
@@ -207,6 +211,9 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
         let result = self.player.play(profile.service, &name, &steps).await?;
         self.found.progress.sessions = number;
         self.found.progress.steps += steps.len() as u64;
+        if steps.iter().all(Step::is_legal) {
+            self.keep_tester_errors(&name, &result);
+        }
         let rows: BTreeSet<RequirementId> =
             violated(&result).difference(&self.sources[source].always).copied().collect();
         let verdict = result.verdict;
@@ -229,6 +236,14 @@ impl<P: FnMut(&ExploreProgress)> Explorer<'_, P> {
         }
         history.push(steps);
         Ok(())
+    }
+
+    /// Keeps the violations of the tester in a legal session.
+    fn keep_tester_errors(&mut self, name: &str, result: &CaseResult) {
+        let errors = result.findings.iter().filter(|finding| !finding.by_target && finding.severity == Severity::Error);
+        let texts = errors.map(|finding| format!("{name}: {}: {}", finding.requirement, finding.text));
+        let left = MAX_TESTER_ERRORS.saturating_sub(self.found.tester_errors.len());
+        self.found.tester_errors.extend(texts.take(left));
     }
 
     /// Handles a session that violated `rows`.

@@ -14,9 +14,16 @@ use crate::session::{
 };
 use crate::targets::Target;
 
-/// Sizes of the first Sends, in bytes. The last size is the longest payload that `octets.counted`
-/// can make.
-const SIZES: [u32; 5] = [MAX_SEND, 16_384, 65_536, 262_144, 1 << 20];
+/// Sizes of the first Sends, in bytes. The echo of the last size is a quarter of what a case of the
+/// full tier can receive.
+const SIZES: [u32; 7] = [MAX_SEND, 16_384, 65_536, 262_144, USUAL, 1 << 22, 1 << 24];
+/// Maximum number of bytes of a Send in sessions without long steps.
+const USUAL: u32 = 1 << 20;
+/// Maximum number of bytes of a message in the long steps of sessions with an agent. An agent can
+/// register 64 MiB.
+const LONG_OF_AGENT: u32 = 1 << 23;
+/// Maximum number of connections of a session with an agent. An agent can have 1,024 objects.
+const CONNECTIONS_OF_AGENT: u32 = 32;
 /// The smallest Send in bytes, of which several do not fit into the buffers of TCP.
 const FLOOD: u32 = 1 << 18;
 /// A send of an SDP socket, in bytes, that does not fit into the buffers of TCP.
@@ -39,12 +46,24 @@ pub(super) async fn find(
     if !profile.is_initiator {
         profile.private += MAX_PRIVATE - FEW_PRIVATE;
     }
+    if matches!(service, SessionService::Echo | SessionService::Rping) {
+        // The target accepts C=0, and sends C=0 or C=1. Without this, each connection has the C of
+        // the target file.
+        let steps = [open_with(1, Some(false)), operation(service, 1), Step::Answers { connection: 1 }];
+        profile.crc_is_optional = passed(&player.play(service, "without-crc", &steps).await?);
+    }
     if service == SessionService::Echo {
-        let (max_send, is_limit) = largest_send(player, profile.max_segment).await?;
-        profile.max_send = max_send;
-        if is_limit {
-            sentences.push(format!("the target accepts Sends of at most {max_send} bytes"));
-        }
+        let (longest, refused) = largest_send(player, profile.max_segment).await?;
+        profile.max_send = longest.min(USUAL);
+        profile.longest = longest;
+        sentences.extend(refused.map(|refused| match refused - longest {
+            1 => format!("the target accepts Sends of at most {longest} bytes"),
+            _ => format!("the target accepts a Send of {longest} bytes, and none of {refused} bytes"),
+        }));
+    }
+    if service == SessionService::Agent {
+        profile.longest = LONG_OF_AGENT;
+        profile.connections = profile.connections.min(CONNECTIONS_OF_AGENT);
     }
     if service == SessionService::Echo {
         // No RFC requires that a target accepts the segments of a message if they are not in the
@@ -103,10 +122,7 @@ pub(super) async fn find(
     }
     // A port mapper must serve several clients at a time.
     if profile.connections > 1 && service != SessionService::PortMapper {
-        let open = |connection| match service.is_sdp() {
-            true => Step::Sdp(SdpStep { connection, action: SdpAction::Open(SocketFields::default()) }),
-            false => plain_open(connection),
-        };
+        let open = |connection| open(service, connection);
         let one = player.play(service, "one-connection", &[open(1)]).await?;
         let two = [open(1), open(2), operation(service, 2), Step::Answers { connection: 2 }, operation(service, 1)];
         let two = player.play(service, "two-connections", &two).await?;
@@ -116,6 +132,13 @@ pub(super) async fn find(
         if passed(&one) && !passed(&two) && !is_wrong {
             profile.connections = 1;
             sentences.push(format!("the target serves one connection at a time ({})", two.explanation));
+        }
+        if passed(&two) && profile.connections > 2 {
+            let (wanted, most) = (profile.connections, most_connections(player, &profile).await?);
+            profile.connections = most;
+            if most < wanted {
+                sentences.push(format!("the sessions have {most} connections, as the target does not serve {wanted}"));
+            }
         }
     }
     // The next connection of an Initiator may belong to another program.
@@ -136,7 +159,46 @@ pub(super) async fn find(
 
 /// Opens a connection with the values of the target file.
 fn plain_open(connection: u32) -> Step {
-    Step::Open { connection, crc: None, private: 0, markers: false, enhanced: false, rtr: None }
+    open_with(connection, None)
+}
+
+/// Opens a connection with the values of the target file, and with this flag C.
+fn open_with(connection: u32, crc: Option<bool>) -> Step {
+    Step::Open { connection, crc, private: 0, markers: false, enhanced: false, rtr: None }
+}
+
+/// Returns the step that opens a connection without options.
+fn open(service: SessionService, connection: u32) -> Step {
+    match service.is_sdp() {
+        true => Step::Sdp(SdpStep { connection, action: SdpAction::Open(SocketFields::default()) }),
+        false => plain_open(connection),
+    }
+}
+
+/// Returns the number of connections at a time for sessions. The target serves two connections at a
+/// time. If it does not serve all connections of the profile, the result is a power of two, so that
+/// only one further number is tried without success. Some steps of a session open one connection
+/// more.
+async fn most_connections(player: &Player, profile: &Profile) -> Result<u32, RunError> {
+    let (service, wanted) = (profile.service, profile.connections);
+    let serves = async |count: u32| {
+        let last = count + 1;
+        let opens = (1..=last).map(|connection| open(service, connection));
+        let operations = [operation(service, last), Step::Answers { connection: last }, operation(service, 1)];
+        let steps: Vec<Step> = opens.chain(operations).collect();
+        let result = player.play(service, "many-connections", &steps).await?;
+        // If the target returns other bytes, it has a fault, and the sessions will show this fault.
+        let is_wrong = result.actual.as_deref().is_some_and(|actual| actual.starts_with("byte "));
+        Ok::<bool, RunError>(passed(&result) || is_wrong)
+    };
+    if serves(wanted).await? {
+        return Ok(wanted);
+    }
+    let mut most = 2;
+    while 2 * most < wanted && serves(2 * most).await? {
+        most *= 2;
+    }
+    Ok(most)
 }
 
 /// Returns the largest number of unanswered Sends for sessions, and whether the target rejected
@@ -215,8 +277,10 @@ fn operation(service: SessionService, connection: u32) -> Step {
     }
 }
 
-/// Returns the size of the largest Send for sessions, and whether the target refused a longer Send.
-async fn largest_send(player: &Player, segment: u32) -> Result<(u32, bool), RunError> {
+/// Returns the size of the largest Send for sessions, and the size of the shortest longer Send that
+/// the target refused. If the size is above [`USUAL`], a Send may take seconds, so the sizes are not
+/// exact.
+async fn largest_send(player: &Player, segment: u32) -> Result<(u32, Option<u32>), RunError> {
     let play_in = async |size: u32, segment: u32| {
         player.play(SessionService::Echo, "largest-send", &[Step::message(1, size, segment)]).await
     };
@@ -232,16 +296,19 @@ async fn largest_send(player: &Player, segment: u32) -> Result<(u32, bool), RunE
                 refused = Some(size);
                 break;
             }
+            // The target may stop receiving, or may be too slow.
+            false if size > USUAL && result.verdict != Verdict::Fail => return Ok((most, Some(size))),
             // Any other failure is not a limit. The sessions will show this failure again.
-            false => return Ok((size, false)),
+            false => return Ok((size, None)),
         }
     }
-    let Some(mut refused) = refused else { return Ok((most, false)) };
-    while refused - most > 1 {
+    let Some(mut refused) = refused else { return Ok((most, None)) };
+    let exactness = |most: u32| if most < USUAL { 1 } else { most / 4 };
+    while refused - most > exactness(most) {
         let middle = most + (refused - most) / 2;
         if passed(&play(middle).await?) { most = middle } else { refused = middle }
     }
-    Ok((most, true))
+    Ok((most, Some(refused)))
 }
 
 /// Returns whether the target refused a Send because its receive is too short: with the error "ULP

@@ -38,7 +38,7 @@ use crate::targets::Target;
 #[derive(Debug, Clone)]
 pub struct ExploreOptions {
     /// The target. Its service is echo, rping, a port mapper, or an SDP echo, sink or source, or it
-    /// has an agent. If it is the Initiator, its service is echo or rping.
+    /// has an agent. If it is the Initiator, its service is echo or rping, or it has an agent.
     pub target: Target,
     /// Folder for the saved cases: a folder of suites. It is created if it is missing. Cases of an
     /// earlier exploration are deleted.
@@ -98,6 +98,9 @@ pub struct Exploration {
     pub progress: ExploreProgress,
     /// The failures, in the order in which they were found.
     pub failures: Vec<ExploredFailure>,
+    /// The requirements that the tester violated in sessions without illegal steps. Each of them
+    /// shows a fault of weft. At most 20.
+    pub tester_errors: Vec<String>,
     /// The reason why the most recent undecided session has no verdict.
     pub undecided: Option<String>,
     /// Why the exploration ended before its time, if it did.
@@ -112,9 +115,9 @@ pub enum ExploreError {
         "{0} has the service {1}; --explore needs a target with the service `echo` or `rping`, with an agent, a port mapper, or an SDP socket that echoes, discards or sends data"
     )]
     Service(String, &'static str),
-    /// The target is the Initiator, and its service has no sessions in this role.
+    /// The target is the Initiator, has no agent, and its service has no sessions in this role.
     #[error(
-        "{0} connects to weft and has the service {1}; --explore needs an Initiator with the service `echo` or `rping`"
+        "{0} connects to weft and has the service {1}; --explore needs an Initiator with the service `echo` or `rping`, or with an agent"
     )]
     Initiator(String, &'static str),
     /// The tester cannot work.

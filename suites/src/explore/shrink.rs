@@ -1,5 +1,7 @@
-//! Reduces a session that fails: removes steps, then makes steps simpler. Keeps a change only if
-//! the session still fails.
+//! Reduces a session that fails: removes connections, then single steps, and then makes steps
+//! simpler. Keeps a change only if the session still fails.
+
+use std::collections::BTreeSet;
 
 use crate::session::Step;
 
@@ -19,6 +21,26 @@ pub(super) async fn shrink<E>(
     mut fails: impl AsyncFnMut(&[Step]) -> Result<bool, E>,
 ) -> Result<(Vec<Step>, u32), E> {
     let mut tries = 0;
+    // A session can have hundreds of steps. Most failures need one or two connections, so remove all
+    // steps of half of the connections first, then of fewer connections.
+    let mut numbers = numbers(&steps);
+    let mut part = numbers.len().div_ceil(2);
+    while part > 0 {
+        let mut at = 0;
+        while at < numbers.len() && numbers.len() > 1 && tries < MAX_TRIES {
+            let end = (at + part).min(numbers.len());
+            let is_kept = |step: &&Step| step.number().is_none_or(|number| !numbers[at..end].contains(&number));
+            let without: Vec<Step> = steps.iter().filter(is_kept).copied().collect();
+            tries += 1;
+            if fails(&without).await? {
+                steps = without;
+                numbers.drain(at..end);
+            } else {
+                at = end;
+            }
+        }
+        part /= 2;
+    }
     // Remove halves first, then smaller parts, and finally single steps.
     let mut part = steps.len().div_ceil(2);
     while part > 0 {
@@ -56,6 +78,12 @@ pub(super) async fn shrink<E>(
     Ok((steps, tries))
 }
 
+/// Returns the numbers of the connections in ascending order.
+fn numbers(steps: &[Step]) -> Vec<u32> {
+    let numbers: BTreeSet<u32> = steps.iter().filter_map(|step| step.number()).collect();
+    numbers.into_iter().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +106,21 @@ mod tests {
         assert!(steps.len() == 2 && (700..1400).contains(&size) && segment >= size && !solicited, "{steps:?}");
         assert_eq!(steps[1], Step::Pause { ms: 1 });
         assert!(tries < 150, "{tries}");
+    }
+
+    /// The session has 400 steps on 32 connections. It fails if three connections are open, and one
+    /// of them has a certain step.
+    #[tokio::test]
+    async fn connections_that_a_failure_does_not_need_are_removed_first() {
+        let on = |connection: u32, count: u32| Step::Segments { connection, count };
+        let mut steps: Vec<Step> = (0..400_u32).map(|index| on(index % 32 + 1, 1)).collect();
+        steps[211] = on(20, 7);
+        let fails = async |steps: &[Step]| {
+            let has_step = steps.iter().any(|step| matches!(step, Step::Segments { connection: 20, count: 2.. }));
+            Ok::<bool, ()>(has_step && numbers(steps).len() >= 3)
+        };
+        let (steps, tries) = shrink(steps, fails).await.unwrap();
+        assert!(steps.len() == 3 && steps.contains(&on(20, 2)), "{steps:?}");
+        assert!(tries < 100, "{tries}");
     }
 }

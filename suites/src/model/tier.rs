@@ -38,7 +38,7 @@ pub(crate) struct CaseLimits {
     pub(crate) received: usize,
     /// Number of bytes that the traffic log keeps. The evidence is written from them.
     pub(crate) traffic: usize,
-    /// Factor for the time and the number of instructions of the script.
+    /// Factor for the time, the memory and the number of instructions of the script.
     pub(crate) script: u32,
     /// Time limit of the script in seconds, in place of the usual time limit times `script`.
     pub(crate) seconds: Option<u32>,

@@ -232,6 +232,7 @@ impl RunContext {
             None => (factor, limits.time * factor),
         };
         limits.instructions *= u64::from(factor);
+        limits.memory *= factor as usize;
         limits.time = script_time(time, target, stage.connections.start());
         let stage = Arc::new(Mutex::new(stage));
         let began = Instant::now();

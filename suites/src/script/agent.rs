@@ -114,7 +114,8 @@ surface! {
 
     /// Returns the bytes that `fill` writes into memory.
     fn pattern(seed: i64 = "integer", length: u64 = "integer") -> "string" => {
-        const MAX_PATTERN: u64 = 1 << 20;
+        // Sessions with an agent have regions of several MiB.
+        const MAX_PATTERN: u64 = 1 << 24;
         if length > MAX_PATTERN {
             return Err(mlua::Error::runtime(format!("target:pattern makes at most {MAX_PATTERN} bytes")));
         }

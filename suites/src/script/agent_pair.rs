@@ -1,7 +1,7 @@
 //! The agent's end of a connection: the Lua object `pair`. The target's user posts work requests on
 //! it, and is notified of events.
 
-use mlua::{IntoLuaMulti, Lua, LuaSerdeExt, MultiValue, UserData, UserDataMethods};
+use mlua::{IntoLuaMulti, Lua, LuaSerdeExt, MultiValue, UserData, UserDataMethods, Value};
 use weft_agent::protocol::{Action, Object, Octets, Operation, Success};
 
 use super::agent_events::event_table;
@@ -66,6 +66,14 @@ surface! {
     /// Expects that the user is notified of this completion of a work request.
     async expect_completion() { expect_completion as (expectation, wanted) } -> "weft.Completion" =>
         lua.to_value(&stage.agent().expect_completion(pair.object, &expectation, &wanted).await?)?;
+
+    /// Returns the next completion on the connection, and judges nothing. Returns nil if the user
+    /// is not notified in time.
+    async next_completion() { waiting as expectation } -> "weft.Completion?" =>
+        match stage.agent().next_completion(pair.object, &expectation).await? {
+            Some(completion) => lua.to_value(&completion)?,
+            None => Value::Nil,
+        };
 
     /// Expects that the user is notified of one of these events of the connection.
     async expect_event() { expect_event as (expectation, wanted) } -> "weft.Event" =>

@@ -3,7 +3,8 @@
 use fastrand::Rng;
 
 use super::agent_step::{AgentAction, AgentStep, DEPTH, MessageFields, POSTED_ATOMICS, SEGMENT, WorkFields};
-use super::draw::{connections, pick, segment, size, step_count};
+use super::draw::{LONG, connections, pick, scale, scaled, segment, size, step_count};
+use super::fault::{AGENT_CRC_FAULTS, AGENT_FAULTS, Fault};
 use super::profile::Profile;
 use super::step::Step;
 
@@ -15,10 +16,11 @@ const ATOMICS: [&str; 3] = ["add", "swap", "miss"];
 const REGIONS: u32 = 3;
 /// Maximum size in bytes of such a region.
 const MAX_REGION: u32 = 200_000;
-/// Maximum size in bytes of a message. If a step has several messages, the maximum is lower.
+/// Maximum size in bytes of a message. If a step has several messages, the maximum is lower. Only
+/// long steps have larger messages.
 const MAX_SIZE: u32 = 131_072;
 const MAX_SHORT: u32 = 4096;
-/// Maximum number of steps of a session.
+/// Maximum number of steps of a session with few connections.
 const MAX_STEPS: usize = 30;
 /// Maximum number of bytes of the messages of a session.
 const MAX_OCTETS: u32 = 2 << 20;
@@ -36,7 +38,9 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
             steps.push(of(connection, open(rng, profile)));
         }
     }
-    let count = steps.len() + step_count(rng, MAX_STEPS);
+    // The regions of all connections share the memory of the agent.
+    let max_region = MAX_REGION / scale(connections);
+    let count = steps.len() + step_count(rng, scaled(MAX_STEPS, connections));
     while steps.len() < count {
         let (connection, region) = (rng.u32(1..=connections), rng.u32(1..=REGIONS));
         let action = match rng.u32(..100) {
@@ -58,7 +62,7 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
             }
             14..16 => AgentAction::Disconnect,
             16..20 => open(rng, profile),
-            20..26 => AgentAction::Region { region, size: size(rng, MAX_REGION).max(1) },
+            20..26 => AgentAction::Region { region, size: size(rng, max_region).max(1) },
             26..29 => AgentAction::Fill { region },
             29..36 => AgentAction::Answer { count: rng.u32(1..=40), segment: pick(rng, &[1, 64, 1000, 1432, SEGMENT]) },
             36..41 => {
@@ -80,6 +84,10 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
                 left -= size * count;
                 AgentAction::Read { region, at: place(rng), size, count }
             }
+            86..90 if profile.faults => {
+                steps.push(Step::Fault { connection, fault: fault(rng, profile), at_once: false });
+                continue;
+            }
             _ => {
                 message(rng, profile, connection, &mut left, &mut steps);
                 continue;
@@ -87,11 +95,60 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
         };
         steps.push(of(connection, action));
     }
+    if profile.longest > MAX_SIZE && rng.u32(..LONG) == 0 {
+        let (connection, place) = (rng.u32(1..=connections), rng.usize(..=steps.len()));
+        steps.splice(place..place, long_steps(rng, profile, connection));
+    }
+    steps
+}
+
+/// Draws a fault. After each fault, the session compares the memory of the agent with the bytes that
+/// legal messages placed there.
+fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
+    let with_crc = profile.crc && rng.bool();
+    if with_crc { pick(rng, &AGENT_CRC_FAULTS) } else { pick(rng, &AGENT_FAULTS) }
+}
+
+/// Returns steps with a message of several MiB.
+fn long_steps(rng: &mut Rng, profile: &Profile, connection: u32) -> Vec<Step> {
+    let size = match rng.u32(..3) {
+        0 => profile.longest,
+        1 => (1 << 22) + rng.u32(..5) - 2,
+        _ => rng.u32(1 << 20..=profile.longest),
+    };
+    let (region, segment) = (1, profile.max_segment);
+    let of = |action| of(connection, action);
+    let mut steps = match rng.u32(..4) {
+        0 => {
+            let write = AgentAction::Write { region, at: 0, size, segment };
+            vec![of(AgentAction::Region { region, size }), of(write)]
+        }
+        1 => {
+            let read = AgentAction::Read { region, at: 0, size, count: 1 };
+            vec![of(AgentAction::Region { region, size }), of(read)]
+        }
+        2 => {
+            let plain = MessageFields { size, segment, room: 0, parts: 1, pad: 0, every: 0, solicited: false };
+            let message = MessageFields { parts: parts(rng), ..plain };
+            let count = rng.u32(1..=size.div_ceil(segment));
+            vec![of(AgentAction::Message(message)), Step::Segments { connection, count }]
+        }
+        _ => {
+            let kind = pick(rng, &KINDS);
+            let parts = if kind == "read" { 1 } else { parts(rng) };
+            vec![of(AgentAction::Post(WorkFields { parts, ..WorkFields::plain(kind, size) }))]
+        }
+    };
+    // A receive that was posted before would make the message shorter. After these steps, the close
+    // deregisters the large region.
+    steps.insert(0, Step::Close { connection });
+    steps.extend([Step::Answers { connection }, Step::Close { connection }]);
     steps
 }
 
 fn open(rng: &mut Rng, profile: &Profile) -> AgentAction {
-    let markers = profile.markers && rng.u32(..4) == 0;
+    // The tester sends the correct Reply to an Initiator, without options.
+    let markers = profile.markers && !profile.is_initiator && rng.u32(..4) == 0;
     let enhanced = profile.enhanced && rng.u32(..3) == 0;
     AgentAction::Open { depth: pick(rng, &[1, 2, DEPTH, DEPTH, 8, 16]), markers, enhanced }
 }
@@ -165,6 +222,8 @@ fn message(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, st
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeSet, HashSet};
+
     use super::super::service::SessionService;
     use super::super::simpler::assert_simpler_steps_end;
     use super::*;
@@ -174,9 +233,73 @@ mod tests {
         Profile { atomics: true, ..Profile::of(&Target::builtin(), SessionService::Agent, 3) }
     }
 
+    /// The profile of an exploration.
+    fn exploring() -> Profile {
+        Profile { faults: true, longest: 1 << 23, ..profile() }
+    }
+
+    /// Returns the size of the region that a step registers.
+    fn region_of(step: &Step) -> Option<u32> {
+        match *step {
+            Step::Agent(AgentStep { action: AgentAction::Region { size, .. }, .. }) => Some(size),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn only_explored_sessions_have_faults_and_long_messages() {
+        let (mut faults, mut largest) = (HashSet::new(), 0);
+        for seed in 0..1500 {
+            for step in steps(&mut Rng::with_seed(seed), &exploring()) {
+                largest = largest.max(region_of(&step).unwrap_or(0));
+                if let Step::Fault { fault, at_once, .. } = step {
+                    assert!(!at_once, "{step}");
+                    faults.insert(fault);
+                }
+            }
+            for step in steps(&mut Rng::with_seed(seed), &profile()) {
+                assert!(!matches!(step, Step::Fault { .. }), "{step}");
+                assert!(region_of(&step).unwrap_or(0) <= MAX_REGION, "{step}");
+            }
+        }
+        assert_eq!(faults.len(), AGENT_CRC_FAULTS.len() + AGENT_FAULTS.len());
+        assert_eq!(largest, 1 << 23);
+    }
+
+    /// The tester sends the correct Reply to an Initiator.
+    #[test]
+    fn sessions_with_an_initiator_open_connections_without_markers() {
+        let profile = Profile::of(&Target::builtin_initiator(), SessionService::Agent, 2);
+        let mut opens = 0;
+        for step in (0..200).flat_map(|seed| steps(&mut Rng::with_seed(seed), &profile)) {
+            if let Step::Agent(AgentStep { action: AgentAction::Open { markers, enhanced, .. }, .. }) = step {
+                assert!(!markers && !enhanced, "{step}");
+                opens += 1;
+            }
+        }
+        assert!(opens > 100, "{opens}");
+    }
+
+    /// An agent can register 64 MiB for all regions and receives of a session.
+    #[test]
+    fn sessions_with_many_connections_have_small_regions() {
+        let profile = Profile { connections: 32, longest: 0, ..exploring() };
+        let mut most = 0;
+        for seed in 0..300 {
+            let steps = steps(&mut Rng::with_seed(seed), &profile);
+            let numbers: BTreeSet<u32> = steps.iter().filter_map(|step| step.number()).collect();
+            most = most.max(numbers.len());
+            if numbers.len() > 16 {
+                let largest = steps.iter().filter_map(region_of).max();
+                assert!(largest.is_none_or(|largest| largest <= MAX_REGION / 5), "{largest:?}");
+            }
+        }
+        assert!(most > 16, "{most}");
+    }
+
     #[test]
     fn the_seed_determines_the_steps_and_simpler_steps_end() {
-        let (profile, mut kinds) = (profile(), std::collections::HashSet::new());
+        let (profile, mut kinds) = (profile(), HashSet::new());
         for seed in 0..200 {
             let steps = steps(&mut Rng::with_seed(seed), &profile);
             assert_eq!(steps, super::steps(&mut Rng::with_seed(seed), &profile));

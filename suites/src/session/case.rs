@@ -8,9 +8,14 @@ use std::fmt::Write as _;
 
 use weft_core::{RequirementId, requirement};
 
+use super::agent_step::{AgentAction, AgentStep};
 use super::fault::RESPONSE_FAULTS;
 use super::service::SessionService;
 use super::step::Step;
+
+/// Maximum number of bytes in the messages of a session that each tier can play. With more bytes,
+/// the script may need more memory than the other tiers allow.
+const USUAL_OCTETS: u64 = 4 << 20;
 
 /// Returns the steps as Lua statements, with the session in `s`.
 pub(crate) fn lua_steps(steps: &[Step]) -> String {
@@ -64,6 +69,8 @@ pub(crate) fn lua(
     let [parameters, arguments] = service.parameters();
     let needs_v6 = steps.iter().any(|step| matches!(step, Step::Portmap(step) if step.needs_v6()));
     let v6 = if needs_v6 { ", \"port-mapper-v6\"" } else { "" };
+    let is_long = steps.iter().map(octets).sum::<u64>() > USUAL_OCTETS;
+    let tier = if is_long { "tier = \"full\",\n  " } else { "" };
     let observed: Vec<&str> = observed.iter().map(|id| id.as_str()).collect();
     let also = faults.chain(of_requests.iter().copied()).chain(observed.iter().copied());
     let also: String = also.map(|name| format!(", \"{name}\"")).collect();
@@ -78,6 +85,7 @@ pub(crate) fn lua(
          requirements = session.requirements(session.{rows}{also}{more}),\n  \
          {roles}\
          capabilities = {{ \"{name_of_service}\"{v6} }},\n  \
+         {tier}\
          tags = {{ \"explored\" }},\n\n  \
          run = function({parameters})\n    \
          local s = session.{constructor}({arguments}{of_requests})\n"
@@ -88,6 +96,23 @@ pub(crate) fn lua(
     // Writing to a text cannot fail.
     let _ = writeln!(text, "    s:finish{shown}\n  end,\n}}");
     text
+}
+
+/// Returns the number of bytes in the messages of a step, if the step sends large messages. (The
+/// tester keeps the bytes of a flood only until their echo arrives.)
+fn octets(step: &Step) -> u64 {
+    let [count, size] = match *step {
+        Step::Message(fields) => [1, fields.size],
+        Step::Agent(AgentStep { action, .. }) => match action {
+            AgentAction::Post(fields) => [fields.count, fields.size],
+            AgentAction::Message(fields) => [1, fields.size],
+            AgentAction::Write { size, .. } => [1, size],
+            AgentAction::Read { size, count, .. } => [count, size],
+            _ => [0, 0],
+        },
+        _ => [0, 0],
+    };
+    u64::from(count) * u64::from(size)
 }
 
 /// Returns the Lua case of a target that no longer works after a session: a good exchange fails,
@@ -145,6 +170,16 @@ mod tests {
         assert!(listed.contains(&requirement!("RDMAP-5.2.1-18")) && listed.contains(&requirement!("MPA-4.1-4")));
         let write = [Step::Empty { connection: 1, read: false }];
         assert!(!lua(SessionService::Echo, "one", "One session.", &write, &[]).contains("EMPTY"));
+    }
+
+    /// A run of the default tier cannot play a session with a long message.
+    #[test]
+    fn only_the_full_tier_has_sessions_with_long_messages() {
+        for (size, has_tier) in [(1 << 20, false), (1 << 24, true)] {
+            let text = lua(SessionService::Echo, "one", "One session.", &[Step::message(1, size, 1432)], &[]);
+            assert_eq!(text.contains("\n  tier = \"full\",\n"), has_tier, "{text}");
+            Suites::generated("rdmap/explored/one.lua", text).unwrap();
+        }
     }
 
     /// The case loads, so it lists only known requirements.

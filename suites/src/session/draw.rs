@@ -15,10 +15,20 @@ use super::service::SessionService;
 use super::step::{Rtr, Step};
 use super::{echo_draw, rping_draw};
 
-/// Maximum number of steps of a session.
+/// Maximum number of steps of a session with few connections.
 const MAX_STEPS: usize = 40;
-/// Maximum number of bytes that a session sends.
+/// Maximum number of bytes that a session with few connections sends.
 const MAX_OCTETS: u32 = 2 << 20;
+/// Number of connections that are few. If a session has more connections, it has more steps.
+pub(super) const FEW: u32 = 4;
+/// Maximum factor for the number of steps of a session with many connections.
+const MAX_SCALE: u32 = 10;
+/// Maximum factor for the number of bytes of such a session.
+const MAX_SCALE_OF_OCTETS: u32 = 4;
+/// Maximum number of connections whose Sends are sent in turns.
+const MAX_IN_TURNS: u32 = 16;
+/// If the sessions may have long steps, one of this number of sessions has them.
+pub(super) const LONG: u32 = 30;
 /// Maximum number of FPDUs of one message.
 pub(super) const MAX_FPDUS: u32 = 400;
 /// Lengths of private data. Some connection managers store this length in one byte.
@@ -27,15 +37,15 @@ const PRIVATE: [u32; 18] = [1, 3, 4, 64, 252, 253, 254, 255, 256, 504, 505, 507,
 /// Draws the steps of a session with the service echo or rping.
 pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     let mut steps = Vec::new();
-    let mut left = MAX_OCTETS;
     let connections = connections(rng, profile);
+    let mut left = MAX_OCTETS * scale(connections).min(MAX_SCALE_OF_OCTETS);
     // If a connection has no `Open` step, its start-up frame has the values of the target file.
     for connection in 1..=connections {
         if rng.bool() {
             steps.push(open(rng, profile, connection));
         }
     }
-    let count = steps.len() + step_count(rng, MAX_STEPS);
+    let count = steps.len() + step_count(rng, scaled(MAX_STEPS, connections));
     while steps.len() < count {
         let connection = rng.u32(1..=connections);
         match rng.u32(..100) {
@@ -52,7 +62,7 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
             25..29 => steps.push(Step::Reset { connection }),
             29 if !profile.is_initiator => steps.push(Step::Refused { count: rng.u32(1..=12) }),
             30..35 if profile.faults => {
-                let (fault, at_once) = (fault(rng, profile), rng.u32(..3) == 0);
+                let (fault, at_once) = (fault(rng, profile, &steps, connection), rng.u32(..3) == 0);
                 steps.push(Step::Fault { connection, fault, at_once });
             }
             // The target may reject these Requests, so the sessions of the suites have none.
@@ -63,6 +73,9 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
                 }
                 steps.push(request(rng, profile));
             }
+            39 if connections > FEW && profile.service == SessionService::Echo => {
+                in_turns(rng, profile, connections, &mut left, &mut steps);
+            }
             _ => {
                 if !align(rng, profile, connection, &mut steps) {
                     operation(rng, profile, connection, &mut left, &mut steps);
@@ -70,7 +83,49 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
             }
         }
     }
+    if profile.longest > profile.max_send && rng.u32(..LONG) == 0 {
+        let (connection, place) = (rng.u32(1..=connections), rng.usize(..=steps.len()));
+        steps.splice(place..place, long_steps(rng, profile, connection));
+    }
     steps
+}
+
+/// Returns steps with a Send that is longer than the Sends of other sessions. The receives of the
+/// target hold it.
+fn long_steps(rng: &mut Rng, profile: &Profile, connection: u32) -> Vec<Step> {
+    let size = match rng.u32(..3) {
+        0 => profile.longest,
+        1 => profile.longest.min(1 << 22) - rng.u32(..3),
+        _ => rng.u32(profile.max_send..=profile.longest),
+    };
+    // Short segments would need many minutes.
+    let most = profile.max_segment;
+    let segment = if rng.bool() { most } else { rng.u32(most.min(1000)..=most) };
+    let count = rng.u32(1..=size.div_ceil(segment));
+    vec![
+        Step::Answers { connection },
+        Step::message(connection, size, segment),
+        Step::Segments { connection, count },
+        Step::Answers { connection },
+    ]
+}
+
+/// Draws a Send on each of several connections. Their segments are sent in turns, so the target has
+/// incomplete messages of all these connections at the same time.
+fn in_turns(rng: &mut Rng, profile: &Profile, connections: u32, left: &mut u32, steps: &mut Vec<Step>) {
+    let mut numbers: Vec<u32> = (1..=connections).collect();
+    rng.shuffle(&mut numbers);
+    numbers.truncate(rng.u32(2..=connections.min(MAX_IN_TURNS)) as usize);
+    let turns = rng.u32(2..=4);
+    for connection in &numbers {
+        let size = size(rng, MAX_SEND.min(profile.max_send).min(*left));
+        *left -= size;
+        steps.push(Step::message(*connection, size, size.div_ceil(turns).clamp(1, profile.max_segment)));
+    }
+    for _ in 0..turns {
+        rng.shuffle(&mut numbers);
+        steps.extend(numbers.iter().map(|connection| Step::Segments { connection: *connection, count: 1 }));
+    }
 }
 
 fn open(rng: &mut Rng, profile: &Profile, connection: u32) -> Step {
@@ -103,7 +158,8 @@ fn align(rng: &mut Rng, profile: &Profile, connection: u32, steps: &mut Vec<Step
     steps.push(Step::Align { connection, at, by_target });
     if by_target && profile.faults && rng.u32(..3) == 0 {
         // The next FPDU of the target is a Terminate.
-        steps.push(Step::Fault { connection, fault: fault(rng, profile), at_once: false });
+        let fault = fault(rng, profile, steps, connection);
+        steps.push(Step::Fault { connection, fault, at_once: false });
     }
     true
 }
@@ -126,6 +182,22 @@ fn requests_markers(steps: &[Step], connection: u32) -> bool {
     steps.iter().rev().find_map(requests).unwrap_or(false)
 }
 
+/// Returns whether a connection has CRCs after these steps. If the tester sends C=0, the target
+/// decides, so the result is `false`. If a step opens no connection with other fields, the tester
+/// sends the C of the target file. The Lua module opens another connection if this C is 0.
+fn has_crc(steps: &[Step], connection: u32) -> bool {
+    let mut open = None;
+    for step in steps.iter().filter(|step| step.number() == Some(connection)) {
+        match step {
+            Step::Close { .. } | Step::Finish { .. } | Step::Reset { .. } | Step::Fault { .. } => open = None,
+            // `Open` has no effect on a connection that is already open.
+            Step::Open { crc, .. } => open = open.or(Some(*crc != Some(false))),
+            _ => open = open.or(Some(true)),
+        }
+    }
+    open.unwrap_or(true)
+}
+
 /// Draws a number of bytes of private data.
 fn private_data(rng: &mut Rng, profile: &Profile, enhanced: bool) -> u32 {
     let most = if enhanced { profile.private.saturating_sub(DEPTHS) } else { profile.private };
@@ -146,13 +218,14 @@ fn request(rng: &mut Rng, profile: &Profile) -> Step {
     Step::Request { crc, private, markers, depths, rtr: [1, 2, 4].map(|bit| offered & bit != 0) }
 }
 
-pub(super) fn fault(rng: &mut Rng, profile: &Profile) -> Fault {
+/// Draws a fault for a connection after these steps.
+pub(super) fn fault(rng: &mut Rng, profile: &Profile, steps: &[Step], connection: u32) -> Fault {
     if profile.separate_domains && rng.u32(..6) == 0 {
         return pick(rng, &NEIGHBOUR_FAULTS);
     }
     // A fault with a wrong CRC needs a connection with CRC. If CRC is optional, a connection may be
     // without it.
-    let with_crc = profile.crc && !profile.crc_is_optional && rng.bool();
+    let with_crc = profile.crc && has_crc(steps, connection) && rng.bool();
     let (common, own): (&[Fault], &[Fault]) = match (with_crc, profile.service) {
         (true, SessionService::Echo) => (&CRC_FAULTS, &ECHO_CRC_FAULTS),
         (true, SessionService::Rping) => (&CRC_FAULTS, &RPING_CRC_FAULTS),
@@ -185,10 +258,25 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
 }
 
 /// Draws the number of connections. Many sessions have one, because some faults need many steps on
-/// one connection.
+/// one connection. If many connections are allowed, a quarter of the sessions have more than half of
+/// them.
 pub(super) fn connections(rng: &mut Rng, profile: &Profile) -> u32 {
-    let most = rng.u32(1..=profile.connections);
+    let most = profile.connections;
+    if most > FEW && rng.u32(..4) == 0 {
+        return rng.u32(most / 2 + 1..=most);
+    }
+    let most = rng.u32(1..=most);
     rng.u32(1..=most)
+}
+
+/// Returns the factor for the number of steps of a session with this number of connections.
+pub(super) fn scale(connections: u32) -> u32 {
+    connections.div_ceil(FEW).clamp(1, MAX_SCALE)
+}
+
+/// Returns the maximum number of steps of a session. `most` is this number with few connections.
+pub(super) fn scaled(most: usize, connections: u32) -> usize {
+    most * scale(connections) as usize
 }
 
 /// Draws the number of further steps, of at most `most`. Some sessions have few steps, others have
@@ -240,6 +328,7 @@ mod tests {
             service: SessionService::Echo,
             connections: 3,
             max_send: 50_000,
+            longest: 50_000,
             buffer: 64,
             max_segment: 1442,
             private: MAX_PRIVATE,
@@ -327,6 +416,73 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// A session of 320 steps has at most 32 steps that open its connections. The last step may be
+    /// 16 Sends in turns, with up to 5 steps for each of them.
+    #[test]
+    fn sessions_with_many_connections_have_many_steps() {
+        let profile = Profile::of(&Target::builtin(), SessionService::Echo, 32);
+        let (mut large, mut in_turns) = (0, 0);
+        for seed in 0..200 {
+            let steps = super::steps(&mut Rng::with_seed(seed), &profile);
+            assert!(steps.len() < 320 + 32 + 80, "{} steps", steps.len());
+            let used: std::collections::BTreeSet<u32> = steps.iter().filter_map(|step| step.number()).collect();
+            assert!(used.last().is_none_or(|last| *last <= 32), "{used:?}");
+            large += u32::from(used.len() > 16 && steps.len() > 100);
+            let is_segment = |step: &Step| matches!(step, Step::Segments { count: 1, .. });
+            in_turns += u32::from(steps.windows(4).any(|steps| steps.iter().all(is_segment)));
+        }
+        assert!(large > 10 && in_turns > 20, "{large} {in_turns}");
+        assert_eq!([1, 4, 5, 32, 1000].map(scale), [1, 1, 2, 8, 10]);
+    }
+
+    #[test]
+    fn few_sessions_have_a_long_send() {
+        let profile = Profile::of(&Target::builtin(), SessionService::Echo, 3);
+        let profile = Profile { max_send: 1 << 20, longest: 1 << 24, max_segment: 1432, ..profile };
+        let mut sizes = Vec::new();
+        for step in (0..600).flat_map(|seed| super::steps(&mut Rng::with_seed(seed), &profile)) {
+            let Step::Message(MessageFields { size, segment, .. }) = step else { continue };
+            if size > 1 << 20 {
+                assert!(size <= 1 << 24 && (1000..=1432).contains(&segment), "{step}");
+                sizes.push(size);
+            }
+        }
+        assert!((5..60).contains(&sizes.len()) && sizes.contains(&(1 << 24)), "{sizes:?}");
+    }
+
+    /// If the tester sends C=0, the target may send C=0, too.
+    #[test]
+    fn faults_with_a_wrong_crc_need_a_connection_with_crc() {
+        let open = |crc| Step::Open { connection: 1, crc, private: 0, markers: false, enhanced: false, rtr: None };
+        let (off, close) = (open(Some(false)), Step::Close { connection: 1 });
+        for (steps, number, expected) in [
+            (vec![], 1, true),
+            (vec![off], 1, false),
+            (vec![off], 2, true),
+            (vec![off, close], 1, true),
+            (vec![off, open(Some(true))], 1, false),
+            (vec![open(None), off], 1, true),
+            (vec![Step::Answers { connection: 1 }, off], 1, true),
+        ] {
+            assert_eq!(has_crc(&steps, number), expected, "{steps:?}");
+        }
+        let profile = Profile::of(&Target::builtin(), SessionService::Echo, 2);
+        let profile = Profile { crc_is_optional: true, faults: true, ..profile };
+        let (mut wrong, mut without) = (0, 0);
+        for seed in 0..300 {
+            let steps = super::steps(&mut Rng::with_seed(seed), &profile);
+            for (at, step) in steps.iter().enumerate() {
+                without += u32::from(matches!(step, Step::Open { crc: Some(false), .. }));
+                let Step::Fault { connection, fault, .. } = *step else { continue };
+                if fault.starts_with("wrong-crc") {
+                    assert!(has_crc(&steps[..at], connection), "{steps:?}");
+                    wrong += 1;
+                }
+            }
+        }
+        assert!(wrong > 20 && without > 20, "{wrong} {without}");
     }
 
     #[test]

@@ -20,13 +20,17 @@ pub(crate) const MAX_BATCH: u32 = 512;
 const MAX_WRITE: u32 = 65_536;
 /// Difference in bytes between the shortest and the longest Send of a burst.
 const SPREAD: u32 = 60;
+/// Maximum number of floods of a session. With more floods, the echoes could exceed the number of
+/// bytes that a case can receive.
+const MAX_FLOODS: usize = 4;
 
 /// Draws an operation of the service echo.
 pub(super) fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, steps: &mut Vec<Step>) {
     if rng.u32(..20) == 0 {
         return steps.push(burst(rng, profile, connection));
     }
-    if profile.floods && rng.u32(..40) == 0 {
+    let floods = steps.iter().filter(|step| matches!(step, Step::Flood { .. })).count();
+    if profile.floods && floods < MAX_FLOODS && rng.u32(..40) == 0 {
         return flood(rng, profile, connection, steps);
     }
     match rng.u32(..40) {
@@ -85,7 +89,8 @@ fn flood(rng: &mut Rng, profile: &Profile, connection: u32, steps: &mut Vec<Step
     let count = rng.u32(if is_faulty { 4..=8 } else { 2..=8 });
     steps.push(Step::Flood { connection, count, size, segment });
     if is_faulty {
-        steps.push(Step::Fault { connection, fault: fault(rng, profile), at_once: true });
+        let fault = fault(rng, profile, steps, connection);
+        steps.push(Step::Fault { connection, fault, at_once: true });
     }
 }
 

@@ -57,6 +57,31 @@ pub(crate) const NEIGHBOUR_WRITE: Fault = "neighbour-write";
 pub(crate) const CLOSED_STAG: Fault = "closed-stag";
 /// A Write to an STag that never existed.
 pub(crate) const UNKNOWN_STAG: Fault = "unknown-stag";
+/// Faults with a wrong CRC in a session with an agent.
+pub(crate) const AGENT_CRC_FAULTS: [Fault; 8] = [
+    "wrong-crc",
+    "wrong-crc-empty",
+    "wrong-crc-header",
+    "wrong-crc-pad",
+    "wrong-crc-late",
+    "wrong-crc-pieces",
+    "wrong-crc-write",
+    "wrong-crc-read",
+];
+/// Other faults of sessions with an agent.
+pub(crate) const AGENT_FAULTS: [Fault; 11] = [
+    "wrong-queue",
+    "used-msn",
+    "used-msn-pieces",
+    UNKNOWN_STAG,
+    "reserved-opcode",
+    "gap",
+    "write-beyond",
+    "write-far",
+    "read-beyond",
+    "no-write-right",
+    "no-read-right",
+];
 /// Faults of sessions with an SDP socket.
 pub(crate) const SDP_FAULTS: [Fault; 17] = [
     "reserved-mid",
@@ -115,9 +140,11 @@ mod tests {
         let echo = [&CRC_FAULTS[..], &ECHO_CRC_FAULTS, &[LARGE_CRC_FAULT], &FAULTS, &ECHO_FAULTS].concat();
         let rping = [&CRC_FAULTS[..], &RPING_CRC_FAULTS, &FAULTS, &RPING_FAULTS, &NEIGHBOUR_FAULTS].concat();
         let answering = [&SDP_FAULTS[..], &SDP_ANSWER_FAULTS].concat();
+        let agent = [&AGENT_CRC_FAULTS[..], &AGENT_FAULTS].concat();
         for (service, faults) in [
             (SessionService::Echo, echo),
             (SessionService::Rping, rping),
+            (SessionService::Agent, agent),
             (SessionService::SdpEcho, answering.clone()),
             (SessionService::SdpSink, answering),
             (SessionService::SdpSource, SDP_FAULTS.to_vec()),

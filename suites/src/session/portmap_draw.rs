@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::draw::{connections, pick, step_count};
+use super::draw::{connections, pick, scaled, step_count};
 use super::fault::PORTMAP_FAULTS;
 use super::portmap_step::{MAPPED, PortmapAction, PortmapStep};
 use super::profile::Profile;
@@ -11,7 +11,7 @@ use super::step::Step;
 /// The services of the target file: a mapped service, a service that is not mapped, and a service
 /// with a new port for each PMReq. Without the last one, `made` is the mapped service.
 const SERVICES: [&str; 5] = [MAPPED, MAPPED, MAPPED, "unmapped", "made"];
-/// Maximum number of steps of a session.
+/// Maximum number of steps of a session with few clients.
 const MAX_STEPS: usize = 40;
 /// Maximum number of PMReqs of a session. The monitor keeps 1,024 transactions.
 const MAX_REQUESTS: u32 = 500;
@@ -27,7 +27,7 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     // Most steps use only a few ports, so that many steps belong to the same transaction.
     let ports = rng.u32(1..=profile.ports.min(6));
     let mut left = MAX_REQUESTS;
-    let count = steps.len() + step_count(rng, MAX_STEPS);
+    let count = steps.len() + step_count(rng, scaled(MAX_STEPS, clients));
     while steps.len() < count && left > 0 {
         let connection = rng.u32(1..=clients);
         let is_v6 = uses_v6[connection as usize - 1];

@@ -22,8 +22,11 @@ pub(crate) struct Profile {
     pub(crate) service: SessionService,
     /// Maximum number of connections at a time.
     pub(crate) connections: u32,
-    /// Largest Send in bytes that the echo service accepts.
+    /// Largest Send in bytes of most sessions. The echo service accepts it.
     pub(crate) max_send: u32,
+    /// Largest message in bytes of the few sessions with long steps. If it is not greater than
+    /// `max_send`, no session has long steps.
+    pub(crate) longest: u32,
     /// Size in bytes of rping's buffer.
     pub(crate) buffer: u32,
     /// Maximum payload in bytes of a segment.
@@ -79,6 +82,7 @@ impl Profile {
             service,
             connections: connections.max(1),
             max_send: MAX_SEND,
+            longest: 0,
             buffer: target.rping_size(),
             max_segment: target.max_segment(),
             // If the target file makes each frame enhanced, each frame has IRD and ORD.

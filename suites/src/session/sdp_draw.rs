@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 
-use super::draw::{connections, pick, step_count};
+use super::draw::{LONG, connections, pick, scaled, step_count};
 use super::fault::{Fault, SDP_ANSWER_FAULTS, SDP_FAULTS};
 use super::profile::Profile;
 use super::sdp_step::{SdpAction, SdpStep, SocketFields};
@@ -23,7 +23,7 @@ const HUGE_SIZES: &[u32] = &[1_300_000, 5_000_000];
 /// Virtual addresses of the tester's buffers. In most buffers, bit 31 or bit 32 of the address
 /// changes between the first and the last byte.
 const ADDRESSES: &[u64] = &[0xffff_f001, 0xffff_0003, 0x7fff_f007, 0x7fff_fff7_ffff_fc01, 0x1234_5678_ffff_fe05];
-/// Maximum number of steps of a session. A pattern of steps may exceed it.
+/// Maximum number of steps of a session with few connections. A pattern of steps may exceed it.
 const MAX_STEPS: usize = 30;
 /// Maximum number of bytes that a session sends in single steps.
 const MAX_OCTETS: u32 = 1 << 20;
@@ -32,8 +32,6 @@ const SHORT: u32 = 4000;
 /// If the sessions may have faults, one of this number of sessions has faults. A target that
 /// continues after a fault violates only a recommendation, and ends the session early.
 const FAULTY: u32 = 3;
-/// If the sessions may have long steps, one of this number of sessions has them.
-const LONG: u32 = 30;
 /// Some targets cancel a SrcAvail that the tester does not answer. After this time in milliseconds,
 /// they have canceled it.
 const PATIENCE: u32 = 6000;
@@ -54,7 +52,7 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     let is_small = opened.iter().any(|fields| fields.recv_size < 1000 || fields.bufs < 5);
     let (most, mut left) = if is_small { (SHORT, MAX_OCTETS / 40) } else { (u32::MAX, MAX_OCTETS) };
     let mut longer = if is_small { longer_send(&opened) } else { 0 };
-    let count = steps.len() + step_count(rng, MAX_STEPS);
+    let count = steps.len() + step_count(rng, scaled(MAX_STEPS, connections));
     while steps.len() < count {
         let connection = rng.u32(1..=connections);
         let fields = &opened[connection as usize - 1];

@@ -43,7 +43,7 @@ impl SessionService {
     /// The roles in which a target can have sessions with this service.
     pub(crate) fn roles(self) -> &'static [Role] {
         match self {
-            SessionService::Echo | SessionService::Rping => &[Role::Responder, Role::Initiator],
+            SessionService::Echo | SessionService::Rping | SessionService::Agent => &[Role::Responder, Role::Initiator],
             _ => &[Role::Responder],
         }
     }

@@ -159,9 +159,19 @@ pub(crate) enum Step {
 }
 
 impl Step {
+    /// Returns whether the tester violates no requirement in this step.
+    pub(crate) fn is_legal(&self) -> bool {
+        !matches!(self, Step::Fault { .. } | Step::Refused { .. } | Step::Pad { .. })
+    }
+
     /// Begins a Send without options.
     pub(crate) fn message(connection: u32, size: u32, segment: u32) -> Self {
         Step::Message(MessageFields::plain(connection, size, segment))
+    }
+
+    /// The number of the step's connection. `None` for a step without a connection.
+    pub(crate) fn number(mut self) -> Option<u32> {
+        self.connection().copied()
     }
 
     /// The connection of the step. `None` for a step without a connection.

@@ -10,9 +10,10 @@ local DRAWN = 4
 local function drawn(name, title, connections)
   case {
     id = "rdmap/6-agent-sessions/" .. name,
-    version = 2,
+    version = 3,
     title = title,
     requirements = session.AGENT,
+    roles = { "responder", "initiator" },
     capabilities = { "agent" },
     tags = { "sessions", "agent" },
     parameters = { number = session.numbers(1, DRAWN) },

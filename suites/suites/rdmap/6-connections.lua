@@ -24,22 +24,125 @@ local function with(service, name, title, parameters, faults, run)
   }
 end
 
-with("echo", "interleaved", "The target keeps the messages of several connections apart",
-  { connections = { 2, 3, 16 }, size = { 40, 3000 }, pieces = { false, true } }, {}, function(s, p)
-  local segment = p.size // 4
-  -- The size of TCP segments, so that FPDUs of several connections arrive in pieces.
-  local every = p.pieces and (p.size < 100 and 7 or 280) or nil
-  for number = 1, p.connections do s:send(number, { size = 40 }) end
-  for _ = 1, 3 do
-    for number = 1, p.connections do
-      s:message(number, { size = p.size + number, segment = segment, every = every })
-    end
-    for _ = 1, 6 do
-      for number = 1, p.connections do s:segments(number, 1) end
-    end
-    for number = 1, p.connections do s:answers(number) end
+--- The number of seconds after which a missing answer is a failure.
+local ANSWER = 10
+local PLACED, DELIVERED, IN_ORDER = "DDP-5.2-4", "RDMAP-5.3-5", "DDP-5.3-6"
+
+local describe = session.describe
+
+--- Returns the payload of a Send. Each eight bytes show the connection, the Send and their offset,
+--- so no two connections have equal data.
+local function payload_of(number, msn, size)
+  local units = {}
+  for at = 0, size - 1, 8 do units[#units + 1] = string.pack(">I2I2I4", number, msn, at) end
+  return table.concat(units):sub(1, size)
+end
+
+--- Receives the echo of one Send. Returns its payload. If another event comes, returns nil and the
+--- event.
+local function receive_echo(conn)
+  local pieces = {}
+  repeat
+    local event, fpdu = conn:next { within = ANSWER }
+    if event ~= "fpdu" or fpdu.opcode ~= 3 then return nil, event, fpdu end
+    pieces[#pieces + 1] = fpdu.payload
+  until fpdu.last
+  return table.concat(pieces)
+end
+
+--- Ends the case as unimplemented, if the target does not serve the connection with this number
+--- while the previous ones are open.
+local function check_served(t, number, is_served)
+  if is_served then return end
+  t:check(number > 1, { expected = "a connection to the echo service", actual = "no such connection" })
+  t:unimplemented(("The target serves %d connections at a time."):format(number - 1))
+end
+
+--- Opens this number of connections, and does one echo on each of them. If the target serves fewer
+--- connections at a time, ends the case as unimplemented.
+local function open_connections(t, count)
+  local conns = {}
+  for number = 1, count do
+    local conn = t:connect()
+    conn:send(t:request())
+    local event, reply = conn:next { within = ANSWER }
+    check_served(t, number, event == "reply" and not reply.reject)
+    conns[number] = conn
   end
-end)
+  -- Some targets lose a message that arrives immediately after their Reply.
+  t:pause(0.2)
+  for number, conn in ipairs(conns) do
+    conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload_of(number, 1, 40) } })
+  end
+  for number, conn in ipairs(conns) do
+    local echo, want = receive_echo(conn), payload_of(number, 1, 40)
+    check_served(t, number, echo)
+    t:check(echo == want, { requirement = PLACED, expected = "the bytes of the Send", actual = octets.difference(echo, want) })
+  end
+  return conns
+end
+
+--- Sends Sends on all connections at once. Their segments are sent in turns, in TCP segments of
+--- `every` bytes if it is set. Checks each echo.
+local function interleave(t, count, size, every)
+  t:good_exchange()
+  local conns = open_connections(t, count)
+  local segment = size // 4
+  -- Each connection has a long Send and a short Send in each round.
+  for msn = 2, 6, 2 do
+    local long = function(number) return payload_of(number, msn, size + number % 7) end
+    local short = function(number) return payload_of(number, msn + 1, 12) end
+    for at = 0, size + 6, segment do
+      for number, conn in ipairs(conns) do
+        local payload = long(number)
+        if at < #payload then
+          local ulpdu = rdmap.send { payload = payload:sub(at + 1, at + segment), msn = msn, mo = at, last = at + segment >= #payload }
+          conn:send(mpa.fpdu { ulpdu = ulpdu }, every and { every = every } or nil)
+        end
+      end
+    end
+    for number, conn in ipairs(conns) do conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = short(number), msn = msn + 1 } }) end
+    for number, conn in ipairs(conns) do
+      for _, payload in ipairs { long(number), short(number) } do
+        local echo, event, fpdu = receive_echo(conn)
+        local expected = ("the echo of a Send of %d bytes on connection %d"):format(#payload, number)
+        t:check(echo, {
+          requirement = DELIVERED, expected = expected, actual = echo and expected or describe(event, fpdu), missing = event ~= "fpdu",
+        })
+        t:check(echo ~= short(number) or payload == echo, {
+          requirement = IN_ORDER, expected = expected, actual = "the echo of the later Send",
+        })
+        t:check(echo == payload, { requirement = PLACED, expected = expected, actual = octets.difference(echo, payload) })
+      end
+    end
+  end
+  for _, conn in ipairs(conns) do conn:close() end
+end
+
+--- Declares a case that sends messages on `connections` connections at once.
+local function interleaved(name, title, fields)
+  case {
+    id = "rdmap/6-connections/" .. name,
+    version = fields.version,
+    title = title,
+    requirements = { PLACED, DELIVERED, IN_ORDER },
+    capabilities = { "echo" },
+    tags = { "connections" },
+    tier = fields.tier,
+    parameters = { connections = fields.connections, size = fields.size, pieces = { false, true } },
+
+    run = function(t, p)
+      -- With these TCP segments, FPDUs of several connections arrive in pieces.
+      local every = p.pieces and (p.size < 100 and 7 or p.size // 10) or nil
+      interleave(t, p.connections, p.size, every)
+    end,
+  }
+end
+
+interleaved("interleaved", "The target keeps the messages of several connections apart",
+  { version = 3, connections = { 2, 3, 16, 64 }, size = { 40, 3000 } })
+interleaved("interleaved-many", "The target keeps the messages of hundreds of connections apart",
+  { tier = "full", connections = { 256, 1000 }, size = { 600 } })
 
 local ERRORS = { "wrong-queue", "unknown-stag", "reserved-opcode", "used-msn" }
 
@@ -56,6 +159,57 @@ with("echo", "neighbour", "An error of one connection does not affect another", 
     s:answers(1)
   end
 end)
+
+local RPING_ERRORS = { "wrong-queue", "unknown-stag", "reserved-opcode", "write-beyond", "read-beyond", "invalidated-read" }
+
+with("rping", "neighbour-rping", "An error of one connection does not affect the Writes and Reads of another", {}, RPING_ERRORS,
+  function(s)
+  for number = 1, 2 do s:write(number, { at = 0, size = 48 + number }) end
+  for index, fault in ipairs(RPING_ERRORS) do
+    s:write(2 + index, { at = 0, size = 20 })
+    -- The answers to these Reads arrive while the error ends another connection.
+    s:reads(1, 3, 20)
+    s:fault(2 + index, fault)
+    s:write(1, { at = index, size = 30 })
+    s:read(1, { at = 0, size = 64 })
+    s:read(2, { at = 0, size = 64 })
+    s:answers(1)
+    s:answers(2)
+  end
+end)
+
+local AGENT_ERRORS = { "wrong-queue", "unknown-stag", "used-msn", "write-beyond", "read-beyond", "no-write-right", "no-read-right" }
+
+case {
+  id = "rdmap/6-connections/neighbour-agent",
+  title = "An error of one connection does not affect the messages, the completions and the memory of another",
+  requirements = session.requirements(session.AGENT, table.unpack(AGENT_ERRORS)),
+  roles = { "responder", "initiator" },
+  capabilities = { "agent" },
+  tags = { "connections", "agent" },
+
+  run = function(t, _, target)
+    local s = session.agent(t, target)
+    for number = 1, 2 do s:write(number, { size = 1500 + number }) end
+    for index, fault in ipairs(AGENT_ERRORS) do
+      -- On connection 1, a Send of the tester is incomplete, and a Write of the user waits for the
+      -- answers to Reads. On connection 2, Reads of the tester are unanswered.
+      s:post(1, "send", { size = 300 + index, invalidate = index == 1, solicited = true })
+      s:post(1, "read", { size = 2000, count = 2 })
+      s:post(1, "write", { size = 100, fence = true, parts = 2 })
+      s:message(1, { size = 3000, segment = 1000 })
+      s:segments(1, 1)
+      s:read(2, { size = 400, count = 2 })
+      s:fault(2 + index, fault)
+      s:segments(1, 2)
+      s:post(2, "write", { size = 2500 })
+      s:message(2, { size = 70 })
+      s:answers(1)
+      s:answers(2)
+    end
+    s:finish()
+  end,
+}
 
 with("echo", "half-sent", "A connection that ends in the middle of a Send leaves nothing to the next connection", {},
   { "wrong-queue" }, function(s)
@@ -162,12 +316,6 @@ with("rping", "ended-stag", "The STag of a connection that has ended is not vali
   s:fault(2, "closed-stag")
   s:read(3, { at = 0, size = 40 })
 end)
-
---- The number of seconds after which a missing answer is a failure.
-local ANSWER = 10
-local PLACED, DELIVERED = "DDP-5.2-4", "RDMAP-5.3-5"
-
-local describe = session.describe
 
 --- Number of connections with different settings. Bit `number - 1` of MARKED is set if the tester
 --- requests markers on the connection with this number. For each distance from 1 to 8, at least six

@@ -46,6 +46,8 @@ async fn the_builtin_targets_pass_every_session() {
         assert!(explanations.is_empty(), "{explanations:?}");
         assert_eq!((found.progress.sessions, found.progress.undecided), (sessions, 0), "{:?}", found.stopped);
         assert!(found.progress.steps > sessions);
+        // The monitor also checks the tester. In a session without illegal steps, it finds no fault.
+        assert_eq!(found.tester_errors, Vec::<String>::new());
         // The exploration has deleted the evidence of the sessions.
         assert!(!out.path().join(".session").exists());
     }
@@ -187,7 +189,8 @@ async fn result_of(target: Target, service: &str, list: &str, body: &str) -> Cas
     std::fs::create_dir_all(suites.join("rdmap")).unwrap();
     let script = format!(
         "case {{ id = 'rdmap/one/one', title = 'One', requirements = session.requirements({list}), \
-         capabilities = {{ '{service}' }}, run = function(t)\n{body}\nend }}\n"
+         roles = {{ 'responder', 'initiator' }}, capabilities = {{ '{service}' }}, \
+         run = function(t, _, target)\n{body}\nend }}\n"
     );
     std::fs::write(suites.join("rdmap/one.lua"), script).unwrap();
     let suites = Suites::from_folder(&suites).unwrap();
@@ -291,6 +294,74 @@ async fn unusual_steps_pass_while_a_read_of_the_server_is_outstanding() {
         assert_eq!(result.verdict, Verdict::Pass, "{steps}: {}", result.explanation);
         assert_eq!(result.failing().next(), None, "{steps}");
     }
+}
+
+/// With C=0 in the tester's frame, the builtin target sends C=1, and the plain target sends C=0. A
+/// fault with a wrong CRC needs a connection with CRCs.
+#[tokio::test]
+async fn connections_without_crc_pass() {
+    let steps = "s:open(1, { crc = false }) s:send(1, { size = 600 }) s:answers(1) s:fault(1, 'wrong-crc') \
+                 s:open(2, { crc = false }) s:message(2, { size = 3000, segment = 1000 }) s:segments(2, 1) \
+                 s:open(3, { crc = true }) s:send(3, { size = 9 })";
+    for target in [Target::builtin(), Target::builtin_plain()] {
+        let result = played(target, "echo", ", 'wrong-crc'", steps).await;
+        assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
+        assert_eq!(result.failing().next(), None);
+    }
+}
+
+/// Plays steps of a session with an agent. `faults` are the illegal FPDUs of the steps.
+async fn played_with_agent(target: Target, faults: &[&str], steps: &str) -> CaseResult {
+    let faults: String = faults.iter().map(|fault| format!(", '{fault}'")).collect();
+    let body = format!("local s = session.agent(t, target) {steps} s:finish()");
+    result_of(target, "agent", &format!("session.AGENT{faults}"), &body).await
+}
+
+/// While a connection ends with an error, another has an incomplete Send, and regions with written
+/// bytes.
+#[tokio::test]
+async fn illegal_fpdus_pass_in_sessions_with_an_agent() {
+    let faults =
+        ["wrong-crc", "wrong-crc-write", "used-msn-pieces", "gap", "write-beyond", "no-write-right", "no-read-right"];
+    let before = "s:receive(2, 3, { size = 100 }) s:write(2, { size = 90 })";
+    let each: Vec<String> = faults.iter().map(|fault| format!("{before} s:fault(2, '{fault}')")).collect();
+    let begin = "s:write(1, { size = 700 }) s:answers(1) s:message(1, { size = 3000 }) s:segments(1, 1)";
+    let steps = format!("{begin} {} s:segments(1, 2) s:post(2, 'send', {{ size = 40 }})", each.join(" "));
+    for target in [Target::builtin(), Target::builtin_initiator(), Target::builtin_tcp()] {
+        let name = target.name().to_owned();
+        let result = played_with_agent(target, &faults, &steps).await;
+        assert_eq!(result.verdict, Verdict::Pass, "{name}: {}", result.explanation);
+        assert_eq!(result.failing().next(), None, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn illegal_fpdus_in_sessions_with_an_agent_show_deviations() {
+    for (deviation, fault, row) in [
+        // The target reports the error, but part of the Write is in memory.
+        ("ddp.places-refused", "write-beyond", "DDP-7.1-13"),
+        ("ddp.overlooks-rights", "no-write-right", "DDP-7.1-11"),
+        ("rdmap.overlooks-read-rights", "no-read-right", "RDMAP-8.1.1-5"),
+        ("ddp.delivers-gaps", "gap", "DDP-5.4-3"),
+        ("mpa.accepts-bad-crc", "wrong-crc-write", "MPA-4.4-19"),
+    ] {
+        let steps = format!("s:fault(1, '{fault}')");
+        let result = played_with_agent(deviating(deviation), &[fault], &steps).await;
+        assert!(result.failing().any(|failed| failed.as_str() == row), "{deviation}: {}", result.explanation);
+    }
+}
+
+/// The messages of long steps have several MiB.
+#[tokio::test]
+async fn long_messages_pass_in_sessions_with_an_agent() {
+    let size = (2 << 20) + 5;
+    let steps = format!(
+        "s:region(1, 1, {size}) s:write(1, {{ size = {size}, segment = 1400 }}) s:read(1, {{ size = {size} }}) \
+         s:answers(1) s:post(1, 'write', {{ size = {size}, parts = 2 }}) \
+         s:message(1, {{ size = {size}, segment = 1400 }})"
+    );
+    let result = played_with_agent(Target::builtin(), &[], &steps).await;
+    assert_eq!(result.verdict, Verdict::Pass, "{}", result.explanation);
 }
 
 /// Each of these deviations shows only in an unusual step.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use weft_dissector::output::text::counted;
 use weft_suites::explore::{Exploration, ExploreOptions, ExploreProgress, Outcome, explore};
-use weft_suites::model::ExitCode;
+use weft_suites::model::{ExitCode, Tier};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 use weft_suites::{Filter, RunOptions};
@@ -66,11 +66,13 @@ pub(super) async fn run(arguments: &Arguments, target: Target, cancel: watch::Re
     if exploration.failures.is_empty() {
         return Ok(if exploration.progress.sessions > exploration.progress.undecided { 0 } else { 2 });
     }
-    print_line!("  the cases are in {0}; to run them again: weft test TARGET --suites {0}", out.display());
+    // Only the full tier has the limits of the sessions.
+    let tier = Tier::Full;
+    print_line!("  the cases are in {0}; to run them again: weft test TARGET --suites {0} --tier {tier}", out.display());
     print_line!("");
     let suites = Suites::from_folder(&out)?;
     let seed = Some(exploration.seed);
-    let filter = Filter::everything();
+    let filter = Filter::everything().tier(tier);
     let options = RunOptions { target, suites, filter, out: arguments.out.clone(), seed, cancel: Some(cancel) };
     let report = play_by(options, arguments.schedule(), std::sync::Arc::new(terminal(arguments.verbose))).await?;
     // Each of these failures was observed, even if its case has another verdict now.

@@ -101,6 +101,21 @@ impl AgentSide<'_> {
         }
     }
 
+    /// Returns the next completion on a connection, and judges nothing. Returns `None` if the
+    /// target's user is not notified in time.
+    pub(crate) async fn next_completion(
+        &mut self,
+        pair: Object,
+        expectation: &Expectation,
+    ) -> Result<Option<Completion>, Stop> {
+        let deadline = self.connections.link.now() + expectation.within;
+        let is_it = |event: &Event| matches!(event, Event::Completion(it) if it.connection == pair);
+        match self.event(deadline, is_it).await? {
+            Some(Event::Completion(completion)) => Ok(Some(completion)),
+            _ => Ok(None),
+        }
+    }
+
     /// Expects that the target's user is notified of one of these events of a connection. Events of
     /// other connections, and completions, remain for later expectations.
     pub(crate) async fn expect_event(
