@@ -49,7 +49,16 @@ impl TesterConnection {
         traffic: &TrafficLog,
         (tester, target): (SocketAddr, SocketAddr),
     ) -> Self {
-        TesterConnection { side, number, traffic: traffic.clone(), tester, target, finished: false, withheld: None, over: None }
+        TesterConnection {
+            side,
+            number,
+            traffic: traffic.clone(),
+            tester,
+            target,
+            finished: false,
+            withheld: None,
+            over: None,
+        }
     }
 
     /// Sends bytes unchanged. The first write passes all bytes to TCP. Therefore the bytes leave in

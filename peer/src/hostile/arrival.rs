@@ -8,8 +8,8 @@ use weft_core::wire::ddp::queue;
 use weft_core::wire::rdmap::Opcode;
 
 use super::context::segment::{
-    DeviationState, EXTENSIONS, MO, PAYLOAD, SENDS, STAG, TO, WORD, change_word, has_payload, is_last, is_tagged, octet,
-    opcode, set_word, word,
+    DeviationState, EXTENSIONS, MO, PAYLOAD, SENDS, STAG, TO, WORD, change_word, has_payload, is_last, is_tagged,
+    octet, opcode, set_word, word,
 };
 use crate::ddp::QueueError;
 use crate::memory::AccessError;

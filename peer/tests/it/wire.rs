@@ -271,7 +271,10 @@ async fn withheld_segments_arrive_reordered_and_are_echoed_once() {
     let begin = segments[0].0;
     let relative: Vec<(u32, &[u8])> =
         segments.iter().map(|(sequence, octets)| (sequence.wrapping_sub(begin), &octets[..])).collect();
-    assert_eq!(relative, [(0, &b"before"[..]), (10, &b"ef"[..]), (8, &b"cd"[..]), (6, &b"ab"[..]), (12, &b"after"[..])]);
+    assert_eq!(
+        relative,
+        [(0, &b"before"[..]), (10, &b"ef"[..]), (8, &b"cd"[..]), (6, &b"ab"[..]), (12, &b"after"[..])]
+    );
     let sent: Vec<u8> = link
         .traffic()
         .events()

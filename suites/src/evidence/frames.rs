@@ -288,9 +288,8 @@ mod tests {
     fn dropped_bytes_have_sequence_numbers_but_no_frame() {
         let octets = |len: usize| EventContent::Octets(vec![7; len].into());
         let until = Instant::from_nanos(5);
-        let dropped = |datagrams| {
-            EventContent::Dropped(DroppedOctets { datagrams, events: 3, octets: 1000, crc: 0, until })
-        };
+        let dropped =
+            |datagrams| EventContent::Dropped(DroppedOctets { datagrams, events: 3, octets: 1000, crc: 0, until });
         let traffic = [
             connected(0),
             event(0, Direction::FromTarget, octets(20)),

@@ -42,7 +42,9 @@ pub use program_end::ProgramEnd;
 pub(crate) use reasons::also_observed;
 pub use report::RunReport;
 pub(crate) use result::EVIDENCE_LACKS;
-pub use result::{CaseResult, DroppedTraffic, Evidence, EvidenceFile, EvidenceKind, EvidenceSource, RequirementVerdict};
+pub use result::{
+    CaseResult, DroppedTraffic, Evidence, EvidenceFile, EvidenceKind, EvidenceSource, RequirementVerdict,
+};
 pub use role::Role;
 pub use run::{RunInfo, TargetInfo};
 pub(crate) use score::worst;

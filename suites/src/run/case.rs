@@ -161,9 +161,9 @@ impl RunContext {
         let deciding_step = decision.and_then(|decision| transcript.index_of(decision.step?));
         let (steps, left_out) = transcript.into_steps();
         let decided_packet = match verdict {
-            Verdict::Fail => packet.or_else(|| {
-                evidence::frame_number(&steps, deciding_step?, &left_out, &traffic.events, &frames)
-            }),
+            Verdict::Fail => {
+                packet.or_else(|| evidence::frame_number(&steps, deciding_step?, &left_out, &traffic.events, &frames))
+            }
             _ => None,
         };
         let decided_sequence = decided_packet.and_then(|packet| evidence::sequence_numbers(&frames, packet));

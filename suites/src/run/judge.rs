@@ -14,7 +14,9 @@ use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 use weft_dissector::output::text::counted;
 
-use crate::model::{CaseInfo, EVIDENCE_LACKS, MonitorFinding, RequirementVerdict, SourceLocation, Verdict, is_proposal};
+use crate::model::{
+    CaseInfo, EVIDENCE_LACKS, MonitorFinding, RequirementVerdict, SourceLocation, Verdict, is_proposal,
+};
 use crate::script::ScriptFault;
 use crate::stage::Log;
 

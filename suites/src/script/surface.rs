@@ -333,12 +333,7 @@ async fn send_segments(
 }
 
 /// Notes that a step deviates from a plain exchange. In a control, this ends the case.
-async fn deviate(
-    stage: &mut Stage,
-    number: u32,
-    message: &Message,
-    deviation: Option<&Deviation>,
-) -> mlua::Result<()> {
+async fn deviate(stage: &mut Stage, number: u32, message: &Message, deviation: Option<&Deviation>) -> mlua::Result<()> {
     if let Some(deviation) = deviation {
         stage.deviates(number, message, deviation).await?;
     }

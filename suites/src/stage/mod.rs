@@ -51,10 +51,10 @@ pub(crate) use rdma::{
     AllowedBeforeClose, Close, ExpectedOctets, FpduFields, HeaderFields, NextEvent, Operation, RdmaSide, ReplyFields,
     TerminateFields, crc_is_right, ulpdu,
 };
-use recorder::{Transcript, describe};
 pub(crate) use recorder::{DIED, Log, Recorder};
 #[cfg(test)]
 pub(crate) use recorder::{Decision, MetExpectation};
+use recorder::{Transcript, describe};
 pub(crate) use sdp::{
     Cut, Ending, Item, MessageFields, SdpConnection, SdpSide, SdpSocket, SendFields, SocketSettings, SocketWait, Value,
     hello,

@@ -285,10 +285,7 @@ mod tests {
     fn the_testers_own_tcp_is_described() {
         let text = format!("{GOOD}[wire]\ninterface = \"eth1\"\naddress = \"192.0.2.9/24\"\n");
         let target = Target::from_toml("t.toml", &text).unwrap();
-        assert_eq!(
-            target.info().reached_by,
-            "TCP 192.0.2.7:7174, with the tester's own TCP at 192.0.2.9 on eth1"
-        );
+        assert_eq!(target.info().reached_by, "TCP 192.0.2.7:7174, with the tester's own TCP at 192.0.2.9 on eth1");
         assert!(target.access.chooses_segments() && !target.is_on_this_machine());
         assert!(!Target::from_toml("t.toml", GOOD).unwrap().access.chooses_segments());
     }

@@ -68,7 +68,10 @@ pub(super) async fn run(arguments: &Arguments, target: Target, cancel: watch::Re
     }
     // Only the full tier has the limits of the sessions.
     let tier = Tier::Full;
-    print_line!("  the cases are in {0}; to run them again: weft test TARGET --suites {0} --tier {tier}", out.display());
+    print_line!(
+        "  the cases are in {0}; to run them again: weft test TARGET --suites {0} --tier {tier}",
+        out.display()
+    );
     print_line!("");
     let suites = Suites::from_folder(&out)?;
     let seed = Some(exploration.seed);

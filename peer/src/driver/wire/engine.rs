@@ -167,8 +167,7 @@ impl Engine {
         for (handle, connection) in &mut self.connections {
             let socket = self.sockets.get_mut::<Socket<'static>>(*handle);
             let state = socket.state();
-            connection.has_fin |=
-                matches!(state, State::CloseWait | State::Closing | State::LastAck | State::TimeWait);
+            connection.has_fin |= matches!(state, State::CloseWait | State::Closing | State::LastAck | State::TimeWait);
             if state == State::TimeWait {
                 while let Ok(1..) = socket.recv(|octets| {
                     connection.unread.extend_from_slice(octets);

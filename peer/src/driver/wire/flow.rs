@@ -232,7 +232,9 @@ fn shift_sack(options: &mut [u8], shift: u32) {
                 _ => return,
             },
         };
-        if kind == SACK && let Some(edges) = options.get_mut(at + 2..at + len) {
+        if kind == SACK
+            && let Some(edges) = options.get_mut(at + 2..at + len)
+        {
             for edge in edges.chunks_exact_mut(4) {
                 let value = u32::from_be_bytes([edge[0], edge[1], edge[2], edge[3]]);
                 edge.copy_from_slice(&value.wrapping_sub(shift).to_be_bytes());

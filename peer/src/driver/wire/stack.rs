@@ -63,6 +63,7 @@ impl WireStack {
     /// # Errors
     /// The descriptor of the interface cannot be registered with the runtime.
     pub fn open(interface: Box<dyn EthernetInterface>, address: WireAddress) -> io::Result<Self> {
+        #[expect(deprecated, reason = "an OwnedFd stays open and unchanged, and the replacement is unsafe")]
         let descriptor = AsyncFd::with_interest(interface.descriptor()?, Interest::READABLE)?;
         let wake = Arc::new(Notify::new());
         let engine = Mutex::new(Engine::new(interface, address));

@@ -71,12 +71,12 @@ fn read(file: &TargetFile) -> Result<KindSettings, String> {
     let wire = file.wire.as_ref().map(Wire::read).transpose()?.map(Arc::new);
     if wire.is_some() && initiates {
         return Err(
-            "wire: the tester's own TCP only connects, so it cannot wait for an initiator; remove this table".into(),
+            "wire: the tester's own TCP only connects, so it cannot wait for an initiator; remove this table".into()
         );
     }
     if wire.is_some() && is_mapper {
         return Err(
-            "wire: the tester's own TCP sends no UDP, so it cannot query a port mapper; remove this table".into(),
+            "wire: the tester's own TCP sends no UDP, so it cannot query a port mapper; remove this table".into()
         );
     }
     let side = match (&file.address, &file.listen) {
