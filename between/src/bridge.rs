@@ -4,11 +4,15 @@
 //! [`Bridge::deliver`] returns. The same seed and the same frames give the same faults. Frames that
 //! are not TCP, and TCP segments with a wrong checksum, are only delayed.
 
+mod window;
+
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use weft_dissector::FrameNumber;
 
+use crate::aim::{self, PartInFrame};
 use crate::fault::{Fault, FaultKind};
 use crate::frame::{ChecksumState, TcpFrame};
 use crate::impairments::Impairments;
@@ -173,6 +177,12 @@ impl Bridge {
     /// the frame in the capture of this side. The TCP checksum must be complete
     /// ([`TcpFrame::checksum_state`]).
     pub fn frame(&mut self, now: u64, from: Side, octets: &[u8], sent: FrameNumber) {
+        self.frame_with_parts(now, from, octets, sent, &[]);
+    }
+
+    /// Like [`frame`](Self::frame). `parts` has the parts of FPDUs in the frame. Faults that aim at
+    /// a part happen only in these parts.
+    pub fn frame_with_parts(&mut self, now: u64, from: Side, octets: &[u8], sent: FrameNumber, parts: &[PartInFrame]) {
         let began = *self.began.get_or_insert(now);
         let lane = &mut self.lanes[from];
         lane.counts.frames += 1;
@@ -191,8 +201,8 @@ impl Bridge {
             return;
         }
         let mut octets = octets.to_vec();
-        self.limit_window(&tcp, &mut octets);
-        self.impair(now, from, tcp, octets, sent);
+        self.limit_window(now, &tcp, &mut octets);
+        self.impair(now, from, tcp, octets, sent, parts);
     }
 
     /// Number of bytes from side `from` that wait.
@@ -217,7 +227,15 @@ impl Bridge {
     }
 
     /// Applies the impairments to a segment, and forwards the result.
-    fn impair(&mut self, now: u64, from: Side, tcp: TcpFrame, mut octets: Vec<u8>, sent: FrameNumber) {
+    fn impair(
+        &mut self,
+        now: u64,
+        from: Side,
+        tcp: TcpFrame,
+        mut octets: Vec<u8>,
+        sent: FrameNumber,
+        parts: &[PartInFrame],
+    ) {
         let segment = tcp.clone();
         let fault = |kind| Fault {
             number: 0,
@@ -252,8 +270,7 @@ impl Bridge {
             return;
         }
         let mut corrupted = None;
-        if !tcp.is_empty() && self.draws(self.impairments.corrupt) {
-            let at = self.random.usize(..tcp.len());
+        if let Some(at) = self.byte_to_corrupt(&tcp, parts) {
             let bits = self.random.u8(1..);
             tcp.corrupt(&mut octets, tcp.payload.start + at, bits);
             let kind = FaultKind::Corrupt { at: u32::try_from(at).unwrap_or(u32::MAX), bits };
@@ -265,16 +282,7 @@ impl Bridge {
             if let Some(most) = self.impairments.segment {
                 pieces = pieces.into_iter().flat_map(|piece| self.cut(piece, most.into(), &fault)).collect();
             }
-            if self.draws(self.impairments.split) {
-                let chosen = self.random.usize(..pieces.len());
-                let at = pieces[chosen].tcp.len();
-                if at >= 2 {
-                    let at = self.random.usize(1..at);
-                    let piece = pieces.remove(chosen);
-                    let halves = self.halves(piece, at, &fault);
-                    pieces.splice(chosen..chosen, halves);
-                }
-            }
+            pieces = self.split(pieces, segment.payload.clone(), parts, &fault);
         }
         if let Some((at, number)) = corrupted {
             let touched = pieces.iter_mut().find(|piece| (piece.start..piece.start + piece.tcp.len()).contains(&at));
@@ -372,6 +380,56 @@ impl Bridge {
         pieces
     }
 
+    /// Draws whether a byte of the segment is corrupted. Returns the offset of this byte in the
+    /// payload.
+    fn byte_to_corrupt(&mut self, tcp: &TcpFrame, parts: &[PartInFrame]) -> Option<usize> {
+        let corrupt = self.impairments.corrupt;
+        if self.impairments.corrupt_in.is_empty() {
+            return (!tcp.is_empty() && self.draws(corrupt)).then(|| self.random.usize(..tcp.len()));
+        }
+        let mut bytes = aim::bytes_of(&self.impairments.corrupt_in, parts);
+        bytes.retain(|at| tcp.payload.contains(at));
+        let is_corrupted = !bytes.is_empty() && self.draws(corrupt);
+        is_corrupted.then(|| bytes[self.random.usize(..bytes.len())] - tcp.payload.start)
+    }
+
+    /// Draws whether one of the pieces of a segment is divided, and where. `payload` has the
+    /// offsets of the segment's payload in its frame.
+    fn split(
+        &mut self,
+        mut pieces: Vec<Piece>,
+        payload: Range<usize>,
+        parts: &[PartInFrame],
+        fault: &impl Fn(FaultKind) -> Fault,
+    ) -> Vec<Piece> {
+        let split = self.impairments.split;
+        let (chosen, at) = if let Some(place) = self.impairments.split_at {
+            let mut cuts = Vec::new();
+            for cut in place.cuts(parts, &payload) {
+                let contains = |piece: &Piece| piece.start < cut && cut < piece.start + piece.tcp.len();
+                cuts.extend(pieces.iter().position(contains).map(|chosen| (chosen, cut - pieces[chosen].start)));
+            }
+            if cuts.is_empty() || !self.draws(split) {
+                return pieces;
+            }
+            cuts[self.random.usize(..cuts.len())]
+        } else {
+            if !self.draws(split) {
+                return pieces;
+            }
+            let chosen = self.random.usize(..pieces.len());
+            let len = pieces[chosen].tcp.len();
+            if len < 2 {
+                return pieces;
+            }
+            (chosen, self.random.usize(1..len))
+        };
+        let piece = pieces.remove(chosen);
+        let halves = self.halves(piece, at, fault);
+        pieces.splice(chosen..chosen, halves);
+        pieces
+    }
+
     fn halves(&mut self, piece: Piece, at: usize, fault: &impl Fn(FaultKind) -> Fault) -> [Piece; 2] {
         let offset = u32::try_from(piece.start + at).unwrap_or(u32::MAX);
         let number = self.record(fault(FaultKind::Split { at: offset }));
@@ -379,40 +437,6 @@ impl Bridge {
         first.faults = piece.faults;
         second.faults.push(FaultInFrame { number, offset: None });
         [first, second]
-    }
-
-    /// Records the window scale of a SYN.
-    fn record_window_scale(&mut self, tcp: &TcpFrame, octets: &[u8]) {
-        if tcp.is_syn() && self.impairments.window.is_some() {
-            if self.window_scales.len() >= MAX_CONNECTIONS {
-                self.window_scales.clear();
-            }
-            let shift = tcp.window_scale(octets);
-            self.window_scales.insert((tcp.src, tcp.dst), shift.unwrap_or(0));
-            // Windows are scaled only if both SYNs have the option (RFC 7323 section 2.2).
-            if shift.is_none() {
-                self.window_scales.entry((tcp.dst, tcp.src)).and_modify(|shift| *shift = 0);
-            }
-        }
-    }
-
-    /// Reduces the window of a segment.
-    fn limit_window(&self, tcp: &TcpFrame, octets: &mut [u8]) {
-        let Some(most) = self.impairments.window else { return };
-        if tcp.is_syn() {
-            // The window of a SYN is never scaled. Without a limit here, the next window would move
-            // the right edge of the window back.
-            let most = u16::try_from(most).unwrap_or(u16::MAX);
-            if tcp.window(octets) > most {
-                tcp.write_window(octets, most);
-            }
-            return;
-        }
-        let Some(shift) = self.window_scales.get(&(tcp.src, tcp.dst)) else { return };
-        let most = u16::try_from((most >> shift).max(1)).unwrap_or(u16::MAX);
-        if tcp.window(octets) > most {
-            tcp.write_window(octets, most);
-        }
     }
 
     /// Forwards a frame without a fault.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::aim::{FpduPart, SplitAt};
 use crate::side::Side;
 
 /// A probability as a number of events per million.
@@ -32,6 +33,15 @@ impl Probability {
     }
 }
 
+/// Times at which TCP receive windows are closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClosedWindow {
+    /// How long a window stays closed.
+    pub time: Duration,
+    /// The period. A window is closed at the end of each period.
+    pub every: Duration,
+}
+
 /// The impairments of the traffic. The default is no impairment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Impairments {
@@ -48,16 +58,25 @@ pub struct Impairments {
     pub reorder: Probability,
     /// Probability that a TCP segment is divided into two segments at a random byte.
     pub split: Probability,
+    /// The place of an FPDU at which a segment is divided instead; `None` for a random byte.
+    /// [`split`](Self::split) is then the probability for a segment that has such a place.
+    pub split_at: Option<SplitAt>,
     /// Maximum payload of a TCP segment in bytes. Longer segments are divided.
     pub segment: Option<u16>,
     /// Probability that one payload byte of a TCP segment is changed. The TCP checksum is
     /// corrected, so that only the CRC of MPA can detect the change.
     pub corrupt: Probability,
+    /// The parts of FPDUs in which a byte is changed. If the list is empty, any payload byte is
+    /// changed. Otherwise, [`corrupt`](Self::corrupt) is the probability for a segment that has
+    /// such a part.
+    pub corrupt_in: Vec<FpduPart>,
     /// Maximum length of an IP packet in bytes. A longer packet is lost, and its sender receives an
     /// ICMP error.
     pub mtu: Option<u16>,
     /// Maximum TCP receive window in bytes. Larger windows are reduced to this value.
     pub window: Option<u32>,
+    /// When TCP receive windows are closed, so that the peer may not send; `None` for never.
+    pub closed_window: Option<ClosedWindow>,
     /// The side whose frames are impaired; `None` for both sides.
     pub from: Option<Side>,
     /// TCP ports. If the list is not empty, only TCP connections from or to one of these ports are
@@ -78,7 +97,13 @@ impl Impairments {
         [loss, duplicate, reorder, split, corrupt].into_iter().all(|probability| probability.is_zero())
             && self.delay.is_zero()
             && self.jitter.is_zero()
-            && (self.segment, self.mtu, self.window) == (None, None, None)
+            && (self.segment, self.mtu, self.window, self.closed_window) == (None, None, None, None)
+    }
+
+    /// Whether a fault aims at a part of an FPDU.
+    #[must_use]
+    pub fn is_aimed(&self) -> bool {
+        self.split_at.is_some() || !self.corrupt_in.is_empty()
     }
 
     /// The names of the impairments that need frames. A TCP proxy cannot apply them, because TCP
@@ -91,6 +116,7 @@ impl Impairments {
             ("reorder", !self.reorder.is_zero()),
             ("mtu", self.mtu.is_some()),
             ("window", self.window.is_some()),
+            ("close-window", self.closed_window.is_some()),
         ];
         all.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name).collect()
     }

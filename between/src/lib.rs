@@ -9,6 +9,7 @@
 //! | module | content |
 //! | --- | --- |
 //! | [`bridge`] | the bridge, and the impairments of frames |
+//! | [`aim`] | the parts of FPDUs, so that a fault can aim at one of them |
 //! | [`tap`] | the monitor and the capture of one side |
 //! | [`attribution`] | which side violated which requirement, and the outcome of each fault |
 //! | [`run`] | bridge and taps together |
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]
 
+pub mod aim;
 pub mod attribution;
 pub mod bridge;
 pub mod driver;
@@ -31,9 +33,10 @@ pub mod tap;
 #[cfg(test)]
 mod testing;
 
+pub use aim::{FpduPart, SplitAt};
 pub use attribution::{Attributed, Attribution, Judged, Outcome};
 pub use bridge::Bridge;
 pub use fault::{Fault, FaultKind};
-pub use impairments::{Impairments, Probability};
+pub use impairments::{ClosedWindow, Impairments, Probability};
 pub use run::{Results, Run};
 pub use side::{PerSide, Side};

@@ -50,7 +50,11 @@ impl<W: Write> Run<W> {
         names: &PerSide<String>,
         outputs: PerSide<Option<W>>,
     ) -> io::Result<Self> {
-        let taps = PerSide { a: Tap::new(Side::A, &names.a, outputs.a)?, b: Tap::new(Side::B, &names.b, outputs.b)? };
+        let mut taps =
+            PerSide { a: Tap::new(Side::A, &names.a, outputs.a)?, b: Tap::new(Side::B, &names.b, outputs.b)? };
+        if impairments.is_aimed() {
+            Side::BOTH.into_iter().for_each(|side| taps[side].find_parts());
+        }
         Ok(Run { bridge: Bridge::new(impairments, seed), taps })
     }
 
@@ -66,7 +70,8 @@ impl<W: Write> Run<W> {
     pub fn frame(&mut self, now: u64, from: Side, octets: &[u8]) -> io::Result<()> {
         let octets = with_complete_checksum(octets);
         let sent = self.taps[from].record(now, from, &octets, &[], &[])?;
-        self.bridge.frame(now, from, &octets, sent);
+        let parts = self.taps[from].take_parts();
+        self.bridge.frame_with_parts(now, from, &octets, sent, &parts);
         Ok(())
     }
 

@@ -20,6 +20,7 @@ use weft_dissector::source::Frame;
 use weft_dissector::unit::Unit;
 use weft_dissector::{Dissector, Finding, FrameNumber, Location, Packet, Sink, StreamId, TransportKind};
 
+use crate::aim::{self, PartInFrame};
 use crate::bridge::FaultInFrame;
 use crate::side::Side;
 
@@ -142,6 +143,10 @@ struct Watched {
 struct Observer {
     /// The side that sent the current frame.
     from: Option<Side>,
+    /// Number of the current frame.
+    frame: FrameNumber,
+    /// The parts of the FPDUs that end in the current frame; `None` if no fault aims at a part.
+    parts: Option<Vec<PartInFrame>>,
     senders: Senders,
     next: StreamId,
     /// The side of each sender.
@@ -240,6 +245,9 @@ impl Sink for Observer {
     fn unit(&mut self, unit: &Unit<'_>) {
         if let Kind::Fpdu(fpdu) = &unit.parsed.kind {
             self.observed.fpdus += 1;
+            if let Some(parts) = &mut self.parts {
+                parts.extend(aim::parts_in(self.frame, unit, fpdu));
+            }
             let is_terminate = fpdu.ulpdu().get(0..2).is_some_and(|octets| {
                 // Bit 0 of the first octet is T (tagged). The opcode is in the low bits of the
                 // second octet.
@@ -341,6 +349,17 @@ impl<W: Write> Tap<W> {
         })
     }
 
+    /// Finds the parts of FPDUs in later frames, for [`take_parts`](Self::take_parts).
+    pub fn find_parts(&mut self) {
+        self.observer.parts = Some(Vec::new());
+    }
+
+    /// Returns the parts that the last recorded frame has of the FPDUs that end in this frame.
+    /// Returns nothing without [`find_parts`](Self::find_parts).
+    pub fn take_parts(&mut self) -> Vec<PartInFrame> {
+        self.observer.parts.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Records a frame that `from` sent, and returns its number. `time` is in nanoseconds since
     /// 1970. `faults` are the faults in the frame, and `comments` are written to the capture.
     ///
@@ -365,7 +384,10 @@ impl<W: Write> Tap<W> {
             }
         }
         let wire_len = u32::try_from(octets.len()).unwrap_or(u32::MAX);
-        self.observer.from = Some(from);
+        (self.observer.from, self.observer.frame) = (Some(from), number);
+        if let Some(parts) = &mut self.observer.parts {
+            parts.clear();
+        }
         let frame = Frame { number, time, interface: 0, link_type: LINKTYPE_ETHERNET, octets, wire_len };
         self.dissector.frame(&frame, &mut self.observer);
         if let Some(Capture { writer, interface, side }) = &mut self.capture {

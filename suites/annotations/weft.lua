@@ -400,6 +400,25 @@
 ---@field every? integer
 ---@field pause? number
 ---@field deviates? boolean|weft.Message
+---@field queued? boolean
+
+---@class weft.fields.send_segments
+---@field cuts? integer[]
+---@field deviates? boolean|weft.Message
+---@field order? integer[]
+---@field pause? number
+---@field fragment? integer
+
+---@class weft.fields.withhold
+---@field cuts? integer[]
+---@field deviates? boolean|weft.Message
+
+---@class weft.fields.send_segment
+---@field fragment? integer
+
+---@class weft.fields.retransmit
+---@field back? integer
+---@field deviates? boolean|weft.Message
 
 ---@class weft.fields.expect_reply
 ---@field requirement? string|(string|string[])[]
@@ -1111,6 +1130,29 @@ local Connection = {}
 ---@param options? weft.fields.send
 function Connection:send(message, options) end
 
+---Sends a message in TCP segments that the script chooses. `cuts` has the offsets at which a new segment begins, in the bytes with markers. `order` has the numbers of the segments, from 1, in the order in which they leave. A number that occurs twice is a retransmission. Segments that are not in `order` leave last. With `fragment`, IP fragments of at most this number of bytes carry each segment. Needs the capability `segments`.
+---@param message weft.Message|string
+---@param options? weft.fields.send_segments
+function Connection:send_segments(message, options) end
+
+---Gives a message to the tester's TCP, which does not send it yet. `cuts` has the offsets at which a new segment begins, in the bytes with markers. Then `send_segment` sends a segment, and `send_withheld` sends the rest. Needs the capability `segments`.
+---@param message weft.Message|string
+---@param options? weft.fields.withhold
+function Connection:withhold(message, options) end
+
+---Sends a segment of the withheld message. `segment` is its number, from 1.
+---@param segment integer
+---@param options? weft.fields.send_segment
+function Connection:send_segment(segment, options) end
+
+---Sends the bytes of the withheld message that no segment had.
+function Connection:send_withheld() end
+
+---Sends a message as a TCP segment in the place of an earlier message of the same length, as if TCP had retransmitted that message with other content. `back` is the number of messages that were sent after the earlier message (default 0). Needs the capability `segments`.
+---@param message weft.Message|string
+---@param options? weft.fields.retransmit
+function Connection:retransmit(message, options) end
+
 ---Expects an MPA Reply with these fields.
 ---@param options? weft.fields.expect_reply
 ---@return weft.Reply
@@ -1692,6 +1734,10 @@ function Tester:check(holds, options) end
 ---@param why string
 function Tester:unimplemented(why) end
 
+---Ends the case as inconclusive, for a reason that decides nothing about the target.
+---@param why string
+function Tester:inconclusive(why) end
+
 ---Returns the maximum payload of a DDP segment that fits into one TCP segment to the target.
 ---@return integer
 function Tester:max_segment() end
@@ -1707,6 +1753,10 @@ function Tester:clock() end
 ---Sets the size in bytes of TCP's receive buffer for the connections that the tester opens after this call. With a small buffer, the target can send only a few bytes before the tester reads. This method has no effect on connections that the target opens.
 ---@param octets integer
 function Tester:receive_buffer(octets) end
+
+---Sets the TCP sequence number of the tester's first byte, for the connections that are opened later. With a number near 2^32, the sequence number wraps to 0 after a few bytes. Needs the capability `segments`.
+---@param number integer
+function Tester:first_sequence(number) end
 
 ---Adds a line to the transcript.
 ---@param text string

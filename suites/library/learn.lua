@@ -4,7 +4,7 @@
 --
 -- An input is a name of `learn.inputs`. An output is a text, for example
 -- "Reply Rev 1 C, Send of 4 bytes".
--- Nothing is judged, because a state machine only describes a target.
+-- No requirement is judged, because a state machine only describes a target.
 
 learn = { inputs = {} }
 
@@ -209,6 +209,7 @@ inputs["reply-open-depths"] = reply { ird = 0x3fff, ord = 0x3fff }
 inputs["reply-send"] = reply { rtr_send = true, rtr_write = false, rtr_read = false }
 inputs["reply-write"] = reply { rtr_send = false, rtr_write = true, rtr_read = false }
 inputs["reply-read"] = reply { rtr_send = false, rtr_write = false, rtr_read = true }
+inputs["reply-read-open"] = reply { rtr_send = false, rtr_write = false, rtr_read = true, ird = 0x3fff, ord = 0x3fff }
 inputs["reply-no-kind"] = reply { rtr_send = false, rtr_write = false, rtr_read = false }
 inputs["reply-unenhanced"] = reply { enhanced = false, revision = 1 }
 inputs["half-reply"] = function(s)
@@ -286,11 +287,16 @@ function learn.observe(t, names, within)
   t:unimplemented(table.concat(learn.play(t, names, within), "\n"))
 end
 
---- Plays the inputs. Ends the case with a sentence about the last output: does the target behave
---- like `a`, or like `b`?
-function learn.compare(t, names, within, a, b)
+--- Plays the inputs. The case passes if the target's last output is that of `wanted`. Otherwise the
+--- case is inconclusive, because no rule decides which output is correct.
+function learn.compare(t, names, within, wanted, other)
+  t:good_exchange()
   local found = learn.play(t, names, within)
   local last = found[#found]
-  local like = last == a.output and "like " .. a.name or last == b.output and "like " .. b.name or "like neither"
-  t:unimplemented(("The target behaves %s. Its last output is: %s"):format(like, last))
+  if last ~= wanted.output then
+    local like = last == other.output and "like " .. other.name or "like neither"
+    t:inconclusive(("The target behaves %s. Its last output is: %s"):format(like, last))
+  end
+  -- A case needs a requirement. No target can violate this one, because it is a permission.
+  t:check(true, { requirement = "MPA-7.1-3", expected = ("the output of %s: %s"):format(wanted.name, last), actual = last })
 end

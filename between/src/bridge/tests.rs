@@ -5,7 +5,8 @@ use std::time::Duration;
 use etherparse::TcpOptionElement;
 
 use super::*;
-use crate::impairments::Probability;
+use crate::aim::{FpduPart, SplitAt};
+use crate::impairments::{ClosedWindow, Probability};
 use crate::testing::{A, B, segment, segment_of};
 
 const MILLISECOND: u64 = 1_000_000;
@@ -247,4 +248,76 @@ fn held_back_segments_count_as_faults() {
     }
     while bridge.deliver(u64::MAX).is_some() {}
     assert_eq!(bridge.faults().len(), 1);
+}
+
+/// Passes a segment of A with these parts of FPDUs through a bridge.
+fn passed_with_parts(impairments: Impairments, frame: &[u8], parts: &[PartInFrame]) -> (Vec<Delivery>, Bridge) {
+    let mut bridge = Bridge::new(impairments, 1);
+    bridge.frame_with_parts(1, Side::A, frame, 1.into(), parts);
+    let deliveries = std::iter::from_fn(|| bridge.deliver(u64::MAX)).collect();
+    (deliveries, bridge)
+}
+
+/// A segment with one FPDU, and the parts of this FPDU.
+fn segment_with_parts() -> (Vec<u8>, Vec<PartInFrame>) {
+    let frame = segment(0, &[0; 28]);
+    let start = TcpFrame::find(&frame).unwrap().payload.start;
+    let parts =
+        [(FpduPart::Header, 0..16), (FpduPart::Payload, 16..22), (FpduPart::Pad, 22..24), (FpduPart::Crc, 24..28)];
+    let parts = parts.map(|(part, range)| PartInFrame {
+        part,
+        offset: Some(range.start),
+        is_start: true,
+        range: start + range.start..start + range.end,
+    });
+    (frame, parts.to_vec())
+}
+
+#[test]
+fn an_aimed_corruption_changes_a_byte_of_the_part() {
+    let (frame, parts) = segment_with_parts();
+    let corrupt_in = |part| Impairments { corrupt: always(), corrupt_in: vec![part], ..Impairments::default() };
+    for (part, range) in [(FpduPart::Header, 0..16), (FpduPart::Pad, 22..24), (FpduPart::Crc, 24..28)] {
+        let (deliveries, bridge) = passed_with_parts(corrupt_in(part), &frame, &parts);
+        let payload = payloads(&deliveries).concat();
+        let changed: Vec<usize> = (0..payload.len()).filter(|at| payload[*at] != 0).collect();
+        assert!(changed.len() == 1 && range.contains(&changed[0]), "{part:?}: {changed:?}");
+        assert_eq!(bridge.faults().len(), 1);
+    }
+    assert_eq!(passed_with_parts(corrupt_in(FpduPart::Marker), &frame, &parts).1.faults(), []);
+}
+
+#[test]
+fn an_aimed_split_divides_the_segment_at_its_place() {
+    let (frame, parts) = segment_with_parts();
+    let lengths = |place, segment| {
+        let impairments = Impairments { split: always(), split_at: Some(place), segment, ..Impairments::default() };
+        let (deliveries, _) = passed_with_parts(impairments, &frame, &parts);
+        payloads(&deliveries).iter().map(Vec::len).collect::<Vec<usize>>()
+    };
+    for (place, cuts) in [
+        (SplitAt::Inside(FpduPart::Header), 1..16),
+        (SplitAt::Inside(FpduPart::Crc), 25..28),
+        (SplitAt::BeforeCrc, 24..25),
+        (SplitAt::Offset(20), 20..21),
+    ] {
+        let lengths = lengths(place, None);
+        assert!(lengths.len() == 2 && cuts.contains(&lengths[0]), "{place:?}: {lengths:?}");
+    }
+    assert_eq!(lengths(SplitAt::BeforeCrc, Some(10)), [10, 10, 4, 4]);
+    assert_eq!(lengths(SplitAt::Inside(FpduPart::Marker), None), [28]);
+}
+
+#[test]
+fn windows_are_closed_at_the_end_of_each_period() {
+    let closed_window = Some(ClosedWindow { time: Duration::from_millis(2), every: Duration::from_millis(5) });
+    let (deliveries, bridge) = passed(Impairments { closed_window, ..Impairments::default() }, &stream(10));
+    let window = |delivery: &Delivery| {
+        let tcp = TcpFrame::find(&delivery.octets).unwrap();
+        assert_eq!(tcp.checksum_state(&delivery.octets), ChecksumState::Good);
+        tcp.window(&delivery.octets)
+    };
+    let windows: Vec<u16> = deliveries.iter().map(window).collect();
+    assert_eq!(windows, [1000, 1000, 1000, 0, 0, 1000, 1000, 1000, 0, 0]);
+    assert_eq!(bridge.faults(), []);
 }

@@ -13,7 +13,9 @@ use std::time::Duration;
 
 use weft_between::driver::interfaces::Interfaces;
 use weft_between::driver::proxy::Proxy;
-use weft_between::{Attributed, Impairments, PerSide, Probability, Results, Run, Side};
+use weft_between::{
+    Attributed, ClosedWindow, FpduPart, Impairments, PerSide, Probability, Results, Run, Side, SplitAt,
+};
 use weft_capture::privilege;
 use weft_dissector::output::text::counted;
 use weft_peer::driver::device::random_seed;
@@ -41,6 +43,7 @@ use crate::select::duration;
     weft between eth1 eth2 -w results                  forward unchanged, and save both captures\n  \
     weft between eth1 eth2 --loss 1 --reorder 1        lose 1 % and reorder 1 % of the segments\n  \
     weft between eth1 eth2 --corrupt 0.1 --from a      change bytes; only MPA's CRC shows the change\n  \
+    weft between eth1 eth2 --corrupt 1 --corrupt-in crc    change bytes of CRC fields only\n  \
     weft between 127.0.0.1:7175 192.0.2.17:7174 --split 50    divide segments, as a TCP proxy")]
 pub(crate) struct Arguments {
     /// Interface of side A, or address at which weft listens for clients
@@ -68,6 +71,9 @@ pub(crate) struct Arguments {
     verbose: bool,
 }
 
+/// The period of closed windows, unless an option sets it.
+const CLOSE_EVERY: Duration = Duration::from_secs(10);
+
 /// The options for impairments. If netem has an impairment, the option has netem's name.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Impairments")]
@@ -90,18 +96,41 @@ struct ImpairmentArguments {
     /// Divide this share of the TCP segments at a random byte
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     split: Option<Probability>,
+    /// Divide at this place of an FPDU instead of a random byte
+    ///
+    /// PLACE is header, payload, pad, marker or crc for a byte inside this part, before-crc for the
+    /// place between PAD and CRC, or a number of bytes after the start of the FPDU. Markers do not
+    /// count. --split is then the share of the segments that have such a place. weft finds the
+    /// places only in the segment with the end of an FPDU.
+    #[arg(long, value_name = "PLACE", value_parser = split_place, requires = "split")]
+    split_at: Option<SplitAt>,
     /// Divide TCP segments with more than BYTES bytes of payload
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1..))]
     segment: Option<u16>,
     /// Change a byte in this share of the TCP segments, and correct the TCP checksum
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     corrupt: Option<Probability>,
+    /// Change only bytes in this part of an FPDU; repeatable
+    ///
+    /// The header is ULPDU_Length and the DDP header. --corrupt is then the share of the segments
+    /// that have such a part. weft finds the parts only in the segment with the end of an FPDU.
+    #[arg(long, value_name = "PART", value_delimiter = ',', requires = "corrupt")]
+    corrupt_in: Vec<PartName>,
     /// Reject IP packets of more than BYTES bytes with an ICMP error, as routers do
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(68..))]
     mtu: Option<u16>,
     /// Reduce the TCP receive windows to at most BYTES
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..))]
     window: Option<u32>,
+    /// Close the TCP receive windows for this time in each period of --close-every
+    ///
+    /// During this time, weft sets all windows to 0. When the windows open again, a sender notices
+    /// this with its next window probe.
+    #[arg(long, value_name = "TIME", value_parser = short_time)]
+    close_window: Option<Duration>,
+    /// Period of --close-window, which closes the windows at its end (default: 10s)
+    #[arg(long, value_name = "TIME", value_parser = short_time, requires = "close_window")]
+    close_every: Option<Duration>,
     /// Impair only the frames that this side sends (default: both sides)
     #[arg(long, value_name = "SIDE", ignore_case = true)]
     from: Option<SideName>,
@@ -130,8 +159,36 @@ enum SideName {
     B,
 }
 
+/// A part of an FPDU on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum PartName {
+    /// ULPDU_Length and the DDP header
+    Header,
+    /// The payload of the DDP segment
+    Payload,
+    /// PAD
+    Pad,
+    /// A marker
+    Marker,
+    /// The CRC field
+    Crc,
+}
+
+impl PartName {
+    fn part(self) -> FpduPart {
+        match self {
+            PartName::Header => FpduPart::Header,
+            PartName::Payload => FpduPart::Payload,
+            PartName::Pad => FpduPart::Pad,
+            PartName::Marker => FpduPart::Marker,
+            PartName::Crc => FpduPart::Crc,
+        }
+    }
+}
+
 impl ImpairmentArguments {
     fn impairments(&self) -> Impairments {
+        let every = self.close_every.unwrap_or(CLOSE_EVERY);
         Impairments {
             delay: self.delay.unwrap_or_default(),
             jitter: self.jitter.unwrap_or_default(),
@@ -139,10 +196,13 @@ impl ImpairmentArguments {
             duplicate: self.duplicate.unwrap_or_default(),
             reorder: self.reorder.unwrap_or_default(),
             split: self.split.unwrap_or_default(),
+            split_at: self.split_at,
             segment: self.segment,
             corrupt: self.corrupt.unwrap_or_default(),
+            corrupt_in: self.corrupt_in.iter().map(|name| name.part()).collect(),
             mtu: self.mtu,
             window: self.window,
+            closed_window: self.close_window.map(|time| ClosedWindow { time, every }),
             from: self.from.map(|name| match name {
                 SideName::A => Side::A,
                 SideName::B => Side::B,
@@ -160,6 +220,17 @@ fn percent(text: &str) -> Result<Probability, String> {
     number
         .and_then(Probability::from_percent)
         .ok_or_else(|| format!("{text:?} is not a percentage; use a number from 0 to 100, such as 0.1"))
+}
+
+/// Parses a place of an FPDU, such as `crc` or `20`.
+fn split_place(text: &str) -> Result<SplitAt, String> {
+    if text == "before-crc" {
+        return Ok(SplitAt::BeforeCrc);
+    }
+    let part = <PartName as clap::ValueEnum>::from_str(text, true).ok().map(|name| SplitAt::Inside(name.part()));
+    part.or_else(|| text.parse().ok().map(SplitAt::Offset)).ok_or_else(|| {
+        format!("{text:?} is not a place; use header, payload, pad, marker, crc, before-crc or a number of bytes")
+    })
 }
 
 /// Parses a time that can be shorter than one second, such as `20ms`.
@@ -180,6 +251,11 @@ enum Connected {
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let impairments = arguments.impairments.impairments();
+    if let Some(ClosedWindow { time, every }) = impairments.closed_window
+        && time >= every
+    {
+        reject!("--close-window {time:?} is not shorter than --close-every {every:?}, so no window would open");
+    }
     let mut connected = connect(arguments, &impairments)?;
     let outputs = match &arguments.folder {
         Some(folder) => {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use weft_dissector::output::text::counted;
 use weft_suites::learn::{
-    Difference, Input, LearnError, LearnOptions, LearnProgress, Learned, Learning, Machine, difference_case, inputs,
+    Difference, Input, LearnError, LearnOptions, LearnProgress, Learned, Learning, Machine, difference_cases, inputs,
 };
 use weft_suites::model::Role;
 use weft_suites::targets::Target;
@@ -32,8 +32,9 @@ use crate::target::resolve;
     NAME.machine.json and NAME.dot to the folder. NAME is the name of the target.\n\
     Graphviz draws the second file: dot -Tsvg NAME.dot > NAME.svg\n\n\
     With --diff, A and B are targets or files NAME.machine.json. weft prints sequences of inputs on\n\
-    which their outputs differ, the shortest first, and writes the first sequence as a Lua case:\n\
-    weft test TARGET --suites DIR runs this case, and reports whether the target behaves like A or B.\n\n\
+    which their outputs differ, the shortest first, and writes the first sequence as two Lua cases:\n\
+    weft test TARGET --suites DIR learn/difference/like-a passes if the target behaves like A, and\n\
+    learn/difference/like-b passes if it behaves like B. Otherwise the case is inconclusive.\n\n\
     Exit codes:\n  \
     0  the target was learned; with --diff: A and B do not differ\n  \
     1  with --diff: A and B differ\n  \
@@ -313,14 +314,14 @@ async fn compare(arguments: &Arguments, names: &[String], cancel: watch::Receive
         return Ok(ExitCode::SUCCESS);
     };
     make_folder(&folder)?;
-    write_file(&file, difference_case(a, b, shortest, Duration::from_millis(arguments.silence)))?;
+    write_file(&file, difference_cases(a, b, shortest, Duration::from_millis(arguments.silence)))?;
     if !arguments.json {
         print_differences([a, b], &differences);
         if is_file {
             print_line!("\nFor a state machine from a file, weft shows the file's outputs and plays no sequences.");
         }
         let (file, out) = (file.display(), arguments.out.display());
-        print_line!("\nthe case of the first sequence is {file}; weft test TARGET --suites {out} runs it");
+        print_line!("\nthe cases of the first sequence are in {file}; weft test TARGET --suites {out} runs them");
     }
     Ok(ExitCode::from(UNEXPECTED))
 }

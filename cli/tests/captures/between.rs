@@ -141,6 +141,25 @@ fn divided_segments_violate_nothing() {
     assert_eq!((&json["fpdus"]["a"], requirements(&json["network"])), (&Value::from(210), Vec::new()));
 }
 
+#[test]
+fn segments_divided_at_a_place_of_an_fpdu_violate_nothing() {
+    for place in ["header", "before-crc", "crc", "7"] {
+        let options = ["--split", "100", "--split-at", place, "--delay", "1ms", "--seed", "1"];
+        let (code, json) = ping_through(&options, &[], &[]);
+        let faults = outcomes(&json, "split");
+        assert!(code == 0 && faults.len() > 50, "{place}: {json}");
+        assert!(faults.iter().all(|outcome| *outcome == "left_to_tcp"), "{place}: {json}");
+    }
+}
+
+#[test]
+fn a_corrupted_crc_field_is_detected() {
+    let options = ["--corrupt", "100", "--corrupt-in", "crc", "--after", "50ms", "--delay", "10ms", "--faults", "1"];
+    let (code, json) = ping_through(&options, &[], &[]);
+    assert_eq!((code, outcomes(&json, "corrupt")), (0, vec!["detected_by_crc"]), "{json}");
+    assert_eq!(requirements(&json["network"]), ["MPA-4.1-6"], "{json}");
+}
+
 /// The outcome if the corrupted byte is in the length of an FPDU. Which byte it is depends on how TCP
 /// divides the stream.
 const LENGTH_CORRUPTED: &str = "framing_lost";
@@ -216,6 +235,9 @@ fn wrong_command_lines_are_explained() {
         (&["127.0.0.1:0", "weft.invalid:1"], "cannot resolve weft.invalid:1"),
         (&["127.0.0.1:0", "127.0.0.1:1", "--split", "101"], "not a percentage"),
         (&["127.0.0.1:0", "127.0.0.1:1", "--delay", "5"], "not a time"),
+        (&["127.0.0.1:0", "127.0.0.1:1", "--split", "5", "--split-at", "middle"], "not a place"),
+        (&["127.0.0.1:0", "127.0.0.1:1", "--close-window", "2s"], "cannot use --close-window between two addresses"),
+        (&["weft-none0", "weft-none1", "--close-window", "20s"], "is not shorter than --close-every"),
     ] {
         let output = weft(&[&["between"], arguments].concat()).output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr);

@@ -86,14 +86,23 @@ fn a_difference_is_a_case_that_names_the_target() {
     let expected =
         "builtin (A) and builtin (B) differ\n\nafter request-revision-0\n  builtin (A)  close\n  builtin (B)  Reply";
     assert!(stdout.starts_with(expected), "{stdout}");
-    let run = |arguments: &[&str]| {
-        let arguments = [&["test", "builtin", "--suites", "weft-learn"], arguments].concat();
+    let run = |case: &str, deviations: &[&str]| {
+        let arguments = [&["test", "builtin", "--suites", "weft-learn", case], deviations].concat();
         let run = Command::new(env!("CARGO_BIN_EXE_weft")).args(arguments).current_dir(folder.path()).output().unwrap();
-        String::from_utf8(run.stdout).unwrap()
+        (run.status.code().unwrap(), String::from_utf8(run.stdout).unwrap())
     };
-    assert!(run(&[]).contains("The target behaves like builtin (A). Its last output is: close"));
-    assert!(run(&["--deviate", "mpa.accepts-any-revision"]).contains("The target behaves like builtin (B)."));
-    assert!(run(&["--deviate", "mpa.refuses-revision-1"]).contains("The target behaves like builtin (A)."));
+    let (like_a, like_b) = ("learn/difference/like-a", "learn/difference/like-b");
+    let (code, stdout) = run(like_a, &[]);
+    assert!(code == 0 && stdout.contains("1 case: 1 pass"), "{code} {stdout}");
+    let (code, stdout) = run(like_b, &[]);
+    let sentence = "The target behaves like builtin (A). Its last output is: close";
+    assert!(code == 3 && stdout.contains(sentence), "{code} {stdout}");
+    let accepts = ["--deviate", "mpa.accepts-any-revision"];
+    let (_, stdout) = run(like_a, &accepts);
+    assert!(stdout.contains("The target behaves like builtin (B)."), "{stdout}");
+    // The monitor also observes the violation of the target.
+    let (_, stdout) = run(like_b, &accepts);
+    assert!(stdout.contains("1 case: 1 pass"), "{stdout}");
 }
 
 /// The deviations change the answer to a start-up frame, a later state, or the opening of an

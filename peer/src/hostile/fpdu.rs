@@ -149,6 +149,8 @@ deviations! {
         ["MPA-4.1-5", "MPA-4.1-6"] "pads the ULPDU instead of the FPDU to a multiple of four bytes";
     "mpa.refuses-marker-bits" [Refuses(|fpdu| fpdu.markers().any(|marker| marker.fpduptr & 3 != 0))]
         ["MPA-4.2-6", "MPA-4.3-9"] "rejects a marker if the low bits of its FPDUPTR are set";
+    "mpa.refuses-marker-in-header" [Refuses(|fpdu| fpdu.markers().any(|marker| matches!(marker.expected, 4 | 8)))]
+        ["MPA-6-4", "RDMAP-5.3-5", "RDMAP-5.2.1-18"] "rejects an FPDU with a marker 4 or 8 bytes after the start of ULPDU_Length";
     "mpa.refuses-marker-reserved" [Refuses(|fpdu| fpdu.markers().any(|marker| marker.reserved != 0))]
         ["MPA-4.2-3"] "rejects a marker whose reserved half is not zero";
     "mpa.refuses-pad" [Refuses(|fpdu| fpdu.pad().flatten().any(|octet| *octet != 0))]

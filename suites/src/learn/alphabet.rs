@@ -77,6 +77,7 @@ const INPUTS: &[Input] = &[
     input(Initiator, "reply-send", "an MPA Reply that selects a Send as ready-to-receive message"),
     input(Initiator, "reply-write", "an MPA Reply that selects a Write as ready-to-receive message"),
     input(Initiator, "reply-read", "an MPA Reply that selects a Read as ready-to-receive message"),
+    input(Initiator, "reply-read-open", "an MPA Reply like reply-read, with IRD and ORD 0x3FFF"),
     input(Initiator, "reply-no-kind", "an MPA Reply that selects no kind of ready-to-receive message"),
     input(Initiator, "reply-unenhanced", "an MPA Reply with S=0 and revision 1"),
     input(Initiator, "half-reply", "the first 10 bytes of an MPA Reply; of later inputs, weft sends only `fin`"),

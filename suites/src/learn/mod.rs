@@ -28,7 +28,7 @@ use tokio::sync::watch;
 
 pub use alphabet::{Input, inputs};
 pub use machine::{Difference, Machine, MachineError, State, Transition};
-pub use script::difference_case;
+pub use script::difference_cases;
 
 use self::learner::{DIES, Learner, Step};
 use self::player::{Played, Player};

@@ -82,6 +82,9 @@ surface! {
     /// target does not implement.
     async unimplemented(why: String = "string") => Err::<(), _>(stage.recorder().unimplemented(&why))?;
 
+    /// Ends the case as inconclusive, for a reason that decides nothing about the target.
+    async inconclusive(why: String = "string") => Err::<(), _>(stage.recorder().inconclusive(&why))?;
+
     /// Returns the maximum payload of a DDP segment that fits into one TCP segment to the target.
     fn max_segment() -> "integer" => t.context.target.max_segment();
 

@@ -1,5 +1,5 @@
 -- RFC 5044 sections 4.3 and 7.1.1, M: every sender can insert markers, and does so for a peer that
--- requests them.
+-- requests them. In the cases `to-target`, the target requests markers.
 
 case {
   id = "mpa/4.3-markers/requested",
@@ -68,15 +68,29 @@ local MARKED = {
 --- These requirements, and the one that the monitor judges in an FPDU with several markers.
 local SEVERAL = { "MPA-4.3-13", table.unpack(MARKED) }
 
+--- The sizes in bytes of the Sends of a sweep.
+local SIZES = { 4, 5, 1100 }
+
+--- Sends Sends with a marker at each position. An FPDU with 1100 bytes of payload contains two or
+--- three markers. Together, the FPDUs of this length have more than 128 KiB. The short FPDUs at the
+--- end have more than 512 bytes together, so that a marker is in one of several FPDUs of an
+--- interval.
+local function sends(s, p)
+  for _ = 1, POSITIONS do s:send(1, { size = p.size }) end
+  s:send(1, { size = 1100 })
+  for _ = 1, 20 do s:send(1, { size = 4 }) end
+end
+
 --- Declares a case in which a marker is at each position of the FPDUs that the target sends. If the
 --- target requests markers, a marker is also at each position of the FPDUs that the target
 --- receives.
-local function sweep(service, what, parameters, shown, rows, run)
+local function sweep(service, what, roles, parameters, shown, rows, run)
   case {
     id = "mpa/4.3-markers/sweep-" .. service,
-    version = 2,
+    version = 3,
     title = "The target inserts correct markers at all positions of " .. what,
     requirements = { session[service:upper()], shown, rows },
+    roles = roles,
     capabilities = { "markers", "crc", service },
     tags = { "fpdu", "markers" },
     parameters = parameters,
@@ -90,18 +104,107 @@ local function sweep(service, what, parameters, shown, rows, run)
   }
 end
 
--- An FPDU with 1100 bytes of payload contains two or three markers. Together, the FPDUs of this
--- length have more than 128 KiB. The short FPDUs at the end have more than 512 bytes together, so
--- that a marker is in one of several FPDUs of an interval.
-sweep("echo", "its Sends", { size = { 4, 5, 1100 } }, SEVERAL, {}, function(s, p)
-  for _ = 1, POSITIONS do s:send(1, { size = p.size }) end
-  s:send(1, { size = 1100 })
-  for _ = 1, 20 do s:send(1, { size = 4 }) end
-end)
+sweep("echo", "its Sends", { "responder", "initiator" }, { size = SIZES }, SEVERAL, {}, sends)
 
-sweep("rping", "its Read Responses, Read Requests and Writes", {}, MARKED, session.ROUNDS, function(s)
+sweep("rping", "its Read Responses, Read Requests and Writes", { "responder" }, {}, MARKED, session.ROUNDS, function(s)
   for _ = 1, POSITIONS do s:read(1, { at = 0, size = 40 }) end
   s:rounds(1, POSITIONS, { size = 31 })
+end)
+
+--- Each Read Request is answered with the bytes of the buffer. A Write places its bytes there.
+local ANSWERED, PLACED = "RDMAP-5.2.1-18", "DDP-5.2-4"
+
+--- Reads `size` bytes from the beginning of rping's buffer, and expects `data`. `op` is the second
+--- result of `t:operate`.
+local function read_back(t, conn, op, msn, data)
+  conn:send(mpa.fpdu {
+    ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = #data, src_stag = op.stag, src_to = op.to, msn = msn },
+  })
+  local got, event, fpdu = {}, nil, nil
+  repeat
+    event, fpdu = conn:next { within = 10 }
+    t:check(event == "fpdu" and fpdu.opcode == 2, {
+      requirement = ANSWERED,
+      expected = ("the Response to a Read of %d bytes"):format(#data),
+      actual = session.describe(event, fpdu),
+      missing = event ~= "fpdu",
+    })
+    got[#got + 1] = fpdu.payload
+  until fpdu.last
+  local response = table.concat(got)
+  t:check(response == data, { requirement = PLACED, expected = "the bytes of the buffer", actual = octets.difference(response, data) })
+end
+
+case {
+  id = "mpa/4.3-markers/sweep-rping-client",
+  title = "The initiator inserts correct markers at all positions of its Read Responses",
+  requirements = { ANSWERED, PLACED, MARKED },
+  roles = { "initiator" },
+  capabilities = { "markers", "crc", "rping" },
+  tags = { "fpdu", "markers" },
+
+  run = function(t)
+    t:good_exchange()
+
+    local conn, op = t:operate { markers = true }
+    local data = session.fill_buffer(conn, op, 40)
+    for msn = 1, POSITIONS do read_back(t, conn, op, msn, data) end
+    t:check(true, { requirement = MARKED, expected = "correct markers", actual = "other markers" })
+    conn:close()
+  end,
+}
+
+--- Declares a case in which a marker is at each position of the FPDUs that the target receives.
+--- The tester need not request markers itself.
+local function to_target(name, title, service, rows, roles, parameters, run)
+  case {
+    id = "mpa/4.3-markers/to-target-" .. name,
+    title = title,
+    requirements = rows,
+    roles = roles,
+    capabilities = { "asks-for-markers", "crc", service },
+    tags = { "fpdu", "markers" },
+    parameters = parameters,
+
+    run = function(t, p)
+      local conn = t:start_up()
+      local is_marked = conn:marked_position(false) ~= nil
+      conn:close()
+      t:check(is_marked, { expected = "a start-up frame with M=1, as the target's file declares", actual = "M=0" })
+      run(t, p)
+    end,
+  }
+end
+
+to_target("echo", "The target delivers Sends with a marker at every position of their FPDUs", "echo", session.ECHO,
+  { "responder", "initiator" }, { size = SIZES }, function(t, p)
+  local s = session.echo(t)
+  sends(s, p)
+  s:finish()
+end)
+
+-- The FPDU of a Write with 31 bytes and the FPDU of a Read Request have 13 words each. 26 is not a
+-- multiple of 127, so a marker is at every position of both.
+to_target("writes", "The target places Writes and answers Read Requests with a marker at every position of their FPDUs", "rping",
+  { ANSWERED, PLACED }, { "responder", "initiator" }, {}, function(t)
+  t:good_exchange()
+
+  local conn, op = t:operate()
+  for msn = 1, POSITIONS do
+    -- Each Write has other bytes than the Write before it.
+    local data = (string.pack(">I4", msn) .. octets.counted(31)):sub(1, 31)
+    conn:send(mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = data } })
+    read_back(t, conn, op, msn, data)
+  end
+  conn:close()
+end)
+
+-- In each round, the Send, the Read Response and the second Send have 33 words together.
+to_target("rounds", "The responder reads from the tester and writes to it, with a marker at every position of the FPDUs that it receives",
+  "rping", { session.RPING, session.ROUNDS }, { "responder" }, {}, function(t)
+  local s = session.rping(t)
+  s:rounds(1, POSITIONS, { size = 31 })
+  s:finish()
 end)
 
 --- Declares a case in which a marker is inside a Terminate of the target, or directly before it.
@@ -111,8 +214,10 @@ local function in_terminate(name, what, distances, illegal)
   local shown = { "MPA-7.1.1-9", "MPA-4.3-4", "MPA-4.3-1", "MPA-4.2-1", "MPA-4.2-2", "MPA-4.2-5" }
   return {
     id = "mpa/4.3-markers/" .. name,
+    version = 2,
     title = "The target inserts a correct marker at any position of its Terminate for " .. what,
     requirements = shown,
+    roles = { "responder", "initiator" },
     capabilities = { "markers", "crc", "echo" },
     tags = { "fpdu", "markers", "terminate" },
     parameters = { distance = distances },
@@ -121,9 +226,15 @@ local function in_terminate(name, what, distances, illegal)
       t:good_exchange()
 
       local conn = t:start_up { markers = true, crc = true }
-      -- The echo of this Send is the target's first FPDU. It has a marker before it, 24 bytes in
-      -- addition to the payload, and no PAD. The next marker is due 512 bytes after the first one.
-      local payload = octets.counted(512 - 4 - 24 - p.distance)
+      -- The echo of this Send has 24 bytes in addition to the payload, and no PAD. It must end
+      -- `distance` bytes before a marker. An initiator has already sent a Send.
+      local from = conn:marked_position(true) % 512
+      -- If a marker is due now, it is before the FPDU of the echo.
+      if from == 0 then from = 4 end
+      local size = 512 - p.distance - 24 - from
+      -- If the echo does not fit before the next marker, it contains this marker.
+      if size < 0 then size = size + 512 - 4 end
+      local payload = octets.counted(size)
       conn:send(mpa.fpdu { ulpdu = rdmap.send { payload = payload } })
       local echo = conn:expect_fpdu { opcode = 3 }
       if not echo.last then

@@ -2,6 +2,7 @@
 //! request.
 
 use weft_core::crc;
+use weft_core::wire::mpa::fpdu::{Framing, emit};
 use weft_peer::connection::Transmit;
 use weft_peer::{Deviations, Settings};
 
@@ -69,6 +70,14 @@ fn send(msn: u8, payload: &[u8]) -> Vec<u8> {
     fpdu.extend_from_slice(payload);
     fpdu.resize(fpdu.len().next_multiple_of(4), 0);
     with_crc(&fpdu)
+}
+
+/// Returns the ULPDU of a Send with this number of octets of payload.
+fn ulpdu(msn: u8, payload: usize) -> Vec<u8> {
+    let mut ulpdu = SEND[2..20].to_vec();
+    ulpdu[13] = msn;
+    ulpdu.resize(18 + payload, 0x11);
+    ulpdu
 }
 
 fn bad(msn: u8) -> Vec<u8> {
@@ -262,6 +271,17 @@ pub(crate) const CHECKS: &[Check] = &[
     ("mpa.pad-not-zero", |d| plain(d) == with_crc(&[&right_plain()[..25], &[0xff; 3]].concat())),
     ("mpa.refuses-marker-bits", |d| {
         !receives(d, true, true, &[&leading([0, 0, 0, 1], WRITE)]).connection.is_operating()
+    }),
+    ("mpa.refuses-marker-in-header", |d| {
+        // The second FPDU begins `distance` octets before the marker at position 512. The first
+        // FPDU has a marker and 24 octets in addition to its payload.
+        let takes = |distance: usize| {
+            let (mut octets, framing) = (Vec::new(), Framing { markers: true, crc: true });
+            let first = emit(0, &[&ulpdu(1, 512 - distance - 28)], framing, &mut octets).unwrap();
+            emit(first.end, &[&ulpdu(2, 8)], framing, &mut octets).unwrap();
+            receives(d, true, true, &[&octets]).connection.is_operating()
+        };
+        !takes(4) && !takes(8) && takes(12)
     }),
     ("mpa.refuses-marker-reserved", |d| {
         !receives(d, true, true, &[&leading([1, 0, 0, 0], WRITE)]).connection.is_operating()

@@ -43,6 +43,12 @@ impl Recorder<'_> {
         self.decide(Verdict::Unimplemented, why.to_owned())
     }
 
+    /// Ends the case as inconclusive.
+    pub(crate) fn inconclusive(&mut self, why: &str) -> Stop {
+        self.step(0, Direction::Observed, StepKind::Note, format!("inconclusive: {why}"), None);
+        self.decide(Verdict::Inconclusive, why.to_owned())
+    }
+
     /// Records the result of a script's own check. `actual` is the script's text for a violation.
     /// If the check passes, the recorded observation is `expected`.
     pub(crate) fn check(
