@@ -38,7 +38,6 @@ mod traffic_log;
 mod traffic_store;
 mod virtual_link;
 mod wire;
-mod withheld;
 
 pub use accept::{AcceptLink, LinkListener};
 pub use call::Call;

@@ -12,7 +12,6 @@ use super::tcp_tester::TcpTester;
 use super::traffic_log::{Direction, EventContent, TrafficLog};
 use super::virtual_link::tester::VirtualTester;
 use super::wire::WireTester;
-use super::withheld::Withheld;
 use crate::reject::reject_if;
 use crate::time::Instant;
 
@@ -25,8 +24,6 @@ pub struct TesterConnection {
     tester: SocketAddr,
     target: SocketAddr,
     finished: bool,
-    /// A send whose segments the tester chooses.
-    withheld: Option<Withheld>,
     /// The result of each further `receive`, after the target has closed or the connection was
     /// reset.
     over: Option<Received>,
@@ -49,16 +46,7 @@ impl TesterConnection {
         traffic: &TrafficLog,
         (tester, target): (SocketAddr, SocketAddr),
     ) -> Self {
-        TesterConnection {
-            side,
-            number,
-            traffic: traffic.clone(),
-            tester,
-            target,
-            finished: false,
-            withheld: None,
-            over: None,
-        }
+        TesterConnection { side, number, traffic: traffic.clone(), tester, target, finished: false, over: None }
     }
 
     /// Sends bytes unchanged. The first write passes all bytes to TCP. Therefore the bytes leave in
@@ -116,7 +104,8 @@ impl TesterConnection {
 
     /// Gives bytes to the tester's TCP, which does not send them yet. Then
     /// [`send_segment`](Self::send_segment) sends them in segments that the caller chooses, and
-    /// [`send_withheld`](Self::send_withheld) ends the send.
+    /// [`send_withheld`](Self::send_withheld) ends the send. The traffic log has the bytes from the
+    /// time of this call.
     ///
     /// # Errors
     /// - [`LinkError::NoSegments`]: the link uses the TCP of the operating system.
@@ -126,13 +115,19 @@ impl TesterConnection {
     pub async fn withhold(&mut self, octets: &[u8]) -> Result<(), LinkError> {
         reject_if(self.finished, LinkError::Finished)?;
         reject_if(self.over == Some(Received::Reset), LinkError::Reset)?;
+        let at = self.now();
         let result = match &mut self.side {
             Side::Tcp(_) => Err(LinkError::NoSegments),
             Side::Virtual(side) => side.withhold(octets),
             Side::Wire(side) => side.withhold(octets).await,
         };
         match &result {
-            Ok(()) => self.withheld = Some(Withheld::new(octets)),
+            // The target may answer before the traffic log could have all bytes of its stream. For
+            // the monitor, an answer must not come before its request.
+            Ok(()) => {
+                let content = EventContent::Octets(Bytes::copy_from_slice(octets));
+                self.traffic.record(at, self.number, Direction::ToTarget, content);
+            }
             Err(LinkError::Reset) => self.saw_reset(),
             Err(_) => {}
         }
@@ -149,19 +144,13 @@ impl TesterConnection {
     /// The same errors as [`withhold`](Self::withhold).
     pub async fn send_segment(&mut self, begin: i64, octets: &[u8], fragment: Option<u16>) -> Result<(), LinkError> {
         reject_if(self.over == Some(Received::Reset), LinkError::Reset)?;
-        let at = self.now();
         let result = match &mut self.side {
             Side::Tcp(_) => Err(LinkError::NoSegments),
             Side::Virtual(side) => side.send_segment(begin, octets),
             Side::Wire(side) => side.send_segment(begin, octets, fragment),
         };
-        match &result {
-            Ok(()) => {
-                let logged = self.withheld.as_mut().and_then(|withheld| withheld.sent(begin, octets.len()));
-                self.record_sent(at, logged);
-            }
-            Err(LinkError::Reset) => self.saw_reset(),
-            Err(_) => {}
+        if let Err(LinkError::Reset) = result {
+            self.saw_reset();
         }
         result
     }
@@ -172,28 +161,15 @@ impl TesterConnection {
     /// # Errors
     /// The same errors as [`withhold`](Self::withhold).
     pub async fn send_withheld(&mut self) -> Result<(), LinkError> {
-        let Some(mut withheld) = self.withheld.take() else { return Ok(()) };
-        let at = self.now();
         let result = match &mut self.side {
             Side::Tcp(_) => Err(LinkError::NoSegments),
             Side::Virtual(side) => side.send_withheld(),
             Side::Wire(side) => side.send_withheld(),
         };
-        match &result {
-            Ok(()) => {
-                let logged = withheld.sent(0, withheld.octets.len());
-                self.record_sent(at, logged);
-            }
-            Err(LinkError::Reset) => self.saw_reset(),
-            Err(_) => {}
+        if let Err(LinkError::Reset) = result {
+            self.saw_reset();
         }
         result
-    }
-
-    fn record_sent(&self, at: Instant, octets: Option<Bytes>) {
-        if let Some(octets) = octets {
-            self.traffic.record(at, self.number, Direction::ToTarget, EventContent::Octets(octets));
-        }
     }
 
     /// Waits until `deadline` for bytes, FIN or reset from the target. An event that has already

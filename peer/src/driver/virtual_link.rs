@@ -13,6 +13,7 @@ mod pm_server;
 mod reassembly;
 mod simulation;
 pub(super) mod tester;
+mod withheld;
 
 use core::time::Duration;
 use std::fmt;

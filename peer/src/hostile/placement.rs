@@ -3,7 +3,7 @@
 
 use weft_core::wire::rdmap::Opcode;
 
-use super::context::segment::{TO, add, has_payload, opcode};
+use super::context::segment::{TO, add, has_payload, is_last, opcode};
 
 deviations! {
     "ddp.abandons-incomplete-send" [Conduct(|conduct| conduct.abandons_incomplete = true)] ["DDP-5.4-5"]
@@ -23,6 +23,9 @@ deviations! {
     "ddp.places-further" [SegmentArrived(|octets| if opcode(octets) == Opcode::WRITE && has_payload(octets) {
         add(octets, TO + 4, 1);
     })] ["DDP-5.1.1-1"] "places the data of a Write one byte after its TO";
+    "ddp.places-parts-further" [SegmentArrived(|octets| if opcode(octets) == Opcode::WRITE && has_payload(octets) && !is_last(octets) {
+        add(octets, TO + 4, 1);
+    })] ["DDP-5.1.1-1"] "places the data of each segment of a Write, except the last segment, one byte after its TO";
     "ddp.places-refused" [Conduct(|conduct| conduct.places_refused = true)]
         ["DDP-7.1-16", "DDP-7.1-11", "DDP-7.1-12", "DDP-7.1-13", "DDP-8.1-1"]
         "places the part of a rejected Write that fits in the region, and then reports the error";

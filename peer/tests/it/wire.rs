@@ -181,6 +181,8 @@ fn serve(mut device: FarDevice, address: IpCidr, stop: &AtomicBool) {
     let mut sockets = SocketSet::new(Vec::new());
     let socket = Socket::new(SocketBuffer::new(vec![0; 65_536]), SocketBuffer::new(vec![0; 65_536]));
     let handle = sockets.add(socket);
+    // The first SYN may wait already.
+    sockets.get_mut::<Socket<'_>>(handle).listen(PORT).unwrap();
     while !stop.load(Relaxed) {
         interface.poll(Instant::now(), &mut device, &mut sockets);
         let socket = sockets.get_mut::<Socket<'_>>(handle);

@@ -233,9 +233,10 @@ impl Target {
 
     /// Maximum payload in bytes of a DDP segment that fits into one TCP segment. Over Ethernet, a
     /// TCP segment has 1,460 bytes. On this machine, it can be much longer. The headers and the CRC
-    /// of an FPDU use a part of the TCP segment. With markers, the payload must be smaller.
+    /// of an FPDU use a part of the TCP segment. With markers, the payload must be smaller. A ULPDU
+    /// has at most 64,768 bytes (MPA-3-4), of which DDP's header of a Send has 18.
     pub(crate) fn max_segment(&self) -> u32 {
-        if self.is_on_this_machine() { 65_000 } else { 1432 }
+        if self.is_on_this_machine() { 64_750 } else { 1432 }
     }
 
     /// Size in bytes of rping's data buffer.

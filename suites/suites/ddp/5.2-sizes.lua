@@ -52,7 +52,7 @@ sends("send", "The target sends back Sends of more than 65,535 bytes",
   { size = { 65535, 65536, 65540, 131072, 1000000 } }, function(_, p) return { size = p.size, segment = 1400 } end)
 
 sends("fpdu", "The target receives FPDUs up to the largest that fits into a TCP segment",
-  { payload = { 1432, 4096, 16400, 32750, 32768, 65000 } }, function(t, p)
+  { payload = { 1432, 4096, 16400, 32750, 32768, 64750 } }, function(t, p)
   local payload = p.payload
   if payload > t:max_segment() then
     t:unimplemented(("An FPDU with %d bytes of payload does not fit into a TCP segment to the target."):format(payload))
@@ -209,7 +209,7 @@ local function check_fits(t, payload)
   end
 end
 
-local LONG = { 1432, 4096, 16400, 32750, 32768, 65000 }
+local LONG = { 1432, 4096, 16400, 32750, 32768, 64750 }
 
 with_rping("long-write", "The target places Writes in FPDUs up to the largest that fits into a TCP segment", { payload = LONG }, {}, function(s, p, t)
   check_fits(t, p.payload)

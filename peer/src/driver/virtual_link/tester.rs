@@ -8,9 +8,9 @@ use bytes::Bytes;
 
 use super::network::{LATENCY, SEND_TIMEOUT, WINDOW};
 use super::simulation::{Item, Machine, Simulation, lock};
+use super::withheld::Withheld;
 use crate::driver::link_error::LinkError;
 use crate::driver::received::Received;
-use crate::driver::withheld::Withheld;
 use crate::time::Instant;
 
 /// The tester's side of a virtual connection.
@@ -56,7 +56,7 @@ impl VirtualTester {
         let Some(offset) = first.checked_add_signed(begin) else { return Ok(()) };
         self.put_segment(offset, octets)?;
         if let Some((_, withheld)) = &mut self.withheld {
-            withheld.sent(begin, octets.len());
+            withheld.note_segment(begin, octets.len());
         }
         Ok(())
     }

@@ -131,6 +131,12 @@ pub(crate) const CHECKS: &[Check] = &[
             && octets[38] == 2
             && sealed(&octets)
     }),
+    ("mpa.completes-cut-crc", |d| {
+        let first = send(1, b"one");
+        let mut machine = receives(d, true, false, &[WRITE, &first[..first.len() - 3]]);
+        machine.fin();
+        machine.received().len() == 1
+    }),
     ("mpa.count-with-header", |d| {
         let octets = plain(d);
         octets[..2] == [0, 25] && octets[2..28] == right_plain()[2..28] && sealed(&octets)
