@@ -113,7 +113,7 @@ function session.agent_traffic(t, target)
   --- Returns a new STag of the tester.
   function traffic.new_stag()
     stags = stags + 1
-    return shared.STAG + stags
+    return shared.nth_stag(stags)
   end
 
   --- Fills a region with a new pattern.

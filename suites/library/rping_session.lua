@@ -183,7 +183,7 @@ function session.rping(t, more)
 
   --- Returns the FPDU of the next Read Request, for a part of the buffer.
   local function read_request(c, at, size)
-    local stag = shared.STAG + c.read_msn % 0x10000
+    local stag = shared.nth_stag(c.read_msn % 0x10000)
     local fpdu = mpa.fpdu {
       ulpdu = rdmap.read_request {
         sink_stag = stag, sink_to = 0, rdmardsz = size, src_stag = c.op.stag, src_to = c.op.to + at, msn = c.read_msn,

@@ -24,8 +24,15 @@ local SEGMENT = 1024
 local MAX_JOINED = 262144
 --- The highest number of a connection. A session does not find connections with higher numbers.
 local MAX_NUMBER = 1000
---- The lowest STag of the tester's memory.
+--- An STag of the tester's memory.
 local STAG = 0x77650000
+
+--- Returns an STag of the tester's memory. Different numbers have different STags, and the STags of
+--- consecutive numbers are at different distances (RFC 5040 section 8.1.1).
+local function nth_stag(number)
+  -- An even factor of the square and an odd factor of the number give a permutation of 32 bits.
+  return STAG + number * number * 0x9e3779b2 + number * 0x85ebca6b & 0xffffffff
+end
 
 --- Payload is placed into the buffer of the ULP.
 local PLACED = "DDP-5.2-4"
@@ -447,7 +454,7 @@ local function get_ready(conn, reply, fields)
 end
 
 shared.ANSWER, shared.SEGMENT, shared.MAX_JOINED = ANSWER, SEGMENT, MAX_JOINED
-shared.MAX_NUMBER, shared.STAG = MAX_NUMBER, STAG
+shared.MAX_NUMBER, shared.STAG, shared.nth_stag = MAX_NUMBER, STAG, nth_stag
 shared.PLACED, shared.DELIVERED, shared.IN_ORDER = PLACED, DELIVERED, IN_ORDER
 shared.ANSWERED, shared.ANSWERED_IN_ORDER = ANSWERED, ANSWERED_IN_ORDER
 shared.describe, shared.is_missing, shared.violated_by, shared.checker = describe, is_missing, violated_by, checker

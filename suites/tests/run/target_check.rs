@@ -50,7 +50,7 @@ async fn a_command_that_the_driven_socket_lacks_is_named() {
 fn the_examples_of_the_guide_are_targets() {
     let guide = include_str!("../../suites/TARGETS.md");
     let examples: Vec<&str> = guide.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
-    assert_eq!(examples.len(), 7);
+    assert_eq!(examples.len(), 8);
     for example in &examples {
         Target::from_toml("guide.toml", example).unwrap();
     }

@@ -209,12 +209,14 @@ async fn every_described_field_occurs_in_an_answer() {
                 | "Summary.boundaries"
                 | "Summary.not_stored"
                 | "CaseResult.program_ends"
+                | "Evidence.dropped"
                 | "Evidence.source"
                 | "Evidence.without_wire"
         ) || [
             "Accepted.",
             "BaselineEntry.",
             "Boundary.",
+            "DroppedTraffic.",
             "ExpectedResult.",
             "Job.",
             "LaneState.",
