@@ -4,7 +4,7 @@ from person import check
 from playwright.sync_api import expect
 
 # The time limit for a run, in milliseconds.
-RUN = 120_000
+RUN = 300_000
 
 
 def start(page, target, select, tier="default"):
