@@ -168,13 +168,123 @@ CONNECT_BUGS = {
     "request-again": (
         "timing", "if no Reply comes within half a second, the Request is sent again"),
 }
+
+# A third set of bugs of --listen, in the same form (--list-bugs --role new).
+NEW_BUGS = {
+    "crc-tx-c0": (
+        "crc", "if the Request has C=0 (and we C=1), our FPDUs carry 0 instead of a CRC"),
+    "bounds-round": (
+        "size", "the end of a tagged buffer is rounded up to a multiple of 4,096: Writes and Reads "
+        "beyond the end are accepted up to there; needs rping"),
+    "pd-512": (
+        "start-up", "a Request with exactly 512 octets of private data is refused"),
+    "ord-sticky": (
+        "start-up", "the ORD in an enhanced Reply is limited by the IRD of the enhanced Request "
+        "before this one, on another connection"),
+    "marker-lead-crc": (
+        "marker", "a marker right in front of an FPDU, other than the first one of the connection, "
+        "is left out of the CRC; needs M=1 and an FPDU that begins exactly there"),
+    "pad-stale": (
+        "life", "the PAD of a sent FPDU has octets that an earlier, longer FPDU of the connection "
+        "left in the buffer; the CRC fits them"),
+    "crc-not-last": (
+        "crc", "a bad CRC in the FPDU of a segment without L bit is not noticed"),
+    "write-tail-late": (
+        "mix", "the last segment of a sent Write of several segments follows the Send that comes "
+        "after it; needs rping with --size over 1,400"),
+    "stag-cache": (
+        "mix", "an STag that the last Write used is good for further Writes after a Send with "
+        "Invalidate; needs rping"),
+    "term-send-msn": (
+        "mix", "the MSN of a Terminate counts on from our Sends: it is not 1 after a Send of ours"),
+    "term-overtakes": (
+        "load", "a Terminate goes out ahead of all answers that wait for the socket, even in the "
+        "middle of an FPDU"),
+    "fin-half-fpdu": (
+        "life", "if the peer's FIN comes inside an FPDU, the connection is not closed for a minute"),
+    "ctx-cache-8": (
+        "concurrency", "when a ninth connection becomes active, the one that was silent longest "
+        "forgets the last step of its expected MSN: its next Send is refused"),
+    "age-reassembly": (
+        "timing", "what is received of a Send is forgotten if its next segment comes over a second "
+        "later"),
+    "tx-recycle": (
+        "load", "while over 64 KiB of answers wait, the octets of an answer are overwritten with "
+        "those of the next Send that arrives with it; the CRC fits them"),
+    "read-sink-stale": (
+        "mix", "a Read Request that arrives while an earlier answer still waits for the socket "
+        "is answered to the sink STag of the earlier one"),
+    "read-crossed": (
+        "mix", "a Read Request that arrives while our own Read is outstanding is never answered; "
+        "needs rping"),
+    "se-leak-32": (
+        "load", "after 32 Sends with Solicited Event, over all connections, further ones are lost"),
+    "hol-block": (
+        "concurrency", "while over 256 KiB wait for the socket of one connection, nothing is "
+        "received on all others"),
+    "lost-wakeup": (
+        "load", "when TCP does not take all and less than 1 MiB is left, the rest is not sent "
+        "before something more is received"),
+}
+
+# More bugs of --connect, written later (--role new-initiator), in the same form.
+NEW_CONNECT_BUGS = {
+    "pd-8bit": (
+        "size", "the Reply's PD_Length is read as 8 bits: of 256 or more octets of private data "
+        "the rest counts as FPDUs"),
+    "write-odd-seg": (
+        "size", "of a Write segment that is not the last, the 1 to 3 octets beyond a multiple "
+        "of four are not placed; needs rping and segments of other sizes"),
+    "rtr-read-hold": (
+        "start-up", "Sends that arrive before the response to the RTR by Read are lost; "
+        "needs --enhanced and a Reply that offers Read only"),
+    "rtr-crc": (
+        "crc", "the RTR has no CRC if the Reply has C=0, though the Request has C=1; "
+        "needs --enhanced"),
+    "crc-own-only": (
+        "crc", "received CRCs are not checked if only the Responder asks for CRCs; "
+        "needs --no-crc and a Reply with C=1"),
+    "marker-rx-start": (
+        "marker", "a marker right before a received FPDU is taken for its ULPDU Length, except "
+        "before the first FPDU; needs --markers and an FPDU that begins at a multiple of 512"),
+    "marker-pos-rst": (
+        "life", "on the connection after one that ended with RST, the positions of the sent "
+        "markers count from where the old one ended; needs M=1 in the second Reply"),
+    "request-dirty": (
+        "life", "the Request after a Reply with R=1 has R=1 too"),
+    "fin-in-send": (
+        "life", "if the peer's FIN comes inside a Send of several segments, the connection is "
+        "closed 30 s later only"),
+    "read-stale-tail": (
+        "mix", "the answer to a Read of several segments has in its last segment the octets of "
+        "the answer before to the same Read; needs rping and a second round"),
+    "msn-later-seg": (
+        "mix", "a wrong MSN in the second or a later segment of a Send is not noticed"),
+    "term-last-error": (
+        "mix", "of several faulty FPDUs that arrive together, the Terminate names the last one "
+        "with an MPA or DDP error"),
+    "rtr-behind": (
+        "timing", "if the Reply comes in pieces, the RTR goes out after the first Send; "
+        "needs --enhanced and --greeting"),
+    "setup-timer": (
+        "timing", "the timer for the Reply is not stopped: after 4 s the connection is closed"),
+    "read-ring-8": (
+        "load", "from the ninth on, of Reads outstanding at once, the answer has the sink STag "
+        "and TO of the Read eight before"),
+    "term-cuts": (
+        "load", "a Terminate that is sent while over 64 KiB wait to be sent cuts them off inside "
+        "an FPDU"),
+}
 ACTIVE = None                   # name of the one active bug
 
 # State that only bugs touch.  The correct endpoint never reads it.
 SHARED = {"regions": {}, "refused": 0, "half": None, "crc_owner": None,
           "buffer": bytearray(ECHO_BUFFER), "msn": [1, 1], "opened": 0,
           "live": [], "next_msn": 1, "stale": b"", "sink": None,
-          "waiting": set(), "c": 0x40, "refused_reads": 0, "enhanced": False}
+          "waiting": set(), "c": 0x40, "refused_reads": 0, "enhanced": False,
+          "peer_ird": None, "contexts": [], "lock": threading.Lock(), "events": 0,
+          "full": set(),
+          "old_pos": 0, "dirty": 0}
 
 
 def bug(name):
@@ -263,11 +373,16 @@ class FpduWriter:
         self.use_crc, self.markers = use_crc, markers
         self.pos = 0            # octets sent since Full Operation began
         self.late = 0           # for one bug: octets that markers come late
+        self.buffer = bytearray()       # for one bug: where FPDUs are made
 
     def frame(self, ulpdu):
         """One FPDU, with the markers that fall into it."""
         body = struct.pack(">H", len(ulpdu)) + ulpdu
+        if bug("pad-stale"):
+            body += bytes(self.buffer[len(body):len(body) + -len(body) % 4])
         body += bytes(-len(body) % 4)
+        if bug("pad-stale"):
+            self.buffer[:len(body)] = body
         covered = body
         if self.markers and not (bug("marker-term") and ulpdu[1] & 15 == TERM):
             body, covered = self._insert_markers(body)
@@ -304,6 +419,8 @@ class FpduWriter:
         covered = raw
         if bug("marker-pad-crc") and end_marker:
             covered = raw[:-4]
+        if bug("marker-lead-crc") and self.pos and self.pos % 512 == 0:
+            covered = raw[4:]
         return bytes(raw), bytes(covered)
 
 
@@ -369,6 +486,8 @@ class FpduReader:
     def _complete(self):
         """Takes one FPDU from buf: (CRC-covered octets, body, CRC)."""
         lead = 4 if self.markers and self.pos % 512 == 0 else 0
+        if bug("marker-rx-start") and self.pos:
+            lead = 0
         if len(self.buf) < lead + 2:
             self._incomplete(None)
             return None
@@ -466,6 +585,8 @@ class FpduReader:
             return False
         if bug("split-crc") and self.late_crc:
             return False
+        if bug("crc-not-last") and ulpdu and not ulpdu[0] & 0x40:
+            return False
         return True
 
 
@@ -485,12 +606,15 @@ class UntaggedQueue:
         self.msn = 1
         self.spans = []         # placed parts, as sorted [start, end) pairs
         self.extent = 0         # end of the farthest part
+        self.placed = 0.0       # for one bug: when the last segment came
 
     def check(self, msn, mo, count):
         """The DDP checks of RFC 5041, 7.1, for this segment."""
         want = self.msn
         if bug("msn-8bit") and self.number == 0:
             want &= 0xFF
+        if bug("msn-later-seg") and self.number == 0 and self.spans:
+            want = msn
         if msn != want:
             raise Fault(DDP, 2, 3)
         if count and mo > self.size:
@@ -500,6 +624,10 @@ class UntaggedQueue:
 
     def place(self, mo, data, last):
         """Places one checked segment; returns the message if complete."""
+        if bug("age-reassembly"):
+            if self.spans and time.monotonic() - self.placed > 1:
+                self.spans, self.extent = [], 0
+            self.placed = time.monotonic()
         if bug("mo-append"):
             mo = self.extent
         if bug("last-empty") and last and not data and self.spans:
@@ -552,6 +680,9 @@ class Region:
         """True if the octets to ... to+count-1 lie inside."""
         if bug("write-to-high"):
             to = self.base + ((to - self.base) & 0xFFFFFFFF)
+        if bug("bounds-round"):
+            end = self.base + len(self.data)
+            return self.base <= to and to + count <= end + -end % 4096
         return self.base <= to and to + count <= self.base + len(self.data)
 
 
@@ -590,6 +721,13 @@ class Connection:
         self.stuck = False              # this and the next two: for bugs only
         self.open_seg = None            # first segment of an unfinished message
         self.sink_high = {}
+        self.write_cache = (None, None) # this and the next three: for bugs only
+        self.write_tail = None
+        self.held = None
+        self.sink = 0
+        self.begun = self.cut = False   # the Reply has begun / came in pieces
+        self.late_rtr = None            # this and the next two: for bugs only
+        self.tails, self.sinks = {}, []
         self.service = SERVICES[opts.service, initiator](self)
         size = RPING_BUFFER if opts.service == "rping" else ECHO_BUFFER
         self.queues = [UntaggedQueue(0, size), UntaggedQueue(1, 28), UntaggedQueue(2, 52)]
@@ -617,6 +755,36 @@ class Connection:
             SHARED["regions"].update(self.regions)
         if bug("msn-reuse"):
             SHARED["next_msn"] = self.tx_msn[0]
+        SHARED["full"].discard(self)
+        if bug("ctx-cache-8"):
+            with SHARED["lock"]:
+                if self in SHARED["contexts"]:
+                    SHARED["contexts"].remove(self)
+
+    def _load_context(self):
+        """For one bug: a cache of eight contexts, without a complete write-back."""
+        with SHARED["lock"]:
+            contexts = SHARED["contexts"]
+            if self in contexts:
+                contexts.remove(self)
+            contexts.append(self)
+            if len(contexts) > 8:
+                queue = contexts.pop(0).queues[0]
+                queue.msn = max(queue.msn - 1, 1)
+
+    def _blocked(self):
+        """For one bug: another connection has too much waiting for its socket."""
+        if len(self.out) > 1 << 18:
+            SHARED["full"].add(self)
+        else:
+            SHARED["full"].discard(self)
+        return bool(SHARED["full"] - {self})
+
+    def _release(self):
+        """For one bug: sends the answer that was held back."""
+        held, self.held = self.held, None
+        if held is not None:
+            self.send_untagged(0, SEND, held)
 
     # ---- life cycle
 
@@ -628,6 +796,8 @@ class Connection:
             if bug("error-neighbour") or bug("rst-flush"):
                 SHARED["live"].append(self)
             self._start()
+            if self.late_rtr is not None:
+                self._rtr(*self.late_rtr)
             self._loop()
         except Refused as why:
             self.failed = True
@@ -637,6 +807,8 @@ class Connection:
         except (OSError, Abort) as why:
             self.failed = True
             self._log("ended: %r" % why)
+            if bug("marker-pos-rst") and self.writer and isinstance(why, ConnectionError):
+                SHARED["old_pos"] = self.writer.pos
             if bug("rst-flush") and isinstance(why, ConnectionResetError):
                 for other in SHARED["live"]:
                     other.queues[0].spans, other.queues[0].extent = [], 0
@@ -663,8 +835,14 @@ class Connection:
         finished = False                # the peer's FIN came
         shut = False                    # our FIN is sent
         deadline = None
+        if bug("setup-timer"):
+            deadline = self.setup_end - SETUP_TIMEOUT + 4.0
         while True:
             if finished and not self.out:
+                if bug("fin-half-fpdu") and self.reader.buf and not self.closing:
+                    time.sleep(60)
+                if bug("fin-in-send") and self.queues[0].spans and not self.closing:
+                    time.sleep(LAST_SEND)
                 return
             if self.closing and not self.out and not shut:
                 self.sock.shutdown(socket.SHUT_WR)
@@ -673,6 +851,8 @@ class Connection:
             if deadline is None and (self.closing or finished):
                 deadline = time.monotonic() + LAST_SEND
             want = select.POLLOUT if self.out else 0
+            if bug("lost-wakeup") and len(self.out) < 1 << 20:
+                want = 0
             if bug("stuck-window") and len(self.out) > 2 << 20:
                 self.stuck = True
             if not finished and len(self.out) < OUT_LIMIT and not self.stuck:
@@ -687,9 +867,14 @@ class Connection:
                     if finished and bug("fin-drops"):
                         self.out.clear()
             self._flush()
+            if bug("hol-block"):
+                self._blocked()
 
     def _receive(self):
         """One TCP read and all its FPDUs.  True at the peer's FIN."""
+        while bug("hol-block") and self._blocked():
+            self._flush()
+            time.sleep(0.01)
         try:
             data = self.sock.recv(1 << 18)
         except BlockingIOError:
@@ -731,11 +916,26 @@ class Connection:
                     raise Abort("poisoned")
                 self._on_ulpdu(ulpdu)
             except Fault as fault:
-                self.terminate(fault)
+                self.terminate(self._last_fault(fault) if bug("term-last-error") else fault)
+        if bug("tx-recycle"):
+            self._release()
         self._late_writes()
         for args in reversed(self.late_reads):
             self._answer_read(*args)
         self.late_reads = []
+
+    def _last_fault(self, fault):
+        """For one bug: the last MPA or DDP error of the FPDUs at hand."""
+        while True:
+            try:
+                ulpdu = self.reader.next()
+                if ulpdu is None:
+                    return fault
+                self.check_ddp(ulpdu)
+            except Fault as later:
+                if later.etype != 0 and later.layer != MPA:
+                    later.seg = ulpdu
+                fault = later
 
     def terminate(self, fault):
         """Sends the Terminate and ends the stream."""
@@ -743,9 +943,17 @@ class Connection:
             return
         self.failed = True
         self._log("sends %s" % fault)
+        if bug("term-cuts") and len(self.out) > 1 << 16:
+            del self.out[(1 << 15) + 2:]
         # A Responder sends no FPDU before it has validated one (RFC 5044, 7.1.2, rule 4).
         if self.initiator or self.fpdus:
+            if bug("tx-recycle"):
+                self._release()
+            behind = b""
+            if bug("term-overtakes"):
+                behind, self.out = self.out, bytearray()
             self.send_untagged(2, TERM, fault.message())
+            self.out += behind
         self.closing = True
         if bug("error-neighbour"):
             for other in SHARED["live"]:
@@ -755,6 +963,8 @@ class Connection:
 
     def close(self):
         """Graceful end: what is queued still goes out, then FIN."""
+        if bug("tx-recycle"):
+            self._release()
         self.closing = True
 
     # ---- sending
@@ -787,8 +997,13 @@ class Connection:
                 last = False
             self._queue(struct.pack(">BBIIII", 0x41 if last else 0x01, 0x40 | opcode,
                                     0, qn, msn, mo) + part)
+        if bug("write-tail-late") and self.write_tail:
+            self._queue(self.write_tail)
+            self.write_tail = None
 
     def _next_msn(self, qn):
+        if bug("term-send-msn") and qn == 2:
+            qn = 0
         if bug("shared-msn") and qn == 0:
             msn = SHARED["msn"][self.slot]
             SHARED["msn"][self.slot] += 1
@@ -810,10 +1025,21 @@ class Connection:
             at = (to + offset) & 0xFFFFFFFFFFFFFFFF
             if bug("sink-to-carry"):
                 at = (to >> 32 << 32) | ((to + offset) & 0xFFFFFFFF)
-            self._queue(struct.pack(">BBIQ", 0xC1 if last else 0x81, 0x40 | opcode,
-                                    stag, at) + part)
+            segment = struct.pack(">BBIQ", 0xC1 if last else 0x81, 0x40 | opcode,
+                                  stag, at) + part
+            if bug("write-tail-late") and opcode == WRITE and last and offset:
+                self.write_tail = segment
+                continue
+            self._queue(segment)
 
     def send(self, payload):
+        if bug("tx-recycle"):
+            held, self.held = self.held, None
+            if held is not None:
+                self.send_untagged(0, SEND, payload[:len(held)] + held[len(payload):])
+            if len(self.out) > 1 << 16:
+                self.held = payload
+                return
         self.send_untagged(0, SEND, payload)
 
     def write(self, stag, to, payload):
@@ -833,10 +1059,15 @@ class Connection:
         self.regions[region.stag] = region
         return region
 
-    def region(self, stag):
+    def region(self, stag, write=False):
         found = self.regions.get(stag)
         if found is None and bug("stag-after-close"):
             found = SHARED["regions"].get(stag)
+        if bug("stag-cache") and write:
+            if found is not None:
+                self.write_cache = stag, found
+            elif self.write_cache[0] == stag:
+                found = self.write_cache[1]
         return found
 
     # ---- receiving
@@ -858,7 +1089,7 @@ class Connection:
         count = len(ulpdu) - 14
         if not count:
             return
-        region = self.region(stag)
+        region = self.region(stag, ulpdu[1] & 15 == WRITE)
         if region is None:
             raise Fault(DDP, 1, 0)
         if to + count > 1 << 64:
@@ -887,6 +1118,8 @@ class Connection:
         return len(self.inbound_reads) < limit
 
     def _on_ulpdu(self, ulpdu):
+        if bug("ctx-cache-8"):
+            self._load_context()
         try:
             self.check_ddp(ulpdu)
             if ulpdu[1] >> 6 > 1:       # RV: 00b and 01b are valid
@@ -918,9 +1151,11 @@ class Connection:
             queue.buf[:queue.extent] = bytes(queue.extent)
         if bug("page-cross") and opcode == WRITE and to & 7:
             data = data[:4096 - to % 4096]
+        if bug("write-odd-seg") and opcode == WRITE and not ulpdu[0] & 0x40:
+            data = data[:len(data) & ~3]
         if data:
             late = bug("goahead-early") and opcode == WRITE and ulpdu[0] & 0x40 and self.write_open
-            self._place_tagged(self.region(stag), to, data, late)
+            self._place_tagged(self.region(stag, opcode == WRITE), to, data, late)
         if opcode == WRITE:
             self.write_open = not ulpdu[0] & 0x40
         if opcode == READ_RESP and ulpdu[0] & 0x40:
@@ -935,6 +1170,8 @@ class Connection:
             return
         if bug("later-bounds") and not region.holds(to, len(data)):
             return
+        if bug("bounds-round"):
+            data = data[:max(len(region.data) - offset, 0)]
         region.data[offset:offset + len(data)] = data
 
     def _late_writes(self):
@@ -999,8 +1236,14 @@ class Connection:
             self.rtr_send = False
             return                      # the RTR, not for the ULP
         self.rtr_send = False
+        if bug("se-leak-32") and opcode in (SEND_SE, SEND_SE_INV):
+            SHARED["events"] += 1
+            if SHARED["events"] > 32:
+                return
         self.delivered += 1
         if bug("lost-300th") and self.delivered == 300:
+            return
+        if bug("rtr-read-hold") and self.service.rtr:
             return
         self.service.on_send(message)
 
@@ -1009,6 +1252,12 @@ class Connection:
             raise Fault(RDMAP, 2, 0xFF)
         sink, sink_to, size, stag, to = struct.unpack(">IQIIQ", header)
         content = self._source(header, size, stag, to)
+        if bug("read-crossed") and self.read is not None:
+            return
+        if bug("read-sink-stale"):
+            if not any(end > self.sent for end in self.inbound_reads):
+                self.sink = sink
+            sink = self.sink
         if bug("sink-hi-cache"):
             high = self.sink_high.setdefault(sink, sink_to >> 32)
             sink_to = high << 32 | sink_to & 0xFFFFFFFF
@@ -1032,11 +1281,23 @@ class Connection:
         step = self.segment_size(14)
         if bug("read-part") and size > step:
             return bytes(region.data[offset:offset + step] + region.data[step:size])
+        if bug("bounds-round"):
+            return bytes(region.data[offset:offset + size]).ljust(size, b"\0")
+        if bug("read-stale-tail") and size > step:
+            at = offset + (size - 1) // step * step
+            tail = bytes(region.data[at:offset + size])
+            old = self.tails.get((stag, to, size), tail)
+            self.tails[stag, to, size] = tail
+            return bytes(region.data[offset:at]) + old
         return bytes(region.data[offset:offset + size])
 
     def _answer_read(self, sink, sink_to, content):
         if bug("read-tail-short") and len(content) > SEGMENT and len(content) % 4:
             content = content[:-1]
+        if bug("read-ring-8"):
+            self.sinks.append((sink, sink_to))
+            if len(self.inbound_reads) >= 8:
+                sink, sink_to = self.sinks[-9]
         self.send_tagged(READ_RESP, sink, sink_to, content)
         self.answered += 1
         if bug("read-dup-16") and self.answered % 16 == 0:
@@ -1059,10 +1320,13 @@ class Connection:
         data = b""
         while len(data) < count:
             self.sock.settimeout(max(self.setup_end - time.monotonic(), 0.001))
+            if bug("rtr-behind") and self.begun and not select.select([self.sock], [], [], 0)[0]:
+                self.cut = True
             part = self.setup_recv(count - len(data))
             if not part:
                 raise Refused("closed during set-up")
             data += part
+            self.begun = True
         return data
 
     def setup_recv(self, count):
@@ -1083,8 +1347,10 @@ class Connection:
         if self._exactly(16) != key:
             raise Refused("wrong key")
         flags, rev, length = struct.unpack(">BBH", self._exactly(4))
-        if length > 512:
+        if length > (511 if bug("pd-512") else 512):
             raise Refused("too much private data")
+        if bug("pd-8bit"):
+            length &= 0xFF
         if bug("reply-split") and self.initiator and length:
             return flags, rev, self._at_hand(length)
         if bug("early-fpdu") and self.initiator and not flags & 0x20:
@@ -1121,11 +1387,16 @@ class Connection:
     def _full_operation(self, flags):
         """Makes the framing; flags are those of the peer's frame."""
         use_crc = bool((flags | self._own_flags()) & 0x40)
-        self.writer = FpduWriter(use_crc, bool(flags & 0x80))
+        send_crc = use_crc and not (bug("crc-tx-c0") and not flags & 0x40)
+        self.writer = FpduWriter(send_crc, bool(flags & 0x80))
         self.reader = FpduReader(use_crc or bug("crc-neither"), self.opts.markers, self.check_ddp)
         if bug("crc-sticky") and not SHARED["c"]:
             self.reader.use_crc = False
         SHARED["c"] = flags & 0x40
+        if bug("crc-own-only"):
+            self.reader.use_crc = bool(self._own_flags() & 0x40)
+        if bug("marker-pos-rst"):
+            self.writer.pos, SHARED["old_pos"] = SHARED["old_pos"], 0
         if bug("marker-one-way") and flags & 0x80 and not self.opts.markers:
             self.writer.late = 4
 
@@ -1157,6 +1428,10 @@ class Connection:
             own_ord = AUTO
         else:
             own_ord = self.ord = min(ORD, ird)
+        if bug("ord-sticky") and ird != AUTO:
+            if SHARED["peer_ird"] is not None:
+                own_ord = min(ORD, SHARED["peer_ird"])
+            SHARED["peer_ird"] = ird
         reject = self.opts.service == "rping" and own_ord == 0
         if reject:
             own_ord = 1                 # what the service needs
@@ -1186,6 +1461,8 @@ class Connection:
             rtr = 0xC000 if opts.p2p else 0
             private = struct.pack(">HH", opts.ird | rtr, opts.ord | rtr)
         bits = self._own_flags() | (0x10 if private else 0)
+        if bug("request-dirty"):
+            bits, SHARED["dirty"] = bits | SHARED["dirty"], 0
         low, high = opts.private
         room = 512 - len(private)
         private += pattern(min(low + (self.number - 1) % (high - low + 1), room), self.number)
@@ -1203,12 +1480,17 @@ class Connection:
         if enhanced and (rev != 2 or not flags & 0x10 or len(reply) < 4):
             raise Refused("reply is not enhanced")
         if flags & 0x20 and not (bug("reject-data") and len(reply) > 4 * enhanced):
+            SHARED["dirty"] = flags & 0x20
             raise Refused("rejected by the responder")
         self._full_operation(flags)
         if bug("marker-rx-origin"):
             self.reader.origin = len(reply)
+        if bug("rtr-crc"):
+            self.writer.use_crc = bool(flags & 0x40)
         if enhanced:
             self._accept(*struct.unpack_from(">HH", reply))
+        if bug("rtr-crc"):
+            self.writer.use_crc = self.reader.use_crc
 
     def _accept(self, word_ird, word_ord):
         """Takes the Responder's values over and sends the RTR."""
@@ -1227,6 +1509,9 @@ class Connection:
 
     def _rtr(self, send, write, read):
         """Sends one RTR of those that the Responder offers."""
+        if bug("rtr-behind") and self.cut:
+            self.cut, self.late_rtr = False, (send, write, read)
+            return
         if write:
             self.write(0, 0, b"")
             if bug("rtr-both") and send:
@@ -1508,10 +1793,11 @@ def arguments():
     parser.add_argument("--connect", metavar="HOST:PORT",
                         help="Initiator role; connects again 0.2 s after each end, until killed")
     parser.add_argument("--service", choices=["echo", "rping"], default="echo")
-    parser.add_argument("--bug", metavar="NAME", choices=sorted({**BUGS, **CONNECT_BUGS}))
+    parser.add_argument("--bug", metavar="NAME",
+                        choices=sorted({**BUGS, **CONNECT_BUGS, **NEW_BUGS, **NEW_CONNECT_BUGS}))
     parser.add_argument("--list-bugs", action="store_true")
-    parser.add_argument("--role", choices=["responder", "initiator"], default="responder",
-                        help="whose bugs --list-bugs lists (default: responder)")
+    parser.add_argument("--role", choices=["responder", "initiator", "new", "new-initiator"], default="responder",
+                        help="whose bugs --list-bugs lists (default responder)")
     parser.add_argument("--size", type=int, default=64, help="rping buffer, 1 to 65535")
     parser.add_argument("--no-crc", action="store_true", help="do not ask for CRC (C=0)")
     parser.add_argument("--markers", action="store_true", help="ask for markers (M=1)")
@@ -1539,14 +1825,16 @@ def main():
     global ACTIVE
     parser, opts = arguments()
     if opts.list_bugs:
-        for name, (kind, text) in (BUGS if opts.role == "responder" else CONNECT_BUGS).items():
+        table = {"responder": BUGS, "initiator": CONNECT_BUGS, "new": NEW_BUGS,
+                 "new-initiator": NEW_CONNECT_BUGS}[opts.role]
+        for name, (kind, text) in table.items():
             print("%-20s %-12s %s" % (name, kind, text))
         return 0
     if not 1 <= opts.size <= 65535:
         parser.error("--size must be 1 to 65535")
     if bool(opts.listen) == bool(opts.connect):
         parser.error("give one of --listen and --connect")
-    if opts.listen and opts.bug in CONNECT_BUGS:
+    if opts.listen and opts.bug in {**CONNECT_BUGS, **NEW_CONNECT_BUGS}:
         parser.error("%s is a bug of --connect" % opts.bug)
     if opts.greeting is not None and not 0 <= opts.greeting <= ECHO_BUFFER:
         parser.error("--greeting must be 0 to %d" % ECHO_BUFFER)

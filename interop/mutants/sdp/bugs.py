@@ -67,9 +67,36 @@ BUGS = {
     "halfclose-update": ("life", "no gratuitous credit updates after our DisConn"),
     "shared-bounce": ("concurrency", "all connections read into the same buffer"),
 }
+
+# The third set, listed by --list-bugs --role new.
+NEW = {
+    "bufs-held": ("credits", "Bufs also counts the Private Buffers whose data still wait for the ULP"),
+    "ctl-burst": ("credits", "if several messages without payload wait, the credits are checked only before the first"),
+    "tail-octet": ("size", "one octet that would be left for a last Data message goes with the one before, which is then one octet too large"),
+    "resize-recycle": ("size", "buffers posted again while old ones are left after an increase by ChRcvBuf keep the old size"),
+    "resize-sinkavail": ("size", "after ChRcvBufAck the size at set-up still decides whether a SinkAvail may be sent"),
+    "cancel-ack-stuck": ("sequence", "MSeqAck stays below a SrcAvailCancel for good if the Reads In-Process completed all"),
+    "susp-mseq": ("sequence", "after the re-connection of SuspComm our MSeq goes on where it was instead of at 0"),
+    "cancel-cross-sendsm": ("mix", "a SendSm that crossed our SrcAvailCancel counts as its answer: all SrcAvails are sent by Data messages"),
+    "oob-ctl-lost": ("mix", "OOB_PEND is lost if the next message is not a Data message"),
+    "trans-overtakes": ("mix", "small data go out in our SinkAvail although a SrcAvail before them is outstanding"),
+    "potential-trans": ("mix", "PotentialNonDiscards does not count the payload of our SinkAvails"),
+    "cross-reads": ("mix", "a SrcAvail that crossed our SinkAvail is not ignored but read"),
+    "sendsm-overlap": ("mix", "after our SendSm the next SrcAvail is read and completed before the data of the first are here"),
+    "sink-cancel-invalid": ("rdma", "SinkAvailCancel invalidates our STags at once, before it is Processed"),
+    "sink-one-buffer": ("rdma", "a second outstanding SinkAvail of ours lies in the memory of the first"),
+    "mode-src-over": ("mode", "after Pipelined to Combined a SrcAvail goes out although those of Pipelined Mode are outstanding"),
+    "halfclose-timer": ("timing", "two seconds after our DisConn the connection is aborted although the peer still sends"),
+    "resize-shared": ("concurrency", "after a ChRcvBuf to a smaller size the first buffers of later connections have it, too"),
+    "ird-half": ("load", "only half of the inbound RDMA Reads that LocIRD allows are possible at a time"),
+    "adverts-own": ("set-up", "our own MaxAdverts limits our advertisements, not the peer's"),
+}
+BUGS.update(NEW)
+
 ACTIVE = None
 
-SHARED = {"regions": {}, "refused": 0, "rx_mode": None, "nondiscards": 0, "bounce": bytearray()}
+SHARED = {"regions": {}, "refused": 0, "rx_mode": None, "nondiscards": 0, "bounce": bytearray(),
+          "rcvsz": None}
 
 
 def bug(name):

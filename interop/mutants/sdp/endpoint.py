@@ -74,6 +74,7 @@ def arguments():
     add("--service", choices=["echo", "sink", "source"], default="echo")
     add("--bug", metavar="NAME", choices=sorted(bugs.BUGS))
     add("--list-bugs", action="store_true")
+    add("--role", choices=["new"], help="with --list-bugs: only the new bugs")
     add("--count", type=int, help="octets that source sends (default: endless)")
     add("--chunk", type=int, default=8192, help="octets in one ULP buffer of source")
     add("--zcopy", type=int, default=4096, help="smallest ULP buffer for Zcopy, 0 = never")
@@ -107,7 +108,7 @@ def arguments():
 def main():
     parser, opts = arguments()
     if opts.list_bugs:
-        for name, (kind, text) in bugs.BUGS.items():
+        for name, (kind, text) in (bugs.NEW if opts.role else bugs.BUGS).items():
             print("%-20s %-12s %s" % (name, kind, text))
         return 0
     if bool(opts.listen) == bool(opts.connect):

@@ -329,7 +329,7 @@ class Stream(Setup):
     def _check_depth(self):
         """No more inbound Reads than the depth promised."""
         self.inbound_reads = [end for end in self.inbound_reads if end > self.sent]
-        if len(self.inbound_reads) >= DEPTH:
+        if len(self.inbound_reads) >= (DEPTH // 2 if bug("ird-half") else DEPTH):
             raise Fault(DDP, 2, 2)
 
     def _on_read_request(self, header):

@@ -48,7 +48,8 @@ class Socket:
         self.llp = Stream(sock, self.opts, initiator, self)
         self.established = False
         self.peer = None
-        self.mseq = self.last_sent = 0
+        if not (bug("susp-mseq") and self.started):
+            self.mseq = self.last_sent = 0
         self.rx_next = self.rx_ack = 0
         self.rx_held = False            # MSeqAck must not advance
         self.credit = 0
@@ -116,7 +117,8 @@ class Socket:
             self.llp.abort()
 
     def timer(self):
-        pauses = [p for p in (self.tx.timer(), self.rx.timer(), self._patience()) if p is not None]
+        pauses = [p for p in (self.tx.timer(), self.rx.timer(), self._patience(), self._fin_wait())
+                  if p is not None]
         if not self.established:
             pauses.append(self.llp.time_left())
             if pauses[-1] <= 0:
@@ -133,6 +135,8 @@ class Socket:
     def _post(self, count):
         self.adv_bufs = self.opts.bufs
         size = self.opts.rcvsz if bug("desired-late") else self.rcv_size
+        if bug("resize-shared") and SHARED["rcvsz"]:
+            size = min(size, SHARED["rcvsz"])
         self.llp.queues[0].posted.extend([size] * count)
 
     def own_hello(self):
@@ -193,8 +197,10 @@ class Socket:
     def transmit(self, mid, ext=b"", payload=b"", flags=0, inv_stag=None):
         """Sends one message; the caller made sure that credits allow it."""
         if self.tx.oob_due(bool(flags & OOB_PRES)):
-            flags |= OOB_PEND
+            flags |= 0 if bug("oob-ctl-lost") and mid != DATA else OOB_PEND
         bufs = min(self.posted(), 0xFFFF)
+        if bug("bufs-held"):
+            bufs += sum(used for _, _, used in self.rx.inq)
         self.last_sent = self.mseq
         self.mseq = (self.mseq + 1) & MASK
         mseq, ack = self.last_sent, self.rx_ack
@@ -206,7 +212,7 @@ class Socket:
         self.llp.send(pack_message(bufs, flags, mid, mseq, ack, ext + payload), bool(solicited), inv_stag)
         self.credit -= 1
         self.adv_bufs, self.rx_since, self.work_since = bufs, 0, False
-        if payload:
+        if payload and not (bug("potential-trans") and mid == SINK_AVAIL):
             self.tx.counted()
 
     def later(self, mid, ext=b"", flags=0, inv_stag=None, first=None):
@@ -217,12 +223,14 @@ class Socket:
         self.ctl.append((mid, ext, flags, inv_stag, first))
 
     def _send_ctl(self):
-        while self.ctl and (self.ctl[0][0] is None or self.can_send(False)):
+        checked = False
+        while self.ctl and (self.ctl[0][0] is None or checked or self.can_send(False)):
             mid, ext, flags, inv_stag, first = self.ctl.popleft()
             if first:
                 first()
             if mid is not None:
                 self.transmit(mid, ext, b"", flags, inv_stag)
+                checked = bug("ctl-burst")
 
     def pump(self):
         """Does all that is possible now."""
@@ -246,6 +254,9 @@ class Socket:
         if patience is not None and patience <= 0:
             self.solicited = True
             self.transmit(DATA)
+        fin_wait = self._fin_wait()
+        if fin_wait is not None and fin_wait <= 0:
+            raise Violation("no DisConn in time")
         self._suspend()
         if self.tx.disconn_sent and self.rx.disconn_rcvd and not self.ctl:
             self.outcome = "graceful"
@@ -275,6 +286,12 @@ class Socket:
         pause = PATIENCE if self.peer.bufs > 3 else 0.01
         return self.arrival + pause - time.monotonic()
 
+    def _fin_wait(self):
+        """Seconds until a bug aborts the connection after our DisConn."""
+        if not bug("halfclose-timer") or not self.tx.disconn_sent or self.rx.disconn_rcvd:
+            return None
+        return self.tx.disconn_at + 2 - time.monotonic()
+
     # ---- receiving
 
     def repost(self):
@@ -285,7 +302,10 @@ class Socket:
         if bug("resize-waits") and self.old_left:
             self.held += 1
             return
-        self.llp.queues[0].posted.append(self.rcv_size)
+        size = self.rcv_size
+        if bug("resize-recycle") and self.resizing and self.old_left:
+            size = self.size_old
+        self.llp.queues[0].posted.append(size)
 
     def on_message(self, octets, invalidated):
         if not self.established:
@@ -400,6 +420,7 @@ class Socket:
             self.requested, self.overridden = None, True
         if self.resizing:
             raise Violation("ChRcvBuf before the ack")
+        self.size_old = self.rcv_size
         old = self.opts.rcvsz if bug("resize-base") else self.rcv_size
         if wanted > old:
             self.rcv_size = max(old, min(wanted, self.opts.max_rcvsz))
@@ -407,6 +428,8 @@ class Socket:
             self.rcv_size = min(old, max(wanted, SMALLEST))
         if bug("credit-leak-resize"):
             self.leaked += 1
+        if bug("resize-shared") and self.rcv_size < self.size_old:
+            SHARED["rcvsz"] = self.rcv_size
         self.resizing = True
         self.old_left = 0
         if self.rcv_size > old:
@@ -421,7 +444,8 @@ class Socket:
     def _ack_size(self):
         def sent():
             self.resizing = False
-            self.sink_min = self.rcv_size
+            if not bug("resize-sinkavail"):
+                self.sink_min = self.rcv_size
         self.later(CH_RCV_BUF_ACK, struct.pack(">I", self.rcv_size), first=sent)
 
     def _request_size(self):

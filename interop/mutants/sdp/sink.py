@@ -152,7 +152,7 @@ class Sink:
             raise Violation("second SrcAvail in Combined Mode")
         if len(self.srcs) + len(self.conn.tx.sinks) >= self.conn.opts.adverts:
             raise Violation("over MaxAdverts")
-        if self.adverts:
+        if self.adverts and not bug("cross-reads"):
             return False                # crossed our SinkAvail, which has priority
         if bug("srcavail-16") and len(self.srcs) >= 16:
             return False
@@ -164,7 +164,8 @@ class Sink:
 
     def _start_reads(self):
         for src in list(self.srcs):
-            if self.expect or (self.conn.susp is not None and not src.issued and not src.done):
+            waits = self.expect and not bug("sendsm-overlap")
+            if waits or (self.conn.susp is not None and not src.issued and not src.done):
                 return
             if not src.left():
                 if src is not self.srcs[0]:
@@ -270,7 +271,8 @@ class Sink:
             elif src.region is not None:
                 self.conn.llp.forget(src.region)
             self.cancelled += not complete or bug("cancel-forgets-read")
-        self.conn.later(None, first=self.conn.release_ack)
+        if self.cancelled or not bug("cancel-ack-stuck"):
+            self.conn.later(None, first=self.conn.release_ack)
         if self.cancelled:
             self.conn.later(SEND_SM)
         self.cancelling = False
@@ -287,6 +289,8 @@ class Sink:
                and len(self.adverts) < conn.opts.sink_count and conn.tx.advert_free()
                and not conn.tx.disconn_sent and conn.can_send(False)):
             region = conn.llp.register(Region(bytes(size), "w"))
+            if bug("sink-one-buffer") and self.adverts:
+                region.data = self.adverts[0][0].data
             payload = conn.tx.take_small(conn.peer_size - 36)
             count = self.nondiscards
             if bug("shared-nondiscards"):
@@ -320,6 +324,9 @@ class Sink:
         if self.conn.can_send(False) and self.conn.susp is None:
             self.sink_cancel = self.resting = True
             self.conn.transmit(SINK_CANCEL)
+            if bug("sink-cancel-invalid"):
+                for region, _ in self.adverts:
+                    self.conn.llp.forget(region)
 
     def timer(self):
         after = self.conn.opts.sink_cancel_after

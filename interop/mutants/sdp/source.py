@@ -107,6 +107,8 @@ class Source:
             if b.bcopy or bug("oob-overtakes") and b.oob:
                 return self._data(b)
             more = self.mode == PIPELINED and not small and self.cancel is None
+            if bug("mode-src-over") and self.mode == COMBINED and not small and self.cancel is None:
+                more = all(a.piped for a in self.srcs)
             return more and self._src_avail(b)
         if small:
             return self._data(b)
@@ -118,7 +120,10 @@ class Source:
         if not self.conn.can_send(True):
             self.blocked = True
             return False
-        part = b.data[b.pos:b.pos + self.conn.peer_size - BSDH]
+        room = self.conn.peer_size - BSDH
+        if bug("tail-octet") and b.rest() == room + 1:
+            room += 1
+        part = b.data[b.pos:b.pos + room]
         last = len(part) == b.rest()
         self.conn.transmit(DATA, b"", part, OOB_PRES if b.oob and last else 0)
         self._sent(b, len(part))
@@ -142,6 +147,7 @@ class Source:
             return False
         region = conn.llp.register(Region(b.data[b.pos:], "r"))
         advert = Advert(b, region, inline, conn.mseq)
+        advert.piped = self.mode == PIPELINED
         conn.transmit(SRC_AVAIL, struct.pack(">IIQ", len(region.data), region.stag, region.base),
                       bytes(region.data[:inline]))
         self.queue.popleft()
@@ -151,7 +157,8 @@ class Source:
 
     def advert_free(self):
         """True if one more advertisement may be outstanding at the peer."""
-        return len(self.srcs) + len(self.conn.rx.adverts) + self.lost_slots < self.conn.peer.adverts
+        limit = self.conn.opts.adverts if bug("adverts-own") else self.conn.peer.adverts
+        return len(self.srcs) + len(self.conn.rx.adverts) + self.lost_slots < limit
 
     def _write(self, b):
         """Write Zcopy into the oldest SinkAvail."""
@@ -174,7 +181,8 @@ class Source:
     def take_small(self, limit):
         """A waiting small buffer as payload of our SinkAvail, or nothing."""
         zcopy = self.conn.opts.zcopy
-        if not self.queue or self.srcs or self.closing or not self.conn.can_send(True):
+        waits = self.srcs and not bug("trans-overtakes")
+        if not self.queue or waits or self.closing or not self.conn.can_send(True):
             return b""
         b = self.queue[0]
         if b.oob or b.rest() > limit or (zcopy and b.rest() >= zcopy and not b.bcopy):
@@ -200,6 +208,7 @@ class Source:
         if ready:
             self.conn.transmit(DISCONN)
             self.disconn_sent = True
+            self.disconn_at = time.monotonic()
         return ready
 
     # ---- OOB notices
@@ -305,7 +314,8 @@ class Source:
             raise Violation("SendSm without SrcAvail")
         if invalidated is not None and invalidated is not self.srcs[0].region:
             raise Violation("SendSm invalidates another STag")
-        if self.cancel is not None and reached(mseqack, self.cancel):
+        crossed = bug("cancel-cross-sendsm")
+        if self.cancel is not None and (reached(mseqack, self.cancel) or crossed):
             for a in self.srcs:
                 a.buffer.bcopy = True
             self._take_back()
