@@ -263,7 +263,7 @@ NEW_CONNECT_BUGS = {
     "term-last-error": (
         "mix", "of several faulty FPDUs that arrive together, the Terminate names the last one "
         "with an MPA or DDP error"),
-    "rtr-behind": (
+    "rtr-late": (
         "timing", "if the Reply comes in pieces, the RTR goes out after the first Send; "
         "needs --enhanced and --greeting"),
     "setup-timer": (
@@ -949,11 +949,11 @@ class Connection:
         if self.initiator or self.fpdus:
             if bug("tx-recycle"):
                 self._release()
-            behind = b""
+            rest = b""
             if bug("term-overtakes"):
-                behind, self.out = self.out, bytearray()
+                rest, self.out = self.out, bytearray()
             self.send_untagged(2, TERM, fault.message())
-            self.out += behind
+            self.out += rest
         self.closing = True
         if bug("error-neighbour"):
             for other in SHARED["live"]:
@@ -1320,7 +1320,7 @@ class Connection:
         data = b""
         while len(data) < count:
             self.sock.settimeout(max(self.setup_end - time.monotonic(), 0.001))
-            if bug("rtr-behind") and self.begun and not select.select([self.sock], [], [], 0)[0]:
+            if bug("rtr-late") and self.begun and not select.select([self.sock], [], [], 0)[0]:
                 self.cut = True
             part = self.setup_recv(count - len(data))
             if not part:
@@ -1509,7 +1509,7 @@ class Connection:
 
     def _rtr(self, send, write, read):
         """Sends one RTR of those that the Responder offers."""
-        if bug("rtr-behind") and self.cut:
+        if bug("rtr-late") and self.cut:
             self.cut, self.late_rtr = False, (send, write, read)
             return
         if write:
