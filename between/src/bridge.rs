@@ -4,9 +4,12 @@
 //! [`Bridge::deliver`] returns. The same seed and the same frames give the same faults. Frames that
 //! are not TCP, and TCP segments with a wrong checksum, are only delayed.
 
+mod lane;
 mod window;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+pub use lane::{FaultInFrame, FrameCounts};
+
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::ops::Range;
 
@@ -17,14 +20,13 @@ use crate::fault::{Fault, FaultKind};
 use crate::frame::{ChecksumState, TcpFrame};
 use crate::impairments::Impairments;
 use crate::side::{PerSide, Side};
+use lane::{HeldBack, Lane, Waiting};
 
 /// If a reordered frame still waits for later frames after this time, it is forwarded. The value is
 /// in nanoseconds.
 const MAX_REORDER_TIME: u64 = 20_000_000;
 /// Maximum number of later frames that a reordered frame waits for.
 const MAX_PASSES: u32 = 3;
-/// Maximum number of bytes that wait in one direction. Further frames are lost.
-const MAX_WAITING: usize = 64 << 20;
 /// Maximum number of faults of a run, because each fault needs memory. After that, only delays and
 /// reduced windows remain.
 const MAX_FAULTS: usize = 1_000_000;
@@ -40,77 +42,6 @@ pub struct Delivery {
     pub octets: Vec<u8>,
     /// The faults in this frame.
     pub faults: Vec<FaultInFrame>,
-}
-
-/// A fault that a released frame contains.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FaultInFrame {
-    /// Number of the fault.
-    pub number: u32,
-    /// Offset in the frame of the byte that the fault changed.
-    pub offset: Option<usize>,
-}
-
-/// Counts of frames.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct FrameCounts {
-    /// Frames from this side.
-    pub frames: u64,
-    /// Frames with a TCP segment.
-    pub tcp: u64,
-    /// TCP segments with a wrong checksum. They are forwarded without an impairment.
-    pub bad_checksums: u64,
-    /// Frames longer than the link allows. The host's offload made them from several segments, and
-    /// the bridge divided them again.
-    pub oversized: u64,
-    /// Frames that were lost because too many bytes waited in the bridge.
-    pub overflow: u64,
-}
-
-/// A frame on its way through the bridge.
-#[derive(Debug)]
-struct Waiting {
-    due: u64,
-    octets: Vec<u8>,
-    faults: Vec<FaultInFrame>,
-}
-
-/// A frame that is held back until later frames have been forwarded.
-#[derive(Debug)]
-struct HeldBack {
-    frame: Waiting,
-    fault: Fault,
-    /// Number of later frames of the connection that still have to pass.
-    passes: u32,
-    has_been_passed: bool,
-}
-
-/// The frames from one side.
-#[derive(Debug, Default)]
-struct Lane {
-    queue: VecDeque<Waiting>,
-    waiting: usize,
-    last_due: u64,
-    held_back: Option<HeldBack>,
-    counts: FrameCounts,
-}
-
-impl Lane {
-    /// Inserts a frame. A delayed frame is never due before an earlier delayed frame.
-    fn push(&mut self, mut frame: Waiting, is_delayed: bool) {
-        if self.waiting + frame.octets.len() > MAX_WAITING {
-            self.counts.overflow += 1;
-            return;
-        }
-        if is_delayed {
-            frame.due = frame.due.max(self.last_due);
-            self.last_due = frame.due;
-        }
-        self.waiting += frame.octets.len();
-        // A frame without a delay overtakes delayed frames of other connections.
-        let at = self.queue.partition_point(|earlier| earlier.due <= frame.due);
-        self.queue.insert(at, frame);
-    }
 }
 
 /// A part of a segment. The part is forwarded in a separate frame.

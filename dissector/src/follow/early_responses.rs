@@ -5,7 +5,7 @@
 //! request. After a gap in the capture, or if a snap length cut off octets, the monitor sometimes
 //! even processes one direction completely before the opposite direction.
 
-use super::message::SegmentLocation;
+use super::segment_location::SegmentLocation;
 use crate::frame_number::FrameNumber;
 use crate::parse::SegmentView;
 

@@ -8,28 +8,19 @@
 //! open messages of the direction. It does not compare later MSNs with the MSNs before the missing
 //! octets. If a segment does not fit the earlier segments, a [`Remark`] records this.
 
+mod open_message;
+mod unexplained_faults;
+
 use weft_core::wire::ddp::{Msn, RawTagged, RawUntagged, Segment};
 use weft_core::wire::rdmap::Opcode;
 
 use super::remark::{Remark, RemarkKind};
-use crate::direction::Direction;
+use super::segment_location::SegmentLocation;
 use crate::frame_number::FrameNumber;
 use crate::parse::Location;
 use crate::parse::{SegmentView, ULPDU_AT, queue_of};
-
-/// Where and when a segment was captured.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SegmentLocation {
-    /// The direction of the segment.
-    pub direction: Direction,
-    /// Frame number.
-    pub frame: FrameNumber,
-    /// When the frame was captured, in nanoseconds since 1970.
-    pub time: u64,
-    /// Location of the segment's DDP header. If the header is in several pieces, this is the
-    /// location of the first piece.
-    pub header: Location,
-}
+use open_message::{CompletedMessage, OpenMessage};
+use unexplained_faults::UnexplainedFaults;
 
 /// The position of a segment in its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,64 +32,9 @@ pub(crate) struct SegmentPosition {
     pub completed: Option<CompletedMessage>,
 }
 
-/// A complete message whose segments were all captured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CompletedMessage {
-    /// Octets of payload of the message.
-    pub len: u64,
-    /// Number of segments.
-    pub segments: u32,
-    /// Frame of the first segment.
-    pub frame: FrameNumber,
-    /// When the first segment was captured, in nanoseconds since 1970.
-    pub time: u64,
-}
-
 /// A value for the field `msn` of a tagged message. A tagged message has no MSN, and nothing reads
 /// this value.
 const NO_MSN: Msn = Msn::new(0);
-
-/// A message whose last segment has not arrived.
-#[derive(Debug, Clone, Copy)]
-struct OpenMessage {
-    at: SegmentLocation,
-    latest: SegmentLocation,
-    opcode: Opcode,
-    msn: Msn,
-    stag: u32,
-    ulp: (u8, u32),
-    /// The offsets `first`, `next`, `low` and `high` count from this value. For an untagged
-    /// message, it is 0. For a tagged message, it is the TO of the first segment.
-    base: u64,
-    first: i64,
-    next: i64,
-    low: i64,
-    high: i64,
-    /// Octets of payload in the first segment.
-    first_len: u32,
-    sum: u64,
-    /// The sum of the hashes ([`hash_offset`]) of all start offsets of segments, minus the sum of
-    /// the hashes of all end offsets. In a complete message, the end of each segment except the
-    /// last is the start of another segment. So only the lowest start and the highest end remain in
-    /// the difference.
-    tally: u64,
-    segments: u32,
-    /// Whether the first segments may be missing in the capture.
-    partial: bool,
-    /// Numbers of the first and the latest segment. The numbers count all segments of the
-    /// direction.
-    numbers: (u64, u64),
-    jump: Option<Jump>,
-}
-
-/// The first segment that does not begin where the payload of the previous segment ended.
-#[derive(Debug, Clone, Copy)]
-struct Jump {
-    octets: Location,
-    segment: u32,
-    expected: i64,
-    found: i64,
-}
 
 /// The last completed message of a queue, or of a tagged opcode.
 #[derive(Debug, Clone, Copy)]
@@ -141,30 +77,6 @@ struct Channel {
     unexplained: UnexplainedFaults,
 }
 
-/// Faults of a queue, or of a tagged opcode, that later segments can explain: the sender may have
-/// sent the missing part later. Therefore the faults are reported when the connection ends.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct UnexplainedFaults {
-    /// The first MSN of the queue, if it is not 1 and MSN 1 did not follow. The location is the
-    /// location of the DDP header.
-    pub first_msn: Option<(Msn, Location)>,
-    /// The first gap in a message.
-    pub gap: Option<Gap>,
-}
-
-/// A gap in a message: no segment has the octets between two segments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Gap {
-    /// Whether the offsets are TOs. If false, they are MOs.
-    pub tagged: bool,
-    /// The offset where the gap begins.
-    pub expected: u64,
-    /// The offset of the segment after the gap.
-    pub found: u64,
-    /// Location of the DDP header of the segment after the gap.
-    pub octets: Location,
-}
-
 const WRITE: usize = 4;
 const RESPONSE: usize = 5;
 
@@ -185,9 +97,7 @@ pub(crate) struct Messages {
 
 const QN: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 10;
 const MSN: std::ops::Range<usize> = ULPDU_AT + 10..ULPDU_AT + 14;
-const MO: std::ops::Range<usize> = ULPDU_AT + 14..ULPDU_AT + 18;
 const STAG: std::ops::Range<usize> = ULPDU_AT + 2..ULPDU_AT + 6;
-const TO: std::ops::Range<usize> = ULPDU_AT + 6..ULPDU_AT + 14;
 
 impl Messages {
     /// Starts the direction. Call this only if the capture has the first octet of the direction.
@@ -421,147 +331,5 @@ impl Channel {
         if ahead || self.next_msn.is_none() {
             self.next_msn = Some(msn.next());
         }
-    }
-}
-
-impl OpenMessage {
-    fn new(at: SegmentLocation, view: &SegmentView<'_>, msn: Msn, stag: u32, base: u64, first: i64) -> Self {
-        let word = match view.segment {
-            Segment::Untagged(header, _) => header.ulp_word.get(),
-            Segment::Tagged(..) => 0,
-        };
-        OpenMessage {
-            at,
-            latest: at,
-            opcode: view.opcode(),
-            msn,
-            stag,
-            ulp: (view.header[1], word),
-            base,
-            first,
-            next: first,
-            low: first,
-            high: first,
-            first_len: view.payload_len,
-            sum: 0,
-            tally: 0,
-            segments: 0,
-            partial: false,
-            numbers: (0, 0),
-            jump: None,
-        }
-    }
-
-    /// Converts a TO into an offset from the TO of the first segment.
-    fn offset_of(&self, to: u64) -> i64 {
-        to.wrapping_sub(self.base).cast_signed()
-    }
-
-    fn add(
-        &mut self,
-        at: SegmentLocation,
-        view: &SegmentView<'_>,
-        offset: i64,
-        ulp: (u8, u32),
-        remarks: &mut Vec<Remark>,
-    ) {
-        if offset != self.next && self.jump.is_none() {
-            let segment = self.segments;
-            self.jump = Some(Jump { octets: at.header, segment, expected: self.next, found: offset });
-        }
-        if ulp != self.ulp {
-            let tagged = view.header_len == RawTagged::LEN;
-            let kind = RemarkKind::UlpChanged { tagged, from: self.ulp, to: ulp };
-            remarks.push(at.remark(kind, ULPDU_AT + 1..ULPDU_AT + if tagged { 2 } else { 6 }));
-        }
-        let end = offset.saturating_add(i64::from(view.payload_len));
-        self.next = end;
-        self.low = self.low.min(offset);
-        self.high = self.high.max(end);
-        self.sum += u64::from(view.payload_len);
-        self.tally = self.tally.wrapping_add(hash_offset(offset)).wrapping_sub(hash_offset(end));
-        self.segments = self.segments.saturating_add(1);
-        self.latest = at;
-    }
-
-    /// Call this when the last segment has arrived. Checks that the segments form a complete
-    /// message. Returns `None` if segments may be missing in the capture.
-    fn end(
-        &self,
-        at: SegmentLocation,
-        tagged: bool,
-        unexplained: &mut UnexplainedFaults,
-        remarks: &mut Vec<Remark>,
-    ) -> Option<CompletedMessage> {
-        if self.partial {
-            return None;
-        }
-        let field = if tagged { TO } else { MO };
-        let mut remark = |kind, octets, here: bool| {
-            remarks.push(if here { at.remark(kind, field.clone()) } else { at.earlier(kind, octets) });
-        };
-        let absolute = |offset: i64| self.base.wrapping_add(offset.cast_unsigned());
-        let edges = hash_offset(self.low).wrapping_sub(hash_offset(self.high));
-        // The distance of two TOs can be more than half of the address space. Therefore the
-        // difference is unsigned.
-        let spread = self.high.wrapping_sub(self.low).cast_unsigned();
-        let covers = self.tally == edges && self.sum == spread;
-        if !tagged && self.low != 0 {
-            let kind = RemarkKind::FirstOffset(u32::try_from(self.low).unwrap_or(u32::MAX));
-            remark(kind, self.at.header, self.segments == 1);
-        } else if let Some(jump) = self.jump {
-            let (expected, found) = (absolute(jump.expected), absolute(jump.found));
-            let missing = self.lacks_segments(spread);
-            if missing {
-                unexplained.gap.get_or_insert(Gap { tagged, expected, found, octets: jump.octets });
-            }
-            let kind = if covers {
-                RemarkKind::Order { tagged, expected, found }
-            } else {
-                RemarkKind::Offset { tagged, expected, found, missing }
-            };
-            remark(kind, jump.octets, jump.segment + 1 == self.segments);
-        } else if self.first != 0 && covers {
-            remark(RemarkKind::Order { tagged, expected: 0, found: absolute(self.first) }, self.at.header, false);
-        }
-        if self.sum == 0 && self.segments > 1 {
-            let header = ULPDU_AT..ULPDU_AT + if tagged { RawTagged::LEN } else { RawUntagged::LEN };
-            remarks.push(at.remark(RemarkKind::EmptySegments(self.segments), header));
-        }
-        Some(CompletedMessage { len: self.sum, segments: self.segments, frame: self.at.frame, time: self.at.time })
-    }
-
-    /// Returns whether the sender left out segments of the message. `spread` is the distance from
-    /// the lowest to the highest offset. All segments except the last usually have the same length.
-    /// If the missing octets are not a multiple of this length, or if the message is longer than
-    /// the maximum, an offset is wrong instead.
-    fn lacks_segments(&self, spread: u64) -> bool {
-        let missing = spread.saturating_sub(self.sum);
-        let len = u64::from(self.first_len);
-        missing > 0 && len > 0 && missing.is_multiple_of(len) && u32::try_from(spread).is_ok()
-    }
-}
-
-/// Hashes an offset. Sums of different offsets can match by chance, but sums of their hashes
-/// practically never match.
-fn hash_offset(offset: i64) -> u64 {
-    let mixed = offset.cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93)
-}
-
-impl SegmentLocation {
-    /// Creates a remark on octets `range` of the current unit.
-    pub(crate) fn remark(self, kind: RemarkKind, range: std::ops::Range<usize>) -> Remark {
-        Remark { kind, direction: self.direction, range, octets: self.header }
-    }
-
-    /// Creates a remark on octets of an earlier unit.
-    pub(crate) fn earlier(self, kind: RemarkKind, octets: Location) -> Remark {
-        Remark { kind, direction: self.direction, range: 0..0, octets }
-    }
-
-    /// Returns the location of DDP's control octet.
-    fn control(self) -> Location {
-        self.header.part(0..1)
     }
 }

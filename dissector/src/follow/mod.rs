@@ -22,6 +22,7 @@ pub(crate) mod portmap;
 mod reads;
 mod remark;
 pub mod sdp;
+mod segment_location;
 mod stag;
 mod startup;
 mod stream;

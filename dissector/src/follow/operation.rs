@@ -19,7 +19,7 @@ use weft_core::wire::rdmap::{Opcode, ReadRequest};
 
 use super::backlog::Backlog;
 use super::early_responses::{EarlyResponse, ResponseKey};
-use super::message::SegmentLocation;
+use super::segment_location::SegmentLocation;
 use crate::fact::Operation;
 use crate::frame_number::FrameNumber;
 use crate::parse::Location;

@@ -11,8 +11,9 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, RawAtomicRequest, ReadRequest};
 use zerocopy::FromBytes;
 
-use super::message::{SegmentLocation, SegmentPosition};
+use super::message::SegmentPosition;
 use super::remark::{Remark, RemarkKind};
+use super::segment_location::SegmentLocation;
 use crate::direction::Direction;
 use crate::fact::Stag;
 use crate::frame_number::FrameNumber;

@@ -7,9 +7,10 @@ use weft_core::wire::mpa::startup::NOT_NEGOTIATED;
 use weft_core::wire::rdmap::Opcode;
 
 use super::connection::Connection;
-use super::message::{Messages, SegmentLocation, SegmentPosition};
+use super::message::{Messages, SegmentPosition};
 use super::operation::Operations;
 use super::remark::{Remark, RemarkKind};
+use super::segment_location::SegmentLocation;
 use super::stag::Stags;
 use super::terminate::{SegmentLog, TerminateMessage};
 use crate::direction::Direction;

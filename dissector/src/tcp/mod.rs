@@ -6,18 +6,20 @@
 //! octets. [`direction_stream`] documents the memory limit.
 
 mod checksum;
+mod connection_summary;
 pub(crate) mod direction_stream;
 mod fingerprints;
 mod run;
 mod segment_octets;
+mod sequence_number;
 mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 
 pub(crate) use checksum::Checksum;
+pub(crate) use connection_summary::{ConnectionSummary, SegmentClass};
 pub(crate) use direction_stream::{DirectionRecord, DirectionStream, Pending};
 pub(crate) use fingerprints::Fingerprints;
 pub(crate) use segment_octets::SegmentOctets;
-pub(crate) use table::{
-    ConnectionSummary, FAR, FAR_AFTER_CLOSE, Lookup, SegmentClass, Table, TrackedConnection, before, is_far,
-};
+pub(crate) use sequence_number::{FAR, FAR_AFTER_CLOSE, before, is_far};
+pub(crate) use table::{Lookup, Table, TrackedConnection};

@@ -2,8 +2,20 @@
 
 use std::net::SocketAddr;
 
+use super::connection_summary::ConnectionSummary;
 use crate::frame_number::FrameNumber;
 use crate::ip::Segment;
+use crate::stream_id::StreamId;
+
+/// A connection that was closed. Octets in the first direction only were captured.
+pub(super) const PAST: ConnectionSummary = ConnectionSummary {
+    number: StreamId::FIRST,
+    first: SocketAddr::V4(std::net::SocketAddrV4::new(std::net::Ipv4Addr::new(10, 0, 0, 1), 1)),
+    isn: [Some(100), None],
+    end: [Some(5), None],
+    evicted: false,
+    missing: [None; 2],
+};
 
 /// A segment in frame 1 from port 1 to port 2. All octets are captured.
 pub(crate) fn segment(seq: u32, octets: &[u8]) -> Segment<'_> {
@@ -28,6 +40,11 @@ pub(crate) fn segment(seq: u32, octets: &[u8]) -> Segment<'_> {
         wire_len: u32::try_from(octets.len()).unwrap(),
         offset: Some(54),
     }
+}
+
+/// A segment from [`segment`] with `wire_len` octets, which were not captured.
+pub(super) fn octets(seq: u32, wire_len: u32) -> Segment<'static> {
+    Segment { wire_len, ..segment(seq, &[]) }
 }
 
 /// A SYN.

@@ -31,6 +31,7 @@
 //! assert!(matches!(initiator.poll_event(), Some(Event::Established { .. })));
 //! ```
 
+mod closing;
 mod event;
 pub(crate) mod settings;
 mod startup;
@@ -48,7 +49,7 @@ use weft_core::crc::CRC_LEN;
 use self::stream::{Stream, StreamEnd};
 use crate::hostile::{self, Conduct};
 use crate::mpa::{PrivateDataTooLong, StartupError, WaitDecision, WaitReply, WaitRequest};
-use crate::rdmap::{Delivery, Outbound, SendId, StreamError};
+use crate::rdmap::{Delivery, Outbound, SendId};
 use crate::reject::reject_if;
 use crate::time::Instant;
 
@@ -267,11 +268,6 @@ impl Connection {
         }
     }
 
-    fn half_close(&mut self) {
-        self.ending.get_or_insert(Closed { by: ClosedBy::Peer, why: CloseCause::Fin });
-        self.events.push_back(Event::HalfClosed);
-    }
-
     /// Processes a reset of the connection.
     pub fn handle_reset(&mut self, _now: Instant) {
         self.note_refusal();
@@ -331,35 +327,6 @@ impl Connection {
         reject_if(stream.inbound.posted_receives() >= max, CommandError::QueueFull(max))?;
         stream.inbound.post_receive(length);
         Ok(())
-    }
-
-    /// Closes gracefully: sends everything that is posted, then FIN (DDP-6.2.1-1). Data that
-    /// arrives before the peer's FIN is still delivered. If this endpoint is not yet allowed to
-    /// send FPDUs, it sends only FIN. Does nothing if the connection is already closing.
-    pub fn close(&mut self, now: Instant) {
-        if self.fin != Fin::Open || matches!(self.state, State::Closed) {
-            return;
-        }
-        if let State::Operating(stream) = &mut self.state {
-            if !stream.may_send || self.conduct.drops_posted {
-                stream.outbound.drop_posted();
-            }
-            if self.conduct.drops_posted {
-                stream.outbound.drop_begun();
-            }
-            self.ending.get_or_insert(Closed { by: ClosedBy::User, why: CloseCause::Requested });
-            self.want_fin(now);
-        } else {
-            self.end(now, ClosedBy::User, CloseCause::Requested);
-        }
-    }
-
-    /// Resets the connection.
-    pub fn abort(&mut self) {
-        if !matches!(self.state, State::Closed) {
-            self.ending.get_or_insert(Closed { by: ClosedBy::User, why: CloseCause::Requested });
-            self.abort_now();
-        }
     }
 }
 
@@ -455,22 +422,6 @@ impl Connection {
         self.state = State::Operating(stream);
     }
 
-    /// If FIN was not sent, sends a Terminate as the last message. Then closes this direction.
-    fn terminate(&mut self, now: Instant, by: ClosedBy, mut outbound: Outbound, error: StreamError) {
-        if self.fin != Fin::Sent && !self.conduct.skips_terminate {
-            let mut message = error.terminate();
-            hostile::hook::terminate(&self.settings.deviations, &mut message);
-            outbound.terminate(message);
-            self.events.push_back(Event::TerminateSent(error));
-        }
-        if self.conduct.keeps_open {
-            self.ending.get_or_insert(Closed { by, why: CloseCause::Fault(error) });
-        } else {
-            self.end(now, by, CloseCause::Fault(error));
-        }
-        self.state = State::Draining(Box::new(outbound));
-    }
-
     /// Splits or shortens an FPDU, if a deviation requires this.
     fn split_or_cut_fpdu(&mut self, fpdu: &mut Vec<u8>) {
         if self.conduct.splits_fpdus {
@@ -482,42 +433,6 @@ impl Connection {
         }
         if self.conduct.cuts_last_fpdu && self.fin == Fin::Wanted {
             fpdu.truncate(fpdu.len().saturating_sub(4));
-        }
-    }
-
-    /// Ignores further input and closes this direction. If the end of the connection has no cause
-    /// yet, `by` and `why` become the cause.
-    fn end(&mut self, now: Instant, by: ClosedBy, why: CloseCause) {
-        self.ending.get_or_insert(Closed { by, why });
-        self.state = State::Silent;
-        self.want_fin(now);
-    }
-
-    fn want_fin(&mut self, now: Instant) {
-        if self.fin == Fin::Open {
-            self.fin = Fin::Wanted;
-        }
-        self.deadline = Some(now + self.settings.close_timeout);
-    }
-
-    fn abort_now(&mut self) {
-        self.outgoing.clear();
-        self.outgoing.push_back(Transmit::Reset);
-        self.finish();
-    }
-
-    fn finish_when_closed(&mut self) {
-        if self.peer_fin && self.fin == Fin::Sent {
-            self.finish();
-        }
-    }
-
-    fn finish(&mut self) {
-        if !matches!(self.state, State::Closed) {
-            self.state = State::Closed;
-            self.deadline = None;
-            let closed = self.ending.unwrap_or(Closed { by: ClosedBy::Peer, why: CloseCause::Fin });
-            self.events.push_back(Event::Closed(closed));
         }
     }
 }

@@ -10,6 +10,7 @@
 
 mod area;
 mod binding;
+mod buffers;
 mod endpoint;
 
 pub(crate) use binding::{Memory, Step, complete, step};

@@ -3,9 +3,9 @@
 use fastrand::Rng;
 
 use super::agent_step::{AgentAction, AgentStep, DEPTH, MessageFields, POSTED_ATOMICS, SEGMENT, WorkFields};
-use super::draw::{LONG, connections, pick, scale, scaled, segment, size, step_count};
 use super::fault::{AGENT_CRC_FAULTS, AGENT_FAULTS, Fault};
 use super::profile::Profile;
+use super::shared_draw::{LONG, connections, pick, scale, scaled, segment, size, step_count};
 use super::step::Step;
 
 /// The kinds of work requests that the target's user posts.

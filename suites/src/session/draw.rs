@@ -1,17 +1,14 @@
-//! Draws the steps of a session with the service echo or rping: selects them at random. Also has
-//! the draws that several services share.
+//! Draws the steps of a session with the service echo or rping: selects them at random.
 //!
-//! Sizes are near the values at which implementations change their behaviour: a message in one
-//! segment or in two, a full TCP segment, powers of two, and the largest message of the target.
+//! `echo_draw` and `rping_draw` draw the operations of the services, and `fault_draw` draws the
+//! faults.
 
 use fastrand::Rng;
 
-use super::fault::{
-    CLOSED_STAG, CRC_FAULTS, ECHO_CRC_FAULTS, ECHO_FAULTS, FAULTS, Fault, LARGE, LARGE_CRC_FAULT, NEIGHBOUR_FAULTS,
-    RESPONSE_FAULTS, RPING_CRC_FAULTS, RPING_FAULTS, UNKNOWN_STAG,
-};
+use super::fault_draw::fault;
 use super::profile::{DEPTHS, MAX_SEND, Profile};
 use super::service::SessionService;
+use super::shared_draw::{FEW, LONG, connections, pick, scale, scaled, size, step_count};
 use super::step::{Rtr, Step};
 use super::{echo_draw, rping_draw};
 
@@ -19,18 +16,10 @@ use super::{echo_draw, rping_draw};
 const MAX_STEPS: usize = 40;
 /// Maximum number of bytes that a session with few connections sends.
 const MAX_OCTETS: u32 = 2 << 20;
-/// Number of connections that are few. If a session has more connections, it has more steps.
-pub(super) const FEW: u32 = 4;
-/// Maximum factor for the number of steps of a session with many connections.
-const MAX_SCALE: u32 = 10;
-/// Maximum factor for the number of bytes of such a session.
+/// Maximum factor for the number of bytes of a session with many connections.
 const MAX_SCALE_OF_OCTETS: u32 = 4;
 /// Maximum number of connections whose Sends are sent in turns.
 const MAX_IN_TURNS: u32 = 16;
-/// If the sessions may have long steps, one of this number of sessions has them.
-pub(super) const LONG: u32 = 30;
-/// Maximum number of FPDUs of one message.
-pub(super) const MAX_FPDUS: u32 = 400;
 /// Lengths of private data. Some connection managers store this length in one byte.
 const PRIVATE: [u32; 18] = [1, 3, 4, 64, 252, 253, 254, 255, 256, 504, 505, 507, 508, 509, 512, 512, 512, 512];
 
@@ -182,22 +171,6 @@ fn requests_markers(steps: &[Step], connection: u32) -> bool {
     steps.iter().rev().find_map(requests).unwrap_or(false)
 }
 
-/// Returns whether a connection has CRCs after these steps. If the tester sends C=0, the target
-/// decides, so the result is `false`. If a step opens no connection with other fields, the tester
-/// sends the C of the target file. The Lua module opens another connection if this C is 0.
-fn has_crc(steps: &[Step], connection: u32) -> bool {
-    let mut open = None;
-    for step in steps.iter().filter(|step| step.number() == Some(connection)) {
-        match step {
-            Step::Close { .. } | Step::Finish { .. } | Step::Reset { .. } | Step::Fault { .. } => open = None,
-            // `Open` has no effect on a connection that is already open.
-            Step::Open { crc, .. } => open = open.or(Some(*crc != Some(false))),
-            _ => open = open.or(Some(true)),
-        }
-    }
-    open.unwrap_or(true)
-}
-
 /// Draws a number of bytes of private data.
 fn private_data(rng: &mut Rng, profile: &Profile, enhanced: bool) -> u32 {
     let most = if enhanced { profile.private.saturating_sub(DEPTHS) } else { profile.private };
@@ -218,35 +191,6 @@ fn request(rng: &mut Rng, profile: &Profile) -> Step {
     Step::Request { crc, private, markers, depths, rtr: [1, 2, 4].map(|bit| offered & bit != 0) }
 }
 
-/// Draws a fault for a connection after these steps.
-pub(super) fn fault(rng: &mut Rng, profile: &Profile, steps: &[Step], connection: u32) -> Fault {
-    if profile.separate_domains && rng.u32(..6) == 0 {
-        return pick(rng, &NEIGHBOUR_FAULTS);
-    }
-    // A fault with a wrong CRC needs a connection with CRC. If CRC is optional, a connection may be
-    // without it.
-    let with_crc = profile.crc && has_crc(steps, connection) && rng.bool();
-    let (common, own): (&[Fault], &[Fault]) = match (with_crc, profile.service) {
-        (true, SessionService::Echo) => (&CRC_FAULTS, &ECHO_CRC_FAULTS),
-        (true, SessionService::Rping) => (&CRC_FAULTS, &RPING_CRC_FAULTS),
-        (false, SessionService::Rping) => (&FAULTS, &RPING_FAULTS),
-        (false, SessionService::Echo) => (&FAULTS, &ECHO_FAULTS),
-        _ => (&FAULTS, &FAULTS),
-    };
-    let takes_large = profile.max_send.min(profile.max_segment) >= LARGE;
-    if with_crc && profile.service == SessionService::Echo && takes_large && rng.u32(..6) == 0 {
-        return LARGE_CRC_FAULT;
-    }
-    let faults = if rng.bool() { common } else { own };
-    match pick(rng, faults) {
-        // Each connection of an Initiator may belong to a new program, and another buffer of this
-        // program may have the STag.
-        CLOSED_STAG if profile.is_initiator => UNKNOWN_STAG,
-        response if profile.is_initiator && RESPONSE_FAULTS.contains(&response) => common[0],
-        fault => fault,
-    }
-}
-
 /// Draws an operation of the service.
 fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, steps: &mut Vec<Step>) {
     match profile.service {
@@ -257,67 +201,11 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
     }
 }
 
-/// Draws the number of connections. Many sessions have one, because some faults need many steps on
-/// one connection. If many connections are allowed, a quarter of the sessions have more than half of
-/// them.
-pub(super) fn connections(rng: &mut Rng, profile: &Profile) -> u32 {
-    let most = profile.connections;
-    if most > FEW && rng.u32(..4) == 0 {
-        return rng.u32(most / 2 + 1..=most);
-    }
-    let most = rng.u32(1..=most);
-    rng.u32(1..=most)
-}
-
-/// Returns the factor for the number of steps of a session with this number of connections.
-pub(super) fn scale(connections: u32) -> u32 {
-    connections.div_ceil(FEW).clamp(1, MAX_SCALE)
-}
-
-/// Returns the maximum number of steps of a session. `most` is this number with few connections.
-pub(super) fn scaled(most: usize, connections: u32) -> usize {
-    most * scale(connections) as usize
-}
-
-/// Draws the number of further steps, of at most `most`. Some sessions have few steps, others have
-/// many.
-pub(super) fn step_count(rng: &mut Rng, most: usize) -> usize {
-    1 + rng.usize(..most) * rng.usize(1..=4) / 4
-}
-
-/// Draws a size in bytes, of at most `most`.
-pub(super) fn size(rng: &mut Rng, most: u32) -> u32 {
-    let size = match rng.u32(..10) {
-        0 => 0,
-        1..4 => rng.u32(1..=40),
-        4..6 => pick(rng, &[64, 128, 256, 512, 1024, 1442, 1460, 2048]) * rng.u32(1..=3) + rng.u32(..5) - 2,
-        6..8 => (1 << rng.u32(6..22)) + rng.u32(..5) - 2,
-        8 => most.saturating_sub(rng.u32(..3)),
-        _ => rng.u32(..=most.min(100_000)),
-    };
-    size.min(most)
-}
-
-/// Draws the maximum payload of the segments of a message.
-pub(super) fn segment(rng: &mut Rng, profile: &Profile, size: u32) -> u32 {
-    let most = profile.max_segment;
-    let segment = match rng.u32(..6) {
-        0 | 1 => most,
-        2 => pick(rng, &[64, 128, 256, 512, 1024]) + rng.u32(..5) - 2,
-        3 => rng.u32(1..=64),
-        _ => rng.u32(1..=most),
-    };
-    // In short TCP segments, the longest messages need more FPDUs.
-    segment.clamp(size.div_ceil(MAX_FPDUS).clamp(1, most), most)
-}
-
-pub(super) fn pick<T: Copy>(rng: &mut Rng, values: &[T]) -> T {
-    values[rng.usize(..values.len())]
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::fault::NEIGHBOUR_FAULTS;
     use super::super::profile::MAX_PRIVATE;
+    use super::super::shared_draw::MAX_FPDUS;
     use super::super::step::MessageFields;
     use super::*;
     use crate::targets::Target;
@@ -452,39 +340,6 @@ mod tests {
         assert!((5..60).contains(&sizes.len()) && sizes.contains(&(1 << 24)), "{sizes:?}");
     }
 
-    /// If the tester sends C=0, the target may send C=0, too.
-    #[test]
-    fn faults_with_a_wrong_crc_need_a_connection_with_crc() {
-        let open = |crc| Step::Open { connection: 1, crc, private: 0, markers: false, enhanced: false, rtr: None };
-        let (off, close) = (open(Some(false)), Step::Close { connection: 1 });
-        for (steps, number, expected) in [
-            (vec![], 1, true),
-            (vec![off], 1, false),
-            (vec![off], 2, true),
-            (vec![off, close], 1, true),
-            (vec![off, open(Some(true))], 1, false),
-            (vec![open(None), off], 1, true),
-            (vec![Step::Answers { connection: 1 }, off], 1, true),
-        ] {
-            assert_eq!(has_crc(&steps, number), expected, "{steps:?}");
-        }
-        let profile = Profile::of(&Target::builtin(), SessionService::Echo, 2);
-        let profile = Profile { crc_is_optional: true, faults: true, ..profile };
-        let (mut wrong, mut without) = (0, 0);
-        for seed in 0..300 {
-            let steps = super::steps(&mut Rng::with_seed(seed), &profile);
-            for (at, step) in steps.iter().enumerate() {
-                without += u32::from(matches!(step, Step::Open { crc: Some(false), .. }));
-                let Step::Fault { connection, fault, .. } = *step else { continue };
-                if fault.starts_with("wrong-crc") {
-                    assert!(has_crc(&steps[..at], connection), "{steps:?}");
-                    wrong += 1;
-                }
-            }
-        }
-        assert!(wrong > 20 && without > 20, "{wrong} {without}");
-    }
-
     #[test]
     fn only_connections_with_markers_have_steps_that_align_them() {
         let profile = Profile::of(&Target::builtin(), SessionService::Rping, 3);
@@ -535,16 +390,6 @@ mod tests {
             }
         }
         assert!(pairs > 5, "{pairs}");
-    }
-
-    /// A Send of 1 MiB needs more than [`MAX_FPDUS`] segments of Ethernet.
-    #[test]
-    fn the_longest_sends_fit_into_segments_of_ethernet() {
-        let profile = Profile::of(&Target::builtin(), SessionService::Echo, 1);
-        let profile = Profile { max_segment: 1432, ..profile };
-        for seed in 0..100 {
-            assert!(segment(&mut Rng::with_seed(seed), &profile, 1 << 20) <= 1432);
-        }
     }
 
     #[test]

@@ -2,8 +2,9 @@
 
 use fastrand::Rng;
 
-use super::draw::{fault, pick, segment, size};
+use super::fault_draw::fault;
 use super::profile::{MAX_SEND, Profile};
+use super::shared_draw::{pick, segment, size};
 use super::step::{MessageFields, Step};
 
 /// Maximum number of Sends in a burst of a session of the suites.

@@ -12,9 +12,12 @@
 //! | `draw` | draws the steps of a session with the service echo or rping |
 //! | `echo_draw` | draws the operations of the service echo |
 //! | `rping_draw` | draws the operations of the service rping |
+//! | `fault_draw` | draws a fault of a session with the service echo or rping |
 //! | `sdp_draw` | draws the steps of a session with an SDP socket |
+//! | `socket_draw` | draws the fields of an SDP socket |
 //! | `agent_draw` | draws the steps of a session with an agent |
 //! | `portmap_draw` | draws the steps of a session with a port mapper |
+//! | `shared_draw` | the draws that several services share |
 //! | `simpler` | simpler steps of the same kind, for a reduction |
 //! | `lua_table` | a table in Lua: the fields of a step |
 //! | `case` | the Lua case of a session |
@@ -31,6 +34,7 @@ mod case;
 mod draw;
 mod echo_draw;
 mod fault;
+mod fault_draw;
 mod lua_table;
 mod portmap_draw;
 mod portmap_step;
@@ -39,7 +43,9 @@ mod rping_draw;
 mod sdp_draw;
 mod sdp_step;
 mod service;
+mod shared_draw;
 mod simpler;
+mod socket_draw;
 mod step;
 
 pub(crate) use agent_step::{AgentAction, AgentStep};

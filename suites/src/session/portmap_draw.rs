@@ -2,10 +2,10 @@
 
 use fastrand::Rng;
 
-use super::draw::{connections, pick, scaled, step_count};
 use super::fault::PORTMAP_FAULTS;
 use super::portmap_step::{MAPPED, PortmapAction, PortmapStep};
 use super::profile::Profile;
+use super::shared_draw::{connections, pick, scaled, step_count};
 use super::step::Step;
 
 /// The services of the target file: a mapped service, a service that is not mapped, and a service

@@ -2,8 +2,8 @@
 
 use fastrand::Rng;
 
-use super::draw::{pick, segment, size};
 use super::profile::Profile;
+use super::shared_draw::{pick, segment, size};
 use super::step::Step;
 
 /// Number of bytes at the end of rping's buffer that an announced Read leaves free, as in the Lua
@@ -112,10 +112,11 @@ fn is_announced(steps: &[Step], connection: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::draw::{MAX_FPDUS, steps};
+    use super::super::draw::steps;
     use super::super::fault::{CLOSED_STAG, RESPONSE_FAULTS};
     use super::super::profile::MAX_PRIVATE;
     use super::super::service::SessionService;
+    use super::super::shared_draw::MAX_FPDUS;
     use super::*;
     use crate::targets::Target;
 

@@ -2,17 +2,14 @@
 
 use fastrand::Rng;
 
-use super::draw::{LONG, connections, pick, scaled, step_count};
 use super::fault::{Fault, SDP_ANSWER_FAULTS, SDP_FAULTS};
 use super::profile::Profile;
 use super::sdp_step::{SdpAction, SdpStep, SocketFields};
 use super::service::SessionService;
+use super::shared_draw::{LONG, connections, pick, scaled, step_count};
+use super::socket_draw::{ANSWERS, MODES, both_pipelined, fields};
 use super::step::Step;
 
-/// The Modes of a half-connection.
-const MODES: [&str; 3] = ["combined", "pipelined", "buffered"];
-/// How the tester answers a SrcAvail.
-const ANSWERS: [&str; 3] = ["read", "send-sm", "both"];
 /// Sizes in bytes of Private Buffers to request.
 const SIZES: &[u32] = &[500, 1000, 3000, 8192, 10_000, 20_000, 50_000];
 /// Sizes in bytes that are larger than the first Private Buffers of most targets.
@@ -20,9 +17,6 @@ const LARGER_SIZES: &[u32] = &[10_000, 16_400, 20_000, 50_000];
 /// Sizes in bytes of huge sends. Some echoes stop receiving while more than 1 MiB waits. Some
 /// targets report a transfer of more than 4 MiB in several parts.
 const HUGE_SIZES: &[u32] = &[1_300_000, 5_000_000];
-/// Virtual addresses of the tester's buffers. In most buffers, bit 31 or bit 32 of the address
-/// changes between the first and the last byte.
-const ADDRESSES: &[u64] = &[0xffff_f001, 0xffff_0003, 0x7fff_f007, 0x7fff_fff7_ffff_fc01, 0x1234_5678_ffff_fe05];
 /// Maximum number of steps of a session with few connections. A pattern of steps may exceed it.
 const MAX_STEPS: usize = 30;
 /// Maximum number of bytes that a session sends in single steps.
@@ -282,74 +276,6 @@ fn size(rng: &mut Rng) -> u32 {
     }
 }
 
-/// Draws the fields of a socket. Each field has its default in most sockets.
-fn fields(rng: &mut Rng, service: SessionService) -> SocketFields {
-    let mut fields = SocketFields::default();
-    let mut rarely = |fields: &mut SocketFields, change: &dyn Fn(&mut Rng, &mut SocketFields)| {
-        if rng.u32(..3) == 0 {
-            change(rng, fields);
-        }
-    };
-    rarely(&mut fields, &|rng, fields| fields.crc = rng.bool());
-    rarely(&mut fields, &|rng, fields| fields.mode = pick(rng, &MODES));
-    rarely(&mut fields, &|rng, fields| fields.bufs = pick(rng, &[3, 4, 5, 8, 64]));
-    rarely(&mut fields, &|rng, fields| fields.recv_size = pick(rng, &[37, 100, 1000, 3000, 20_000]));
-    rarely(&mut fields, &|rng, fields| fields.source_threshold = pick(rng, &[0, 64, 500, 3000, 1 << 30]));
-    rarely(&mut fields, &|rng, fields| fields.sink_threshold = pick(rng, &[0, 500, 5000, 1 << 30]));
-    rarely(&mut fields, &|rng, fields| fields.max_src_avail = pick(rng, &[1000, 5000, 20_000, 70_000]));
-    rarely(&mut fields, &|rng, fields| fields.src_avail_payload = pick(rng, &[1, 40, 1000]));
-    rarely(&mut fields, &|rng, fields| fields.answer = pick(rng, &ANSWERS));
-    rarely(&mut fields, &|rng, fields| fields.max_read = pick(rng, &[500, 3000, 20_000]));
-    rarely(&mut fields, &|rng, fields| fields.read_batch = pick(rng, &[1, 2000, 10_000]));
-    rarely(&mut fields, &|rng, fields| fields.receive = pick(rng, &[50, 1000, 4000, 40_000, 200_000]));
-    rarely(&mut fields, &|rng, fields| fields.receives = pick(rng, &[1, 4, 16]));
-    // The smallest value is 4. With fewer advertisements, the SinkAvails of a target may use up the
-    // advertisements that its SrcAvails need.
-    rarely(&mut fields, &|rng, fields| fields.max_adverts = pick(rng, &[4, 8, 32]));
-    rarely(&mut fields, &|rng, fields| fields.src_avails = pick(rng, &[1, 2, 20, 32]));
-    rarely(&mut fields, &|rng, fields| fields.sink_avails = pick(rng, &[0, 1, 8]));
-    rarely(&mut fields, &|rng, fields| fields.ird = pick(rng, &[1, 2, 4]));
-    rarely(&mut fields, &|rng, fields| fields.wants_pipelined = rng.bool());
-    rarely(&mut fields, &|rng, fields| fields.follows_hints = rng.bool());
-    rarely(&mut fields, &|rng, fields| fields.data_first = rng.bool());
-    rarely(&mut fields, &|rng, fields| fields.buffers_at = pick(rng, ADDRESSES));
-    rarely(&mut fields, &|rng, fields| match rng.u32(..3) {
-        0 => fields.cut_fpdus = true,
-        1 => fields.cut = pick(rng, &[100, 1440, 1448, 2000, 3000]),
-        _ => {}
-    });
-    // Independent draws of these fields rarely have the combination that the target can write to.
-    if rng.u32(..4) == 0 {
-        fields = both_pipelined(rng, fields);
-    }
-    // While the tester takes no more data of a source, the source's data keeps Private Buffers. If
-    // the tester has only three, the source then has few credits for its updates.
-    if service == SessionService::SdpSource && rng.u32(..3) == 0 {
-        fields.max_received = pick(rng, &[0, 300, 30_000]);
-        if rng.bool() {
-            fields.bufs = 3;
-        }
-    }
-    fields
-}
-
-/// Returns `fields` with changes that let both half-connections use Pipelined Mode. The target can
-/// then write into the receives of the tester.
-fn both_pipelined(rng: &mut Rng, fields: SocketFields) -> SocketFields {
-    let usual = SocketFields::default();
-    SocketFields {
-        mode: if rng.bool() { "pipelined" } else { fields.mode },
-        wants_pipelined: true,
-        sink_threshold: pick(rng, &[0, 500]),
-        receive: pick(rng, &[9000, 20_000, 40_000]),
-        receives: pick(rng, &[1, 2, 4]),
-        sink_avails: pick(rng, &[1, 4, 8]),
-        bufs: usual.bufs,
-        recv_size: usual.recv_size,
-        ..fields
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::{BTreeSet, HashSet};
@@ -450,15 +376,6 @@ mod tests {
         assert_eq!(counts, BTreeSet::from([0, 1]));
         let fields = |recv_size| [SocketFields { recv_size, ..SocketFields::default() }];
         assert_eq!([37, 100, 1000].map(|recv_size| longer_send(&fields(recv_size))), [4200, 16_800, 20_000]);
-    }
-
-    #[test]
-    fn only_a_source_has_a_limit_for_its_data() {
-        for (service, is_limited) in [(SessionService::SdpEcho, false), (SessionService::SdpSource, true)] {
-            let usual = SocketFields::default().max_received;
-            let mut limits = (0..300).map(|seed| fields(&mut Rng::with_seed(seed), service).max_received);
-            assert_eq!(limits.any(|limit| limit != usual), is_limited);
-        }
     }
 
     #[test]

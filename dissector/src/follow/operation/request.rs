@@ -7,8 +7,8 @@ use zerocopy::FromBytes;
 use super::{MAX_REQUESTS, Operations, Overrun, Request, RequestKind};
 use crate::fact::Operation;
 use crate::follow::early_responses::EarlyResponse;
-use crate::follow::message::SegmentLocation;
 use crate::follow::remark::{Remark, RemarkKind};
+use crate::follow::segment_location::SegmentLocation;
 use crate::parse::Location;
 use crate::parse::SegmentView;
 

@@ -6,8 +6,9 @@ use weft_core::wire::ddp::Segment;
 use super::{MAX_REQUESTS, Operations, Overrun, Request, RequestKind};
 use crate::fact::Operation;
 use crate::follow::early_responses::{EarlyResponse, ResponseKey};
-use crate::follow::message::{SegmentLocation, SegmentPosition};
+use crate::follow::message::SegmentPosition;
 use crate::follow::remark::{Remark, RemarkKind};
+use crate::follow::segment_location::SegmentLocation;
 use crate::frame_number::FrameNumber;
 use crate::parse::{SegmentView, ULPDU_AT};
 

@@ -39,6 +39,17 @@ impl Advert {
     }
 }
 
+/// The advertisement that a message completes or ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AffectedAdvert {
+    /// The frame of the advertisement.
+    pub frame: FrameNumber,
+    /// MSeq of the advertisement.
+    pub(crate) mseq: u32,
+    /// Number of octets of the advertised buffer that are left after the message.
+    pub left: u64,
+}
+
 /// Why an advertisement is no longer open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EndReason {
@@ -155,4 +166,14 @@ pub(super) fn take_octets(adverts: &mut VecDeque<Advert>, at: usize, len: u32) -
     let Some(advert) = adverts.get_mut(at) else { return false };
     advert.left = advert.left.saturating_sub(u64::from(len));
     advert.left == 0 && adverts.remove(at).is_some()
+}
+
+/// Returns the number of octets that a SendSm for this SrcAvail requests as Data. If Len is larger
+/// than the draft allows, the number is not known, and the result is 0.
+pub(super) fn requested(advert: &Advert) -> u64 {
+    if advert.len > MAX_LEN { 0 } else { advert.left }
+}
+
+pub(super) fn affected_advert(advert: &Advert, left: u64) -> AffectedAdvert {
+    AffectedAdvert { frame: advert.frame, mseq: advert.mseq, left }
 }

@@ -20,6 +20,8 @@
 mod advert;
 mod closing;
 mod credits;
+mod data_sink;
+mod data_source;
 mod message;
 mod mids;
 mod moved_octets;
@@ -41,15 +43,17 @@ use weft_core::wire::ddp::Segment;
 use weft_core::wire::rdmap::{Opcode, ReadRequest};
 use weft_core::wire::sdp::{FieldOrder, Mid, Mode, RawBsdh, RawHeader, RawModeChange};
 
-pub use advert::{Advert, Adverts};
+pub use advert::{Advert, Adverts, AffectedAdvert};
 pub(crate) use advert::{EndReason, MAX_LEN};
 pub use closing::{Closing, State, Suspension};
 pub use credits::Credits;
 pub(crate) use credits::reached;
+pub use data_sink::Sink;
+pub use data_source::Source;
 pub(crate) use message::Setup;
 pub use profile::Profile;
 pub(crate) use rdma_use::{RdmaAccess, UnadvertisedAccess};
-pub use sdp_peer::{AffectedAdvert, SdpPeer, Sink, Source};
+pub use sdp_peer::SdpPeer;
 pub(crate) use sender_state::SenderState;
 pub(crate) use sends::SdpSend;
 use unexplained::{UnexplainedAccess, UnexplainedActions};

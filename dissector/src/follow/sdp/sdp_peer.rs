@@ -12,93 +12,16 @@ use std::collections::VecDeque;
 
 use weft_core::wire::sdp::{Mid, Mode};
 
-use super::advert::{Advert, Adverts, EndReason, MAX_LEN, MAX_OPEN, reported, take_octets};
+use super::advert::{Advert, AffectedAdvert, EndReason, MAX_OPEN, affected_advert, reported, take_octets};
 use super::credits::reached;
+use super::data_sink::Sink;
+use super::data_source::Source;
 use super::message::{Extension, Message, Setup};
 use super::mids::Mids;
 use super::moved_octets::{AccessedRanges, MovedOctets};
 use super::oob::OobState;
-use super::rdma_use::{EndedAdverts, RdmaUse, RdmaUseSummary};
+use super::rdma_use::{RdmaUse, RdmaUseSummary};
 use super::resize::Sizes;
-use crate::frame_number::FrameNumber;
-
-/// The state of a peer in its role as Data Source. A Data Source sends the payload of a
-/// half-connection.
-#[derive(Debug, Clone, Default)]
-pub struct Source {
-    /// The Mode of the half-connection; `None` if it is not known.
-    pub mode: Option<Mode>,
-    /// PotentialNonDiscards (section 9.5.1 of the SDP draft).
-    pub potential_non_discards: u32,
-    /// The SrcAvails that this peer sent.
-    pub adverts: Adverts,
-    /// Number of octets that this peer still has to send as Data, because the other peer requested
-    /// them by SendSm messages.
-    pub owed: u64,
-    /// The received SinkAvails that this peer may use, oldest first.
-    pub usable: VecDeque<Advert>,
-    /// The MSeq of this peer's SrcAvailCancel, if this SrcAvailCancel is not settled.
-    pub(super) cancel: Option<u32>,
-    /// Whether this peer received a SinkAvailCancel that it has not answered.
-    pub(super) cancel_due: bool,
-    /// The value of `cancel_due` just after this peer's last message.
-    pub(super) cancel_was_due: bool,
-    /// Whether this peer received a SinkAvailCancel after its last message, at a time when it had
-    /// no usable SinkAvail.
-    pub(super) idle_cancel: bool,
-    /// The MSeq of the last ModeChange that left Pipelined Mode, and the value of
-    /// PotentialNonDiscards at that time. `None` if no ModeChange left Pipelined Mode.
-    left_pipelined: Option<(u32, u32)>,
-    /// Whether the ModeChange in `left_pipelined` is not acknowledged yet.
-    pub(super) leaves_pipelined: bool,
-    /// Number of SinkAvails that arrived after the ModeChange in `left_pipelined`. This peer must
-    /// not use these SinkAvails any more.
-    pub(super) late: u32,
-    /// The Mode before this peer's last ModeChange. `None` if the other peer changed the Mode after
-    /// this peer's last ModeChange.
-    pub(super) previous_mode: Option<Mode>,
-    /// Whether this peer sent an RdmaWrCompl after its last RDMA Write.
-    pub(super) wr_compl_follows: bool,
-    /// The received SinkAvails that this peer must not use any more.
-    pub(super) ended_adverts: EndedAdverts,
-}
-
-/// The state of a peer in its role as Data Sink. A Data Sink receives the payload of a
-/// half-connection.
-#[derive(Debug, Clone, Default)]
-pub struct Sink {
-    /// The Mode of the half-connection; `None` if it is not known.
-    pub mode: Option<Mode>,
-    /// NonDiscards (section 6.3.3.4).
-    pub non_discards: u32,
-    /// Number of SinkAvails whose NonDiscards differed from the monitor's count.
-    pub non_discards_differ: u64,
-    /// The SinkAvails that this peer sent.
-    pub adverts: Adverts,
-    /// Number of octets that this peer requested as Data by SendSm messages, and that have not
-    /// arrived.
-    pub awaited: u64,
-    /// The received SrcAvails that this peer has not completely processed, oldest first.
-    pub sources: VecDeque<Advert>,
-    /// Number of messages with payload that this peer received.
-    pub(crate) payloads: u64,
-    /// Whether this peer received a SrcAvailCancel that is not settled.
-    pub(super) canceled: bool,
-    /// The value of `canceled` just after this peer's last message.
-    pub(super) was_canceled: bool,
-    /// Whether this peer received a SrcAvailCancel after its last message, at a time when no
-    /// SrcAvail was open.
-    pub(super) idle_cancel: bool,
-    /// Whether this peer sent a SinkAvailCancel that is not settled.
-    pub(super) cancel: bool,
-    /// Whether a ModeChange of the Data Source left Pipelined Mode.
-    pub(super) left_pipelined: bool,
-    /// Set if this peer sent an RdmaRdCompl after its last Read Request. The value is 1 if the oldest
-    /// SrcAvail is the one that the RdmaRdCompl reported, and 0 if that SrcAvail has ended.
-    pub(super) last_rd_compl: Option<usize>,
-    /// The received SrcAvails that this peer no longer processes.
-    pub(super) ended_adverts: EndedAdverts,
-}
 
 /// The state of one peer.
 #[derive(Debug, Clone, Default)]
@@ -147,17 +70,6 @@ pub struct SdpPeer {
     pub(super) oob: OobState,
     /// RDMA Writes and Reads that this peer sent after its last message.
     pub(super) rdma_use: RdmaUse,
-}
-
-/// The advertisement that a message completes or ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AffectedAdvert {
-    /// The frame of the advertisement.
-    pub frame: FrameNumber,
-    /// MSeq of the advertisement.
-    pub(crate) mseq: u32,
-    /// Number of octets of the advertised buffer that are left after the message.
-    pub left: u64,
 }
 
 impl SdpPeer {
@@ -396,109 +308,6 @@ impl SdpPeer {
     }
 }
 
-impl Source {
-    /// Records that this peer sends a message with payload. Messages of all types count (weft's
-    /// interpretation of the draft).
-    fn record_payload_sent(&mut self, octets: u32) {
-        self.owed = self.owed.saturating_sub(u64::from(octets));
-        self.potential_non_discards = self.potential_non_discards.wrapping_add(1);
-        self.drop_stale();
-    }
-
-    /// Drops the oldest SinkAvails that are stale (section 9.5.1, step 4).
-    fn drop_stale(&mut self) {
-        while let Some(oldest) = self.usable.front().copied()
-            && oldest.non_discards != self.potential_non_discards
-        {
-            self.usable.pop_front();
-            self.ended_adverts.add(&oldest, EndReason::Stale);
-            self.potential_non_discards = self.potential_non_discards.wrapping_sub(1);
-        }
-    }
-
-    /// Returns whether an RdmaWrCompl about the RDMA Writes to this STag is still due.
-    fn expects_completion(&self, stag: u32) -> bool {
-        let is_usable = self.usable.iter().any(|advert| advert.stag == stag);
-        is_usable
-            || match self.ended_adverts.reason_of(stag) {
-                Some(EndReason::Completed) => false,
-                Some(_) => true,
-                // The STag is wrong, or the SinkAvail is not acknowledged yet.
-                None => !self.wr_compl_follows,
-            }
-    }
-
-    /// Processes a received SinkAvail. Returns an error if there are too many SinkAvails, or if its
-    /// effect is not known because no ModeChange ended Pipelined Mode.
-    fn apply_received_sink_avail(&mut self, advert: Advert) -> Result<(), ()> {
-        if self.mode == Some(Mode::Pipelined) {
-            if self.usable.len() >= MAX_OPEN {
-                return Err(());
-            }
-            self.usable.push_back(advert);
-            self.drop_stale();
-            if !self.usable.is_empty() {
-                self.adverts.end_matching(EndReason::Void, |_| true);
-            }
-            return Ok(());
-        }
-        let Some((change, known)) = &mut self.left_pipelined else { return Err(()) };
-        self.late = self.late.saturating_add(1);
-        self.ended_adverts.add(&advert, EndReason::Void);
-        // The SinkAvail was in transit when this peer left Pipelined Mode. The monitor compares the
-        // NonDiscards of the SinkAvail with the PotentialNonDiscards of that time, and drops the
-        // SinkAvail (weft's interpretation of the draft).
-        if advert.non_discards == *known {
-            let change = *change;
-            self.adverts.end_matching(EndReason::Void, |own| !reached(own.mseq, change));
-        } else {
-            *known = known.wrapping_sub(1);
-            self.potential_non_discards = self.potential_non_discards.wrapping_sub(1);
-        }
-        Ok(())
-    }
-
-    fn leave_pipelined(&mut self, message: &Message) {
-        self.left_pipelined = Some((message.mseq, self.potential_non_discards));
-        self.leaves_pipelined = true;
-        self.late = 0;
-        self.ended_adverts.add_all(&self.usable, EndReason::Void);
-        self.usable.clear();
-    }
-
-    fn apply_received_send_sm(&mut self, message: &Message) {
-        if self.cancel.is_some_and(|cancel| reached(message.mseq_ack, cancel)) {
-            // The SendSm settles the SrcAvailCancel. It does not request Data (weft's
-            // interpretation of the draft).
-            self.adverts.end_matching(EndReason::Revoked, |_| true);
-            self.cancel = None;
-        } else if let Some(oldest) = self.adverts.end_oldest(EndReason::ByData) {
-            self.owed = self.owed.saturating_add(requested(&oldest));
-        }
-    }
-}
-
-impl Sink {
-    /// Processes a received message with payload (section 9.5.1, step 1).
-    fn record_payload_received(&mut self, octets: u32) {
-        self.payloads += 1;
-        self.awaited = self.awaited.saturating_sub(u64::from(octets));
-        if self.adverts.end_oldest(EndReason::Stale).is_none() {
-            self.non_discards = self.non_discards.wrapping_add(1);
-        }
-    }
-
-    fn apply_sent_send_sm(&mut self) -> Option<AffectedAdvert> {
-        let oldest = self.sources.pop_front()?;
-        if std::mem::take(&mut self.canceled) {
-            self.sources.clear();
-        } else {
-            self.awaited = self.awaited.saturating_add(requested(&oldest));
-        }
-        Some(affected_advert(&oldest, oldest.left))
-    }
-}
-
 /// Returns the Mode of a half-connection after a ModeChange with the value `mode`, if the Mode before
 /// is `now`. The result is `None` if the value is reserved, or if the sender must not send the
 /// ModeChange in this Mode. Section 12 of the SDP draft does not define the Mode after such a
@@ -514,12 +323,6 @@ fn next_mode(now: Option<Mode>, mode: u8, by_sink: bool) -> Option<Mode> {
     is_defined.then_some(to)
 }
 
-/// Returns the number of octets that a SendSm for this SrcAvail requests as Data. If Len is larger
-/// than the draft allows, the number is not known, and the result is 0.
-fn requested(advert: &Advert) -> u64 {
-    if advert.len > MAX_LEN { 0 } else { advert.left }
-}
-
 fn advert(message: &Message, left: u64) -> Advert {
     let (mseq, frame, payload) = (message.mseq, message.frame, message.payload);
     let (len, stag, va, non_discards) = match message.extension {
@@ -527,8 +330,4 @@ fn advert(message: &Message, left: u64) -> Advert {
         _ => (0, 0, 0, 0),
     };
     Advert { mseq, frame, stag, va, len, payload, left, non_discards }
-}
-
-fn affected_advert(advert: &Advert, left: u64) -> AffectedAdvert {
-    AffectedAdvert { frame: advert.frame, mseq: advert.mseq, left }
 }

@@ -5,7 +5,7 @@ use crate::frame_number::FrameNumber;
 use crate::ip::Segment;
 
 use super::super::checksum::Checksum;
-use super::super::table::FAR;
+use super::super::sequence_number::FAR;
 use super::fin::FinSegment;
 use super::{DirectionStream, ORIGIN};
 

@@ -10,12 +10,14 @@
 //! | `plain` | the plain exchange of a control |
 //! | `probe` | the behaviour of an unknown socket |
 //! | `socket` | SDP sockets of the tester, on weft's own SDP |
+//! | `cut` | how such a socket divides its bytes into TCP segments |
 //! | `start` | Hello and HelloAck, with the start-up frames of MPA |
 //! | `transfer` | transfers that need several messages |
 
 mod begin;
 mod connection;
 mod correct_exchange;
+mod cut;
 mod expect;
 mod plain;
 mod probe;
@@ -27,9 +29,10 @@ use std::collections::BTreeMap;
 
 pub(in crate::stage) use connection::SEGMENT;
 pub(crate) use connection::{Item, SdpConnection, SendFields};
+pub(crate) use cut::Cut;
 pub(crate) use expect::{Ending, MessageFields, Value};
 pub(crate) use probe::Behaviour;
-pub(crate) use socket::{Cut, SdpSocket, SocketSettings, SocketWait};
+pub(crate) use socket::{SdpSocket, SocketSettings, SocketWait};
 pub(crate) use start::{HelloAck, hello};
 
 use super::{Connections, Recorder};

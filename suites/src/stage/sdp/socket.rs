@@ -18,6 +18,7 @@ use weft_peer::sdp_rnic::{Endpoint, Progress, Queues};
 use weft_peer::verbs::LateSegment;
 
 use super::connection::is_solicited;
+use super::cut::{CUT_PAUSE, Cut, MAX_CUTS, fpdu_len};
 use crate::sdp::Counters;
 use crate::stage::{Arrival, Message, Stage, Stop};
 use crate::targets::SdpStart;
@@ -28,12 +29,6 @@ const SLICE: Duration = Duration::from_millis(2);
 const MAX_WAIT_SECONDS: f64 = 60.0;
 /// Maximum number of bytes that a socket sends in one write.
 const MAX_WRITE: usize = 1 << 18;
-/// Pause between two TCP segments of a socket with a [`Cut`]. The target reads the segments one by
-/// one.
-const CUT_PAUSE: Duration = Duration::from_millis(1);
-/// Maximum number of these pauses of a socket. Afterwards, the socket does not cut its bytes any
-/// more, because the pauses of a long session would take minutes.
-const MAX_CUTS: usize = 300;
 
 /// Settings of a socket that a script can choose.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,18 +44,6 @@ pub(crate) struct SocketSettings {
     /// address.
     pub(crate) buffers_at: Option<u64>,
     pub(crate) cut: Cut,
-}
-
-/// How a socket divides its bytes into TCP segments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Cut {
-    /// No cuts: TCP alone divides the bytes.
-    #[default]
-    None,
-    /// Each FPDU is a TCP segment.
-    Fpdus,
-    /// Each TCP segment has at most this number of bytes, at least 1.
-    Octets(usize),
 }
 
 /// How a connection of a socket ended.
@@ -480,23 +463,5 @@ impl Stage {
         }
         socket.is_tcp_over |= arrival != Arrival::Octets;
         Ok(true)
-    }
-}
-
-/// Returns the length in bytes of the FPDU at the beginning of `octets`, with padding and CRC
-/// field. An endpoint writes only complete FPDUs without markers.
-fn fpdu_len(octets: &[u8]) -> usize {
-    let [high, low, ..] = *octets else { return octets.len() };
-    (2 + usize::from(u16::from_be_bytes([high, low]))).next_multiple_of(4) + 4
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fpdu_len;
-
-    #[test]
-    fn the_length_of_an_fpdu_includes_padding_and_crc() {
-        assert_eq!([0u8, 1, 2, 3, 18].map(|len| fpdu_len(&[0, len, 9])), [8, 8, 8, 12, 24]);
-        assert_eq!(fpdu_len(&[7]), 1);
     }
 }
