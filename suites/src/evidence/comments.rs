@@ -5,11 +5,10 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use weft_dissector::output::text::counted;
-use weft_peer::driver::{Direction as Side, DroppedOctets, EventContent, TrafficEvent};
+use weft_peer::driver::{Direction as Side, EventContent, TrafficEvent};
 
 use super::step_frame;
-use crate::model::{CaseResult, Direction, EvidenceSource, MarkKind, RunInfo, Step, StepKind};
+use crate::model::{CaseResult, Direction, DroppedTraffic, EvidenceSource, MarkKind, RunInfo, Step, StepKind};
 
 /// Returns the section's comment: what was tested, against which target, with which result.
 pub(super) fn of_section(run: &RunInfo, result: &CaseResult) -> String {
@@ -70,37 +69,34 @@ pub(super) fn of_events(result: &CaseResult, left_out: &Range<usize>, traffic: &
 /// direction.
 fn add_gaps(comments: &mut [Vec<String>], traffic: &[TrafficEvent]) {
     // The gaps that no later packet has followed yet, and the last packet of each direction.
-    let mut open: HashMap<(bool, u32, Side), &DroppedOctets> = HashMap::new();
+    let mut open: HashMap<(bool, u32, Side), DroppedTraffic> = HashMap::new();
     let mut last: HashMap<(bool, u32, Side), usize> = HashMap::new();
     for (index, event) in traffic.iter().enumerate() {
-        let (is_datagram, dropped) = match &event.content {
-            EventContent::Dropped(dropped) => (dropped.datagrams, Some(dropped)),
-            EventContent::Datagram { .. } => (true, None),
-            _ => (false, None),
+        let is_datagram = match &event.content {
+            EventContent::Dropped(dropped) => dropped.datagrams,
+            EventContent::Datagram { .. } => true,
+            _ => false,
         };
         let key = (is_datagram, event.connection, event.direction);
-        if let Some(dropped) = dropped {
+        if let Some(dropped) = super::dropped(event) {
             open.insert(key, dropped);
             continue;
         }
         if let Some(dropped) = open.remove(&key) {
-            comments[index].push(gap(dropped, event.direction, "before"));
+            comments[index].push(gap(&dropped, "before"));
         }
         last.insert(key, index);
     }
     for (key, dropped) in open {
         if let Some(comments) = last.get(&key).and_then(|index| comments.get_mut(*index)) {
-            comments.push(gap(dropped, key.2, "after"));
+            comments.push(gap(&dropped, "after"));
         }
     }
 }
 
 /// Describes the bytes that the capture lacks before or after a packet.
-fn gap(dropped: &DroppedOctets, direction: Side, place: &str) -> String {
-    let sent = if direction == Side::ToTarget { "the tester sent" } else { "the target sent" };
-    let (octets, events) = (counted(dropped.octets, "byte"), counted(dropped.events, "event"));
-    let crc = dropped.crc;
-    format!("{place} this packet, the capture lacks {octets} that {sent} ({events}, CRC32c {crc:08x})")
+fn gap(dropped: &DroppedTraffic, place: &str) -> String {
+    format!("{place} this packet, the capture lacks {}", dropped.amount())
 }
 
 fn wire_comments(step: &Step) -> Vec<String> {

@@ -61,13 +61,15 @@ enum Flag {
 pub(crate) fn synthesize_frames(traffic: &[TrafficEvent]) -> Frames {
     let mut framer = Framer::default();
     let mut list: Vec<Frame> = Vec::new();
-    let anchors = traffic.iter().map(|event| {
+    let places = traffic.iter().map(|event| {
         let first = list.len();
         framer.event(event, |frame| list.push(frame));
-        (list.len() > first).then_some(first)
+        let anchor = (list.len() > first).then_some(first);
+        let has_octets = matches!(event.content, EventContent::Octets(_));
+        (anchor, anchor.map(|first| if has_octets { list.len() - 1 } else { first }))
     });
-    let anchors = anchors.collect();
-    Frames { list, anchors, source: Source::Endpoint }
+    let (anchors, ends) = places.unzip();
+    Frames { list, anchors, ends, source: Source::Endpoint }
 }
 
 /// Makes the frames of a traffic log, one event after the other.
@@ -304,6 +306,7 @@ mod tests {
             [(false, "PSH", 1, 1, 20), (false, "PSH", 1021, 1, 30), (true, "PSH", 1, 1051, 40)]
         );
         assert_eq!(frames.anchors, [Some(0), Some(3), None, None, Some(4), Some(5)]);
+        assert_eq!(frames.ends, frames.anchors);
     }
 
     #[test]

@@ -52,6 +52,9 @@ pub(crate) struct Frames {
     pub(crate) list: Vec<Frame>,
     /// For each event of the traffic log, the index of the first frame that shows it, if any.
     anchors: Vec<Option<usize>>,
+    /// For each event of the traffic log with bytes, the index of the frame that has the last byte,
+    /// if any. Other events have the index in `anchors`.
+    ends: Vec<Option<usize>>,
     /// Source of the frames.
     pub(crate) source: Source,
 }

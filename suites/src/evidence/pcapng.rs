@@ -50,7 +50,7 @@ mod tests {
     fn comments_are_at_their_frame() {
         let frame = |event| Frame { at_ns: 1, from_tester: true, octets: vec![1, 2, 3], event };
         let list = vec![frame(0), frame(0), frame(1)];
-        let frames = Frames { list, anchors: Vec::new(), source: Source::Endpoint };
+        let frames = Frames { list, anchors: Vec::new(), ends: Vec::new(), source: Source::Endpoint };
         let mut octets = Vec::new();
         let comments = [vec!["hello".to_owned(), "again".to_owned()], Vec::new()];
         write(&mut octets, "section", &frames, &comments, 1 << 40).unwrap();

@@ -73,9 +73,9 @@ pub(super) fn events(steps: &[Step], left_out: &Range<usize>, traffic: &[Traffic
     found
 }
 
-/// Returns the number of the frame that shows the step with the index `step`, from 1. Returns
-/// `None` if no frame shows the complete step. For example, the bytes of the step may be in several
-/// frames.
+/// Returns the number of the frame that shows the step with the index `step`, from 1. If several
+/// frames share the bytes of the step, returns the number of the last of them. Returns `None` if no
+/// frame shows the step. For example, the traffic log may have dropped the bytes.
 pub(crate) fn frame_number(
     steps: &[Step],
     step: usize,
@@ -85,18 +85,20 @@ pub(crate) fn frame_number(
 ) -> Option<u64> {
     let index = events(steps, left_out, traffic).get(step).copied().flatten()?;
     let (step, event) = (steps.get(step)?, traffic.get(index)?);
-    let place = frames.anchors.get(index).copied().flatten()?;
-    let frame = frames.list.get(place)?;
-    // A capture may lack the FIN or reset of one side, and then show a reset of the other side.
-    let is_by_its_sender = frame.from_tester == (event.direction == Side::ToTarget);
-    let has_its_octets = match &event.content {
+    let [first, last] = [&frames.anchors, &frames.ends].map(|places| places.get(index).copied().flatten());
+    let place = match &event.content {
         EventContent::Octets(octets) | EventContent::Datagram { octets, .. } => {
-            step.octets.as_ref().is_some_and(|shown| is_same(shown, octets)) && contains(&frame.octets, octets)
+            step.octets.as_ref().filter(|shown| is_same(shown, octets))?;
+            let has_all = |place: &usize| frames.list.get(*place).is_some_and(|frame| contains(&frame.octets, octets));
+            // If one frame has the first and the last byte but not all bytes, it has other bytes.
+            first.filter(has_all).or(last.filter(|_| first != last))?
         }
-        EventContent::Connected { .. } | EventContent::Fin | EventContent::Reset => true,
-        EventContent::Dropped(_) => false,
+        EventContent::Connected { .. } | EventContent::Fin | EventContent::Reset => first?,
+        EventContent::Dropped(_) => return None,
     };
-    (is_by_its_sender && has_its_octets).then_some(place as u64 + 1)
+    // A capture may lack the FIN or reset of one side, and then show a reset of the other side.
+    let is_by_its_sender = frames.list.get(place)?.from_tester == (event.direction == Side::ToTarget);
+    is_by_its_sender.then_some(place as u64 + 1)
 }
 
 fn key_of_event(event: &TrafficEvent) -> Key {
@@ -203,11 +205,11 @@ mod tests {
     #[test]
     fn a_step_has_the_number_of_its_frame() {
         let (traffic, steps) = case();
-        // Frames 1 to 3 are the handshake. Frames 6 and 7 share the bytes of one event. Frame 9
-        // acknowledges the FIN.
+        // Frames 1 to 3 are the handshake. Frames 6 and 7 share the bytes of one event, and frame 7
+        // has the last of them. Frame 9 acknowledges the FIN.
         assert_eq!(
             numbers(&steps, &traffic, &synthesize_frames(&traffic)),
-            [Some(1), Some(4), None, Some(5), None, None, Some(8), Some(10)]
+            [Some(1), Some(4), None, Some(5), None, Some(7), Some(8), Some(10)]
         );
     }
 
@@ -266,6 +268,7 @@ mod tests {
         let mut frames = synthesize_frames(&traffic);
         steps[3] = step(1, Direction::Received, StepKind::Octets, b"other");
         frames.list[7].from_tester = true;
-        assert_eq!(numbers(&steps, &traffic, &frames), [Some(1), Some(4), None, None, None, None, None, Some(10)]);
+        let expected = [Some(1), Some(4), None, None, None, Some(7), None, Some(10)];
+        assert_eq!(numbers(&steps, &traffic, &frames), expected);
     }
 }

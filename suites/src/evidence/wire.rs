@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -189,9 +190,16 @@ impl DirectionIndex {
         runs.into_iter().fold(0, |last, (begin, end)| if begin <= last { last.max(end) } else { last })
     }
 
-    /// Returns the first frame that has this byte.
-    fn frame_of(&self, octet: u64) -> Option<usize> {
-        self.runs.iter().find(|(begin, end, _)| (*begin..*end).contains(&octet)).map(|(_, _, frame)| *frame)
+    /// Returns the first frame that has the first of these bytes, and a frame that has the last of
+    /// them.
+    fn frames_of(&self, octets: &Range<u64>) -> (Option<usize>, Option<usize>) {
+        let has = |octet: u64| move |run: &(u64, u64, usize)| (run.0..run.1).contains(&octet);
+        let (has_first, has_last) = (has(octets.start), has(octets.end.saturating_sub(1)));
+        let first = self.runs.iter().position(has_first);
+        let (before, after) = self.runs.split_at(first.unwrap_or(0));
+        // The last byte follows soon. If the segments are out of order, its frame may be earlier.
+        let last = after.iter().chain(before).find(|&run| has_last(run));
+        (first.map(|run| self.runs[run].2), last.map(|run| run.2))
     }
 }
 
@@ -245,7 +253,7 @@ fn frames<'s>(
     }
     let captured: Vec<[u64; 2]> =
         directions.iter().map(|directions| directions.each_ref().map(DirectionIndex::contiguous)).collect();
-    // The position of each event is its first byte, or the frame of a FIN or reset. If this loop
+    // The position of each event is its bytes, or the frame of a FIN or reset. If this loop
     // finds a gap, it returns an error, and the search for the frame of each byte does not start.
     let mut positions = Vec::with_capacity(traffic.len());
     for event in traffic {
@@ -278,36 +286,36 @@ fn frames<'s>(
                 {
                     return Err(format!("the capture lacks bytes of connection {}", event.connection + 1));
                 }
-                EventPosition::Octet { index, side, at: begin }
+                EventPosition::Octets { index, side, range: begin..direction.logged }
             }
             EventContent::Fin => of_end(direction.fin.or(direction.rst))?,
             EventContent::Reset => of_end(direction.rst.or(direction.fin))?,
         });
     }
-    let anchor = |position: &EventPosition| match position {
-        EventPosition::Nowhere => None,
-        EventPosition::Frame(frame) => Some(*frame),
-        EventPosition::Octet { index, side, at } => directions[*index][*side].frame_of(*at),
-    };
-    let anchors = positions.iter().map(anchor).collect();
+    let places = positions.iter().map(|position| match position {
+        EventPosition::Nowhere => (None, None),
+        EventPosition::Frame(frame) => (Some(*frame), Some(*frame)),
+        EventPosition::Octets { index, side, range } => directions[*index][*side].frames_of(range),
+    });
+    let (anchors, ends) = places.unzip();
     let frame = |(segment, from_tester): &(&Segment, bool)| Frame {
         at_ns: segment.time.saturating_sub(began_unix_ns),
         from_tester: *from_tester,
         octets: segment.frame.clone(),
         event: 0,
     };
-    Ok(Frames { list: list.iter().map(frame).collect(), anchors, source: Source::Wire })
+    Ok(Frames { list: list.iter().map(frame).collect(), anchors, ends, source: Source::Wire })
 }
 
 /// The position of an event of the traffic log in a capture.
 enum EventPosition {
     Nowhere,
     Frame(usize),
-    /// The first frame with this byte of a direction.
-    Octet {
+    /// The frames with these bytes of a direction.
+    Octets {
         index: usize,
         side: usize,
-        at: u64,
+        range: Range<u64>,
     },
 }
 
@@ -370,6 +378,7 @@ mod tests {
         assert_eq!(frames.list.len(), 9);
         assert!(frames.list.iter().all(|frame| frame.at_ns == 5));
         assert_eq!(frames.anchors, [Some(0), Some(3), Some(3), Some(4), Some(6), Some(8)]);
+        assert_eq!(frames.ends, [Some(0), Some(3), Some(3), Some(5), Some(6), Some(8)]);
         assert_eq!(frames.list[4].octets, synthesize_frames(&was).list[4].octets);
     }
 

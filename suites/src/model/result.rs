@@ -1,8 +1,11 @@
 //! The result of one variant of a case.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use weft_core::RequirementId;
+use weft_dissector::output::text::counted;
 
 use super::{CaseKey, Direction, MonitorFinding, ProgramEnd, SourceLocation, Step, StepKind, Verdict, stable};
 
@@ -34,7 +37,8 @@ pub struct CaseResult {
     /// Number of the packet in the case's pcapng at which a failure was decided, from 1. The packet
     /// has what the target sent last before the decision. If an answer is missing, the packet has
     /// what the tester sent last. If a finding of the monitor decided, this is the packet of the
-    /// finding. Absent if no single packet has all of these bytes.
+    /// finding. If several packets share these bytes, this is the last of them. Absent if no packet
+    /// has these bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decided_packet: Option<u64>,
     /// Relative TCP sequence numbers, as Wireshark shows them, of the first and the last payload
@@ -98,6 +102,23 @@ impl CaseResult {
     /// violation the monitor observed.
     pub fn failing(&self) -> impl Iterator<Item = RequirementId> {
         self.requirements.iter().filter(|judged| judged.verdict == Verdict::Fail).map(|judged| judged.requirement)
+    }
+
+    /// Returns where a failure was decided, as a phrase for reports that follows "decided at".
+    /// Returns `None` if no failure was decided, or if no packet has the deciding bytes although the
+    /// packets are complete.
+    #[must_use]
+    pub fn decision(&self) -> Option<String> {
+        match (self.decided_packet, self.decided_sequence) {
+            (Some(packet), Some([first, last])) => {
+                Some(format!("packet {packet}, relative TCP sequence numbers {first} to {last}"))
+            }
+            (Some(packet), None) => Some(format!("packet {packet}")),
+            (None, _) if self.verdict == Verdict::Fail && !self.evidence.dropped.is_empty() => {
+                Some("no packet of the capture".to_owned())
+            }
+            (None, _) => None,
+        }
     }
 
     /// Returns a text that identifies a failure of the case, for baselines and comparisons: the
@@ -177,6 +198,27 @@ pub struct DroppedTraffic {
     pub first_ns: u64,
     /// Time of the last event, in nanoseconds since the case began.
     pub last_ns: u64,
+}
+
+impl DroppedTraffic {
+    /// Returns how much traffic is missing, and whose traffic it is, as a phrase for reports.
+    pub(crate) fn amount(&self) -> String {
+        let sender = if self.direction == Direction::Sent { "the tester" } else { "the target" };
+        let (octets, events) = (counted(self.octets, "byte"), counted(self.events, "event"));
+        format!("{octets} that {sender} sent ({events}, CRC32c {})", self.crc32c)
+    }
+
+    /// Returns a sentence for reports, without a period: how much traffic the capture lacks, and
+    /// where.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let place = match self.connection {
+            0 => "in datagrams".to_owned(),
+            number => format!("on connection {number}"),
+        };
+        let [first, last] = [self.first_ns, self.last_ns].map(|ns| Duration::from_nanos(ns).as_secs_f64());
+        format!("the capture lacks {} {place}, from {first:.6} s to {last:.6} s of the case", self.amount())
+    }
 }
 
 /// Source of the packets of a case.

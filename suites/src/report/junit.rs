@@ -103,7 +103,11 @@ fn test(report: &RunReport, result: &CaseResult, marks: Option<&Vec<&OtherCause>
     test.set_time(Duration::from_micros(result.duration_us));
     let files: Vec<&str> = result.evidence.files.iter().map(|file| file.path.as_str()).collect();
     if !files.is_empty() {
-        test.set_system_out(format!("{}\nevidence: {}\n", result.explanation, files.join(" ")));
+        let mut text = format!("{}\nevidence: {}\n", result.explanation, files.join(" "));
+        for dropped in &result.evidence.dropped {
+            text.push_str(&format!("evidence: {}\n", dropped.sentence()));
+        }
+        test.set_system_out(text);
     }
     test
 }
@@ -141,8 +145,8 @@ fn failed(kind: NonSuccessKind, report: &RunReport, result: &CaseResult) -> Test
     if let Some(at) = &result.decided_at {
         text.push_str(&format!("at: {at}\n"));
     }
-    if let Some(packet) = result.decided_packet {
-        text.push_str(&format!("frame: {packet}\n"));
+    if let Some(decision) = result.decision() {
+        text.push_str(&format!("decided at: {decision}\n"));
     }
     if result.verdict == Verdict::Fail {
         text.push_str(&format!("again: {}\n", command(&report.run, &result.key)));

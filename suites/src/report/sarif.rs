@@ -123,7 +123,10 @@ fn one(
     for (name, value) in [("Expected", &result.expected), ("Actual", &result.actual)] {
         text.push_str(&value.as_ref().map_or_else(String::new, |value| format!("\n{name}: {value}")));
     }
-    text.push_str(&result.decided_packet.map_or_else(String::new, |packet| format!("\nFrame: {packet}")));
+    text.push_str(&result.decision().map_or_else(String::new, |decision| format!("\nDecided at: {decision}")));
+    for dropped in &result.evidence.dropped {
+        text.push_str(&format!("\nEvidence: {}", dropped.sentence()));
+    }
     let at = result.decided_at.as_ref().or_else(|| report.case(result).map(|case| &case.source));
     let locations = at.map(|at| {
         json!({ "physicalLocation": {

@@ -236,6 +236,15 @@ impl<W: Write> State<W> {
         if !first.evidence.folder.is_empty() {
             writeln!(self.writer, "  evidence  {}", first.evidence.folder)?;
         }
+        for dropped in &first.evidence.dropped {
+            writeln!(self.writer, "  evidence  {}", dropped.sentence())?;
+        }
+        // The other reports show this for each failure.
+        if !first.evidence.dropped.is_empty()
+            && let Some(decision) = first.decision()
+        {
+            writeln!(self.writer, "  evidence  decided at {decision}")?;
+        }
         if same.len() > 1 {
             let others: Vec<String> = same[1..].iter().map(|result| parameters(result)).collect();
             writeln!(self.writer, "  same for  {}", others.join(" "))?;

@@ -115,6 +115,12 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
         };
         text.push_str(&format!("\nThe capture is `{}`, {source}.\n", capture.path));
     }
+    if !first.evidence.dropped.is_empty() {
+        text.push('\n');
+    }
+    for dropped in &first.evidence.dropped {
+        text.push_str(&format!("- {}\n", dropped.sentence()));
+    }
     text.push_str(&format!(
         "\n## How to expect it in later runs\n\nAdd this entry with a reason to the target file:\n\n```toml\n{}```\n",
         visible(&baseline_entry(case, first))

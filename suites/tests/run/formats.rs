@@ -189,15 +189,16 @@ async fn reports_have_the_deciding_frame_and_the_device() {
     ] {
         assert!(ticket.contains(line), "{line} in {ticket}");
     }
-    assert!(report::junit(&report).unwrap().contains(&format!("\nframe: {frame}\n")));
+    let decision = format!("packet {frame}, relative TCP sequence numbers {begin} to {end}");
+    assert!(report::junit(&report).unwrap().contains(&format!("\ndecided at: {decision}\n")));
     let document: Value = serde_json::from_str(&report::sarif(&report).unwrap()).unwrap();
     let message = document["runs"][0]["results"][0]["message"]["text"].as_str().unwrap();
-    assert!(message.ends_with(&format!("\nFrame: {frame}")), "{message}");
+    assert!(message.ends_with(&format!("\nDecided at: {decision}")), "{message}");
     let html = report::html(&report, Path::new("/nowhere")).unwrap();
     for text in [
         "<dt>firmware</dt><dd>2.1</dd>",
         "<dt>firmware (agent)</dt><dd>2.2</dd>",
-        &format!("<dt>decided at</dt><dd>packet {frame}</dd>"),
+        &format!("<dt>decided at</dt><dd>{decision}</dd>"),
     ] {
         assert!(html.contains(text), "{text}");
     }

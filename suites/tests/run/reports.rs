@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::common::{CASE, deviating, key_case, one_case, run};
-use weft_suites::model::{EventSink, RunReport};
+use weft_suites::model::{Direction, DroppedTraffic, EventSink, RunReport};
 use weft_suites::script::Suites;
 use weft_suites::targets::Target;
 use weft_suites::{Filter, report};
@@ -112,6 +112,51 @@ async fn summaries_report_that_the_target_died() {
     assert!(text.contains(&format!("\n  {died}. The good exchange failed.\n  expected  ")), "{text}");
     let markdown = report::markdown(&report).unwrap();
     assert!(markdown.contains(&format!("| {died}: it sent an MPA Reply")), "{markdown}");
+}
+
+/// The evidence of two long cases lacks bytes. The missing bytes of the second case decided it.
+#[tokio::test]
+async fn reports_show_what_the_capture_lacks() {
+    let out = tempfile::tempdir().unwrap();
+    let mut report = key_case(deviating(), out.path()).await;
+    let dropped = DroppedTraffic {
+        connection: 2,
+        direction: Direction::Received,
+        events: 3,
+        octets: 3072,
+        crc32c: "0a1b2c3d".into(),
+        first_ns: 1_500_000,
+        last_ns: 2_000_000_000,
+    };
+    let datagrams =
+        DroppedTraffic { connection: 0, direction: Direction::Sent, events: 1, octets: 1, ..dropped.clone() };
+    report.results[0].evidence.dropped = vec![dropped.clone(), datagrams];
+    report.results[1].evidence.dropped = vec![dropped];
+    (report.results[1].decided_packet, report.results[1].decided_sequence) = (None, None);
+    let lacks = "the capture lacks 3072 bytes that the target sent (3 events, CRC32c 0a1b2c3d) on connection 2, \
+                 from 0.001500 s to 2.000000 s of the case";
+    let decision = report.results[0].decision().unwrap();
+    assert!(decision.starts_with("packet ") && decision.ends_with(" 1 to 20"), "{decision}");
+    let nowhere = "no packet of the capture";
+
+    let text = terminal(&report, false);
+    let lacks_datagrams = "the capture lacks 1 byte that the tester sent (1 event, CRC32c 0a1b2c3d) in datagrams, ";
+    for part in [lacks, lacks_datagrams, &format!("decided at {decision}\n")] {
+        assert!(text.contains(&format!("\n  evidence  {part}")), "{part} in {text}");
+    }
+    let junit = report::junit(&report).unwrap();
+    assert_eq!(junit.matches(&format!("\nevidence: {lacks}\n")).count(), 2, "{junit}");
+    assert!(junit.contains(&format!("\ndecided at: {decision}\n")), "{junit}");
+    assert!(junit.contains(&format!("\ndecided at: {nowhere}\n")), "{junit}");
+    is_valid(&junit);
+    let sarif = report::sarif(&report).unwrap();
+    assert!(sarif.contains(&format!("\\nDecided at: {decision}\\nEvidence: {lacks}\\nEvidence: ")), "{sarif}");
+    assert!(sarif.contains(&format!("\\nDecided at: {nowhere}\\nEvidence: {lacks}\"")), "{sarif}");
+    let html = report::html(&report, out.path()).unwrap();
+    assert_eq!(html.matches(&format!("<dt>missing</dt><dd>{lacks}</dd>")).count(), 2);
+    assert!(html.contains(&format!("<dt>decided at</dt><dd>{nowhere}</dd>")));
+    let ticket = report::ticket(&report, CASE).unwrap();
+    assert!(ticket.contains(&format!("\n\n- {lacks}\n- {lacks_datagrams}")), "{ticket}");
 }
 
 /// If xmllint is installed, checks the file against the schema of Jenkins' xUnit plugin.

@@ -82,6 +82,18 @@ async fn the_steps_find_deviations() {
     }
 }
 
+/// A socket reads and writes many bytes at once, so several packets can share the bytes of one step.
+#[tokio::test]
+async fn a_failure_has_its_line_and_its_packet() {
+    for missing in [false, true] {
+        let check = format!("{{ requirement = 'SDP-8.2-1', expected = 'x', actual = 'y', missing = {missing} }}");
+        let steps = format!("s:send(1, {{ size = 20000 }}) s:answers(1) t:check(false, {check})");
+        let result = session(Target::builtin(), "echo", "", &steps).await;
+        assert_eq!((result.verdict, result.decided_at.is_some()), (Verdict::Fail, true), "{}", result.explanation);
+        assert!(result.decided_packet.is_some() && result.decided_sequence.is_some(), "missing = {missing}");
+    }
+}
+
 /// If the tester ends a connection because of a violation, the target has lost no data, and owes no
 /// DisConn.
 #[tokio::test]

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use weft_core::requirement;
 use weft_suites::model::{
-    CaseInfo, CaseKey, CaseResult, Direction, Evidence, EvidenceFile, EvidenceKind, Mark, MarkKind, Octets,
-    ParameterValue, RequirementVerdict, Role, RunInfo, SourceLocation, Step, StepKind, Summary, TargetInfo,
+    CaseInfo, CaseKey, CaseResult, Direction, DroppedTraffic, Evidence, EvidenceFile, EvidenceKind, Mark, MarkKind,
+    Octets, ParameterValue, RequirementVerdict, Role, RunInfo, SourceLocation, Step, StepKind, Summary, TargetInfo,
 };
 
 use super::*;
@@ -239,6 +239,32 @@ fn a_long_case_scrolls_to_its_end_and_not_beyond() {
     assert!(shown.contains("seed 42"), "{shown}");
     screen.command(Command::Move(Motion::PageUp));
     assert_ne!(text(&drawn(&mut screen, 80, 24)), shown);
+}
+
+#[test]
+fn a_case_shows_what_its_capture_lacks() {
+    let (mut screen, _sink) = live_screen(0);
+    for mut event in events() {
+        if let Event::CaseFinished { result } = &mut event {
+            (result.decided_packet, result.decided_sequence) = (Some(12), Some([1, 20]));
+            result.evidence.dropped.push(DroppedTraffic {
+                connection: 1,
+                direction: Direction::Received,
+                events: 3,
+                octets: 3072,
+                crc32c: "0a1b2c3d".into(),
+                first_ns: 0,
+                last_ns: 1_000_000,
+            });
+        }
+        screen.take(event);
+    }
+    screen.command(Command::NextMarked);
+    screen.command(Command::NextPanel);
+    drawn(&mut screen, 120, 40);
+    screen.command(Command::Move(Motion::Last));
+    let shown = text(&drawn(&mut screen, 120, 40));
+    assert!(shown.contains("the capture lacks 3072 bytes") && shown.contains("decided at packet 12"), "{shown}");
 }
 
 #[test]

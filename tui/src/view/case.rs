@@ -154,8 +154,14 @@ fn finished(result: &CaseResult, text: &mut Text) {
     for file in &result.evidence.files {
         text.add(&file.path, 0);
     }
+    for dropped in &result.evidence.dropped {
+        text.add(&dropped.sentence(), 0);
+    }
     if let Some(at) = &result.decided_at {
         text.add(&format!("decided at {at}"), 0);
+    }
+    if let Some(decision) = result.decision() {
+        text.add(&format!("decided at {decision}"), 0);
     }
     text.add(&format!("seed {}", result.seed), 0);
 }

@@ -1,6 +1,6 @@
 //! Tests of pages about several runs: the list, comparisons, the matrix, the history of a case.
 
-use weft_suites::model::{ExpectedResult, Summary};
+use weft_suites::model::{Direction, DroppedTraffic, ExpectedResult, Summary};
 
 use super::*;
 
@@ -194,6 +194,30 @@ async fn a_case_shows_its_history_on_the_target() {
     assert_eq!(links(history, "/runs/"), [case_page(&bad.run.id, key)], "only the other run of the same target");
     assert!(history.contains("verdict fail") && history.contains("verdict pass") && history.contains("this run"));
     assert!(!site.text(&case_page("other-run", key)).await.contains("aria-label=\"History\""), "it has one result");
+}
+
+#[tokio::test]
+async fn a_case_shows_what_its_capture_lacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut report = failing_run(folder.path()).await;
+    let site = site(folder.path()).await;
+    let failed = report.results.iter_mut().find(|result| result.verdict == Verdict::Fail).unwrap();
+    let page = case_page(&report.run.id, &failed.key);
+    assert!(!site.text(&page).await.contains("the capture lacks "));
+    failed.evidence.dropped.push(DroppedTraffic {
+        connection: 1,
+        direction: Direction::Received,
+        events: 3,
+        octets: 3072,
+        crc32c: "0a1b2c3d".into(),
+        first_ns: 0,
+        last_ns: 1_000_000,
+    });
+    let (key, lacks, decision) =
+        (failed.key.clone(), failed.evidence.dropped[0].sentence(), failed.decision().unwrap());
+    as_other(&site, &report, "other-run", "nic").await;
+    let page = site.text(&case_page("other-run", &key)).await;
+    assert!(page.contains(&format!("<li>{lacks}</li>")) && page.contains(&format!("Decided at {decision}.")), "{page}");
 }
 
 #[tokio::test]
