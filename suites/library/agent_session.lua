@@ -23,13 +23,18 @@ local MAX_INLINE = 32
 --- must not use.
 local FAULT_REGION, FAULT_RECEIVE = 64, 64
 
---- Before an illegal FPDU, the target has sent all answers.
-local NOTHING_OWED = {
-  requirement = shared.DELIVERED,
-  answer = function() return nil end,
-  take = function() return false end,
-  within = function() return shared.ANSWER end,
-}
+--- Returns the functions of `session.lua` about the answers that the target owes. Before an illegal
+--- FPDU, the target has sent all answers. `check_unused` fails the case if the target has used the
+--- illegal FPDU.
+local function nothing_owed(check_unused)
+  return {
+    requirement = shared.DELIVERED,
+    answer = function() return nil end,
+    take = function() return false end,
+    within = function() return shared.ANSWER end,
+    check_unused = check_unused,
+  }
+end
 
 --- The settings of the target's end of a connection.
 local function pair_options(device, depth)
@@ -435,9 +440,12 @@ function session.agent(t, target)
     if not c.receives[1] then post_receives(c, 1, { size = FAULT_RECEIVE }) end
     local memory = traffic.register(FAULT_REGION, fault.access)
     c.op = { stag = memory.region.stag, to = memory.region.address, length = FAULT_REGION }
-    shared.violate(t, c, fault, NOTHING_OWED, false)
-    traffic.expect_failed(c, fault.requirement)
-    traffic.verify_region(memory, fault.requirement)
+    local function check_unused()
+      traffic.expect_failed(c, fault.requirement)
+      traffic.verify_region(memory, fault.requirement)
+    end
+    shared.violate(t, c, fault, nothing_owed(check_unused), false)
+    check_unused()
     memory.region:destroy()
     for other = 1, shared.MAX_NUMBER do
       local with = opened[other]

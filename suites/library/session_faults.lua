@@ -12,6 +12,10 @@ local READ = { "RDMAP-4.4-2", "DDP-5.2-6" }
 --- The number of seconds in which a message that must not be delivered would be delivered.
 local SILENCE = 2
 
+--- The bytes of a Write with a wrong CRC, and the size in bytes of a correct Send after an illegal
+--- FPDU.
+local WRITTEN, CORRECT_SEND = ("w"):rep(32), 12
+
 --- Returns the FPDU with one wrong byte: at offset `octet` if it is set, else in the CRC field.
 local function damaged(fpdu, octet)
   return fpdu:flip(octet or #fpdu - 1)
@@ -95,9 +99,17 @@ local function wrong_response(parts)
   }
 end
 
-local CRC = "MPA-4.4-19"
+--- The target checks the CRC of an FPDU before it uses the FPDU. A wrong CRC is an error. After an
+--- error, the target uses no further FPDU.
+local CRC, INVALID, AFTER_ERROR = "MPA-4.4-19", "MPA-4.4-20", "MPA-8-13"
 --- After its Terminate, the target sends no message, and the connection is closed.
 local ENDED, CLOSED = "RDMAP-5.4-12", "RDMAP-7-3"
+
+--- Returns a fault of an FPDU with a wrong CRC.
+local function wrong_crc(fault)
+  fault.requirement, fault.shows = CRC, { INVALID, AFTER_ERROR, table.unpack(fault.shows or {}) }
+  return fault
+end
 
 --- The illegal FPDUs, by name. `sdp_faults.lua` adds SDP messages, and `portmap_session.lua` adds
 --- illegal datagrams. Each fault has the requirement that the target violates if it accepts the
@@ -105,44 +117,46 @@ local ENDED, CLOSED = "RDMAP-5.4-12", "RDMAP-7-3"
 --- may wait for missing bytes, but must not deliver the message.
 ---
 --- `build` returns the bytes for a connection. Faults with the requirement `CRC` need a connection
---- with CRCs. `before` sends correct FPDUs, and checks their answer. `answers` is the number of
---- messages that the target may send before it rejects the FPDU. With `cuts`, TCP delivers the FPDU
---- in pieces, which end at these bytes. A negative number counts from the end of the FPDU. With
---- `begins_send`, the target may receive a Send, or its first FPDU, before it rejects the illegal
---- FPDU. With `needs_neighbour`, another connection is open (`c.neighbour`). With `access`, the
---- target's buffer has only these rights. Such a fault needs an agent. With `reads`, the target is
---- the server of rping, and waits for the Response to its own Read (`c.source`). With
---- `may_complete`, the target may complete this Read instead of rejecting the Response, and then
---- the bytes in the sink are checked. `shows` has the further requirements that a fault tests.
+--- with CRCs. `build` may then also return a correct FPDU of the same message, which is sent after
+--- the wrong FPDU. In this case, `is_used` returns whether the payload of an echo has bytes of the
+--- wrong FPDU. `before` sends correct FPDUs, and checks their answer. `answers` is the number of
+--- messages that the target may send before it rejects the FPDU. If the target is an echo, `build`
+--- returns as many Sends before the illegal FPDU. With `cuts`, TCP delivers the FPDU in pieces,
+--- which end at these bytes. A negative number counts from the end of the FPDU. With `begins_send`,
+--- the target may receive a Send, or its first FPDU, before it rejects the illegal FPDU. With
+--- `needs_neighbour`, another connection is open (`c.neighbour`). With `access`, the buffer of the
+--- target has only these rights. Such a fault needs an agent. With `reads`, the target is rping's
+--- server, and waits for the Response to its own Read (`c.source`). With `may_complete`, the target
+--- may complete this Read instead of rejecting the Response, and then the bytes in the sink are
+--- checked. `shows` has the further requirements that a fault tests.
 session.FAULTS = {
-  ["wrong-crc"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 40)) end },
-  ["wrong-crc-empty"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 0)) end },
-  ["wrong-crc-long"] = { requirement = CRC, build = function(c) return damaged(a_send(c, c.longest), 1000) end },
-  ["wrong-crc-header"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 40), 9) end },
-  ["wrong-crc-second"] = {
-    requirement = CRC,
+  ["wrong-crc"] = wrong_crc { build = function(c) return damaged(a_send(c, 40)) end },
+  ["wrong-crc-empty"] = wrong_crc { build = function(c) return damaged(a_send(c, 0)) end },
+  ["wrong-crc-long"] = wrong_crc { build = function(c) return damaged(a_send(c, c.longest), 1000) end },
+  ["wrong-crc-header"] = wrong_crc { build = function(c) return damaged(a_send(c, 40), 9) end },
+  ["wrong-crc-second"] = wrong_crc {
     answers = 1,
     begins_send = true,
     build = function(c) return a_send(c, 24) .. damaged(a_send(c, 40, { msn = (c.msn + 1) & 0xffffffff })) end,
   },
-  ["wrong-crc-large"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 20000), 19000) end },
-  ["wrong-crc-middle"] = {
-    requirement = CRC,
+  ["wrong-crc-large"] = wrong_crc { build = function(c) return damaged(a_send(c, 20000), 19000) end },
+  ["wrong-crc-middle"] = wrong_crc {
     begins_send = true,
+    -- Byte 40 of the FPDU is byte 80 of the Send.
+    is_used = function(payload) return payload:byte(81) == octets.counted(60):byte(21) ~ 0xff end,
     build = function(c)
       local middle = damaged(a_send(c, 60, { mo = 60, last = false }), 40)
-      return a_send(c, 60, { last = false }) .. middle .. a_send(c, 60, { mo = 120 })
+      return a_send(c, 60, { last = false }) .. middle, a_send(c, 60, { mo = 120 })
     end,
   },
   -- The FPDU has 3 bytes of PAD, which the CRC covers. The first of them is wrong.
-  ["wrong-crc-pad"] = { requirement = CRC, build = function(c) return damaged(a_send(c, 5), 25) end },
-  ["wrong-crc-late"] = { requirement = CRC, cuts = { -2 }, build = function(c) return damaged(a_send(c, 40)) end },
-  ["wrong-crc-pieces"] = { requirement = CRC, cuts = { 10, 30, 50 }, build = function(c) return damaged(a_send(c, 60)) end },
-  ["wrong-crc-write"] = { requirement = CRC, build = function(c) return damaged(a_write(c, 32, 0)) end },
-  ["wrong-crc-read"] = { requirement = CRC, build = function(c) return damaged(a_read(c, 32, 0)) end },
+  ["wrong-crc-pad"] = wrong_crc { build = function(c) return damaged(a_send(c, 5), 25) end },
+  ["wrong-crc-late"] = wrong_crc { cuts = { -2 }, build = function(c) return damaged(a_send(c, 40)) end },
+  ["wrong-crc-pieces"] = wrong_crc { cuts = { 10, 30, 50 }, build = function(c) return damaged(a_send(c, 60)) end },
+  ["wrong-crc-write"] = wrong_crc { build = function(c) return damaged(a_write(c, #WRITTEN, 0)) end },
+  ["wrong-crc-read"] = wrong_crc { build = function(c) return damaged(a_read(c, #WRITTEN, 0)) end },
   -- The Response is correct, except for the CRC of its last segment.
-  ["wrong-crc-response"] = {
-    requirement = CRC,
+  ["wrong-crc-response"] = wrong_crc {
     reads = true,
     shows = READ,
     build = function(c) return damaged(a_response(c, { { 0, c.source.text } })) end,
@@ -259,16 +273,61 @@ session.FAULTS = {
   },
 }
 
+--- Returns a correct FPDU, which is sent after the illegal FPDU: a Read Request if the connection
+--- has a buffer, else the next Send.
+local function correct_fpdu(c, fault)
+  if c.op then return a_read(c, #WRITTEN, 0) end
+  return a_send(c, CORRECT_SEND, { msn = (c.msn + (fault.answers or 0)) & 0xffffffff })
+end
+
+--- Returns whether an FPDU of the target shows that the target has used one of the correct FPDUs
+--- `later`, but not the wrong FPDU before them.
+local function is_about_later(c, fault, fpdu, later)
+  if #later == 0 then return false end
+  if fpdu.opcode == 7 then
+    -- In a Terminate, the length and the DDP header of the rejected FPDU follow four bytes.
+    local rejected = fpdu.payload:sub(5, 24)
+    for _, correct in ipairs(later) do
+      if rejected == correct:octets():sub(1, 20) then return true end
+    end
+    return false
+  end
+  if fault.is_used then return not fault.is_used(fpdu.payload) end
+  if not c.op then return fpdu.payload == octets.counted(CORRECT_SEND) end
+  return fpdu.opcode == 2 and fpdu.stag == STAG and fpdu.payload ~= WRITTEN
+end
+
+--- Returns the requirement that the target violates if it does not end the connection after an FPDU
+--- with a wrong CRC. `event` and `fpdu` are its reaction. `later` has the correct FPDUs that were
+--- sent after the wrong FPDU. Without such FPDUs and without a reaction, sends a correct FPDU. A
+--- Send that rping uses without a reaction cannot be distinguished from a dropped Send.
+local function violated_by_use(c, fault, owed, event, fpdu, later)
+  if event == nil and owed.check_unused then owed.check_unused() end
+  local is_late = event == nil and #later == 0
+  if is_late then
+    later = { correct_fpdu(c, fault) }
+    c.conn:send(later[1])
+    event, fpdu = c.conn:next { within = ANSWER }
+  end
+  if event == "fpdu" and is_about_later(c, fault, fpdu, later) then return AFTER_ERROR end
+  local is_written = event == "fpdu" and fpdu.payload == WRITTEN
+  -- Any other late reaction does not show that the target has used the wrong FPDU.
+  return (event == nil or is_late and not is_written) and INVALID or CRC
+end
+
 --- Sends an illegal FPDU on the connection `c`, and judges the reaction of the target. Then resets
 --- the connection. `owed` has the functions of `session.lua` about the answers that the target owes.
---- `is_pending` is true if a message is incomplete, or has no answer yet.
+--- `owed.check_unused`, if it is set, fails the case if the agent shows that the target has used
+--- the illegal FPDU. `is_pending` is true if a message is incomplete, or has no answer yet.
 local function violate(t, c, fault, owed, is_pending)
   local is_crc = fault.requirement == CRC
   if is_crc and not c.crc then
     t:unimplemented("A wrong CRC needs a connection with CRCs.")
   end
   if fault.before then fault.before(t, c) end
-  local illegal = fault.build(c)
+  local illegal, rest = fault.build(c)
+  -- The correct FPDUs that are sent after the illegal one. The target must not use them.
+  local later = {}
   if fault.silent then
     c.conn:send(illegal)
     local event, fpdu = c.conn:next { within = SILENCE }
@@ -285,8 +344,9 @@ local function violate(t, c, fault, owed, is_pending)
   elseif c.op then
     c.conn:send(illegal)
   else
-    -- The target must not answer a correct Send after an illegal one.
-    c.conn:send(illegal .. a_send(c, 12))
+    later = rest and { rest, correct_fpdu(c, fault) } or { correct_fpdu(c, fault) }
+    for _, correct in ipairs(later) do illegal = illegal .. correct end
+    c.conn:send(illegal)
   end
   local within = owed.within(c)
   local event, fpdu = c.conn:next { within = within }
@@ -319,8 +379,12 @@ local function violate(t, c, fault, owed, is_pending)
   local expected = is_crc and "a close, or a Terminate with an error of MPA" or "a close, or a Terminate"
   if fault.may_complete then expected = expected .. ", or a Send, because the Read is complete" end
   local is_end = event == "close" or is_terminate or is_completed
+  local violated = fault.requirement
+  if is_crc then
+    violated = is_end and { CRC, INVALID, AFTER_ERROR } or violated_by_use(c, fault, owed, event, fpdu, later)
+  end
   -- The reason for another reaction may be an earlier message.
-  local rows = { fault.requirement, is_pending and not is_end and owed.requirement or nil }
+  local rows = { violated, is_pending and not is_end and owed.requirement or nil }
   t:check(is_end, { requirement = rows, expected = expected, actual = describe(event, fpdu, within) })
   if is_completed then owed.check_sink(c) end
   if event == "fpdu" and not is_completed then

@@ -37,6 +37,7 @@
 //! from the target were not read. When a process
 //! ends, the operating system closes its connections in the same way.
 
+use core::time::Duration;
 use std::io;
 use std::net::SocketAddr;
 
@@ -48,7 +49,7 @@ use super::call::Call;
 use super::datagram_socket::DatagramSocket;
 use super::link_error::LinkError;
 use super::mapper_link::MapperLink;
-use super::tcp::TcpLink;
+use super::tcp::{TcpLink, TcpSettings};
 use super::tester::TesterConnection;
 use super::traffic_log::{Direction, EventContent, TrafficLog};
 use super::virtual_link::{VirtualLink, tester_mapper};
@@ -72,6 +73,34 @@ pub enum Link {
 }
 
 impl Link {
+    /// Returns the settings of a link over which the tester connects by real TCP.
+    fn tcp_settings(&mut self) -> Option<&mut TcpSettings> {
+        match self {
+            Link::Tcp(link) => Some(&mut link.settings),
+            Link::Wire(link) => Some(&mut link.settings),
+            Link::Accept(_) | Link::Mapper(_) | Link::Virtual(_) => None,
+        }
+    }
+
+    /// Sets the time after which a connection attempt over real TCP fails. The default is 5 s.
+    #[must_use]
+    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
+        if let Some(settings) = self.tcp_settings() {
+            settings.connect_timeout = timeout;
+        }
+        self
+    }
+
+    /// Sets the time after which a send fails if the target accepts no bytes. The default is 10 s.
+    /// The setting has effect only if the tester connects over real TCP.
+    #[must_use]
+    pub fn with_send_timeout(mut self, timeout: Duration) -> Self {
+        if let Some(settings) = self.tcp_settings() {
+            settings.send_timeout = timeout;
+        }
+        self
+    }
+
     /// Opens a new TCP connection to the target. No MPA frame is sent.
     ///
     /// # Errors
@@ -115,9 +144,9 @@ impl Link {
     /// no effect on connections that the target opens.
     pub fn set_receive_buffer(&mut self, octets: u32) {
         match self {
-            Link::Tcp(link) => link.receive_buffer = Some(octets),
+            Link::Tcp(link) => link.settings.receive_buffer = Some(octets),
             Link::Virtual(link) => link.set_receive_buffer(octets),
-            Link::Wire(link) => link.receive_buffer = Some(octets),
+            Link::Wire(link) => link.settings.receive_buffer = Some(octets),
             Link::Accept(_) | Link::Mapper(_) => {}
         }
     }

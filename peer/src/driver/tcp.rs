@@ -59,46 +59,38 @@ impl RealLink {
     }
 }
 
+/// The settings that all links over which the tester connects by real TCP have in common.
+#[derive(Debug)]
+pub(super) struct TcpSettings {
+    /// See [`Link::with_connect_timeout`](super::Link::with_connect_timeout).
+    pub(super) connect_timeout: Duration,
+    /// See [`Link::with_send_timeout`](super::Link::with_send_timeout).
+    pub(super) send_timeout: Duration,
+    /// Size in bytes of TCP's receive buffer. `None` means the default.
+    pub(super) receive_buffer: Option<u32>,
+}
+
+impl Default for TcpSettings {
+    fn default() -> Self {
+        TcpSettings { connect_timeout: Duration::from_secs(5), send_timeout: SEND_TIMEOUT, receive_buffer: None }
+    }
+}
+
 /// A target at a TCP address.
 #[derive(Debug)]
 pub struct TcpLink {
     pub(super) target: SocketAddr,
-    connect_timeout: Duration,
-    send_timeout: Duration,
-    /// Size in bytes of TCP's receive buffer. `None` means the default of the operating system.
-    pub(super) receive_buffer: Option<u32>,
+    pub(super) settings: TcpSettings,
     pub(super) real: RealLink,
     /// Addresses of the target's port mapper.
     mappers: Vec<SocketAddr>,
 }
 
 impl TcpLink {
-    /// Creates a link to `target`. Its clock starts now. The connect time-out is 5 s, and the send
-    /// time-out is 10 s.
+    /// Creates a link to `target`. Its clock starts now.
     #[must_use]
     pub fn new(target: SocketAddr) -> Self {
-        TcpLink {
-            target,
-            connect_timeout: Duration::from_secs(5),
-            send_timeout: SEND_TIMEOUT,
-            receive_buffer: None,
-            real: RealLink::start(),
-            mappers: Vec::new(),
-        }
-    }
-
-    /// Sets the time after which a connection attempt fails.
-    #[must_use]
-    pub fn with_connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
-    }
-
-    /// Sets the time after which a send fails if the target accepts no bytes.
-    #[must_use]
-    pub fn with_send_timeout(mut self, timeout: Duration) -> Self {
-        self.send_timeout = timeout;
-        self
+        TcpLink { target, settings: TcpSettings::default(), real: RealLink::start(), mappers: Vec::new() }
     }
 
     /// Sets the addresses of the target's port mapper, at most one for each address family.
@@ -147,7 +139,7 @@ impl TcpLink {
         from: Option<SocketAddr>,
     ) -> Result<TesterConnection, LinkError> {
         let failed = |source| LinkError::Connect { address, source };
-        let receive_buffer = self.receive_buffer;
+        let TcpSettings { connect_timeout, send_timeout, receive_buffer } = self.settings;
         let connecting = async {
             if from.is_none() && receive_buffer.is_none() {
                 return TcpStream::connect(address).await;
@@ -162,11 +154,11 @@ impl TcpLink {
             }
             socket.connect(address).await
         };
-        let stream = timeout(self.connect_timeout, connecting)
+        let stream = timeout(connect_timeout, connecting)
             .await
-            .map_err(|_| LinkError::ConnectTimeout { address, after: self.connect_timeout })?
+            .map_err(|_| LinkError::ConnectTimeout { address, after: connect_timeout })?
             .map_err(failed)?;
-        self.real.connection(stream, address, self.send_timeout).map_err(failed)
+        self.real.connection(stream, address, send_timeout).map_err(failed)
     }
 }
 

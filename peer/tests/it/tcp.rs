@@ -134,7 +134,7 @@ async fn a_silent_peer_is_closed() {
 async fn a_peer_that_reads_late_loses_nothing() {
     const SENDS: u32 = 200;
     let server = start(ServerSettings { connection: with_crc(false), ..ServerSettings::default() });
-    let mut link = Link::Tcp(TcpLink::new(server.address).with_send_timeout(LIMIT));
+    let mut link = Link::Tcp(TcpLink::new(server.address)).with_send_timeout(LIMIT);
     let mut tester = link.connect().await.unwrap();
     tester.send(b"MPA ID Req Frame\x00\x01\x00\x00").await.unwrap();
     let deadline = tester.now() + LIMIT;
@@ -167,7 +167,7 @@ async fn a_peer_that_reads_late_loses_nothing() {
 async fn a_peer_that_never_reads_is_held_back() {
     let connection = Settings { close_timeout: Duration::from_millis(50), ..with_crc(false) };
     let server = start(ServerSettings { connection, ..ServerSettings::default() });
-    let mut link = Link::Tcp(TcpLink::new(server.address).with_send_timeout(Duration::from_millis(500)));
+    let mut link = Link::Tcp(TcpLink::new(server.address)).with_send_timeout(Duration::from_millis(500));
     let mut tester = link.connect().await.unwrap();
     tester.send(b"MPA ID Req Frame\x00\x01\x00\x00").await.unwrap();
     let deadline = tester.now() + LIMIT;

@@ -347,7 +347,7 @@ async fn fragments_carry_a_segment() {
 #[tokio::test]
 async fn a_connection_that_fails_is_explained() {
     let (link, far) = cable(V4);
-    let mut link = Link::Wire(link.with_connect_timeout(Duration::from_secs(1)));
+    let mut link = Link::Wire(link).with_connect_timeout(Duration::from_secs(1));
     let refused = link.connect_to(([192, 0, 2, 17], 1).into(), None).await.unwrap_err();
     assert!(
         matches!(&refused, LinkError::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused),

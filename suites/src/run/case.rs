@@ -323,7 +323,7 @@ impl RunContext {
             Capability::PmConnect => self.target.connects(),
             Capability::Sdp => service.driver().facts().accepts_sdp || self.target.offers(Service::SdpEcho),
             Capability::Operation => service.driver().facts().operates,
-            Capability::Segments => self.target.chooses_segments(),
+            Capability::Segments => self.target.segments_advice().is_none(),
             other => match Service::of_capability(*other) {
                 Some(service) => self.target.offers(service),
                 None => self.target.capabilities().contains(other),
@@ -336,9 +336,8 @@ impl RunContext {
             Capability::Operation => "Neither echo nor rping runs on the target.".to_owned(),
             Capability::Rping => "No rping runs on the target.".to_owned(),
             Capability::Segments => {
-                "The operating system chooses the tester's TCP segments. To let the tester choose them, declare [wire] \
-                 in the target file."
-                    .to_owned()
+                let advice = self.target.segments_advice().unwrap_or_default();
+                format!("The operating system chooses the tester's TCP segments. {advice}")
             }
             of_sdp if of_sdp.is_of_sdp() => format!("The target has no service {of_sdp}."),
             declared => format!("The target does not declare the capability {declared}."),

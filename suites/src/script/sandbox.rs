@@ -39,9 +39,9 @@ const STRIDE: u32 = 1000;
 const MAX_REP: usize = 1 << 20;
 
 /// The files of the Lua modules `session`, which plays the sessions of `weft test --explore`,
-/// `sdp_case`, which declares cases, and `learn`, which plays the inputs of `weft learn`. Each file
-/// gets the same table as argument.
-const LIBRARY: [(&str, &str); 11] = [
+/// `sdp_case`, which declares cases, `segment_case`, which has a step of cases about TCP segments,
+/// and `learn`, which plays the inputs of `weft learn`. Each file gets the same table as argument.
+const LIBRARY: [(&str, &str); 12] = [
     ("session", include_str!("../../library/session.lua")),
     ("session_faults", include_str!("../../library/session_faults.lua")),
     ("echo_session", include_str!("../../library/echo_session.lua")),
@@ -49,6 +49,7 @@ const LIBRARY: [(&str, &str); 11] = [
     ("sdp_faults", include_str!("../../library/sdp_faults.lua")),
     ("sdp_session", include_str!("../../library/sdp_session.lua")),
     ("sdp_case", include_str!("../../library/sdp_case.lua")),
+    ("segment_case", include_str!("../../library/segment_case.lua")),
     ("agent_traffic", include_str!("../../library/agent_traffic.lua")),
     ("agent_session", include_str!("../../library/agent_session.lua")),
     ("portmap_session", include_str!("../../library/portmap_session.lua")),

@@ -286,8 +286,17 @@ mod tests {
         let text = format!("{GOOD}[wire]\ninterface = \"eth1\"\naddress = \"192.0.2.9/24\"\n");
         let target = Target::from_toml("t.toml", &text).unwrap();
         assert_eq!(target.info().reached_by, "TCP 192.0.2.7:7174, with the tester's own TCP at 192.0.2.9 on eth1");
-        assert!(target.access.chooses_segments() && !target.is_on_this_machine());
-        assert!(!Target::from_toml("t.toml", GOOD).unwrap().access.chooses_segments());
+        assert!(target.segments_advice().is_none() && !target.is_on_this_machine());
+    }
+
+    /// Only a target file of a responder can have the table `[wire]`.
+    #[test]
+    fn only_a_responder_is_advised_to_use_the_testers_own_tcp() {
+        let advice = |text: &str| Target::from_toml("t.toml", text).unwrap().segments_advice().unwrap();
+        assert!(advice(GOOD).contains("[wire]"));
+        for text in [INITIATOR, "name = \"b\"\nkind = \"builtin-tcp\"\n"] {
+            assert!(!advice(text).contains("[wire]"), "{text}");
+        }
     }
 
     #[test]

@@ -221,9 +221,10 @@ impl Target {
         self.access.has_virtual_clock()
     }
 
-    /// Returns whether the tester can choose the TCP segments that it sends to the target.
-    pub(crate) fn chooses_segments(&self) -> bool {
-        self.access.chooses_segments()
+    /// Returns a sentence for the user: what to change so that the tester chooses its TCP segments.
+    /// Returns `None` if the tester already chooses them.
+    pub(crate) fn segments_advice(&self) -> Option<&'static str> {
+        self.access.segments_advice()
     }
 
     /// Returns whether the target's TCP connections stay on this machine.

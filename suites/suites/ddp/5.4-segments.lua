@@ -3,25 +3,9 @@
 
 local COMPLETE, PRECEDING = "DDP-5.4-3", "DDP-5.4-4"
 
---- The number of seconds in which the target would deliver the message too early.
-local SILENCE = 1
-
---- Sends the second of two TCP segments, and expects that the target sends nothing. `first` is the
---- length in bytes of the first segment. Then sends the first segment.
-local function send_late(t, conn, message, first, requirement, missing)
-  conn:withhold(message, { cuts = { first }, deviates = true })
-  conn:send_segment(2)
-  local event, answer = conn:next { within = SILENCE }
-  t:check(event == nil, {
-    requirement = requirement,
-    expected = ("nothing, because %s is missing"):format(missing),
-    actual = session.describe(event, answer, SILENCE),
-  })
-  conn:send_withheld()
-end
-
 case {
   id = "ddp/5.4-segments/part",
+  version = 2,
   title = "The target does not deliver a Send while a TCP segment with an earlier part of the Send is missing",
   requirements = { COMPLETE },
   roles = { "responder", "initiator" },
@@ -36,7 +20,7 @@ case {
     local payload, half = octets.counted(p.size), p.size // 2
     local first = mpa.fpdu { ulpdu = rdmap.send { payload = payload:sub(1, half), msn = op.msn, last = false } }
     local second = mpa.fpdu { ulpdu = rdmap.send { payload = payload:sub(half + 1), msn = op.msn, mo = half } }
-    send_late(t, conn, first .. second, #first, COMPLETE, "a part of the Send")
+    segment_case.send_late(t, conn, first .. second, #first, COMPLETE, "a part of the Send")
     local echo = ""
     repeat
       local fpdu = conn:expect_fpdu { requirement = COMPLETE, opcode = 3, overdue_fails = true }
@@ -51,6 +35,7 @@ case {
 
 case {
   id = "ddp/5.4-segments/message",
+  version = 2,
   title = "The target does not deliver a Send while a TCP segment with an earlier message is missing",
   requirements = { PRECEDING },
   roles = { "responder", "initiator" },
@@ -67,7 +52,7 @@ case {
     conn:expect_fpdu { opcode = 3, payload = "in order" }
 
     local send = mpa.fpdu { ulpdu = rdmap.send { payload = "late", msn = op.msn + 1 } }
-    send_late(t, conn, write .. send, #write, PRECEDING, "an earlier message")
+    segment_case.send_late(t, conn, write .. send, #write, PRECEDING, "an earlier message")
     conn:expect_fpdu { requirement = PRECEDING, opcode = 3, payload = "late", overdue_fails = true }
     conn:close()
   end,
@@ -75,6 +60,7 @@ case {
 
 case {
   id = "ddp/5.4-segments/write",
+  version = 2,
   title = "The target does not deliver rping's Send while a TCP segment with an earlier Write is missing",
   requirements = { PRECEDING },
   capabilities = { "rping", "segments" },
@@ -89,7 +75,7 @@ case {
     local write = mpa.fpdu { ulpdu = rdmap.write { stag = op.stag, tagged_offset = op.to, payload = "weft" } }
     local buffer = string.pack(">I8I4I4", 0x1000, 0x77656602, 64)
     local send = mpa.fpdu { ulpdu = rdmap.send { payload = buffer, msn = op.msn } }
-    send_late(t, conn, write .. send, #write, PRECEDING, "the Write")
+    segment_case.send_late(t, conn, write .. send, #write, PRECEDING, "the Write")
     repeat
       local fpdu = conn:expect_fpdu { requirement = PRECEDING, overdue_fails = true }
       t:check(fpdu.opcode == 0 or fpdu.opcode == 3, {

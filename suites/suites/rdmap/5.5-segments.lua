@@ -3,11 +3,9 @@
 
 local DELIVERED = "RDMAP-5.5-9"
 
---- The number of seconds in which the target would answer too early.
-local SILENCE = 1
-
 case {
   id = "rdmap/5.5-segments/read",
+  version = 2,
   title = "The target does not answer a Read Request while a TCP segment with an earlier Write is missing",
   requirements = { DELIVERED },
   roles = { "responder", "initiator" },
@@ -23,15 +21,7 @@ case {
     local read = mpa.fpdu {
       ulpdu = rdmap.read_request { sink_stag = 0x7766, rdmardsz = p.size, src_stag = op.stag, src_to = op.to },
     }
-    conn:withhold(write .. read, { cuts = { #write }, deviates = true })
-    conn:send_segment(2)
-    local event, answer = conn:next { within = SILENCE }
-    t:check(event == nil, {
-      requirement = DELIVERED,
-      expected = "nothing, because the Write is missing",
-      actual = session.describe(event, answer, SILENCE),
-    })
-    conn:send_withheld()
+    segment_case.send_late(t, conn, write .. read, #write, DELIVERED, "the Write")
     -- Other bytes would show that the target processed the Read Request before the Write.
     local data = ("weftweft"):sub(1, p.size)
     conn:expect_fpdu { requirement = DELIVERED, opcode = 2, payload = data, overdue_fails = true }

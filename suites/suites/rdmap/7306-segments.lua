@@ -4,14 +4,12 @@
 
 local DELIVERED = "RDMAP-7306.5.4-6"
 
---- The number of seconds in which the target would answer too early.
-local SILENCE = 1
-
 --- This value is the same in either byte order.
 local VALUE = 0x1122334444332211
 
 case {
   id = "rdmap/7306-segments/atomic",
+  version = 2,
   title = "The target does not answer an Atomic Request while a TCP segment with an earlier Write is missing",
   requirements = { DELIVERED },
   roles = { "responder", "initiator" },
@@ -32,15 +30,7 @@ case {
         payload = string.pack(">I4I4I4i8i8i8i8i8", 0, 0x01020304, op.stag, op.to, 1, 0, 0, 0),
       },
     }
-    conn:withhold(write .. request, { cuts = { #write }, deviates = true })
-    conn:send_segment(2)
-    local event, answer = conn:next { within = SILENCE }
-    t:check(event == nil, {
-      requirement = DELIVERED,
-      expected = "nothing, because the Write is missing",
-      actual = session.describe(event, answer, SILENCE),
-    })
-    conn:send_withheld()
+    segment_case.send_late(t, conn, write .. request, #write, DELIVERED, "the Write")
     local response = conn:expect_fpdu { requirement = DELIVERED, opcode = 11, overdue_fails = true }
     t:check(#response.payload == 12, { expected = "12 bytes", actual = #response.payload .. " bytes" })
     local _, original = string.unpack(">I4i8", response.payload)

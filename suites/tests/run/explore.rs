@@ -351,6 +351,31 @@ async fn illegal_fpdus_in_sessions_with_an_agent_show_deviations() {
     }
 }
 
+/// A target that drops an FPDU with a wrong CRC has checked the CRC. But it must not use the
+/// following FPDUs.
+#[tokio::test]
+async fn a_dropped_fpdu_and_a_used_fpdu_violate_different_requirements() {
+    for (deviation, service, fault, violated) in [
+        ("mpa.goes-on-after-error", "echo", "wrong-crc", "MPA-8-13"),
+        ("mpa.goes-on-after-error", "echo", "wrong-crc-second", "MPA-8-13"),
+        // The next FPDU is sent only after the target has not reacted.
+        ("mpa.goes-on-after-error", "echo", "wrong-crc-late", "MPA-8-13"),
+        ("mpa.accepts-bad-crc", "echo", "wrong-crc", "MPA-4.4-19"),
+        ("mpa.accepts-bad-crc", "echo", "wrong-crc-second", "MPA-4.4-19"),
+        ("mpa.accepts-bad-crc", "echo", "wrong-crc-middle", "MPA-4.4-19"),
+        // The next FPDU is a Read, which returns the bytes of the Write.
+        ("mpa.accepts-bad-crc", "rping", "wrong-crc-write", "MPA-4.4-19"),
+        ("mpa.accepts-bad-crc", "rping", "wrong-crc-read", "MPA-4.4-19"),
+    ] {
+        let (rows, steps) = (format!(", '{fault}'"), format!("s:fault(1, '{fault}')"));
+        let result = played(deviating(deviation), service, &rows, &steps).await;
+        let failing: Vec<&str> = result.failing().map(weft_core::RequirementId::as_str).collect();
+        for row in ["MPA-8-13", "MPA-4.4-19", "MPA-4.4-20"] {
+            assert_eq!(failing.contains(&row), row == violated, "{deviation}, {fault}: {failing:?}");
+        }
+    }
+}
+
 /// The messages of long steps have several MiB.
 #[tokio::test]
 async fn long_messages_pass_in_sessions_with_an_agent() {

@@ -180,7 +180,7 @@ async fn cases_about_segments_need_a_target_whose_segments_the_tester_chooses() 
     let (report, _) = run(Target::builtin_tcp(), suites, Filter::of(["ddp/3-segments"]), out.path()).await;
     for result in &report.results {
         assert_eq!(result.verdict, Verdict::NotApplicable, "{}", result.explanation);
-        assert!(result.explanation.contains("declare [wire] in the target file"), "{}", result.explanation);
+        assert!(result.explanation.contains("use a target of kind \"builtin\""), "{}", result.explanation);
     }
     assert!(!report.results.is_empty());
 }

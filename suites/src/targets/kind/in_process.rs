@@ -36,8 +36,8 @@ impl TargetAccess for InProcess {
         true
     }
 
-    fn chooses_segments(&self) -> bool {
-        true
+    fn segments_advice(&self) -> Option<&'static str> {
+        None
     }
 
     fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn TargetAccess>> {

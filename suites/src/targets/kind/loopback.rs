@@ -48,6 +48,10 @@ impl TargetAccess for Loopback {
         Some(&self.0)
     }
 
+    fn segments_advice(&self) -> Option<&'static str> {
+        Some("To let the tester choose them, use a target of kind \"builtin\", which has a virtual link.")
+    }
+
     fn with_deviation(&self, deviation: &'static Deviation) -> Option<Arc<dyn TargetAccess>> {
         Some(Arc::new(Loopback(self.0.with_deviation(deviation))))
     }
@@ -143,7 +147,7 @@ impl Connector for ResponderConnector {
         };
         let agent = (target.service() == Service::Agent)
             .then(|| Agent::Here(Box::new(Builtin::for_case(&self.settings, target))));
-        let link = Link::Tcp(TcpLink::new(address).with_connect_timeout(self.connect_timeout));
+        let link = Link::Tcp(TcpLink::new(address)).with_connect_timeout(self.connect_timeout);
         Ok(CaseLink { link, start: None, agent })
     }
 }

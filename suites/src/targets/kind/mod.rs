@@ -94,10 +94,9 @@ pub(crate) trait TargetAccess: Debug + Send + Sync {
         true
     }
 
-    /// Returns whether the tester chooses its TCP segments.
-    fn chooses_segments(&self) -> bool {
-        false
-    }
+    /// Returns a sentence for the user: what to change so that the tester chooses its TCP segments.
+    /// Returns `None` if the tester already chooses them.
+    fn segments_advice(&self) -> Option<&'static str>;
 
     /// Returns a link on which weft checks whether the target's host answers. Returns `None` if the
     /// TCP of the operating system reaches the host.

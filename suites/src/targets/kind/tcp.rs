@@ -151,14 +151,20 @@ impl TargetAccess for Tcp {
         }
     }
 
-    fn chooses_segments(&self) -> bool {
-        matches!(self.side, Side::Responder { wire: Some(_), .. })
+    fn segments_advice(&self) -> Option<&'static str> {
+        match self.side {
+            Side::Responder { wire: Some(_), .. } => None,
+            Side::Responder { wire: None, .. } => {
+                Some("To let the tester choose them, declare [wire] in the target file.")
+            }
+            Side::Initiator { .. } => Some("The tester can choose them only if the target is a Responder."),
+        }
     }
 
     fn host_link(&self, address: SocketAddr, within: Duration) -> Option<Link> {
         let Side::Responder { wire: Some(wire), .. } = &self.side else { return None };
         let link = WireLink::new(&wire.opened()?, address);
-        Some(Link::Wire(link.with_connect_timeout(within)))
+        Some(Link::Wire(link).with_connect_timeout(within))
     }
 
     fn offers(&self, service: Service, _: &Description) -> bool {
@@ -240,8 +246,8 @@ struct Responder {
 
 impl Connector for Responder {
     fn link(&self, _: &Target) -> Result<CaseLink, OpenError> {
-        let link = TcpLink::new(self.address).with_connect_timeout(self.connect_timeout);
-        Ok(CaseLink { link: Link::Tcp(link.with_mappers(self.mappers.clone())), start: None, agent: None })
+        let link = Link::Tcp(TcpLink::new(self.address).with_mappers(self.mappers.clone()));
+        Ok(CaseLink { link: link.with_connect_timeout(self.connect_timeout), start: None, agent: None })
     }
 }
 
@@ -254,8 +260,8 @@ struct WireResponder {
 
 impl Connector for WireResponder {
     fn link(&self, _: &Target) -> Result<CaseLink, OpenError> {
-        let link = WireLink::new(&self.stack, self.address).with_connect_timeout(self.connect_timeout);
-        Ok(CaseLink { link: Link::Wire(link), start: None, agent: None })
+        let link = Link::Wire(WireLink::new(&self.stack, self.address));
+        Ok(CaseLink { link: link.with_connect_timeout(self.connect_timeout), start: None, agent: None })
     }
 }
 
