@@ -8,8 +8,12 @@
 //!
 //! | module | content |
 //! | --- | --- |
-//! | [`bridge`] | the bridge, and the impairments of frames |
+//! | [`impairments`] | the settings of the impairments |
+//! | [`fault`] | the record of the injected faults |
+//! | [`bridge`] | the bridge, which impairs frames |
 //! | [`aim`] | the parts of FPDUs, so that a fault can aim at one of them |
+//! | [`frame`] | the TCP segment in an Ethernet frame |
+//! | [`synthetic`] | the frames of the TCP proxy |
 //! | [`tap`] | the monitor and the capture of one side |
 //! | [`attribution`] | which side violated which requirement, and the outcome of each fault |
 //! | [`run`] | bridge and taps together |

@@ -38,6 +38,7 @@
 //! | `rules` | the file that `WEFT_SDP_RULES` names; without that variable, the shim does nothing |
 //! | `socket` | the state of a descriptor; socket addresses in the C library's format |
 //! | `real` | the C library's own functions |
+//! | `errno` | the error number of the calling thread |
 #![expect(unsafe_code, reason = "the functions here have the types of the C library's functions, with raw pointers")]
 #![deny(clippy::undocumented_unsafe_blocks, clippy::multiple_unsafe_ops_per_block, unsafe_op_in_unsafe_fn)]
 #![cfg_attr(not(test), warn(clippy::expect_used, clippy::panic))]

@@ -1,8 +1,8 @@
--- Sessions with a target that an agent drives. The agent is a program beside the target that calls
--- the target's verbs for the tester. In a session, the target's user posts Sends, Writes and Reads,
--- and the tester sends Sends to posted receives, and writes and reads regions of the target. The
--- bytes on the wire are compared with the agent's memory, and the agent's memory is compared with
--- the bytes that the tester sent.
+-- Sessions with a target that an agent drives. The agent is a program on the target that calls the
+-- verbs of the target's NIC for the tester. In a session, the target's user posts Sends, Writes and
+-- Reads, and the tester sends Sends to posted receives, and writes and reads regions of the target.
+-- The bytes on the wire are compared with the agent's memory, and the agent's memory is compared
+-- with the bytes that the tester sent.
 
 local shared = ...
 local SEGMENT = shared.SEGMENT

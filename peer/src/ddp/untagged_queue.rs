@@ -76,10 +76,10 @@ impl UntaggedQueue {
     /// Continues after a faulty segment, because a deviation ignores the fault.
     pub(crate) fn skip_to(&mut self, header: &RawUntagged) {
         let msn = if header.control.last() { header.msn().next() } else { header.msn() };
-        *self = UntaggedQueue { msn, ..UntaggedQueue::default() };
+        self.begin(msn);
     }
 
-    /// Drops the current message, because a deviation begins the message with this MSN instead.
+    /// Drops the current message, because a deviation continues with the message that has this MSN.
     pub(crate) fn begin(&mut self, msn: Msn) {
         *self = UntaggedQueue { msn, ..UntaggedQueue::default() };
     }

@@ -34,8 +34,8 @@
 //! machine's clock. On the virtual link, time passes only while the tester waits
 //! ([`TesterConnection::receive`], [`Link::pause`], connecting). During a wait, the time jumps.
 //! Several connections can be open at once. Dropping a connection sends FIN, or RST if some bytes
-//! from the target were not read. When a process
-//! ends, the operating system closes its connections in the same way.
+//! from the target were not read. When a process ends, the operating system closes its connections
+//! in the same way.
 
 use core::time::Duration;
 use std::io;
@@ -179,8 +179,8 @@ impl Link {
     /// Opens a UDP socket to the target's port mapper, for IPv6 if `v6` is set, otherwise for IPv4.
     ///
     /// # Errors
-    /// The target has no port mapper of that address family, the socket cannot be opened, or the
-    /// target is an initiator.
+    /// The target has no port mapper of that address family, the socket cannot be opened, the link
+    /// uses the tester's own TCP, or the target is an initiator.
     pub async fn datagrams(&mut self, v6: bool) -> Result<DatagramSocket, LinkError> {
         match self {
             Link::Tcp(link) => link.datagrams(v6).await,
@@ -303,7 +303,7 @@ impl Link {
     pub fn query(&mut self, service: SocketAddr) -> Result<(), LinkError> {
         match self {
             Link::Virtual(link) => {
-                let failed = |error| LinkError::Io { doing: "asking", source: io::Error::other(error) };
+                let failed = |error| LinkError::Io { doing: "querying the port mapper", source: io::Error::other(error) };
                 link.query(service).map_err(failed)
             }
             Link::Mapper(link) => {

@@ -38,6 +38,7 @@ mod traffic_log;
 mod traffic_store;
 mod virtual_link;
 mod wire;
+mod withheld_bytes;
 
 pub use accept::{AcceptLink, LinkListener};
 pub use call::Call;

@@ -59,7 +59,7 @@ impl RealLink {
     }
 }
 
-/// The settings that all links over which the tester connects by real TCP have in common.
+/// The settings of a [`TcpLink`] or a [`WireLink`](super::WireLink): in both, the tester connects.
 #[derive(Debug)]
 pub(super) struct TcpSettings {
     /// See [`Link::with_connect_timeout`](super::Link::with_connect_timeout).

@@ -13,7 +13,6 @@ mod pm_server;
 mod reassembly;
 mod simulation;
 pub(super) mod tester;
-mod withheld;
 
 use core::time::Duration;
 use std::fmt;

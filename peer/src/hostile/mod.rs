@@ -22,7 +22,7 @@
 //!   - `ddp`, `rdmap`, `extension` (RFC 7306) and `terminate` for messages sent above MPA,
 //!   - `arrival` for the processing of received segments,
 //!   - `placement` for memory,
-//!   - `reassembly` for TCP segments,
+//!   - `reassembly` for the TCP of a target on the virtual link,
 //!   - `completion` and `user` for reports to the user,
 //!   - `sdp` for SDP, and `portmap` for the SDP port mapper.
 //! - a test which shows that the endpoint with the deviation differs from the correct endpoint as

@@ -7,7 +7,7 @@
 //! | `learner` | the algorithm: infers a Mealy machine from sequences of inputs and their outputs |
 //! | `machine` | the learned machine, its difference from another machine, and its forms: JSON, DOT |
 //! | `player` | plays a sequence of inputs with a target |
-//! | `script` | the Lua case of a sequence |
+//! | `script` | the Lua case of a sequence, and the Lua cases of a difference |
 //!
 //! The module `learn` of the Lua library plays the inputs and describes the outputs.
 //!

@@ -25,7 +25,7 @@ words!(Tier, all: "All tiers, smallest first.", unknown: "unknown tier {:?}; exp
 });
 
 /// The limits of one case. They keep the memory and the time of a run bounded. A target file can
-/// set them (`[limits]`).
+/// set most of them (`[limits]`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CaseLimits {
     /// Maximum number of connections.

@@ -18,7 +18,7 @@ use crate::evidence;
 use crate::model::{
     Capability, CaseInfo, CaseKey, CaseResult, Event, EventSink, Evidence, EvidenceSource, RequirementVerdict, Verdict,
 };
-use crate::script::{ScriptFault, SuiteCase, invoke};
+use crate::script::{Limits, ScriptFault, SuiteCase, invoke};
 use crate::stage::service::Protocol;
 use crate::stage::{Log, Stage};
 use crate::targets::{COMMAND_SECONDS, MANUAL_SECONDS, RESTART_SECONDS, Service, Start, Target};
@@ -29,9 +29,6 @@ const MAX_CONNECTIONS: u32 = 10;
 
 /// Seconds to wait until a capture has the packets that the tester's own record already has.
 const WIRE_SECONDS: f64 = 1.0;
-
-/// Usual time limit of a case in seconds, in the smoke tier and the default tier.
-const USUAL_SECONDS: u32 = 300;
 
 /// A case with its verdict.
 pub(super) struct FinishedCase {
@@ -228,7 +225,7 @@ impl RunContext {
         let factor = target.options.limits.script;
         let (factor, time) = match target.options.limits.seconds {
             // A script with more time may execute more instructions.
-            Some(seconds) => (factor.max(seconds.div_ceil(USUAL_SECONDS)), Duration::from_secs(seconds.into())),
+            Some(seconds) => (factor.max(seconds.div_ceil(Limits::SECONDS)), Duration::from_secs(seconds.into())),
             None => (factor, limits.time * factor),
         };
         limits.instructions *= u64::from(factor);

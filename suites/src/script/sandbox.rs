@@ -27,9 +27,14 @@ pub struct Limits {
     pub time: Duration,
 }
 
+impl Limits {
+    /// Usual time limit of a case in seconds, in the smoke tier and the default tier.
+    pub(crate) const SECONDS: u32 = 300;
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Limits { memory: 64 << 20, instructions: 50_000_000, time: Duration::from_secs(300) }
+        Limits { memory: 64 << 20, instructions: 50_000_000, time: Duration::from_secs(Self::SECONDS.into()) }
     }
 }
 
@@ -39,8 +44,9 @@ const STRIDE: u32 = 1000;
 const MAX_REP: usize = 1 << 20;
 
 /// The files of the Lua modules `session`, which plays the sessions of `weft test --explore`,
-/// `sdp_case`, which declares cases, `segment_case`, which has a step of cases about TCP segments,
-/// and `learn`, which plays the inputs of `weft learn`. Each file gets the same table as argument.
+/// `sdp_case`, which declares cases for a driven SDP socket, `segment_case`, which has a step of
+/// cases about TCP segments, and `learn`, which plays the inputs of `weft learn`. Each file gets
+/// the same table as argument.
 const LIBRARY: [(&str, &str); 12] = [
     ("session", include_str!("../../library/session.lua")),
     ("session_faults", include_str!("../../library/session_faults.lua")),

@@ -5,27 +5,20 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
-use tokio::time::timeout;
-use weft_peer::driver::{Link, LinkError};
+use weft_peer::driver::{Link, LinkError, TcpLink};
 
 /// A port that hardly any host listens on (tcpmux).
 const CLOSED_PORT: u16 = 1;
 
-/// Returns whether the host of `address` answers over TCP. The port of `address` is tried last,
-/// because a connection that closes at once may disturb the program that listens there.
+/// Returns whether the host of `address` answers over the TCP of the operating system. Each of the
+/// two attempts takes at most the time `within`.
 pub(crate) async fn answers(address: SocketAddr, within: Duration) -> bool {
-    for port in [CLOSED_PORT, address.port()] {
-        match timeout(within, TcpStream::connect(SocketAddr::new(address.ip(), port))).await {
-            Ok(Ok(_)) => return true,
-            Ok(Err(error)) if is_an_answer(error.kind()) => return true,
-            Ok(Err(_)) | Err(_) => {}
-        }
-    }
-    false
+    answers_over(Link::Tcp(TcpLink::new(address)).with_connect_timeout(within), address).await
 }
 
-/// Like [`answers`], over `link`. The connect time-out of the link limits each attempt.
+/// Returns whether the host of `address` answers over `link`, on which the tester connects. The
+/// connect time-out of the link limits each of the two attempts. The port of `address` is tried
+/// last, because a connection that closes at once may disturb the program that listens there.
 pub(crate) async fn answers_over(mut link: Link, address: SocketAddr) -> bool {
     for port in [CLOSED_PORT, address.port()] {
         match link.connect_to(SocketAddr::new(address.ip(), port), None).await {

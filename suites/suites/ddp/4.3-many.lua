@@ -4,8 +4,8 @@
 
 --- Number of Reads of a case.
 local READS = 70000
---- Number of Sends of a case with an agent. A transcript has at most 200,000 steps. The work
---- request of each Send needs two steps, and the Send or its completion needs one more step.
+--- Number of Sends of a case with an agent. In the full tier, a transcript keeps 200,000 steps. The
+--- work request of each Send needs two steps, and the Send or its completion needs one more step.
 local SENDS = 65600
 --- Number of Sends that a case handles at a time, and maximum number of bytes of a Send.
 local AT_ONCE, SIZE = 64, 16

@@ -169,8 +169,11 @@ async fn a_wrong_use_of_segments_is_an_error() {
         assert!(result.explanation.contains(why), "{body}: {}", result.explanation);
     }
     // Over real TCP, the operating system chooses the segments.
-    let result = against(Target::builtin_tcp(), "t:connect():withhold('abc')").await;
-    assert_eq!(result.verdict, Verdict::Error, "{}", result.explanation);
+    for body in ["t:connect():withhold('abc')", "t:first_sequence(7)"] {
+        let result = against(Target::builtin_tcp(), body).await;
+        assert_eq!(result.verdict, Verdict::Error, "{body}: {}", result.explanation);
+        assert!(result.explanation.contains("declare capabilities"), "{body}: {}", result.explanation);
+    }
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@
 //! | [`ack`] | a PMAck, compared with its PMAccept |
 //! | [`connection`] | PMReqs over TCP, and the data on a mapped SDP connection |
 //! | [`pending`] | findings that wait, because a later PMReq can explain the datagram |
+//! | [`view`] | what a rule reads of a datagram |
 //!
 //! The ports show the sender of a datagram: port mappers answer from port 3935. If both ports are
 //! 3935, rules that depend on the sender are skipped.

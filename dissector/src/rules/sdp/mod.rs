@@ -29,6 +29,9 @@
 //! | [`sizes`] | message sizes, ChRcvBuf and its answer (10.6) |
 //! | [`transition`] | the transitions between Modes (12) |
 //!
+//! Two files have no rules: [`view`] is what a rule reads of a message, and [`figure`] has the
+//! requirements of Figure 25.
+//!
 //! A rule compares a message with the state that its sender knew
 //! ([`crate::follow::sdp::SenderState`]). The rule assumes that the sender had received only the
 //! messages that MSeqAck acknowledges.

@@ -8,9 +8,9 @@ use bytes::Bytes;
 
 use super::network::{LATENCY, SEND_TIMEOUT, WINDOW};
 use super::simulation::{Item, Machine, Simulation, lock};
-use super::withheld::Withheld;
 use crate::driver::link_error::LinkError;
 use crate::driver::received::Received;
+use crate::driver::withheld_bytes::WithheldBytes;
 use crate::time::Instant;
 
 /// The tester's side of a virtual connection.
@@ -21,7 +21,7 @@ pub(in crate::driver) struct VirtualTester {
     /// tester's stream.
     position: u64,
     /// A send whose segments the tester chooses, with the offset of its first byte in the stream.
-    withheld: Option<(u64, Withheld)>,
+    withheld: Option<(u64, WithheldBytes)>,
 }
 
 impl VirtualTester {
@@ -43,7 +43,7 @@ impl VirtualTester {
     /// [`send`](Self::send).
     pub(in crate::driver) fn withhold(&mut self, octets: &[u8]) -> Result<(), LinkError> {
         self.await_window()?;
-        self.withheld = Some((self.position, Withheld::new(octets)));
+        self.withheld = Some((self.position, WithheldBytes::new(octets)));
         self.position += octets.len() as u64;
         Ok(())
     }

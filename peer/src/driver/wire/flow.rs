@@ -9,6 +9,7 @@ use smoltcp::wire::TcpSeqNumber;
 
 use super::frame::TcpFrame;
 use super::segment::Headers;
+use crate::driver::withheld_bytes::WithheldBytes;
 
 /// The window scale of RFC 7323 section 2.3 is at most this number.
 const MAX_SCALE: u8 = 14;
@@ -36,17 +37,9 @@ pub(super) struct Flow {
     window_end: Option<u32>,
     /// The target's MSS.
     mss: usize,
-    withheld: Option<WithheldBytes>,
-}
-
-/// Bytes that TCP counts as sent, and that this file keeps back.
-#[derive(Debug)]
-struct WithheldBytes {
-    /// Sequence number of the first byte.
-    begin: u32,
-    octets: Vec<u8>,
-    /// For each byte, whether a segment of the tester had it.
-    sent: Vec<bool>,
+    /// Bytes that TCP counts as sent, and that this file keeps back. The number is the sequence
+    /// number of the first of them.
+    withheld: Option<(u32, WithheldBytes)>,
 }
 
 /// Returns how far `to` is after `from`. The result is negative if `to` is before `from`.
@@ -107,8 +100,8 @@ impl Flow {
         if distance(self.sent_end, end) > 0 {
             self.sent_end = end;
         }
-        let Some(withheld) = self.withheld.as_ref().filter(|_| len > 0) else { return Some(frame) };
-        let earlier = distance(sequence, withheld.begin);
+        let Some((begin, _)) = self.withheld.as_ref().filter(|_| len > 0) else { return Some(frame) };
+        let earlier = distance(sequence, *begin);
         if earlier >= signed(len) {
             return Some(frame);
         }
@@ -169,8 +162,7 @@ impl Flow {
 
     /// Keeps back `octets`. The caller gives them to TCP after this call.
     pub(super) fn withhold(&mut self, octets: &[u8]) {
-        let sent = vec![false; octets.len()];
-        self.withheld = Some(WithheldBytes { begin: self.next, octets: octets.to_vec(), sent });
+        self.withheld = Some((self.next, WithheldBytes::new(octets)));
         self.written(octets.len());
     }
 
@@ -179,15 +171,12 @@ impl Flow {
     /// the connection is established.
     pub(super) fn segment(&mut self, begin: i64, octets: &[u8]) -> Option<Vec<u8>> {
         let headers = self.headers.as_ref()?;
-        let base = self.withheld.as_ref().map_or(self.next, |withheld| withheld.begin);
+        let base = self.withheld.as_ref().map_or(self.next, |(first, _)| *first);
         // The offset is negative for bytes that were sent before. Sequence numbers wrap around.
         let offset = u32::try_from(begin.rem_euclid(1 << 32)).unwrap_or(0);
         let frame = headers.segment(base.wrapping_add(offset), octets);
-        if let Some(withheld) = &mut self.withheld {
-            let len = withheld.sent.len();
-            let index = |offset: i64| usize::try_from(offset.max(0)).unwrap_or(usize::MAX).min(len);
-            let end = begin.saturating_add(i64::try_from(octets.len()).unwrap_or(i64::MAX));
-            withheld.sent[index(begin)..index(end)].fill(true);
+        if let Some((_, withheld)) = &mut self.withheld {
+            withheld.note_segment(begin, octets.len());
         }
         Some(frame)
     }
@@ -195,19 +184,14 @@ impl Flow {
     /// Ends the withheld send. Returns frames with the bytes that no segment had, with at most
     /// `most` bytes each.
     pub(super) fn release(&mut self, most: usize) -> Vec<Vec<u8>> {
-        let (Some(withheld), Some(headers)) = (self.withheld.take(), &self.headers) else { return Vec::new() };
+        let (Some((first, withheld)), Some(headers)) = (self.withheld.take(), &self.headers) else { return Vec::new() };
         let most = most.min(self.mss).max(1);
         let mut frames = Vec::new();
-        let mut begin = 0;
-        // Each run has bytes that were all sent, or all not sent.
-        for run in withheld.sent.chunk_by(|a, b| a == b) {
-            let end = begin + run.len();
-            if run.first() == Some(&false) {
-                for (index, octets) in withheld.octets[begin..end].chunks(most).enumerate() {
-                    frames.push(headers.segment(advance(withheld.begin, begin + index * most), octets));
-                }
+        for range in withheld.missing() {
+            let begin = range.start;
+            for (index, octets) in withheld.octets[range].chunks(most).enumerate() {
+                frames.push(headers.segment(advance(first, begin + index * most), octets));
             }
-            begin = end;
         }
         frames
     }

@@ -44,7 +44,7 @@ impl Headers {
         frame.extend_from_slice(payload);
         let location = TcpFrame { end: frame.len(), ..self.location };
         let mut segment = location.segment_mut(&mut frame);
-        // TCP_HEADER_LEN; the headers have no options.
+        // This is TCP_HEADER_LEN as a `u8`. The headers have no options.
         segment.set_header_len(20);
         segment.clear_flags();
         segment.set_ack(true);

@@ -140,7 +140,8 @@ impl Connections {
     /// after this call.
     pub(crate) fn set_first_sequence(&mut self, number: u32) -> Result<(), Stop> {
         self.recorder().note(&format!("TCP's sequence numbers begin with {number}"));
-        self.link.set_first_sequence(number).map_err(|error| self.recorder().harness(&error.to_string()))
+        let set = self.link.set_first_sequence(number);
+        self.check_result(set)
     }
 
     /// Returns how to start an initiator. `None` for a responder.
@@ -342,15 +343,19 @@ impl Connections {
         Ok(octets)
     }
 
-    /// Ends the case if the tester could not send.
-    fn check_result(&mut self, sent: Result<(), LinkError>) -> Result<(), Stop> {
-        match sent {
+    /// Ends the case if the link could not do what the script requested.
+    fn check_result(&mut self, result: Result<(), LinkError>) -> Result<(), Stop> {
+        match result {
             Ok(()) => Ok(()),
             // The next receive on the connection reports the reset.
             Err(LinkError::Reset) => Ok(()),
             Err(error @ LinkError::SendTimeout { .. }) => {
                 let expectation = Expectation::preparation(Duration::ZERO);
                 Err(self.recorder().undecided(&expectation, "the target accepts the bytes", &error.to_string()))
+            }
+            Err(error @ LinkError::NoSegments) => {
+                let why = format!("{error}; the case has to declare capabilities = {{ \"segments\" }}");
+                Err(self.recorder().harness(&why))
             }
             Err(error) => Err(self.recorder().harness(&error.to_string())),
         }

@@ -149,8 +149,8 @@ fn shown_by(reply: &[u8]) -> impl Iterator<Item = Capability> {
         _ => None,
     });
     let crc = frame.filter(|frame| frame.crc).map(|_| Capability::Crc);
-    let asks = frame.filter(|frame| frame.markers).map(|_| Capability::AsksForMarkers);
-    revision.into_iter().chain(crc).chain(asks)
+    let markers = frame.filter(|frame| frame.markers).map(|_| Capability::AsksForMarkers);
+    revision.into_iter().chain(crc).chain(markers)
 }
 
 fn described_frame(octets: &[u8]) -> String {

@@ -1,4 +1,5 @@
-//! A send whose TCP segments the tester chooses: which of its bytes have left.
+//! A send whose TCP segments the tester chooses: which of its bytes have left. The virtual link and
+//! the tester's own TCP use it.
 
 use core::ops::Range;
 
@@ -6,15 +7,15 @@ use bytes::Bytes;
 
 /// A send whose TCP segments the tester chooses.
 #[derive(Debug)]
-pub(super) struct Withheld {
+pub(super) struct WithheldBytes {
     pub(super) octets: Bytes,
     /// For each byte, whether a segment had it.
     sent: Vec<bool>,
 }
 
-impl Withheld {
+impl WithheldBytes {
     pub(super) fn new(octets: &[u8]) -> Self {
-        Withheld { octets: Bytes::copy_from_slice(octets), sent: vec![false; octets.len()] }
+        WithheldBytes { octets: Bytes::copy_from_slice(octets), sent: vec![false; octets.len()] }
     }
 
     /// Notes a segment of `len` bytes that begins at the offset `begin`. A negative offset is in
@@ -40,11 +41,11 @@ impl Withheld {
 
 #[cfg(test)]
 mod tests {
-    use super::Withheld;
+    use super::WithheldBytes;
 
     #[test]
     fn bytes_that_no_segment_had_are_missing() {
-        let mut withheld = Withheld::new(b"abcdef");
+        let mut withheld = WithheldBytes::new(b"abcdef");
         // A retransmission of earlier bytes, and of the first byte.
         withheld.note_segment(-4, 5);
         withheld.note_segment(2, 2);
