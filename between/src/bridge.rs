@@ -33,6 +33,9 @@ const MAX_FAULTS: usize = 1_000_000;
 /// Maximum number of connections whose window scale or MTU is stored.
 const MAX_CONNECTIONS: usize = 65_536;
 
+/// Maximum length of the headers of IPv4 and TCP with all options, in bytes.
+const MAX_HEADERS: usize = 120;
+
 /// A frame that the bridge releases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
@@ -286,6 +289,11 @@ impl Bridge {
         let known = self.impairments.mtu.filter(|_| self.knows_mtu.contains(&(piece.tcp.src, piece.tcp.dst)));
         let headers = piece.tcp.packet_len() - piece.tcp.len();
         let most = usize::from(known.unwrap_or(link_mtu).min(link_mtu)).saturating_sub(headers).max(1);
+        // Extension headers of IPv6 can fill a frame. Each of thousands of small pieces would copy
+        // them.
+        if headers > MAX_HEADERS && most < headers {
+            return vec![piece];
+        }
         self.lanes[from].counts.oversized += 1;
         let mut pieces = Vec::new();
         let mut rest = piece;

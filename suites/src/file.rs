@@ -21,6 +21,13 @@ pub(crate) fn replace(path: &Path, octets: &[u8]) -> io::Result<()> {
 }
 
 fn write(new: &Path, octets: &[u8]) -> io::Result<()> {
+    // A folder of another host can have a link with this name. Through the link, the new content
+    // would replace another file of this host. A device has no content to replace.
+    let is_link = fs::symlink_metadata(new).is_ok_and(|entry| entry.is_symlink());
+    let is_device = fs::metadata(new).is_ok_and(|file| !file.is_file());
+    if is_link && !is_device {
+        fs::remove_file(new)?;
+    }
     let mut file = File::create(new)?;
     file.write_all(octets)?;
     // Without this call, the later rename may reach the disk before the content does.
@@ -46,6 +53,23 @@ mod tests {
         replace(&path, b"second").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_with_the_name_of_the_temporary_file_is_not_followed() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let path = folder.path().join("report.html");
+        let [own, absent] = ["own", "absent"].map(|name| other.path().join(name));
+        fs::write(&own, "of the user").unwrap();
+        for at in [&own, &absent] {
+            std::os::unix::fs::symlink(at, beside(&path)).unwrap();
+            replace(&path, b"new").unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"new");
+            assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
+        }
+        assert_eq!(fs::read(&own).unwrap(), b"of the user");
+        assert!(!absent.exists());
     }
 
     /// `/dev/full` acts like a full disk.

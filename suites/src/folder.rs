@@ -118,7 +118,8 @@ impl FolderLock {
             None => {}
         }
         let own = earlier.join(&run.id);
-        if own.is_dir() {
+        // The store of a resumed run can come from another host.
+        if is_run_id(&run.id) && own.is_dir() {
             move_files(&own, &self.out)?;
             fs::remove_dir(&own)?;
         }
@@ -149,10 +150,14 @@ pub fn store_of(out: &Path) -> Option<PathBuf> {
 /// Returns the id of the run whose files are at the top.
 fn top(out: &Path) -> Option<String> {
     let run = run_of(out)?;
-    // The id is checked because it becomes the name of a folder.
-    let is_name =
-        |id: &str| id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-')) && !id.starts_with('.');
-    Some(run.id).filter(|id| is_name(id))
+    Some(run.id).filter(|id| is_run_id(id))
+}
+
+/// Returns whether a run can have this id. The id is checked because it becomes the name of a
+/// folder.
+fn is_run_id(id: &str) -> bool {
+    let is_plain = id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'));
+    is_plain && !id.is_empty() && !id.starts_with('.')
 }
 
 /// Moves the files of a run to another folder.
@@ -293,5 +298,18 @@ mod tests {
         play(&out, "3-c");
         assert_eq!(evidence(&out, "3-c").as_deref(), Some("3-c"));
         assert_eq!(fs::read_to_string(out.join("earlier/unknown/cases/a/evidence")).unwrap(), "2-b");
+    }
+
+    #[test]
+    fn a_run_with_a_foreign_id_takes_no_files_of_other_folders() {
+        let outer = tempfile::tempdir().unwrap();
+        let (out, other) = (outer.path().join("out"), outer.path().join("other"));
+        play(&out, "1-a");
+        play(&other, "2-b");
+        for id in ["../../other", other.to_str().unwrap(), "", "."] {
+            FolderLock::acquire(&out).unwrap().begin(&run(id)).unwrap();
+            assert_eq!(evidence(&other, "2-b").as_deref(), Some("2-b"), "{id}");
+        }
+        assert_eq!(evidence(&out, "1-a").as_deref(), Some("1-a"));
     }
 }

@@ -238,6 +238,25 @@ fn merged_segments_are_divided_to_fit_the_link() {
     assert_eq!(bridge.faults(), []);
 }
 
+/// The headers have 1508 bytes, so even a piece with one byte is too long for the link.
+#[test]
+fn segments_whose_headers_fill_the_link_are_not_divided() {
+    let options = etherparse::Ipv6RawExtHeader::new_raw(etherparse::ip_number::TCP, &[0; 1446]).unwrap();
+    let extensions = etherparse::Ipv6Extensions { destination_options: Some(options), ..Default::default() };
+    let header = etherparse::Ipv6Header { source: [1; 16], destination: [2; 16], ..Default::default() };
+    let ip = etherparse::IpHeaders::Ipv6(header, extensions);
+    let mut frame = Vec::new();
+    let builder = etherparse::PacketBuilder::ethernet2([2; 6], [4; 6]).ip(ip).tcp(40_000, 7174, 1, 1000);
+    builder.write(&mut frame, &[7; 4000]).unwrap();
+    let mut bridge = Bridge::new(Impairments::default(), 1);
+    bridge.set_link_mtu(Side::B, 1500);
+    bridge.frame(1, Side::A, &frame, 1.into());
+    let deliveries: Vec<_> = std::iter::from_fn(|| bridge.deliver(1)).map(|delivery| delivery.octets).collect();
+    assert_eq!(deliveries, [frame]);
+    let counts = bridge.counts(Side::A);
+    assert_eq!((counts.tcp, counts.bad_checksums, counts.oversized), (1, 0, 0));
+}
+
 #[test]
 fn held_back_segments_count_as_faults() {
     let impairments = Impairments { reorder: always(), max_faults: Some(1), ..Impairments::default() };

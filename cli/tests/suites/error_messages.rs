@@ -354,6 +354,25 @@ fn control_characters_of_a_store_are_shown_in_the_history() {
     assert_eq!(lines[0], format!("{SHOWN}\\x0aforged\\x09run pass           {case}"));
 }
 
+/// A suite can come from another host.
+#[test]
+fn control_characters_of_a_suite_are_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("mpa")).unwrap();
+    let script = format!(
+        "case {{ id = 'mpa/x/one', version = 1, title = 'A {HOSTILE}',\n  requirements = {{ 'MPA-7.1.1-2' }}, \
+         roles = {{ 'responder' }},\n  run = function(t, p)\n    -- {HOSTILE}\n  end,\n}}\n"
+    );
+    std::fs::write(folder.path().join("mpa/x.lua"), script).unwrap();
+    let suites = folder.path().display().to_string();
+    let show = ["suite", "show", "mpa/x/one", "--suites", &suites];
+    for arguments in [&["suite", "list", "--suites", &suites][..], &show] {
+        let (code, text) = weft(arguments);
+        assert_eq!(code, 0, "{text}");
+        is_harmless(&text);
+    }
+}
+
 #[test]
 fn control_characters_of_an_agent_are_shown() {
     use std::io::{BufRead, BufReader, Write};

@@ -40,7 +40,7 @@ pub(crate) use wire::Wire;
 /// Link type of the frames, as in <https://www.tcpdump.org/linktypes.html>.
 const LINKTYPE_ETHERNET: u16 = 1;
 /// The folder of all cases.
-const CASES: &str = "cases";
+pub(crate) const CASES: &str = "cases";
 /// Name of the file with the packets.
 const PCAPNG: &str = "evidence.pcapng";
 /// Name of the file with the result.

@@ -6,7 +6,8 @@
 //! each direction has all bytes of the tester's record, or the reset that ended the direction.
 //! Otherwise the case keeps the synthetic frames, and its evidence states the reason.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -189,17 +190,52 @@ impl DirectionIndex {
         runs.sort_unstable();
         runs.into_iter().fold(0, |last, (begin, end)| if begin <= last { last.max(end) } else { last })
     }
+}
+
+/// Finds the frames of a direction's bytes. A target can send each byte in its own segment, and
+/// each segment several times. So no search looks at all runs.
+struct FrameSearch {
+    /// The runs, in the order of their begins.
+    runs: Vec<(u64, u64, usize)>,
+    /// Number of runs that begin at or before the last byte that was searched.
+    begun: usize,
+    /// The frames of these runs, the first frame at the top, with the ends of the runs. Runs that
+    /// end before this byte are removed when they are at the top.
+    frames: BinaryHeap<Reverse<(usize, u64)>>,
+}
+
+impl FrameSearch {
+    fn new(mut runs: Vec<(u64, u64, usize)>) -> Self {
+        runs.sort_unstable();
+        FrameSearch { runs, begun: 0, frames: BinaryHeap::new() }
+    }
+
+    /// Returns the first frame that has this byte, and the end of its bytes. No later search may be
+    /// for an earlier byte.
+    fn first_with(&mut self, octet: u64) -> Option<(usize, u64)> {
+        while let Some(&(begin, end, frame)) = self.runs.get(self.begun)
+            && begin <= octet
+        {
+            self.frames.push(Reverse((frame, end)));
+            self.begun += 1;
+        }
+        while let Some(&Reverse((frame, end))) = self.frames.peek() {
+            if octet < end {
+                return Some((frame, end));
+            }
+            self.frames.pop();
+        }
+        None
+    }
 
     /// Returns the first frame that has the first of these bytes, and a frame that has the last of
-    /// them.
-    fn frames_of(&self, octets: &Range<u64>) -> (Option<usize>, Option<usize>) {
-        let has = |octet: u64| move |run: &(u64, u64, usize)| (run.0..run.1).contains(&octet);
-        let (has_first, has_last) = (has(octets.start), has(octets.end.saturating_sub(1)));
-        let first = self.runs.iter().position(has_first);
-        let (before, after) = self.runs.split_at(first.unwrap_or(0));
-        // The last byte follows soon. If the segments are out of order, its frame may be earlier.
-        let last = after.iter().chain(before).find(|&run| has_last(run));
-        (first.map(|run| self.runs[run].2), last.map(|run| run.2))
+    /// them. No later search may be for earlier bytes.
+    fn frames_of(&mut self, octets: &Range<u64>) -> (Option<usize>, Option<usize>) {
+        let first = self.first_with(octets.start);
+        let last_octet = octets.end.saturating_sub(1).max(octets.start);
+        // If the segments are out of order, the frame of the last byte may be earlier.
+        let last = first.filter(|(_, end)| last_octet < *end).or_else(|| self.first_with(last_octet));
+        (first.map(|(frame, _)| frame), last.map(|(frame, _)| frame))
     }
 }
 
@@ -292,10 +328,12 @@ fn frames<'s>(
             EventContent::Reset => of_end(direction.rst.or(direction.fin))?,
         });
     }
+    let mut searches: Vec<[FrameSearch; 2]> =
+        directions.into_iter().map(|pair| pair.map(|direction| FrameSearch::new(direction.runs))).collect();
     let places = positions.iter().map(|position| match position {
         EventPosition::Nowhere => (None, None),
         EventPosition::Frame(frame) => (Some(*frame), Some(*frame)),
-        EventPosition::Octets { index, side, range } => directions[*index][*side].frames_of(range),
+        EventPosition::Octets { index, side, range } => searches[*index][*side].frames_of(range),
     });
     let (anchors, ends) = places.unzip();
     let frame = |(segment, from_tester): &(&Segment, bool)| Frame {
@@ -380,6 +418,20 @@ mod tests {
         assert_eq!(frames.anchors, [Some(0), Some(3), Some(3), Some(4), Some(6), Some(8)]);
         assert_eq!(frames.ends, [Some(0), Some(3), Some(3), Some(5), Some(6), Some(8)]);
         assert_eq!(frames.list[4].octets, synthesize_frames(&was).list[4].octets);
+    }
+
+    #[test]
+    fn retransmitted_bytes_are_at_the_first_frame_that_has_them() {
+        let mut search = FrameSearch::new(vec![(0, 10, 3), (20, 30, 4), (0, 20, 5), (20, 40, 6)]);
+        assert_eq!(search.frames_of(&(0..10)), (Some(3), Some(3)));
+        assert_eq!(search.frames_of(&(10..30)), (Some(5), Some(4)));
+        assert_eq!(search.frames_of(&(30..40)), (Some(6), Some(6)));
+        assert_eq!(search.frames_of(&(40..50)), (None, None));
+        // One segment and one read for each byte: no search looks at all segments.
+        let mut search = FrameSearch::new((0..200_000).map(|at| (at, at + 1, at as usize)).collect());
+        for at in 0..200_000 {
+            assert_eq!(search.frames_of(&(at..at + 1)), (Some(at as usize), Some(at as usize)));
+        }
     }
 
     /// The traffic log dropped bytes, but the capture has them.

@@ -20,6 +20,9 @@ const FORMAT: &str = "weft state machine 1";
 const MAX_FILE: u64 = 16 << 20;
 /// Maximum number of states of a machine in a file.
 const MAX_STATES: usize = 1000;
+/// Maximum number of inputs of a machine in a file. The inputs of two machines are compared in
+/// pairs.
+const MAX_INPUTS: usize = 1000;
 /// Maximum number of differences.
 const MAX_DIFFERENCES: usize = 1000;
 /// Maximum number of inputs of a difference.
@@ -151,8 +154,8 @@ impl Machine {
         if distinct.len() != machine.inputs.len() || !machine.inputs.iter().all(is_input) {
             return Err(wrong("an input has a wrong name, or two inputs have the same name"));
         }
-        if machine.states.len() > MAX_STATES {
-            return Err(wrong("it has too many states"));
+        if machine.states.len() > MAX_STATES || machine.inputs.len() > MAX_INPUTS {
+            return Err(wrong("it has too many states or inputs"));
         }
         let is_good = |state: &State| {
             state.transitions.len() == machine.inputs.len()
@@ -350,6 +353,12 @@ mod tests {
             let error = Machine::from_file(&file).unwrap_err().to_string();
             assert!(error.contains(why) && error.contains("weft learn"), "{error}");
         }
+        let state = State { access: Vec::new(), transitions: vec![one.states[0].transitions[0].clone(); 1001] };
+        let inputs = (0..1001).map(|number| format!("i{number}")).collect();
+        let wide = Machine { inputs, states: vec![state], ..one };
+        fs::write(&file, wide.to_json()).unwrap();
+        let error = Machine::from_file(&file).unwrap_err().to_string();
+        assert!(error.contains("too many states or inputs"), "{error}");
     }
 
     #[test]

@@ -279,13 +279,14 @@ impl Learning {
                 let (known, other) = (self.learner.known(&word[..=at]), outputs[at + 1].clone());
                 let again = self.player.play(&names).await?;
                 self.counts.played += 1;
-                if again.has_died {
+                self.counts.repeated += 1;
+                let permitted = MAX_REPEATED + self.counts.played / PLAYED_FOR_EACH_REPEATED;
+                let is_often = self.counts.repeated > permitted;
+                if again.has_died && !is_often {
                     return Ok(());
                 }
                 outputs = again.outputs;
-                self.counts.repeated += 1;
-                let permitted = MAX_REPEATED + self.counts.played / PLAYED_FOR_EACH_REPEATED;
-                if self.counts.repeated > permitted || self.learner.contradicts(word, &outputs[1..]).is_some() {
+                if is_often || self.learner.contradicts(word, &outputs[1..]).is_some() {
                     let target = self.options.target.name().to_owned();
                     return Err(LearnError::Random {
                         target,

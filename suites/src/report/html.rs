@@ -13,7 +13,7 @@
 //! of the page. A third of these bytes is plain text, less than a third are the packed details, and
 //! the rest is the packed capture.
 
-use std::path::Path;
+use std::path::{Component, Path};
 use std::{fs, io};
 
 use askama::Template;
@@ -27,6 +27,7 @@ use super::sections::{Section, sections};
 use super::violations::{ViolatedRequirement, violated_requirements};
 use super::{ReportError, ladder};
 use crate::clock;
+use crate::evidence::CASES;
 use crate::model::{CaseResult, EvidenceKind, ExpectedResult, MonitorFinding, RunReport, Verdict};
 
 /// Maximum number of bytes that are shown for a step.
@@ -240,20 +241,40 @@ impl<'a> PageBuilder<'a> {
             signature: has_violation(result).then(|| result.signature()),
             again: (result.verdict == Verdict::Fail).then(|| command(&self.report.run, &result.key)),
             capture: self.capture(result)?,
-            transcript: result.evidence.path(EvidenceKind::Transcript).map(link),
+            transcript: evidence_path(result, EvidenceKind::Transcript).map(link),
             open,
         })
     }
 
     fn capture(&mut self, result: &CaseResult) -> io::Result<Option<Capture>> {
-        let Some(path) = result.evidence.path(EvidenceKind::Pcapng) else { return Ok(None) };
-        let file = self.out.join(path);
+        let Some(path) = evidence_path(result, EvidenceKind::Pcapng) else { return Ok(None) };
         let most = if has_violation(result) { MAX_CAPTURE } else { MAX_PASSED_CAPTURE };
-        let fits = fs::metadata(&file).is_ok_and(|file| file.is_file() && file.len() <= most);
-        let octets = if fits { fs::read(&file).ok() } else { None };
+        let octets = read_evidence(self.out, path, most);
         let packed = octets.map(|octets| self.captures.put(&octets)).transpose()?;
         Ok(Some(Capture { href: link(path), packed }))
     }
+}
+
+/// Returns the path of a file of evidence, if it is in the folder of the cases. A result of another
+/// host could name any file or address.
+fn evidence_path(result: &CaseResult, kind: EvidenceKind) -> Option<&str> {
+    let path = result.evidence.path(kind)?;
+    let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    (is_plain && Path::new(path).starts_with(CASES)).then_some(path)
+}
+
+/// Returns the content of the file `path` in `out`, if it is a regular file of at most `most`
+/// bytes. Links below `out` are not followed, because they could lead to any file.
+fn read_evidence(out: &Path, path: &str, most: u64) -> Option<Vec<u8>> {
+    let mut file = out.to_owned();
+    for part in Path::new(path) {
+        file.push(part);
+        if fs::symlink_metadata(&file).ok()?.is_symlink() {
+            return None;
+        }
+    }
+    let fits = fs::metadata(&file).is_ok_and(|file| file.is_file() && file.len() <= most);
+    if fits { fs::read(&file).ok() } else { None }
 }
 
 /// Returns whether the result is worse than a pass, or is a pass in which the monitor observed a

@@ -44,7 +44,8 @@ pub fn junit(report: &RunReport) -> Result<String, ReportError> {
         }
         let results: Vec<(usize, &CaseResult)> =
             report.results.iter().enumerate().filter(|(_, result)| result.key.case == case.id).collect();
-        suite.set_time(Duration::from_micros(results.iter().map(|(_, result)| result.duration_us).sum()));
+        let spent_us = results.iter().map(|(_, result)| result.duration_us).fold(0, u64::saturating_add);
+        suite.set_time(Duration::from_micros(spent_us));
         suite.add_test_cases(results.into_iter().map(|(place, result)| test(report, result, marks.get(&place))));
         document.add_test_suite(suite);
     }

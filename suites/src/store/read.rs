@@ -202,7 +202,7 @@ impl Store {
                 let duration_us = match self.spent_us(id).await? {
                     // A run of version 0.1 stored no time, so the times of its cases are added. If
                     // cases ran in parallel, the sum is too large.
-                    0 => results.iter().map(|result| result.duration_us).sum(),
+                    0 => results.iter().map(|result| result.duration_us).fold(0, u64::saturating_add),
                     spent_us => spent_us,
                 };
                 Summary::of(record.status, record.planned, &results, duration_us)

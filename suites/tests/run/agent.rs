@@ -83,6 +83,19 @@ async fn an_agent_whose_command_ends_has_its_exit_status() {
     assert!(result.explanation.contains(ending), "{}", result.explanation);
 }
 
+/// A line of an agent can have 1 MiB. The results of a run do not repeat it in each case.
+#[tokio::test]
+async fn a_long_reason_of_an_agent_is_shortened() {
+    let answer = r#"read hello; printf '{"at":1,"answer":{"id":1,"failed":{"what":"%0100000d"}}}\n' 0; read end"#;
+    let text = format!(
+        "name = \"nic\"\nkind = \"tcp\"\naddress = \"127.0.0.1:9\"\nagent = [\"/bin/sh\", \"-c\", '''{answer}''']\n"
+    );
+    let result = result(Target::from_toml("nic.toml", &text).unwrap(), RECEIVED).await;
+    assert_eq!(result.verdict, Verdict::Inconclusive, "{}", result.explanation);
+    assert!(result.explanation.starts_with("The agent rejects the request: 000"), "{}", result.explanation);
+    assert!(result.explanation.len() < 2000, "{}", result.explanation.len());
+}
+
 #[tokio::test]
 async fn target_check_reports_the_agent() {
     let probe_agent = async |target: Target| {

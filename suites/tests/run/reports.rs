@@ -226,6 +226,30 @@ async fn html_has_the_evidence_of_passed_cases() {
     assert!(text.len() < 100_000, "{} bytes", text.len());
 }
 
+/// A report can come from another host. Its paths must not put other files of this host into the
+/// page, and must not become links to other places.
+#[tokio::test]
+async fn html_has_only_files_of_the_cases() {
+    let (out, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut report = key_case(Target::builtin(), out.path()).await;
+    report.results.truncate(4);
+    let secret = other.path().join("secret");
+    std::fs::write(&secret, "a secret").unwrap();
+    std::fs::write(out.path().join("notes"), "a note").unwrap();
+    std::os::unix::fs::symlink(&secret, out.path().join("cases/link")).unwrap();
+    let paths = [secret.to_str().unwrap(), "cases/../notes", "javascript:alert(1)", "cases/link"];
+    for (result, path) in report.results.iter_mut().zip(paths) {
+        for file in &mut result.evidence.files {
+            path.clone_into(&mut file.path);
+        }
+    }
+    let text = report::html(&report, out.path()).unwrap();
+    let linked = paths.map(|path| text.contains(&format!("href=\"{path}\"")));
+    assert_eq!(linked, [false, false, false, true]);
+    assert_eq!(text.matches("class=\"capture\"").count(), 1);
+    assert!(text.contains("<a class=\"capture\" href=\"cases/link\" download>"), "a link has no content");
+}
+
 #[tokio::test]
 async fn html_escapes_texts_of_a_script() {
     let out = tempfile::tempdir().unwrap();

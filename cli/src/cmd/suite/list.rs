@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use weft_core::text::Visible;
 use weft_dissector::output::text::counted;
 use weft_suites::model::Tier;
 use weft_suites::script::Suites;
@@ -64,7 +65,7 @@ pub(crate) fn print(
     // Any seed gives the same counts: the seed selects the variants, but not their number.
     let selected: Vec<String> = words.iter().flat_map(|word| found(suites, word, tier)).collect();
     let plan = Plan::of(suites, &select::of_shard(Filter::of(selected).tier(tier), shard), 0);
-    let mut out = io::stdout().lock();
+    let mut out = Visible(io::stdout().lock());
     for case in &plan.cases {
         let keys = plan.keys.iter().filter(|key| key.case == case.id).count();
         let mut ids: Vec<&str> = case.requirements.iter().map(|id| id.as_str()).collect();

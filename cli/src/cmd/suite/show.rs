@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use weft_core::text::Visible;
 use weft_suites::script::Suites;
 
 use crate::exit::reject;
@@ -39,7 +40,7 @@ pub(crate) fn print(suites: &Suites, id: &str) -> anyhow::Result<ExitCode> {
         };
         reject!("there is no case {id}; {hint}");
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = Visible(std::io::stdout().lock());
     let joined = |words: Vec<String>| if words.is_empty() { "none".to_owned() } else { words.join(", ") };
     writeln!(out, "{} (version {})\n  {}\n", case.id, case.version, case.title)?;
     for requirement in &case.requirements {

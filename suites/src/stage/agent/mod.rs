@@ -28,6 +28,8 @@ const ANSWER_SECONDS: f64 = 20.0;
 const OPEN_SECONDS: f64 = 20.0;
 /// Maximum length of the text of one step, in characters.
 const MAX_TEXT_CHARS: usize = 400;
+/// Maximum length of a reason of the agent, in characters. A line of an agent can be much longer.
+const MAX_REASON_CHARS: usize = 1000;
 /// Maximum number of events that no expectation has used.
 const MAX_UNUSED_EVENTS: usize = 10_000;
 
@@ -95,6 +97,7 @@ impl AgentSide<'_> {
             Ok(answer) => answer,
             Err(gone) => return Err(self.fail(&gone.0)),
         };
+        let answer = answer.map_err(|failure| Failure { what: shortened(&failure.what), ..failure });
         let text = match &answer {
             Ok(done) => serde_json::to_string(done).unwrap_or_default(),
             Err(failure) => format!("failed: {failure}"),
@@ -199,7 +202,7 @@ impl AgentSide<'_> {
     /// inconclusive.
     pub(crate) fn fail(&mut self, why: &str) -> Stop {
         self.step(Direction::Observed, why);
-        self.recorder().decide(Verdict::Inconclusive, format!("The agent {why}."))
+        self.recorder().decide(Verdict::Inconclusive, format!("The agent {}.", shortened(why)))
     }
 
     fn record(&mut self, agent_ns: u64, text: &str) {
@@ -212,4 +215,9 @@ impl AgentSide<'_> {
         let text: String = text.chars().take(MAX_TEXT_CHARS + 40).collect();
         self.recorder().step(0, direction, StepKind::Agent, format!("agent: {text}"), None);
     }
+}
+
+/// Returns the first characters of a reason.
+fn shortened(reason: &str) -> String {
+    reason.chars().take(MAX_REASON_CHARS).collect()
 }

@@ -244,7 +244,7 @@ impl AgentSide<'_> {
         self.await_established(pair, expectation).await?;
         let part = self.opening_part(options).await?;
         let msn = self.receive_opening(number, pair, part, started, expectation).await?;
-        Ok(AgentConnection { number, pair, msn: 1, target_msn: msn + 1, crc: started.crc })
+        Ok(AgentConnection { number, pair, msn: 1, target_msn: msn.wrapping_add(1), crc: started.crc })
     }
 
     /// Lets the agent post a Send of the opening bytes. Returns the MSN of the received Send.
