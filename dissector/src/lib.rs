@@ -22,6 +22,7 @@
 //! | [`rules`] | the requirements that the monitor checks |
 //! | [`filter`] | display filters |
 //! | [`stats`] | statistics of each connection |
+//! | [`diagnosis`] | what happened on each connection, and why it ended |
 //! | [`contents`] | names of protocols other than iWARP |
 //! | [`tree`], [`output`] | text and machine-readable output |
 //! | [`browse`] | random access to a capture, for interactive readers |
@@ -34,6 +35,7 @@
 pub mod browse;
 mod connections;
 pub mod contents;
+pub mod diagnosis;
 mod direction;
 mod dissector;
 mod dropped;
@@ -77,6 +79,6 @@ pub use frame_number::FrameNumber;
 pub use joined::JoinedConnections;
 pub use link::{SkipReason, reads_link_type};
 pub use location::Location;
-pub use packet::{Packet, TransportKind};
+pub use packet::{Packet, TcpSegment, TransportKind};
 pub use sink::Sink;
 pub use stream_id::{StreamId, StreamSet};

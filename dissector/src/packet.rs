@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use crate::frame_number::FrameNumber;
 use crate::ip::{Datagram, Segment};
+use crate::path::Path;
 use crate::stream_id::StreamId;
 
 /// The transport header of a frame. If the frame completed an IP packet of several fragments, this
@@ -73,5 +74,99 @@ impl Packet {
     pub(crate) fn of_datagram(datagram: &Datagram<'_>) -> Self {
         let Datagram { frame, src, dst, wire_len: payload_len, .. } = *datagram;
         Packet { frame, src, dst, payload_len, transport: TransportKind::Udp }
+    }
+}
+
+/// A TCP segment of a connection: the fields of TCP that [`Packet`] does not have, and the fields
+/// of IP that depend on the device that sent the segment.
+#[derive(Debug, Clone, Copy)]
+pub struct TcpSegment<'a>(&'a Segment<'a>);
+
+impl<'a> TcpSegment<'a> {
+    pub(crate) fn new(segment: &'a Segment<'a>) -> Self {
+        TcpSegment(segment)
+    }
+
+    /// Number of the frame.
+    #[must_use]
+    pub fn frame(&self) -> FrameNumber {
+        self.0.frame
+    }
+
+    /// Capture time of the frame, in nanoseconds since 1970.
+    #[must_use]
+    pub fn time(&self) -> u64 {
+        self.0.time
+    }
+
+    /// The sender.
+    #[must_use]
+    pub fn src(&self) -> SocketAddr {
+        self.0.src
+    }
+
+    /// The receiver.
+    #[must_use]
+    pub fn dst(&self) -> SocketAddr {
+        self.0.dst
+    }
+
+    /// Sequence number.
+    #[must_use]
+    pub fn seq(&self) -> u32 {
+        self.0.seq
+    }
+
+    /// Acknowledgement number; `None` if ACK is clear.
+    #[must_use]
+    pub fn ack(&self) -> Option<u32> {
+        self.0.ack_flag.then_some(self.0.ack)
+    }
+
+    /// SYN.
+    #[must_use]
+    pub fn syn(&self) -> bool {
+        self.0.syn
+    }
+
+    /// FIN.
+    #[must_use]
+    pub fn fin(&self) -> bool {
+        self.0.fin
+    }
+
+    /// RST.
+    #[must_use]
+    pub fn rst(&self) -> bool {
+        self.0.rst
+    }
+
+    /// The window field without scaling.
+    #[must_use]
+    pub fn window(&self) -> u16 {
+        self.0.window
+    }
+
+    /// Number of payload octets on the wire. Counts octets that were not captured, too.
+    #[must_use]
+    pub fn payload_len(&self) -> u32 {
+        self.0.wire_len
+    }
+
+    /// The remaining hops of the IP packet: TTL of IPv4, Hop Limit of IPv6.
+    #[must_use]
+    pub fn ttl(&self) -> u8 {
+        self.0.ttl
+    }
+
+    /// The field Identification of IPv4; `None` for IPv6.
+    #[must_use]
+    pub fn identification(&self) -> Option<u16> {
+        self.0.identification
+    }
+
+    /// The network in which the segment was captured.
+    pub(crate) fn path(&self) -> Path {
+        self.0.path
     }
 }

@@ -5,7 +5,7 @@ use crate::fact::Fact;
 use crate::finding::Finding;
 use crate::follow::exchange::Exchange;
 use crate::frame_number::FrameNumber;
-use crate::packet::Packet;
+use crate::packet::{Packet, TcpSegment};
 use crate::stream_id::StreamId;
 use crate::unit::Unit;
 
@@ -40,6 +40,12 @@ pub trait Sink {
     /// Receives the TCP or UDP packet of a frame. The packet arrives before the units that the
     /// frame completes.
     fn packet(&mut self, packet: &Packet) {}
+
+    /// Receives a TCP segment of the connection `stream`. The segment arrives after its packet, and
+    /// before the units that it completes. Two kinds of segments do not arrive: a RST that the
+    /// receiver ignores because of its sequence number, and a segment that repeats octets of a
+    /// connection whose state was already dropped.
+    fn segment(&mut self, stream: StreamId, segment: &TcpSegment<'_>) {}
 
     /// Receives the number of a frame with a fragment of an IP packet that is still incomplete. The
     /// sink later receives a [`Packet`] for the frame that completes the IP packet.

@@ -1,7 +1,7 @@
 //! `weft lint`: lists the requirements that a capture violates.
 
 mod bytes;
-mod select;
+pub(super) mod select;
 mod unjudged;
 
 use std::collections::BTreeMap;
@@ -111,15 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(code));
     }
     arguments.live.reject_without_interface()?;
-    let mut files = Vec::new();
-    for path in arguments.files.iter().chain(&arguments.read) {
-        let found = if path.is_dir() { captures_in(path)? } else { Vec::new() };
-        // If a folder has no captures, the folder itself is in the list, and `open` rejects it.
-        if found.is_empty() {
-            files.push(path.clone());
-        }
-        files.extend(found);
-    }
+    let files = captures_of(&arguments.files, arguments.read.as_ref())?;
     if arguments.merge && files.len() > 1 {
         if let Some(folder) = files.iter().find(|file| file.is_dir()) {
             return Err(without_captures(folder).into());
@@ -148,6 +140,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(worst))
 }
 
+/// Returns the captures that the command line names, with the captures in each named folder. If a
+/// folder has no captures, the folder itself is in the list, and [`open`] rejects it.
+pub(super) fn captures_of(named: &[PathBuf], read: Option<&PathBuf>) -> Result<Vec<PathBuf>, BadInput> {
+    let mut files = Vec::new();
+    for path in named.iter().chain(read) {
+        let found = if path.is_dir() { captures_in(path)? } else { Vec::new() };
+        if found.is_empty() {
+            files.push(path.clone());
+        }
+        files.extend(found);
+    }
+    Ok(files)
+}
+
 /// Returns the captures in a folder, sorted by name.
 fn captures_in(folder: &Path) -> Result<Vec<PathBuf>, BadInput> {
     let failed = |error: io::Error| BadInput(format!("{}: {error}", folder.display()));
@@ -164,13 +170,14 @@ fn captures_in(folder: &Path) -> Result<Vec<PathBuf>, BadInput> {
     Ok(files)
 }
 
-/// Opens a capture. Fails if `path` is a folder, because [`run`] has found no captures in it.
-fn open(path: &Path) -> anyhow::Result<Input> {
+/// Opens a capture. Fails if `path` is a folder, because [`captures_of`] has found no captures in
+/// it.
+pub(super) fn open(path: &Path) -> anyhow::Result<Input> {
     if path.is_dir() { Err(without_captures(path).into()) } else { Input::open(path) }
 }
 
 /// Makes the error for a folder without captures.
-fn without_captures(folder: &Path) -> BadInput {
+pub(super) fn without_captures(folder: &Path) -> BadInput {
     let names = ENDINGS.join(", ");
     BadInput(format!("{}: the folder contains no capture (no file with one of the endings {names})", folder.display()))
 }

@@ -50,6 +50,7 @@ mod target;
 mod test;
 mod tui;
 mod web;
+mod why;
 
 subcommands! {
     /// The subcommands of weft.
@@ -65,6 +66,12 @@ subcommands! {
         /// A requirement is one rule of a specification, such as MPA-7.1.1-2 of RFC 5044. A finding is
         /// a violation of a requirement in the capture.
         Lint = lint,
+        /// Explain what happened on each connection of a capture, and why it ended
+        ///
+        /// weft prints one paragraph per connection: what the endpoints negotiated and sent, how the
+        /// connection ended, and the chain of events that led to the end. If the capture does not show
+        /// the cause or the endpoint at fault, the paragraph contains "Not in this capture".
+        Why = why,
         /// Show each field of one frame: bytes, meaning, and section of the specification
         Explain = explain,
         /// Print the messages or bytes of one connection of a capture

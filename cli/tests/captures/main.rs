@@ -1,6 +1,6 @@
-//! Tests the commands that read captures: `weft dissect`, `lint`, `stats`, `ladder`, `follow` and
-//! `explain`, on files and interfaces. The module `hostile` tests the findings of the monitor (the
-//! dissector with its rules) about correct and hostile endpoints.
+//! Tests the commands that read captures: `weft dissect`, `lint`, `why`, `stats`, `ladder`, `follow`
+//! and `explain`, on files and interfaces. The module `hostile` tests the findings of the monitor
+//! (the dissector with its rules) about correct and hostile endpoints.
 
 mod bad_input;
 mod between;
@@ -17,4 +17,5 @@ mod selection;
 mod several;
 #[path = "../endpoint/skip.rs"]
 mod skip;
+mod why;
 mod wire;

@@ -10,6 +10,7 @@ use crate::frame_number::FrameNumber;
 use crate::framing::{PeerView, Reader, UnitOutput};
 use crate::ip::Segment;
 use crate::monitor::Monitor;
+use crate::packet::TcpSegment;
 use crate::parse::{Carrier, Endpoints, Kind, Unit};
 use crate::sink::Sink;
 use crate::stream_id::StreamId;
@@ -193,6 +194,7 @@ impl Connection {
         }
         let without_fin = Segment { fin: false, ..*segment };
         let segment = if self.directions[index].drops_fin(segment) { &without_fin } else { segment };
+        sink.segment(self.number, &TcpSegment::new(segment));
         if segment.ack_flag && self.directions[index.peer()].half.acknowledge(segment.ack) {
             self.poll(index.peer(), sink);
         }

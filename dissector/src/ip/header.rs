@@ -29,6 +29,10 @@ pub(super) struct Header {
     /// Whether a router is allowed to fragment the packet: the packet is IPv4, and Don't Fragment
     /// is clear.
     pub(super) may_fragment: bool,
+    /// The remaining hops: TTL of IPv4, Hop Limit of IPv6.
+    pub(super) ttl: u8,
+    /// The field Identification of IPv4.
+    pub(super) identification: Option<u16>,
 }
 
 /// The position of a fragment in its packet.
@@ -83,6 +87,8 @@ fn ipv4(octets: &[u8], wire_len: usize) -> Result<Header, SkipReason> {
         payload_len: total.checked_sub(head).ok_or(SkipReason::Malformed)?,
         fragment,
         may_fragment: !header.dont_fragment(),
+        ttl: header.ttl(),
+        identification: Some(header.identification()),
     })
 }
 
@@ -122,6 +128,8 @@ fn ipv6(octets: &[u8], wire_len: usize) -> Result<Header, SkipReason> {
         payload_len: end.checked_sub(head).ok_or(SkipReason::Malformed)?,
         fragment,
         may_fragment: false,
+        ttl: header.hop_limit(),
+        identification: None,
     })
 }
 

@@ -82,6 +82,10 @@ pub(crate) struct Segment<'a> {
     pub options_cut: bool,
     /// Whether a router is allowed to fragment the IP packet (IPv4 with Don't Fragment clear).
     pub may_fragment: bool,
+    /// The remaining hops of the IP packet: TTL of IPv4, Hop Limit of IPv6.
+    pub ttl: u8,
+    /// The field Identification of IPv4; `None` for IPv6.
+    pub identification: Option<u16>,
     /// The captured payload octets.
     pub octets: &'a [u8],
     /// The captured octets of the TCP header and the payload.
@@ -152,6 +156,8 @@ struct Packet {
     dst: IpAddr,
     rest: UnreadBytes,
     may_fragment: bool,
+    ttl: u8,
+    identification: Option<u16>,
 }
 
 impl Packet {
@@ -211,7 +217,14 @@ impl IpReader {
                 let (next, length) = header::extensions(&ip, inner.of(frame.octets, &self.reassembled))?;
                 (protocol, inner) = (next, inner.after(length)?);
             }
-            let packet = Packet { src: ip.src, dst: ip.dst, rest: inner, may_fragment: ip.may_fragment };
+            let packet = Packet {
+                src: ip.src,
+                dst: ip.dst,
+                rest: inner,
+                may_fragment: ip.may_fragment,
+                ttl: ip.ttl,
+                identification: ip.identification,
+            };
             header = match protocol {
                 TCP => {
                     found = Some((TCP, packet));
@@ -293,6 +306,8 @@ fn segment<'a>(frame: &Frame<'_>, packet: &Packet, path: Path, octets: &'a [u8])
         options: octets.get(20..head.min(octets.len())).unwrap_or(&[]),
         options_cut: octets.len() < head,
         may_fragment: packet.may_fragment,
+        ttl: packet.ttl,
+        identification: packet.identification,
         octets: octets.get(head..).unwrap_or(&[]),
         packet: octets,
         wire_len,

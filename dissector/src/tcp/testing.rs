@@ -35,6 +35,8 @@ pub(crate) fn segment(seq: u32, octets: &[u8]) -> Segment<'_> {
         options: &[],
         options_cut: false,
         may_fragment: false,
+        ttl: 64,
+        identification: Some(0),
         octets,
         packet: &[],
         wire_len: u32::try_from(octets.len()).unwrap(),

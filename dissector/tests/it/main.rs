@@ -3,6 +3,7 @@
 
 mod common;
 mod connections;
+mod diagnosis;
 mod files;
 mod filters_doc;
 mod framing;

@@ -31,6 +31,13 @@ pub(super) struct SelectArguments {
     filter: Option<String>,
 }
 
+/// Makes the selection of units that pass `filter`.
+pub(in crate::cmd) fn of_filter(filter: &str) -> Result<Selection, BadInput> {
+    let mut wanted = WantedFields::default();
+    let filter = Some(parse(filter, &mut wanted)?);
+    Ok(Selection::new(None, filter, wanted))
+}
+
 impl SelectArguments {
     /// Makes the selection for one capture. Returns `None` if the user selects everything.
     pub(super) fn selection(&self) -> Result<Option<Selection>, BadInput> {
@@ -39,21 +46,12 @@ impl SelectArguments {
         }
         let mut wanted = WantedFields::default();
         let filter = self.filter.as_deref().map(|text| parse(text, &mut wanted)).transpose()?;
-        Ok(Some(Selection {
-            stream: self.stream,
-            filter,
-            wanted,
-            frame: None,
-            origin: None,
-            values: Values::default(),
-            last: None,
-            verdicts: BTreeMap::new(),
-        }))
+        Ok(Some(Selection::new(self.stream, filter, wanted)))
     }
 }
 
 /// Decides which units and findings of one capture count.
-pub(super) struct Selection {
+pub(in crate::cmd) struct Selection {
     stream: Option<StreamId>,
     filter: Option<Filter>,
     wanted: WantedFields,
@@ -70,11 +68,29 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    pub(super) fn set_comments(&mut self, comments: Comments) {
+    fn new(stream: Option<StreamId>, filter: Option<Filter>, wanted: WantedFields) -> Self {
+        Selection {
+            stream,
+            filter,
+            wanted,
+            frame: None,
+            origin: None,
+            values: Values::default(),
+            last: None,
+            verdicts: BTreeMap::new(),
+        }
+    }
+
+    pub(in crate::cmd) fn set_comments(&mut self, comments: Comments) {
         self.wanted.set_comments(comments);
     }
 
-    pub(super) fn frame(&mut self, frame: &Frame<'_>) {
+    /// Returns whether the filter uses findings. If so, [`Selection::unit`] passes each unit.
+    pub(in crate::cmd) fn uses_findings(&self) -> bool {
+        self.filter.is_some() && self.wanted.findings()
+    }
+
+    pub(in crate::cmd) fn frame(&mut self, frame: &Frame<'_>) {
         self.frame = Some(FrameFacts {
             number: frame.number,
             time: frame.time,
@@ -84,7 +100,7 @@ impl Selection {
         });
     }
 
-    pub(super) fn packet(&mut self, packet: &Packet) {
+    pub(in crate::cmd) fn packet(&mut self, packet: &Packet) {
         if let Some(frame) = self.frame.as_mut().filter(|frame| frame.number == packet.frame) {
             frame.packet = Some(*packet);
         }
@@ -92,7 +108,7 @@ impl Selection {
 
     /// Returns whether the unit is judged. If the filter uses findings, each unit is judged, and
     /// [`Selection::finding`] applies the filter.
-    pub(super) fn unit(&mut self, unit: &Unit<'_>) -> bool {
+    pub(in crate::cmd) fn unit(&mut self, unit: &Unit<'_>) -> bool {
         if self.is_other(unit.stream) {
             return false;
         }
@@ -120,7 +136,7 @@ impl Selection {
     }
 
     /// Returns whether the finding counts.
-    pub(super) fn finding(&mut self, finding: &Finding) -> bool {
+    pub(in crate::cmd) fn finding(&mut self, finding: &Finding) -> bool {
         if self.is_other(finding.stream) {
             return false;
         }

@@ -1,0 +1,290 @@
+//! `weft why`: explains what happened on each connection of a capture, and why it ended.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use weft_dissector::contents::Contents;
+use weft_dissector::context::Context;
+use weft_dissector::diagnosis::{Diagnoses, Diagnosis, ExchangeReport};
+use weft_dissector::exchange::Exchange;
+use weft_dissector::fact::Fact;
+use weft_dissector::output::text::counted;
+use weft_dissector::unit::Unit;
+use weft_dissector::{Dissector, Finding, Packet, Sink, StreamId, StreamSet, TcpSegment};
+
+use super::lint::select::{Selection, of_filter};
+use super::lint::{captures_of, open, without_captures};
+use crate::exit::{self, BadInput, UNEXPECTED, USAGE, VerdictOutput, note};
+use crate::input::{DecodeAs, Input, LiveArguments, Next, remark};
+
+/// The command line.
+#[derive(clap::Args)]
+#[command(after_help = "Exit codes:\n  \
+    0  no connection has a problem\n  \
+    1  a connection has a problem: an error ended it, or an endpoint violated requirements\n  \
+    2  a capture cannot be read, or has nothing to explain (no iWARP, SDP or port mapper)\n\
+    If there are several captures, weft exits with the highest of their codes.\n\n\
+    A paragraph begins with the answer. Then it lists the events that led to the end, with their\n\
+    frames. \"Not in this capture\" precedes what the capture does not show. weft accuses an\n\
+    endpoint or the network only if the capture proves the fault.\n\n\
+    Examples:\n  \
+    weft why capture.pcap                        explain each connection\n  \
+    weft why --stream 3 capture.pcap             explain one connection\n  \
+    weft why --json capture.pcap.gz              print all facts as JSON, one object per connection\n  \
+    weft why -Y 'ip.addr == 10.1.0.1' captures   explain the connections of one host, in a folder\n  \
+    weft why --merge ring_*.pcapng               explain the files of a ring as one capture")]
+pub(crate) struct Arguments {
+    /// Explain these captures, or all captures in these folders; use - for standard input
+    ///
+    /// docs/captures.md lists the formats.
+    #[arg(value_name = "FILE", required_unless_present_any = ["read", "interface"], conflicts_with = "interface")]
+    files: Vec<PathBuf>,
+    /// Explain this capture (same as FILE, for users of tshark)
+    #[arg(short = 'r', long = "read-file", value_name = "FILE", conflicts_with = "files", id = "read")]
+    read: Option<PathBuf>,
+    #[command(flatten)]
+    decode: DecodeAs,
+    /// Read all captures as one, sorted by the times of the frames
+    ///
+    /// Use this option for the files of a ring buffer, or for captures of the same traffic by
+    /// several taps.
+    #[arg(long, conflicts_with = "interface")]
+    merge: bool,
+    /// Explain only the connection with this number; `weft dissect` prints the numbers
+    #[arg(long, visible_alias = "connection", value_name = "N")]
+    stream: Option<StreamId>,
+    /// Explain only connections with a unit or a finding that passes this display filter
+    ///
+    /// A unit is an MPA start-up frame, an FPDU or an SDP message. The filter has Wireshark's
+    /// language.
+    #[arg(short = 'Y', long = "display-filter", value_name = "FILTER")]
+    filter: Option<String>,
+    /// Print one JSON object per connection, and one with the counts
+    ///
+    /// docs/why.md describes the keys. The object with the counts has the kind "summary".
+    #[arg(long)]
+    json: bool,
+    // These options come last, because their heading "Live capture" applies to all later options.
+    #[command(flatten)]
+    live: LiveArguments,
+}
+
+/// Standard output.
+type Out = BufWriter<VerdictOutput<io::StdoutLock<'static>>>;
+
+/// Reads the captures and prints the paragraphs.
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut out = BufWriter::new(VerdictOutput::new(io::stdout().lock()));
+    // Report a wrong filter once, not for each capture.
+    arguments.selection()?;
+    if let Some(interface) = arguments.live.interface() {
+        let code = one(arguments, Input::live(&arguments.live, interface, None)?, false, &mut out)?;
+        out.flush()?;
+        return Ok(ExitCode::from(code));
+    }
+    arguments.live.reject_without_interface()?;
+    let files = captures_of(&arguments.files, arguments.read.as_ref())?;
+    if arguments.merge && files.len() > 1 {
+        if let Some(folder) = files.iter().find(|file| file.is_dir()) {
+            return Err(without_captures(folder).into());
+        }
+        let code = one(arguments, Input::open_several(&files)?, false, &mut out)?;
+        out.flush()?;
+        return Ok(ExitCode::from(code));
+    }
+    let mut worst = 0;
+    for (index, file) in files.iter().enumerate() {
+        if files.len() > 1 && index > 0 && !arguments.json {
+            writeln!(out)?;
+        }
+        let code = match open(file).and_then(|input| one(arguments, input, files.len() > 1, &mut out)) {
+            // After an unreadable capture, continue with the next one.
+            Err(error) if files.len() > 1 && error.is::<BadInput>() => {
+                out.flush()?;
+                exit::report(&error);
+                USAGE
+            }
+            outcome => outcome?,
+        };
+        worst = worst.max(code);
+    }
+    out.flush()?;
+    Ok(ExitCode::from(worst))
+}
+
+impl Arguments {
+    fn selection(&self) -> Result<Option<Selection>, BadInput> {
+        self.filter.as_deref().map(of_filter).transpose()
+    }
+}
+
+/// Explains one input. Returns the exit code for this input. If `several` is set, the output names
+/// the capture.
+fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) -> anyhow::Result<u8> {
+    let name = input.name().to_owned();
+    let mut why = Why {
+        diagnoses: Diagnoses::default(),
+        contents: Contents::default(),
+        selection: arguments.selection()?,
+        selected: StreamSet::default(),
+    };
+    if let Some(selection) = &mut why.selection {
+        selection.set_comments(input.comments());
+    }
+    let mut dissector = arguments.decode.apply(Dissector::default());
+    loop {
+        match input.next() {
+            Next::Frame(frame) => {
+                if let Some(selection) = &mut why.selection {
+                    selection.frame(&frame);
+                }
+                dissector.frame(&frame, &mut why);
+            }
+            Next::Idle => input.idle(),
+            Next::End => break,
+        }
+    }
+    dissector.finish(&mut why);
+    why.diagnoses.finish();
+    input.ignore_partial_frames(&mut dissector);
+    input.close()?;
+    why.contents.unread = dissector.unread();
+    let found = why.found(arguments.stream);
+    let is_selective = arguments.stream.is_some() || why.selection.is_some();
+    let exchanges: &[ExchangeReport] = if is_selective { &[] } else { why.diagnoses.exchanges() };
+    if arguments.json {
+        for diagnosis in &found {
+            print(out, &name, "connection", serde_json::to_value(diagnosis))?;
+        }
+        for exchange in exchanges {
+            print(out, &name, "exchange", serde_json::to_value(exchange))?;
+        }
+    } else {
+        if several {
+            writeln!(out, "{name}:")?;
+        }
+        for diagnosis in &found {
+            writeln!(out, "{diagnosis}\n")?;
+        }
+        for exchange in exchanges {
+            writeln!(out, "{exchange}\n")?;
+        }
+    }
+    let problems = found.iter().filter(|diagnosis| !diagnosis.is_healthy()).count() + exchanges.len();
+    why.summary(arguments, &name, (found.len(), problems), out)?;
+    out.flush()?;
+    if found.is_empty() && exchanges.is_empty() {
+        let contents = &why.contents;
+        if is_selective {
+            note(&format!("{name}: nothing to explain, because the selection has no connection with iWARP or SDP"));
+        } else {
+            let why = "nothing to explain, because the capture has no iWARP, SDP or port mapper";
+            note(&format!("{name}: {why}; it has {contents}"));
+        }
+        return Ok(USAGE);
+    }
+    remark(&name, &dissector);
+    Ok(if problems > 0 { UNEXPECTED } else { 0 })
+}
+
+/// Prints an object as one line, with its kind and the name of the capture.
+fn print(out: &mut Out, file: &str, kind: &str, object: serde_json::Result<Value>) -> io::Result<()> {
+    let mut object = object?;
+    object["kind"] = kind.into();
+    object["file"] = file.into();
+    writeln!(out, "{object}")
+}
+
+/// Passes the dissector's results to the diagnoses, and selects connections.
+struct Why {
+    diagnoses: Diagnoses,
+    contents: Contents,
+    selection: Option<Selection>,
+    /// The connections with a unit or a finding that passes the filter.
+    selected: StreamSet,
+}
+
+impl Why {
+    /// The diagnoses to print.
+    fn found(&self, stream: Option<StreamId>) -> Vec<&Diagnosis> {
+        let is_selected = |diagnosis: &&Diagnosis| {
+            stream.is_none_or(|stream| stream == diagnosis.stream)
+                && (self.selection.is_none() || self.selected.contains(diagnosis.stream))
+        };
+        self.diagnoses.connections().filter(is_selected).collect()
+    }
+
+    /// Prints the counts: of the connections, and of these with a problem.
+    fn summary(
+        &self,
+        arguments: &Arguments,
+        name: &str,
+        (connections, problems): (usize, usize),
+        out: &mut Out,
+    ) -> io::Result<()> {
+        let (others, unstored) = (self.diagnoses.others(), self.diagnoses.unstored());
+        if arguments.json {
+            let summary = json!({
+                "kind": "summary", "file": name, "connections": connections, "problems": problems,
+                "other_connections": others, "unstored_connections": unstored,
+            });
+            return writeln!(out, "{summary}");
+        }
+        let explained = counted(connections as u64, "connection");
+        let problems = counted(problems as u64, "problem");
+        write!(out, "{name}: {explained}, {problems}, {}", counted(others, "other TCP connection"))?;
+        match unstored {
+            0 => writeln!(out),
+            unstored => writeln!(out, "; {} not explained", counted(unstored, "further connection")),
+        }
+    }
+}
+
+impl Sink for Why {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        self.contents.unit(unit);
+        self.diagnoses.unit(unit);
+        if let Some(selection) = &mut self.selection
+            && selection.unit(unit)
+            && !selection.uses_findings()
+            && let Some(stream) = unit.stream
+        {
+            self.selected.insert(stream);
+        }
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        self.diagnoses.finding(finding);
+        if let Some(selection) = &mut self.selection
+            && selection.finding(finding)
+            && let Some(stream) = finding.stream
+        {
+            self.selected.insert(stream);
+        }
+    }
+
+    fn fact(&mut self, stream: StreamId, fact: &Fact) {
+        self.diagnoses.fact(stream, fact);
+    }
+
+    fn exchange(&mut self, exchange: &Exchange, over: bool) {
+        self.diagnoses.exchange(exchange, over);
+    }
+
+    fn ended(&mut self, stream: StreamId, context: &Context) {
+        self.diagnoses.ended(stream, context);
+    }
+
+    fn packet(&mut self, packet: &Packet) {
+        self.contents.packet(packet);
+        if let Some(selection) = &mut self.selection {
+            selection.packet(packet);
+        }
+    }
+
+    fn segment(&mut self, stream: StreamId, segment: &TcpSegment<'_>) {
+        self.diagnoses.segment(stream, segment);
+    }
+}

@@ -1,0 +1,312 @@
+//! TCP's share in a connection: retransmissions, reordering, closed windows, probes without an
+//! answer, FINs and RSTs.
+//!
+//! **Memory.** The state of a direction has a fixed size, except for at most [`MAX_HOLES`] holes. A
+//! hole is a range of octets that a segment skipped.
+
+use std::collections::VecDeque;
+
+use crate::direction::Direction;
+use crate::exchange::CapturePoint;
+use crate::frame_number::FrameNumber;
+use crate::packet::TcpSegment;
+use crate::path::Path;
+use crate::tcp::before;
+
+use super::recent::Recent;
+
+/// Maximum number of holes that are kept for each direction.
+const MAX_HOLES: usize = 8;
+/// If a hole is filled after less than this time, the segments were out of order. Otherwise the
+/// octets were sent again. In nanoseconds.
+const REORDERING: u64 = 3_000_000;
+/// An endpoint needs at least this number of segments with one TTL. Otherwise the TTL of its RST is
+/// not compared with them.
+const MIN_SEGMENTS: u64 = 3;
+
+/// Segments that need an answer: SYNs, retransmissions, keep-alives and window probes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Probes {
+    /// Number of all these segments.
+    pub(super) count: u64,
+    /// Number of keep-alives and window probes among them.
+    pub(super) keep_alives: u64,
+    /// The first of these segments.
+    pub(super) first: Option<CapturePoint>,
+    /// The last of these segments.
+    pub(super) last: Option<CapturePoint>,
+}
+
+impl Probes {
+    fn add(&mut self, at: CapturePoint, is_keep_alive: bool) {
+        self.count += 1;
+        self.keep_alives += u64::from(is_keep_alive);
+        self.first.get_or_insert(at);
+        self.last = Some(at);
+    }
+}
+
+/// The first RST of a direction.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reset {
+    pub(super) at: CapturePoint,
+    /// Number of routers that the RST passed, and the number that all earlier segments of this
+    /// endpoint passed. `None` if the earlier segments do not agree, or are too few.
+    pub(super) hops: Option<(u8, u8)>,
+    /// Whether the RST is the first segment of this endpoint.
+    pub(super) is_first_segment: bool,
+    /// Number of probes of the peer directly before the RST.
+    pub(super) peer_probes: u64,
+    /// Number of this endpoint's segments after the RST, without RSTs.
+    pub(super) segments_after: u64,
+}
+
+/// A range of sequence numbers that a segment skipped, and the time of this segment.
+#[derive(Debug, Clone, Copy)]
+struct Hole {
+    start: u32,
+    end: u32,
+    time: u64,
+}
+
+/// The meaning of a segment for its receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// A SYN.
+    Syn,
+    /// Octets that were sent before.
+    Repeats,
+    /// A keep-alive or a window probe.
+    KeepAlive,
+    /// Everything else.
+    Other,
+}
+
+/// TCP's facts about one endpoint.
+#[derive(Debug, Default)]
+pub(super) struct TransportSide {
+    /// Number of segments, without copies.
+    pub(super) segments: u64,
+    /// The first SYN.
+    pub(super) syn: Option<CapturePoint>,
+    /// Number of SYNs.
+    pub(super) syns: u64,
+    /// Whether the first SYN is a SYN-ACK.
+    pub(super) syn_is_answer: bool,
+    /// Number of segments with only octets that were sent before, or that fill an old hole.
+    pub(super) retransmissions: u64,
+    /// The first of these segments.
+    pub(super) first_retransmission: Option<FrameNumber>,
+    /// Number of retransmissions that fill an old hole: the octets were lost before the capture
+    /// point.
+    pub(super) refills: u64,
+    /// Number of segments that fill a hole shortly after it appeared.
+    pub(super) out_of_order: u64,
+    /// How often the endpoint closed its receive window.
+    pub(super) zero_windows: u64,
+    /// The first segment with a closed window.
+    pub(super) first_zero_window: Option<FrameNumber>,
+    /// Time with a closed window, in nanoseconds.
+    pub(super) zero_window_ns: u64,
+    zero_since: Option<u64>,
+    /// Number of keep-alives and window probes.
+    pub(super) keep_alives: u64,
+    /// The first FIN.
+    pub(super) fin: Option<CapturePoint>,
+    /// The first RST.
+    pub(super) rst: Option<Reset>,
+    /// The last segment.
+    pub(super) last: Option<CapturePoint>,
+    /// The probes since the last segment of the peer.
+    pub(super) unanswered: Probes,
+    /// The sequence number after the last octet. A FIN counts as one octet.
+    next: Option<u32>,
+    holes: VecDeque<Hole>,
+    /// Sequence number, payload length and IP identification of the last segment.
+    latest: Option<(u32, u32, Option<u16>)>,
+    path: Option<Path>,
+    ttl: Option<u8>,
+    has_several_ttls: bool,
+    segments_with_ttl: u64,
+}
+
+/// TCP's facts about both endpoints. The index is the direction in which the endpoint sends.
+#[derive(Debug, Default)]
+pub(super) struct Transport {
+    pub(super) sides: [TransportSide; 2],
+    /// The segments before the end of the connection.
+    pub(super) recent: Recent,
+}
+
+impl Transport {
+    /// Records a segment.
+    pub(super) fn record(&mut self, direction: Direction, segment: &TcpSegment<'_>) {
+        let peer_probes = self.sides[direction.peer()].unanswered.count;
+        if self.sides[direction].record(segment, peer_probes) {
+            self.sides[direction.peer()].unanswered = Probes::default();
+            self.recent.record(direction, segment);
+        }
+    }
+
+    /// Returns whether the capture has segments of only one endpoint, and this endpoint received
+    /// answers.
+    pub(super) fn is_one_sided(&self) -> bool {
+        let [first, other] = &self.sides;
+        other.segments == 0 && first.segments > first.syns
+    }
+}
+
+impl TransportSide {
+    /// Records a segment. Returns `false` if the segment is a copy of a captured segment.
+    fn record(&mut self, segment: &TcpSegment<'_>, peer_probes: u64) -> bool {
+        if self.is_copy(segment) {
+            return false;
+        }
+        self.path.get_or_insert(segment.path());
+        self.latest = Some((segment.seq(), segment.payload_len(), segment.identification()));
+        let at = CapturePoint { frame: segment.frame(), time: segment.time() };
+        self.segments += 1;
+        self.last = Some(at);
+        if segment.rst() {
+            self.record_reset(segment, at, peer_probes);
+            return true;
+        }
+        if let Some(rst) = self.rst.as_mut().filter(|_| !segment.syn()) {
+            rst.segments_after += 1;
+        }
+        if !segment.syn() {
+            self.has_several_ttls |= self.ttl.is_some_and(|ttl| ttl != segment.ttl());
+            self.ttl.get_or_insert(segment.ttl());
+            self.segments_with_ttl += 1;
+            self.record_window(segment, at);
+        }
+        match self.meaning(segment, at) {
+            Meaning::Syn => self.unanswered.add(at, false),
+            Meaning::Repeats => {
+                self.retransmissions += 1;
+                self.first_retransmission.get_or_insert(at.frame);
+                self.unanswered.add(at, false);
+            }
+            Meaning::KeepAlive => {
+                self.keep_alives += 1;
+                self.unanswered.add(at, true);
+            }
+            Meaning::Other => {}
+        }
+        if segment.fin() {
+            self.fin.get_or_insert(at);
+        }
+        true
+    }
+
+    /// Returns whether the segment was captured before, at another point of the network.
+    fn is_copy(&self, segment: &TcpSegment<'_>) -> bool {
+        let Some((seq, len, identification)) = self.latest else { return false };
+        let is_same = (seq, len) == (segment.seq(), segment.payload_len());
+        let is_elsewhere = self.path.is_some_and(|path| path != segment.path());
+        let is_same_packet = identification.is_some_and(|id| id != 0) && identification == segment.identification();
+        is_same && (is_elsewhere || is_same_packet)
+    }
+
+    fn record_reset(&mut self, segment: &TcpSegment<'_>, at: CapturePoint, peer_probes: u64) {
+        let is_known = !self.has_several_ttls && self.segments_with_ttl >= MIN_SEGMENTS;
+        let usual = self.ttl.filter(|_| is_known);
+        self.rst.get_or_insert(Reset {
+            at,
+            hops: usual.map(|usual| (hops(segment.ttl()), hops(usual))),
+            is_first_segment: self.segments == 1,
+            peer_probes,
+            segments_after: 0,
+        });
+    }
+
+    fn record_window(&mut self, segment: &TcpSegment<'_>, at: CapturePoint) {
+        if segment.ack().is_none() {
+            return;
+        }
+        match (segment.window() == 0, self.zero_since) {
+            (true, None) => {
+                self.zero_windows += 1;
+                self.first_zero_window.get_or_insert(at.frame);
+                self.zero_since = Some(at.time);
+            }
+            (false, Some(since)) => {
+                self.zero_window_ns += at.time.saturating_sub(since);
+                self.zero_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Compares the sequence numbers of a segment with the octets so far.
+    fn meaning(&mut self, segment: &TcpSegment<'_>, at: CapturePoint) -> Meaning {
+        let start = segment.seq().wrapping_add(u32::from(segment.syn()));
+        let end = start.wrapping_add(segment.payload_len()).wrapping_add(u32::from(segment.fin()));
+        if segment.syn() {
+            self.syn_is_answer |= self.syn.is_none() && segment.ack().is_some();
+            self.syn.get_or_insert(at);
+            self.syns += 1;
+            self.next = Some(self.next.filter(|next| before(end, *next)).unwrap_or(end));
+            return if segment.ack().is_none() || self.syns > 1 { Meaning::Syn } else { Meaning::Other };
+        }
+        let Some(next) = self.next else {
+            self.next = Some(end);
+            return Meaning::Other;
+        };
+        let is_probe = start == next.wrapping_sub(1) && segment.payload_len() <= 1 && !segment.fin();
+        if is_probe && segment.ack().is_some() {
+            return Meaning::KeepAlive;
+        }
+        if start == end {
+            return Meaning::Other;
+        }
+        if !before(start, next) {
+            if start != next {
+                self.holes.push_back(Hole { start: next, end: start, time: at.time });
+                self.holes.drain(..self.holes.len().saturating_sub(MAX_HOLES));
+            }
+            self.next = Some(end);
+            return Meaning::Other;
+        }
+        if before(next, end) {
+            self.next = Some(end);
+        }
+        let hole = self.holes.iter().position(|hole| before(start, hole.end) && before(hole.start, end));
+        match hole.and_then(|hole| self.fill(hole, start, end)) {
+            Some(since) if at.time.saturating_sub(since) < REORDERING => {
+                self.out_of_order += 1;
+                Meaning::Other
+            }
+            Some(_) => {
+                self.refills += 1;
+                Meaning::Repeats
+            }
+            None => Meaning::Repeats,
+        }
+    }
+
+    /// Removes the octets `start..end` from a hole. Returns the time at which the hole appeared.
+    fn fill(&mut self, hole: usize, start: u32, end: u32) -> Option<u64> {
+        let found = self.holes.get_mut(hole)?;
+        let time = found.time;
+        if !before(found.start, start) {
+            found.start = end;
+        } else if !before(end, found.end) {
+            found.end = start;
+        }
+        if !before(found.start, found.end) {
+            self.holes.remove(hole);
+        }
+        Some(time)
+    }
+}
+
+/// Number of routers that a packet with this TTL passed. The usual initial values are 64, 128 and
+/// 255.
+fn hops(ttl: u8) -> u8 {
+    match ttl {
+        0..=64 => 64 - ttl,
+        65..=128 => 128 - ttl,
+        129.. => 255 - ttl,
+    }
+}
