@@ -1336,6 +1336,11 @@ local SdpSocket = {}
 ---@return boolean
 function SdpSocket:send(octets, options) end
 
+---Queues a line of text commands for a driven socket, like `send`. If the driven socket does not execute one of the commands, the case ends as unimplemented.
+---@param line string
+---@return boolean
+function SdpSocket:command(line) end
+
 ---Sends messages that the script builds, one directly after the other. The draft may forbid the messages. weft fills in the counters that a message does not set. The messages have no other effect on the socket. Returns false, and sends nothing, if the send credit does not suffice, or if answers of the socket wait for credit.
 ---@param messages (weft.Message|string)[]
 ---@return boolean
@@ -1777,7 +1782,7 @@ function Tester:accept_sdp(options) end
 ---@return weft.Connection
 function Tester:greet(options) end
 
----Opens an SDP socket of the tester, in the target's profile. The socket is the Connecting Peer.
+---Opens an SDP socket of the tester, in the target's profile. The socket is the Connecting Peer. If the target connects, the socket is the Accepting Peer.
 ---@param options? weft.fields.sdp_socket
 ---@return weft.SdpSocket
 function Tester:sdp_socket(options) end

@@ -4,7 +4,7 @@
 -- messages.
 
 local shared = ...
-local ANSWER = shared.ANSWER
+local ANSWER, state = shared.ANSWER, shared.socket_state
 
 --- The default of the field `source_threshold` of `t:sdp_socket`.
 local THRESHOLD = 16384
@@ -49,21 +49,7 @@ local function sdp_session(t, service)
   t:good_exchange()
 
   local self, opened, sent, check = {}, {}, 0, shared.checker(t)
-
-  --- Describes how a connection ended, or that the connection is still open.
-  local function state(c)
-    local ended = c.socket:ended()
-    if not ended then return ("nothing more for %d s"):format(ANSWER) end
-    if ended.reason then return "an end of the connection, because of this violation: " .. ended.reason end
-    return ended.graceful and "a graceful close" or "an end of the connection"
-  end
-
-  --- Like `check`, for an answer of the target. If the tester has ended the connection because of a
-  --- violation, the check names no requirement, because the monitor reports the violation.
-  local function check_answer(c, ok, requirement, expected, actual, missing)
-    local ended = c.socket:ended()
-    check(ok, not (ended and ended.reason) and requirement or nil, expected, actual, missing)
-  end
+  local check_answer = shared.answer_checker(check)
 
   --- Returns the connection with this number, and opens it if necessary. `fields` has
   --- the fields of `t:sdp_socket`, and `mode`.
@@ -95,12 +81,6 @@ local function sdp_session(t, service)
     local want = c.waiting:sub(1, #got)
     check(got == want, DELIVERED, ("the next %d bytes of the data"):format(#got), octets.difference(got, want))
     c.waiting = c.waiting:sub(#got + 1)
-  end
-
-  --- For a number of seconds, the tester's user takes no data.
-  local function hold(c, seconds)
-    c.socket:hold(seconds)
-    c.held_until = t:clock() + seconds
   end
 
   --- Waits until all data is sent. If the service is an echo, also waits until all data is back.
@@ -142,6 +122,8 @@ local function sdp_session(t, service)
     end
     return table.concat(parts)
   end
+
+  shared.socket_steps(self, connection)
 
   --- Opens a connection. Does nothing if the connection is open.
   function self:open(number, fields) connection(number, fields) end
@@ -188,15 +170,6 @@ local function sdp_session(t, service)
     c.waiting, c.queued = c.waiting:sub(1, earlier) .. table.concat(parts):sub(gone + 1), {}
   end
 
-  --- Requests a Mode of the half-connection to the target.
-  function self:mode(number, mode) connection(number).socket:mode(mode) end
-
-  --- Ends Buffered Mode of the half-connection from the target.
-  function self:unbuffer(number) connection(number).socket:mode("combined", { receiving = true }) end
-
-  --- Requests another size of the target's Private Buffers.
-  function self:resize(number, size) connection(number).socket:resize(size) end
-
   --- Sends `count` requests for another size of the target's Private Buffers. The first request is
   --- for `size` bytes, and each later request is for one byte less. After each request, sends 20
   --- messages, so that the target can use up its old buffers.
@@ -238,7 +211,7 @@ local function sdp_session(t, service)
   function self:hold(number, seconds)
     local c = connection(number)
     c.socket:wait { open = true, within = ANSWER }
-    hold(c, seconds)
+    shared.hold(t, c, seconds)
   end
 
   --- Sends `size` bytes. For a number of seconds, the tester's user takes no data. Then the tester
@@ -248,7 +221,7 @@ local function sdp_session(t, service)
     c.socket:wait { open = true, within = ANSWER }
     if size > 0 then self:send(number, { size = size }) end
     local over = t:clock() + seconds + LATE
-    hold(c, seconds)
+    shared.hold(t, c, seconds)
     c.socket:wait { within = 0.03 }
     c.socket:answer("send-sm")
     c.socket:stop_reading(math.max(over - t:clock(), 0))
@@ -263,20 +236,9 @@ local function sdp_session(t, service)
     settle(c)
     local payloads = { next_payload(size) }
     for index = 1, count do payloads[index + 1] = next_payload(8) end
-    hold(c, HUGE_HOLD)
+    shared.hold(t, c, HUGE_HOLD)
     queue(c, payloads)
   end
-
-  --- For a number of seconds, does not read the target's bytes on a connection, but still sends.
-  function self:stop_reading(number, seconds)
-    local c = connection(number)
-    -- The tester can send only after it has read the HelloAck.
-    c.socket:wait { open = true, within = ANSWER }
-    c.socket:stop_reading(seconds)
-  end
-
-  --- Changes how the tester answers a SrcAvail.
-  function self:answer(number, how) connection(number).socket:answer(how) end
 
   --- Waits for all answers on a connection.
   function self:answers(number) settle(connection(number)) end
@@ -288,9 +250,6 @@ local function sdp_session(t, service)
     end
     t:pause(seconds)
   end
-
-  --- Lets a connection continue for a number of seconds.
-  function self:run(number, seconds) connection(number).socket:wait { within = seconds } end
 
   --- Returns whether the tester has sent all queued data, and so also the DisConn after this data.
   local function has_sent_all(c)
@@ -306,9 +265,7 @@ local function sdp_session(t, service)
     -- A source may send without end until it receives the tester's DisConn. The DisConn follows
     -- all data of the tester, so first wait for this data.
     if service == "source" then settle(c) end
-    -- After the target's DisConn, the tester posts no receive, so it would lose data.
-    while t:clock() < (c.held_until or 0) do c.socket:wait { within = 0.01 } end
-    if c.held_until then c.socket:wait { within = 0.01 } end
+    shared.end_hold(t, c)
     local was_open = not c.socket:ended()
     c.socket:shut()
     local has_ended = c.socket:wait { ended = true, within = ANSWER }

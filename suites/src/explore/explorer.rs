@@ -40,8 +40,15 @@ pub async fn explore(
     let services = offered.map(|(_, service)| service);
     // A case about iWARP judges no target with an SDP service, even if the target has an agent.
     let is_iwarp = target.service().driver().facts().protocol == Protocol::Iwarp;
+    // The builtin initiator has no SDP socket.
+    let has_socket = target.role() != Role::Initiator || target.remote().is_some();
+    let is_judged = |service: SessionService| match service {
+        SessionService::PortMapper => true,
+        socket if socket.is_sdp() => has_socket,
+        _ => is_iwarp,
+    };
     let is_played = |service: &SessionService| {
-        (is_iwarp || service.is_sdp()) && service.roles().iter().any(|role| target.role().plays(*role))
+        is_judged(*service) && service.roles().iter().any(|role| target.role().plays(*role))
     };
     let services: Vec<SessionService> = services.filter(is_played).collect();
     if services.is_empty() {

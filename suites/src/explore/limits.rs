@@ -8,8 +8,8 @@ use super::player::Player;
 use crate::model::{Capability, CaseResult, Verdict};
 use crate::run::RunError;
 use crate::session::{
-    AgentAction, AgentStep, FEW_PRIVATE, LONG_BURST, MAPPED, MAX_BATCH, MAX_PORTS, MAX_PRIVATE, MAX_SEND,
-    MessageFields, NEIGHBOUR_WRITE, PortmapAction, PortmapStep, Profile, SdpAction, SdpStep, SessionService,
+    AgentAction, AgentStep, DriveAction, DriveStep, FEW_PRIVATE, LONG_BURST, MAPPED, MAX_BATCH, MAX_PORTS, MAX_PRIVATE,
+    MAX_SEND, MessageFields, NEIGHBOUR_WRITE, PortmapAction, PortmapStep, Profile, SdpAction, SdpStep, SessionService,
     SocketFields, Step,
 };
 use crate::targets::Target;
@@ -116,6 +116,8 @@ pub(super) async fn find(
         // The same limit for an SDP socket.
         let huge = Step::Sdp(SdpStep { connection: 1, action: SdpAction::Huge { size: HUGE, count: 1 } });
         profile.floods = player.play(service, "huge-send", &[huge]).await?.verdict != Verdict::Inconclusive;
+    } else if service.is_driven() {
+        profile.user_ends = true;
     } else if service.is_sdp() {
         // A sink or a source returns no data, so it can always receive.
         profile.floods = true;
@@ -266,6 +268,9 @@ fn operation(service: SessionService, connection: u32) -> Step {
         SessionService::Rping => Step::Read { connection, at: 0, size: 8, align: 0 },
         SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => {
             Step::Sdp(SdpStep { connection, action: SdpAction::Send { size: 64, urgent: false } })
+        }
+        SessionService::SdpDrive | SessionService::SdpConnect => {
+            Step::Drive(DriveStep { connection, action: DriveAction::Send { size: 64, urgent: false } })
         }
         SessionService::Agent => {
             let action = AgentAction::Write { region: 1, at: 0, size: 8, segment: 8 };

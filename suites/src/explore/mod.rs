@@ -37,8 +37,9 @@ use crate::targets::Target;
 /// How to explore.
 #[derive(Debug, Clone)]
 pub struct ExploreOptions {
-    /// The target. Its service is echo, rping, a port mapper, or an SDP echo, sink or source, or it
-    /// has an agent. If it is the Initiator, its service is echo or rping, or it has an agent.
+    /// The target. Its service is echo, rping, a port mapper, or an SDP socket, or it has an agent.
+    /// If it is the Initiator, its service is echo, rping or an SDP socket that connects, or it has
+    /// an agent.
     pub target: Target,
     /// Folder for the saved cases: a folder of suites. It is created if it is missing. Cases of an
     /// earlier exploration are deleted.
@@ -112,12 +113,12 @@ pub struct Exploration {
 pub enum ExploreError {
     /// The service of the target has no sessions.
     #[error(
-        "{0} has the service {1}; --explore needs a target with the service `echo` or `rping`, with an agent, a port mapper, or an SDP socket that echoes, discards or sends data"
+        "{0} has the service {1}; --explore needs a target with the service `echo` or `rping`, with an agent, a port mapper, or an SDP socket"
     )]
     Service(String, &'static str),
     /// The target is the Initiator, has no agent, and its service has no sessions in this role.
     #[error(
-        "{0} connects to weft and has the service {1}; --explore needs an Initiator with the service `echo` or `rping`, or with an agent"
+        "{0} connects to weft and has the service {1}; --explore needs an Initiator with the service `echo`, `rping` or `sdp-connect`, or with an agent"
     )]
     Initiator(String, &'static str),
     /// The tester cannot work.

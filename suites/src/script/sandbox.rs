@@ -47,13 +47,15 @@ const MAX_REP: usize = 1 << 20;
 /// `sdp_case`, which declares cases for a driven SDP socket, `segment_case`, which has a step of
 /// cases about TCP segments, and `learn`, which plays the inputs of `weft learn`. Each file gets
 /// the same table as argument.
-const LIBRARY: [(&str, &str); 12] = [
+const LIBRARY: [(&str, &str); 14] = [
     ("session", include_str!("../../library/session.lua")),
     ("session_faults", include_str!("../../library/session_faults.lua")),
     ("echo_session", include_str!("../../library/echo_session.lua")),
     ("rping_session", include_str!("../../library/rping_session.lua")),
     ("sdp_faults", include_str!("../../library/sdp_faults.lua")),
+    ("sdp_socket", include_str!("../../library/sdp_socket.lua")),
     ("sdp_session", include_str!("../../library/sdp_session.lua")),
+    ("sdp_drive_session", include_str!("../../library/sdp_drive_session.lua")),
     ("sdp_case", include_str!("../../library/sdp_case.lua")),
     ("segment_case", include_str!("../../library/segment_case.lua")),
     ("agent_traffic", include_str!("../../library/agent_traffic.lua")),

@@ -37,7 +37,7 @@ surface! {
     TESTER_SDP_SOCKET = Tester, bind_tester |t, stage, lua|;
 
     /// Opens an SDP socket of the tester, in the target's profile. The socket is the Connecting
-    /// Peer.
+    /// Peer. If the target connects, the socket is the Accepting Peer.
     async sdp_socket() { sdp_socket as settings } -> "weft.SdpSocket" =>
         SdpSocket { context: t.context.clone(), number: stage.open_sdp_socket(settings).await? };
 }
@@ -48,6 +48,11 @@ surface! {
     /// Queues bytes to send. Returns false if the connection does not accept them any more.
     async send(octets: LuaString = "string") { sdp_socket_send as urgent } -> "boolean" =>
         stage.sdp_socket_send(s.number, octets.as_bytes().to_vec(), urgent)?;
+
+    /// Queues a line of text commands for a driven socket, like `send`. If the driven socket does
+    /// not execute one of the commands, the case ends as unimplemented.
+    async command(line: LuaString = "string") -> "boolean" =>
+        stage.sdp_socket_command(s.number, &line.as_bytes())?;
 
     /// Sends messages that the script builds, one directly after the other. The draft may forbid
     /// the messages. weft fills in the counters that a message does not set. The messages have no

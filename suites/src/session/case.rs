@@ -1,14 +1,15 @@
 //! The Lua case that plays the steps of a session.
 //!
 //! The case calls the functions of the Lua module `session` (`suites/library/session.lua`,
-//! `sdp_session.lua` for SDP, `agent_session.lua` for an agent, and `portmap_session.lua` for a port
-//! mapper).
+//! `sdp_session.lua` for SDP, `sdp_drive_session.lua` for a driven SDP socket, `agent_session.lua`
+//! for an agent, and `portmap_session.lua` for a port mapper).
 
 use std::fmt::Write as _;
 
 use weft_core::{RequirementId, requirement};
 
 use super::agent_step::{AgentAction, AgentStep};
+use super::drive_step::DriveAction;
 use super::fault::RESPONSE_FAULTS;
 use super::service::SessionService;
 use super::step::Step;
@@ -55,11 +56,15 @@ pub(crate) fn lua(
     let of_requests: Vec<&str> =
         of_requests.iter().filter(|(is_tested, _)| *is_tested).map(|(_, id)| id.as_str()).collect();
     let has_extensions = steps.iter().any(|step| matches!(step, Step::Agent(step) if step.is_extension()));
-    // Lua uses only the first requirement of a list that is not the last list. The first two lists
+    let has_command =
+        |action: DriveAction| steps.iter().any(|step| matches!(step, Step::Drive(drive) if drive.action == action));
+    // Lua uses only the first requirement of a list that is not the last list. The first four lists
     // have one requirement. A session with one of the other lists has no further list.
     let lists = [
         (has_empty_reads, "EMPTY"),
         (has_pad, "PADDED"),
+        (has_command(DriveAction::Shut), "SHUT"),
+        (has_command(DriveAction::Abort), "ABORTED"),
         (has_rounds && !is_announced, "ROUNDS"),
         (is_announced, "ANNOUNCED"),
         (has_extensions, "ATOMICS"),

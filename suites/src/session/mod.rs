@@ -6,6 +6,7 @@
 //! | `profile` | what the sessions with a target may do |
 //! | `step` | the steps of a session with the service echo or rping |
 //! | `sdp_step` | the steps of a session with an SDP socket |
+//! | `drive_step` | the steps of a session with a driven SDP socket |
 //! | `agent_step` | the steps of a session with an agent |
 //! | `portmap_step` | the steps of a session with a port mapper |
 //! | `fault` | the faults: illegal messages, and legal messages that a target may handle wrongly |
@@ -14,7 +15,8 @@
 //! | `rping_draw` | draws the operations of the service rping |
 //! | `fault_draw` | draws a fault of a session with the service echo or rping |
 //! | `sdp_draw` | draws the steps of a session with an SDP socket |
-//! | `socket_draw` | draws the fields of an SDP socket |
+//! | `drive_draw` | draws the steps of a session with a driven SDP socket |
+//! | `socket_draw` | draws the fields of an SDP socket, and the size of a send |
 //! | `agent_draw` | draws the steps of a session with an agent |
 //! | `portmap_draw` | draws the steps of a session with a port mapper |
 //! | `shared_draw` | the draws that several services share |
@@ -32,6 +34,8 @@ mod agent_draw;
 mod agent_step;
 mod case;
 mod draw;
+mod drive_draw;
+mod drive_step;
 mod echo_draw;
 mod fault;
 mod fault_draw;
@@ -50,6 +54,7 @@ mod step;
 
 pub(crate) use agent_step::{AgentAction, AgentStep};
 pub(crate) use case::{lua, lua_damaged, lua_steps};
+pub(crate) use drive_step::{DriveAction, DriveStep};
 pub(crate) use echo_draw::{LONG_BURST, MAX_BATCH};
 pub(crate) use fault::NEIGHBOUR_WRITE;
 pub(crate) use portmap_step::{MAPPED, MAX_PORTS, PortmapAction, PortmapStep};
@@ -63,6 +68,7 @@ pub(crate) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     match profile.service {
         SessionService::Echo | SessionService::Rping => draw::steps(rng, profile),
         SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => sdp_draw::steps(rng, profile),
+        SessionService::SdpDrive | SessionService::SdpConnect => drive_draw::steps(rng, profile),
         SessionService::Agent => agent_draw::steps(rng, profile),
         SessionService::PortMapper => portmap_draw::steps(rng, profile),
     }

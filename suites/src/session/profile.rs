@@ -1,5 +1,6 @@
 //! What the sessions with a target may do.
 
+use super::drive_step::Commands;
 use super::echo_draw::{SHORT_BATCH, SHORT_BURST};
 use super::portmap_step::FEW_PORTS;
 use super::service::SessionService;
@@ -66,6 +67,10 @@ pub(crate) struct Profile {
     pub(crate) separate_domains: bool,
     /// Whether the sessions have illegal FPDUs, SDP messages or datagrams.
     pub(crate) faults: bool,
+    /// The commands that a driven SDP socket executes.
+    pub(crate) commands: Commands,
+    /// Whether the user of a driven SDP socket shuts down or aborts connections.
+    pub(crate) user_ends: bool,
     /// Whether the target connects to the tester.
     pub(crate) is_initiator: bool,
     /// Maximum number of PMReqs in one burst.
@@ -106,6 +111,8 @@ impl Profile {
             answers_after_fin: false,
             separate_domains: false,
             faults: false,
+            commands: Commands::of(target),
+            user_ends: false,
             is_initiator: target.role() == Role::Initiator,
             ports: FEW_PORTS,
             v6: service == SessionService::PortMapper && target.maps_v6(),

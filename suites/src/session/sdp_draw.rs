@@ -7,7 +7,7 @@ use super::profile::Profile;
 use super::sdp_step::{SdpAction, SdpStep, SocketFields};
 use super::service::SessionService;
 use super::shared_draw::{LONG, connections, pick, scaled, step_count};
-use super::socket_draw::{ANSWERS, MODES, both_pipelined, fields};
+use super::socket_draw::{ANSWERS, MODES, SHORT, both_pipelined, fields, is_small, size};
 use super::step::Step;
 
 /// Sizes in bytes of Private Buffers to request.
@@ -21,8 +21,6 @@ const HUGE_SIZES: &[u32] = &[1_300_000, 5_000_000];
 const MAX_STEPS: usize = 30;
 /// Maximum number of bytes that a session sends in single steps.
 const MAX_OCTETS: u32 = 1 << 20;
-/// Maximum number of bytes in most sends of a session with small buffers.
-const SHORT: u32 = 4000;
 /// If the sessions may have faults, one of this number of sessions has faults. A target that
 /// continues after a fault violates only a recommendation, and ends the session early.
 const FAULTY: u32 = 3;
@@ -43,7 +41,7 @@ pub(super) fn steps(rng: &mut Rng, profile: &Profile) -> Vec<Step> {
     // With small buffers, the same number of bytes needs more messages. So a session with small
     // buffers sends fewer bytes. One of its sends may be longer, because a target may use Zcopy
     // only for long sends.
-    let is_small = opened.iter().any(|fields| fields.recv_size < 1000 || fields.bufs < 5);
+    let is_small = opened.iter().any(is_small);
     let (most, mut left) = if is_small { (SHORT, MAX_OCTETS / 40) } else { (u32::MAX, MAX_OCTETS) };
     let mut longer = if is_small { longer_send(&opened) } else { 0 };
     let count = steps.len() + step_count(rng, scaled(MAX_STEPS, connections));
@@ -262,17 +260,6 @@ fn pattern(rng: &mut Rng, connection: u32, fields: &SocketFields) -> Vec<Step> {
         }
         // A source may have sent DisConn before these messages.
         _ => vec![run(300), Step::Burst { connection, count: 60, size: 9, spread: 0 }, answers],
-    }
-}
-
-/// Draws the size of a send in bytes, at least 1.
-fn size(rng: &mut Rng) -> u32 {
-    match rng.u32(..10) {
-        0 => rng.u32(1..=3),
-        1..4 => rng.u32(1..=600),
-        4..6 => pick(rng, &[1000, 1460, 4096, 8176, 8192, 16_384]) * rng.u32(1..=2) + rng.u32(..5) - 2,
-        6..8 => (1 << rng.u32(9..18)) + rng.u32(..5) - 2,
-        _ => rng.u32(1..=150_000),
     }
 }
 

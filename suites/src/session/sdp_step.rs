@@ -1,5 +1,6 @@
 //! The steps of a session with an SDP socket. The steps call the functions of
-//! `suites/library/sdp_session.lua`.
+//! `suites/library/sdp_session.lua`. Some of them are also steps of a session with a driven socket
+//! (`sdp_drive_session.lua`).
 
 use std::fmt::{self, Display, Formatter};
 

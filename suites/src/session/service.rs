@@ -11,13 +11,15 @@ pub(crate) enum SessionService {
     SdpEcho,
     SdpSink,
     SdpSource,
+    SdpDrive,
+    SdpConnect,
     Agent,
     PortMapper,
 }
 
 impl SessionService {
     /// Each service that has sessions.
-    pub(crate) const ALL: [(Service, SessionService); 7] = [
+    pub(crate) const ALL: [(Service, SessionService); 9] = [
         (Service::Echo, SessionService::Echo),
         (Service::Rping, SessionService::Rping),
         (Service::SdpEcho, SessionService::SdpEcho),
@@ -25,6 +27,8 @@ impl SessionService {
         (Service::SdpSource, SessionService::SdpSource),
         (Service::Agent, SessionService::Agent),
         (Service::PortMapper, SessionService::PortMapper),
+        (Service::SdpDrive, SessionService::SdpDrive),
+        (Service::SdpConnect, SessionService::SdpConnect),
     ];
 
     /// Name of the capability.
@@ -35,6 +39,8 @@ impl SessionService {
             SessionService::SdpEcho => "sdp-echo",
             SessionService::SdpSink => "sdp-sink",
             SessionService::SdpSource => "sdp-source",
+            SessionService::SdpDrive => "sdp-drive",
+            SessionService::SdpConnect => "sdp-connect",
             SessionService::Agent => "agent",
             SessionService::PortMapper => "port-mapper",
         }
@@ -44,6 +50,8 @@ impl SessionService {
     pub(crate) fn roles(self) -> &'static [Role] {
         match self {
             SessionService::Echo | SessionService::Rping | SessionService::Agent => &[Role::Responder, Role::Initiator],
+            // The builtin responder also has a socket that connects.
+            SessionService::SdpConnect => &[Role::Responder, Role::Initiator],
             _ => &[Role::Responder],
         }
     }
@@ -58,7 +66,13 @@ impl SessionService {
 
     /// Returns whether the service is an SDP socket.
     pub(crate) fn is_sdp(self) -> bool {
-        matches!(self, SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource)
+        let is_simple = matches!(self, SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource);
+        is_simple || self.is_driven()
+    }
+
+    /// Returns whether the service is a driven SDP socket, which executes commands.
+    pub(crate) fn is_driven(self) -> bool {
+        matches!(self, SessionService::SdpDrive | SessionService::SdpConnect)
     }
 
     /// The parameters of a case's function, and the arguments of the constructor in the Lua module.
@@ -79,7 +93,11 @@ impl SessionService {
         match self {
             SessionService::Echo => "ECHO",
             SessionService::Rping => "RPING",
-            SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => "SDP",
+            SessionService::SdpEcho
+            | SessionService::SdpSink
+            | SessionService::SdpSource
+            | SessionService::SdpDrive
+            | SessionService::SdpConnect => "SDP",
             SessionService::Agent => "AGENT",
             SessionService::PortMapper => "PORTMAP",
         }
@@ -89,7 +107,11 @@ impl SessionService {
     pub(crate) fn topic(self) -> &'static str {
         match self {
             SessionService::Echo | SessionService::Rping | SessionService::Agent => "rdmap/explored",
-            SessionService::SdpEcho | SessionService::SdpSink | SessionService::SdpSource => "sdp/explored",
+            SessionService::SdpEcho
+            | SessionService::SdpSink
+            | SessionService::SdpSource
+            | SessionService::SdpDrive
+            | SessionService::SdpConnect => "sdp/explored",
             SessionService::PortMapper => "sdp-pm/explored",
         }
     }

@@ -141,6 +141,7 @@ impl Step {
                 plain.into_iter().chain(sizes).filter(|step| *step != self).collect()
             }
             Step::Sdp(step) => step.simpler(|value| smaller(value).collect()).into_iter().map(Step::Sdp).collect(),
+            Step::Drive(step) => step.simpler(|value| smaller(value).collect()).into_iter().map(Step::Drive).collect(),
             Step::Agent(step) => step.simpler(|value| smaller(value).collect()).into_iter().map(Step::Agent).collect(),
             Step::Portmap(step) => {
                 step.simpler(|value| smaller(value).collect()).into_iter().map(Step::Portmap).collect()

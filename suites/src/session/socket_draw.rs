@@ -1,6 +1,7 @@
-//! Draws the fields of an SDP socket of a session.
+//! Draws the fields of an SDP socket of a session, and the size of a send.
 //!
-//! `sdp_step` has the fields and their defaults. `sdp_draw` draws the steps of the session.
+//! `sdp_step` has the fields and their defaults. `sdp_draw` and `drive_draw` draw the steps of the
+//! session.
 
 use fastrand::Rng;
 
@@ -12,6 +13,8 @@ use super::shared_draw::pick;
 pub(super) const MODES: [&str; 3] = ["combined", "pipelined", "buffered"];
 /// How the tester answers a SrcAvail.
 pub(super) const ANSWERS: [&str; 3] = ["read", "send-sm", "both"];
+/// Maximum number of bytes in most sends of a session with small buffers.
+pub(super) const SHORT: u32 = 4000;
 /// Virtual addresses of the tester's buffers. In most buffers, bit 31 or bit 32 of the address
 /// changes between the first and the last byte.
 const ADDRESSES: &[u64] = &[0xffff_f001, 0xffff_0003, 0x7fff_f007, 0x7fff_fff7_ffff_fc01, 0x1234_5678_ffff_fe05];
@@ -81,6 +84,23 @@ pub(super) fn both_pipelined(rng: &mut Rng, fields: SocketFields) -> SocketField
         bufs: usual.bufs,
         recv_size: usual.recv_size,
         ..fields
+    }
+}
+
+/// Returns whether a socket has small buffers or few buffers. With them, the same number of bytes
+/// needs more messages.
+pub(super) fn is_small(fields: &SocketFields) -> bool {
+    fields.recv_size < 1000 || fields.bufs < 5
+}
+
+/// Draws the size of a send in bytes, at least 1.
+pub(super) fn size(rng: &mut Rng) -> u32 {
+    match rng.u32(..10) {
+        0 => rng.u32(1..=3),
+        1..4 => rng.u32(1..=600),
+        4..6 => pick(rng, &[1000, 1460, 4096, 8176, 8192, 16_384]) * rng.u32(1..=2) + rng.u32(..5) - 2,
+        6..8 => (1 << rng.u32(9..18)) + rng.u32(..5) - 2,
+        _ => rng.u32(1..=150_000),
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::agent_step::AgentStep;
+use super::drive_step::DriveStep;
 use super::fault::Fault;
 use super::lua_table::LuaTable;
 use super::portmap_step::PortmapStep;
@@ -152,6 +153,8 @@ pub(crate) enum Step {
     Fault { connection: u32, fault: Fault, at_once: bool },
     /// A step with an SDP socket.
     Sdp(SdpStep),
+    /// A command for a driven SDP socket.
+    Drive(DriveStep),
     /// A step with an agent.
     Agent(AgentStep),
     /// A step with a port mapper.
@@ -200,6 +203,7 @@ impl Step {
             | Step::Reset { connection }
             | Step::Fault { connection, .. }
             | Step::Sdp(SdpStep { connection, .. })
+            | Step::Drive(DriveStep { connection, .. })
             | Step::Agent(AgentStep { connection, .. })
             | Step::Portmap(PortmapStep { connection, .. }) => Some(connection),
             Step::Pause { .. } | Step::Refused { .. } | Step::Request { .. } => None,
@@ -285,6 +289,7 @@ impl Display for Step {
             Step::Fault { connection, fault, at_once: false } => write!(f, "s:fault({connection}, \"{fault}\")"),
             Step::Fault { connection, fault, at_once: true } => write!(f, "s:fault_now({connection}, \"{fault}\")"),
             Step::Sdp(step) => step.fmt(f),
+            Step::Drive(step) => step.fmt(f),
             Step::Agent(step) => step.fmt(f),
             Step::Portmap(step) => step.fmt(f),
         }

@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -38,7 +38,11 @@ fn deviating(deviation: &str) -> Target {
 
 #[tokio::test]
 async fn the_builtin_targets_pass_every_session() {
-    let targets = [(Target::builtin(), 40), (Target::builtin_initiator(), 20), (Target::builtin_tcp(), 8)];
+    // Of this target, only the SDP sockets and the port mapper are explored.
+    let text = "name = \"driven\"\nkind = \"builtin\"\nservice = \"sdp-drive\"\n";
+    let driven = Target::from_toml("driven.toml", text).unwrap();
+    let targets =
+        [(Target::builtin(), 40), (Target::builtin_initiator(), 20), (Target::builtin_tcp(), 8), (driven, 60)];
     for (target, sessions) in targets {
         let out = tempfile::tempdir().unwrap();
         let found = explored(target, out.path(), sessions).await;
@@ -588,11 +592,13 @@ async fn a_target_without_echo_and_rping_is_refused() {
     assert!(matches!(error, ExploreError::Service(..)) && error.to_string().contains("`echo` or `rping`"), "{error}");
 }
 
-/// The process of an endpoint in `interop/mutants` that other authors wrote only from the
-/// specifications. The process ends when this value is dropped.
+/// The process of an endpoint in `interop` that other authors wrote only from the specifications.
+/// The process ends when this value is dropped.
 struct Endpoint {
     child: Child,
     target: Target,
+    /// The endpoint could not print any more if this end of the pipe were closed.
+    _output: BufReader<ChildStdout>,
 }
 
 impl Endpoint {
@@ -602,15 +608,27 @@ impl Endpoint {
         let mutants = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../interop/mutants");
         let mut command = Command::new("python3");
         command.arg(mutants.join(folder).join("endpoint.py")).args(["--listen", "127.0.0.1:0"]).args(arguments);
-        command.args(bug.map(|bug| ["--bug", bug]).iter().flatten()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut address = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
-        let text = format!(
-            "name = \"endpoint\"\nkind = \"tcp\"\naddress = \"{}\"\ntime_scale = 0.3\n{fields}",
-            address.trim()
-        );
-        Endpoint { child, target: Target::from_toml("endpoint.toml", &text).unwrap() }
+        command.args(bug.map(|bug| ["--bug", bug]).iter().flatten());
+        Self::of(command, fields)
+    }
+
+    /// Starts the driven SDP socket of `interop/sdp-peer`.
+    fn start_driven() -> Self {
+        let peer = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../interop/sdp-peer/serve_each.py");
+        let mut command = Command::new("python3");
+        command.arg(peer).args(["--port", "0", "--limit", "60", "drive"]);
+        Self::of(command, "service = \"sdp-drive\"\n")
+    }
+
+    /// Starts a program whose first line is its address, or `listening on PORT`.
+    fn of(mut command: Command, fields: &str) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let address = line.trim().replace("listening on ", "127.0.0.1:");
+        let text = format!("name = \"endpoint\"\nkind = \"tcp\"\naddress = \"{address}\"\ntime_scale = 0.3\n{fields}");
+        Endpoint { child, target: Target::from_toml("endpoint.toml", &text).unwrap(), _output: output }
     }
 }
 
@@ -661,5 +679,20 @@ async fn an_independent_sdp_endpoint_passes_and_some_of_its_bugs_are_found() {
         let fields = "service = \"sdp-echo\"\n[sdp]\nstart = \"private-data\"\nfirst_mseq = 0\n";
         let start = |bug: Option<&str>| Endpoint::start("sdp", &arguments, bug, fields);
         finds(start, 12, &[("close-unsent", "SDP-8.2-1"), ("exact-fit", "SDP-8.2-1")]).await;
+    }
+}
+
+/// The socket executes the commands of docs/sdp-driver.md.
+#[tokio::test]
+async fn an_independent_driven_socket_passes() {
+    if has("python3") {
+        let endpoint = Endpoint::start_driven();
+        let out = tempfile::tempdir().unwrap();
+        let found = explored(endpoint.target.clone(), out.path(), 10).await;
+        let explanations: Vec<&str> = found.failures.iter().map(|found| found.result.explanation.as_str()).collect();
+        assert!(explanations.is_empty(), "{explanations:?}");
+        assert_eq!((found.progress.sessions, found.stopped), (10, None));
+        assert!(found.progress.undecided < 5, "{:?}", found.undecided);
+        assert_eq!(found.tester_errors, Vec::<String>::new());
     }
 }

@@ -8,8 +8,8 @@ use weft_suites::targets::Target;
 
 use crate::common::run;
 
-/// Plays a session. `service` is "echo", "sink" or "source". `rows` are further arguments of
-/// `session.requirements`, and `steps` are calls in Lua with the session in `s`.
+/// Plays a session. `service` is "echo", "sink", "source", "drive" or "connect". `rows` are further
+/// arguments of `session.requirements`, and `steps` are calls in Lua with the session in `s`.
 async fn session(target: Target, service: &str, rows: &str, steps: &str) -> CaseResult {
     let out = tempfile::tempdir().unwrap();
     let suites = out.path().join("suites");
@@ -107,4 +107,119 @@ async fn an_end_by_the_tester_is_no_lost_data() {
             assert!(!failing.contains(&other), "{deviation}: {failing:?}, {}", result.explanation);
         }
     }
+}
+
+const SHUT: &str = ", session.SHUT[1]";
+const ABORTED: &str = ", session.ABORTED[1]";
+
+/// Each step of a driven socket, alone and after others. The content of the bytes of a `read` must
+/// not disturb the commands after them.
+#[tokio::test]
+async fn driven_sockets_pass_the_steps() {
+    for (rows, steps) in [
+        ("", "s:target_send(1, { size = 1 }) s:target_send(1, { size = 30000, urgent = true }) s:answers(1)"),
+        (
+            "",
+            "s:target_read(1, { size = 300 }) s:target_send(1, { size = 7 }) \
+             s:target_read(1, { size = 1, count = 4, piece = 30 }) s:target_send(1, { size = 7 }) \
+             s:target_read(1, { size = 5000, count = 3, piece = 700 }) s:target_send(1, { size = 7 })",
+        ),
+        // While the user waits, the command `read` and its bytes arrive together.
+        (
+            "",
+            "s:command(1, 'wait 50') s:target_read(1, { size = 100, count = 2 }) s:target_send(1, { size = 7 }) \
+             s:command(1, 'wait 50') s:target_read(1, { size = 20, count = 2 }) s:target_send(1, { size = 7 })",
+        ),
+        (
+            "",
+            "s:open(1, { source_threshold = 0 }) s:mode(1, 'pipelined') \
+             s:target_read(1, { size = 5000, count = 2, piece = 700 }) s:run(1, 0.05) \
+             s:target_read(1, { size = 5000, count = 2 }) s:target_send(1, { size = 7 })",
+        ),
+        (
+            "",
+            "s:stop_reading(1, 0.1) s:target_send(1, { size = 30000 }) s:run(1, 0.02) s:target_cancel(1) \
+             s:target_send(1, { size = 20 }) s:run(1, 0.2) s:answers(1) s:target_cancel(1) \
+             s:target_send(1, { size = 20 })",
+        ),
+        (
+            "",
+            "s:command(1, 'mode out pipelined') s:target_send(1, { size = 9000 }) s:command(1, 'mode out buffered') \
+             s:target_send(1, { size = 9000 }) s:run(1, 0.05) s:unbuffer(1) s:target_send(1, { size = 9000 }) \
+             s:command(1, 'resize 500') s:resize(1, 3000) s:target_send(1, { size = 3000 }) s:hold(1, 0.1) \
+             s:target_send(1, { size = 3000 })",
+        ),
+        (
+            SHUT,
+            "s:hold(1, 0.1) s:target_send(1, { size = 30000 }) s:target_shut(1) s:target_send(1, { size = 5 }) \
+             s:target_read(1, { size = 3000, count = 2 }) s:hold(1, 0.1) s:run(1, 0.1) s:target_shut(1)",
+        ),
+        (SHUT, "s:target_send(1, { size = 30000 }) s:target_shut(1) s:reset(1) s:target_shut(2) s:abort(2)"),
+        (
+            ABORTED,
+            "s:stop_reading(1, 0.1) s:target_send(1, { size = 30000 }) s:target_abort(1) \
+             s:target_send(1, { size = 9 }) s:target_abort(1) s:target_abort(2)",
+        ),
+        (", session.SHUT[1], session.ABORTED[1]", "s:target_send(1, { size = 9 }) s:target_shut(1) s:target_abort(1)"),
+    ] {
+        for service in ["drive", "connect"] {
+            passes(service, rows, steps).await;
+        }
+    }
+}
+
+/// Only the user of a driven socket causes these violations.
+#[tokio::test]
+async fn the_steps_of_driven_sockets_find_deviations() {
+    for (deviation, rows, steps, row) in [
+        // Only the monitor notices the SrcAvail.
+        (
+            "sdp.src-avail-after-cancel",
+            "",
+            "s:stop_reading(1, 0.1) s:target_send(1, { size = 30000 }) s:run(1, 0.02) s:target_cancel(1) s:run(1, 0.2)",
+            "SDP-9.5.4-10",
+        ),
+        (
+            "sdp.mode-change-buffered-to-pipelined",
+            "",
+            "s:command(1, 'mode out buffered') s:target_send(1, { size = 100 }) s:run(1, 0.05)",
+            "SDP-12-7",
+        ),
+        // The target closes TCP directly after its DisConn.
+        (
+            "sdp.dis-conn-and-end",
+            SHUT,
+            "s:target_send(1, { size = 10 }) s:target_shut(1) s:run(1, 0.05) s:answers(1)",
+            "SDP-8.2-1",
+        ),
+        // The target loses the bytes for its receives, so its user executes no more commands.
+        (
+            "sdp.loses-long-data",
+            "",
+            "s:target_read(1, { size = 300, count = 2 }) s:target_send(1, { size = 10 }) s:answers(1)",
+            "SDP-8.2-1",
+        ),
+    ] {
+        let target = Target::builtin().with_deviations([deviation]).unwrap();
+        let result = session(target, "drive", rows, steps).await;
+        let failing: Vec<&str> = result.failing().map(weft_core::RequirementId::as_str).collect();
+        assert!(failing.contains(&row), "{deviation}: {failing:?}, {}", result.explanation);
+    }
+}
+
+/// A saved case can run against a target that executes fewer commands.
+#[tokio::test]
+async fn a_command_that_the_socket_does_not_execute_is_unimplemented() {
+    let file = "name = \"d\"\nkind = \"builtin\"\nservice = \"sdp-drive\"\n[sdp]\ncommands = [\"send\"]\n";
+    let target = Target::from_toml("d.toml", file).unwrap();
+    let result = session(target, "drive", "", "s:target_send(1, { size = 10 }) s:command(1, 'wait 5')").await;
+    assert_eq!(result.verdict, Verdict::Unimplemented, "{}", result.explanation);
+    assert!(result.explanation.contains("`wait`"), "{}", result.explanation);
+}
+
+/// The sessions of cases have no `shut` and no `abort`.
+#[tokio::test]
+async fn driven_sockets_pass_sessions_with_random_steps() {
+    let steps = "for number = 1, 12 do t:drawn_session('sdp-drive', number, 2)(s) s:close(1) s:close(2) end";
+    passes("drive", "", steps).await;
 }

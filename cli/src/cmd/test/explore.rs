@@ -30,8 +30,7 @@ pub(super) struct ExploreArguments {
     /// session violates at least one requirement that the original session violated. Then weft
     /// saves the session as a Lua case in the folder `explored` of --out. At the end, weft runs all
     /// saved cases. The target needs the service echo or rping, an agent, a port mapper, or an SDP
-    /// socket that echoes, discards or sends data. --seed repeats the sessions of an earlier
-    /// exploration.
+    /// socket. --seed repeats the sessions of an earlier exploration.
     #[arg(long, conflicts_with_all = ["select", "suites", "tier", "shard", "rerun", "repeat", "jobs", "resume", "tui", "web"])]
     pub(super) explore: bool,
     /// Explore this long: a number of seconds (s), minutes (m) or hours (h), such as 90s

@@ -10,7 +10,7 @@ use weft_peer::Instant;
 use super::SdpSide;
 use crate::correct;
 use crate::sdp::{Counters, ReceivedMessage, observed_rules};
-use crate::stage::{Message, NoFrame, Stop, ulpdu};
+use crate::stage::{Connections, Message, NoFrame, Stop, ulpdu};
 use crate::targets::DriverCommand;
 
 /// Maximum size in bytes of a message that is assembled from segments.
@@ -203,6 +203,20 @@ impl SdpConnection {
     }
 }
 
+impl Connections {
+    /// Ends the case if the driven socket does not execute one of the commands of a line.
+    pub(super) fn check_commands(&mut self, line: &[u8]) -> Result<(), Stop> {
+        let known = self.target.description.commands.as_ref();
+        let mut commands = DriverCommand::of_text(core::str::from_utf8(line).unwrap_or_default());
+        let missing = known.and_then(|known| commands.find(|command| !known.contains(command)));
+        if let Some(missing) = missing {
+            let why = format!("The driven socket does not execute the command `{missing}`.");
+            return Err(self.recorder().unimplemented(&why));
+        }
+        Ok(())
+    }
+}
+
 impl SdpSide<'_> {
     pub(crate) fn connection(&mut self) -> Result<&mut SdpConnection, Stop> {
         let number = self.number;
@@ -228,13 +242,7 @@ impl SdpSide<'_> {
 
     /// Sends a line of commands to a driven socket.
     pub(crate) async fn command(&mut self, line: &[u8]) -> Result<(), Stop> {
-        let known = self.connections.target.description.commands.as_ref();
-        let mut commands = DriverCommand::of_text(core::str::from_utf8(line).unwrap_or_default());
-        let missing = known.and_then(|known| commands.find(|command| !known.contains(command)));
-        if let Some(missing) = missing {
-            let why = format!("The driven socket does not execute the command `{missing}`.");
-            return Err(self.recorder().unimplemented(&why));
-        }
+        self.connections.check_commands(line)?;
         self.send(&Message::data(&[line, b"\n"].concat()), SendFields::default()).await
     }
 

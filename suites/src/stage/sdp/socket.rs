@@ -3,8 +3,8 @@
 //! each message. It can also send single messages that violate the draft. The monitor judges what
 //! the target sends.
 //!
-//! A socket is the Connecting Peer. All sockets of a case run while the script waits for one of
-//! them.
+//! A socket is the Connecting Peer. If the target connects, the socket is the Accepting Peer. All
+//! sockets of a case run while the script waits for one of them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use super::connection::is_solicited;
 use super::cut::{CUT_PAUSE, Cut, MAX_CUTS, fpdu_len};
 use crate::sdp::Counters;
 use crate::stage::{Arrival, Message, Stage, Stop};
-use crate::targets::SdpStart;
+use crate::targets::{SdpStart, Service};
 
 /// While several sockets are open, weft waits this long for the bytes of one of them.
 const SLICE: Duration = Duration::from_millis(2);
@@ -170,10 +170,13 @@ impl SdpSocket {
 }
 
 impl Stage {
-    /// Opens a TCP connection and a socket on it. Sends the Hello, but waits for no answer.
+    /// Opens a TCP connection and a socket on it. Sends the Hello, but waits for no answer. If the
+    /// target connects, waits for its TCP connection, but not for its Hello.
     pub(crate) async fn open_sdp_socket(&mut self, settings: SocketSettings) -> Result<u32, Stop> {
         let number = self.connect().await?;
         self.connections.stimulate(number);
+        let is_accepting = self.connections.target.service() == Service::SdpConnect;
+        let role = if is_accepting { Role::Accepting } else { Role::Connecting };
         let facts = self.connections.target.description.sdp;
         let profile = match facts.start {
             SdpStart::Swapped => Profile::Swapped,
@@ -185,7 +188,7 @@ impl Stage {
         let sdp = Settings { profile, order: facts.order, first_mseq: facts.first_mseq, ..settings.sdp };
         let queues = Queues { sends: 256, receives: 1024, late: LateSegment::Drop };
         let now = self.connections.link.now();
-        let mut endpoint = Endpoint::new(now, Role::Connecting, sdp, queues, &Deviations::NONE)
+        let mut endpoint = Endpoint::new(now, role, sdp, queues, &Deviations::NONE)
             .map_err(|error| self.recorder().harness(&error.to_string()))?;
         if let Some(va) = settings.buffers_at {
             endpoint.place_buffers_at(va);
@@ -231,6 +234,15 @@ impl Stage {
         let accepted = socket.endpoint.send(octets, urgent);
         socket.open_sends += usize::from(accepted);
         Ok(accepted)
+    }
+
+    /// Queues a line of commands for a driven socket. Returns `false` if the connection does not
+    /// accept it any more.
+    pub(crate) fn sdp_socket_command(&mut self, number: u32, line: &[u8]) -> Result<bool, Stop> {
+        self.connections.check_commands(line)?;
+        let text = String::from_utf8_lossy(line);
+        self.recorder().note(&format!("connection {number}: the command `{text}`"));
+        self.sdp_socket_send(number, [line, b"\n"].concat(), false)
     }
 
     /// Sends messages of a script on a socket. The socket counts them, and they have no other
