@@ -144,9 +144,8 @@ impl Buffers {
         if span.to == 0 {
             return None;
         }
-        let is_near = |buffer: &Buffer| {
-            buffer.to == span.to && buffer.stag != span.stag && buffer.advert != Advert::ReadRequest
-        };
+        let is_near =
+            |buffer: &Buffer| buffer.to == span.to && buffer.stag != span.stag && buffer.advert != Advert::ReadRequest;
         let known = self.known.iter().rev().find(|buffer| is_near(buffer) && buffer.frame < before);
         let sends = self.sends.iter().rev().filter(|send| send.frame < before);
         known.copied().or_else(|| sends.flat_map(SendHead::candidates).find(|buffer| is_near(buffer)))

@@ -112,8 +112,7 @@ const SIZE: &[RequirementId] = &[
     requirement!("DDP-5.2-12"),
 ];
 
-const KEY: &[RequirementId] =
-    &[requirement!("MPA-7.1.1-1"), requirement!("MPA-7.1.1-3"), requirement!("MPA-7.1.2-1")];
+const KEY: &[RequirementId] = &[requirement!("MPA-7.1.1-1"), requirement!("MPA-7.1.1-3"), requirement!("MPA-7.1.2-1")];
 
 const READ_DEPTH: &[RequirementId] = &[
     requirement!("P2P-3-2"),

@@ -92,8 +92,8 @@ impl Problem {
     /// Adds a finding about a frame of the problem.
     fn add(&mut self, finding: &Finding) {
         let kind = ProblemKind::of(finding.requirement);
-        let is_root = finding.severity > self.severity
-            || finding.severity == self.severity && kind.rank() < self.kind.rank();
+        let is_root =
+            finding.severity > self.severity || finding.severity == self.severity && kind.rank() < self.kind.rank();
         if is_root && self.count == 1 {
             self.kind = kind;
             self.requirement = finding.requirement;

@@ -156,8 +156,8 @@ impl Diagnosis {
         if let Some(problem) = verdict.root.and_then(|root| problems.get_mut(root)) {
             problem.is_cause = true;
         }
-        let tcp = Direction::BOTH
-            .map(|direction| TcpShare::of(&track.transport.sides[direction], &track.carried[direction]));
+        let tcp =
+            Direction::BOTH.map(|direction| TcpShare::of(&track.transport.sides[direction], &track.carried[direction]));
         Diagnosis {
             stream: track.stream,
             ends: track.ends,

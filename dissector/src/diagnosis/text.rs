@@ -201,8 +201,10 @@ mod tests {
 
     #[test]
     fn lines_have_at_most_100_columns() {
-        let text = Wrapped("  0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 \
-                            0123456789 0123456789");
+        let text = Wrapped(
+            "  0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 \
+                            0123456789 0123456789",
+        );
         let text = text.to_string();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!((lines.len(), lines[0].len(), lines[1]), (2, 100, "  0123456789"));

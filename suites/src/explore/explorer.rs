@@ -47,9 +47,8 @@ pub async fn explore(
         socket if socket.is_sdp() => has_socket,
         _ => is_iwarp,
     };
-    let is_played = |service: &SessionService| {
-        is_judged(*service) && service.roles().iter().any(|role| target.role().plays(*role))
-    };
+    let is_played =
+        |service: &SessionService| is_judged(*service) && service.roles().iter().any(|role| target.role().plays(*role));
     let services: Vec<SessionService> = services.filter(is_played).collect();
     if services.is_empty() {
         let (name, service) = (target.name().to_owned(), target.service().as_str());

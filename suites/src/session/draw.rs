@@ -203,6 +203,7 @@ fn operation(rng: &mut Rng, profile: &Profile, connection: u32, left: &mut u32, 
 
 #[cfg(test)]
 mod tests {
+    use super::super::drive_step::Commands;
     use super::super::fault::NEIGHBOUR_FAULTS;
     use super::super::profile::MAX_PRIVATE;
     use super::super::shared_draw::MAX_FPDUS;
@@ -239,6 +240,8 @@ mod tests {
             is_initiator: false,
             ports: 1,
             v6: false,
+            commands: Commands::of(&Target::builtin()),
+            user_ends: false,
         };
         let (mut sizes, mut kinds) = (std::collections::BTreeSet::new(), std::collections::HashSet::new());
         let (mut batches, mut bursts) = (std::collections::BTreeSet::new(), std::collections::BTreeSet::new());
