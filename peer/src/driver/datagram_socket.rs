@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use tokio::net::UdpSocket;
+use tokio::net::{TcpSocket, UdpSocket};
 use weft_core::wire::portmap::UDP_PORT;
 
 /// A UDP socket of the tester.
@@ -13,6 +13,8 @@ pub struct DatagramSocket {
     /// The address of the target's port mapper.
     pub target: SocketAddr,
     pub(super) udp: Option<UdpSocket>,
+    /// Keeps the port for TCP, because the tester's next connection comes from it.
+    pub(super) _tcp: Option<TcpSocket>,
 }
 
 impl DatagramSocket {

@@ -186,7 +186,7 @@ impl Link {
             Link::Tcp(link) => link.datagrams(v6).await,
             Link::Virtual(link) => {
                 let tester = link.datagram_address(v6);
-                Ok(DatagramSocket { tester, target: VirtualLink::mapper(v6, false), udp: None })
+                Ok(DatagramSocket { tester, target: VirtualLink::mapper(v6, false), udp: None, _tcp: None })
             }
             Link::Wire(_) => {
                 let source = io::Error::other("the tester's own TCP sends no UDP");
@@ -303,7 +303,8 @@ impl Link {
     pub fn query(&mut self, service: SocketAddr) -> Result<(), LinkError> {
         match self {
             Link::Virtual(link) => {
-                let failed = |error| LinkError::Io { doing: "querying the port mapper", source: io::Error::other(error) };
+                let failed =
+                    |error| LinkError::Io { doing: "querying the port mapper", source: io::Error::other(error) };
                 link.query(service).map_err(failed)
             }
             Link::Mapper(link) => {

@@ -19,6 +19,12 @@ use crate::time::Instant;
 /// The default send time-out: a send fails if the target accepts no bytes for this time.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// What fails if the tester has no address, port or socket for a connection.
+const OPENING: &str = "opening a TCP connection from the tester's own address";
+
+/// The number of further ports that the tester tries if another program uses a port for TCP.
+const MAX_PORTS: u32 = 32;
+
 /// The part that all links over real TCP have in common.
 #[derive(Debug)]
 pub(super) struct RealLink {
@@ -110,8 +116,8 @@ impl TcpLink {
         let way = UdpSocket::bind((any, 0)).await.map_err(failed)?;
         way.connect(target).await.map_err(failed)?;
         let own = way.local_addr().map_err(failed)?.ip();
-        let udp = UdpSocket::bind((own, 0)).await.map_err(failed)?;
-        Ok(DatagramSocket { tester: udp.local_addr().map_err(failed)?, target, udp: Some(udp) })
+        let (udp, tcp) = bind_both(own).await.map_err(failed)?;
+        Ok(DatagramSocket { tester: udp.local_addr().map_err(failed)?, target, udp: Some(udp), _tcp: Some(tcp) })
     }
 
     pub(super) async fn receive_datagram(
@@ -138,27 +144,45 @@ impl TcpLink {
         address: SocketAddr,
         from: Option<SocketAddr>,
     ) -> Result<TesterConnection, LinkError> {
-        let failed = |source| LinkError::Connect { address, source };
+        let failed = |source: io::Error| match source.kind() {
+            // The tester has no address or port for the connection. The target has not seen it.
+            io::ErrorKind::AddrInUse | io::ErrorKind::AddrNotAvailable => LinkError::Io { doing: OPENING, source },
+            _ => LinkError::Connect { address, source },
+        };
         let TcpSettings { connect_timeout, send_timeout, receive_buffer } = self.settings;
+        let own = |source| LinkError::Io { doing: OPENING, source };
         let connecting = async {
             if from.is_none() && receive_buffer.is_none() {
-                return TcpStream::connect(address).await;
+                return TcpStream::connect(address).await.map_err(failed);
             }
-            let socket = reusable_socket(address)?;
+            let socket = reusable_socket(address).map_err(own)?;
             if let Some(octets) = receive_buffer {
                 // The window scale depends on the buffer at the time of the SYN.
-                socket.set_recv_buffer_size(octets)?;
+                socket.set_recv_buffer_size(octets).map_err(own)?;
             }
             if let Some(from) = from {
-                socket.bind(from)?;
+                socket.bind(from).map_err(own)?;
             }
-            socket.connect(address).await
+            socket.connect(address).await.map_err(failed)
         };
         let stream = timeout(connect_timeout, connecting)
             .await
-            .map_err(|_| LinkError::ConnectTimeout { address, after: connect_timeout })?
-            .map_err(failed)?;
+            .map_err(|_| LinkError::ConnectTimeout { address, after: connect_timeout })??;
         self.real.connection(stream, address, send_timeout).map_err(failed)
+    }
+}
+
+/// Binds a UDP socket to a port that no other program uses for TCP: the tester's next connection
+/// comes from the same port. Also returns the TCP socket, which keeps the port.
+async fn bind_both(ip: IpAddr) -> io::Result<(UdpSocket, TcpSocket)> {
+    let mut attempt = 0;
+    loop {
+        let udp = UdpSocket::bind((ip, 0)).await?;
+        match bound_socket(udp.local_addr()?) {
+            Ok(tcp) => return Ok((udp, tcp)),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && attempt < MAX_PORTS => attempt += 1,
+            Err(error) => return Err(error),
+        }
     }
 }
 

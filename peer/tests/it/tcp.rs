@@ -207,3 +207,13 @@ async fn a_connection_over_the_limit_waits() {
 fn with_crc(crc: bool) -> Settings {
     Settings { mpa: MpaSettings { crc, ..MpaSettings::default() }, ..Settings::default() }
 }
+
+/// The tester's own port is in use, so no packet reaches the target: the target is not at fault.
+#[tokio::test]
+async fn a_port_in_use_is_an_error_of_the_tester() {
+    let server = start(ServerSettings::default());
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut link = Link::Tcp(TcpLink::new(server.address));
+    let error = link.connect_to(server.address, Some(other.local_addr().unwrap())).await.unwrap_err();
+    assert!(matches!(&error, LinkError::Io { .. }), "{error}");
+}

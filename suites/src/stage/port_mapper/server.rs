@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use weft_core::wire::portmap::{Addresses, Message as PmMessage, MessageType, PmTime, RawMessage};
-use weft_peer::driver::DatagramSocket;
+use weft_peer::driver::{DatagramSocket, LinkError};
 use zerocopy::IntoBytes;
 
 use super::raw_message;
@@ -185,7 +185,10 @@ impl MapperServerSide<'_> {
                 self.connections.recorder_of(number).met(expectation, &expected, "it accepts the connection");
                 Ok(number)
             }
-            Err(error) => Err(self.recorder().unmet(expectation, &expected, &error.to_string())),
+            Err(error @ (LinkError::Connect { .. } | LinkError::ConnectTimeout { .. })) => {
+                Err(self.recorder().unmet(expectation, &expected, &error.to_string()))
+            }
+            Err(error) => Err(self.recorder().harness(&error.to_string())),
         }
     }
 
