@@ -48,15 +48,17 @@ impl OobState {
 
     /// Records that the Data Source sends `message`.
     pub(super) fn record_sent(&mut self, message: &Message) {
-        if message.flags.oob_pend && self.pending.len() < MAX_ANNOUNCEMENTS {
-            self.pending.push_back(self.position);
-        } else {
-            self.lost |= message.flags.oob_pend;
-        }
         let moved = match (message.mid, message.extension) {
             (Mid::SRC_AVAIL, Extension::Advert { len, .. }) | (Mid::RDMA_WR_COMPL, Extension::Moved(len)) => len,
             _ => message.payload,
         };
+        // The octets of a RdmaWrCompl were written before this message, so they precede its flag.
+        let before_flag = if message.mid == Mid::RDMA_WR_COMPL { moved } else { 0 };
+        if message.flags.oob_pend && self.pending.len() < MAX_ANNOUNCEMENTS {
+            self.pending.push_back(self.position + i64::from(before_flag));
+        } else {
+            self.lost |= message.flags.oob_pend;
+        }
         self.position += i64::from(moved);
         if message.mid == Mid::DATA && message.flags.oob_pres {
             self.pending.pop_front();

@@ -80,7 +80,7 @@ mod tests {
     use weft_core::requirement;
     use weft_core::wire::sdp::Mid;
 
-    use crate::rules::sdp::sdp_script::{completes, proves_each_way, src_avail};
+    use crate::rules::sdp::sdp_script::{completes, pipelined, proves_each_way, sink_avail, src_avail};
     use crate::testing::sdp::{STAG, SdpScript, VA};
 
     const PRES: u8 = 1;
@@ -153,6 +153,28 @@ mod tests {
         };
         proves_each_way(requirement!("SDP-9.5.3-6"), in_parts(65_532), in_parts(65_531));
         proves_each_way(requirement!("SDP-9.5.3-6"), in_parts(65_532), given_back);
+    }
+
+    /// The octets of an RdmaWrCompl precede its flag, because RDMA Writes moved them earlier.
+    #[test]
+    fn written_octets_precede_the_announcement() {
+        let writes = |announced_before: bool| {
+            move |script: &mut SdpScript, way: usize| {
+                pipelined(script, way);
+                sink_avail(script, 1 - way, 60_000, 0, 0);
+                if announced_before {
+                    send(script, way, PEND, 0);
+                }
+                script.write(way, STAG, VA, 60_000);
+                script.flags = if announced_before { 0 } else { PEND };
+                completes(script, way, Mid::RDMA_WR_COMPL, 60_000);
+                for _ in 0..3 {
+                    send(script, way, 0, 2000);
+                }
+                send(script, way, PRES, 5);
+            }
+        };
+        proves_each_way(requirement!("SDP-9.5.3-6"), writes(true), writes(false));
     }
 
     /// The capture does not show whether a user withdrew an announced octet, so the finding is a
