@@ -185,7 +185,8 @@ class Source:
         if not self.queue or waits or self.closing or not self.conn.can_send(True):
             return b""
         b = self.queue[0]
-        if b.oob or b.rest() > limit or (zcopy and b.rest() >= zcopy and not b.bcopy):
+        # What a SendSm requested goes as Data (section 9.2). `bcopy` marks these buffers.
+        if b.oob or b.bcopy or b.rest() > limit or (zcopy and b.rest() >= zcopy):
             return b""
         return b.data[b.pos:]
 
