@@ -285,6 +285,9 @@ end
 local function is_about_later(c, fault, fpdu, later)
   if #later == 0 then return false end
   if fpdu.opcode == 7 then
+    -- The correct Send has the MSN of the wrong FPDU. If the target rejects it, the target has used
+    -- the wrong FPDU.
+    if not fault.is_used and not c.op then return false end
     -- In a Terminate, the length and the DDP header of the rejected FPDU follow four bytes.
     local rejected = fpdu.payload:sub(5, 24)
     for _, correct in ipairs(later) do
