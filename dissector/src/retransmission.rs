@@ -26,7 +26,7 @@ use crate::frame_number::FrameNumber;
 use crate::framing::crc_good;
 use crate::ip::Segment;
 use crate::parse::{CrcStatus, Kind, Unit};
-use crate::tcp::{Checksum, before};
+use crate::tcp::before;
 
 /// Maximum number of FPDUs with delayed findings. Findings about further FPDUs are not delayed.
 const MAX_DAMAGED: usize = 8;
@@ -146,7 +146,9 @@ impl DamagedFpdus {
         if segment.rst {
             return;
         }
-        if state.mpa.tcp[direction].repeats_unacknowledged(segment) && Checksum::of(segment) != Checksum::Wrong {
+        // The TCP checksum does not matter here. Some programs that change headers in a capture leave
+        // every checksum wrong, and a segment that the network damaged makes no CRC correct.
+        if state.mpa.tcp[direction].repeats_unacknowledged(segment) {
             let Segment { frame, seq: start, octets, .. } = *segment;
             let repeat = Retransmission { direction, frame, start, octets: octets.to_vec() };
             while let Some(at) = self.waiting.iter_mut().position(|damaged| damaged.overlay(&repeat)) {
@@ -210,6 +212,21 @@ mod tests {
             let note = note.map(|finding| (finding.frame, finding.found.contains("repeats it with a correct CRC")));
             assert_eq!(note, Some((7.into(), true)), "{found:#?}");
         }
+    }
+
+    /// A program that changed the headers in the capture left wrong TCP checksums.
+    #[test]
+    fn a_repetition_may_have_a_wrong_checksum() {
+        let wire = damaged(|wire, good, _| {
+            wire.send_again(0, 36, &good[..20]);
+            wire.send_again(0, 16, &good[20..]);
+        });
+        // The headers of Ethernet and IPv4 have 34 octets, and the checksum follows 16 more octets.
+        let wrong = wire.changed(|mut frames| {
+            frames.iter_mut().for_each(|(_, frame)| frame[50] ^= 0x55);
+            frames
+        });
+        assert_eq!(wrong.errors(), []);
     }
 
     /// The next FPDU arrives before the retransmission of the damaged FPDU.

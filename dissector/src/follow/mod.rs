@@ -154,6 +154,14 @@ impl ConnectionState {
         self.connection.syn == [true; 2] && !self.mpa.tcp.iter().any(|tcp| tcp.missed || tcp.cut)
     }
 
+    /// Returns whether a missing Terminate proves that the sender of `direction` sent none. This is
+    /// not certain if octets are missing. It is not certain either if the capture begins so late
+    /// that it has no SYN and no recognised FPDU of the direction.
+    pub(crate) fn would_know_terminate(&self, direction: Direction) -> bool {
+        let side = &self.traffic.directions[direction];
+        !side.lost && (side.has_started() || self.connection.syn[direction])
+    }
+
     /// Returns the context of the latest unit, if the context is relevant to this kind of unit.
     pub(crate) fn context_of(&self, unit: &Unit<'_>) -> Option<&Context> {
         let is_relevant = match unit.kind {

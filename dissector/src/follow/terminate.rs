@@ -59,7 +59,7 @@ pub(crate) struct SegmentLog {
 }
 
 impl SegmentLog {
-    /// Returns whether all segments are kept.
+    /// Returns whether all segments so far were captured and are kept.
     pub(crate) fn is_complete(&self) -> bool {
         !self.incomplete
     }
@@ -84,6 +84,11 @@ impl SegmentLog {
     /// `false`.
     pub(crate) fn has(&self, number: u64, header: &[u8]) -> bool {
         self.kept.iter().any(|segment| segment.number == number && segment.header() == header)
+    }
+
+    /// Returns whether a segment has `header` and `len` octets.
+    pub(crate) fn has_with_len(&self, header: &[u8], len: u32) -> bool {
+        self.kept.iter().any(|segment| segment.ulpdu_len == len && segment.header() == header)
     }
 
     /// Returns whether a tagged segment with payload used the STag of `header` before the first
@@ -138,6 +143,8 @@ pub(crate) struct TerminateMessage {
     pub reported: ReportedSegment,
     /// RDMAP's opcode in the copied header.
     pub opcode: Option<Opcode>,
+    /// Location of the field DDP Segment Length, if present.
+    pub length_at: Location,
     /// Location of the copied header.
     pub copied: Location,
 }
@@ -167,10 +174,11 @@ impl TerminateMessage {
         };
         let opcode = copied.map(|header| Opcode(header[1] & 0xf));
         let start = ULPDU_AT + view.header_len + RawTerminate::LEN + 2;
+        let length_at = unit.locate_first(start - 2..start);
         let copied = unit.locate_first(start..start + copied.map_or(0, <[u8]>::len));
         let numbers = *view.header.get(10..)?.first_chunk()?;
         let (frame, error) = (unit.frame, fixed.error());
-        Some(TerminateMessage { frame, numbers, error, control, segment_length, reported, opcode, copied })
+        Some(TerminateMessage { frame, numbers, error, control, segment_length, reported, opcode, length_at, copied })
     }
 
     /// Returns whether this Terminate is in `unit`. `unit` must be of the same direction as the

@@ -159,7 +159,9 @@ impl Traffic {
                     self.directions[direction].start();
                     self.directions.iter_mut().for_each(|side| side.operations.start());
                 }
-                self.directions[direction].has_started = true;
+                let side = &mut self.directions[direction];
+                side.log.incomplete |= !side.has_started;
+                side.has_started = true;
                 self.record_fpdu(unit, fpdu, view, remarks);
             }
             Kind::Unparsed { .. } => {
@@ -341,6 +343,11 @@ impl DirectionTraffic {
     /// have one. Then the octets in place of the header are payload.
     pub(crate) fn lacks_header(&self) -> bool {
         self.headers == Headers::Missing
+    }
+
+    /// Returns whether a start-up frame or an FPDU of the direction was found.
+    pub(super) fn has_started(&self) -> bool {
+        self.has_started
     }
 
     fn start(&mut self) {

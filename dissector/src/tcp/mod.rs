@@ -16,7 +16,6 @@ mod table;
 #[cfg(test)]
 pub(crate) mod testing;
 
-pub(crate) use checksum::Checksum;
 pub(crate) use connection_summary::{ConnectionSummary, SegmentClass};
 pub(crate) use direction_stream::{DirectionRecord, DirectionStream, Pending};
 pub(crate) use fingerprints::Fingerprints;

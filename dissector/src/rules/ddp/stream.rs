@@ -135,7 +135,7 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
     for direction in Direction::BOTH {
         let (own, receiver) = (&traffic.directions[direction], &traffic.directions[direction.peer()]);
         let closed = [connection.fin[direction.peer()], connection.rst[direction.peer()]].into_iter().flatten().min();
-        let closed = closed.filter(|_| !receiver.lost);
+        let closed = closed.filter(|_| state.would_know_terminate(direction.peer()));
         // MPA forbids a Responder to send a Terminate before the Responder has received a valid
         // FPDU. So a bad CRC in the first FPDU causes no finding.
         let Some(bad) = own.bad_crc.filter(|bad| own.fpdus.is_some_and(|(first, _)| first < bad.frame)) else {
@@ -354,5 +354,38 @@ mod tests {
             wire.fin(1);
         });
         proves(requirement!("DDP-7-1"), &answered(rdmap), &crossing);
+    }
+
+    /// Of the receiver, only the last frames were captured: its FIN or RST, or also a single FPDU,
+    /// in which the dissector recognises no Terminate.
+    #[test]
+    fn an_answer_to_an_error_may_be_missing() {
+        let mut bad_crc = testing::fpdu(&testing::hex("4143 00000000 00000000 00000002 00000000 2a"));
+        bad_crc[20] ^= 1;
+        let terminate = "4147 00000000 00000002 00000001 00000000 20020000";
+        for end in [Wire::fin, Wire::rst] {
+            let closed = |answers: bool| {
+                then(&[(0, SEND), (1, SEND)], |wire| {
+                    wire.send(0, &bad_crc);
+                    if answers {
+                        wire.send_ulpdu(1, terminate);
+                    }
+                    end(wire, 1);
+                })
+            };
+            // The last octet of the address of direction 1 is 1.
+            let last = |wire: &Wire, count: usize| {
+                wire.changed(|mut frames| {
+                    let first = frames.len() - count;
+                    let mut index = 0..;
+                    frames.retain(|(_, frame)| index.next() >= Some(first) || frame[29] != 1);
+                    frames
+                })
+            };
+            for id in [requirement!("DDP-7-1"), requirement!("RDMAP-6.2.1-1")] {
+                proves(id, &closed(false), &last(&closed(true), 1));
+                proves(id, &closed(false), &last(&closed(true), 2));
+            }
+        }
     }
 }

@@ -114,9 +114,7 @@ fn rejected_stag(
     // wrong. So the finding is a note. The finding is also a note if it is possible that an earlier
     // use of the STag is missing in the capture.
     let log = &state.traffic.directions[sender].log;
-    let is_late = seen.reported_segment().is_none();
-    let mut findings =
-        findings.as_note_if(may_be_named || log.has_earlier_stag_use(header) || is_late && !log.is_complete());
+    let mut findings = findings.as_note_if(may_be_named || log.has_earlier_stag_use(header) || !log.is_complete());
     findings.report_in_frame(requirement!("DDP-4.2-5"), sender, target.frame, expected, found);
 }
 
@@ -200,6 +198,23 @@ mod tests {
         assert_eq!((finding.direction, finding.severity), (0, Severity::Note));
         // The Terminate reports another segment, which can be among the missing octets.
         assert_eq!(found(&report.replace("2000", "3000")), []);
+    }
+
+    /// It is possible that the receiver accepted the same STag before the first captured octet.
+    #[test]
+    fn an_stag_is_refused_in_a_capture_that_begins_late() {
+        let report = "4147 00000000 00000002 00000001 00000000 1100c000 000f c140 deadbeef 0000000000002000";
+        let mut wire = exchange(&[(0, "c140 deadbeef 0000000000001000 2a")]);
+        let begin = wire.count();
+        for msn in 1..=6 {
+            (0..2).for_each(|direction| wire.send(direction, &testing::fpdu(&testing::send_of(msn, 30))));
+        }
+        wire.send_ulpdu(0, WRITE);
+        wire.send_ulpdu(1, report);
+        let found = wire.changed(|frames| frames[begin..].to_vec()).findings().into_iter();
+        let found: Vec<_> = found.filter(|finding| finding.requirement == requirement!("DDP-4.2-5")).collect();
+        let [finding] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((finding.direction, finding.severity), (0, Severity::Note));
     }
 
     #[test]

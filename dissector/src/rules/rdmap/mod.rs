@@ -22,6 +22,7 @@ pub(super) static RULES: &[&Rule] = &[
     &atomic::ALIGNMENT,
     &atomic::RESPONSE,
     &reported_segment::SEGMENT,
+    &reported_segment::REPEATED_HEADER,
     &reported_segment::SYNTHETIC,
     &reported_segment::READ,
     &reported_segment::INVALIDATION,

@@ -5,7 +5,7 @@ use weft_core::wire::rdmap::{ErrorLayer, Opcode, RawReadRequest, RawTerminate, R
 
 use super::terminate::lacks_parts;
 use crate::direction::Direction;
-use crate::follow::{ConnectionState, RequestKind, TerminateMessage};
+use crate::follow::{ConnectionState, LoggedSegment, RequestKind, TerminateMessage};
 use crate::parse::{SegmentView, ULPDU_AT, Unit};
 use crate::rules::rule::{Check, Findings, Rule};
 
@@ -25,6 +25,8 @@ pub(super) static SEGMENT: Rule = Check::Opcode(TERMINATE, segment).covers(requi
     "RDMAP-7306.8.2-9"
 ]);
 
+pub(super) static REPEATED_HEADER: Rule = Check::End(repeated_header).covers(requirements!["RDMAP-4.8-8"]);
+
 pub(super) static SYNTHETIC: Rule = Check::End(synthetic).covers(requirements!["RDMAP-4.8-10"]);
 
 pub(super) static READ: Rule = Check::Opcode(TERMINATE, read).covers(requirements!["RDMAP-4.8-42", "RDMAP-4.8-43"]);
@@ -36,11 +38,8 @@ fn segment(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, fin
     let Some(seen) = state.traffic.terminate_at(unit) else { return };
     let sender = &state.traffic.directions[unit.direction().peer()];
     if let Some(target) = seen.reported_segment() {
-        if let Some(length) = seen.segment_length.filter(|_| seen.control.m())
-            && u32::from(length) != target.ulpdu_len
-        {
-            let expected = format!("length {}, the length of the segment in frame {}", target.ulpdu_len, target.frame);
-            findings.report(requirement!("RDMAP-4.8-8"), unit, AT + 4..AT + 6, &expected, format!("length {length}"));
+        if let Some((expected, found)) = wrong_length(seen, &target).filter(|_| !may_repeat(seen, &target)) {
+            findings.report(requirement!("RDMAP-4.8-8"), unit, AT + 4..AT + 6, &expected, found);
         }
         if let Some(fault) = sender.fault
             && fault.number < target.number
@@ -55,6 +54,41 @@ fn segment(state: &ConnectionState, unit: &Unit<'_>, view: &SegmentView<'_>, fin
     }
     if !lacks_parts(view) {
         by_opcode(state, unit, seen, findings);
+    }
+}
+
+/// Returns whether the peer can have sent several segments with the header of `target`. A tagged
+/// header has no sequence number. An untagged header repeats only if its sender repeats an MSN, and
+/// the receiver can report that as an invalid MSN.
+fn may_repeat(seen: &TerminateMessage, target: &LoggedSegment) -> bool {
+    let error = seen.error;
+    let is_about_msn = error.layer == ErrorLayer::DDP && error.error_type == 2 && matches!(error.code, 2 | 3);
+    target.msn().is_none() || is_about_msn
+}
+
+/// If the Terminate has a length that the reported segment `target` does not have, returns the
+/// expected and the found length.
+fn wrong_length(seen: &TerminateMessage, target: &LoggedSegment) -> Option<(String, String)> {
+    let length = seen.segment_length.filter(|length| seen.control.m() && u32::from(*length) != target.ulpdu_len)?;
+    let expected = format!("length {}, the length of the segment in frame {}", target.ulpdu_len, target.frame);
+    Some((expected, format!("length {length}")))
+}
+
+/// Like [`segment`], but for a header that can repeat. A segment with the same header and another
+/// length can be missing in the capture, or captured after the Terminate. All segments of a
+/// direction are known only when the connection ends, so this rule runs at the end.
+fn repeated_header(state: &ConnectionState, findings: &mut Findings<'_>) {
+    for (direction, side) in Direction::BOTH.into_iter().zip(&state.traffic.directions) {
+        let other = &state.traffic.directions[direction.peer()];
+        let Some(seen) = side.terminate.as_ref().filter(|_| other.log.is_complete()) else { continue };
+        let is_sent = |target: &LoggedSegment| {
+            seen.segment_length.is_some_and(|length| other.log.has_with_len(target.header(), length.into()))
+        };
+        if let Some(target) = seen.reported_segment().filter(|target| may_repeat(seen, target) && !is_sent(target))
+            && let Some((expected, found)) = wrong_length(seen, &target)
+        {
+            findings.report_in_frame(requirement!("RDMAP-4.8-8"), direction, seen.length_at, &expected, found);
+        }
     }
 }
 
@@ -252,6 +286,47 @@ mod tests {
         let report = "4147 00000000 00000002 00000001 00000000 1201c000 0013 4143 00000000 00000009 00000001 00000000";
         let found = exchange(&[(0, again), (0, again), (1, report)]).findings();
         assert!(found.iter().all(|finding| finding.requirement != requirement!("RDMAP-7.1-6")), "{found:?}");
+    }
+
+    const WRITE: &str = "c140 deadbeef 0000000000002000 2a";
+    const LONG_WRITE: &str = "c140 deadbeef 0000000000002000 2a2b2c2d";
+
+    fn report_of_write(length: &str) -> String {
+        format!("4147 00000000 00000002 00000001 00000000 1101c000 {length} c140 deadbeef 0000000000002000")
+    }
+
+    /// Two Writes have the same header and different lengths. The receiver rejects the second one.
+    #[test]
+    fn the_length_of_a_segment_whose_header_repeats() {
+        let id = requirement!("RDMAP-4.8-8");
+        let both = |length: &str| exchange(&[(0, WRITE), (0, LONG_WRITE), (1, &report_of_write(length))]);
+        proves(id, &both("0013"), &both("0012"));
+        let mut late = exchange(&[(0, WRITE)]);
+        late.swapped(|wire| wire.send_ulpdu(0, LONG_WRITE), |wire| wire.send_ulpdu(1, &report_of_write("0012")));
+        late.send_ulpdu(0, "4143 00000000 00000000 00000001 00000000 2a");
+        proves(id, &both("0013"), &late);
+        let mut lost = exchange(&[(0, WRITE)]);
+        lost.lose(0, &fpdu(&hex(LONG_WRITE)));
+        lost.send_ulpdu(1, &report_of_write("0012"));
+        proves(id, &both("0013"), &lost);
+        lost.send_ulpdu(0, "4143 00000000 00000000 00000001 00000000 2a");
+        proves(id, &both("0013"), &lost);
+    }
+
+    /// The receiver rejects the second Send with MSN 1, which is longer than the first one.
+    #[test]
+    fn the_length_of_a_segment_whose_msn_repeats() {
+        let report = |length: &str| {
+            format!(
+                "4147 00000000 00000002 00000001 00000000 1203c000 {length} 4143 00000000 00000000 00000001 00000000"
+            )
+        };
+        let id = requirement!("RDMAP-4.8-8");
+        let wrong = exchange(&[(0, SEND), (1, &report("0014"))]);
+        let mut lost = exchange(&[(0, SEND)]);
+        lost.lose(0, &fpdu(&hex(&format!("{SEND}2b"))));
+        lost.send_ulpdu(1, &report("0014"));
+        proves(id, &wrong, &lost);
     }
 
     #[test]

@@ -45,7 +45,7 @@ fn errors(state: &ConnectionState, findings: &mut Findings<'_>) {
             }
             continue;
         }
-        if own.lost {
+        if !state.would_know_terminate(side) {
             continue;
         }
         // MPA forbids a Responder to send a Terminate before the Responder has received a valid
