@@ -289,11 +289,7 @@ local function is_about_later(c, fault, fpdu, later)
     -- the wrong FPDU.
     if not fault.is_used and not c.op then return false end
     -- In a Terminate, the length and the DDP header of the rejected FPDU follow four bytes.
-    local rejected = fpdu.payload:sub(5, 24)
-    for _, correct in ipairs(later) do
-      if rejected == correct:octets():sub(1, 20) then return true end
-    end
-    return false
+    return fpdu.payload:sub(5, 24) == later[1]:octets():sub(1, 20)
   end
   if fault.is_used then return not fault.is_used(fpdu.payload) end
   if not c.op then return fpdu.payload == octets.counted(CORRECT_SEND) end

@@ -79,7 +79,7 @@ async fn failures_are_reduced_to_cases_that_fail_again() {
         // To find this deviation, a session needs two Writes to the same address.
         ("ddp.refuses-second-write", 80, 4),
         // To find this deviation, a session needs an FPDU with a wrong CRC.
-        ("mpa.accepts-bad-crc", 80, 1),
+        ("mpa.accepts-bad-crc", 80, 2),
         // Only the monitor (the dissector with its rules) notices that MO is wrong.
         ("ddp.mo-constant", 15, 3),
         // To find this deviation, a session needs an SDP message with a wrong format.
