@@ -6,6 +6,7 @@ use crate::frame_number::FrameNumber;
 use crate::ip::{Datagram, Segment};
 use crate::path::Path;
 use crate::stream_id::StreamId;
+use crate::tcp::before;
 
 /// The transport header of a frame. If the frame completed an IP packet of several fragments, this
 /// is the transport header of that IP packet.
@@ -163,6 +164,32 @@ impl<'a> TcpSegment<'a> {
     #[must_use]
     pub fn identification(&self) -> Option<u16> {
         self.0.identification
+    }
+
+    /// Returns whether the segment selectively acknowledges later octets (RFC 2018): the first
+    /// block of its SACK option begins after the acknowledgement number. A duplicate SACK (RFC
+    /// 2883) does not count.
+    #[must_use]
+    pub fn has_sack(&self) -> bool {
+        let mut options = self.0.options;
+        while let [kind, rest @ ..] = options {
+            match (kind, rest) {
+                (0, _) => return false,
+                (1, _) => options = rest,
+                (5, [_, block @ ..]) => {
+                    let start = block.first_chunk().map(|start| u32::from_be_bytes(*start));
+                    return start.is_some_and(|start| self.0.ack_flag && before(self.0.ack, start));
+                }
+                (_, [length @ 2..=40, ..]) => options = options.get(usize::from(*length)..).unwrap_or(&[]),
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// The payload octets that were captured.
+    pub(crate) fn octets(&self) -> &'a [u8] {
+        self.0.octets
     }
 
     /// The network in which the segment was captured.

@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use weft_core::wire::ddp::Segment;
+use weft_core::wire::ddp::{Msn, Segment};
 use weft_core::wire::rdmap::{Opcode, RawAtomicRequest, ReadRequest};
 use zerocopy::FromBytes;
 
@@ -34,10 +34,22 @@ pub(super) struct Access {
     is_open: bool,
 }
 
+impl Access {
+    /// Returns whether the access contains `span`. If the length of `span` is not known (0), only
+    /// its start counts.
+    fn contains(&self, span: Span) -> bool {
+        let offset = span.to.wrapping_sub(self.span.to);
+        let is_start = self.span.stag == span.stag && offset < self.span.len.max(1);
+        is_start && span.len <= self.span.len - offset.min(self.span.len)
+    }
+}
+
 /// A Send.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SentMessage {
     pub(super) opcode: Opcode,
+    /// Queue number and message sequence number.
+    queue: Option<(u32, Msn)>,
     /// Length in octets.
     pub(super) len: u64,
     /// The frame of the first segment.
@@ -104,27 +116,30 @@ impl Accesses {
         if self.sends.len() >= MAX_SENDS {
             self.sends.pop_front();
         }
-        let Message { opcode, len, frames: (first, last), .. } = *message;
-        self.sends.push_back(SentMessage { opcode, len, first, last });
+        let Message { opcode, queue, len, frames: (first, last), .. } = *message;
+        self.sends.push_back(SentMessage { opcode, queue, len, first, last });
     }
 
-    /// The access with a segment in frame `frame`.
-    pub(super) fn in_frame(&self, opcode: Opcode, frame: FrameNumber) -> Option<&Access> {
-        self.kept.iter().rev().find(|access| access.opcode == opcode && access.first <= frame && frame <= access.last)
+    /// The access with a segment in frame `frame` that contains `span`.
+    pub(super) fn in_frame(&self, opcode: Opcode, frame: FrameNumber, span: Span) -> Option<&Access> {
+        let is_in = |access: &&Access| access.opcode == opcode && access.first <= frame && frame <= access.last;
+        self.kept.iter().rev().filter(is_in).find(|access| access.contains(span))
     }
 
-    /// The latest access before frame `before` that contains the start of `span`.
+    /// The latest access before frame `before` that contains `span`.
     pub(super) fn containing(&self, opcode: Opcode, span: Span, before: FrameNumber) -> Option<&Access> {
-        let has = |access: &Access| {
-            let offset = span.to.wrapping_sub(access.span.to);
-            access.span.stag == span.stag && offset < access.span.len.max(1)
-        };
-        self.kept.iter().rev().find(|access| access.opcode == opcode && access.first < before && has(access))
+        let is_earlier = |access: &&Access| access.opcode == opcode && access.first < before;
+        self.kept.iter().rev().filter(is_earlier).find(|access| access.contains(span))
     }
 
     /// The accesses that ended before frame `before`, the latest first.
     pub(super) fn before(&self, before: FrameNumber) -> impl Iterator<Item = &Access> {
         self.kept.iter().rev().filter(move |access| access.last < before)
+    }
+
+    /// The latest Send with this queue number and message sequence number.
+    pub(super) fn send_with(&self, queue: u32, msn: Msn) -> Option<&SentMessage> {
+        self.sends.iter().rev().find(|send| send.queue == Some((queue, msn)))
     }
 
     /// The Send with a segment in frame `frame`.

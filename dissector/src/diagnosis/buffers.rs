@@ -1,14 +1,16 @@
 //! The buffers that an endpoint advertised to its peer.
 //!
-//! Three kinds of messages advertise a buffer: a Read Request (the buffer is its Data Sink), a
-//! SrcAvail or SinkAvail of SDP, and a message of the ULP in a Send. Most ULPs are unknown. So this
-//! module keeps the first octets of the Sends. If a Send has the STag of an access, next to an
-//! address and a length that fit the access, the Send advertised the buffer.
+//! These messages advertise a buffer: a Read Request (the buffer is its Data Sink), a SrcAvail or
+//! SinkAvail of SDP, a command of NVMe or iSCSI, and other messages of a ULP in a Send. Most ULPs
+//! are unknown. So this module keeps the first octets of the Sends. If a Send has the STag of an
+//! access, next to an address and a length that fit the access, the Send advertised the buffer.
 //!
 //! **Memory.** At most [`MAX_BUFFERS`] buffers and [`MAX_SENDS`] Sends are kept for each endpoint.
 //! The oldest ones are dropped first.
 
 use std::collections::VecDeque;
+
+use weft_core::wire::rdmap::Opcode;
 
 use crate::frame_number::FrameNumber;
 
@@ -21,6 +23,8 @@ const HEAD: usize = 64;
 /// A Send with other contents can look like an advertisement. So an advertised buffer of a Send has
 /// at most this length in octets.
 const MAX_LEN: u32 = 1 << 31;
+/// If two STags differ in at most this number of bits, they are similar.
+const MAX_BITS: u32 = 2;
 
 /// The message that advertised a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +35,34 @@ pub(super) enum Advert {
     SrcAvail,
     /// A SinkAvail of SDP: the peer may write to the buffer.
     SinkAvail,
-    /// A message of the ULP in a Send.
+    /// A command of NVMe.
+    Nvme,
+    /// A command of iSCSI (iSER).
+    Iser,
+    /// A message of another ULP in a Send.
     Send,
+}
+
+/// The accesses that an advertisement allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Allowed {
+    /// The advertisement does not show it.
+    Unknown,
+    /// Only Reads.
+    Reads,
+    /// Only Writes.
+    Writes,
+}
+
+impl Allowed {
+    /// The allowed accesses in the plural.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Allowed::Unknown => "any access",
+            Allowed::Reads => "Reads",
+            Allowed::Writes => "Writes",
+        }
+    }
 }
 
 /// A buffer.
@@ -45,6 +75,7 @@ pub(super) struct Buffer {
     /// The frame that advertised the buffer.
     pub(super) frame: FrameNumber,
     pub(super) advert: Advert,
+    pub(super) allowed: Allowed,
 }
 
 /// A range of octets that the peer reads or writes.
@@ -76,6 +107,15 @@ impl Buffer {
     /// Returns whether `to` is in the buffer, or is the offset after its last octet.
     fn has(self, to: u64) -> bool {
         self.to <= to && u128::from(to) <= self.end()
+    }
+
+    /// Returns whether the advertisement forbids an access with `opcode`.
+    pub(super) fn forbids(self, opcode: Opcode) -> bool {
+        match self.allowed {
+            Allowed::Unknown => false,
+            Allowed::Reads => opcode == Opcode::WRITE,
+            Allowed::Writes => opcode == Opcode::READ_REQUEST,
+        }
     }
 
     /// Number of octets of `span` before and after the buffer.
@@ -138,17 +178,44 @@ impl Buffers {
         containing.or_else(in_sends).or_else(|| self.known.iter().rev().find(fits).copied())
     }
 
-    /// Finds the latest advertisement of another STag for the start of an access. Only an
-    /// advertisement with exactly the offset of the access counts.
+    /// Finds the latest advertisement of another STag whose buffer contains the access. If a Send
+    /// can have several of them, the Send does not count.
     pub(super) fn find_other_stag(&self, span: Span, before: FrameNumber) -> Option<Buffer> {
         if span.to == 0 {
             return None;
         }
-        let is_near =
-            |buffer: &Buffer| buffer.to == span.to && buffer.stag != span.stag && buffer.advert != Advert::ReadRequest;
-        let known = self.known.iter().rev().find(|buffer| is_near(buffer) && buffer.frame < before);
-        let sends = self.sends.iter().rev().filter(|send| send.frame < before);
-        known.copied().or_else(|| sends.flat_map(SendHead::candidates).find(|buffer| is_near(buffer)))
+        let has_access = |buffer: &Buffer| {
+            let is_other = buffer.stag != span.stag && buffer.advert != Advert::ReadRequest;
+            is_other && buffer.has(span.to) && buffer.excess(span) == (0, 0)
+        };
+        let known = self.known.iter().rev().find(|buffer| has_access(buffer) && buffer.frame < before);
+        let mut sends = self.sends.iter().rev().filter(|send| send.frame < before);
+        known.copied().or_else(|| {
+            sends.find_map(|send| {
+                let mut found: Vec<Buffer> = send.candidates().filter(has_access).collect();
+                found.dedup_by_key(|buffer| buffer.stag);
+                if let [one] = found[..] { Some(one) } else { None }
+            })
+        })
+    }
+
+    /// Finds the latest STag before frame `before` that differs from `stag` in at most two bits,
+    /// and the frame of its Send. Returns `None` if a Send has `stag` itself.
+    pub(super) fn find_similar_stag(&self, stag: u32, before: FrameNumber) -> Option<(u32, FrameNumber)> {
+        let sends = || self.sends.iter().rev().filter(|send| send.frame < before);
+        let known = self.known.iter().rev().filter(|buffer| buffer.frame < before);
+        let known = known.map(|buffer| (buffer.stag, buffer.frame));
+        let words = sends().flat_map(|send| send.words().map(|word| (word, send.frame)));
+        let mut similar = None;
+        for (word, frame) in known.chain(words) {
+            if word == stag {
+                return None;
+            }
+            if (word ^ stag).count_ones() <= MAX_BITS {
+                similar.get_or_insert((word, frame));
+            }
+        }
+        similar
     }
 
     /// Returns whether all Sends before frame `before` are known completely, and none of them has
@@ -178,6 +245,12 @@ impl Buffers {
 }
 
 impl SendHead {
+    /// The words at multiples of four octets.
+    fn words(&self) -> impl Iterator<Item = u32> + '_ {
+        let words = self.octets[..self.len].as_chunks().0;
+        words.iter().map(|word| u32::from_be_bytes(*word))
+    }
+
     /// Every buffer that the octets can describe. An advertisement has an STag, a length of 32 bits
     /// and an offset of 64 bits, next to each other, in one of three orders.
     fn candidates(&self) -> impl Iterator<Item = Buffer> + '_ {
@@ -189,7 +262,8 @@ impl SendHead {
         starts.filter_map(move |(start, (stag, len, to))| {
             let (stag, len, to) = (word(start + stag)?, word(start + len)?, long(start + to)?);
             let is_possible = stag != 0 && (1..=MAX_LEN).contains(&len);
-            is_possible.then(|| Buffer { stag, to, len: u64::from(len), frame: self.frame, advert: Advert::Send })
+            let (frame, len) = (self.frame, u64::from(len));
+            is_possible.then_some(Buffer { stag, to, len, frame, advert: Advert::Send, allowed: Allowed::Unknown })
         })
     }
 }
@@ -238,7 +312,17 @@ mod tests {
         let buffers = with_send("0000560000001000 11223344 00000040");
         let other = buffers.find_other_stag(span(0x1122_3345, 0x5600_0000_1000, 8), 9.into());
         assert_eq!(other.map(|buffer| buffer.stag), Some(0x1122_3344));
-        assert_eq!(buffers.find_other_stag(span(0x1122_3345, 0x5600_0000_1004, 8), 9.into()), None);
+        let inside = buffers.find_other_stag(span(0x1122_3345, 0x5600_0000_1038, 8), 9.into());
+        assert_eq!(inside, other);
+        assert_eq!(buffers.find_other_stag(span(0x1122_3345, 0x5600_0000_1039, 8), 9.into()), None);
+    }
+
+    #[test]
+    fn a_similar_stag_differs_in_two_bits() {
+        let buffers = with_send("0000560000001000 11223344 00000040");
+        assert_eq!(buffers.find_similar_stag(0x1122_3347, 9.into()), Some((0x1122_3344, 5.into())));
+        assert_eq!(buffers.find_similar_stag(0x1122_334b, 9.into()), None);
+        assert_eq!(buffers.find_similar_stag(0x1122_3344, 9.into()), None);
     }
 
     #[test]

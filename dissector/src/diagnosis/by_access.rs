@@ -7,6 +7,7 @@ use crate::direction::Direction;
 use crate::format::counted;
 use crate::frame_number::FrameNumber;
 
+use super::accesses::Access;
 use super::buffers::{Advert, Buffer, Span};
 use super::terminate::TerminateReport;
 use super::track::{Invalidation, Track};
@@ -65,6 +66,18 @@ fn reason(error: TerminateError) -> Option<Reason> {
     })
 }
 
+/// The message that advertises a buffer, with its article.
+fn carrier(advert: Advert) -> &'static str {
+    match advert {
+        Advert::ReadRequest => "a Read Request",
+        Advert::SrcAvail => "a SrcAvail",
+        Advert::SinkAvail => "a SinkAvail",
+        Advert::Nvme => "an NVMe command",
+        Advert::Iser => "an iSCSI command",
+        Advert::Send => "a Send",
+    }
+}
+
 /// Explains a Terminate about a Send with Invalidate that names `stag`.
 fn invalidation(track: &Track, owner: Direction, terminate: &TerminateReport, stag: u32) -> Verdict {
     let (own, peer) = (track.end(owner), track.end(owner.peer()));
@@ -81,9 +94,15 @@ fn invalidation(track: &Track, owner: Direction, terminate: &TerminateReport, st
         let what = format!("whether {own} registered the STag again in the meantime");
         return verdict.then(earlier).then(link).unknown(what);
     }
+    if let Some((similar, frame)) = track.buffers[owner].find_similar_stag(stag, before) {
+        let headline = format!("{peer} invalidates STag {stag:#010x}, which {own} did not advertise");
+        let verdict = Verdict::new(Cause::InvalidStag, owner.peer().into(), headline);
+        let sent = Link::new(owner, Some(frame), format!("{own} sends the similar STag {similar:#010x}"));
+        return verdict.then(sent).then(link).advice(peer, &format!("use the STag {similar:#010x} (frame {frame})"));
+    }
     let verdict = verdict.then(link);
     if track.buffers[owner].never_has(stag, before) {
-        verdict.unknown(format!("the STag {stag:#010x} before frame {before}: {own} never sent it"))
+        verdict.unknown(format!("the origin of the STag: {own} did not send it before frame {before}"))
     } else {
         verdict.unknown(format!("why {own} cannot invalidate the STag"))
     }
@@ -94,12 +113,17 @@ impl<'t> Rejected<'t> {
         let accesses = &track.accesses[owner.peer()];
         let opcode = terminate.opcode()?;
         let copied = terminate.span();
-        let in_target = terminate.target.and_then(|frame| accesses.in_frame(opcode, frame));
-        let containing = copied.and_then(|span| accesses.containing(opcode, span, terminate.frame));
         // The copied header has the exact range, but possibly only of one segment of the message.
-        let access = containing.or(in_target.filter(|access| copied.is_none_or(|it| it.stag == access.span.stag)));
+        // If bytes of the peer were not captured, an access to the same range can be another
+        // message.
+        let is_complete = track.carried[owner.peer()].other.missing_octets == 0;
+        let reported = copied.zip(terminate.target);
+        let reported = reported.and_then(|(span, frame)| accesses.in_frame(opcode, frame, span));
+        let containing = copied.filter(|_| is_complete);
+        let containing = containing.and_then(|span| accesses.containing(opcode, span, terminate.frame));
+        let access = reported.or(containing);
         let span = access.map(|access| access.span).or(copied)?;
-        let frame = access.map(|access| access.first).or(terminate.target);
+        let frame = access.map(|access| access.first);
         Some(Rejected { track, terminate, owner, opcode, span, frame })
     }
 
@@ -119,7 +143,13 @@ impl<'t> Rejected<'t> {
         self.opcode == Opcode::READ_RESPONSE
     }
 
+    /// The buffer of the access. Each Read Response needs a Read Request of its own. So if bytes of
+    /// the requester were not captured, the buffer of a response is not known.
     fn buffer(&self) -> Option<Buffer> {
+        let is_lost = self.is_response() && self.track.carried[self.owner].other.missing_octets > 0;
+        if is_lost {
+            return None;
+        }
         self.track.buffers[self.owner].find(self.span, self.before(), self.is_response())
     }
 
@@ -140,15 +170,16 @@ impl<'t> Rejected<'t> {
 
     /// The event of the advertisement.
     fn advertised(&self, buffer: Buffer) -> Link {
-        let Buffer { stag, to, len, frame, advert } = buffer;
-        let with = match advert {
-            Advert::ReadRequest => "a Read Request",
-            Advert::SrcAvail => "a SrcAvail",
-            Advert::SinkAvail => "a SinkAvail",
-            Advert::Send => "a Send",
-        };
+        let Buffer { stag, to, len, frame, advert, .. } = buffer;
+        let with = carrier(advert);
         let len = counted(len, "byte");
-        let text = format!("{} advertises {len} with STag {stag:#010x} and offset {to:#x} in {with}", self.own());
+        let own = self.own();
+        let text = match advert {
+            Advert::ReadRequest => {
+                format!("{own} sends a Read Request for {len} with Data Sink STag {stag:#010x} and offset {to:#x}")
+            }
+            _ => format!("{own} advertises {len} with STag {stag:#010x} and offset {to:#x} in {with}"),
+        };
         Link::new(self.owner, Some(frame), text)
     }
 
@@ -166,8 +197,11 @@ impl<'t> Rejected<'t> {
 
     fn bounds(&self) -> Verdict {
         let Some(buffer) = self.buffer() else {
-            let what = format!("the buffer that {} exceeded: no message in the capture advertises it", self.peer());
-            let verdict = self.unknown(&what);
+            let accepted = self.longest_accepted().map_or_else(String::new, |access| {
+                let (len, name) = (counted(access.span.len, "byte"), access.opcode.name());
+                format!("; {} accepted an {name} of {len} at the same offset in frame {}", self.own(), access.last)
+            });
+            let verdict = self.unknown(&format!("a message with the length of the buffer{accepted}"));
             return Verdict { cause: Cause::BeyondBuffer, ..verdict };
         };
         let (before, after) = buffer.excess(self.span);
@@ -183,7 +217,11 @@ impl<'t> Rejected<'t> {
         link.text = format!("{}, {count} {side} the {len} advertised in frame {}", link.text, buffer.frame);
         let verdict = Verdict::new(Cause::BeyondBuffer, self.owner.peer().into(), headline);
         let verdict = verdict.then(self.advertised(buffer)).then(link);
-        let what = format!("an access must stay within the {len} that the peer advertised (frame {})", buffer.frame);
+        let frame = buffer.frame;
+        let what = match buffer.advert {
+            Advert::ReadRequest => format!("a Read Response must have the {len} that frame {frame} requests"),
+            _ => format!("an access must stay within the {len} that the peer advertised (frame {frame})"),
+        };
         verdict.advice(self.peer(), &what)
     }
 
@@ -192,15 +230,32 @@ impl<'t> Rejected<'t> {
         let links = |verdict: Verdict| verdict.then(self.advertised(buffer)).then(self.link());
         let (own, frame) = (self.own(), buffer.frame);
         if self.is_response() {
-            let headline = format!("{own} rejects the answer to its own Read Request (frame {frame})");
+            let len = counted(buffer.len, "byte");
+            let headline = match reason(self.terminate.error) {
+                Some(Reason::Bounds) => format!("{own} read {len} into a shorter buffer of its own (frame {frame})"),
+                _ => format!("{own} rejects the response to its own Read Request of {len} (frame {frame})"),
+            };
             let verdict = links(Verdict::new(Cause::OwnReadRequest, self.owner.into(), headline));
             let what = "the Data Sink of a Read Request must be valid, and at least as long as the request";
             return verdict.advice(own, what);
         }
         let name = self.name();
         let headline = format!("{own} rejects an {name} inside the buffer that it advertised in frame {frame}");
-        let verdict = links(Verdict::new(Cause::Terminate, Culprit::NotInCapture, headline));
-        verdict.unknown(format!("why {own} rejects the access: STag, offset and length match the advertisement"))
+        if reason(self.terminate.error) != Some(Reason::Bounds) {
+            let verdict = links(Verdict::new(Cause::OwnBuffer, Culprit::NotInCapture, headline));
+            return verdict.unknown(format!("why {own} rejects the access: STag, offset and length fit"));
+        }
+        let verdict = links(Verdict::new(Cause::OwnBuffer, self.owner.into(), headline));
+        let len = counted(buffer.len, "byte");
+        verdict.advice(own, &format!("register all {len} that frame {frame} advertises"))
+    }
+
+    /// The longest earlier access to the same offset.
+    fn longest_accepted(&self) -> Option<&'t Access> {
+        let Span { stag, to, len } = self.span;
+        let earlier = self.track.accesses[self.owner.peer()].before(self.before());
+        let earlier = earlier.filter(|it| (it.span.stag, it.span.to) == (stag, to) && it.span.len < len);
+        earlier.max_by_key(|it| it.span.len)
     }
 
     fn stag(&self) -> Verdict {
@@ -222,20 +277,22 @@ impl<'t> Rejected<'t> {
             return self.bounds();
         }
         let buffers = &self.track.buffers[self.owner];
-        if let Some(other) = buffers.find_other_stag(self.span, before) {
+        let earlier = self.track.accesses[self.owner.peer()].before(before).find(|it| it.span.stag == stag);
+        if let Some(other) = buffers.find_other_stag(self.span, before).filter(|_| earlier.is_none()) {
+            let headline =
+                format!("{peer} used STag {stag:#010x} instead of {:#010x}, the STag of the buffer", other.stag);
             let verdict = Verdict::new(Cause::InvalidStag, self.owner.peer().into(), headline);
             let verdict = verdict.then(self.advertised(other)).then(self.link());
             let what = format!("use the advertised STag {:#010x} (frame {})", other.stag, other.frame);
             return verdict.advice(peer, &what);
         }
-        let earlier = self.track.accesses[self.owner.peer()].before(before).find(|it| it.span.stag == stag);
         let what = match earlier {
             Some(earlier) => format!(
                 "why the STag is no longer valid: {own} accepted it in frame {}, and no message invalidates it",
                 earlier.first
             ),
             None if buffers.never_has(stag, before) => {
-                format!("the origin of the STag: {own} never sent it before frame {before}")
+                format!("the origin of the STag: {own} did not send it before frame {before}")
             }
             None => "the message that advertised the STag".to_owned(),
         };
@@ -246,21 +303,24 @@ impl<'t> Rejected<'t> {
 
     fn rights(&self) -> Verdict {
         let (own, peer) = (self.own(), self.peer());
-        let headline = format!("{peer} has no right for an {} to the memory of {own}", self.name());
         let buffer = self.buffer();
-        let forbidden = match (buffer.map(|buffer| buffer.advert), self.opcode) {
-            (Some(Advert::SrcAvail), Opcode::WRITE) => Some("a SrcAvail only allows Reads"),
-            (Some(Advert::SinkAvail), Opcode::READ_REQUEST) => Some("a SinkAvail only allows Writes"),
-            _ => None,
+        let forbidding = buffer.filter(|buffer| buffer.forbids(self.opcode));
+        let (name, only) = (self.name(), forbidding.map(|buffer| buffer.allowed.name()));
+        let headline = match only {
+            Some(only) => format!("{peer} sent an {name} to a buffer that {own} advertised only for {only}"),
+            None => format!("{peer} has no right for an {name} to the memory of {own}"),
         };
-        let culprit = if forbidden.is_some() { self.owner.peer().into() } else { Culprit::NotInCapture };
+        let culprit = if forbidding.is_some() { self.owner.peer().into() } else { Culprit::NotInCapture };
         let mut verdict = Verdict::new(Cause::AccessRights, culprit, headline);
         if let Some(buffer) = buffer {
             verdict = verdict.then(self.advertised(buffer));
         }
         verdict = verdict.then(self.link());
-        match forbidden {
-            Some(rule) => verdict.advice(peer, rule),
+        match forbidding {
+            Some(buffer) => {
+                let (with, only) = (carrier(buffer.advert), buffer.allowed.name());
+                verdict.advice(peer, &format!("{with} like that of frame {} only allows {only}", buffer.frame))
+            }
             None => verdict.unknown(format!("the rights that {own} gave to the STag")),
         }
     }

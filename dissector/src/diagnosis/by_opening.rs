@@ -77,6 +77,16 @@ pub(super) fn ordinary(track: &Track, is_open: bool) -> Verdict {
         (first, other) if first > other => Culprit::First,
         _ => Culprit::Second,
     };
+    let worst = first.max(other);
+    if worst < Some(Severity::Error) {
+        let who = match culprit {
+            Culprit::First => track.end(Direction::Forward),
+            Culprit::Second => track.end(Direction::Reverse),
+            _ => "each endpoint",
+        };
+        let headline = format!("no error, but {who} does not follow recommendations");
+        return Verdict::new(Cause::Violations, Culprit::Nobody, headline);
+    }
     let who = match culprit {
         Culprit::First => track.end(Direction::Forward),
         Culprit::Second => track.end(Direction::Reverse),
@@ -97,8 +107,12 @@ fn worst(track: &Track, direction: Direction) -> Option<Severity> {
 fn without_violations(track: &Track, is_open: bool) -> Verdict {
     let sides = &track.transport.sides;
     if track.transport.is_one_sided() {
-        let headline = format!("the capture has only the segments of {}", track.end(Direction::Forward));
-        let verdict = Verdict::new(Cause::OneDirection, Culprit::NotInCapture, headline);
+        let own = track.end(Direction::Forward);
+        let is_orderly = sides[Direction::Forward].fin.is_some();
+        let (culprit, found) =
+            if is_orderly { (Culprit::Nobody, "no problem, but ") } else { (Culprit::NotInCapture, "") };
+        let headline = format!("{found}the capture has only the segments of {own}");
+        let verdict = Verdict::new(Cause::OneDirection, culprit, headline);
         return verdict.unknown(format!("everything that {} sent", track.end(Direction::Reverse)));
     }
     let retransmissions = sides[0].retransmissions + sides[1].retransmissions;
@@ -106,14 +120,14 @@ fn without_violations(track: &Track, is_open: bool) -> Verdict {
     let damaged = track.carried.iter().map(|counters| counters.other.damaged).sum::<u64>();
     if retransmissions + damaged > 0 {
         let is_lost = refills + damaged > 0;
-        let culprit = if is_lost { Culprit::Network } else { Culprit::NotInCapture };
+        let culprit = if is_lost { Culprit::Network } else { Culprit::Nobody };
         let what = counted(retransmissions, "retransmission");
         let headline = match damaged {
             0 => format!("no violation, but TCP needed {what}"),
             damaged => format!("no violation, but the network damaged {} ({what})", counted(damaged, "segment")),
         };
         let verdict = Verdict::new(Cause::Loss, culprit, headline);
-        return if is_lost { verdict } else { verdict.unknown("whether the segments were lost, or only late") };
+        return if is_lost { verdict } else { verdict.unknown("whether segments were lost, damaged, or only late") };
     }
     let headline = if is_open { "no problem; the capture ends before the connection" } else { "no problem" };
     Verdict::new(Cause::None, Culprit::Nobody, headline.to_owned())

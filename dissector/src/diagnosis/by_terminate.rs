@@ -10,15 +10,21 @@ use crate::frame_number::FrameNumber;
 
 use super::by_access;
 use super::ending::{EndEvent, next_event};
-use super::problem_kind::{ProblemKind, UNJUSTIFIED_TERMINATE};
+use super::problem_kind::{ProblemKind, SDP_NO_CREDIT, SDP_TOO_LONG, UNJUSTIFIED_TERMINATE};
+use super::problems::Problem;
 use super::terminate::TerminateReport;
-use super::track::Track;
+use super::track::{BadCrc, Track};
 use super::verdict::{Cause, Culprit, Link, Verdict};
 
 /// Explains the Terminate that `owner` sent.
 pub(super) fn explain(track: &Track, owner: Direction, terminate: &TerminateReport) -> Verdict {
     let own = track.end(owner);
-    let text = format!("{own} sends a Terminate ({})", terminate.error);
+    let other = terminate.with_other_error().filter(|_| is_local(terminate.error));
+    let other = other.filter(|other| direct_problem(track, owner, other).is_some());
+    let terminate = other.as_ref().unwrap_or(terminate);
+    let error = terminate.error;
+    let layout = terminate.layout().map_or_else(String::new, |layout| format!("; {layout}"));
+    let text = format!("{own} sends a Terminate: {} {}, {}{layout}", error.layer, error.type_name(), error.name());
     let link = Link::new(owner, Some(terminate.frame), text);
     let verdict = root(track, owner, terminate).then(link.therefore());
     match end_link(track, terminate.frame) {
@@ -44,10 +50,12 @@ fn root(track: &Track, owner: Direction, terminate: &TerminateReport) -> Verdict
     let (own, peer) = (track.end(owner), track.end(owner.peer()));
     let is_unjustified = |id: &RequirementId| UNJUSTIFIED_TERMINATE.contains(id);
     let own_errors = || track.problems.errors_of(owner).filter(|(_, problem)| problem.is_in(terminate.frame));
-    if let Some((index, problem)) = own_errors().find(|(_, problem)| problem.requirements.iter().any(is_unjustified)) {
-        let verdict = Verdict::of(index, problem, track);
+    // Without all earlier bytes, a reason for the Terminate can be missing.
+    let unjustified = own_errors().find(|(_, problem)| problem.requirements.iter().any(is_unjustified));
+    if let Some((index, problem)) = unjustified.filter(|_| track.is_complete()) {
         let headline = format!("{own} rejects a message of {peer} that it must accept");
-        return Verdict { headline, cause: Cause::Terminate, ..verdict };
+        let verdict = Verdict::with_headline(index, problem, track, headline);
+        return Verdict { cause: Cause::Terminate, ..verdict };
     }
     let access = by_access::explain(track, owner, terminate);
     let is_certain = access.as_ref().is_some_and(|verdict| verdict.culprit != Culprit::NotInCapture);
@@ -68,7 +76,7 @@ fn by_error(track: &Track, owner: Direction, terminate: &TerminateReport) -> Ver
         TerminateError::DDP_UNTAGGED_NO_BUFFER | TerminateError::DDP_UNTAGGED_MSN_RANGE
             if terminate.queue() == Some(queue::READ_REQUEST) =>
         {
-            read_depth(track, owner)
+            read_depth(track, owner, terminate)
         }
         TerminateError::DDP_UNTAGGED_NO_BUFFER => no_buffer(track, owner, terminate),
         TerminateError::DDP_UNTAGGED_TOO_LONG => too_long(track, owner, terminate),
@@ -109,16 +117,27 @@ fn fits(terminate: &TerminateReport, kind: ProblemKind) -> bool {
     }
 }
 
+/// The problem of the peer that fits the Terminate, if `owner` sent the Terminate directly after
+/// it.
+fn direct_problem<'t>(track: &'t Track, owner: Direction, terminate: &TerminateReport) -> Option<(usize, &'t Problem)> {
+    let is_direct = |problem: &Problem| track.transport.recent.ends_directly(owner, problem.first(), terminate.frame);
+    let mut errors = track.problems.errors_of(owner.peer());
+    errors.find(|(_, problem)| fits(terminate, problem.kind) && is_direct(problem))
+}
+
 /// Returns whether the error is about the receive buffers of the Terminate's sender.
 fn is_about_buffer(error: TerminateError) -> bool {
     [TerminateError::DDP_UNTAGGED_NO_BUFFER, TerminateError::DDP_UNTAGGED_TOO_LONG].contains(&error)
 }
 
 /// Explains a Terminate about a Read Request for which the queue has no room.
-fn read_depth(track: &Track, owner: Direction) -> Verdict {
+fn read_depth(track: &Track, owner: Direction, terminate: &TerminateReport) -> Verdict {
     let (own, peer) = (track.end(owner), track.end(owner.peer()));
     let mut errors = track.problems.errors_of(owner.peer());
     if let Some((index, problem)) = errors.find(|(_, problem)| problem.kind == ProblemKind::ReadDepth) {
+        return Verdict::of(index, problem, track);
+    }
+    if let Some((index, problem)) = direct_problem(track, owner, terminate) {
         return Verdict::of(index, problem, track);
     }
     let headline = format!("{own} has no room for a Read Request of {peer}");
@@ -132,6 +151,10 @@ fn read_depth(track: &Track, owner: Direction) -> Verdict {
 fn no_buffer(track: &Track, owner: Direction, terminate: &TerminateReport) -> Verdict {
     let (own, peer) = (track.end(owner), track.end(owner.peer()));
     let headline = format!("{own} had no receive buffer for a Send of {peer}");
+    if let Some((index, problem)) = sdp_problem(track, owner.peer(), terminate, SDP_NO_CREDIT) {
+        let verdict = Verdict::with_headline(index, problem, track, headline);
+        return Verdict { cause: Cause::NoReceiveBuffer, ..verdict };
+    }
     let verdict = Verdict::new(Cause::NoReceiveBuffer, Culprit::NotInCapture, headline);
     let verdict = verdict.then(send_link(track, owner.peer(), terminate));
     verdict.unknown(format!("whether {peer} sent more Sends than agreed, or {own} posted too few receive buffers"))
@@ -139,15 +162,53 @@ fn no_buffer(track: &Track, owner: Direction, terminate: &TerminateReport) -> Ve
 
 fn too_long(track: &Track, owner: Direction, terminate: &TerminateReport) -> Verdict {
     let (own, peer) = (track.end(owner), track.end(owner.peer()));
-    let len = terminate.target.and_then(|frame| track.accesses[owner.peer()].send_in(frame)).map(|send| send.len);
-    let len = len.map_or_else(String::new, |len| format!(" of {}", counted(len, "byte")));
+    let sent = terminate.target.and_then(|frame| track.accesses[owner.peer()].send_in(frame));
+    let sent_len = sent.map(|send| send.len);
+    let len = sent_len.map_or_else(String::new, |len| format!(" of {}", counted(len, "byte")));
     let headline = format!("a Send{len} of {peer} is longer than the receive buffer of {own}");
+    if let Some((index, problem)) = sdp_problem(track, owner.peer(), terminate, SDP_TOO_LONG) {
+        let verdict = Verdict::with_headline(index, problem, track, headline);
+        let verdict = verdict.advice(peer, "an SDP message must fit the receive Private Buffers of the peer");
+        return Verdict { cause: Cause::TooLong, ..verdict };
+    }
+    let link = send_link(track, owner.peer(), terminate);
+    if let Some(((max, frame), sent)) = track.max_receive[owner].zip(sent_len) {
+        return announced(track, owner, (max, frame), sent, link);
+    }
     let verdict = Verdict::new(Cause::TooLong, Culprit::NotInCapture, headline);
-    let verdict = verdict.then(send_link(track, owner.peer(), terminate));
+    let verdict = verdict.then(link);
     let before = terminate.target.unwrap_or(terminate.frame);
     let longest = track.accesses[owner.peer()].longest_send_before(before);
     let accepted = longest.map_or_else(String::new, |len| format!("; the longest Send before it had {len} bytes"));
-    verdict.unknown(format!("the length of the receive buffer, and so the program with the wrong length{accepted}"))
+    verdict.unknown(format!("the agreed length, and so the endpoint with the wrong length{accepted}"))
+}
+
+/// Explains a Send of `sent` octets that is too long for an endpoint that announced in frame
+/// `frame` to accept `max` octets.
+fn announced(track: &Track, owner: Direction, (max, frame): (u32, FrameNumber), sent: u64, link: Link) -> Verdict {
+    let (own, peer) = (track.end(owner), track.end(owner.peer()));
+    let (is_longer, max, sent) = (sent > u64::from(max), counted(max.into(), "byte"), counted(sent, "byte"));
+    let limit = Link::new(owner, Some(frame), format!("{own} announces that it accepts Sends of at most {max}"));
+    let (culprit, headline, advice) = if is_longer {
+        let headline = format!("{peer} sent a Send of {sent}, but {own} accepts at most {max}");
+        (peer, headline, format!("a Send must not be longer than the {max} that the peer announced (frame {frame})"))
+    } else {
+        let headline = format!("{own} rejects a Send of {sent}, although it announced to accept {max}");
+        (own, headline, format!("post receive buffers of the {max} that frame {frame} announces"))
+    };
+    let direction = if is_longer { owner.peer() } else { owner };
+    Verdict::new(Cause::TooLong, direction.into(), headline).then(limit).then(link).advice(culprit, &advice)
+}
+
+/// The problem of the reported SDP message, if it violates one of `ids`.
+fn sdp_problem<'t>(
+    track: &'t Track,
+    sender: Direction,
+    terminate: &TerminateReport,
+    ids: &[RequirementId],
+) -> Option<(usize, &'t Problem)> {
+    let (index, problem) = terminate.target.and_then(|frame| track.problems.error_in(sender, frame))?;
+    problem.requirements.iter().any(|id| ids.contains(id)).then_some((index, problem))
 }
 
 /// The event of the Send that a Terminate reports.
@@ -156,7 +217,7 @@ fn send_link(track: &Track, sender: Direction, terminate: &TerminateReport) -> L
     let send = terminate.target.and_then(|frame| track.accesses[sender].send_in(frame));
     let name = send.map_or("Send", |send| send.opcode.name());
     let len = send.map_or_else(String::new, |send| format!(" of {}", counted(send.len, "byte")));
-    let msn = terminate.msn().map_or_else(String::new, |msn| format!(" with MSN {msn}"));
+    let msn = terminate.msn().map_or_else(String::new, |msn| format!(" with MSN {}", msn.get()));
     Link::new(sender, terminate.target, format!("{end} sends a {name}{len}{msn}"))
 }
 
@@ -166,12 +227,15 @@ fn crc(track: &Track, owner: Direction, terminate: &TerminateReport) -> Verdict 
     let mut bad = track.bad_crcs.iter().rev();
     let bad = bad.find(|bad| bad.direction == sender && bad.frame < terminate.frame);
     let error = bad.and_then(|bad| track.problems.error_in(sender, bad.frame));
-    if let Some((index, problem)) = error.filter(|_| bad.is_some_and(|bad| !bad.is_damaged)) {
+    if let Some((index, problem)) = error.filter(|_| bad.is_some_and(|bad| !bad.is_damaged && bad.repaired.is_none())) {
         return Verdict::of(index, problem, track);
     }
     let number = u8::from(sender);
     let mut own_problems = track.problems.list.iter().filter(|problem| problem.direction == number);
-    let Some(bad) = bad.filter(|bad| bad.is_damaged || own_problems.any(|problem| problem.is_in(bad.frame))) else {
+    let is_of_network = |bad: &&BadCrc| {
+        bad.is_damaged || bad.repaired.is_some() || own_problems.any(|problem| problem.is_in(bad.frame))
+    };
+    let Some(bad) = bad.filter(is_of_network) else {
         let headline = format!("{own} reports a wrong CRC of {peer}");
         let verdict = Verdict::new(Cause::BadCrc, Culprit::NotInCapture, headline);
         let what = format!("an FPDU of {peer} with a wrong CRC");
@@ -179,10 +243,20 @@ fn crc(track: &Track, owner: Direction, terminate: &TerminateReport) -> Verdict 
             "{what}; either bytes changed after the capture point, or {own} computes the CRC wrongly"
         ));
     };
-    let headline = format!("the network damaged an FPDU of {peer}");
-    let why = if bad.is_damaged { "its TCP checksum is wrong, too" } else { "a retransmission has other bytes" };
-    let text = format!("an FPDU of {peer} arrives with a wrong CRC ({why})");
-    let link = Link { direction: None, ..Link::new(sender, Some(bad.frame), text) };
+    damaged(track, bad)
+}
+
+/// The verdict that the network damaged an FPDU.
+pub(super) fn damaged(track: &Track, bad: &BadCrc) -> Verdict {
+    let sender = track.end(bad.direction);
+    let headline = format!("the network damaged an FPDU of {sender}");
+    let why = match bad.repaired {
+        Some(repeat) => format!("frame {repeat} repeats it with other bytes and a right CRC"),
+        None if bad.is_damaged => "its TCP checksum is wrong, too".to_owned(),
+        None => "a retransmission has other bytes".to_owned(),
+    };
+    let text = format!("an FPDU of {sender} arrives with a wrong CRC; {why}");
+    let link = Link { direction: None, ..Link::new(bad.direction, Some(bad.frame), text) };
     Verdict::new(Cause::Damaged, Culprit::Network, headline).then(link)
 }
 
@@ -212,7 +286,8 @@ fn by_kind(track: &Track, owner: Direction, terminate: &TerminateReport) -> Verd
     if let Some((index, problem)) = fitting.next() {
         return Verdict::of(index, problem, track);
     }
-    let headline = format!("{own} ends the connection with a Terminate ({})", terminate.error.name());
+    let name = if terminate.error.is_assigned() { terminate.error.name() } else { "an unassigned error code" };
+    let headline = format!("{own} ends the connection with a Terminate ({name})");
     let verdict = Verdict::new(Cause::Terminate, Culprit::NotInCapture, headline);
     let verdict = match terminate.target {
         Some(frame) => {

@@ -125,7 +125,10 @@ impl MessageCount {
             Some(rest) => format!("Sends {rest}"),
             None => format!("{opcode}s"),
         };
+        // The length of these messages does not depend on the traffic.
+        let is_fixed = [Opcode::READ_REQUEST, Opcode::TERMINATE].iter().any(|it| it.name() == *opcode);
         match octets {
+            _ if is_fixed => format!("{messages} {name}"),
             0 => format!("{messages} {name}"),
             octets => format!("{messages} {name} ({})", counted(*octets, "byte")),
         }

@@ -2,8 +2,9 @@
 
 use crate::direction::Direction;
 
-use super::by_close::{closed, reset, silent, with_end};
+use super::by_close::{closed, reset, with_end};
 use super::by_opening::{ordinary, refused, rejected, unanswered};
+use super::by_silence::{blocked, silent};
 use super::by_terminate;
 use super::ending::{EndKind, Ending, first_fin, first_terminate, silence};
 use super::track::Track;
@@ -24,7 +25,7 @@ pub(super) fn decide(track: &Track, ending: &Ending) -> Verdict {
             first_fin(track).and_then(|(by, fin)| closed(track, by, fin)).map(|verdict| with_end(track, verdict))
         }
         EndKind::Silent => silence(track).map(|(from, probes)| silent(track, from, &probes)),
-        EndKind::Open => None,
+        EndKind::Open => blocked(track),
     };
     found.unwrap_or_else(|| ordinary(track, ending.kind == EndKind::Open))
 }

@@ -23,7 +23,7 @@ pub const MAX_CONNECTIONS: usize = 65_536;
 /// Number of stored exchanges with port mappers.
 pub const MAX_EXCHANGES: usize = 1024;
 /// Estimated memory of the state of an open connection, and of a diagnosis, in bytes.
-const TRACK_MEMORY: usize = 12 << 10;
+const TRACK_MEMORY: usize = 16 << 10;
 const DIAGNOSIS_MEMORY: usize = 3 << 10;
 
 /// Diagnoses each connection of a capture. Call [`Diagnoses::finish`] after the last frame.
@@ -74,6 +74,9 @@ impl Diagnoses {
         let mut open: Vec<Track> = self.open.drain().map(|(_, track)| *track).collect();
         open.sort_unstable_by_key(|track| track.stream);
         open.into_iter().for_each(|track| self.store(track));
+        for exchange in &self.exchanges {
+            self.done.values_mut().for_each(|diagnosis| diagnosis.apply_denial(exchange));
+        }
     }
 
     /// The stored diagnoses, ordered by the number of the connection. Connections without iWARP and

@@ -20,23 +20,28 @@
 //!
 //! **Limits.** A cause is searched only before the first Terminate, RST or FIN. Several causes that
 //! lead to one end are not distinguished: the first one counts. The contents of private data and of
-//! messages of unknown protocols are not read, except advertisements of buffers.
+//! messages of unknown protocols are not read, except advertisements of buffers. Only TCP segments
+//! of the connection and exchanges with port mappers count as evidence, so ARP and ICMP do not.
 
 mod accesses;
 mod buffers;
 mod by_access;
 mod by_close;
 mod by_opening;
+mod by_silence;
 mod by_terminate;
 mod carried;
 mod cause;
 mod collector;
+mod damage;
 mod ending;
 mod exchanges;
 mod problem_kind;
 mod problems;
+mod reads;
 mod recent;
 mod report;
+mod stall;
 mod startup;
 mod terminate;
 #[cfg(test)]
@@ -44,6 +49,7 @@ mod tests;
 mod text;
 mod track;
 mod transport;
+mod ulp_adverts;
 mod verdict;
 
 pub use carried::{Carried, MessageCount};

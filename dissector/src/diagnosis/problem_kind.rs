@@ -135,6 +135,8 @@ const FATAL: &[RequirementId] = &[
     requirement!("MPA-4.1-1"),
     requirement!("MPA-4.1-2"),
     requirement!("MPA-4.1-6"),
+    requirement!("MPA-4.2-4"),
+    requirement!("MPA-4.3-4"),
     requirement!("MPA-7.1.1-1"),
     requirement!("MPA-7.1.1-3"),
     requirement!("P2P-9.1-4"),
@@ -160,6 +162,23 @@ pub(super) const UNJUSTIFIED_TERMINATE: &[RequirementId] = &[
     requirement!("SDP-9.3-18"),
     requirement!("SDP-6.3.3.3-1"),
 ];
+
+/// The requirements on start-up frames whose violation an endpoint cannot tolerate. Reserved bits
+/// are not among them, because a receiver ignores them. Rev is not among them, because the
+/// revisions of the receiver are unknown.
+const STARTUP_FATAL: &[RequirementId] = &[
+    requirement!("MPA-7.1.1-24"),
+    requirement!("MPA-7.1.2-11"),
+    requirement!("MPA-7.1.2-12"),
+    requirement!("P2P-10-3"),
+];
+
+/// The requirements whose violation is an SDP message that is longer than the receive buffers.
+pub(super) const SDP_TOO_LONG: &[RequirementId] = &[requirement!("SDP-10-2"), requirement!("SDP-10-6")];
+
+/// The requirements whose violation is an SDP message without a credit.
+pub(super) const SDP_NO_CREDIT: &[RequirementId] =
+    &[requirement!("SDP-10.5-5"), requirement!("SDP-10.5-6"), requirement!("SDP-10.5-7")];
 
 impl ProblemKind {
     /// The kind of a violation of `requirement`.
@@ -207,6 +226,13 @@ impl ProblemKind {
 /// Returns whether every receiver must end the connection because of a violation of `requirement`.
 pub(super) fn is_fatal(requirement: RequirementId) -> bool {
     FATAL.contains(&requirement)
+}
+
+/// Returns whether an endpoint that sent nothing after the start-up frames ends the connection
+/// because of a violation of `requirement` in a start-up frame of MPA, or in a Hello or HelloAck.
+pub(super) fn is_fatal_in_startup(requirement: RequirementId) -> bool {
+    let row = requirement.row();
+    STARTUP_FATAL.contains(&requirement) || row.catalogue == Catalogue::Sdp && row.section.starts_with("6.2.")
 }
 
 #[cfg(test)]

@@ -17,6 +17,11 @@ const MAX_IN_FLIGHT: usize = 8;
 /// An end is direct if it came within this time, in nanoseconds.
 const MAX_TIME: u64 = 5_000_000_000;
 
+/// A pause has at least this length, in nanoseconds.
+const MIN_PAUSE: u64 = 30_000_000_000;
+/// An answer of TCP comes within this time, in nanoseconds.
+const MAX_ANSWER_TIME: u64 = 1_000_000_000;
+
 /// A segment.
 #[derive(Debug, Clone, Copy)]
 struct RecentSegment {
@@ -45,6 +50,23 @@ impl Recent {
         let (frame, time, has_payload) = (segment.frame(), segment.time(), segment.payload_len() > 0);
         self.segments.push_back(RecentSegment { frame, time, direction, has_payload });
         self.is_closed = segment.fin() || segment.rst();
+    }
+
+    /// The latest segment in `direction` before frame `before`.
+    pub(super) fn last_before(&self, direction: Direction, before: FrameNumber) -> Option<FrameNumber> {
+        let mut all = self.segments.iter().rev().filter(|it| it.frame < before && it.direction == direction);
+        all.next().map(|segment| segment.frame)
+    }
+
+    /// If the segment in frame `frame` answers a segment of the peer after a long pause, returns
+    /// the frame of the peer's segment, and the pause in nanoseconds. `direction` is the direction
+    /// of the answer.
+    pub(super) fn answered_after_pause(&self, direction: Direction, frame: FrameNumber) -> Option<(FrameNumber, u64)> {
+        let at = self.segments.iter().position(|segment| segment.frame == frame)?;
+        let [earlier, request, answer] = [at.checked_sub(2)?, at - 1, at].map(|at| self.segments[at]);
+        let is_answer = request.direction != direction && answer.time.saturating_sub(request.time) <= MAX_ANSWER_TIME;
+        let pause = request.time.saturating_sub(earlier.time);
+        (is_answer && pause >= MIN_PAUSE).then_some((request.frame, pause))
     }
 
     /// Returns whether the endpoint that sends in `direction` ended the connection in frame `end`

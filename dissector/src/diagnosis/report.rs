@@ -1,14 +1,19 @@
 //! [`Diagnosis`]: the result for one connection.
 
+use std::net::SocketAddr;
+
 use serde::Serialize;
 
 use crate::direction::Direction;
+use crate::exchange::State;
 use crate::frame_number::FrameNumber;
 use crate::stream_id::StreamId;
+use crate::upper::Ulp;
 
 use super::carried::{Carried, Counters};
 use super::cause::decide;
 use super::ending::Ending;
+use super::exchanges::ExchangeReport;
 use super::problems::Problem;
 use super::startup::StartupReport;
 use super::track::{SdpEnd, Track};
@@ -45,7 +50,7 @@ pub struct TcpShare {
 }
 
 impl TcpShare {
-    fn of(side: &TransportSide, carried: &Counters) -> Self {
+    fn of(side: &TransportSide, carried: &Counters, end: u64) -> Self {
         TcpShare {
             segments: side.segments,
             retransmissions: side.retransmissions,
@@ -54,7 +59,7 @@ impl TcpShare {
             out_of_order: side.out_of_order,
             zero_windows: side.zero_windows,
             first_zero_window: side.first_zero_window,
-            zero_window_ns: side.zero_window_ns,
+            zero_window_ns: side.closed_window_until(end),
             keep_alives: side.keep_alives,
             unanswered: side.unanswered.count,
             missing_octets: carried.other.missing_octets,
@@ -125,6 +130,9 @@ pub struct Diagnosis {
     /// The protocol above RDMAP, if it is certain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ulp: Option<&'static str>,
+    /// The same protocol, for the text.
+    #[serde(skip)]
+    pub(super) ulp_title: Option<Ulp>,
     /// SDP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sdp: Option<SdpReport>,
@@ -153,11 +161,12 @@ impl Diagnosis {
         let ending = Ending::of(&track);
         let verdict = decide(&track, &ending);
         let mut problems = track.problems.list;
-        if let Some(problem) = verdict.root.and_then(|root| problems.get_mut(root)) {
-            problem.is_cause = true;
+        for (index, problem) in problems.iter_mut().enumerate() {
+            problem.is_cause = verdict.root == Some(index) || verdict.chain.iter().any(|link| link.shows(problem));
         }
-        let tcp =
-            Direction::BOTH.map(|direction| TcpShare::of(&track.transport.sides[direction], &track.carried[direction]));
+        let sides = &track.transport.sides;
+        let tcp = Direction::BOTH
+            .map(|direction| TcpShare::of(&sides[direction], &track.carried[direction], track.last.time));
         Diagnosis {
             stream: track.stream,
             ends: track.ends,
@@ -174,7 +183,8 @@ impl Diagnosis {
             startup_text: track.startup.sentence(),
             carried: track.carried.map(Counters::into_carried),
             tcp,
-            ulp: track.ulp,
+            ulp: track.ulp.map(Ulp::name),
+            ulp_title: track.ulp,
             sdp: track.sdp.as_ref().map(SdpReport::of),
             exchange: track.exchange,
             problems,
@@ -182,6 +192,30 @@ impl Diagnosis {
             is_iwarp: track.is_iwarp,
             is_interrupted: false,
         }
+    }
+
+    /// Explains a connection without an MPA Reply by a port mapper exchange. If the port mapper
+    /// denied SDP for the address, the client must not start MPA there.
+    pub(super) fn apply_denial(&mut self, exchange: &ExchangeReport) {
+        let request = self.startup.iter().find(|frame| !frame.reply);
+        let has_reply = self.startup.iter().any(|frame| frame.reply);
+        let Some(request) = request.filter(|request| !has_reply && request.frame > exchange.frame) else { return };
+        let Some(address) = exchange.requested.filter(|_| exchange.state == State::Denied.name()) else { return };
+        let is_client = |end: &str| end.parse().is_ok_and(|end: SocketAddr| end.ip() == exchange.connecting.ip());
+        let initiator = usize::from(request.direction.min(1));
+        let address = address.to_string();
+        let (own, peer) = (&self.ends[initiator], &self.ends[1 - initiator]);
+        if *peer != address || !is_client(own) || !matches!(self.cause, Cause::Startup | Cause::NoResponse) {
+            return;
+        }
+        let (direction, frame) = (Direction::from(request.direction), exchange.frame);
+        self.headline = format!("{own} started MPA on {peer}, although the port mapper had denied SDP for it");
+        let denial = format!("the port mapper denies SDP for {peer}");
+        self.chain.insert(0, Link { direction: None, ..Link::new(direction, Some(frame), denial) });
+        self.advice = Some(format!("To the vendor of {own}: after a PMDeny, use the port with TCP only"));
+        self.unknown = None;
+        (self.cause, self.culprit) = (Cause::PortDenied, Culprit::from(direction));
+        self.exchange = Some(exchange.exchange);
     }
 
     /// Returns whether there is nothing to report.

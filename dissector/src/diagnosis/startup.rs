@@ -8,6 +8,7 @@ use weft_core::wire::mpa::startup::{
 use zerocopy::FromBytes;
 
 use crate::direction::Direction;
+use crate::format::counted;
 use crate::frame_number::FrameNumber;
 use crate::part::Part;
 
@@ -163,5 +164,5 @@ fn depths(frame: &StartupReport) -> Option<String> {
 
 fn private_data(frame: &StartupReport) -> Option<String> {
     let len = frame.private_len();
-    (len > 0).then(|| format!("{} {len} bytes", name(frame)))
+    (len > 0).then(|| format!("{} {}", name(frame), counted(len.into(), "byte")))
 }

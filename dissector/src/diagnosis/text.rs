@@ -22,7 +22,8 @@ impl fmt::Display for Diagnosis {
         let [first, other] = &self.ends;
         let head = format!("connection {}, {first} to {other}: {}", self.stream, self.headline);
         if self.is_healthy() {
-            let details: Vec<String> = [self.end(), self.carried()].into_iter().flatten().collect();
+            let details = [self.end(), self.carried(), self.missing()];
+            let details: Vec<String> = details.into_iter().flatten().collect();
             return write_wrapped(f, &format!("{head}. {}", details.join(" ")));
         }
         write_wrapped(f, &format!("{head}."))?;
@@ -53,6 +54,9 @@ impl Diagnosis {
             }
             text.push_str(&event(link));
         }
+        if let Some(first) = text.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
         (!text.is_empty()).then(|| format!("{text}."))
     }
 
@@ -62,7 +66,7 @@ impl Diagnosis {
             Some(format!("{} sent {phrase}", self.ends[direction]))
         });
         let parts: Vec<String> = parts.into_iter().flatten().collect();
-        let ulp = self.ulp.map_or_else(String::new, |ulp| format!(" The messages are from {ulp}."));
+        let ulp = self.ulp_title.map_or_else(String::new, |ulp| format!(" The messages are from {ulp}."));
         (!parts.is_empty()).then(|| format!("{}.{ulp}", parts.join("; ")))
     }
 
@@ -77,6 +81,7 @@ impl Diagnosis {
         let after = ending.after_ns.map_or_else(String::new, |ns| format!(" after {:.3} s", ns as f64 / 1e9));
         let text = match ending.kind {
             EndKind::Closed => format!("Both endpoints closed, {by} first"),
+            EndKind::HalfClosed if self.tcp.iter().any(|share| share.segments == 0) => format!("{by} closed"),
             EndKind::HalfClosed => format!("Only {by} closed"),
             EndKind::Reset => format!("{by} reset the connection"),
             EndKind::Terminated => format!("{by} sent a Terminate"),
@@ -86,10 +91,16 @@ impl Diagnosis {
         Some(format!("{text} (frame {frame}{after})."))
     }
 
+    /// The bytes that the capture lacks.
+    fn missing(&self) -> Option<String> {
+        let missing = self.tcp.iter().map(|share| share.missing_octets).sum::<u64>();
+        (missing > 0).then(|| format!("The capture lacks {}.", counted(missing, "byte")))
+    }
+
     /// TCP's share, if it is not trivial.
     fn tcp(&self) -> Option<String> {
         let parts = [0_usize, 1].map(|direction| {
-            let what = tcp_share(&self.tcp[direction]);
+            let what = tcp_share(&self.tcp[direction], self.tcp[1 - direction].zero_windows > 0);
             (!what.is_empty()).then(|| format!("{}: {}", self.ends[direction], what.join(", ")))
         });
         let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -137,7 +148,7 @@ fn event(link: &Link) -> String {
     }
 }
 
-fn tcp_share(share: &TcpShare) -> Vec<String> {
+fn tcp_share(share: &TcpShare, is_probing: bool) -> Vec<String> {
     let mut parts = Vec::new();
     if share.retransmissions > 0 {
         let first = share.first_retransmission.map_or_else(String::new, |frame| format!(" (first: frame {frame})"));
@@ -152,7 +163,8 @@ fn tcp_share(share: &TcpShare) -> Vec<String> {
         parts.push(format!("window closed {} ({seconds:.3} s{first})", counted(share.zero_windows, "time")));
     }
     if share.keep_alives > 0 {
-        parts.push(counted(share.keep_alives, "keep-alive"));
+        let name = if is_probing { "keep-alive or window probe" } else { "keep-alive" };
+        parts.push(counted(share.keep_alives, name));
     }
     if share.missing_octets > 0 {
         parts.push(format!("{} not captured", counted(share.missing_octets, "byte")));

@@ -24,12 +24,15 @@ use crate::unit::{CrcStatus, Kind, Unit};
 use crate::upper::Ulp;
 
 use super::accesses::Accesses;
-use super::buffers::{Advert, Buffer, Buffers};
+use super::buffers::{Advert, Allowed, Buffer, Buffers};
 use super::carried::Counters;
+use super::damage::BadFpdus;
 use super::problems::Problems;
+use super::reads::OutstandingReads;
 use super::startup::{Startup, StartupReport};
 use super::terminate::TerminateReport;
 use super::transport::Transport;
+use super::ulp_adverts;
 
 /// Maximum number of FPDUs with a wrong CRC, and of invalidated STags, that are kept.
 const MAX_EVENTS: usize = 16;
@@ -41,6 +44,8 @@ pub(super) struct BadCrc {
     pub(super) frame: FrameNumber,
     /// Whether the TCP checksum is wrong, too.
     pub(super) is_damaged: bool,
+    /// The segment that repeats the FPDU with a right CRC.
+    pub(super) repaired: Option<FrameNumber>,
 }
 
 /// An STag that a Send invalidated.
@@ -80,10 +85,18 @@ pub(super) struct Track {
     pub(super) accesses: [Accesses; 2],
     pub(super) terminates: [Option<TerminateReport>; 2],
     pub(super) bad_crcs: VecDeque<BadCrc>,
+    bad_fpdus: BadFpdus,
+    /// The Read Requests of each endpoint without a response.
+    pub(super) reads: [OutstandingReads; 2],
+    /// The length in octets of the longest Send that each endpoint announced to accept, and the
+    /// frame of the announcement.
+    pub(super) max_receive: [Option<(u32, FrameNumber)>; 2],
+    /// The time of the MPA Request.
+    pub(super) request_time: Option<u64>,
     pub(super) invalidations: VecDeque<Invalidation>,
     pub(super) problems: Problems,
     pub(super) sdp: Option<SdpEnd>,
-    pub(super) ulp: Option<&'static str>,
+    pub(super) ulp: Option<Ulp>,
     /// Number of the port mapper exchange that prepared the connection.
     pub(super) exchange: Option<u64>,
     /// Whether the connection has iWARP or SDP.
@@ -107,6 +120,10 @@ impl Track {
             accesses: Default::default(),
             terminates: [None; 2],
             bad_crcs: VecDeque::new(),
+            bad_fpdus: BadFpdus::default(),
+            reads: Default::default(),
+            max_receive: [None; 2],
+            request_time: None,
             invalidations: VecDeque::new(),
             problems: Problems::default(),
             sdp: None,
@@ -125,7 +142,11 @@ impl Track {
     pub(super) fn segment(&mut self, segment: &TcpSegment<'_>) {
         let direction = Direction::sent_by(segment.src(), self.first);
         self.last = CapturePoint { frame: segment.frame(), time: segment.time() };
-        self.transport.record(direction, segment);
+        let repeats = self.transport.record(direction, segment);
+        if repeats && let Some(frame) = self.bad_fpdus.repeat(direction, segment) {
+            let bad = self.bad_crcs.iter_mut().find(|bad| bad.direction == direction && bad.frame == frame);
+            bad.into_iter().for_each(|bad| bad.repaired = Some(segment.frame()));
+        }
     }
 
     /// Records a unit (FPDU, start-up frame, SDP message, gap).
@@ -136,6 +157,9 @@ impl Track {
             Kind::Startup(kind, part) => {
                 self.is_iwarp = true;
                 if let Some(report) = StartupReport::read(*kind, *part, direction, unit.frame) {
+                    if !report.reply {
+                        self.request_time = Some(unit.time);
+                    }
                     self.startup.record(report);
                 }
             }
@@ -146,7 +170,8 @@ impl Track {
                         self.bad_crcs.pop_front();
                     }
                     let is_damaged = unit.incomplete;
-                    self.bad_crcs.push_back(BadCrc { direction, frame: unit.frame, is_damaged });
+                    let repaired = self.bad_fpdus.add(unit);
+                    self.bad_crcs.push_back(BadCrc { direction, frame: unit.frame, is_damaged, repaired });
                 }
                 if let Some(view) = SegmentView::of(unit.parsed) {
                     self.ddp_segment(direction, &view, unit);
@@ -171,30 +196,48 @@ impl Track {
             let octets = view.payload.beginning();
             let is_complete = view.last() && octets.len() == view.payload_len as usize;
             self.buffers[direction].add_send(unit.frame, octets, is_complete);
-        } else if opcode == Opcode::READ_REQUEST
-            && let Some(read) = view.payload.all().and_then(|octets| ReadRequest::parse(octets).ok())
-        {
-            let (stag, to, len) = (read.sink_stag, read.sink_to, u64::from(read.rdmardsz));
-            self.buffers[direction].add(Buffer { stag, to, len, frame: unit.frame, advert: Advert::ReadRequest });
+            let message = unit.context.and_then(|context| context.ulp_message);
+            if let Some(max) = message.and_then(|message| ulp_adverts::max_receive(&message, octets)) {
+                self.max_receive[direction] = Some((max, unit.frame));
+            }
+            if let Some(buffer) = ulp_adverts::read(octets, unit.frame) {
+                self.buffers[direction].add(buffer);
+            }
+        } else if opcode == Opcode::READ_REQUEST {
+            self.read_request(direction, view, unit);
         } else if opcode == Opcode::TERMINATE && self.terminates[direction].is_none() {
-            self.terminates[direction] = TerminateReport::read(view, unit.frame, unit.time);
+            let mut report = TerminateReport::read(view, unit.frame, unit.time);
+            if let Some(report) = &mut report {
+                let number = report.queue().zip(report.msn());
+                let send = number.and_then(|(queue, msn)| self.accesses[direction.peer()].send_with(queue, msn));
+                report.target = send.map(|send| send.last);
+            }
+            self.terminates[direction] = report;
+        }
+    }
+
+    /// Records a Read Request, and the buffer of its Data Sink.
+    fn read_request(&mut self, direction: Direction, view: &SegmentView<'_>, unit: &Unit<'_>) {
+        self.reads[direction].add(CapturePoint { frame: unit.frame, time: unit.time });
+        if let Some(read) = view.payload.all().and_then(|octets| ReadRequest::parse(octets).ok()) {
+            let (stag, to, len) = (read.sink_stag, read.sink_to, u64::from(read.rdmardsz));
+            let (frame, advert, allowed) = (unit.frame, Advert::ReadRequest, Allowed::Unknown);
+            self.buffers[direction].add(Buffer { stag, to, len, frame, advert, allowed });
         }
     }
 
     /// Records the buffer that an SDP message advertises. `rest` has the octets after the BSDH.
     fn sdp_advert(&mut self, direction: Direction, mid: Mid, rest: &[u8], order: FieldOrder, frame: FrameNumber) {
         let fields = match mid {
-            Mid::SRC_AVAIL => {
-                RawSrcAvail::read(rest, order).map(|(raw, _)| (raw.stag, raw.va, raw.len, Advert::SrcAvail))
-            }
-            Mid::SINK_AVAIL => {
-                RawSinkAvail::read(rest, order).map(|(raw, _)| (raw.stag, raw.va, raw.len, Advert::SinkAvail))
-            }
+            Mid::SRC_AVAIL => RawSrcAvail::read(rest, order)
+                .map(|(raw, _)| (raw.stag, raw.va, raw.len, Advert::SrcAvail, Allowed::Reads)),
+            Mid::SINK_AVAIL => RawSinkAvail::read(rest, order)
+                .map(|(raw, _)| (raw.stag, raw.va, raw.len, Advert::SinkAvail, Allowed::Writes)),
             _ => None,
         };
-        if let Some((stag, to, len, advert)) = fields {
+        if let Some((stag, to, len, advert, allowed)) = fields {
             let (stag, to, len) = (stag.get(), to.get(), u64::from(len.get()));
-            self.buffers[direction].add(Buffer { stag, to, len, frame, advert });
+            self.buffers[direction].add(Buffer { stag, to, len, frame, advert, allowed });
         }
     }
 
@@ -219,7 +262,13 @@ impl Track {
                     report.complete(terminate);
                 }
             }
-            Fact::Operation(_) => {}
+            Fact::Operation(operation) => {
+                let direction = Direction::from(operation.direction);
+                // A response after the RST of the requester comes too late.
+                if self.transport.sides[direction].rst.is_none() {
+                    self.reads[direction].complete(operation.frames.0);
+                }
+            }
         }
     }
 
@@ -230,12 +279,17 @@ impl Track {
 
     /// Records the state of the connection at its end.
     pub(super) fn context(&mut self, context: &Context) {
-        self.ulp = context.ulp.map(Ulp::name).or(self.ulp);
+        self.ulp = context.ulp.or(self.ulp);
         self.exchange = context.exchange.as_ref().map(|exchange| exchange.exchange).or(self.exchange);
         if let Some(sdp) = context.sdp.as_deref() {
             let (connecting, profile) = (sdp.connecting, sdp.profile.map(Profile::name));
             self.sdp = Some(SdpEnd { connecting, profile, closing: sdp.closing.clone() });
         }
+    }
+
+    /// Returns whether the capture lacks octets between its first and its last segment.
+    pub(super) fn lacks_octets(&self) -> bool {
+        !self.carried.iter().all(Counters::is_complete)
     }
 
     /// Returns whether the capture has all octets of both directions, from the SYNs on.

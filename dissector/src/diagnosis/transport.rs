@@ -14,6 +14,7 @@ use crate::path::Path;
 use crate::tcp::before;
 
 use super::recent::Recent;
+use super::stall::Stall;
 
 /// Maximum number of holes that are kept for each direction.
 const MAX_HOLES: usize = 8;
@@ -59,6 +60,11 @@ pub(super) struct Reset {
     pub(super) peer_probes: u64,
     /// Number of this endpoint's segments after the RST, without RSTs.
     pub(super) segments_after: u64,
+    /// Whether the TTL differs from the TTL of all earlier segments of this endpoint.
+    pub(super) has_other_ttl: bool,
+    /// Whether ACK is set. A TCP that does not know the connection answers a segment with a RST
+    /// without ACK (RFC 9293 section 3.10.7.1).
+    pub(super) has_ack: bool,
 }
 
 /// A range of sequence numbers that a segment skipped, and the time of this segment.
@@ -108,7 +114,10 @@ pub(super) struct TransportSide {
     pub(super) first_zero_window: Option<FrameNumber>,
     /// Time with a closed window, in nanoseconds.
     pub(super) zero_window_ns: u64,
-    zero_since: Option<u64>,
+    /// The time since which the window is closed.
+    pub(super) zero_since: Option<u64>,
+    /// The frame that closed the window the last time.
+    pub(super) zero_frame: Option<FrameNumber>,
     /// Number of keep-alives and window probes.
     pub(super) keep_alives: u64,
     /// The first FIN.
@@ -119,6 +128,8 @@ pub(super) struct TransportSide {
     pub(super) last: Option<CapturePoint>,
     /// The probes since the last segment of the peer.
     pub(super) unanswered: Probes,
+    /// The oldest octets without an acknowledgement.
+    pub(super) stall: Stall,
     /// The sequence number after the last octet. A FIN counts as one octet.
     next: Option<u32>,
     holes: VecDeque<Hole>,
@@ -139,13 +150,18 @@ pub(super) struct Transport {
 }
 
 impl Transport {
-    /// Records a segment.
-    pub(super) fn record(&mut self, direction: Direction, segment: &TcpSegment<'_>) {
+    /// Records a segment. Returns whether the segment repeats octets.
+    pub(super) fn record(&mut self, direction: Direction, segment: &TcpSegment<'_>) -> bool {
         let peer_probes = self.sides[direction.peer()].unanswered.count;
+        let before = self.sides[direction].retransmissions;
         if self.sides[direction].record(segment, peer_probes) {
-            self.sides[direction.peer()].unanswered = Probes::default();
+            let peer = &mut self.sides[direction.peer()];
+            peer.unanswered = Probes::default();
+            let at = CapturePoint { frame: segment.frame(), time: segment.time() };
+            peer.stall.received(segment, peer.next, at);
             self.recent.record(direction, segment);
         }
+        self.sides[direction].retransmissions > before
     }
 
     /// Returns whether the capture has segments of only one endpoint, and this endpoint received
@@ -180,7 +196,9 @@ impl TransportSide {
             self.segments_with_ttl += 1;
             self.record_window(segment, at);
         }
-        match self.meaning(segment, at) {
+        let meaning = self.meaning(segment, at);
+        self.stall.sent(segment, meaning == Meaning::Repeats, at);
+        match meaning {
             Meaning::Syn => self.unanswered.add(at, false),
             Meaning::Repeats => {
                 self.retransmissions += 1;
@@ -217,6 +235,8 @@ impl TransportSide {
             is_first_segment: self.segments == 1,
             peer_probes,
             segments_after: 0,
+            has_other_ttl: usual.is_some_and(|usual| usual != segment.ttl()),
+            has_ack: segment.ack().is_some(),
         });
     }
 
@@ -229,6 +249,7 @@ impl TransportSide {
                 self.zero_windows += 1;
                 self.first_zero_window.get_or_insert(at.frame);
                 self.zero_since = Some(at.time);
+                self.zero_frame = Some(at.frame);
             }
             (false, Some(since)) => {
                 self.zero_window_ns += at.time.saturating_sub(since);
@@ -283,6 +304,16 @@ impl TransportSide {
             }
             None => Meaning::Repeats,
         }
+    }
+
+    /// Returns whether the peer acknowledged all octets of this endpoint.
+    pub(super) fn is_all_acked(&self) -> bool {
+        self.stall.is_all_acked(self.next)
+    }
+
+    /// Time with a closed window until `end`, in nanoseconds.
+    pub(super) fn closed_window_until(&self, end: u64) -> u64 {
+        self.zero_window_ns + self.zero_since.map_or(0, |since| end.saturating_sub(since))
     }
 
     /// Removes the octets `start..end` from a hole. Returns the time at which the hole appeared.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use weft_core::RequirementId;
+use weft_core::requirement::Catalogue;
 
 use crate::direction::Direction;
 use crate::frame_number::FrameNumber;
@@ -27,6 +28,8 @@ pub enum Cause {
     InvalidStag,
     /// An access that the advertisement of the buffer does not allow.
     AccessRights,
+    /// An endpoint rejects an access inside the buffer that it advertised.
+    OwnBuffer,
     /// An endpoint rejects the Read Response to its own Read Request.
     OwnReadRequest,
     /// More outstanding Read Requests than the IRD allows.
@@ -47,6 +50,8 @@ pub enum Cause {
     WrongKey,
     /// Another failure of the start-up.
     Startup,
+    /// An endpoint starts MPA although the port mapper denied SDP for the address.
+    PortDenied,
     /// The MPA Reply rejects the connection.
     Rejected,
     /// A message with a wrong header or number.
@@ -63,6 +68,16 @@ pub enum Cause {
     Reset,
     /// A RST that does not come from the endpoint whose address it has.
     ForeignReset,
+    /// An endpoint does not know the connection any more.
+    LostState,
+    /// An endpoint closes its receive window and does not open it again.
+    ClosedWindow,
+    /// An endpoint does not answer a Read Request or an MPA Request, although its TCP answers.
+    NoResponse,
+    /// The segments of an endpoint no longer reach its peer.
+    PathLoss,
+    /// Only the long segments of an endpoint no longer reach its peer.
+    MtuBlackHole,
     /// An endpoint no longer answers.
     Silence,
     /// Nothing answers the SYN.
@@ -129,8 +144,17 @@ impl Link {
         Link { is_consequence: true, ..self }
     }
 
-    /// The event of a problem.
-    pub(super) fn of(problem: &Problem, track: &Track) -> Self {
+    /// Returns whether the event is the message that first had the problem. An event that ends the
+    /// connection is a consequence, and not the cause.
+    pub(super) fn shows(&self, problem: &Problem) -> bool {
+        let is_sender = self.direction.is_none_or(|direction| direction == problem.direction);
+        let is_same = is_sender && self.frame == Some(problem.first());
+        is_same && !self.is_consequence
+    }
+
+    /// The event of a problem. If `is_brief` is set, the text lacks the expected and the observed
+    /// behaviour.
+    fn of(problem: &Problem, track: &Track, is_brief: bool) -> Self {
         let direction = Direction::from(problem.direction);
         let Problem { requirement, expected, found, .. } = problem;
         let more = match problem.requirements.len() {
@@ -139,7 +163,8 @@ impl Link {
             count => format!(" and {} other rules", count - 1),
         };
         let end = track.end(direction);
-        let text = format!("{end} violates {requirement}{more}: expected {expected}, found {found}");
+        let what = if is_brief { String::new() } else { format!(": expected {expected}, found {found}") };
+        let text = format!("{end} violates {requirement}{more}{what}");
         Link { requirements: problem.requirements.clone(), ..Link::new(direction, Some(problem.first()), text) }
     }
 }
@@ -186,14 +211,44 @@ impl Verdict {
 
     /// The verdict that the problem with this index is the cause.
     pub(super) fn of(index: usize, problem: &Problem, track: &Track) -> Self {
+        let end = track.end(Direction::from(problem.direction));
+        let Problem { requirement, expected, found, .. } = problem;
+        let is_detailed = match problem.kind {
+            ProblemKind::Startup | ProblemKind::Mpa | ProblemKind::Message | ProblemKind::Sdp => true,
+            // A start-up frame or a Hello can violate a limit, too.
+            ProblemKind::ReadDepth => !expected.contains("Read Request"),
+            _ => false,
+        };
+        if !is_detailed {
+            return Verdict::with_headline(index, problem, track, violation(problem, end));
+        }
+        let protocol = protocol(*requirement);
+        let headline = format!("{end} violated {protocol}: expected {expected}, found {found}");
+        let mut verdict = Verdict::with_headline(index, problem, track, headline);
+        verdict.chain = vec![Link::of(problem, track, true)];
+        verdict
+    }
+
+    /// The verdict that the problem with this index is the cause, with another headline.
+    pub(super) fn with_headline(index: usize, problem: &Problem, track: &Track, headline: String) -> Self {
         let direction = Direction::from(problem.direction);
-        let end = track.end(direction);
         let row = problem.requirement.row();
         let (specification, section) = (row.catalogue.specification(), row.section);
         let what = format!("see {} ({specification} section {section}): {}", row.id, row.summary);
-        let verdict = Verdict::new(Cause::from(problem.kind), direction.into(), violation(problem.kind, end));
-        let verdict = verdict.then(Link::of(problem, track)).advice(end, &what);
+        let verdict = Verdict::new(Cause::from(problem.kind), direction.into(), headline);
+        let verdict = verdict.then(Link::of(problem, track, false)).advice(track.end(direction), &what);
         Verdict { root: Some(index), ..verdict }
+    }
+}
+
+/// The name of the protocol to which a requirement belongs.
+fn protocol(requirement: RequirementId) -> &'static str {
+    match requirement.row().catalogue {
+        Catalogue::Mpa | Catalogue::MpaP2p => "MPA",
+        Catalogue::Ddp => "DDP",
+        Catalogue::Rdmap | Catalogue::Verbs => "RDMAP",
+        Catalogue::Sdp => "SDP",
+        Catalogue::SdpPm => "the port mapper protocol",
     }
 }
 
@@ -214,18 +269,23 @@ impl From<ProblemKind> for Cause {
 }
 
 /// Describes a violation by the endpoint `end` in one clause.
-fn violation(kind: ProblemKind, end: &str) -> String {
-    match kind {
+fn violation(problem: &Problem, end: &str) -> String {
+    let found = &problem.found;
+    match problem.kind {
+        ProblemKind::Crc if found == "00 00 00 00" => {
+            format!("{end} sent an FPDU with a CRC field of zero, although CRC is in use")
+        }
         ProblemKind::Crc => format!("{end} sent an FPDU with a wrong CRC"),
         ProblemKind::Framing => format!("{end} sent FPDUs with a wrong length or layout"),
-        ProblemKind::Markers => format!("{end} sent wrong markers"),
+        ProblemKind::Markers if found.starts_with("no marker") => {
+            format!("{end} sent an FPDU without markers, which its peer requires")
+        }
+        ProblemKind::Markers => format!("{end} sent a wrong marker"),
         ProblemKind::Size => format!("{end} sent FPDUs of a wrong size"),
         ProblemKind::Key => format!("{end} sent a start-up frame with a wrong key"),
-        ProblemKind::Startup => format!("{end} violated the rules of the start-up"),
-        ProblemKind::Mpa => format!("{end} violated MPA"),
-        ProblemKind::ReadDepth => format!("{end} sent more Read Requests than the peer allows"),
-        ProblemKind::Message => format!("{end} sent a message that violates DDP or RDMAP"),
-        ProblemKind::Sdp => format!("{end} violated SDP"),
-        ProblemKind::PortMapper => format!("{end} violated the port mapper protocol"),
+        ProblemKind::ReadDepth => format!("{end} sent more Read Requests than its peer allows"),
+        ProblemKind::Startup | ProblemKind::Mpa | ProblemKind::Message | ProblemKind::Sdp | ProblemKind::PortMapper => {
+            format!("{end} violated {}", protocol(problem.requirement))
+        }
     }
 }

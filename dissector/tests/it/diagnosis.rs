@@ -20,8 +20,8 @@ const LONGEST: usize = 4000;
 
 /// The diagnoses of a capture, and the numbers of its connections.
 #[derive(Default)]
-struct Collected {
-    diagnoses: Diagnoses,
+pub(crate) struct Collected {
+    pub(crate) diagnoses: Diagnoses,
     streams: BTreeSet<StreamId>,
 }
 
@@ -57,12 +57,21 @@ impl Sink for Collected {
     }
 }
 
-fn read(path: &Path) -> Collected {
+pub(crate) fn read(path: &Path) -> Collected {
+    read_some(path, |_| true)
+}
+
+/// Reads the frames of a capture that `keep` selects. The first frame has number 1.
+pub(crate) fn read_some(path: &Path, keep: impl Fn(u64) -> bool) -> Collected {
     let mut collected = Collected::default();
     let mut capture = Capture::open(path).unwrap();
     let mut dissector = Dissector::default();
+    let mut number = 0;
     while let Some(frame) = capture.next_frame() {
-        dissector.frame(&frame, &mut collected);
+        number += 1;
+        if keep(number) {
+            dissector.frame(&frame, &mut collected);
+        }
     }
     dissector.finish(&mut collected);
     collected.diagnoses.finish();

@@ -1,6 +1,7 @@
 //! These are the integration tests of the dissector. Each subject has its own module. All modules
 //! are in one binary, so that the build links the libraries only once.
 
+mod causes;
 mod common;
 mod connections;
 mod diagnosis;
