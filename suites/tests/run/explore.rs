@@ -87,7 +87,7 @@ async fn failures_are_reduced_to_cases_that_fail_again() {
         // A session without steps also repeats a PMReq.
         ("pm.gives-anew", 2, 0),
         // To find this deviation, a session needs a PMReq with a reserved IPV.
-        ("pm.takes-any-ipv", 25, 1),
+        ("pm.takes-any-ipv", 60, 1),
     ] {
         let out = tempfile::tempdir().unwrap();
         let found = explored(deviating(deviation), out.path(), sessions).await;
