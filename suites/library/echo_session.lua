@@ -159,9 +159,9 @@ function session.echo(t, more)
       end
     end
     local is_taken = event == "fpdu" and take(c, fpdu)
-    -- If a basic case failed, its fault may be the reason for a Terminate, too.
-    local is_terminate = event == "fpdu" and fpdu.opcode == 7
-    check(is_taken, requirement, what, describe(event, fpdu, within), is_missing(event) or is_terminate)
+    -- If a basic case failed, its fault may be the reason for a Terminate with an error of MPA, too.
+    local is_mpa_error = event == "fpdu" and fpdu.opcode == 7 and fpdu.payload:byte() == 0x20
+    check(is_taken, requirement, what, describe(event, fpdu, within), is_missing(event) or is_mpa_error)
   end
 
   --- Receives the oldest echo.
