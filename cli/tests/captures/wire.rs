@@ -16,8 +16,8 @@ use crate::between::can_bridge;
 const WEFT: &str = env!("CARGO_BIN_EXE_weft");
 
 /// A script that runs in a new user and network namespace. Its arguments are WEFT, FOLDER, the
-/// address of the responder, and the cases. It makes one more network namespace with a responder. The tester's side of the pair of
-/// interfaces has no address.
+/// address of the responder, and the cases. It makes one more network namespace with a responder. The
+/// tester's side of the pair of interfaces has no address.
 const TESTED: &str = r#"
 set -eu
 weft=$1 folder=$2 target=$3
@@ -33,7 +33,8 @@ within() { nsenter --net=/proc/$far/ns/net "$@"; }
 within ip address add 10.9.0.2/24 dev far0
 within ip -6 address add fd00:9::2/64 dev far0 nodad || echo "no IPv6"
 within ip link set far0 up
-within "$weft" serve --listen "$target" >"$folder/server" 2>&1 & started="$started $!"
+# A function in the background is a shell of its own: to kill it does not end the responder.
+nsenter --net=/proc/$far/ns/net "$weft" serve --listen "$target" >"$folder/server" 2>&1 & started="$started $!"
 until grep -q listening "$folder/server"; do kill -0 $! || { cat "$folder/server"; exit 9; }; sleep 0.01; done
 status=0
 "$weft" test "$folder/target.toml" --tier smoke --seed 1 --out "$folder/run" "$@" || status=$?
