@@ -76,6 +76,11 @@ impl CaptureFile {
         }
     }
 
+    /// The paths of the files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.files.iter().chain(&self.read)
+    }
+
     /// Returns the path of the only file. `-` is standard input. Fails if there are several files.
     pub(crate) fn path(&self) -> anyhow::Result<&Path> {
         self.live.reject_without_interface()?;
@@ -244,6 +249,13 @@ impl Input {
     pub(crate) fn idle(&mut self) {
         if let Source::Live(live) = &mut self.source {
             live.warn(&self.name);
+        }
+    }
+
+    /// Ends a live capture at this time, in nanoseconds since 1970. Has no effect on files.
+    pub(crate) fn end_at(&mut self, time: u64) {
+        if let Source::Live(live) = &mut self.source {
+            live.end_at(time);
         }
     }
 

@@ -51,3 +51,81 @@ pub trait Sink {
     /// sink later receives a [`Packet`] for the frame that completes the IP packet.
     fn fragment(&mut self, number: FrameNumber) {}
 }
+
+/// A pair of sinks. Each of them receives all results, the first sink before the second.
+impl<A: Sink, B: Sink> Sink for (A, B) {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        self.0.unit(unit);
+        self.1.unit(unit);
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        self.0.finding(finding);
+        self.1.finding(finding);
+    }
+
+    fn fact(&mut self, stream: StreamId, fact: &Fact) {
+        self.0.fact(stream, fact);
+        self.1.fact(stream, fact);
+    }
+
+    fn exchange(&mut self, exchange: &Exchange, over: bool) {
+        self.0.exchange(exchange, over);
+        self.1.exchange(exchange, over);
+    }
+
+    fn ended(&mut self, stream: StreamId, context: &Context) {
+        self.0.ended(stream, context);
+        self.1.ended(stream, context);
+    }
+
+    fn packet(&mut self, packet: &Packet) {
+        self.0.packet(packet);
+        self.1.packet(packet);
+    }
+
+    fn segment(&mut self, stream: StreamId, segment: &TcpSegment<'_>) {
+        self.0.segment(stream, segment);
+        self.1.segment(stream, segment);
+    }
+
+    fn fragment(&mut self, number: FrameNumber) {
+        self.0.fragment(number);
+        self.1.fragment(number);
+    }
+}
+
+/// A sink that may be absent. Then the results are dropped.
+impl<S: Sink> Sink for Option<S> {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        self.iter_mut().for_each(|sink| sink.unit(unit));
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        self.iter_mut().for_each(|sink| sink.finding(finding));
+    }
+
+    fn fact(&mut self, stream: StreamId, fact: &Fact) {
+        self.iter_mut().for_each(|sink| sink.fact(stream, fact));
+    }
+
+    fn exchange(&mut self, exchange: &Exchange, over: bool) {
+        self.iter_mut().for_each(|sink| sink.exchange(exchange, over));
+    }
+
+    fn ended(&mut self, stream: StreamId, context: &Context) {
+        self.iter_mut().for_each(|sink| sink.ended(stream, context));
+    }
+
+    fn packet(&mut self, packet: &Packet) {
+        self.iter_mut().for_each(|sink| sink.packet(packet));
+    }
+
+    fn segment(&mut self, stream: StreamId, segment: &TcpSegment<'_>) {
+        self.iter_mut().for_each(|sink| sink.segment(stream, segment));
+    }
+
+    fn fragment(&mut self, number: FrameNumber) {
+        self.iter_mut().for_each(|sink| sink.fragment(number));
+    }
+}

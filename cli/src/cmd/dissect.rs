@@ -7,9 +7,12 @@ mod comments;
 mod count;
 mod events;
 mod excerpt;
+mod frame_writer;
 mod frames;
+mod kept_frames;
 mod order;
 mod units;
+mod until;
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -18,9 +21,13 @@ use std::process::ExitCode;
 use weft_dissector::filter::{Filter, KnownField, Slot, WantedFields, known};
 use weft_dissector::output::fields::Columns;
 
+pub(super) use excerpt::write_connections;
+
 use crate::colour::ColourChoice;
 use crate::exit::{BadInput, reject};
 use crate::input::{CaptureFile, Ring, open_error};
+
+use until::UntilArguments;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -29,6 +36,7 @@ use crate::input::{CaptureFile, Ring, open_error};
     disable_version_flag = true,
     after_help = "Exit codes:\n  \
     0  the capture was read, with or without findings (`weft lint` exits with 1 for findings)\n  \
+    1  with --until: there was a finding, and its connection was saved\n  \
     2  the capture cannot be read, or the command line is wrong\n\n\
     Examples:\n  \
     weft dissect capture.pcap               print one line per unit, with its findings below\n  \
@@ -37,7 +45,8 @@ use crate::input::{CaptureFile, Ring, open_error};
     weft dissect capture.pcap -Y 'iwarp_rdma.opcode == Send && crc_status != good'\n  \
     weft dissect capture.pcap -T fields -e frame.number -e iwarp_mpa.ulpdulength\n  \
     weft dissect capture.pcap -Y finding -w bad.pcapng      save the connections with findings\n  \
-    weft dissect -i eth0 -f 'tcp port 7174' -w all.pcapng   capture, print and save until Ctrl-C"
+    weft dissect -i eth0 -f 'tcp port 7174' -w all.pcapng   capture, print and save until Ctrl-C\n  \
+    weft dissect -i eth0 --until finding --keep 60s -w fault.pcapng    save the first fault"
 )]
 pub(crate) struct Arguments {
     /// Print only units that pass this display filter (in Wireshark's language)
@@ -95,6 +104,8 @@ pub(crate) struct Arguments {
     /// Repeat the option for several conditions. files:N keeps only the N newest files.
     #[arg(short = 'b', long = "ring-buffer", value_name = "WHEN", requires = "write", help_heading = "Live capture")]
     ring: Vec<String>,
+    #[command(flatten)]
+    until: UntilArguments,
     /// List the interfaces that weft can capture on, with numbers for -i
     #[arg(short = 'D', long = "list-interfaces", exclusive = true, help_heading = "Live capture")]
     interfaces: bool,
@@ -149,6 +160,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return list_interfaces(&mut out);
     }
     arguments.agree()?;
+    if arguments.until.until.is_some() {
+        return until::run(arguments, &mut out);
+    }
     let mut wanted = WantedFields::default();
     let filter = arguments.filter.as_ref().map(|text| parse(text, &mut wanted)).transpose()?;
     let columns = columns(arguments, &mut wanted)?;

@@ -5,23 +5,28 @@ pub(super) mod select;
 mod unjudged;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use weft_core::RequirementId;
 use weft_core::requirement::Severity;
 use weft_dissector::contents::Contents;
+use weft_dissector::context::Context;
+use weft_dissector::diagnosis::{Diagnosis, Problem, ProblemGroups};
+use weft_dissector::exchange::Exchange;
+use weft_dissector::fact::Fact;
 use weft_dissector::output::json::JsonWriter;
 use weft_dissector::output::senders::Senders;
 use weft_dissector::output::text::counted;
 use weft_dissector::source::Comments;
 use weft_dissector::unit::{Kind, Unit};
-use weft_dissector::{Dissector, Finding, Packet, Sink};
+use weft_dissector::{Dissector, Finding, Packet, Sink, StreamId, TcpSegment};
 
+use super::answers::Answers;
+use super::captures::{NamedCaptures, Out, for_each};
 use crate::colour::ColourChoice;
-use crate::exit::{self, BadInput, UNEXPECTED, USAGE, VerdictOutput, note};
+use crate::exit::{UNEXPECTED, USAGE, note};
 use crate::input::{DecodeAs, FrameFiles, Input, LiveArguments, Next, remark};
 use crate::one_of::one_of;
 use crate::spool::Spool;
@@ -32,6 +37,8 @@ use unjudged::Unjudged;
 
 /// Maximum number of findings that are printed for each requirement, without --all.
 const SHOWN: u64 = 5;
+/// Maximum number of problems in the object with the counts.
+const MAX_PROBLEMS: usize = 1000;
 
 /// The command line.
 #[derive(clap::Args)]
@@ -86,9 +93,16 @@ pub(crate) struct Arguments {
     /// The object with the counts has the kind "summary".
     #[arg(long)]
     json: bool,
-    /// Print all findings, not only the first 5 of each requirement
+    /// Print all findings, not only the first 5 of each requirement (implies -v)
     #[arg(long)]
     all: bool,
+    /// Also print the findings of requirements that are a part of another problem
+    ///
+    /// All findings about one frame and one endpoint are one problem. For example, a malformed
+    /// Terminate can violate ten requirements. Without this option, weft prints the findings of one
+    /// of these requirements, and lists the others below it.
+    #[arg(short, long)]
+    verbose: bool,
     /// Choose when to use colour
     #[arg(long, value_enum, default_value_t)]
     color: ColourChoice,
@@ -97,94 +111,14 @@ pub(crate) struct Arguments {
     live: LiveArguments,
 }
 
-/// Standard output.
-type Out = BufWriter<VerdictOutput<io::StdoutLock<'static>>>;
-
 /// Reads the captures and prints their findings.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut out = BufWriter::new(VerdictOutput::new(io::stdout().lock()));
     // Report a wrong filter once, not for each capture.
     arguments.select.selection()?;
-    if let Some(interface) = arguments.live.interface() {
-        let code = one(arguments, Input::live(&arguments.live, interface, None)?, false, &mut out)?;
-        out.flush()?;
-        return Ok(ExitCode::from(code));
-    }
-    arguments.live.reject_without_interface()?;
-    let files = captures_of(&arguments.files, arguments.read.as_ref())?;
-    if arguments.merge && files.len() > 1 {
-        if let Some(folder) = files.iter().find(|file| file.is_dir()) {
-            return Err(without_captures(folder).into());
-        }
-        let code = one(arguments, Input::open_several(&files)?, false, &mut out)?;
-        out.flush()?;
-        return Ok(ExitCode::from(code));
-    }
-    let mut worst = 0;
-    for (index, file) in files.iter().enumerate() {
-        if files.len() > 1 && index > 0 && !arguments.json {
-            writeln!(out)?;
-        }
-        let code = match open(file).and_then(|input| one(arguments, input, files.len() > 1, &mut out)) {
-            // After an unreadable capture, continue with the next one.
-            Err(error) if files.len() > 1 && error.is::<BadInput>() => {
-                out.flush()?;
-                exit::report(&error);
-                USAGE
-            }
-            outcome => outcome?,
-        };
-        worst = worst.max(code);
-    }
-    out.flush()?;
-    Ok(ExitCode::from(worst))
+    let Arguments { files, read, merge, live, json, .. } = arguments;
+    let named = NamedCaptures { files, read: read.as_ref(), merge: *merge, live, json: *json };
+    for_each(&named, |input, several, out| one(arguments, input, several, out))
 }
-
-/// Returns the captures that the command line names, with the captures in each named folder. If a
-/// folder has no captures, the folder itself is in the list, and [`open`] rejects it.
-pub(super) fn captures_of(named: &[PathBuf], read: Option<&PathBuf>) -> Result<Vec<PathBuf>, BadInput> {
-    let mut files = Vec::new();
-    for path in named.iter().chain(read) {
-        let found = if path.is_dir() { captures_in(path)? } else { Vec::new() };
-        if found.is_empty() {
-            files.push(path.clone());
-        }
-        files.extend(found);
-    }
-    Ok(files)
-}
-
-/// Returns the captures in a folder, sorted by name.
-fn captures_in(folder: &Path) -> Result<Vec<PathBuf>, BadInput> {
-    let failed = |error: io::Error| BadInput(format!("{}: {error}", folder.display()));
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
-        if path.is_file() && ENDINGS.iter().any(|ending| plain.ends_with(ending)) {
-            files.push(path);
-        }
-    }
-    files.sort_unstable();
-    Ok(files)
-}
-
-/// Opens a capture. Fails if `path` is a folder, because [`captures_of`] has found no captures in
-/// it.
-pub(super) fn open(path: &Path) -> anyhow::Result<Input> {
-    if path.is_dir() { Err(without_captures(path).into()) } else { Input::open(path) }
-}
-
-/// Makes the error for a folder without captures.
-pub(super) fn without_captures(folder: &Path) -> BadInput {
-    let names = ENDINGS.join(", ");
-    BadInput(format!("{}: the folder contains no capture (no file with one of the endings {names})", folder.display()))
-}
-
-/// The file name extensions of captures. A compressed capture has `.gz` or `.zst` after one of
-/// these extensions.
-const ENDINGS: [&str; 3] = [".pcap", ".pcapng", ".cap"];
 
 /// Checks one input and prints its findings. Returns the exit code for this input. If `several` is
 /// set, the output names the capture.
@@ -204,6 +138,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         failed: Ok(()),
         counts: BTreeMap::new(),
         by_requirement: BTreeMap::new(),
+        problems: ProblemGroups::default(),
         groups: BTreeMap::new(),
         judged: false,
         contents: Contents::default(),
@@ -211,9 +146,11 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         unjudged: Unjudged::default(),
         selection: arguments.select.selection()?,
         comments: input.comments(),
+        answers: (!arguments.json).then(Answers::brief),
     };
     if let Some(selection) = &mut lint.selection {
         selection.set_comments(lint.comments.clone());
+        lint.answers.iter_mut().for_each(Answers::select_only);
     }
     let mut dissector = arguments.decode.apply(Dissector::default());
     loop {
@@ -241,7 +178,20 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
     let damage = input.damage();
     input.ignore_partial_frames(&mut dissector);
     input.close()?;
-    let Lint { failed, counts, by_requirement, groups, judged, mut contents, unjudged, selection, out, .. } = lint;
+    let Lint {
+        failed,
+        counts,
+        by_requirement,
+        problems,
+        groups,
+        judged,
+        mut contents,
+        unjudged,
+        selection,
+        out,
+        answers,
+        ..
+    } = lint;
     failed?;
     let unjudged = unjudged.counts(&damage);
     contents.unread = dissector.unread();
@@ -265,21 +215,35 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         let unread: u64 = hidden.map(|(_, count)| count).sum();
         let summary = serde_json::json!({
             "kind": "summary", "file": name, "error": errors, "warning": warnings, "note": notes, "requirements": by, "judged": judged,
-            "unjudged": unjudged.json(unread),
+            "problems": json_problems(&problems), "unjudged": unjudged.json(unread),
         });
         writeln!(out, "{summary}")?;
     } else {
+        if let Some(mut answers) = answers {
+            answers.finish();
+            answers.write(|diagnosis| is_notable(diagnosis, least), out)?;
+        }
         let colour = arguments.color.decide();
-        for ((_, id), group) in groups {
-            let row = id.row();
-            let count = counted(group.count, "finding");
-            let (level, catalogue, section) = (row.level, row.catalogue, row.section);
-            let head = format!("{} {}  {level} ({catalogue} {section})  {count}", group.severity, row.id);
-            writeln!(out, "{}\n  {}", colour.severity(group.severity, &head), row.summary)?;
+        let is_grouped = !arguments.all && !arguments.verbose;
+        let roots = if is_grouped { problems.roots() } else { BTreeMap::new() };
+        let mut parts: BTreeMap<RequirementId, Vec<String>> = BTreeMap::new();
+        for ((_, id), group) in &groups {
+            if let Some(root) = roots.get(id) {
+                let line = format!("{}: {}", colour.severity(group.severity, &group.head(*id)), id.row().summary);
+                parts.entry(*root).or_default().push(line);
+            }
+        }
+        for ((_, id), group) in groups.into_iter().filter(|((_, id), _)| !roots.contains_key(id)) {
+            let head = colour.severity(group.severity, &group.head(id));
+            writeln!(out, "{head}\n  {}", id.row().summary)?;
             let more = group.count - group.lines.count();
             group.lines.write("    ", out)?;
             if more > 0 {
                 writeln!(out, "    {}", colour.faint(&format!("and {more} more; --all prints them")))?;
+            }
+            if let Some(parts) = parts.remove(&id) {
+                writeln!(out, "  {}", colour.faint("the same messages also violate (-v prints the bytes):"))?;
+                parts.iter().try_for_each(|line| writeln!(out, "    {line}"))?;
             }
             writeln!(out)?;
         }
@@ -295,6 +259,12 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
     })
 }
 
+/// Returns whether the output begins with the answer about this connection: the connection failed,
+/// or has findings with at least this severity.
+fn is_notable(diagnosis: &Diagnosis, least: Severity) -> bool {
+    diagnosis.is_failure() || diagnosis.problems.iter().any(|problem| problem.severity >= least)
+}
+
 /// If `--level` hides warnings or notes, returns a hint with the level that shows them.
 fn hint_of_hidden(least: Severity, warnings: u64, notes: u64) -> String {
     let hides_warnings = least > Severity::Warning && warnings > 0;
@@ -308,11 +278,32 @@ fn hint_of_hidden(least: Severity, warnings: u64, notes: u64) -> String {
     format!(" ({what} not shown: use --level {level})")
 }
 
+/// The problems as JSON, with the numbers of their connections.
+fn json_problems(problems: &ProblemGroups) -> Vec<serde_json::Value> {
+    let json = |(stream, problem): (StreamId, &Problem)| {
+        let Problem { direction, severity, requirement, requirements, frames, count, .. } = problem;
+        serde_json::json!({
+            "stream": stream, "direction": direction, "severity": severity, "requirement": requirement,
+            "requirements": requirements, "frames": frames, "count": count,
+        })
+    };
+    problems.problems().take(MAX_PROBLEMS).map(json).collect()
+}
+
 /// The findings about one requirement.
 struct Group {
     severity: Severity,
     lines: Spool,
     count: u64,
+}
+
+impl Group {
+    /// The first line: the requirement, and the number of findings.
+    fn head(&self, id: RequirementId) -> String {
+        let (row, count) = (id.row(), counted(self.count, "finding"));
+        let (level, catalogue, section) = (row.level, row.catalogue, row.section);
+        format!("{} {}  {level} ({catalogue} {section})  {count}", self.severity, row.id)
+    }
 }
 
 /// Receives findings from the dissector, counts them, and stores or prints them.
@@ -331,6 +322,8 @@ struct Lint<'o> {
     counts: BTreeMap<Severity, u64>,
     /// For each requirement, the number of findings that have at least the severity in `--level`.
     by_requirement: BTreeMap<RequirementId, u64>,
+    /// The same findings, grouped by frame and endpoint.
+    problems: ProblemGroups,
     /// The findings for the text output, the highest severity first.
     groups: BTreeMap<(std::cmp::Reverse<Severity>, RequirementId), Group>,
     /// Whether the capture has anything to judge.
@@ -341,12 +334,21 @@ struct Lint<'o> {
     /// Selects the judged units. `None` selects all units.
     selection: Option<Selection>,
     comments: Comments,
+    /// The answers at the beginning of the text output. `None` with `--json`.
+    answers: Option<Answers>,
 }
 
 impl Sink for Lint<'_> {
     fn unit(&mut self, unit: &Unit<'_>) {
         self.contents.unit(unit);
         let is_selected = self.selection.as_mut().is_none_or(|selection| selection.unit(unit));
+        self.answers.unit(unit);
+        if let Some(answers) = &mut self.answers
+            && is_selected
+            && self.selection.as_ref().is_some_and(|selection| !selection.uses_findings())
+        {
+            answers.select(unit.stream);
+        }
         self.unjudged.unit(unit, is_selected);
         self.judged |=
             is_selected && !matches!(unit.kind, Kind::Streaming { .. } | Kind::Gap { .. } | Kind::Unparsed { .. });
@@ -364,10 +366,29 @@ impl Sink for Lint<'_> {
         }
     }
 
+    fn fact(&mut self, stream: StreamId, fact: &Fact) {
+        self.answers.fact(stream, fact);
+    }
+
+    fn exchange(&mut self, exchange: &Exchange, over: bool) {
+        self.answers.exchange(exchange, over);
+    }
+
+    fn ended(&mut self, stream: StreamId, context: &Context) {
+        self.answers.ended(stream, context);
+    }
+
+    fn segment(&mut self, stream: StreamId, segment: &TcpSegment<'_>) {
+        self.answers.segment(stream, segment);
+    }
+
     fn finding(&mut self, finding: &Finding) {
+        // The cause of a connection's end can be a finding that the selection does not have.
+        self.answers.finding(finding);
         if self.selection.as_mut().is_some_and(|selection| !selection.finding(finding)) {
             return;
         }
+        self.answers.iter_mut().for_each(|answers| answers.select(finding.stream));
         // Some findings, such as a wrong MPA key, are about bytes that belong to no unit.
         self.judged = true;
         *self.counts.entry(finding.severity).or_default() += 1;
@@ -375,6 +396,7 @@ impl Sink for Lint<'_> {
             return;
         }
         *self.by_requirement.entry(finding.requirement).or_default() += 1;
+        self.problems.add(finding);
         let place = self.frame_files.as_ref().and_then(|frame_files| frame_files.of(finding.frame));
         if let Some(writer) = &mut self.json {
             if self.failed.is_ok() {

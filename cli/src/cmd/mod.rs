@@ -20,8 +20,10 @@ macro_rules! subcommands {
 }
 
 mod agent;
+mod answers;
 mod bench;
 mod between;
+mod captures;
 mod cat;
 mod completions;
 mod coverage;
@@ -64,7 +66,8 @@ subcommands! {
         /// List the requirements that a capture violates; exit with 1 if there are any
         ///
         /// A requirement is one rule of a specification, such as MPA-7.1.1-2 of RFC 5044. A finding is
-        /// a violation of a requirement in the capture.
+        /// a violation of a requirement in the capture. The text output begins with what happened
+        /// on the connections that failed or have findings, in the words of `weft why`.
         Lint = lint,
         /// Explain what happened on each connection of a capture, and why it ended
         ///
@@ -77,6 +80,8 @@ subcommands! {
         /// Print the messages or bytes of one connection of a capture
         Follow = follow,
         /// Print statistics about each connection of a capture
+        ///
+        /// The text output begins with what happened on the connections, as `weft why` explains it.
         Stats = stats,
         /// Draw one connection of a capture as a sequence diagram
         Ladder = ladder,

@@ -9,6 +9,7 @@ use weft_dissector::output::text::{counted, exchange_line};
 use weft_dissector::stats::{ConnectionStats, Stats};
 use weft_dissector::{Dissector, StreamId};
 
+use super::answers::Answers;
 use crate::exit::BadInput;
 use crate::input::CaptureFile;
 
@@ -35,12 +36,14 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let input = arguments.file.open()?;
     let name = input.name().to_owned();
-    let mut stats = Stats::default();
-    input.dissect(arguments.file.decode.apply(Dissector::default()), &mut stats)?;
+    let mut read = (Stats::default(), (!arguments.json).then(Answers::brief));
+    input.dissect(arguments.file.decode.apply(Dissector::default()), &mut read)?;
+    let (stats, answers) = read;
     let mut out = BufWriter::new(io::stdout().lock());
     let totals = stats.totals();
     if let Some(stream) = arguments.stream {
         let connection = one(&stats, stream, &name)?;
+        write_answers(answers, Some(stream), &mut out)?;
         if arguments.json {
             json(&mut out, "connection", serde_json::to_value(connection))?;
         } else {
@@ -55,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         json(&mut out, "total", serde_json::to_value(&totals))?;
     } else {
+        write_answers(answers, None, &mut out)?;
         for connection in stats.connections_and_findings() {
             writeln!(out, "{connection}")?;
         }
@@ -77,6 +81,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the answers about the connection `stream`, or about all connections.
+fn write_answers(answers: Option<Answers>, stream: Option<StreamId>, out: &mut impl Write) -> io::Result<()> {
+    let Some(mut answers) = answers else { return Ok(()) };
+    answers.finish();
+    if stream.is_some() {
+        answers.select_only();
+        answers.select(stream);
+    }
+    answers.write(|_| true, out)
 }
 
 /// Returns the statistics of the connection `stream` in the capture `name`.

@@ -1,22 +1,25 @@
 //! `weft why`: explains what happened on each connection of a capture, and why it ended.
 
-use std::io::{self, BufWriter, Write};
+mod report;
+
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use weft_dissector::contents::Contents;
 use weft_dissector::context::Context;
-use weft_dissector::diagnosis::{Diagnoses, Diagnosis, ExchangeReport};
+use weft_dissector::diagnosis::{Diagnosis, ExchangeReport};
 use weft_dissector::exchange::Exchange;
 use weft_dissector::fact::Fact;
 use weft_dissector::output::text::counted;
 use weft_dissector::unit::Unit;
-use weft_dissector::{Dissector, Finding, Packet, Sink, StreamId, StreamSet, TcpSegment};
+use weft_dissector::{Dissector, Finding, Packet, Sink, StreamId, TcpSegment};
 
+use super::answers::Answers;
+use super::captures::{NamedCaptures, Out, for_each};
 use super::lint::select::{Selection, of_filter};
-use super::lint::{captures_of, open, without_captures};
-use crate::exit::{self, BadInput, UNEXPECTED, USAGE, VerdictOutput, note};
+use crate::exit::{BadInput, UNEXPECTED, USAGE, note};
 use crate::input::{DecodeAs, Input, LiveArguments, Next, remark};
 
 /// The command line.
@@ -32,6 +35,7 @@ use crate::input::{DecodeAs, Input, LiveArguments, Next, remark};
     Examples:\n  \
     weft why capture.pcap                        explain each connection\n  \
     weft why --stream 3 capture.pcap             explain one connection\n  \
+    weft why --report ticket.html capture.pcap   write a page for a ticket\n  \
     weft why --json capture.pcap.gz              print all facts as JSON, one object per connection\n  \
     weft why -Y 'ip.addr == 10.1.0.1' captures   explain the connections of one host, in a folder\n  \
     weft why --merge ring_*.pcapng               explain the files of a ring as one capture")]
@@ -66,72 +70,49 @@ pub(crate) struct Arguments {
     /// docs/why.md describes the keys. The object with the counts has the kind "summary".
     #[arg(long)]
     json: bool,
+    /// Write a page for a ticket (.html or .md), and the packets next to it (.pcapng)
+    ///
+    /// The page has the paragraphs of the connections with a problem, the relevant rows of their
+    /// sequence diagrams, the bytes of the deciding frames with marks, and the text of the violated
+    /// requirements. The packets are all frames of these connections. An HTML page also contains
+    /// the packets, if they have at most 1 MiB. With --connection or -Y, the page is about the
+    /// selected connections.
+    #[arg(long, value_name = "OUT", conflicts_with_all = ["json", "merge", "interface"])]
+    report: Option<PathBuf>,
     // These options come last, because their heading "Live capture" applies to all later options.
     #[command(flatten)]
     live: LiveArguments,
 }
 
-/// Standard output.
-type Out = BufWriter<VerdictOutput<io::StdoutLock<'static>>>;
-
 /// Reads the captures and prints the paragraphs.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut out = BufWriter::new(VerdictOutput::new(io::stdout().lock()));
     // Report a wrong filter once, not for each capture.
     arguments.selection()?;
-    if let Some(interface) = arguments.live.interface() {
-        let code = one(arguments, Input::live(&arguments.live, interface, None)?, false, &mut out)?;
-        out.flush()?;
-        return Ok(ExitCode::from(code));
+    if let Some(to) = &arguments.report {
+        return report::run(arguments, to);
     }
-    arguments.live.reject_without_interface()?;
-    let files = captures_of(&arguments.files, arguments.read.as_ref())?;
-    if arguments.merge && files.len() > 1 {
-        if let Some(folder) = files.iter().find(|file| file.is_dir()) {
-            return Err(without_captures(folder).into());
-        }
-        let code = one(arguments, Input::open_several(&files)?, false, &mut out)?;
-        out.flush()?;
-        return Ok(ExitCode::from(code));
-    }
-    let mut worst = 0;
-    for (index, file) in files.iter().enumerate() {
-        if files.len() > 1 && index > 0 && !arguments.json {
-            writeln!(out)?;
-        }
-        let code = match open(file).and_then(|input| one(arguments, input, files.len() > 1, &mut out)) {
-            // After an unreadable capture, continue with the next one.
-            Err(error) if files.len() > 1 && error.is::<BadInput>() => {
-                out.flush()?;
-                exit::report(&error);
-                USAGE
-            }
-            outcome => outcome?,
-        };
-        worst = worst.max(code);
-    }
-    out.flush()?;
-    Ok(ExitCode::from(worst))
+    let Arguments { files, read, merge, live, json, .. } = arguments;
+    let named = NamedCaptures { files, read: read.as_ref(), merge: *merge, live, json: *json };
+    for_each(&named, |input, several, out| one(arguments, input, several, out))
 }
 
 impl Arguments {
     fn selection(&self) -> Result<Option<Selection>, BadInput> {
         self.filter.as_deref().map(of_filter).transpose()
     }
+
+    /// Returns whether the user selects connections.
+    fn is_selective(&self) -> bool {
+        self.stream.is_some() || self.filter.is_some()
+    }
 }
 
-/// Explains one input. Returns the exit code for this input. If `several` is set, the output names
-/// the capture.
-fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) -> anyhow::Result<u8> {
-    let name = input.name().to_owned();
-    let mut why = Why {
-        diagnoses: Diagnoses::default(),
-        contents: Contents::default(),
-        selection: arguments.selection()?,
-        selected: StreamSet::default(),
-    };
+/// Reads one input to its end, and diagnoses its connections.
+fn explain(arguments: &Arguments, mut input: Input) -> anyhow::Result<(Why, Dissector)> {
+    let mut why = Why { answers: Answers::default(), contents: Contents::default(), selection: arguments.selection()? };
     if let Some(selection) = &mut why.selection {
         selection.set_comments(input.comments());
+        why.answers.select_only();
     }
     let mut dissector = arguments.decode.apply(Dissector::default());
     loop {
@@ -147,13 +128,20 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
         }
     }
     dissector.finish(&mut why);
-    why.diagnoses.finish();
+    why.answers.finish();
     input.ignore_partial_frames(&mut dissector);
     input.close()?;
     why.contents.unread = dissector.unread();
+    Ok((why, dissector))
+}
+
+/// Explains one input. Returns the exit code for this input. If `several` is set, the output names
+/// the capture.
+fn one(arguments: &Arguments, input: Input, several: bool, out: &mut Out) -> anyhow::Result<u8> {
+    let name = input.name().to_owned();
+    let (why, dissector) = explain(arguments, input)?;
     let found = why.found(arguments.stream);
-    let is_selective = arguments.stream.is_some() || why.selection.is_some();
-    let exchanges: &[ExchangeReport] = if is_selective { &[] } else { why.diagnoses.exchanges() };
+    let exchanges: &[ExchangeReport] = if arguments.is_selective() { &[] } else { why.answers.exchanges() };
     if arguments.json {
         for diagnosis in &found {
             print(out, &name, "connection", serde_json::to_value(diagnosis))?;
@@ -176,14 +164,7 @@ fn one(arguments: &Arguments, mut input: Input, several: bool, out: &mut Out) ->
     why.summary(arguments, &name, (found.len(), problems), out)?;
     out.flush()?;
     if found.is_empty() && exchanges.is_empty() {
-        let contents = &why.contents;
-        if is_selective {
-            note(&format!("{name}: nothing to explain, because the selection has no connection with iWARP or SDP"));
-        } else {
-            let why = "nothing to explain, because the capture has no iWARP, SDP or port mapper";
-            note(&format!("{name}: {why}; it has {contents}"));
-        }
-        return Ok(USAGE);
+        return Ok(why.report_nothing(&name, arguments));
     }
     remark(&name, &dissector);
     Ok(if problems > 0 { UNEXPECTED } else { 0 })
@@ -199,21 +180,28 @@ fn print(out: &mut Out, file: &str, kind: &str, object: serde_json::Result<Value
 
 /// Passes the dissector's results to the diagnoses, and selects connections.
 struct Why {
-    diagnoses: Diagnoses,
+    answers: Answers,
     contents: Contents,
     selection: Option<Selection>,
-    /// The connections with a unit or a finding that passes the filter.
-    selected: StreamSet,
 }
 
 impl Why {
     /// The diagnoses to print.
     fn found(&self, stream: Option<StreamId>) -> Vec<&Diagnosis> {
-        let is_selected = |diagnosis: &&Diagnosis| {
-            stream.is_none_or(|stream| stream == diagnosis.stream)
-                && (self.selection.is_none() || self.selected.contains(diagnosis.stream))
-        };
-        self.diagnoses.connections().filter(is_selected).collect()
+        let is_selected = |diagnosis: &&Diagnosis| stream.is_none_or(|stream| stream == diagnosis.stream);
+        self.answers.connections().filter(is_selected).collect()
+    }
+
+    /// Reports that there is nothing to explain. Returns the exit code.
+    fn report_nothing(&self, name: &str, arguments: &Arguments) -> u8 {
+        let contents = &self.contents;
+        if arguments.is_selective() {
+            note(&format!("{name}: nothing to explain, because the selection has no connection with iWARP or SDP"));
+        } else {
+            let why = "nothing to explain, because the capture has no iWARP, SDP or port mapper";
+            note(&format!("{name}: {why}; it has {contents}"));
+        }
+        USAGE
     }
 
     /// Prints the counts: of the connections, and of these with a problem.
@@ -224,7 +212,7 @@ impl Why {
         (connections, problems): (usize, usize),
         out: &mut Out,
     ) -> io::Result<()> {
-        let (others, unstored) = (self.diagnoses.others(), self.diagnoses.unstored());
+        let (others, unstored) = (self.answers.diagnoses().others(), self.answers.diagnoses().unstored());
         if arguments.json {
             let summary = json!({
                 "kind": "summary", "file": name, "connections": connections, "problems": problems,
@@ -245,36 +233,34 @@ impl Why {
 impl Sink for Why {
     fn unit(&mut self, unit: &Unit<'_>) {
         self.contents.unit(unit);
-        self.diagnoses.unit(unit);
+        self.answers.unit(unit);
         if let Some(selection) = &mut self.selection
             && selection.unit(unit)
             && !selection.uses_findings()
-            && let Some(stream) = unit.stream
         {
-            self.selected.insert(stream);
+            self.answers.select(unit.stream);
         }
     }
 
     fn finding(&mut self, finding: &Finding) {
-        self.diagnoses.finding(finding);
+        self.answers.finding(finding);
         if let Some(selection) = &mut self.selection
             && selection.finding(finding)
-            && let Some(stream) = finding.stream
         {
-            self.selected.insert(stream);
+            self.answers.select(finding.stream);
         }
     }
 
     fn fact(&mut self, stream: StreamId, fact: &Fact) {
-        self.diagnoses.fact(stream, fact);
+        self.answers.fact(stream, fact);
     }
 
     fn exchange(&mut self, exchange: &Exchange, over: bool) {
-        self.diagnoses.exchange(exchange, over);
+        self.answers.exchange(exchange, over);
     }
 
     fn ended(&mut self, stream: StreamId, context: &Context) {
-        self.diagnoses.ended(stream, context);
+        self.answers.ended(stream, context);
     }
 
     fn packet(&mut self, packet: &Packet) {
@@ -285,6 +271,6 @@ impl Sink for Why {
     }
 
     fn segment(&mut self, stream: StreamId, segment: &TcpSegment<'_>) {
-        self.diagnoses.segment(stream, segment);
+        self.answers.segment(stream, segment);
     }
 }

@@ -290,6 +290,11 @@ impl LiveInput {
         self.frames
     }
 
+    /// Ends the capture at this time, in nanoseconds since 1970, unless it ends before.
+    pub(super) fn end_at(&self, time: u64) {
+        self.end.fetch_min(time, Relaxed);
+    }
+
     /// The captured, lost and written frames so far. Some of these frames can still be buffered,
     /// except after [`Next::Idle`].
     pub(super) fn progress(&mut self) -> LiveProgress {

@@ -17,5 +17,6 @@ mod selection;
 mod several;
 #[path = "../endpoint/skip.rs"]
 mod skip;
+mod until;
 mod why;
 mod wire;

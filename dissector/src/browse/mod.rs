@@ -1,5 +1,6 @@
 //! This module has tools for interactive readers of a capture. The tools collect an index of all
-//! frames, details of a few frames, the frames that pass a filter, statistics and operations.
+//! frames, details of a few frames, the frames that pass a filter, statistics, diagnoses and
+//! operations.
 //!
 //! ```text
 //! Tail -> Capture -> read -> Pass: Dissector -> Collector: Index, Details, Survey, Operations, ...
@@ -35,4 +36,4 @@ pub use operations::{MAX_OPERATIONS, Operations};
 pub use packed::PackedIndex;
 pub use pass::{Collector, Pass, Reader, Stop, read};
 pub use row::OwnedRow;
-pub use survey::Survey;
+pub use survey::{Survey, bounded_diagnoses};

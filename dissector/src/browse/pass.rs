@@ -1,6 +1,7 @@
 //! Passes over a capture. In a pass, a reader receives the frames in order, until the reader needs
 //! no further frames, or until the caller cancels the pass.
 
+use crate::diagnosis::Diagnoses;
 use crate::frame_number::FrameNumber;
 use crate::output::connection_ladder::Timeline;
 use crate::output::follow::{Follow, Piece};
@@ -132,6 +133,29 @@ pub fn read<R: Reader>(
 impl Collector for Stats {
     fn memory(&self) -> usize {
         self.memory()
+    }
+}
+
+impl Collector for Diagnoses {
+    fn memory(&self) -> usize {
+        self.memory()
+    }
+}
+
+/// A pair of collectors. It needs frames as long as one of them does.
+impl<A: Collector, B: Collector> Collector for (A, B) {
+    fn begin(&mut self, frame: &Frame<'_>) -> bool {
+        let needed = [self.0.begin(frame), self.1.begin(frame)];
+        needed.contains(&true)
+    }
+
+    fn end(&mut self) {
+        self.0.end();
+        self.1.end();
+    }
+
+    fn memory(&self) -> usize {
+        self.0.memory() + self.1.memory()
     }
 }
 

@@ -1,18 +1,31 @@
-//! [`Survey`] collects the index, statistics and operations of a capture in one pass.
+//! [`Survey`] collects the index, statistics, diagnoses and operations of a capture in one pass.
 
 use super::index::Index;
 use super::operations::Operations;
 use super::pass::{Collector, Pass};
 use crate::context::Context;
+use crate::diagnosis::Diagnoses;
 use crate::exchange::Exchange;
 use crate::fact::Fact;
 use crate::source::Frame;
 use crate::stats::Stats;
 use crate::stream_id::StreamId;
 use crate::unit::Unit;
-use crate::{Finding, Packet, Sink};
+use crate::{Finding, Packet, Sink, TcpSegment};
 
-/// The rows, findings, statistics and operations of a capture.
+/// Maximum number of stored diagnoses.
+const MAX_DIAGNOSES: usize = 2_000;
+/// Maximum number of connections that are followed for a diagnosis at the same time.
+const MAX_OPEN_DIAGNOSES: usize = 1_024;
+
+/// Creates a sink for diagnoses with limits for interactive readers, which show only some of them
+/// at a time.
+#[must_use]
+pub fn bounded_diagnoses() -> Diagnoses {
+    Diagnoses::with_limits(MAX_DIAGNOSES, MAX_OPEN_DIAGNOSES)
+}
+
+/// The rows, findings, statistics, diagnoses and operations of a capture.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Survey {
@@ -20,6 +33,8 @@ pub struct Survey {
     pub index: Index,
     /// Statistics of each connection.
     pub stats: Stats,
+    /// What happened on the first connections, and why they ended.
+    pub diagnoses: Diagnoses,
     /// The Reads and atomic operations.
     pub operations: Operations,
     /// If the capture was not read to its end, the reason.
@@ -36,6 +51,7 @@ impl Survey {
         Survey {
             index: Index::with_room(frames),
             stats: Stats::with_room(connections),
+            diagnoses: bounded_diagnoses(),
             operations: Operations::default(),
             note: None,
             remarks: Vec::new(),
@@ -50,6 +66,7 @@ impl Survey {
         let remarks = pass.remarks();
         let is_full = pass.is_complete();
         let mut survey = pass.into_collector();
+        survey.diagnoses.finish();
         let full = || format!("only the first {} frames are shown", survey.index.rows().len());
         survey.note = if is_full { Some(full()) } else { note };
         survey.remarks = remarks;
@@ -59,7 +76,7 @@ impl Survey {
     /// Approximate memory in bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
-        self.index.memory() + self.stats.memory() + self.operations.memory()
+        self.index.memory() + self.stats.memory() + self.diagnoses.memory() + self.operations.memory()
     }
 }
 
@@ -81,24 +98,33 @@ impl Sink for Survey {
     fn unit(&mut self, unit: &Unit<'_>) {
         self.index.unit(unit);
         self.stats.unit(unit);
+        self.diagnoses.unit(unit);
     }
 
     fn finding(&mut self, finding: &Finding) {
         self.index.finding(finding);
         self.stats.finding(finding);
+        self.diagnoses.finding(finding);
     }
 
     fn fact(&mut self, stream: StreamId, fact: &Fact) {
         self.stats.fact(stream, fact);
+        self.diagnoses.fact(stream, fact);
         self.operations.fact(stream, fact);
     }
 
     fn exchange(&mut self, exchange: &Exchange, over: bool) {
         self.stats.exchange(exchange, over);
+        self.diagnoses.exchange(exchange, over);
     }
 
     fn ended(&mut self, stream: StreamId, context: &Context) {
         self.stats.ended(stream, context);
+        self.diagnoses.ended(stream, context);
+    }
+
+    fn segment(&mut self, stream: StreamId, segment: &TcpSegment<'_>) {
+        self.diagnoses.segment(stream, segment);
     }
 
     fn packet(&mut self, packet: &Packet) {

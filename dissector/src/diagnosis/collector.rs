@@ -1,6 +1,7 @@
 //! [`Diagnoses`]: a sink that diagnoses each connection of a capture.
 
 use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
 
 use foldhash::HashMap;
 
@@ -28,10 +29,12 @@ const DIAGNOSIS_MEMORY: usize = 3 << 10;
 
 /// Diagnoses each connection of a capture. Call [`Diagnoses::finish`] after the last frame.
 ///
-/// Memory stays flat for each connection. At most `most` diagnoses are stored.
+/// Memory stays flat for each connection. The number of diagnoses, and of open connections, has a
+/// limit.
 #[derive(Debug)]
 pub struct Diagnoses {
     most: usize,
+    most_open: usize,
     open: HashMap<StreamId, Box<Track>>,
     done: BTreeMap<StreamId, Diagnosis>,
     /// Every connection that has ended.
@@ -51,8 +54,16 @@ impl Diagnoses {
     /// Creates a sink that stores at most `most` diagnoses. Further connections are only counted.
     #[must_use]
     pub fn with_room(most: usize) -> Self {
+        Diagnoses::with_limits(most, usize::MAX)
+    }
+
+    /// Creates a sink that stores at most `most` diagnoses, and follows at most `most_open`
+    /// connections at a time. Further connections are only counted.
+    #[must_use]
+    pub fn with_limits(most: usize, most_open: usize) -> Self {
         Diagnoses {
             most,
+            most_open,
             open: HashMap::default(),
             done: BTreeMap::new(),
             ended: StreamSet::default(),
@@ -85,13 +96,20 @@ impl Diagnoses {
         self.done.values()
     }
 
+    /// The diagnosis of a connection; `None` if it is not stored.
+    #[must_use]
+    pub fn of(&self, stream: StreamId) -> Option<&Diagnosis> {
+        self.done.get(&stream)
+    }
+
     /// Number of connections without iWARP and SDP that are not stored.
     #[must_use]
     pub fn others(&self) -> u64 {
         self.others
     }
 
-    /// Number of connections that are not stored because of the limit.
+    /// Number of connections that are not stored because of a limit. It includes connections
+    /// without iWARP and SDP that began while too many other connections were open.
     #[must_use]
     pub fn unstored(&self) -> u64 {
         self.unstored
@@ -131,7 +149,15 @@ impl Sink for Diagnoses {
             }
             return;
         }
-        self.open.entry(stream).or_insert_with(|| Box::new(Track::new(stream, segment))).segment(segment);
+        let is_full = self.open.len() >= self.most_open;
+        match self.open.entry(stream) {
+            Entry::Occupied(track) => track.into_mut().segment(segment),
+            Entry::Vacant(_) if is_full => {
+                self.ended.insert(stream);
+                self.unstored += 1;
+            }
+            Entry::Vacant(place) => place.insert(Box::new(Track::new(stream, segment))).segment(segment),
+        }
     }
 
     fn finding(&mut self, finding: &Finding) {

@@ -14,6 +14,7 @@
 //! | `collector` | the sink, with one `Track` for each open connection |
 //! | `track` | the bounded state of one connection; its parts have files of their own |
 //! | `problems`, `problem_kind` | group findings by their root |
+//! | `groups` | groups the findings of a capture, without diagnoses |
 //! | `ending` | how the connection ended |
 //! | `cause`, `by_*` | why it ended, with one file for each kind of end |
 //! | `report`, `text` | the result, and its paragraph |
@@ -36,6 +37,7 @@ mod collector;
 mod damage;
 mod ending;
 mod exchanges;
+mod groups;
 mod problem_kind;
 mod problems;
 mod reads;
@@ -56,6 +58,7 @@ pub use carried::{Carried, MessageCount};
 pub use collector::{Diagnoses, MAX_CONNECTIONS, MAX_EXCHANGES};
 pub use ending::{EndKind, Ending};
 pub use exchanges::ExchangeReport;
+pub use groups::ProblemGroups;
 pub use problem_kind::ProblemKind;
 pub use problems::Problem;
 pub use report::{Diagnosis, SdpReport, TcpShare};

@@ -130,6 +130,10 @@ const READ_DEPTH: &[RequirementId] = &[
     requirement!("SDP-8.1.1-38"),
 ];
 
+/// The requirements on the layout of a header. If the layout is wrong, the values of the fields are
+/// wrong, too.
+const LAYOUT: &[RequirementId] = &[requirement!("RDMAP-4.8-37")];
+
 /// The requirements whose violation every receiver must detect. It must then end the connection.
 const FATAL: &[RequirementId] = &[
     requirement!("MPA-4.1-1"),
@@ -204,9 +208,13 @@ impl ProblemKind {
         }
     }
 
-    /// Rank of the kind as the root of a problem. The lowest rank of all violations in a frame is
-    /// the root: for example, a wrong CRC also makes the message unusable.
-    pub(super) fn rank(self) -> u8 {
+    /// Rank of a violation of `requirement` as the root of a problem. The lowest rank of all
+    /// violations in a frame is the root: for example, a wrong CRC also makes the message unusable.
+    pub(super) fn rank_of(requirement: RequirementId) -> (u8, bool) {
+        (ProblemKind::of(requirement).rank(), !LAYOUT.contains(&requirement))
+    }
+
+    fn rank(self) -> u8 {
         match self {
             ProblemKind::Key => 0,
             ProblemKind::Framing => 1,

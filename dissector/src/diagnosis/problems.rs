@@ -91,11 +91,11 @@ impl Problem {
 
     /// Adds a finding about a frame of the problem.
     fn add(&mut self, finding: &Finding) {
-        let kind = ProblemKind::of(finding.requirement);
-        let is_root =
-            finding.severity > self.severity || finding.severity == self.severity && kind.rank() < self.kind.rank();
+        let rank = ProblemKind::rank_of(finding.requirement);
+        let is_lower = || rank < ProblemKind::rank_of(self.requirement);
+        let is_root = finding.severity > self.severity || finding.severity == self.severity && is_lower();
         if is_root && self.count == 1 {
-            self.kind = kind;
+            self.kind = ProblemKind::of(finding.requirement);
             self.requirement = finding.requirement;
             self.expected.clone_from(&finding.expected);
             self.found.clone_from(&finding.found);
@@ -119,29 +119,31 @@ impl Problem {
 }
 
 impl Problems {
-    /// Adds a finding.
-    pub(super) fn add(&mut self, finding: &Finding) {
+    /// Adds a finding. Returns whether it belongs to a kept problem.
+    pub(super) fn add(&mut self, finding: &Finding) -> bool {
         let direction = finding.direction.min(1);
         let is_own = |problem: &&mut Problem| problem.direction == direction;
         if let Some(problem) = self.list.iter_mut().filter(is_own).find(|problem| problem.is_in(finding.frame)) {
             problem.add(finding);
-            return;
+            return true;
         }
         let mut own = self.list.iter_mut().filter(is_own);
         if let Some(problem) = own.find(|problem| problem.requirements.contains(&finding.requirement)) {
             problem.repeat(finding);
-            return;
+            return true;
         }
         // A note about a CRC shows that TCP repaired the FPDU. Other notes are not problems.
         let is_note = finding.severity == Severity::Note;
         if is_note && ProblemKind::of(finding.requirement) != ProblemKind::Crc {
-            return;
+            return false;
         }
-        if self.list.len() < MAX_PROBLEMS {
+        let has_room = self.list.len() < MAX_PROBLEMS;
+        if has_room {
             self.list.push(Problem::new(finding));
         } else {
             self.further += 1;
         }
+        has_room
     }
 
     /// The problems of an endpoint that are errors, with their indices.

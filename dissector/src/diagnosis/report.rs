@@ -224,6 +224,13 @@ impl Diagnosis {
         self.cause == Cause::None
     }
 
+    /// Returns whether the connection failed: it did not open, an error or an endpoint ended it, or
+    /// it no longer works. Violations on a connection that ended normally are not a failure.
+    #[must_use]
+    pub fn is_failure(&self) -> bool {
+        !matches!(self.cause, Cause::None | Cause::Violations | Cause::Loss | Cause::OneDirection)
+    }
+
     /// Returns whether the connection concerns iWARP or SDP: it has one of these protocols, or
     /// findings, or it was not opened.
     #[must_use]

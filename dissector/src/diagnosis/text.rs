@@ -19,32 +19,45 @@ const INDENT: &str = "  ";
 
 impl fmt::Display for Diagnosis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [first, other] = &self.ends;
-        let head = format!("connection {}, {first} to {other}: {}", self.stream, self.headline);
+        let (sentence, details) = (self.sentence(), self.details());
         if self.is_healthy() {
-            let details = [self.end(), self.carried(), self.missing()];
-            let details: Vec<String> = details.into_iter().flatten().collect();
-            return write_wrapped(f, &format!("{head}. {}", details.join(" ")));
+            return write_wrapped(f, &format!("{sentence} {details}"));
         }
-        write_wrapped(f, &format!("{head}."))?;
-        let body = [
-            self.chain(),
-            self.unknown.as_ref().map(|unknown| format!("Not in this capture: {unknown}.")),
-            self.startup_text.clone(),
-            self.carried(),
-            self.end(),
-            self.tcp(),
-            self.others(),
-            self.interruption(),
-            self.advice.as_ref().map(|advice| format!("{advice}.")),
-        ];
-        let body: Vec<String> = body.into_iter().flatten().collect();
+        write_wrapped(f, &sentence)?;
         f.write_str("\n")?;
-        write_wrapped(f, &format!("{INDENT}{}", body.join(" ")))
+        write_wrapped(f, &format!("{INDENT}{details}"))
     }
 }
 
 impl Diagnosis {
+    /// The first sentence of the paragraph: the connection and the answer.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let [first, other] = &self.ends;
+        format!("connection {}, {first} to {other}: {}.", self.stream, self.headline)
+    }
+
+    /// The other sentences of the paragraph, without line breaks.
+    #[must_use]
+    pub fn details(&self) -> String {
+        let sentences = if self.is_healthy() {
+            vec![self.end(), self.carried(), self.missing()]
+        } else {
+            vec![
+                self.chain(),
+                self.unknown.as_ref().map(|unknown| format!("Not in this capture: {unknown}.")),
+                self.startup_text.clone(),
+                self.carried(),
+                self.end(),
+                self.tcp(),
+                self.others(),
+                self.interruption(),
+                self.advice.as_ref().map(|advice| format!("{advice}.")),
+            ]
+        };
+        sentences.into_iter().flatten().collect::<Vec<String>>().join(" ")
+    }
+
     /// The events, for example "A sends an FPDU (frame 7); therefore B sends a RST (frame 8)."
     fn chain(&self) -> Option<String> {
         let mut text = String::new();

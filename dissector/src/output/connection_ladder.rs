@@ -14,6 +14,7 @@ use crate::unit::{Carrier, CrcStatus, Kind, Unit};
 use weft_core::requirement::Severity;
 
 use super::ladder::{Ladder, Row, RowKind, Tone};
+use super::ladder_rows::Rows;
 use super::messages::Messages;
 use super::text::{exchange_line, summary};
 
@@ -30,14 +31,12 @@ pub enum Subject {
 #[derive(Debug)]
 pub struct Timeline {
     subject: Subject,
-    most: usize,
     ends: Option<[String; 2]>,
     first: Option<std::net::SocketAddr>,
     origin: u64,
     now: u64,
     messages: Messages,
-    rows: Vec<Row>,
-    omitted: u64,
+    rows: Rows,
     seen: [Option<u32>; 2],
     /// Numbers and capture times of the latest frames of the connection.
     times: VecDeque<(FrameNumber, u64)>,
@@ -62,30 +61,37 @@ impl Timeline {
     pub fn new(subject: Subject, most: usize) -> Self {
         Timeline {
             subject,
-            most,
             ends: None,
             first: None,
             origin: 0,
             now: 0,
             messages: Messages::default(),
-            rows: Vec::new(),
-            omitted: 0,
+            rows: Rows::new(most),
             seen: [None; 2],
             times: VecDeque::new(),
         }
     }
 
+    /// Limits the diagram to the start of the connection, to the rows of `frames`, and to `context`
+    /// rows before and after each of these rows. Notes in the diagram count the other rows.
+    #[must_use]
+    pub fn near(mut self, frames: Vec<FrameNumber>, context: usize) -> Self {
+        self.rows.focus(frames, context);
+        self
+    }
+
     /// Returns the diagram; `None` if the capture does not contain the subject.
     #[must_use]
-    pub fn ladder(mut self) -> Option<Ladder> {
+    pub fn ladder(self) -> Option<Ladder> {
         let participants = self.ends?;
-        self.rows.sort_by_key(|row| (row.time, row.frame, is_closing(row)));
+        let (mut rows, more) = self.rows.into_stored();
+        rows.sort_by_key(|row| (row.time, row.frame, is_closing(row)));
         // Some diagrams start with port mapper messages. These messages are older than the
         // connection.
-        let origin = self.rows.first().map_or(self.origin, |row| row.time.min(self.origin));
-        self.rows.iter_mut().for_each(|row| row.time = row.time.saturating_sub(origin));
+        let origin = rows.first().map_or(self.origin, |row| row.time.min(self.origin));
+        rows.iter_mut().for_each(|row| row.time = row.time.saturating_sub(origin));
         let title = format!("What {} and {} sent, in order", participants[0], participants[1]);
-        Some(Ladder { title, participants, rows: self.rows, more: self.omitted })
+        Some(Ladder { title, participants, rows, more })
     }
 
     /// Sets the capture time of the current frame, in nanoseconds since 1970. Call this method
@@ -110,10 +116,6 @@ impl Timeline {
     }
 
     fn row(&mut self, time: u64, frame: FrameNumber, kind: RowKind, label: String, tone: Tone) {
-        if self.rows.len() == self.most {
-            self.omitted += 1;
-            return;
-        }
         self.rows.push(Row { time, frame: (frame != FrameNumber::NONE).then_some(frame), kind, label, tone });
     }
 }
@@ -234,7 +236,7 @@ impl Sink for Timeline {
         let of_packet = known.and_then(|at| self.times.get(at)).map(|(_, time)| *time);
         // `times` has only frames of TCP connections. A finding about a datagram gets the time of
         // the row that shows the datagram.
-        let of_row = || self.rows.iter().rev().find(|row| row.frame == Some(finding.frame)).map(|row| row.time);
+        let of_row = || self.rows.latest().find(|row| row.frame == Some(finding.frame)).map(|row| row.time);
         let time = of_packet.or_else(of_row).unwrap_or(self.now);
         self.row(time, finding.frame, RowKind::Note, label, tone);
     }

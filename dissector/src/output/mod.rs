@@ -10,7 +10,7 @@
 //! | [`messages`] | reassembles DDP messages |
 //! | [`follow`] | selects the traffic of one connection |
 //! | [`ladder`] | draws sequence diagrams |
-//! | [`connection_ladder`] | collects the sequence diagram of a connection |
+//! | [`connection_ladder`], `ladder_rows` | collect the sequence diagram of a connection |
 //! | [`senders`] | finds the sender and receiver of the traffic in a finding |
 //! | [`pcapng`] | writes captures with comments |
 //! | [`excerpt`] | copies selected packets of a pcapng capture |
@@ -23,6 +23,7 @@ pub mod frames;
 pub mod hexdump;
 pub mod json;
 pub mod ladder;
+mod ladder_rows;
 pub mod layers;
 pub mod messages;
 pub mod packets;

@@ -167,3 +167,57 @@ fn an_orderly_ping_has_no_faulty_message() {
         assert_ne!(culprit, Culprit::Network);
     }
 }
+
+/// Reads the capture with six violations into `sink`.
+fn read_violations(sink: &mut dyn Sink) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw/violations-6-kinds-crc.pcap");
+    let mut capture = Capture::open(&path).unwrap();
+    let mut dissector = Dissector::default();
+    while let Some(frame) = capture.next_frame() {
+        dissector.frame(&frame, sink);
+    }
+    dissector.finish(sink);
+}
+
+#[test]
+fn connections_beyond_the_limits_are_counted() {
+    for (limits, stored) in [((2, usize::MAX), 2), ((9, 0), 0), ((9, 6), 6)] {
+        let mut diagnoses = Diagnoses::with_limits(limits.0, limits.1);
+        read_violations(&mut diagnoses);
+        diagnoses.finish();
+        assert_eq!(diagnoses.connections().count(), stored, "{limits:?}");
+        assert_eq!(diagnoses.unstored(), 6 - stored as u64, "{limits:?}");
+        assert!(stored < 6 || diagnoses.of(0.into()).is_some(), "{limits:?}");
+    }
+}
+
+/// The capture has 153 packets (captures/README.md).
+#[test]
+fn both_sinks_of_a_pair_receive_everything() {
+    #[derive(Default)]
+    struct Count([u64; 2]);
+    impl Sink for Count {
+        fn unit(&mut self, _: &Unit<'_>) {
+            self.0[0] += 1;
+        }
+
+        fn packet(&mut self, _: &Packet) {
+            self.0[1] += 1;
+        }
+    }
+    let mut pair = (Count::default(), (Some(Count::default()), None::<Count>));
+    read_violations(&mut pair);
+    let (Count(one), (Some(Count(other)), None)) = pair else { panic!("a sink is missing") };
+    assert!(one == other && one[0] > 60 && one[1] > 100, "{one:?} {other:?}");
+}
+
+#[test]
+fn the_first_sentence_begins_the_paragraph() {
+    for diagnosis in diagnoses("siw/violations-6-kinds-crc.pcap") {
+        let text = diagnosis.to_string().replace("\n  ", " ");
+        assert!(text.starts_with(&diagnosis.sentence()) && diagnosis.is_failure(), "{text}");
+        assert!(text.ends_with(&diagnosis.details()), "{text}");
+    }
+    let healthy = &diagnoses("siw/rping-crc.pcap")[0];
+    assert!(healthy.to_string().replace("\n  ", " ").starts_with(&healthy.sentence()) && !healthy.is_failure());
+}

@@ -4,6 +4,7 @@
 //! The HTML report and the web pages use [`ladder`](fn@ladder) (a sequence diagram) and [`hex`]
 //! (bytes with marks). Reports show verdicts, but do not compute them.
 
+mod capture_ticket;
 mod command;
 mod evidence;
 pub mod hex;
@@ -24,6 +25,7 @@ mod violations;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use capture_ticket::{CaptureTicket, ConnectionEvidence};
 pub use html::html;
 pub use json::json;
 pub use junit::junit;

@@ -59,20 +59,7 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
         text.push_str(&format!("| {} | {} |\n", escaped(name), escaped(&value).replace('|', "\\|")));
     }
     text.push_str("\n## Violated requirements\n\n");
-    for row in violated {
-        let link = row.link().map_or_else(String::new, |link| format!(", <{link}>"));
-        text.push_str(&format!(
-            "- {} ({}, {}): {}; {}{link}\n",
-            row.id,
-            row.level,
-            escaped(row.role),
-            escaped(row.summary),
-            row.citation()
-        ));
-        if let Some(sentence) = row.sentence {
-            text.push_str(&format!("  > {}\n", escaped(sentence)));
-        }
-    }
+    violated.into_iter().for_each(|row| text.push_str(&requirement_item(row)));
     text.push_str("\n## What the target does\n\n");
     match (&first.expected, &first.actual) {
         (Some(expected), Some(actual)) => {
@@ -126,6 +113,15 @@ pub fn ticket(report: &RunReport, case: &str) -> Option<String> {
         visible(&baseline_entry(case, first))
     ));
     Some(text)
+}
+
+/// Returns a requirement as an item of a list: weft's summary, the specification's own words, and a
+/// link to the section.
+pub(super) fn requirement_item(row: &Requirement) -> String {
+    let link = row.link().map_or_else(String::new, |link| format!(", <{link}>"));
+    let (role, summary, citation) = (escaped(row.role), escaped(row.summary), row.citation());
+    let sentence = row.sentence.map_or_else(String::new, |sentence| format!("  > {}\n", escaped(sentence)));
+    format!("- {} ({}, {role}): {summary}; {citation}{link}\n{sentence}", row.id, row.level)
 }
 
 /// Returns the steps before and at the decision. Without a decision, the last steps.

@@ -8,19 +8,24 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use weft_core::requirement::Severity;
-use weft_dissector::browse::{Collector, Operations, Pass, Stop};
+use weft_dissector::browse::{Collector, Operations, Pass, Stop, bounded_diagnoses};
+use weft_dissector::diagnosis::Diagnosis;
 use weft_dissector::fact::Operation;
 use weft_dissector::output::connection_ladder::{self, Timeline};
 use weft_dissector::output::follow::{Follow, Piece, Subject};
 use weft_dissector::output::hexdump::hexdump;
 use weft_dissector::output::ladder::{Ladder, Tone};
 use weft_dissector::output::text::{counted, exchange_line};
-use weft_dissector::stats::Stats;
+use weft_dissector::stats::{ConnectionStats, Stats};
 use weft_dissector::{FrameNumber, StreamId};
 
 use super::lines::{Kind, Line};
 use super::recording::Recording;
+use crate::wrap::wrap;
 
+/// The maximum number of characters in a line of an answer. With its indent, it fits a terminal
+/// with 80 columns.
+const ANSWER_WIDTH: usize = 72;
 /// The maximum number of rows of a ladder diagram.
 const MAX_LADDER_ROWS: usize = 20_000;
 /// The maximum number of lines of messages or payload.
@@ -52,7 +57,8 @@ pub(crate) fn start(recording: &Recording, kind: Kind, stream: StreamId) -> Rece
             Kind::Operations => operations(&recording, &sender),
             Kind::Messages => follow(&recording, stream, Subject::Messages, &sender),
             Kind::Payload => follow(&recording, stream, Subject::Payload, &sender),
-            Kind::Connections | Kind::Statistics | Kind::Findings => statistics(&recording, kind, &sender),
+            Kind::Connections => connections(&recording, &sender),
+            Kind::Statistics | Kind::Findings => statistics(&recording, &sender),
         };
         // Sending fails if the list is closed.
         let _ = sender.send(result.unwrap_or_else(ListResult::Nothing));
@@ -109,8 +115,11 @@ pub(crate) fn ladder_lines(ladder: &Ladder, width: usize) -> Vec<Line> {
     text.lines().zip(rows).map(line).collect()
 }
 
-fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<ListResult>) -> Result<ListResult, String> {
-    let (stats, remarks) = read(recording, Stats::default(), sender)?;
+/// Returns the lines about the connections. A connection with a problem also has lines about what
+/// happened, in the words of `weft why`.
+fn connections(recording: &Recording, sender: &SyncSender<ListResult>) -> Result<ListResult, String> {
+    let ((stats, mut diagnoses), _) = read(recording, (Stats::default(), bounded_diagnoses()), sender)?;
+    diagnoses.finish();
     let mut lines = Vec::new();
     for connection in stats.connections() {
         let severity = match connection.findings {
@@ -119,32 +128,52 @@ fn statistics(recording: &Recording, kind: Kind, sender: &SyncSender<ListResult>
             [notes, ..] if notes > 0 => Some(Severity::Note),
             _ => None,
         };
-        let frame = Some(connection.frames.0).filter(|frame| *frame != FrameNumber::NONE);
-        let stream = Some(connection.stream);
-        if kind == Kind::Connections {
-            let [fpdus, back] = [0, 1].map(|side: usize| connection.directions[side].fpdus);
-            let text = format!(
-                "{:>4}  {} ⇄ {}  {fpdus}+{back} FPDUs  {}",
-                connection.stream,
-                connection.ends[0],
-                connection.ends[1],
-                found(connection.findings)
-            );
-            lines.push(Line { text, frame, stream, severity });
-        } else {
-            let text = connection.to_string();
-            lines.extend(text.lines().map(|text| Line { text: text.to_owned(), frame, stream, severity: None }));
-        }
+        let [fpdus, back] = [0, 1].map(|side: usize| connection.directions[side].fpdus);
+        let text = format!(
+            "{:>4}  {} ⇄ {}  {fpdus}+{back} FPDUs  {}",
+            connection.stream,
+            connection.ends[0],
+            connection.ends[1],
+            found(connection.findings)
+        );
+        let line = Line { text, frame: first_frame(connection), stream: Some(connection.stream), severity };
+        let answer = diagnoses.of(connection.stream).filter(|diagnosis| !diagnosis.is_healthy());
+        let answer = answer.map(|diagnosis| answer_lines(diagnosis, &line)).unwrap_or_default();
+        lines.push(line);
+        lines.extend(answer);
     }
-    if kind == Kind::Statistics {
-        let plain = |text: String| Line { text, frame: None, stream: None, severity: None };
-        lines.extend(stats.exchanges().map(|exchange| plain(exchange_line(exchange))));
-        let totals = stats.totals();
-        if !totals.is_empty() {
-            lines.extend(totals.to_string().lines().map(|text| plain(text.to_owned())));
-        }
-        lines.extend(remarks.into_iter().map(plain));
+    Ok(ListResult::Lines(lines))
+}
+
+/// The frame that the lines about a connection link to.
+fn first_frame(connection: &ConnectionStats) -> Option<FrameNumber> {
+    Some(connection.frames.0).filter(|frame| *frame != FrameNumber::NONE)
+}
+
+/// The lines with the answer about a connection. They link to the same frame as `line`.
+fn answer_lines(diagnosis: &Diagnosis, line: &Line) -> Vec<Line> {
+    let severity = if diagnosis.is_failure() { Severity::Error } else { Severity::Warning };
+    let headline =
+        wrap(&format!("{}.", diagnosis.headline), ANSWER_WIDTH).into_iter().map(|text| (text, Some(severity)));
+    let details = wrap(&diagnosis.details(), ANSWER_WIDTH).into_iter().map(|text| (text, None));
+    let text_lines = headline.chain(details);
+    text_lines.map(|(text, severity)| Line { text: format!("      {text}"), severity, ..line.clone() }).collect()
+}
+
+fn statistics(recording: &Recording, sender: &SyncSender<ListResult>) -> Result<ListResult, String> {
+    let (stats, remarks) = read(recording, Stats::default(), sender)?;
+    let mut lines = Vec::new();
+    for connection in stats.connections() {
+        let (frame, stream, text) = (first_frame(connection), Some(connection.stream), connection.to_string());
+        lines.extend(text.lines().map(|text| Line { text: text.to_owned(), frame, stream, severity: None }));
     }
+    let plain = |text: String| Line { text, frame: None, stream: None, severity: None };
+    lines.extend(stats.exchanges().map(|exchange| plain(exchange_line(exchange))));
+    let totals = stats.totals();
+    if !totals.is_empty() {
+        lines.extend(totals.to_string().lines().map(|text| plain(text.to_owned())));
+    }
+    lines.extend(remarks.into_iter().map(plain));
     Ok(ListResult::Lines(lines))
 }
 

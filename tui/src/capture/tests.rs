@@ -432,6 +432,18 @@ fn connections_operations_and_statistics() {
     assert!(screen.overlay.is_none());
 }
 
+/// Each of the six connections ends with a Terminate.
+#[test]
+fn connections_with_a_problem_have_an_answer() {
+    let mut screen = settled("violations-6-kinds-crc.pcap");
+    commands(&mut screen, &[Command::Open(lines::Kind::Connections)]);
+    let listed = &screen.overlay.as_ref().unwrap().lines;
+    let (heads, answers): (Vec<&lines::Line>, Vec<_>) = listed.iter().partition(|line| line.text.contains(" ⇄ "));
+    assert!(heads.len() == 6 && answers.len() >= 12, "{listed:?}");
+    assert!(answers.iter().all(|line| line.text.starts_with("      ") && line.text.chars().count() <= 78));
+    assert!(answers.iter().any(|line| line.text.contains("(frame")), "{answers:?}");
+}
+
 #[test]
 fn a_connection_is_followed() {
     let mut screen = settled("rping-crc.pcap");

@@ -135,9 +135,13 @@ async fn shows_findings_connections_ladder_operations_and_statistics() {
     assert!(packet.contains("class=\"sev-error\"") && packet.contains("Expected "), "{packet}");
     assert!(page(&site, &format!("{capture}/findings?severity=error")).await.contains("severity error only"));
 
+    let list = page(&site, &capture).await;
+    assert!(list.contains(&format!("<a href=\"{capture}/connections/0\">Connection 0</a>, ")), "{list}");
     let connections = page(&site, &format!("{capture}/connections")).await;
+    assert!(connections.contains("<td class=\"sev-error\">10.1.0."), "{connections}");
     let one = links(&connections, &format!("{capture}/connections/")).remove(0);
     let ladder = page(&site, &one).await;
+    assert!(ladder.contains("<p class=\"outcome\"><strong class=\"sev-error\">10.1.0."), "{ladder}");
     assert!(ladder.contains("<svg class=\"ladder\"") && !links(&ladder, &format!("{capture}/packets/")).is_empty());
     let of_it = links(&connections, &format!("{capture}?filter=")).remove(0);
     assert!(!numbers(&page(&site, &of_it).await).is_empty());

@@ -5,7 +5,6 @@
 //! start-up frames. So weft writes either all frames of a connection or none of these frames. weft
 //! reads the capture twice: first to find the connections, then to copy their frames.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
@@ -15,15 +14,15 @@ use weft_core::wire::portmap::UDP_PORT;
 use weft_dissector::filter::{Filter, WantedFields};
 use weft_dissector::output::excerpt::Excerpt;
 use weft_dissector::output::frames::{Record, RecordParts};
-use weft_dissector::output::pcapng::{Interface, PacketBlock, Writer};
 use weft_dissector::output::text::counted;
-use weft_dissector::source::decompressed;
+use weft_dissector::source::{Frame, decompressed};
 use weft_dissector::{Finding, TransportKind};
 
 use crate::exit::{BadInput, note, reject, unwritable};
-use crate::input::{RereadableCapture, refuse_same};
+use crate::input::{DecodeAs, Input, RereadableCapture, refuse_same};
 
 use super::Arguments;
+use super::frame_writer::FrameWriter;
 use super::frames::{Reading, Step};
 
 /// The comment in the header of the pcapng file.
@@ -54,25 +53,26 @@ pub(crate) fn run(
     let mut input = capture.input()?;
     let mut wanted = wanted.clone();
     wanted.set_comments(input.comments());
-    let mut copy = CaptureCopy::new(&capture, to)?;
-    let keep = RecordParts { octets: copy.needs_octets(), findings: true, ..RecordParts::default() };
-    let mut reading = Reading::new(arguments, wanted, keep, filter);
-    let (mut written, mut connections) = (CopyCounts::default(), StreamSet::default());
-    reading.run(&mut input, &mut |step| match step {
-        // If the dissector reports a finding after the record of the finding's frame, the finding
-        // gets a separate record. The separate record has no frame to copy.
-        Step::Record(record, passes, _) if record.facts.len.is_some() && (passes || chosen.has(record)) => {
-            if let Some(stream) = record.stream {
-                connections.insert(stream);
-            }
-            copy.record(record, &mut written)
-        }
-        Step::Record(..) | Step::Idle => Ok(()),
-    })?;
-    copy.finish(reading.is_at_limit(&input))?;
-    written.connections = connections.count();
+    let copy = CaptureCopy::new(&capture, to)?;
+    let mut reading = Reading::new(arguments, wanted, copy.parts(), filter);
+    let written = copy.frames(&mut reading, &mut input, |record, passes| passes || chosen.has(record))?;
     note(&format!("{}: {written}", input.name()));
     reading.conclude(input)
+}
+
+/// Writes all frames of `connections` to `to`, with the findings as comments, and the frames that
+/// are necessary for judging these connections again.
+pub(in crate::cmd) fn write_connections(
+    capture: &RereadableCapture,
+    decode: &DecodeAs,
+    connections: StreamSet,
+    to: &Path,
+) -> anyhow::Result<()> {
+    let chosen = FrameSelection { connections, any: true };
+    let copy = CaptureCopy::new(capture, to)?;
+    let mut reading = Reading::of_all(decode, WantedFields::default(), copy.parts(), None);
+    copy.frames(&mut reading, &mut capture.input()?, |record, _| chosen.has(record))?;
+    Ok(())
 }
 
 /// The numbers of written frames and connections.
@@ -157,9 +157,8 @@ impl<R: Read> Read for UndamagedReader<R> {
 enum CaptureCopy {
     /// The input is a pcapng, whose blocks are copied.
     Pcapng(Box<Excerpt<Box<dyn Read>, Out>>),
-    /// The input has another format, without comments. Each pair of interface and link type in the
-    /// input becomes an interface of the output.
-    Other { writer: Box<Writer<Out>>, interfaces: HashMap<(u32, u16), u32> },
+    /// The input has another format, without comments.
+    Other(Box<FrameWriter<Out>>),
 }
 
 impl CaptureCopy {
@@ -176,37 +175,54 @@ impl CaptureCopy {
             let from: Box<dyn Read> = Box::new(BufReader::new(from));
             return Ok(CaptureCopy::Pcapng(Box::new(Excerpt::new(from, out, COMMENT))));
         }
-        let writer = Box::new(Writer::new(out, Some(COMMENT)).map_err(fault)?);
-        Ok(CaptureCopy::Other { writer, interfaces: HashMap::new() })
+        Ok(CaptureCopy::Other(Box::new(FrameWriter::new(out, COMMENT).map_err(fault)?)))
     }
 
-    fn needs_octets(&self) -> bool {
-        matches!(self, CaptureCopy::Other { .. })
+    /// The parts of a record that [`CaptureCopy::record`] needs.
+    fn parts(&self) -> RecordParts {
+        let needs_octets = matches!(self, CaptureCopy::Other(_));
+        RecordParts { octets: needs_octets, findings: true, ..RecordParts::default() }
+    }
+
+    /// Copies the frames for which `is_wanted` returns true. Its second argument is whether the
+    /// frame passes the filter.
+    fn frames(
+        mut self,
+        reading: &mut Reading<'_>,
+        input: &mut Input,
+        is_wanted: impl Fn(&Record, bool) -> bool,
+    ) -> anyhow::Result<CopyCounts> {
+        let (mut written, mut connections) = (CopyCounts::default(), StreamSet::default());
+        reading.run(input, &mut |step| match step {
+            // If the dissector reports a finding after the record of the finding's frame, the
+            // finding gets a separate record. The separate record has no frame to copy.
+            Step::Record(record, passes, _) if record.facts.len.is_some() && is_wanted(record, passes) => {
+                if let Some(stream) = record.stream {
+                    connections.insert(stream);
+                }
+                self.record(record, &mut written)
+            }
+            Step::Record(..) | Step::Idle => Ok(()),
+        })?;
+        self.finish(reading.is_at_limit(input))?;
+        written.connections = connections.count();
+        Ok(written)
     }
 
     fn record(&mut self, record: &Record, written: &mut CopyCounts) -> io::Result<()> {
         let comments: Vec<_> = record.findings.iter().map(comment).collect();
         let is_commented = match self {
             CaptureCopy::Pcapng(excerpt) => excerpt.packet(record.facts.number, &comments)?,
-            CaptureCopy::Other { writer, interfaces } => {
-                let key = (record.interface, record.link_type);
-                let interface = match interfaces.get(&key) {
-                    Some(number) => *number,
-                    None => {
-                        let number =
-                            writer.interface(&Interface { link_type: record.link_type, ..Interface::default() })?;
-                        interfaces.insert(key, number);
-                        number
-                    }
-                };
-                writer.packet(&PacketBlock {
-                    interface,
+            CaptureCopy::Other(writer) => {
+                let frame = Frame {
+                    number: record.facts.number,
                     time: record.facts.time,
+                    interface: record.interface,
+                    link_type: record.link_type,
                     octets: &record.octets,
                     wire_len: record.facts.len.map_or(0, |(wire_len, _)| wire_len),
-                    direction: None,
-                    comments: &comments,
-                })?;
+                };
+                writer.frame(&frame, &comments)?;
                 true
             }
         };
@@ -221,13 +237,13 @@ impl CaptureCopy {
         match self {
             CaptureCopy::Pcapng(excerpt) if is_at_limit => excerpt.into_output().map(drop),
             CaptureCopy::Pcapng(excerpt) => excerpt.finish().map(drop),
-            CaptureCopy::Other { writer, .. } => writer.finish().map(drop),
+            CaptureCopy::Other(writer) => writer.finish(),
         }
     }
 }
 
 /// Formats a finding as a packet comment.
-fn comment(finding: &Finding) -> String {
+pub(super) fn comment(finding: &Finding) -> String {
     let row = finding.requirement.row();
     format!(
         "{} {} ({}): {}; expected {}; found {}",

@@ -19,7 +19,7 @@ use weft_dissector::{Dissector, Finding, FrameNumber, Packet, Sink};
 
 use crate::colour::Colour;
 use crate::exit::note;
-use crate::input::{Input, Next, remark};
+use crate::input::{DecodeAs, Input, Next, remark};
 
 use super::comments::comment_lines;
 use super::count::{CountedItem, Counts};
@@ -102,13 +102,25 @@ impl<'f> Reading<'f> {
         keep: RecordParts,
         filter: Option<&'f Filter>,
     ) -> Self {
+        let mut reading = Reading::of_all(&arguments.file.decode, wanted, keep, filter);
+        reading.collector.pending_counts = arguments.summary.then(PendingCounts::default);
+        reading.limit = arguments.count.unwrap_or(u64::MAX);
+        reading
+    }
+
+    /// Reads all frames, and counts nothing for a summary.
+    pub(super) fn of_all(
+        decode: &DecodeAs,
+        wanted: WantedFields,
+        keep: RecordParts,
+        filter: Option<&'f Filter>,
+    ) -> Self {
         let judged = keep.findings || wanted.findings();
         let dissector = if judged || wanted.monitor() { Dissector::default() } else { Dissector::units_only() };
-        let dissector = arguments.file.decode.apply(dissector);
-        let pending_counts = arguments.summary.then(PendingCounts::default);
+        let dissector = decode.apply(dissector);
         let (frames, senders) = (Frames::new(wanted, keep), Senders::default());
-        let collector = FrameCollector { frames, senders, pending_counts, matched: false };
-        Reading { dissector, collector, filter, limit: arguments.count.unwrap_or(u64::MAX), judged }
+        let collector = FrameCollector { frames, senders, pending_counts: None, matched: false };
+        Reading { dissector, collector, filter, limit: u64::MAX, judged }
     }
 
     /// Reads the capture, and calls `each` for each frame, in the order of the frame numbers.

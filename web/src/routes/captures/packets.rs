@@ -47,7 +47,7 @@ pub(in crate::routes) async fn list(
         }
     };
     let list = List { filter, passed: passed.as_deref(), from: query.from };
-    Ok(Html(captures::packets(head("packets", &subject, &survey), &survey.index, &list)?).into_response())
+    Ok(Html(captures::packets(head("packets", &subject, &survey), &survey, &list)?).into_response())
 }
 
 pub(in crate::routes) async fn one(

@@ -3,11 +3,13 @@
 
 use askama::Template;
 use weft_dissector::browse::Survey;
+use weft_dissector::diagnosis::Diagnosis;
 use weft_dissector::output::ladder::{Ladder, Tone};
 use weft_dissector::stats::ConnectionStats;
 use weft_dissector::{FrameNumber, StreamId};
 use weft_suites::clock;
 
+use super::answers::{Answer, class};
 use super::common::{Count, Head, Links, counts, part};
 use crate::view::url;
 
@@ -35,6 +37,9 @@ struct Line<'a> {
     payload: [u64; 2],
     took: String,
     counts: Vec<Count>,
+    /// What happened, in one clause.
+    answer: &'a str,
+    class: &'static str,
     ladder: String,
     packets: String,
 }
@@ -44,12 +49,13 @@ pub(crate) fn connections(head: Head, survey: &Survey, from: usize) -> Result<St
     let base = head.base.clone();
     let total = survey.stats.connections().count();
     let (range, pages) = part(from, total, |from| url::part(&base, "connections", from));
-    let rows = survey.stats.connections().skip(range.start).take(range.len()).map(|one| line(&base, one)).collect();
+    let connections = survey.stats.connections().skip(range.start).take(range.len());
+    let rows = connections.map(|one| line(&base, one, survey.diagnoses.of(one.stream))).collect();
     let (further, others) = (survey.stats.unstored_connections(), survey.stats.others());
     Page { head, rows, pages, further, others, port_mapper: survey.stats.port_mapper() }.render()
 }
 
-fn line<'a>(base: &str, connection: &'a ConnectionStats) -> Line<'a> {
+fn line<'a>(base: &str, connection: &'a ConnectionStats, diagnosis: Option<&'a Diagnosis>) -> Line<'a> {
     let [one, other] = &connection.directions;
     Line {
         stream: connection.stream,
@@ -59,6 +65,8 @@ fn line<'a>(base: &str, connection: &'a ConnectionStats) -> Line<'a> {
         payload: [one.payload_octets, other.payload_octets],
         took: clock::duration(connection.duration_ns / 1000),
         counts: counts(connection.findings),
+        answer: diagnosis.map_or("", |diagnosis| diagnosis.headline.as_str()),
+        class: diagnosis.map_or("", class),
         ladder: url::connection(base, connection.stream),
         packets: url::packets(base, &of_stream(connection.stream), 0),
     }
@@ -71,9 +79,11 @@ fn of_stream(stream: StreamId) -> String {
 
 #[derive(Template)]
 #[template(path = "capture_ladder.html")]
-struct LadderPage {
+struct LadderPage<'a> {
     head: Head,
     stream: StreamId,
+    /// What happened on the connection. `None` if the survey has no diagnosis of it.
+    answer: Option<Answer<'a>>,
     packets: String,
     svg: String,
     /// Unusual rows of the diagram: address of the packet, number of the packet, text of the row.
@@ -93,6 +103,7 @@ pub(crate) fn ladder(head: Head, survey: &Survey, stream: StreamId, ladder: &Lad
     let numbers = survey.stats.connections().find(|connection| connection.stream == stream);
     let page = LadderPage {
         stream,
+        answer: survey.diagnoses.of(stream).map(|diagnosis| Answer::complete(&base, diagnosis)),
         packets: url::packets(&base, &of_stream(stream), 0),
         svg: ladder.svg(),
         marked: marked.take(MAX_MARKED).collect(),

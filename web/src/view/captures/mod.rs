@@ -1,5 +1,6 @@
 //! Pages about captures. There is one file for each page, and one file for the common parts.
 
+mod answers;
 mod common;
 mod connections;
 mod findings;

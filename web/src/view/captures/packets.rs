@@ -2,10 +2,11 @@
 
 use askama::Template;
 use weft_dissector::FrameNumber;
-use weft_dissector::browse::FrameList;
 use weft_dissector::browse::index::{Index, Row};
+use weft_dissector::browse::{FrameList, Survey};
 use weft_dissector::output::text::counted;
 
+use super::answers::{Answer, answers};
 use super::common::{Head, Links, class, pair, part, seconds};
 use crate::view::url;
 
@@ -16,6 +17,9 @@ struct Page<'a> {
     filter: &'a str,
     /// The error in the filter, if the filter is invalid.
     wrong: Option<String>,
+    /// What happened on the connections. Empty if this is not the first page of all packets.
+    answers: Vec<Answer<'a>>,
+    more_answers: usize,
     rows: Vec<Line>,
     first: usize,
     last: usize,
@@ -62,23 +66,38 @@ impl List<'_> {
 }
 
 /// Renders the page.
-pub(crate) fn packets(head: Head, index: &Index, list: &List<'_>) -> Result<String, askama::Error> {
+pub(crate) fn packets(head: Head, survey: &Survey, list: &List<'_>) -> Result<String, askama::Error> {
+    let index = &survey.index;
+    let is_first = list.filter.is_empty() && list.from == 0;
+    let (answers, more_answers) = if is_first { answers(&head.base, survey) } else { (Vec::new(), 0) };
     let listed = list.len(index);
     let base = head.base.clone();
     let (range, pages) = part(list.from, listed, |from| url::packets(&base, list.filter, from));
     let origin = index.rows().first().map_or(0, |row| row.time);
     let rows =
         range.clone().filter_map(|at| list.row(index, at)).map(|row| line(&head.base, list.filter, index, row, origin));
-    let rows = rows.collect();
-    Page { filter: list.filter, wrong: None, rows, first: range.start + 1, last: range.end, listed, pages, head }
-        .render()
+    let page = Page {
+        filter: list.filter,
+        wrong: None,
+        answers,
+        more_answers,
+        rows: rows.collect(),
+        first: range.start + 1,
+        last: range.end,
+        listed,
+        pages,
+        head,
+    };
+    page.render()
 }
 
 /// Renders the page for an invalid filter. `wrong` has the error message, and a line that points at
 /// the position of the error.
 pub(crate) fn invalid(head: Head, filter: &str, wrong: String) -> Result<String, askama::Error> {
-    let (rows, pages) = (Vec::new(), Vec::new());
-    Page { head, filter, wrong: Some(wrong), rows, first: 0, last: 0, listed: 0, pages }.render()
+    let (answers, rows, pages) = (Vec::new(), Vec::new(), Vec::new());
+    let page =
+        Page { head, filter, wrong: Some(wrong), answers, more_answers: 0, rows, first: 0, last: 0, listed: 0, pages };
+    page.render()
 }
 
 fn line(base: &str, filter: &str, index: &Index, row: &Row, origin: u64) -> Line {

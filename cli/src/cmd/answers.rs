@@ -1,0 +1,189 @@
+//! The answers of `weft why`: what happened on each connection of a capture, and why it ended.
+//!
+//! `weft why` prints all of them. `weft lint` and `weft stats` print them briefly before their own
+//! output ([`Answers::write`]). These commands store fewer diagnoses, so that they need little
+//! memory for captures with many connections.
+
+use std::io::{self, Write};
+
+use weft_dissector::context::Context;
+use weft_dissector::diagnosis::{Diagnoses, Diagnosis, ExchangeReport};
+use weft_dissector::exchange::{Exchange, State};
+use weft_dissector::fact::Fact;
+use weft_dissector::output::text::counted;
+use weft_dissector::unit::Unit;
+use weft_dissector::{Finding, Sink, StreamId, StreamSet, TcpSegment};
+
+/// If at most this many connections have an answer, each of them gets its paragraph. Otherwise,
+/// each of them gets its first sentence.
+const MAX_PARAGRAPHS: usize = 3;
+/// Maximum number of connections, and of port mapper exchanges, that get a sentence.
+const MAX_SENTENCES: usize = 10;
+/// Limits of [`Answers::brief`]: the number of stored diagnoses, and of connections that are
+/// followed at the same time.
+const BRIEF: (usize, usize) = (4096, 2048);
+
+/// Diagnoses the connections of one capture. Call [`Answers::finish`] after the last frame.
+#[derive(Default)]
+pub(super) struct Answers {
+    diagnoses: Diagnoses,
+    /// The selected connections. `None` selects everything.
+    selected: Option<StreamSet>,
+}
+
+impl Answers {
+    /// Makes the answers for the beginning of another output.
+    pub(super) fn brief() -> Self {
+        let (most, most_open) = BRIEF;
+        Answers { diagnoses: Diagnoses::with_limits(most, most_open), selected: None }
+    }
+
+    /// From now on, only connections that [`Answers::select`] names have answers.
+    pub(super) fn select_only(&mut self) {
+        self.selected = Some(StreamSet::default());
+    }
+
+    /// Selects a connection, if connections are selected one by one.
+    pub(super) fn select(&mut self, stream: Option<StreamId>) {
+        if let (Some(selected), Some(stream)) = (&mut self.selected, stream) {
+            selected.insert(stream);
+        }
+    }
+
+    /// Diagnoses the connections that have not ended.
+    pub(super) fn finish(&mut self) {
+        self.diagnoses.finish();
+    }
+
+    /// The diagnoses of the selected connections.
+    pub(super) fn connections(&self) -> impl Iterator<Item = &Diagnosis> {
+        let is_selected = move |stream| self.selected.as_ref().is_none_or(|selected| selected.contains(stream));
+        self.diagnoses.connections().filter(move |diagnosis| is_selected(diagnosis.stream))
+    }
+
+    /// The port mapper exchanges that led to no connection. Empty if only some connections are
+    /// selected.
+    pub(super) fn exchanges(&self) -> &[ExchangeReport] {
+        if self.selected.is_some() { &[] } else { self.diagnoses.exchanges() }
+    }
+
+    /// All diagnoses.
+    pub(super) fn diagnoses(&self) -> &Diagnoses {
+        &self.diagnoses
+    }
+
+    /// Writes the answers about the connections that pass `is_wanted`, and an empty line after
+    /// them. If there are many, writes only the first sentence of some of them. Connections with a
+    /// problem come first. Of the port mapper exchanges, only the denied ones are included.
+    pub(super) fn write(&self, is_wanted: impl Fn(&Diagnosis) -> bool, out: &mut impl Write) -> io::Result<()> {
+        let mut found: Vec<&Diagnosis> = self.connections().filter(|diagnosis| is_wanted(diagnosis)).collect();
+        let is_denied = |exchange: &&ExchangeReport| exchange.state == State::Denied.name();
+        let exchanges: Vec<&ExchangeReport> = self.exchanges().iter().filter(is_denied).collect();
+        if found.is_empty() && exchanges.is_empty() {
+            return Ok(());
+        }
+        if found.len() <= MAX_PARAGRAPHS {
+            for diagnosis in &found {
+                writeln!(out, "{diagnosis}")?;
+            }
+        } else {
+            found.sort_by_key(|diagnosis| (diagnosis.is_healthy(), !diagnosis.is_iwarp));
+            for diagnosis in found.iter().take(MAX_SENTENCES) {
+                writeln!(out, "{}", diagnosis.sentence())?;
+            }
+        }
+        for exchange in exchanges.iter().take(MAX_SENTENCES) {
+            writeln!(out, "{exchange}")?;
+        }
+        let more = found.len().saturating_sub(MAX_SENTENCES) + exchanges.len().saturating_sub(MAX_SENTENCES);
+        if more > 0 {
+            writeln!(out, "and {}; `weft why` explains all of them", counted(more as u64, "more answer"))?;
+        }
+        match self.diagnoses.unstored() {
+            0 => {}
+            unstored => writeln!(out, "{} not explained", counted(unstored, "further connection"))?,
+        }
+        writeln!(out)
+    }
+}
+
+impl Sink for Answers {
+    fn unit(&mut self, unit: &Unit<'_>) {
+        self.diagnoses.unit(unit);
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        self.diagnoses.finding(finding);
+    }
+
+    fn fact(&mut self, stream: StreamId, fact: &Fact) {
+        self.diagnoses.fact(stream, fact);
+    }
+
+    fn exchange(&mut self, exchange: &Exchange, over: bool) {
+        self.diagnoses.exchange(exchange, over);
+    }
+
+    fn ended(&mut self, stream: StreamId, context: &Context) {
+        self.diagnoses.ended(stream, context);
+    }
+
+    fn segment(&mut self, stream: StreamId, segment: &TcpSegment<'_>) {
+        self.diagnoses.segment(stream, segment);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use weft_dissector::Dissector;
+
+    use super::*;
+    use crate::input::Input;
+
+    fn answers(name: &str) -> Answers {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../captures/siw").join(name);
+        let mut answers = Answers::brief();
+        Input::open(&path).unwrap().dissect(Dissector::default(), &mut answers).unwrap();
+        answers.finish();
+        answers
+    }
+
+    fn written(answers: &Answers, is_wanted: impl Fn(&Diagnosis) -> bool) -> String {
+        let mut out = Vec::new();
+        answers.write(is_wanted, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn one_connection_has_its_paragraph() {
+        let answers = answers("rping-size-mismatch-terminate.pcap");
+        let text = written(&answers, Diagnosis::is_failure);
+        assert!(text.starts_with("connection 0, 10.1.0.2:") && text.ends_with(".\n\n"), "{text}");
+        assert!(text.lines().count() > 4, "{text}");
+    }
+
+    /// captures/README.md: 18 connections, of which 16 have a wrong key.
+    #[test]
+    fn many_connections_have_sentences_and_a_count() {
+        let answers = answers("wrong-key-16-octets.pcap");
+        let text = written(&answers, |_| true);
+        let lines: Vec<&str> = text.lines().collect();
+        let (sentences, rest) = lines.split_at(MAX_SENTENCES);
+        assert!(sentences.iter().all(|line| line.starts_with("connection ") && line.ends_with('.')), "{text}");
+        assert_eq!(rest, ["and 8 more answers; `weft why` explains all of them", ""]);
+        assert!(!sentences.iter().any(|line| line.starts_with("connection 0,")), "{text}");
+    }
+
+    #[test]
+    fn only_selected_connections_have_answers() {
+        let mut answers = answers("wrong-key-16-octets.pcap");
+        answers.select_only();
+        assert_eq!(written(&answers, |_| true), "");
+        answers.select(Some(3.into()));
+        answers.select(None);
+        let text = written(&answers, |_| true);
+        assert!(text.starts_with("connection 3, ") && !text.contains("connection 4, "), "{text}");
+    }
+}
